@@ -14,7 +14,7 @@ rooms='
     storage/histogram storage/fsck
     uid/names uid/series uid/meta uid/fsck
     query/model query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
-    web web/json web/mhd
+    web web/json web/mhd web/chart
     tsd/config tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/server tsd/api/put tsd/api/tree tsd/transfer tsd/tool tsd/admin tsd/commands tsd'
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/layers-XXXXXX") || exit 99

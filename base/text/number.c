@@ -1,6 +1,7 @@
 #include "base/text/number.h"
 
 #include <locale.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,7 @@ shortest_digits(double v, char *digits, int *exponent)
 {
     char text[40];
     size_t n = 0;
-    int precision = 15;
+    int precision = v < DBL_MIN ? 2 : 15; /* Java writes two at least */
     uint64_t m;
 
     if (v < 1e15 && (double)(uint64_t)v == v) {

@@ -254,5 +254,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     }
     if (st == ST_OK)
         st = aggregate_columns(&merge, columns, len, a, out, e);
+    if (st == ST_OK && sq->downsample.thin != THIN_NONE)
+        thin_dps(&sq->downsample, out);
     return st;
 }

@@ -58,6 +58,22 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct series_data *in,
                                        struct column *out, struct error *e);
 
+/* Where the walk over a series is: the bucket [start, next). */
+struct bucket {
+    int64_t start, next;
+};
+struct bucket bucket_of(const struct downsample *s, int64_t ms);
+/* From a bucket to a later one which holds 'ms'.  The calendar is walked, not
+ * asked again: from a day that begins at 1 o'clock the next ones do too. */
+void bucket_move(const struct downsample *s, struct bucket *b, int64_t ms);
+
+/* -- thin.c --------------------------------------------------------------- */
+
+/* Leaves of each bucket's points the extremes, and with THIN_M4 the first and
+ * the last, at their own times; the earliest of equals.  NaN is no extreme: a
+ * bucket of nothing else keeps its first point. */
+void thin_dps(const struct downsample *spec, struct dps *d);
+
 /* -- rate.c --------------------------------------------------------------- */
 
 /* Change per second from point to point.  The first is the change from 0 at

@@ -12,11 +12,6 @@
  * one it has every bucket of the scanned range, whether or not it has points.
  */
 
-/* Where the walk over a series is: the bucket [start, next). */
-struct bucket {
-    int64_t start, next;
-};
-
 /* What 'count' of a unit last, or 0 when the calendar must be asked. */
 static int64_t
 fixed_length(const struct downsample *s)
@@ -50,7 +45,7 @@ bucket_floor(const struct downsample *s, int64_t ms)
     return ms - ms % s->interval_ms;
 }
 
-static struct bucket
+struct bucket
 bucket_of(const struct downsample *s, int64_t ms)
 {
     int64_t start = bucket_floor(s, ms);
@@ -58,9 +53,7 @@ bucket_of(const struct downsample *s, int64_t ms)
     return (struct bucket){ start, step(s, start, 1) };
 }
 
-/* From a bucket to a later one which holds 'ms'.  The calendar is walked, not
- * asked again: from a day that begins at 1 o'clock the next ones do too. */
-static void
+void
 bucket_move(const struct downsample *s, struct bucket *b, int64_t ms)
 {
     int64_t length = fixed_length(s);

@@ -15,8 +15,13 @@
 
 enum fill_policy { FILL_NONE, FILL_ZERO, FILL_NAN, FILL_NULL, FILL_SCALAR };
 
+/* "60s-minmax": not each series is downsampled, but the answer is thinned to
+ * the extremes of each bucket; "60s-m4": and its first and last point. */
+enum thinning { THIN_NONE, THIN_MINMAX, THIN_M4 };
+
 struct downsample {
-    bool on;
+    bool on; /* not with 'thin' */
+    enum thinning thin;
     bool all;            /* "0all": one bucket for the whole range */
     bool calendar;       /* aligned to the calendar of 'zone' */
     int64_t interval_ms; /* of the plain form; n = 30 d, y = 365 d */

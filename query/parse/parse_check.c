@@ -54,6 +54,10 @@ check_histogram(const struct sub_query *s, struct error *e)
         return error_set(e, ST_INVALID,
                          "Only NONE or SUM aggregation function supported for "
                          "histogram query");
+    if (s->downsample.thin != THIN_NONE)
+        return error_set(e, ST_INVALID,
+                         "Histograms have no extremes: 'minmax' and 'm4' do "
+                         "not go with percentiles or buckets");
     if (s->downsample.on && strcmp(s->downsample.aggregator->name, "sum") != 0)
         return error_set(e, ST_INVALID,
                          "Only SUM downsampling aggregation supported for "
@@ -75,7 +79,7 @@ check_downsample(const struct query *q, struct sub_query *s, bool known_zone,
 {
     struct downsample *d = &s->downsample;
 
-    if (!d->on)
+    if (!d->on && d->thin == THIN_NONE)
         return ST_OK;
     if (q->timezone_text.size > 0) {
         if (!known_zone)
@@ -187,7 +191,7 @@ check_sub(struct query *q, struct sub_query *s, struct arena *a,
         st = parse_downsample(downsample, a, &s->downsample, e);
     if (st != ST_OK)
         return st;
-    if (q->use_calendar && s->downsample.on)
+    if (q->use_calendar)
         s->downsample.calendar = true;
     return check_histogram(s, e);
 }

@@ -85,6 +85,23 @@ parse_fill(struct slice text, struct downsample *out, struct error *e)
                      SLICE_ARG(text));
 }
 
+static enum status
+parse_function(struct slice name, struct downsample *out, struct error *e)
+{
+    if (slice_eq_str(name, "minmax") || slice_eq_str(name, "m4")) {
+        out->thin = slice_eq_str(name, "m4") ? THIN_M4 : THIN_MINMAX;
+        return ST_OK;
+    }
+    out->aggregator = aggregator_find(name);
+    if (out->aggregator == NULL)
+        return error_set(e, ST_INVALID, "No such downsampling function: %.*s",
+                         SLICE_ARG(name));
+    if (out->aggregator->kind == KIND_NONE)
+        return error_set(e, ST_INVALID,
+                         "cannot use the NONE aggregator for downsampling");
+    return ST_OK;
+}
+
 enum status
 parse_downsample(struct slice text, struct arena *a, struct downsample *out,
                  struct error *e)
@@ -110,15 +127,14 @@ parse_downsample(struct slice text, struct arena *a, struct downsample *out,
     st = parse_interval(parts[0], out, e);
     if (st != ST_OK)
         return st;
-    out->aggregator = aggregator_find(parts[1]);
-    if (out->aggregator == NULL)
-        return error_set(e, ST_INVALID, "No such downsampling function: %.*s",
-                         SLICE_ARG(parts[1]));
-    if (out->aggregator->kind == KIND_NONE)
-        return error_set(e, ST_INVALID,
-                         "cannot use the NONE aggregator for downsampling");
-    if (len == 3)
+    st = parse_function(parts[1], out, e);
+    if (st == ST_OK && len == 3)
         st = parse_fill(parts[2], out, e);
-    out->on = st == ST_OK;
+    if (st == ST_OK && out->thin != THIN_NONE && out->fill != FILL_NONE)
+        st = error_set(e, ST_INVALID,
+                       "%.*s keeps points as they are: no fill policy but "
+                       "'none' goes with it",
+                       SLICE_ARG(parts[1]));
+    out->on = st == ST_OK && out->thin == THIN_NONE;
     return st;
 }

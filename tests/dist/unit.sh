@@ -1,5 +1,5 @@
 #!/bin/bash
-# The systemd unit: its exposure, its words, and that the daemon calls nothing that the
+# The systemd units: their exposure, their words, and that the daemon calls nothing that the
 # unit's filter of system calls forbids.  Run in the build folder.
 command -v systemd-analyze >/dev/null || { echo "systemd-analyze is missing"; exit 77; }
 halite=${halite:-./halite}
@@ -11,14 +11,17 @@ complain()
     echo "$*"
     bad=1
 }
-sed "s|^ExecStart=[^ ]*|ExecStart=$(realpath "$halite")|; /^Documentation/d" \
-    packaging/halite.service >"$tmp/halite.service"
-systemd-analyze verify "$tmp/halite.service" >"$tmp/verify" 2>&1 && test ! -s "$tmp/verify" ||
-    complain "systemd-analyze verify: $(cat "$tmp/verify")"
-exposure=$(systemd-analyze security --offline=true --no-pager "$tmp/halite.service" |
-    sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p')
-echo "exposure $exposure"
-awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 1.5) }' || complain "exposure '$exposure', more than 1.5"
+for unit in halite.service halite-demo.service; do
+    sed "s|^ExecStart=[^ ]*|ExecStart=$(realpath "$halite")|; /^Documentation/d" \
+        "packaging/$unit" >"$tmp/$unit"
+    systemd-analyze verify "$tmp/$unit" >"$tmp/verify" 2>&1 && test ! -s "$tmp/verify" ||
+        complain "systemd-analyze verify: $(cat "$tmp/verify")"
+    exposure=$(systemd-analyze security --offline=true --no-pager "$tmp/$unit" |
+        sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p')
+    echo "$unit: exposure $exposure"
+    awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 1.5) }' ||
+        complain "$unit: exposure '$exposure', more than 1.5"
+done
 
 # What a run calls, against @system-service without @privileged and @resources.
 command -v strace >/dev/null || { echo "strace is missing: system calls not looked at"; exit $bad; }

@@ -1,4 +1,4 @@
-# /q as text and as counts; without a format the browser goes to the page.
+# /q as text, as counts and as a picture; without a form the browser goes to the page.
 > put g.m 1356998400 1 host=a
 > put g.m 1356998401 2.5 host=a
 > version
@@ -29,3 +29,18 @@ GET /q?start=1356998400&m=sum:g.m&ascii&wxh=50x50
 = 400
 GET /q?start=1356998400&m=sum:g.m&ascii&wxh=500x100
 = 200
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&svg&title=All+of+it
+= 200
+| <svg xmlns="http://www.w3.org/2000/svg" width="1024" height="768" viewBox="0 0 1024 768" role="img" font-family="DejaVu Sans,Verdana,sans-serif" stroke-linejoin="bevel">
+~ <title>All of it</title>
+~ >g.m{host=a}</text>
+~ >2.5</text>
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&png&wxh=200x100
+= 200
+~ PNG
+GET /q?start=1356999400&end=1356999500&m=sum:g.m&svg
+= 200
+~ >No data</text>
+GET /q?start=1356999400&end=1356999500&m=sum:g.m&png&style=splendid
+= 400
+~ It must be one of 'linespoint', 'points', 'circles', 'dots', 'line', 'area', 'stack'

@@ -101,3 +101,31 @@ GET /api/query?start=1357002000&end=1357002020&m=sum:10s-p90:explicit_tags:expli
 | [{"metric":"explicit.m","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357002000":200.0,"1357002010":201.0,"1357002020":202.0}}]
 GET /api/query?start=1357002000&end=1357002020&m=sum:10s-sum:explicit_tags:explicit.m%7Bhost=*%7D
 | [{"metric":"explicit.m","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357002000":200.0,"1357002010":201.0,"1357002020":202.0}}]
+
+# Thinned answers: the extremes of each bucket at their own times, after rates and aggregation.
+POST /api/put [{"metric":"thin.m","timestamp":1356998400,"value":5,"tags":{"h":"a"}},{"metric":"thin.m","timestamp":1356998410,"value":1,"tags":{"h":"a"}},{"metric":"thin.m","timestamp":1356998420,"value":9,"tags":{"h":"a"}},{"metric":"thin.m","timestamp":1356998430,"value":4,"tags":{"h":"a"}},{"metric":"thin.m","timestamp":1356998490,"value":2,"tags":{"h":"a"}},{"metric":"thin.m","timestamp":1356998400,"value":0,"tags":{"h":"b"}},{"metric":"thin.m","timestamp":1356998490,"value":90,"tags":{"h":"b"}}]
+= 204
+GET /api/query?start=1356998400&end=1356998500&m=sum:60s-minmax:thin.m%7Bh=a%7D
+| [{"metric":"thin.m","tags":{"h":"a"},"aggregateTags":[],"dps":{"1356998410":1,"1356998420":9,"1356998490":2}}]
+GET /api/query?start=1356998400&end=1356998500&m=sum:60s-m4:thin.m%7Bh=a%7D
+| [{"metric":"thin.m","tags":{"h":"a"},"aggregateTags":[],"dps":{"1356998400":5,"1356998410":1,"1356998420":9,"1356998430":4,"1356998490":2}}]
+GET /api/query?start=1356998400&end=1356998500&m=sum:60s-minmax:thin.m
+| [{"metric":"thin.m","tags":{},"aggregateTags":["h"],"dps":{"1356998400":5,"1356998430":34,"1356998490":92}}]
+GET /api/query?start=1356998400&end=1356998500&m=sum:60s-minmax:rate:thin.m%7Bh=a%7D
+| [{"metric":"thin.m","tags":{"h":"a"},"aggregateTags":[],"dps":{"1356998420":0.8,"1356998430":-0.5,"1356998490":-0.03333333333333333}}]
+POST /api/query {"start":1356998400,"end":1356998500,"useCalendar":true,"queries":[{"aggregator":"none","metric":"thin.m","downsample":"0all-minmax-none"}]}
+~ "tags":{"h":"a"},"aggregateTags":[],"dps":{"1356998410":1,"1356998420":9}},{"metric":"thin.m","tags":{"h":"b"},"aggregateTags":[],"dps":{"1356998400":0,"1356998490":90}}]
+GET /api/query?start=1356998400&m=sum:60s-minmax-nan:thin.m
+= 400
+~ minmax keeps points as they are: no fill policy but 'none' goes with it
+GET /api/query?start=1356998400&m=sum:60s-m4:percentiles[50]:thin.m
+= 400
+~ Histograms have no extremes: 'minmax' and 'm4' do not go with percentiles or buckets
+GET /api/query?start=1356998400&m=minmax:thin.m
+= 400
+~ No such aggregation function: minmax
+GET /api/query/gexp?start=1356998400&exp=scale(sum:60s-minmax:thin.m,2)
+= 400
+~ 'minmax' and 'm4' do not go with expressions
+POST /api/query/exp {"time":{"start":1356998400,"aggregator":"sum","downsampler":{"interval":"1m","aggregator":"minmax"}},"metrics":[{"id":"a","metric":"thin.m"}],"expressions":[{"id":"e","expr":"a"}]}
+= 400

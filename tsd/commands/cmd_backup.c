@@ -115,25 +115,6 @@ backup_is_used(const char *dir)
     return used;
 }
 
-/* NULL: none; to be free()d. */
-static char *
-backup_read_token(const char *file)
-{
-    const char *value = getenv("HALITE_TOKEN");
-    char line[1024];
-    FILE *f;
-
-    if (file == NULL)
-        return value == NULL ? NULL : mem_strdup(value);
-    f = fopen(file, "re");
-    if (f == NULL || fgets(line, sizeof line, f) == NULL)
-        line[0] = '\0';
-    if (f != NULL)
-        (void)fclose(f);
-    line[strcspn(line, "\r\n")] = '\0';
-    return mem_strdup(line);
-}
-
 static void
 put_escaped(struct buf *out, const char *path)
 {
@@ -154,34 +135,27 @@ absolute(const char *path)
     return out;
 }
 
-/* What an error's answer says: its "message", as it stands there. */
-static void
-take_message(const char *body, char out[400])
-{
-    const char *from = strstr(body, "\"message\":\"");
-
-    from = from == NULL ? body : from + sizeof "\"message\":\"" - 1;
-    (void)snprintf(out, 400, "%.*s", (int)strcspn(from, "\""), from);
-}
-
 static int
 backup_ask(const char *address, const struct options *o)
 {
-    char *to = absolute(o->words[1]), *token = backup_read_token(o->token_file);
+    char *to = absolute(o->words[1]), *token = ask_token(o->token_file);
     struct buf path = BUF_INIT, body = BUF_INIT;
+    struct ask ask;
     struct error e;
     unsigned status = 0;
     int rc = 0;
 
     buf_put_str(&path, "/api/backup?to=");
     put_escaped(&path, to == NULL ? "" : to);
-    if (ask_post(address, buf_cstr(&path), token, &status, &body, &e) !=
-        ST_OK) {
+    ask = (struct ask){ .address = address,
+                        .path = buf_cstr(&path),
+                        .token = token };
+    if (ask_post(&ask, &status, &body, &e) != ST_OK) {
         rc = backup_fail("backup", e.text);
     } else if (status != 200) {
-        char message[400];
+        char message[ASK_MESSAGE_SIZE];
 
-        take_message(buf_cstr(&body), message);
+        ask_message(&body, message);
         rc = backup_fail("backup", message);
     } else {
         (void)printf("%s: %s\n", o->words[1], buf_cstr(&body));

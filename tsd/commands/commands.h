@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 int cmd_backup(int argc, char **argv, bool as_tsdb);
+int cmd_demo(int argc, char **argv, bool as_tsdb);
 int cmd_fsck(int argc, char **argv, bool as_tsdb);
 int cmd_restore(int argc, char **argv, bool as_tsdb);
 int cmd_secret(int argc, char **argv, bool as_tsdb);

@@ -75,6 +75,7 @@ extern const struct tool_option tool_common_options[];
 typedef int tool_fn(struct tool *t);
 tool_fn tool_import, tool_import_check;
 tool_fn tool_mkmetric, tool_mkmetric_check;
+tool_fn tool_scan, tool_scan_check;
 tool_fn tool_query, tool_query_check;
 tool_fn tool_search, tool_search_check;
 tool_fn tool_uid, tool_uid_check;

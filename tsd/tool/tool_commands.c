@@ -36,6 +36,12 @@ static const struct tool_option import_options[] = {
     { 0 },
 };
 
+static const struct tool_option scan_options[] = {
+    { "--import", NULL, "Print lines for 'import'." },
+    { "--delete", NULL, "Print them, and delete whole hours." },
+    { 0 },
+};
+
 static const struct tool_option query_options[] = {
     { "--exact", NULL, "Only what lies in the range (as halite always)." },
     { "--whole-hours", NULL,
@@ -67,6 +73,12 @@ const struct tool_command tool_commands[] = {
       "2013/01/01-00:00:00, seconds or ms.  FILTER: a value, a|b, *, web*,\n"
       "regexp(x) ... as in a server's queries; each one groups.\n",
       query_options, tool_query_check, tool_query },
+    { "scan", 0, NULL,
+      "scan [--import|--delete] START [END] QUERY...\n"
+      "       scan --import                  all points of the store\n"
+      "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"
+      "are printed whole.\n",
+      scan_options, tool_scan_check, tool_scan },
     { "search", 0, NULL,
       "search lookup [METRIC] [TAGK=TAGV|TAGK=|=TAGV]...\n"
       "Prints the series that have the metric and the tags, a line each:\n"

@@ -85,4 +85,50 @@ says '*cut (ends within gzip data)'
 printf 'e.f 1356998400 1 h=a\n' | "$halite" import - 2>/dev/null || bad=1
 gives 0 'metrics e.f: [0, 0, 3]' ./tsdb uid metrics e.f
 gives 2 '' "$halite" import --threads 0 some
+
+# -- scan
+rm -rf store rejects
+cat >points <<'END'
+s.i 1356998400 1 host=web01 cpu=0
+s.i 1356998400500 -2 host=web01 cpu=0
+s.i 1357001999 3 host=web01 cpu=0
+s.i 1357002000 4 host=web01 cpu=0
+s.d 1356998400 0.1 host=web02
+s.d 1356998401 4.9E-324 host=web02
+s.d 1356998402 -0.0 host=web02
+s.d 1356998403 1.7976931348623157E308 host=web02
+s.d 1356998480 9223372036854775807 host=web01
+s.d 1356998485 -9223372036854775808 host=web01
+END
+gives 0 '' "$halite" import points
+"$halite" scan --import 2>err | sort >all
+sort points | cmp - all || bad=1
+gives 0 "$(grep 's\.d.*web02' points)" \
+    ./tsdb scan --import 1356998400 sum s.d host=web02
+gives 0 "$(head -n 3 points)" \
+    ./tsdb scan --import 2013/01/01-00:30:00 2013/01/01-00:31:00 max rate s.i
+gives 0 '' ./tsdb scan --import 2012/01/01 2012/01/02 sum s.i
+gives 0 '[0, 0, 0, 1, 80, -30, 53, 16, 0, 0, 1, 0, 0, 1, 0, 0, 2, 0, 0, 2] s.i 1357002000 (Tue Jan 01 01:00:00 UTC 2013) {host=web01, cpu=0}
+  [0, 0]	[4]	0	l	1357002000	(Tue Jan 01 01:00:00 UTC 2013)' \
+    ./tsdb scan 2013/01/01-01:00 2013/01/01-02:00 sum downsample 1000 avg s.i
+gives 1 '' ./tsdb scan 1356998400 sum s.i sum nosuch
+says "No such name for 'metrics': 'nosuch'"
+gives 1 '' ./tsdb scan 1356998400 sum s.i host=nosuch
+says "No such name for 'tagv': 'nosuch'"
+gives 1 '' ./tsdb scan 1356998400 bogus s.i
+says 'No such aggregator: bogus'
+gives 1 '' ./tsdb scan bogus sum s.i
+says "Invalid time: bogus. *"
+gives 1 '' ./tsdb scan 1356998400 1356998400 sum s.i
+says 'new end time (1356998400) is less than or equal to start time: 1356998400'
+gives 1 '' ./tsdb scan 1356998400 sum downsample 0 sum s.i
+says 'interval not > 0: 0'
+gives 2 '' ./tsdb scan --delete
+gives 2 '' ./tsdb scan
+gives 0 "$(head -n 3 points)" \
+    ./tsdb scan --delete 1356998400 1356998401 sum s.i
+gives 0 "$(sed -n 4p points)" ./tsdb scan --import 1356998400 sum s.i
+"$halite" scan --import | ./tsdb import --data copy --auto-metric - || bad=1
+"$halite" scan --import --data copy | sort >all
+sed -n '4,$p' points | sort | cmp - all || bad=1
 exit $bad

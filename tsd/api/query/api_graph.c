@@ -1,8 +1,10 @@
-/* /q: OpenTSDB's graphs.  As text (ascii) and as counts (json); without a
- * format the browser is sent to the page, which reads the query from the
- * fragment. */
-#include "base/log.h"
+/* /q: OpenTSDB's graphs, as pictures (png, svg), as text (ascii) and as counts
+ * (json); without a form the browser is sent to the page, which reads the query
+ * from the fragment. */
+#include "base/hash.h"
 #include "base/text/number.h"
+#include "tsd/api/query/graph_chart.h"
+#include "tsd/api/query/query_json.h"
 #include "tsd/api/query/serve.h"
 #include "web/json/json.h"
 
@@ -59,6 +61,15 @@ max_age_s(const struct http_request *r, const struct query *q, int64_t now_s)
     return (end_s - start_s) >> 10;
 }
 
+/* Of the query of a request, to be written in one of its forms. */
+struct graph {
+    struct serving s;
+    struct query q;
+    struct graph_params params;
+    enum graph_form form;
+    int64_t started_us;
+};
+
 static void
 write_line(struct buf *b, const struct result_group *g, size_t i)
 {
@@ -84,32 +95,33 @@ write_line(struct buf *b, const struct result_group *g, size_t i)
 }
 
 static void
-write_ascii(const struct query_result *result, struct http_reply *out)
+write_ascii(struct graph *g)
 {
-    struct buf *b = http_reply_body(out);
+    const struct query_result *result = &g->s.result;
+    struct buf *b = http_reply_body(g->s.out);
 
-    http_reply_type(out, "text/plain");
+    http_reply_type(g->s.out, "text/plain");
     for (size_t i = 0; i < result->groups_len; i++)
         for (size_t k = 0; k < result->groups[i].dps.len; k++)
             write_line(b, &result->groups[i], k);
 }
 
 static void
-write_json(const struct query *q, const struct query_result *result,
-           int64_t took_us, struct http_reply *out)
+write_json(struct graph *g)
 {
-    struct buf *b = http_reply_body(out);
+    const struct query_result *result = &g->s.result;
+    struct buf *b = http_reply_body(g->s.out);
     uint64_t points = 0, plotted = 0;
 
-    http_reply_type(out, "application/json");
+    http_reply_type(g->s.out, "application/json");
     for (size_t i = 0; i < result->stats_len; i++)
         points += result->stats[i].points;
     buf_put_str(b, "{\"etags\":[");
-    for (size_t i = 0; i < q->subs_len; i++) {
+    for (size_t i = 0; i < g->q.subs_len; i++) {
         const struct result_group *last = NULL;
 
         for (size_t k = 0; k < result->groups_len; k++)
-            if (result->groups[k].sub == &q->subs[i]) {
+            if (result->groups[k].sub == &g->q.subs[i]) {
                 last = &result->groups[k];
                 plotted += last->dps.len;
             }
@@ -119,101 +131,126 @@ write_json(const struct query *q, const struct query_result *result,
         buf_put_u8(b, ']');
     }
     buf_printf(b, "],\"timing\":%lld,\"plotted\":%llu,\"points\":%llu}",
-               (long long)(took_us / 1000), (unsigned long long)plotted,
-               (unsigned long long)points);
+               (long long)((clock_monotonic_us() - g->started_us) / 1000),
+               (unsigned long long)plotted, (unsigned long long)points);
 }
 
 static enum status
-run(const struct api *a, const struct http_request *r, struct query *q,
-    struct query_result *result, struct parse_error *e)
+stop_drawing(void *ctx, struct error *e)
 {
-    enum status status = serve_parse_uri(a, r, q, e);
-
-    if (status != ST_OK)
-        return status;
-    q->start_ms -= q->start_ms % 1000;
-    q->end_ms -= q->end_ms % 1000;
-    return serve_run(a, r, q, NULL, result, e);
+    return deadline_check(ctx, e);
 }
 
-static size_t
-count_params(const struct http_request *r, const char *name)
-{
-    size_t len, n = 0;
-    const struct http_param *params = http_params(r, &len);
-
-    for (size_t i = 0; i < len; i++)
-        n += slice_eq_str(params[i].name, name);
-    return n;
-}
-
-/* What says how to draw is checked, though nothing is drawn: "WxH" with 100
- * at least, and options for every query, or for none. */
 static enum status
-check_picture(const struct http_request *r, struct error *e)
+write_picture(struct graph *g, struct error *e)
 {
-    size_t options = count_params(r, "o");
-    size_t queries = count_params(r, "m") + count_params(r, "tsuid");
-    struct slice size;
-    const uint8_t *x;
-    int64_t width, height;
+    struct arena *a = http_arena(g->s.r);
+    struct chart *c = &g->params.chart;
+    enum status st = graph_chart_make(&g->q, &g->s.result, a, &g->params, e);
 
-    if (options > 0 && options != queries)
-        return error_set(e, ST_INVALID,
-                         "%zu `o' parameters, but %zu `m' parameters.", options,
-                         queries);
-    if (!http_param(r, "wxh", &size) || size.size == 0)
-        return ST_OK;
-    x = size.size < 7 ? NULL : memchr(size.data + 3, 'x', size.size - 3);
-    if (x == NULL ||
-        !api_parse_int(slice_of(size.data, (size_t)(x - size.data)), &width) ||
-        !api_parse_int(slice_of(x + 1, size.size - (size_t)(x - size.data) - 1),
-                       &height) ||
-        width < 100 || width > INT16_MAX || height < 100 || height > INT16_MAX)
-        return error_set(e, ST_INVALID, "Invalid wxh parameter: %s",
-                         log_quote(size));
-    return ST_OK;
+    if (st != ST_OK)
+        return st;
+    c->is_svg = g->form == GRAPH_SVG;
+    c->stop = stop_drawing;
+    c->stop_ctx = &g->s.result.deadline;
+    http_reply_type(g->s.out, c->is_svg ? "image/svg+xml" : "image/png");
+    return chart_draw(c, a, http_reply_body(g->s.out), e);
+}
+
+/* A picture that the client has already is not sent again. */
+static void
+add_etag(struct graph *g)
+{
+    const char *had = http_header(g->s.r, "If-None-Match");
+    struct slice body = buf_slice(http_reply_body(g->s.out));
+    char etag[24];
+
+    (void)snprintf(etag, sizeof etag, "\"%016llx\"",
+                   (unsigned long long)hash_slice(body, 0));
+    http_reply_header(g->s.out, "ETag", etag);
+    if (had != NULL && (strstr(had, etag) != NULL || strcmp(had, "*") == 0))
+        http_reply_empty(g->s.out, 304);
+}
+
+static void
+add_caching(struct graph *g)
+{
+    char age[40];
+
+    (void)snprintf(age, sizeof age, "max-age=%lld",
+                   (long long)max_age_s(g->s.r, &g->q,
+                                        clock_now_ms(g->s.a->clock) / 1000));
+    http_reply_header(g->s.out, "Cache-Control", age);
+    http_reply_header(g->s.out, "Age", "0");
+    add_etag(g);
+}
+
+static enum status
+run(void *ctx, struct parse_error *e)
+{
+    struct graph *g = ctx;
+    enum status st = serve_run(g->s.a, g->s.r, &g->q, NULL, &g->s.result, e);
+
+    if (st != ST_OK)
+        return st;
+    http_reply_body(g->s.out)->max = g->s.a->answer_bytes;
+    if (g->form == GRAPH_JSON)
+        write_json(g);
+    else if (g->form == GRAPH_ASCII)
+        write_ascii(g);
+    else
+        st = write_picture(g, &e->message);
+    if (st == ST_OK)
+        st = serve_check_size(&g->s, &e->message);
+    if (st == ST_OK && g->form != GRAPH_JSON)
+        add_caching(g);
+    return st;
+}
+
+/* What says how to draw is checked, whatever the form. */
+static enum status
+parse(struct graph *g, struct parse_error *e)
+{
+    size_t len;
+    const struct http_param *params = http_params(g->s.r, &len);
+    enum status st = graph_params_parse(params, len, http_arena(g->s.r),
+                                        &g->params, &e->message);
+
+    if (st == ST_OK)
+        st = serve_parse_uri(g->s.a, g->s.r, &g->q, e);
+    g->q.start_ms -= g->q.start_ms % 1000;
+    g->q.end_ms -= g->q.end_ms % 1000;
+    return st;
 }
 
 void
 api_q(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
-    bool ascii = http_has_param(r, "ascii"), json = http_has_param(r, "json");
-    int64_t started_us = clock_monotonic_us();
-    struct query q = { 0 };
-    struct query_result result;
+    struct graph g = { .s = { .a = a, .r = r, .out = out },
+                       .started_us = clock_monotonic_us() };
     struct parse_error e = { 0 };
-    char age[40];
-    enum status status;
+    struct buf query = BUF_INIT;
+    size_t len;
+    const struct http_param *params = http_params(r, &len);
 
-    if (!ascii && !json && !http_has_param(r, "png")) {
+    g.form = graph_form_of(params, len);
+    if (g.form == GRAPH_NONE) {
         redirect(r, out);
         return;
     }
-    if (!ascii && !json) {
+    if ((g.form == GRAPH_PNG || g.form == GRAPH_SVG) && !chart_is_built()) {
         http_reply_error(out, 501,
-                         "Graphs are not drawn here yet: ask for "
-                         "ascii or json",
+                         "This server was built without graphs: ask for "
+                         "csv, ascii or json",
                          NULL);
         return;
     }
-    status = check_picture(r, &e.message);
-    if (status == ST_OK)
-        status = run(a, r, &q, &result, &e);
-    if (status == ST_OK) {
-        (void)snprintf(
-            age, sizeof age, "max-age=%lld",
-            (long long)max_age_s(r, &q, clock_now_ms(a->clock) / 1000));
-        http_reply_header(out, "Cache-Control", age);
-        if (ascii)
-            write_ascii(&result, out);
-        else
-            write_json(&q, &result, clock_monotonic_us() - started_us, out);
-    } else if (status == ST_NOT_FOUND) {
-        http_reply_error(out, 400, e.message.text, NULL);
+    if (parse(&g, &e) == ST_OK) {
+        query_json_query(&query, &g.q, a->uids);
+        serve_query(&g.s, &query, run, &g);
     } else {
-        http_reply_failure(out, &e.message);
+        (void)serve_reject(out, &e);
     }
-    query_fini(&q);
+    query_fini(&g.q);
 }

@@ -60,6 +60,23 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
     query_fini(&w.q);
 }
 
+/* Expressions compute with points: they need all of them. */
+static bool
+may_thin(const struct work *w)
+{
+    struct parse_error e = { 0 };
+
+    for (size_t i = 0; w->is_gexp && i < w->q.subs_len; i++)
+        if (w->q.subs[i].downsample.thin != THIN_NONE) {
+            (void)error_set(&e.message, ST_INVALID,
+                            "'minmax' and 'm4' do not go with expressions");
+            (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
+            (void)serve_reject(w->s.out, &e);
+            return false;
+        }
+    return true;
+}
+
 static bool
 may_pre_aggregate(const struct work *w)
 {
@@ -114,7 +131,7 @@ parse(struct work *w)
         (void)serve_reject(w->s.out, &e);
         return false;
     }
-    if (!may_pre_aggregate(w))
+    if (!may_pre_aggregate(w) || !may_thin(w))
         return false;
     w->q.arrays = http_has_param(w->s.r, "arrays");
     if (http_method(w->s.r) == HTTP_DELETE && w->a->allow_delete)

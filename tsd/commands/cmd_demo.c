@@ -1,0 +1,263 @@
+/* 'halite demo': this machine's load, memory, disks and network, every second,
+ * so that a new server has something to show.
+ *
+ *     every interval: read -> waiting points -> POST /api/put -> forgotten
+ *                                 ^ kept while no server answers
+ *
+ * A signal ends it as any process: nothing is to be put in order. */
+#include "tsd/commands/commands.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text/number.h"
+#include "tsd/admin/ask.h"
+#include "tsd/commands/demo_machine.h"
+
+#define WAITING_MAX  ((size_t)4 << 20) /* bytes; the older half goes first */
+#define TIMEOUT_MS   5000
+#define INTERVAL_MAX 86400
+
+struct demo {
+    const char *server, *proc;
+    char *token;
+    char host[256];
+    unsigned interval_s;
+    bool once;
+    struct buf waiting; /* points, each ending in ",\n" */
+    struct buf body, answer;
+    size_t points;  /* of the last reading */
+    char said[600]; /* the last trouble that was told; "": all is well */
+    bool greeted;
+};
+
+static const char demo_help[] =
+    "usage: halite demo [FLAG]...\n\n"
+    "Feeds a server with this machine's load, memory, disks, network, CPUs "
+    "and\n"
+    "number of processes, every second until stopped: something to look at.\n"
+    "Names are tcollector's (proc.loadavg.1m, proc.meminfo.memfree,\n"
+    "proc.stat.cpu.percpu, proc.net.bytes, df.bytes.used, ..), with the tag\n"
+    "host.  While no server answers, the points of some minutes are kept.\n\n"
+    "  --server ADDRESS  the server (127.0.0.1:4242)\n"
+    "  --token FILE      its first line is a token that may write;\n"
+    "                    or HALITE_TOKEN in the environment\n"
+    "  --interval N      seconds between points (1)\n"
+    "  --host NAME       value of the tag host (this machine's name)\n"
+    "  --once            one reading, then end\n"
+    "  --proc DIR        read this folder instead of /proc\n"
+    "  --help            this text\n\n"
+    "Exit status: 0 done; 1 with --once, the server did not take the points;\n"
+    "2 asked wrongly.\n";
+
+static bool
+take_interval(struct demo *d, const char *text)
+{
+    uint64_t n;
+
+    if (!number_parse_u64(slice_str(text), &n) || n < 1 || n > INTERVAL_MAX) {
+        (void)fprintf(stderr,
+                      "halite demo: --interval '%s' is none of 1 to %d\n", text,
+                      INTERVAL_MAX);
+        return false;
+    }
+    d->interval_s = (unsigned)n;
+    return true;
+}
+
+/* -1: go on; else the exit status. */
+static int
+demo_parse(int argc, char **argv, struct demo *d)
+{
+    static const struct option table[] = {
+        { "server", required_argument, NULL, 's' },
+        { "token", required_argument, NULL, 't' },
+        { "interval", required_argument, NULL, 'i' },
+        { "host", required_argument, NULL, 'n' },
+        { "once", no_argument, NULL, 'o' },
+        { "proc", required_argument, NULL, 'p' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    const char *token_file = NULL, *host = NULL;
+    char name[256] = "localhost";
+    int c;
+
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
+        if (c == 's') {
+            d->server = optarg;
+        } else if (c == 't') {
+            token_file = optarg;
+        } else if (c == 'i') {
+            if (!take_interval(d, optarg))
+                return 2;
+        } else if (c == 'n') {
+            host = optarg;
+        } else if (c == 'o') {
+            d->once = true;
+        } else if (c == 'p') {
+            d->proc = optarg;
+        } else if (c == 'h') {
+            (void)fputs(demo_help, stdout);
+            return 0;
+        } else {
+            return 2;
+        }
+    }
+    if (optind < argc) {
+        (void)fputs(demo_help, stderr);
+        return 2;
+    }
+    if (gethostname(name, sizeof name - 1) != 0)
+        (void)snprintf(name, sizeof name, "localhost");
+    demo_tag_value(slice_str(host != NULL ? host : name), d->host,
+                   sizeof d->host);
+    d->token = ask_token(token_file);
+    return -1;
+}
+
+/* Once for each trouble, until another one or none comes. */
+static void
+complain(struct demo *d, const char *what)
+{
+    if (strcmp(d->said, what) == 0)
+        return;
+    (void)snprintf(d->said, sizeof d->said, "%s", what);
+    log_warn("demo", "%s", what);
+}
+
+static void
+greet(struct demo *d)
+{
+    if (d->said[0] != '\0')
+        log_info("demo", "%s takes points again", d->server);
+    d->said[0] = '\0';
+    if (d->greeted || d->once)
+        return;
+    d->greeted = true;
+    log_info("demo",
+             "sending %zu points every %u s; see http://%s/"
+             "#start=10m-ago&m=avg:proc.loadavg.1m%%7Bhost=%s%%7D",
+             d->points, d->interval_s, d->server, d->host);
+}
+
+/* Points that no server took for long make room. */
+static void
+forget_oldest(struct demo *d)
+{
+    struct buf *w = &d->waiting;
+    const uint8_t *cut;
+
+    if (w->size <= WAITING_MAX)
+        return;
+    cut = memchr(w->data + w->size / 2, '\n', w->size - w->size / 2);
+    w->size -= (size_t)(cut + 1 - w->data);
+    memmove(w->data, cut + 1, w->size);
+    log_warn("demo", "points of the past were dropped: no server took them");
+}
+
+/* True when nothing waits any more. */
+static bool
+send_waiting(struct demo *d)
+{
+    struct ask ask = { .address = d->server,
+                       .path = "/api/put",
+                       .token = d->token,
+                       .timeout_ms = TIMEOUT_MS };
+    char what[600], message[ASK_MESSAGE_SIZE];
+    unsigned status = 0;
+    struct error e;
+
+    buf_clear(&d->body);
+    buf_clear(&d->answer);
+    buf_put_u8(&d->body, '[');
+    buf_put(&d->body, d->waiting.data, d->waiting.size - 2);
+    buf_put_u8(&d->body, ']');
+    ask.body = buf_slice(&d->body);
+    if (ask_post(&ask, &status, &d->answer, &e) != ST_OK) {
+        (void)snprintf(what, sizeof what, "%s: trying again", e.text);
+        complain(d, what);
+        return false;
+    }
+    if (status >= 300) {
+        ask_message(&d->answer, message);
+        (void)snprintf(what, sizeof what, "%s answers %u: %s", d->server,
+                       status, message);
+        complain(d, what);
+        /* What the server rejects it will reject for ever; what it is too busy
+         * for it will take. */
+        if (status < 500)
+            buf_clear(&d->waiting);
+        return false;
+    }
+    buf_clear(&d->waiting);
+    greet(d);
+    return true;
+}
+
+static bool
+feed(struct demo *d)
+{
+    struct demo_sample s = { .out = &d->waiting,
+                             .now_s = clock_now_ms(&clock_system) / 1000,
+                             .host = d->host };
+
+    demo_read_machine(d->proc, &s);
+    d->points = s.points;
+    if (d->waiting.failed) {
+        d->waiting.failed = false;
+        buf_clear(&d->waiting);
+    }
+    if (d->waiting.size == 0) {
+        complain(d, "there is nothing to read in /proc");
+        return false;
+    }
+    forget_oldest(d);
+    return send_waiting(d);
+}
+
+/* Until the next whole multiple of the interval, so that each has one point. */
+static void
+wait_for_turn(unsigned interval_s)
+{
+    int64_t interval_ms = (int64_t)interval_s * 1000;
+    int64_t left = interval_ms - clock_now_ms(&clock_system) % interval_ms;
+    struct timespec ts = { .tv_sec = left / 1000,
+                           .tv_nsec = left % 1000 * 1000000 };
+
+    while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+        ;
+}
+
+int
+cmd_demo(int argc, char **argv, bool as_tsdb)
+{
+    const char *server = getenv("HALITE_SERVER");
+    struct demo d = { .server = server != NULL && *server != '\0'
+                                    ? server
+                                    : "127.0.0.1:4242",
+                      .proc = "/proc",
+                      .interval_s = 1 };
+    int rc = demo_parse(argc, argv, &d);
+    bool done = true;
+
+    while (rc < 0) {
+        done = feed(&d);
+        if (d.once)
+            rc = done ? 0 : 1;
+        else
+            wait_for_turn(d.interval_s);
+    }
+    buf_fini(&d.waiting);
+    buf_fini(&d.body);
+    buf_fini(&d.answer);
+    free(d.token);
+    return rc;
+}

@@ -1,0 +1,162 @@
+/* 'scan': rows as they are stored, hour by hour; and their deletion. */
+#include "tsd/tool/tool.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "storage/histogram/histogram_table.h"
+#include "tsd/tool/scan_words.h"
+#include "tsd/transfer/dump.h"
+#include "uid/meta/annotation.h"
+
+#define EXPANSION_LIMIT 4096 /* so many values of a filter are looked up */
+
+struct scan_tool {
+    struct tool *t;
+    struct buf text; /* of a row */
+    bool raw, deletes;
+};
+
+static bool
+has_option(const struct tool *t, const char *name)
+{
+    return tool_option(t, name) != NULL;
+}
+
+int
+tool_scan_check(struct tool *t)
+{
+    size_t words = tool_words(t);
+
+    if (words == 0 && has_option(t, "--import") && !has_option(t, "--delete"))
+        return 0;
+    return words < 3 ? tool_usage(t, "Not enough arguments.") : 0;
+}
+
+/* The hour with all that lies in it. */
+static enum status
+delete_hour(const struct api *a, const struct dump_row *row, struct error *e)
+{
+    int64_t from_ms = (int64_t)row->base * 1000, to_ms = from_ms + HOUR_MS - 1;
+    uint64_t lsn = 0, deleted;
+    enum status st =
+        store_delete(a->store, row->tsuid, from_ms, to_ms, NULL, &lsn, e);
+
+    if (st == ST_OK)
+        st = annotation_delete_range(a->records, row->tsuid, from_ms, to_ms,
+                                     &deleted, e);
+    if (st == ST_OK)
+        st = histogram_delete(a->store, row->tsuid, from_ms, to_ms, &deleted,
+                              &lsn, e);
+    return st == ST_OK ? store_commit(a->store, lsn, false, e) : st;
+}
+
+/* A dump_row_fn.  What was deleted has reached the reader before. */
+static enum status
+scan_row(void *ctx, const struct dump_row *row, struct error *e)
+{
+    struct scan_tool *x = ctx;
+    const struct key_layout *w = store_layout(x->t->api->store);
+
+    buf_clear(&x->text);
+    if (x->raw)
+        scan_put_row(&x->text, &row->series,
+                     w->salt_width == 0 ? -1 : (int)key_salt(w, row->tsuid),
+                     row->tsuid, w->metric_width, row->base, row->points);
+    else
+        scan_put_lines(&x->text, &row->series, row->points);
+    if (x->text.failed)
+        return error_no_memory(e);
+    tool_write(x->t, buf_slice(&x->text));
+    if (x->deletes)
+        tool_flush(x->t);
+    if (tool_is_cancelled(x->t))
+        return error_set(e, ST_BUSY, "the reader is gone");
+    return x->deletes ? delete_hour(x->t->api, row, e) : ST_OK;
+}
+
+static bool
+scan_is_gone(void *ctx)
+{
+    return tool_is_cancelled(((struct scan_tool *)ctx)->t);
+}
+
+/* All queries are planned before the first one is read: an unknown name
+ * prints nothing. */
+static enum status
+scan_queries(struct scan_tool *x, struct dump *d, struct query *q,
+             struct arena *arena, struct error *e)
+{
+    const struct api *a = x->t->api;
+    const struct plan_context c = { .store = a->store,
+                                    .uids = a->uids,
+                                    .series = a->series,
+                                    .options = {
+                                        .expansion_limit = EXPANSION_LIMIT,
+                                        .force_way = -1,
+                                    } };
+    const struct deadline deadline = deadline_start(0, scan_is_gone, x);
+    struct plan *plans = mem_new_array(q->subs_len + 1, sizeof *plans);
+    enum status st = ST_OK;
+    size_t planned = 0;
+
+    for (; planned < q->subs_len && st == ST_OK; planned++) {
+        struct sub_query *sub = &q->subs[planned];
+
+        sub->rate = false;
+        sub->downsample = (struct downsample){ .on = false };
+        st = plan_make(&c, q, sub, &deadline, arena, &plans[planned], e);
+    }
+    for (size_t i = 0; i < planned && st == ST_OK; i++)
+        st = dump_plan(d, &plans[i], e);
+    for (size_t i = 0; i < planned; i++)
+        plan_fini(&plans[i]);
+    free(plans);
+    return st;
+}
+
+static enum status
+scan_words(struct scan_tool *x, struct dump *d, struct error *e)
+{
+    const struct tool *t = x->t;
+    struct arena *arena = arena_new(0);
+    struct scan_words words;
+    enum status st = scan_words_parse(t->args->words, t->args->len,
+                                      clock_now_ms(t->api->clock), t->zone,
+                                      arena, &words, e);
+
+    if (st == ST_OK)
+        st = scan_queries(x, d, &words.query, arena, e);
+    query_fini(&words.query);
+    arena_free(&arena);
+    return st;
+}
+
+int
+tool_scan(struct tool *t)
+{
+    bool deletes = has_option(t, "--delete");
+    struct scan_tool x = {
+        .t = t,
+        .raw = !deletes && !has_option(t, "--import"),
+        .deletes = deletes,
+    };
+    struct dump d = {
+        .a = t->api,
+        .to_base = hour_base(POINT_MAX_TS_MS),
+        .by_hours = x.raw,
+        .f = scan_row,
+        .gone = scan_is_gone,
+        .ctx = &x,
+    };
+    struct error e;
+    enum status st =
+        tool_words(t) == 0 ? dump_all(&d, &e) : scan_words(&x, &d, &e);
+
+    buf_fini(&x.text);
+    if (d.nameless > 0)
+        tool_say(t,
+                 "%llu hours of series whose names were deleted are left "
+                 "out",
+                 (unsigned long long)d.nameless);
+    return st == ST_OK ? 0 : tool_fail(t, "%s", e.text);
+}

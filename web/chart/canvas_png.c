@@ -1,0 +1,233 @@
+/* A canvas of pixels: cairo's, with its own text, not Pango's. */
+#include "web/chart/canvas_priv.h"
+
+#include <cairo.h>
+#include <math.h>
+
+#include "base/obj.h"
+
+struct png {
+    struct canvas canvas;
+    cairo_surface_t *surface;
+    cairo_t *cr;
+    cairo_font_face_t *plain, *bold;
+};
+
+static const struct canvas_ops png_ops;
+
+enum status
+canvas_new_png(const struct canvas_size *size, struct buf *bytes,
+               struct arena *a, struct canvas **out, struct error *e)
+{
+    int width = (int)lround(size->width * size->scale);
+    int height = (int)lround(size->height * size->scale);
+    int stride = cairo_format_stride_for_width(CAIRO_FORMAT_ARGB32, width);
+    struct png *p = arena_array(a, 1, sizeof *p);
+    uint8_t *pixels =
+        stride <= 0 ? NULL : arena_array(a, (size_t)height, (size_t)stride);
+
+    if (p == NULL || pixels == NULL)
+        return error_no_memory(e);
+    p->canvas = (struct canvas){ CANVAS_MAGIC, &png_ops, *size, bytes };
+    p->surface = cairo_image_surface_create_for_data(
+        pixels, CAIRO_FORMAT_ARGB32, width, height, stride);
+    p->cr = cairo_create(p->surface);
+    p->plain = cairo_toy_font_face_create("sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                                          CAIRO_FONT_WEIGHT_NORMAL);
+    p->bold = cairo_toy_font_face_create("sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                                         CAIRO_FONT_WEIGHT_BOLD);
+    cairo_scale(p->cr, size->scale, size->scale);
+    cairo_set_line_join(p->cr, CAIRO_LINE_JOIN_BEVEL);
+    *out = &p->canvas;
+    return ST_OK;
+}
+
+static cairo_t *
+cairo_of(struct canvas *c)
+{
+    return ((struct png *)c)->cr;
+}
+
+static void
+set_ink(cairo_t *cr, struct ink ink)
+{
+    cairo_set_source_rgba(cr, (ink.rgb >> 16 & 255) / 255.0,
+                          (ink.rgb >> 8 & 255) / 255.0, (ink.rgb & 255) / 255.0,
+                          ink.alpha);
+}
+
+static void
+set_path(cairo_t *cr, const struct path *p)
+{
+    const struct vertex *v = p->vertices;
+
+    cairo_new_path(cr);
+    for (size_t i = 0; i < p->len; i++)
+        switch (v[i].op) {
+        case PATH_MOVE:
+            cairo_move_to(cr, v[i].x, v[i].y);
+            if (i + 1 == p->len || v[i + 1].op == PATH_MOVE)
+                cairo_line_to(cr, v[i].x, v[i].y); /* a dot */
+            break;
+        case PATH_LINE:
+            cairo_line_to(cr, v[i].x, v[i].y);
+            break;
+        case PATH_CURVE:
+            cairo_curve_to(cr, v[i].x, v[i].y, v[i + 1].x, v[i + 1].y,
+                           v[i + 2].x, v[i + 2].y);
+            i += 2;
+            break;
+        }
+}
+
+static void
+png_stroke(struct canvas *c, const struct path *p, const struct pen *pen)
+{
+    cairo_t *cr = cairo_of(c);
+    double dashes[] = { pen->on, pen->off };
+
+    set_path(cr, p);
+    set_ink(cr, pen->ink);
+    cairo_set_line_width(cr, pen->width);
+    cairo_set_line_cap(cr, pen->on > 0 || pen->width <= 1
+                               ? CAIRO_LINE_CAP_BUTT
+                               : CAIRO_LINE_CAP_ROUND);
+    cairo_set_dash(cr, dashes, pen->on > 0 ? 2 : 0, 0);
+    cairo_stroke(cr);
+}
+
+static void
+png_fill(struct canvas *c, const struct path *p, struct ink ink)
+{
+    cairo_t *cr = cairo_of(c);
+
+    set_path(cr, p);
+    set_ink(cr, ink);
+    cairo_fill(cr);
+}
+
+static void
+png_dots(struct canvas *c, const struct path *centres, double radius,
+         bool is_filled, struct ink ink)
+{
+    cairo_t *cr = cairo_of(c);
+
+    set_ink(cr, ink);
+    cairo_set_line_width(cr, 1);
+    cairo_set_dash(cr, NULL, 0, 0);
+    for (size_t i = 0; i < centres->len; i++) {
+        const struct vertex *v = &centres->vertices[i];
+
+        cairo_new_path(cr);
+        if (radius < 1)
+            cairo_rectangle(cr, v->x - radius, v->y - radius, 2 * radius,
+                            2 * radius);
+        else
+            cairo_arc(cr, v->x, v->y, radius, 0, 2 * M_PI);
+        if (is_filled)
+            cairo_fill(cr);
+        else
+            cairo_stroke(cr);
+    }
+}
+
+static void
+png_clip(struct canvas *c, const struct box *b)
+{
+    cairo_t *cr = cairo_of(c);
+
+    cairo_reset_clip(cr);
+    if (b == NULL)
+        return;
+    cairo_rectangle(cr, b->x, b->y, b->w, b->h);
+    cairo_clip(cr);
+}
+
+static void
+set_font(struct canvas *c, const struct text_style *style)
+{
+    struct png *p = (struct png *)c;
+
+    cairo_set_font_face(p->cr, style->bold ? p->bold : p->plain);
+    cairo_set_font_size(p->cr, style->size);
+}
+
+static double
+png_text_width(struct canvas *c, const char *text,
+               const struct text_style *style)
+{
+    cairo_text_extents_t e;
+
+    set_font(c, style);
+    cairo_text_extents(cairo_of(c), text, &e);
+    return ceil(e.x_advance);
+}
+
+static void
+png_text(struct canvas *c, const char *text, double x, double y,
+         const struct text_style *style)
+{
+    cairo_t *cr = cairo_of(c);
+    double width = png_text_width(c, text, style);
+    double back = style->anchor == TEXT_START    ? 0
+                  : style->anchor == TEXT_MIDDLE ? width / 2
+                                                 : width;
+
+    set_ink(cr, style->ink);
+    cairo_save(cr);
+    cairo_translate(cr, floor(x), floor(y));
+    if (style->upwards)
+        cairo_rotate(cr, -M_PI / 2);
+    cairo_move_to(cr, -floor(back), 0);
+    cairo_show_text(cr, text);
+    cairo_restore(cr);
+}
+
+static cairo_status_t
+append(void *to, const unsigned char *bytes, unsigned size)
+{
+    struct buf *b = to;
+
+    buf_put(b, bytes, size);
+    return b->failed ? CAIRO_STATUS_WRITE_ERROR : CAIRO_STATUS_SUCCESS;
+}
+
+static enum status
+png_finish(struct canvas *c, struct error *e)
+{
+    struct png *p = (struct png *)c;
+    cairo_status_t rc = cairo_status(p->cr);
+
+    cairo_surface_flush(p->surface);
+    if (rc == CAIRO_STATUS_SUCCESS)
+        rc = cairo_surface_status(p->surface);
+    if (rc == CAIRO_STATUS_SUCCESS)
+        rc = cairo_surface_write_to_png_stream(p->surface, append, c->bytes);
+    if (rc == CAIRO_STATUS_SUCCESS || c->bytes->failed)
+        return ST_OK; /* canvas_finish() looks at the bytes */
+    return error_set(e, rc == CAIRO_STATUS_NO_MEMORY ? ST_LIMIT : ST_IO,
+                     "draw a picture of %u x %u: %s", c->size.width,
+                     c->size.height, cairo_status_to_string(rc));
+}
+
+static void
+png_free(struct canvas *c)
+{
+    struct png *p = (struct png *)c;
+
+    cairo_destroy(p->cr);
+    cairo_font_face_destroy(p->plain);
+    cairo_font_face_destroy(p->bold);
+    cairo_surface_destroy(p->surface);
+}
+
+static const struct canvas_ops png_ops = {
+    .stroke = png_stroke,
+    .fill = png_fill,
+    .dots = png_dots,
+    .clip = png_clip,
+    .text = png_text,
+    .text_width = png_text_width,
+    .finish = png_finish,
+    .free = png_free,
+};
