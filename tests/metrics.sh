@@ -1,10 +1,18 @@
-#!/bin/sh
-# What /metrics says, as Prometheus' own promtool sees it.  $halite: the program.
-halite=$(realpath "${halite:-build/halite}")
-command -v promtool >/dev/null && command -v curl >/dev/null || exit 77
+#!/bin/bash
+# /metrics, and what dist/ makes of it: names that rules and dashboards use are there, each
+# alert is in docs/MONITORING.md, and promtool, where it is installed, has nothing to say.
+# $halite: the program.
+halite=$(realpath "${halite:-build/halite}") top=$(realpath "${srcdir:-.}")
+command -v curl >/dev/null || exit 77
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/metrics-XXXXXX") || exit 99
 trap 'kill "$server" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 99
+bad=0
+complain()
+{
+    echo "$*"
+    bad=1
+}
 "$halite" tsd --data DATA --bind 127.0.0.1 --port 0 2>log &
 server=$!
 for _ in $(seq 200); do
@@ -12,7 +20,56 @@ for _ in $(seq 200); do
     test -n "$port" && break
     sleep 0.05
 done
-curl -fsS "127.0.0.1:$port/metrics" >metrics || { cat log; exit 1; }
-test "$(grep -c '^# TYPE halite_' metrics)" -gt 40 || { cat metrics; exit 1; }
+# After the first fsync all are there.
+curl -fsS -d '{"metric":"a","timestamp":1,"value":1,"tags":{"h":"a"}}' "127.0.0.1:$port/api/put?sync" ||
+    { cat log; exit 1; }
+for _ in $(seq 200); do
+    curl -fsS "127.0.0.1:$port/metrics" >metrics || { cat log; exit 1; }
+    grep -q '^halite_wal_last_fsync' metrics && break
+    sleep 0.05
+done
+curl -fsS "127.0.0.1:$port/api/stats" | grep -o '"metric":"[^"]*"' | sort -u >stats
+
+# Names that are used, and names that there are.
+{
+    grep -oE '^[a-z_]+' metrics
+    sed -n 's/^# TYPE \([a-z_]*\) histogram/\1/p' metrics
+    echo up # of Prometheus itself
+} | sort -u >there
+test "$(wc -l <there)" -gt 60 || complain "few metrics: $(cat metrics)"
+for file in "$top"/dist/alerts.yml "$top"/dist/grafana/halite-prometheus.json "$top"/docs/MONITORING.md; do
+    grep -oE '\b(halite|process)_[a-z_]+[a-z]' "$file" | sort -u >used
+    test -s used || complain "$file uses no metrics"
+    unknown=$(comm -23 used there)
+    test -z "$unknown" || complain "${file#"$top"/}: not in /metrics: $unknown"
+done
+grep -o '"metric": *"tsd[^"]*"' "$top/dist/grafana/halite-opentsdb.json" | tr -d ' ' | sort -u >used
+test -s used || complain 'halite-opentsdb.json uses no metrics'
+unknown=$(comm -23 used stats)
+test -z "$unknown" || complain "halite-opentsdb.json: not in /api/stats: $unknown"
+
+# Alerts and their description.
+sed -n 's/.*alert: //p' "$top/dist/alerts.yml" | sort >alerts
+sed -n 's/^### \(Halite.*\)/\1/p' "$top/docs/MONITORING.md" | sort | diff alerts - ||
+    complain 'docs/MONITORING.md does not describe the alerts of dist/alerts.yml'
+
+if command -v node >/dev/null; then
+    for file in "$top"/dist/grafana/*.json; do
+        node -e 'JSON.parse(require("fs").readFileSync(process.argv[1]))' "$file" || complain "$file"
+    done
+fi
+command -v promtool >/dev/null || { echo 'promtool is missing: it was not asked'; exit $bad; }
 # It tells what it dislikes, and then does not always fail.
-promtool check metrics <metrics >said 2>&1 && test ! -s said || { cat said; exit 1; }
+promtool check metrics <metrics >said 2>&1 && test ! -s said || complain "$(cat said)"
+promtool check rules "$top/dist/alerts.yml" >said 2>&1 || complain "$(cat said)"
+# Each expression of the dashboard, as if it were a rule.
+{
+    printf 'groups:\n- name: dashboard\n  rules:\n'
+    grep -oE '"expr": "([^"\\]|\\.)*"' "$top/dist/grafana/halite-prometheus.json" |
+        sed "s/^\"expr\": /  - record: a:b\\n    expr: /; s/\\\$__rate_interval/5m/g" | sed 's/\\n/\
+/' | awk '/record/ { sub("a:b", "a:b" ++n) } { print }'
+} >rules.yml
+test "$(grep -c expr: rules.yml)" -gt 20 || complain "few expressions: $(cat rules.yml)"
+promtool check rules rules.yml >said 2>&1 || complain "dashboard: $(cat said)"
+promtool test rules "$top/tests/dist/alerts.yml" >said 2>&1 || complain "$(cat said)"
+exit $bad

@@ -32,7 +32,7 @@ put_of a || exit 1
 commands()
 {
     awk 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
-        /^    / && (c != "" || /^    (\.\/|\.\.\/|build\/halite|curl|exec|echo|halite (tsd|backup|restore|fsck|secret|version)|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/) {
+        /^    / && (c != "" || /^    (\.\/|\.\.\/|build\/halite|curl|exec|echo|halite (tsd|demo|backup|restore|fsck|secret|version)|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/) {
             line = substr($0, 5)
             if (c == "") { at = FILENAME ":" FNR; c = line }
             else { sub(/^ +/, "", line); c = c " " line }
@@ -59,7 +59,7 @@ while IFS=$'\t' read -r at command <&9; do
     esac
     case $command in *tree/branch*) put_of new-series ;; esac # sorted by the rules
     run=$(printf '%s\n' "$command" | sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s|localhost:4242|127.0.0.1:$port|
-        s|/etc/halite/auth|auth|; s|^curl|curl -fsS|; s|^build/halite demo|halite demo --once --server 127.0.0.1:$port|; s|restore DEST DATA|restore DEST NEW|; s|fsck\(.*\) DIR|fsck\1 NEW|")
+        s|/etc/halite/auth|auth|; s|^curl|curl -fsS|; s|^\(build/\)\{0,1\}halite demo|halite demo --once --server 127.0.0.1:$port|; s|restore DEST DATA|restore DEST NEW|; s|fsck\(.*\) DIR|fsck\1 NEW|")
     eval "$run" >said 2>&1 || {
         echo "${at#"$top"/}: $run: failed: $(cat said)"
         bad=1

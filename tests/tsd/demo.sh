@@ -62,6 +62,9 @@ curl -sg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:proc.processes.count" | g
     complain 'not two processes'
 HALITE_SERVER=127.0.0.1:$port once 0
 once 0 --server "127.0.0.1:$port" --proc /nonexistent
+has 'tsd.datapoints.added' && complain 'statistics without --stats'
+once 0 --server "127.0.0.1:$port" --stats
+has 'tsd.datapoints.added{type=all}' || complain 'no statistics'
 
 # Wrong requests.
 for flags in '--interval 0' '--interval x' '--interval 1e9' '--nosuch' 'word'; do

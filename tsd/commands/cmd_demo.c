@@ -31,6 +31,7 @@ struct demo {
     char host[256];
     unsigned interval_s;
     bool once;
+    bool stats;         /* the server's own statistics, too */
     struct buf waiting; /* points, each ending in ",\n" */
     struct buf body, answer;
     size_t points;  /* of the last reading */
@@ -51,6 +52,7 @@ static const char demo_help[] =
     "                    or HALITE_TOKEN in the environment\n"
     "  --interval N      seconds between points (1)\n"
     "  --host NAME       value of the tag host (this machine's name)\n"
+    "  --stats           the server's own statistics (tsd.*), too\n"
     "  --once            one reading, then end\n"
     "  --proc DIR        read this folder instead of /proc\n"
     "  --help            this text\n\n"
@@ -81,6 +83,7 @@ demo_parse(int argc, char **argv, struct demo *d)
         { "token", required_argument, NULL, 't' },
         { "interval", required_argument, NULL, 'i' },
         { "host", required_argument, NULL, 'n' },
+        { "stats", no_argument, NULL, 'a' },
         { "once", no_argument, NULL, 'o' },
         { "proc", required_argument, NULL, 'p' },
         { "help", no_argument, NULL, 'h' },
@@ -100,6 +103,8 @@ demo_parse(int argc, char **argv, struct demo *d)
                 return 2;
         } else if (c == 'n') {
             host = optarg;
+        } else if (c == 'a') {
+            d->stats = true;
         } else if (c == 'o') {
             d->once = true;
         } else if (c == 'p') {
@@ -163,6 +168,26 @@ forget_oldest(struct demo *d)
     log_warn("demo", "points of the past were dropped: no server took them");
 }
 
+/* Its answer is an array of points, as /api/put takes them. */
+static void
+add_statistics(struct demo *d)
+{
+    const struct ask ask = { .address = d->server,
+                             .path = "/api/stats",
+                             .token = d->token,
+                             .timeout_ms = TIMEOUT_MS };
+    unsigned status = 0;
+    struct error e;
+
+    buf_clear(&d->answer);
+    if (ask_post(&ask, &status, &d->answer, &e) != ST_OK || status != 200 ||
+        d->answer.size < 4 || d->answer.data[0] != '[' ||
+        d->answer.data[d->answer.size - 1] != ']')
+        return; /* what follows will tell why */
+    buf_put(&d->waiting, d->answer.data + 1, d->answer.size - 2);
+    buf_put_str(&d->waiting, ",\n");
+}
+
 /* True when nothing waits any more. */
 static bool
 send_waiting(struct demo *d)
@@ -211,6 +236,8 @@ feed(struct demo *d)
 
     demo_read_machine(d->proc, &s);
     d->points = s.points;
+    if (d->stats)
+        add_statistics(d);
     if (d->waiting.failed) {
         d->waiting.failed = false;
         buf_clear(&d->waiting);
