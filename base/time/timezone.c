@@ -1,5 +1,5 @@
 /* Zones are read from the system's files: its package manager keeps them up to
- * date, and localtime() would need the process' TZ, which threads share. */
+ * date.  localtime() would need the process' TZ, which threads share. */
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 

@@ -44,3 +44,14 @@ GET /q?start=1356999400&end=1356999500&m=sum:g.m&svg
 GET /q?start=1356999400&end=1356999500&m=sum:g.m&png&style=splendid
 = 400
 ~ It must be one of 'linespoint', 'points', 'circles', 'dots', 'line', 'area', 'stack'
+
+# Who has it already is told so.
+with If-None-Match: "0000000000000000"
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&csv
+= 200
+with If-None-Match: W/"b8c7fb04a9d0b0c5"
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&csv
+= 304
+with If-None-Match: *
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&svg
+= 304

@@ -66,6 +66,7 @@ struct chart {
     bool is_svg;
     int64_t from_ms, to_ms;
     const struct timezone *zone;
+    const char *zone_name;   /* NULL: not shown */
     const char *title;       /* NULL: none */
     const char *time_format; /* of the time axis, time_format.h; NULL: ours */
     struct chart_axis y, y2;

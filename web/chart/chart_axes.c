@@ -4,9 +4,11 @@
 
 #include "web/chart/time_format.h"
 
-#define TICK_H      50 /* about, between ticks of a value axis */
+#define TICK_H      40 /* about, between ticks of a value axis */
+#define TICKS       10 /* of a value axis, about, at most */
 #define TICK_GAP    6  /* between an axis and its numbers */
 #define LABEL_H     20 /* of an axis' label, which stands upright */
+#define DATE_W      45 /* of half a date, and some room */
 #define TIME_W      20 /* between the texts of ticks of time, at least */
 #define GRID_ALPHA  0.13
 #define MINOR_ALPHA 0.06
@@ -45,7 +47,7 @@ chart_scale(struct picture *p, bool is_right)
     if (!is_right && p->c->style == CHART_AREA && lo <= hi)
         widen(0, log, &lo, &hi);
     scale_make(is_right ? &p->y2 : &p->y, lo, hi, &axis->range,
-               (size_t)(p->plot.h / TICK_H));
+               (size_t)fmin(p->plot.h / TICK_H, TICKS));
 }
 
 static void
@@ -139,6 +141,7 @@ draw_value_axis(struct picture *p, bool is_right)
                                       .size = TEXT_SIZE,
                                       .anchor =
                                           is_right ? TEXT_START : TEXT_END };
+    const struct pen mark = { chart_ink(p, 0.45), 1, 0, 0 };
     char text[NUMBER_LABEL_MAX];
 
     if (!is_right)
@@ -148,6 +151,9 @@ draw_value_axis(struct picture *p, bool is_right)
 
         if (!is_right)
             grid_line(p, y, s->ticks[i] == 0 ? ZERO_ALPHA : GRID_ALPHA);
+        else
+            canvas_line(p->canvas, x - TICK_GAP - 4, sharp(y), x - TICK_GAP,
+                        sharp(y), &mark);
         tick_text(p, is_right, s->ticks[i], text);
         canvas_text(p->canvas, text, x, y + 4, &style);
     }
@@ -177,14 +183,39 @@ find_time_ticks(struct picture *p, struct time_ticks *t)
     } while (true);
 }
 
+/* In the middle below a tick, but not beyond the picture. */
+static void
+time_text(struct picture *p, const char *text, double x, double y, double alpha)
+{
+    const struct text_style style = { .ink = chart_ink(p, alpha),
+                                      .size = TEXT_SIZE,
+                                      .anchor = TEXT_MIDDLE };
+    double half = canvas_text_width(p->canvas, text, &style) / 2 + 2;
+
+    x = fmax(fmin(x, p->c->width - half), half);
+    canvas_text(p->canvas, text, x, y, &style);
+}
+
+/* The zone's name, where the dates leave room. */
+static void
+draw_zone(struct picture *p, double from, double y)
+{
+    const struct text_style style = { .ink = chart_ink(p, 0.6),
+                                      .size = TEXT_SIZE,
+                                      .anchor = TEXT_END };
+    const char *name = p->c->zone_name;
+    double right = p->plot.x + p->plot.w;
+
+    if (name != NULL &&
+        right - canvas_text_width(p->canvas, name, &style) > from)
+        canvas_text(p->canvas, name, right, y, &style);
+}
+
 static void
 draw_time_axis(struct picture *p)
 {
     const struct pen pen = { chart_ink(p, GRID_ALPHA), 1, 0, 0 };
-    struct text_style style = { .ink = chart_ink(p, 0.85),
-                                .size = TEXT_SIZE,
-                                .anchor = TEXT_MIDDLE };
-    double bottom = p->plot.y + p->plot.h;
+    double bottom = p->plot.y + p->plot.h, end = 0;
     char text[TIME_LABEL_MAX], date[TIME_LABEL_MAX], last[TIME_LABEL_MAX] = "";
     struct time_ticks t;
 
@@ -193,17 +224,18 @@ draw_time_axis(struct picture *p)
         double x = sharp(chart_x(p, t.at_ms[i]));
 
         canvas_line(p->canvas, x, p->plot.y, x, bottom, &pen);
-        style.ink = chart_ink(p, 0.85);
         time_format_write(t.format, t.at_ms[i], p->c->zone, text);
-        canvas_text(p->canvas, text, x, bottom + 16, &style);
+        time_text(p, text, x, bottom + 16, 0.85);
         if (t.date_format == NULL)
             continue;
         time_format_write(t.date_format, t.at_ms[i], p->c->zone, date);
-        style.ink = chart_ink(p, 0.6);
-        if (strcmp(date, last) != 0)
-            canvas_text(p->canvas, date, x, bottom + 30, &style);
+        if (strcmp(date, last) != 0) {
+            time_text(p, date, x, bottom + 30, 0.6);
+            end = x + DATE_W;
+        }
         (void)strcpy(last, date);
     }
+    draw_zone(p, end, bottom + 30);
 }
 
 void

@@ -12,6 +12,10 @@
 #define NUMBERS      4
 #define NUMBERS_FROM 420 /* wide pictures have numbers */
 #define GAP_ABOVE    10
+#define MARGIN       14
+#define KEY_MOST     0.45       /* of the height; else there is no key */
+#define FLOW_GAP     14         /* between entries side by side */
+#define RIGHT_MARK   " (right)" /* of series of the second axis */
 #define INSIDE_PAD   6
 #define NAME_BYTES   512
 
@@ -26,36 +30,11 @@ rows_within(const struct picture *p, double height)
     return p->c->series_len < most ? p->c->series_len : most;
 }
 
-static bool
-has_table(const struct picture *p)
-{
-    return !p->c->key.off && !p->c->key.is_inside && p->c->series_len > 0;
-}
-
-static size_t
-hidden(const struct picture *p, size_t rows)
-{
-    return p->c->series_len - rows + p->c->left_out;
-}
-
-void
-chart_key_measure(struct picture *p)
-{
-    if (!has_table(p))
-        return;
-    p->key_rows = rows_within(p, p->c->height * 0.3);
-    if (p->key_rows == 0)
-        return;
-    p->key_height =
-        (double)(p->key_rows + 1 + (hidden(p, p->key_rows) > 0)) * LINE_H +
-        GAP_ABOVE;
-}
-
 /* The name, cut where it does not fit. */
 static const char *
 fit(struct picture *p, const char *name, double width, char out[NAME_BYTES])
 {
-    size_t size = strnlen(name, NAME_BYTES - 4);
+    size_t size = strnlen(name, NAME_BYTES - 16);
 
     (void)snprintf(out, NAME_BYTES, "%.*s", (int)size, name);
     while (size > 0 && canvas_text_width(p->canvas, out, &plain) > width) {
@@ -74,12 +53,109 @@ draw_entry(struct picture *p, size_t i, double x, double y, double width)
     const struct pen pen = { chart_series_ink(p, i, 1), 3, 0, 0 };
     const struct text_style style = { .ink = chart_ink(p, 0.9),
                                       .size = TEXT_SIZE };
+    double mark = canvas_text_width(p->canvas, RIGHT_MARK, &plain);
     char name[NAME_BYTES];
 
     canvas_line(p->canvas, x + 1, y + LINE_H / 2.0, x + SWATCH_W - 7,
                 y + LINE_H / 2.0, &pen);
-    canvas_text(p->canvas, fit(p, s->name, width - SWATCH_W, name),
-                x + SWATCH_W, y + 12, &style);
+    (void)fit(p, s->name, width - SWATCH_W - (s->is_right ? mark : 0), name);
+    if (s->is_right)
+        (void)strcat(name, RIGHT_MARK);
+    canvas_text(p->canvas, name, x + SWATCH_W, y + 12, &style);
+}
+
+static double
+entry_width(struct picture *p, size_t i)
+{
+    double right = p->c->series[i].is_right
+                       ? canvas_text_width(p->canvas, RIGHT_MARK, &plain)
+                       : 0;
+
+    return SWATCH_W + right +
+           canvas_text_width(p->canvas, p->c->series[i].name, &plain);
+}
+
+/* The entries side by side, in as many lines as the box has; returns how many
+ * have room. */
+static size_t
+flow(struct picture *p, const struct box *b, bool is_drawn, size_t *lines)
+{
+    double x = b->x, y = b->y;
+    size_t i = 0;
+
+    for (; i < p->c->series_len && y + LINE_H <= b->y + b->h; i++) {
+        double width = fmin(entry_width(p, i), b->w);
+
+        if (x > b->x && x + width > b->x + b->w) {
+            x = b->x;
+            y += LINE_H;
+            if (y + LINE_H > b->y + b->h)
+                break;
+        }
+        if (is_drawn)
+            draw_entry(p, i, x, y, width);
+        x += width + FLOW_GAP;
+    }
+    *lines = (size_t)((y - b->y) / LINE_H) + (x > b->x);
+    return i;
+}
+
+static size_t
+hidden(const struct picture *p, size_t rows)
+{
+    return p->c->series_len - rows + p->c->left_out;
+}
+
+static bool
+has_numbers(const struct picture *p)
+{
+    const struct chart_key *key = &p->c->key;
+
+    return !key->is_inside && !key->is_horizontal &&
+           p->c->width >= NUMBERS_FROM;
+}
+
+/* How many lines there are beside those of series. */
+static size_t
+other_lines(const struct picture *p, size_t shown)
+{
+    const struct chart_key *key = &p->c->key;
+    bool has_head = key->common != NULL || has_numbers(p);
+
+    return (size_t)has_head + (size_t)(hidden(p, shown) > 0);
+}
+
+void
+chart_key_measure(struct picture *p)
+{
+    const struct chart_key *key = &p->c->key;
+    struct box b = { MARGIN, 0, p->c->width - 2 * MARGIN, p->c->height * 0.3 };
+    size_t lines;
+
+    if (key->off || key->is_inside || p->c->series_len == 0)
+        return;
+    p->key_rows = rows_within(p, b.h);
+    lines = p->key_rows;
+    if (key->is_horizontal)
+        p->key_rows = flow(p, &b, false, &lines);
+    if (p->key_rows == 0)
+        return;
+    p->key_height =
+        (double)(lines + other_lines(p, p->key_rows)) * LINE_H + GAP_ABOVE;
+    if (p->key_height > p->c->height * KEY_MOST) {
+        p->key_rows = 0;
+        p->key_height = 0;
+    }
+}
+
+/* Without digits that the axis is too long for: of 100 a thousandth. */
+static double
+rounded(const struct scale *s, double v)
+{
+    double unit = pow(10, floor(log10(fmax(fabs(s->lo), fabs(s->hi)))) - 5);
+
+    return s->log || !isfinite(v / unit) || unit == 0 ? v
+                                                      : round(v / unit) * unit;
 }
 
 static void
@@ -101,35 +177,31 @@ draw_numbers(struct picture *p, const struct chart_series *s, double right,
         else if (format != NULL)
             number_format_write(format, v[i], text);
         else
-            number_short(v[i], text);
+            number_short(rounded(chart_scale_of(p, s), v[i]), text);
         canvas_text(p->canvas, text, right - (NUMBERS - 1 - i) * NUMBER_W,
                     y + 12, &style);
     }
 }
 
 static void
-draw_heads(struct picture *p, double x, double right, double y, double width,
-           bool with_numbers)
+draw_heads(struct picture *p, double right, double y)
 {
     static const char *const heads[NUMBERS] = { "min", "avg", "max", "last" };
-    struct text_style style = { .ink = chart_ink(p, 0.6), .size = TEXT_SIZE };
-    char name[NAME_BYTES];
+    const struct text_style style = { .ink = chart_ink(p, 0.6),
+                                      .size = TEXT_SIZE,
+                                      .anchor = TEXT_END };
 
-    if (p->c->key.common != NULL)
-        canvas_text(p->canvas, fit(p, p->c->key.common, width, name), x, y + 12,
-                    &style);
-    style.anchor = TEXT_END;
-    for (int i = 0; i < NUMBERS && with_numbers; i++)
+    for (int i = 0; i < NUMBERS; i++)
         canvas_text(p->canvas, heads[i], right - (NUMBERS - 1 - i) * NUMBER_W,
                     y + 12, &style);
 }
 
 static void
-draw_hidden(struct picture *p, size_t rows, double x, double y)
+draw_hidden(struct picture *p, size_t shown, double x, double y)
 {
     const struct text_style style = { .ink = chart_ink(p, 0.6),
                                       .size = TEXT_SIZE };
-    size_t more = hidden(p, rows);
+    size_t more = hidden(p, shown);
     char text[96];
 
     if (more == 0)
@@ -143,84 +215,110 @@ draw_hidden(struct picture *p, size_t rows, double x, double y)
     canvas_text(p->canvas, text, x, y + 12, &style);
 }
 
-/* How wide names are, up to 'most'. */
+/* How wide entries are, up to 'most': the widest, or all side by side. */
 static double
-names_width(struct picture *p, size_t rows, double most)
+entries_width(struct picture *p, size_t rows, double most)
 {
-    double width = 0;
+    const struct chart_key *key = &p->c->key;
+    double width = 0, head = 0, sum = 0;
 
-    if (p->c->key.common != NULL)
-        width = canvas_text_width(p->canvas, p->c->key.common, &plain);
-    for (size_t i = 0; i < rows && width < most; i++)
-        width = fmax(width, SWATCH_W + canvas_text_width(p->canvas,
-                                                         p->c->series[i].name,
-                                                         &plain));
-    return fmin(width, most);
+    if (key->common != NULL)
+        head = canvas_text_width(p->canvas, key->common, &plain);
+    for (size_t i = 0; i < rows && fmax(width, sum) < most; i++) {
+        double one = entry_width(p, i);
+
+        width = fmax(width, one);
+        sum += key->is_horizontal ? one + FLOW_GAP : 0;
+    }
+    return fmin(fmax(head, fmax(width, sum)), most);
 }
 
+/* What all have in common, the entries, and how many more there are; 'width' of
+ * the box is that of the names. */
 static enum status
-draw_table(struct picture *p, struct error *e)
+draw_entries(struct picture *p, struct box b, size_t shown, struct error *e)
 {
-    bool with_numbers = p->c->width >= NUMBERS_FROM;
-    double x = fmin(p->plot.x, 40), most = p->c->width - x - 8;
-    double numbers = with_numbers ? NUMBERS * NUMBER_W : 0;
-    double width = names_width(p, p->key_rows, most - numbers);
-    double right = x + width + numbers;
-    double y = p->c->height - p->key_height + GAP_ABOVE / 2.0;
+    const struct text_style faint = { .ink = chart_ink(p, 0.6),
+                                      .size = TEXT_SIZE };
+    const struct chart_key *key = &p->c->key;
+    double right = b.x + b.w + NUMBERS * NUMBER_W;
+    char name[NAME_BYTES];
+    size_t lines = shown;
 
-    draw_heads(p, x, right, y, width, with_numbers);
-    for (size_t i = 0; i < p->key_rows; i++) {
+    if (key->common != NULL)
+        canvas_text(p->canvas, fit(p, key->common, b.w, name), b.x, b.y + 12,
+                    &faint);
+    if (has_numbers(p))
+        draw_heads(p, right, b.y);
+    if (key->common != NULL || has_numbers(p))
+        b.y += LINE_H;
+    if (key->is_horizontal)
+        (void)flow(p, &b, true, &lines);
+    for (size_t i = 0; i < shown && !key->is_horizontal; i++) {
+        double y = b.y + (double)i * LINE_H;
         enum status st = chart_stop(p, e);
 
         if (st != ST_OK)
             return st;
-        y += LINE_H;
-        draw_entry(p, i, x, y, width);
-        if (with_numbers)
+        draw_entry(p, i, b.x, y, b.w);
+        if (has_numbers(p))
             draw_numbers(p, &p->c->series[i], right, y);
     }
-    draw_hidden(p, p->key_rows, x + SWATCH_W, y + LINE_H);
+    draw_hidden(p, shown, b.x + SWATCH_W, b.y + (double)lines * LINE_H);
     return ST_OK;
 }
 
-static void
-draw_inside(struct picture *p)
+static enum status
+draw_below(struct picture *p, struct error *e)
+{
+    bool is_flow = p->c->key.is_horizontal;
+    struct box b = { is_flow ? MARGIN : fmin(p->plot.x, 40), 0, 0,
+                     p->c->height * 0.3 };
+    double numbers = has_numbers(p) ? NUMBERS * NUMBER_W : 0;
+
+    b.y = p->c->height - p->key_height + GAP_ABOVE / 2.0;
+    b.w = p->c->width - 2 * MARGIN;
+    if (!is_flow)
+        b.w = entries_width(p, p->key_rows, p->c->width - b.x - 8 - numbers);
+    return draw_entries(p, b, p->key_rows, e);
+}
+
+static enum status
+draw_inside(struct picture *p, struct error *e)
 {
     const struct chart_key *key = &p->c->key;
-    size_t rows = rows_within(p, p->plot.h * 0.6);
-    bool has_more = hidden(p, rows) > 0;
-    double width = names_width(p, rows, p->plot.w * 0.6) + 2 * INSIDE_PAD;
-    double lines = (double)rows + (key->common != NULL) + has_more;
-    struct box b = { 0, 0, width, lines * LINE_H + INSIDE_PAD };
     const struct pen frame = { chart_ink(p, 0.5), 1, 0, 0 };
-    const struct text_style faint = { .ink = chart_ink(p, 0.6),
-                                      .size = TEXT_SIZE };
-    char name[NAME_BYTES];
-    double y;
+    struct box b = { 0, 0, 0, p->plot.h * 0.4 }, ground;
+    size_t shown = rows_within(p, b.h), lines = shown;
 
-    b.x = floor(p->plot.x + 8 + key->left * (p->plot.w - 16 - b.w)) + 0.5;
-    b.y = floor(p->plot.y + 8 + key->top * (p->plot.h - 16 - b.h)) + 0.5;
-    canvas_rect(p->canvas, &b, (struct ink){ p->c->ground, 0.85 });
+    b.w = entries_width(p, p->c->series_len,
+                        p->plot.w * (key->is_horizontal ? 0.9 : 0.6));
+    if (key->is_horizontal)
+        shown = flow(p, &b, false, &lines);
+    if (shown == 0)
+        return ST_OK;
+    ground = (struct box){
+        .w = b.w + 2 * INSIDE_PAD,
+        .h = (double)(lines + other_lines(p, shown)) * LINE_H + INSIDE_PAD,
+    };
+    ground.x = floor(p->plot.x + 8 + key->left * (p->plot.w - 16 - ground.w));
+    ground.y = floor(p->plot.y + 8 + key->top * (p->plot.h - 16 - ground.h));
+    canvas_rect(p->canvas, &ground, (struct ink){ p->c->ground, 0.85 });
+    b.x = ground.x + INSIDE_PAD;
+    b.y = ground.y + INSIDE_PAD / 2.0;
+    ground.x += 0.5;
+    ground.y += 0.5;
     if (key->has_frame)
-        canvas_frame(p->canvas, &b, &frame);
-    y = b.y + INSIDE_PAD / 2.0;
-    if (key->common != NULL) {
-        canvas_text(p->canvas,
-                    fit(p, key->common, width - 2 * INSIDE_PAD, name),
-                    b.x + INSIDE_PAD, y + 12, &faint);
-        y += LINE_H;
-    }
-    for (size_t i = 0; i < rows; i++, y += LINE_H)
-        draw_entry(p, i, b.x + INSIDE_PAD, y, width - 2 * INSIDE_PAD);
-    draw_hidden(p, rows, b.x + INSIDE_PAD + SWATCH_W, y);
+        canvas_frame(p->canvas, &ground, &frame);
+    return draw_entries(p, b, shown, e);
 }
 
 enum status
 chart_key_draw(struct picture *p, struct error *e)
 {
     if (p->key_rows > 0)
-        return draw_table(p, e);
+        return draw_below(p, e);
     if (!p->c->key.off && p->c->key.is_inside && p->c->series_len > 0)
-        draw_inside(p);
+        return draw_inside(p, e);
     return ST_OK;
 }

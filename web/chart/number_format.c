@@ -124,13 +124,16 @@ number_format_write(const struct number_format *f, double v,
                     char out[NUMBER_LABEL_MAX])
 {
     struct writer w = { out, 0 };
-    int e = f->letter == 's' || f->has_prefix ? exponent_of(v) : 0;
+    bool is_huge = f->letter != 'g' && fabs(v) >= 1e21;
+    bool is_scaled = (f->letter == 's' || f->has_prefix) && !is_huge;
+    int e = is_scaled ? exponent_of(v) : 0;
     char digits[64];
 
     out[0] = '\0';
     append_text(&w, f->before);
-    if (f->letter == 'e' || (f->letter != 'g' && fabs(v) >= 1e30))
-        (void)snprintf(digits, sizeof digits, "%.*e", f->digits, v);
+    if (f->letter == 'e' || is_huge)
+        (void)snprintf(digits, sizeof digits, "%.*e", f->digits,
+                       v / pow(1000, e));
     else if (f->letter == 'g')
         (void)snprintf(digits, sizeof digits, "%.*g", f->digits,
                        v / pow(1000, e));

@@ -277,10 +277,12 @@ is_json(const char *type)
     return strncmp(type, "application/json", 16) == 0;
 }
 
+/* Images are compressed already, but for those that are text. */
 static bool
 is_image(const char *type)
 {
-    return strncmp(type, "image/", 6) == 0;
+    return strncmp(type, "image/", 6) == 0 &&
+           strncmp(type, "image/svg", 9) != 0;
 }
 
 /* A reply this small is always sent: what libmicrohttpd holds for a connection

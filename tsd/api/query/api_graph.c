@@ -1,9 +1,12 @@
-/* /q: OpenTSDB's graphs, as pictures (png, svg), as text (ascii) and as counts
- * (json); without a form the browser is sent to the page, which reads the query
- * from the fragment. */
+/* /q: OpenTSDB's graphs, as pictures (png, svg), as text (ascii, csv) and as
+ * counts (json); without a form the browser is sent to the page, which reads
+ * the query from the fragment. */
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/text/number.h"
 #include "tsd/api/query/graph_chart.h"
+#include "tsd/api/query/graph_csv.h"
+#include "tsd/api/query/graph_notes.h"
 #include "tsd/api/query/query_json.h"
 #include "tsd/api/query/serve.h"
 #include "web/json/json.h"
@@ -106,6 +109,16 @@ write_ascii(struct graph *g)
             write_line(b, &result->groups[i], k);
 }
 
+static size_t
+count_in_range(const struct query *q, const struct dps *dps)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < dps->len; i++)
+        n += dps->ts_ms[i] >= q->start_ms && dps->ts_ms[i] <= q->end_ms;
+    return n;
+}
+
 static void
 write_json(struct graph *g)
 {
@@ -123,7 +136,7 @@ write_json(struct graph *g)
         for (size_t k = 0; k < result->groups_len; k++)
             if (result->groups[k].sub == &g->q.subs[i]) {
                 last = &result->groups[k];
-                plotted += last->dps.len;
+                plotted += count_in_range(&g->q, &last->dps);
             }
         json_open(b, NULL, '[');
         for (size_t k = 0; last != NULL && k < last->aggregate_tags_len; k++)
@@ -142,22 +155,32 @@ stop_drawing(void *ctx, struct error *e)
 }
 
 static enum status
-write_picture(struct graph *g, struct error *e)
+write_chart(struct graph *g, struct error *e)
 {
     struct arena *a = http_arena(g->s.r);
+    struct buf *b = http_reply_body(g->s.out);
     struct chart *c = &g->params.chart;
-    enum status st = graph_chart_make(&g->q, &g->s.result, a, &g->params, e);
+    bool is_csv = g->form == GRAPH_CSV;
+    enum status st = graph_chart_make(&g->q, &g->s.result,
+                                      is_csv ? SIZE_MAX : CHART_SERIES_MAX, a,
+                                      &g->params, e);
 
     if (st != ST_OK)
         return st;
-    c->is_svg = g->form == GRAPH_SVG;
     c->stop = stop_drawing;
     c->stop_ctx = &g->s.result.deadline;
+    if (is_csv) {
+        http_reply_type(g->s.out, "text/csv; charset=UTF-8");
+        return graph_csv_write(b, c, &g->s.result, a, e);
+    }
+    c->is_svg = g->form == GRAPH_SVG;
     http_reply_type(g->s.out, c->is_svg ? "image/svg+xml" : "image/png");
-    return chart_draw(c, a, http_reply_body(g->s.out), e);
+    st = graph_notes_read(g->s.a, &g->q, &g->s.result, a, c, e);
+    return st == ST_OK ? chart_draw(c, a, b, e) : st;
 }
 
-/* A picture that the client has already is not sent again. */
+/* A picture that the client has already is not sent again.  The tag is weak:
+ * the bytes may be compressed. */
 static void
 add_etag(struct graph *g)
 {
@@ -165,7 +188,7 @@ add_etag(struct graph *g)
     struct slice body = buf_slice(http_reply_body(g->s.out));
     char etag[24];
 
-    (void)snprintf(etag, sizeof etag, "\"%016llx\"",
+    (void)snprintf(etag, sizeof etag, "W/\"%016llx\"",
                    (unsigned long long)hash_slice(body, 0));
     http_reply_header(g->s.out, "ETag", etag);
     if (had != NULL && (strstr(had, etag) != NULL || strcmp(had, "*") == 0))
@@ -199,12 +222,26 @@ run(void *ctx, struct parse_error *e)
     else if (g->form == GRAPH_ASCII)
         write_ascii(g);
     else
-        st = write_picture(g, &e->message);
+        st = write_chart(g, &e->message);
     if (st == ST_OK)
         st = serve_check_size(&g->s, &e->message);
     if (st == ST_OK && g->form != GRAPH_JSON)
         add_caching(g);
     return st;
+}
+
+/* The times of a picture depend on it, so here it must be known. */
+static enum status
+check_zone(struct slice name, struct error *e)
+{
+    const struct timezone *zone;
+
+    if (name.size == 0 || timezone_find(name, &zone, NULL) == ST_OK)
+        return ST_OK;
+    return error_set(e, ST_INVALID,
+                     "'tz' was invalid: %s. It must be the name of a zone, as "
+                     "'Europe/Zurich'.",
+                     log_quote(name));
 }
 
 /* What says how to draw is checked, whatever the form. */
@@ -218,6 +255,8 @@ parse(struct graph *g, struct parse_error *e)
 
     if (st == ST_OK)
         st = serve_parse_uri(g->s.a, g->s.r, &g->q, e);
+    if (st == ST_OK)
+        st = check_zone(g->q.timezone_text, &e->message);
     g->q.start_ms -= g->q.start_ms % 1000;
     g->q.end_ms -= g->q.end_ms % 1000;
     return st;

@@ -1,9 +1,9 @@
 /* /api/query, and /api/query/gexp: parse, run, write. */
 #include "tsd/api/api.h"
 
-#include "query/aggregate/aggregate.h"
 #include "query/parse/parse.h"
 #include "tsd/api/query/api_gexp.h"
+#include "tsd/api/query/group_notes.h"
 #include "tsd/api/query/query_json.h"
 #include "tsd/api/query/serve.h"
 #include "uid/meta/annotation.h"
@@ -194,50 +194,16 @@ run(void *ctx, struct parse_error *e)
     return st == ST_OK ? write_answer(w, e) : st;
 }
 
-/* The series of a group whose points were read, and those without any. */
-static struct slice *
-noted_series(const struct result_group *g, struct arena *a, size_t *len)
-{
-    size_t with_points = g->tsuids_len - g->split_tsuids;
-    struct slice *all =
-        with_points > 0 ? g->tsuids + g->split_tsuids : g->tsuids;
-
-    *len = with_points + g->note_tsuids_len;
-    if (g->note_tsuids_len == 0)
-        return all;
-    all = arena_array(a, *len, sizeof *all);
-    if (all == NULL)
-        return NULL;
-    if (with_points > 0)
-        memcpy(all, g->tsuids + g->split_tsuids, with_points * sizeof *all);
-    memcpy(all + with_points, g->note_tsuids, g->note_tsuids_len * sizeof *all);
-    return all;
-}
-
-/* Those of the rows that the query touched, be they in the range or not. */
 static enum status
 read_notes(struct work *w, const struct result_group *g, struct notes *out,
            struct error *e)
 {
-    struct query read = w->q;
-    struct annotation *list;
-    struct slice *series;
-    size_t len;
-    uint32_t from, to;
-    enum status st;
+    struct annotation *list = NULL;
+    enum status st = ST_OK;
 
     *out = (struct notes){ 0 };
-    if (!w->has_notes)
-        return ST_OK;
-    if (g->split_ms != 0) /* rollups have none */
-        read.start_ms = g->split_ms;
-    numbers_scan_range(&read, g->sub, &from, &to);
-    series = noted_series(g, w->arena, &len);
-    if (series == NULL && len > 0)
-        return error_set(e, ST_LIMIT, "no memory for the annotations");
-    st = annotation_list(w->a->records, series, len, (int64_t)from * 1000,
-                         ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list,
-                         &out->len, e);
+    if (w->has_notes)
+        st = group_notes_read(w->a, &w->q, g, w->arena, &list, &out->len, e);
     out->list = list;
     return st;
 }

@@ -202,11 +202,11 @@ is_partial(const struct query *q, const struct result_group *g,
 
 enum status
 graph_chart_make(const struct query *q, const struct query_result *result,
-                 struct arena *a, struct graph_params *p, struct error *e)
+                 size_t most, struct arena *a, struct graph_params *p,
+                 struct error *e)
 {
     struct chart *c = &p->chart;
-    size_t len = result->groups_len < CHART_SERIES_MAX ? result->groups_len
-                                                       : CHART_SERIES_MAX;
+    size_t len = result->groups_len < most ? result->groups_len : most;
     struct chart_series *series = arena_array(a, len + 1, sizeof *series);
     struct buf b = BUF_INIT;
     struct common common;
@@ -216,6 +216,10 @@ graph_chart_make(const struct query *q, const struct query_result *result,
     c->from_ms = q->start_ms;
     c->to_ms = q->end_ms;
     c->zone = q->zone == NULL ? timezone_utc() : q->zone;
+    c->zone_name = c->zone == timezone_utc() ? "UTC"
+                   : q->timezone_text.size == 0
+                       ? NULL
+                       : arena_strdup(a, q->timezone_text);
     c->series = series;
     c->series_len = len;
     c->left_out = result->groups_len - len;

@@ -7,10 +7,11 @@
 #include "query/model/result.h"
 #include "tsd/api/query/graph_params.h"
 
-/* Fills range, zone and series of 'p->chart'. */
+/* Fills range, zone and series of 'p->chart', of the first 'most' groups. */
 MUST_CHECK enum status graph_chart_make(const struct query *q,
                                         const struct query_result *result,
-                                        struct arena *a, struct graph_params *p,
+                                        size_t most, struct arena *a,
+                                        struct graph_params *p,
                                         struct error *e);
 
 /* "metric{k=v, k2=v2}" of a group. */

@@ -1,0 +1,48 @@
+#include "tsd/api/query/group_notes.h"
+
+#include "query/aggregate/aggregate.h"
+
+/* The series of a group whose points were read, and those without any. */
+static struct slice *
+noted_series(const struct result_group *g, struct arena *a, size_t *len)
+{
+    size_t with_points = g->tsuids_len - g->split_tsuids;
+    struct slice *all =
+        with_points > 0 ? g->tsuids + g->split_tsuids : g->tsuids;
+
+    *len = with_points + g->note_tsuids_len;
+    if (g->note_tsuids_len == 0)
+        return all;
+    all = arena_array(a, *len, sizeof *all);
+    if (all == NULL)
+        return NULL;
+    if (with_points > 0)
+        memcpy(all, g->tsuids + g->split_tsuids, with_points * sizeof *all);
+    memcpy(all + with_points, g->note_tsuids, g->note_tsuids_len * sizeof *all);
+    return all;
+}
+
+enum status
+group_notes_read(const struct api *a, const struct query *q,
+                 const struct result_group *g, struct arena *arena,
+                 struct annotation **out, size_t *out_len, struct error *e)
+{
+    struct query read = *q;
+    struct slice *series;
+    size_t len;
+    uint32_t from, to;
+
+    *out = NULL;
+    *out_len = 0;
+    if (q->no_annotations || !annotation_any(a->records))
+        return ST_OK;
+    if (g->split_ms != 0) /* rollups have none */
+        read.start_ms = g->split_ms;
+    numbers_scan_range(&read, g->sub, &from, &to);
+    series = noted_series(g, arena, &len);
+    if (series == NULL && len > 0)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+    return annotation_list(a->records, series, len, (int64_t)from * 1000,
+                           ((int64_t)to + HOUR_S) * 1000 - 1, arena, out,
+                           out_len, e);
+}

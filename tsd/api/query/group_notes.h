@@ -1,0 +1,15 @@
+/* The annotations of the series of a group.
+ *
+ * Threads: any; a function of its arguments. */
+#pragma once
+
+#include "query/model/result.h"
+#include "tsd/api/api.h"
+#include "uid/meta/annotation.h"
+
+/* Those of the rows that the query touched, be they in the range or not.  None
+ * with "no_annotations". */
+MUST_CHECK enum status
+group_notes_read(const struct api *a, const struct query *q,
+                 const struct result_group *g, struct arena *arena,
+                 struct annotation **out, size_t *len, struct error *e);
