@@ -465,6 +465,25 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
                            : status;
 }
 
+enum status
+engine_explain(struct engine *en, const struct query *q,
+               bool (*gone)(void *ctx), void *gone_ctx, struct arena *a,
+               struct explained **out, struct error *e)
+{
+    struct deadline deadline =
+        deadline_start(en->options.timeout_ms, gone, gone_ctx);
+    enum status status = ST_OK;
+
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    *out = arena_array(a, q->subs_len, sizeof **out);
+    if (*out == NULL)
+        return query_no_memory(e);
+    for (size_t i = 0; i < q->subs_len && status == ST_OK; i++)
+        status = explain_subquery(&en->context, en->options.rollups, q,
+                                  &q->subs[i], &deadline, a, &(*out)[i], e);
+    return status;
+}
+
 /* Deletes in the series itself, or in the rollups that were read for it. */
 static enum status
 delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,

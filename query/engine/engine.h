@@ -15,6 +15,7 @@
 #include "query/model/result.h"
 #include "query/model/rollup.h"
 #include "query/parse/parse_error.h"
+#include "query/plan/explain.h"
 #include "uid/meta/annotation.h"
 #include "uid/series/series.h"
 
@@ -67,6 +68,13 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct chunks *chunks, struct arena *a,
                                   struct query_result *out,
                                   struct parse_error *e);
+
+/* The dry run: for each sub-query, in the arena, what explain_subquery()
+ * says. */
+MUST_CHECK enum status engine_explain(struct engine *en, const struct query *q,
+                                      bool (*gone)(void *ctx), void *gone_ctx,
+                                      struct arena *a, struct explained **out,
+                                      struct error *e);
 
 /* Deletes what the query's ranges and filters take, exactly: histograms where
  * the query asks for these, else points; '*deleted' is how many. The answer of

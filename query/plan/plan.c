@@ -229,30 +229,48 @@ count_runs(const struct planner *p, const struct plan_bucket *b)
     return runs;
 }
 
-static void
-choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
+static uint64_t
+count_spans(const struct planner *p)
 {
-    uint64_t spans = (key_span_base(p->layout, p->p->to_base) -
-                      key_span_base(p->layout, p->p->from_base)) /
-                         key_span_s(p->layout) +
-                     1;
-    uint64_t all = p->p->series / p->p->buckets_len + 1;
-    uint64_t range = all * spans, hints, seeks;
-    unsigned seek_price = kv_traits(store_kv(p->c->store))->seek_price;
+    return (key_span_base(p->layout, p->p->to_base) -
+            key_span_base(p->layout, p->p->from_base)) /
+               key_span_s(p->layout) +
+           1;
+}
 
-    if (!p->p->listed) {
-        /* Rollups of several kinds lie side by side. */
+static void
+choose_way(const struct planner *p, struct plan_bucket *b)
+{
+    struct plan *out = p->p;
+    uint64_t spans = count_spans(p), runs = out->listed ? count_runs(p, b) : 1;
+    uint64_t all = out->series / out->buckets_len + 1;
+    unsigned seek_price = kv_traits(store_kv(p->c->store))->seek_price;
+    const uint64_t prices[3] = {
+        [SCAN_HINTS] = (runs * seek_price + b->series_len) * spans,
+        [SCAN_RANGE] = all * spans,
+        [SCAN_SEEKS] = b->series_len * seek_price * spans,
+    };
+    const uint64_t seeks[3] = {
+        [SCAN_HINTS] = runs * spans,
+        [SCAN_RANGE] = 1,
+        [SCAN_SEEKS] = b->series_len * spans,
+    };
+    int forced = p->c->options.force_way;
+
+    if (!out->listed) /* rollups of several kinds lie side by side */
         b->way = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
-        return;
-    }
-    hints = (count_runs(p, b) * seek_price + b->series_len) * spans;
-    seeks = b->series_len * seek_price * spans;
-    b->way = seeks <= hints && seeks <= range ? SCAN_SEEKS
-             : hints <= range                 ? SCAN_HINTS
-                                              : SCAN_RANGE;
-    prices[SCAN_HINTS] += hints;
-    prices[SCAN_RANGE] += range;
-    prices[SCAN_SEEKS] += seeks;
+    else if (prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
+             prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
+        b->way = SCAN_SEEKS;
+    else
+        b->way =
+            prices[SCAN_HINTS] <= prices[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
+    if (forced >= 0 && (forced != SCAN_SEEKS || out->listed))
+        b->way = (enum scan_way)forced;
+    for (int i = 0; out->listed && i < 3; i++)
+        out->prices[i] += prices[i];
+    out->price += prices[out->listed ? b->way : SCAN_RANGE];
+    out->seeks += seeks[b->way];
 }
 
 static enum status
@@ -260,7 +278,7 @@ make_buckets(struct planner *p)
 {
     static const char *const names[] = { "hints", "range", "seeks" };
     struct plan *out = p->p;
-    uint64_t prices[3] = { 0 };
+    const uint64_t *prices = out->prices;
     enum status status = ST_OK;
     size_t ways[3] = { 0 };
     enum scan_way most;
@@ -268,10 +286,7 @@ make_buckets(struct planner *p)
     for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
         struct plan_bucket *b = &out->buckets[i];
 
-        choose_way(p, b, prices);
-        if (p->c->options.force_way >= 0 &&
-            (p->c->options.force_way != SCAN_SEEKS || out->listed))
-            b->way = (enum scan_way)p->c->options.force_way;
+        choose_way(p, b);
         ways[b->way]++;
         /* Seeks need none, nor does a bucket in which nothing is looked for. */
         if (out->masks == NULL && b->way != SCAN_SEEKS &&
@@ -280,6 +295,7 @@ make_buckets(struct planner *p)
     }
     most = ways[SCAN_HINTS] >= ways[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
     most = ways[SCAN_SEEKS] >= ways[most] ? SCAN_SEEKS : most;
+    out->way = most;
     (void)snprintf(
         out->text, sizeof out->text,
         "%s; series %llu of %llu; price hints %llu range %llu seeks %llu",
@@ -309,6 +325,9 @@ plan_tsuids(struct planner *p)
     out->metric_id = slice_of(tsuids[0].data, p->layout->metric_width);
     out->metric = key_get_uint(tsuids[0].data, p->layout->metric_width);
     out->series = len;
+    out->way = SCAN_SEEKS;
+    out->seeks = len * count_spans(p);
+    out->price = out->seeks * kv_traits(store_kv(p->c->store))->seek_price;
     for (size_t i = 0; i < out->buckets_len; i++)
         out->buckets[i].way = SCAN_SEEKS;
     (void)snprintf(out->text, sizeof out->text, "seeks; %zu TSUIDs given", len);
@@ -338,7 +357,9 @@ plan_metric(struct planner *p)
     if (status != ST_OK || out->empty)
         return status;
     for (size_t i = 0; i < p->restrictions_len; i++)
-        p->narrows |= p->restrictions[i].tagk != 0 && !p->restrictions[i].any;
+        p->narrows |=
+            (p->restrictions[i].tagk != 0 || p->c->options.list_kinds) &&
+            !p->restrictions[i].any;
     if (p->narrows && planner_smallest_set(p) == NULL)
         status = planner_names(p);
     for (size_t i = 0; i < p->restrictions_len; i++)

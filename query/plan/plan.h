@@ -41,13 +41,19 @@ struct plan {
     size_t buckets_len;
     uint64_t series;  /* of the metric, in tag-key sets that could match */
     uint64_t matches; /* listed */
-    char text[160];   /* for showStats: which way, and why */
+    /* What it takes at most, for spans without a gap: of all buckets. */
+    enum scan_way way;  /* of most of them */
+    uint64_t prices[3]; /* by way, where series are listed */
+    uint64_t price;     /* of the ways that are taken */
+    uint64_t seeks;
+    char text[160]; /* for showStats: which way, and why */
 };
 
 struct plan_options {
     size_t expansion_limit; /* literals that become ids; more: by name */
     bool skip_unresolved_tagvs;
     size_t list_limit; /* series that are listed; 0: 200,000 */
+    bool list_kinds;   /* list the series of rollups, narrowed or not */
     int force_way;     /* < 0: choose; for tests and measurements */
 };
 

@@ -129,3 +129,25 @@ GET /api/query/gexp?start=1356998400&exp=scale(sum:60s-minmax:thin.m,2)
 ~ 'minmax' and 'm4' do not go with expressions
 POST /api/query/exp {"time":{"start":1356998400,"aggregator":"sum","downsampler":{"interval":"1m","aggregator":"minmax"}},"metrics":[{"id":"a","metric":"thin.m"}],"expressions":[{"id":"e","expr":"a"}]}
 = 400
+
+# A dry run: the plan, and what it reads at most.
+GET /api/query?start=1356998400&end=1356998500&m=sum:thin.m%7Bh=a%7D&explain
+= 200
+~ {"queries":[{"index":0,"metric":"thin.m","rollupTable":"raw","way":"
+~ "reads":"points","series":1,"seriesOfMetric":2,"hours":1,"rows":1,"seeks":1,"price":
+~ }],"series":1,"rows":1,"seeks":1,"price":
+GET /api/query?start=1356998400&end=1357084800&m=sum:10m-p90:thin.m&m=sum:10m-max:thin.m&explain
+= 200
+~ "reads":"points","series":2,"seriesOfMetric":2,"hours":25,"rows":50,
+~ "reads":"buckets","series":2,"seriesOfMetric":2,"hours":25,"rows":50,
+~ "cheaper":{"downsample":"1h-max","rollupTable":"raw",
+~ "reads":"summaries","series":2
+POST /api/query?explain {"start":1356998400,"end":1357084800,"delete":true,"queries":[{"aggregator":"sum","metric":"thin.m","downsample":"2h-sum"}]}
+= 200
+~ "reads":"summaries","series":2,
+GET /api/query?start=1356998400&m=sum:thin.none&explain
+= 400
+~ No such name for 'metrics': 'thin.none'
+GET /api/query?start=1356998400&m=sum:thin.m%7Bh=none%7D&explain
+= 400
+~ No such name for 'tagv': 'none'

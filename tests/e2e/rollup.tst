@@ -83,6 +83,19 @@ GET /api/query?start=1356998400&end=1357009200&m=sum:2h-sum:rollup_fallback_raw:
 ~ "dps":{"1356998400":11.0}
 GET /api/query?start=1356998400&end=1357009200&m=sum:2h-sum:rollup_fallback:r.raw
 ~ "dps":{"1356998400":5.0,"1357000200":6.0}
+# A dry run reads no row: which rollups would be read, and a coarser one that reads less.
+GET /api/query?start=1356998400&end=1357084800&m=sum:1h-avg:r.m&explain
+= 200
+~ "rollupTable":"1h","way":"hints",
+~ "reads":"points","series":1,"seriesOfMetric":4,
+GET /api/query?start=1356998400&end=1357084800&m=sum:5m-sum:r.ten&explain
+~ "rollupTable":"raw",
+~ "cheaper":{"downsample":"10m-sum","rollupTable":"10m",
+GET /api/query?start=1356998400&end=1357084800&m=sum:1h-sum:rollup_fallback:r.ten&explain
+~ "rollupTable":"10m",
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-min:r.m&explain
+= 400
+~ "message":"No ID found mapping to aggregator: min"
 # Pre-aggregates.
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-max:pre-agg:r.m
 ~ "tags":{"_aggregate":"MAX","dc":"x"},"aggregateTags":[],"dps":{"1356998400":9.0}

@@ -183,6 +183,27 @@ takes(const struct wanted *f, const struct named *n)
     }
 }
 
+/* The dry run says the same as the run did, or more: it is an upper bound. */
+static void
+check_explained(const struct world *w, const struct query *q, const char *text,
+                const struct result_stats *ran, struct arena *a)
+{
+    struct explained *x;
+
+    ck_assert_int_eq(engine_explain(w->engine, q, NULL, NULL, a, &x, &e),
+                     ST_OK);
+    ck_assert_str_eq(x->plan.text, ran->plan);
+    ck_assert_str_eq(x->plan.table, "raw");
+    ck_assert_int_eq(x->plan.reads, PLAN_READS_POINTS);
+    ck_assert_msg(x->plan.series >= ran->series, "%s", text);
+    ck_assert_msg(x->plan.rows >= ran->scan.rows, "%s: %d rows", text,
+                  (int)x->plan.rows);
+    if (strncmp(ran->plan, "range", 5) != 0)
+        ck_assert_msg(x->plan.series == ran->series, "%s", text);
+    if (strncmp(ran->plan, "seeks", 5) == 0) /* some are made twice */
+        ck_assert_msg(2 * x->plan.seeks >= ran->scan.seeks, "%s", text);
+}
+
 /* Runs 'none' over the query text; counts the points that came for each series
  * by their value, which is the series' number. */
 static void
@@ -225,6 +246,7 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
     ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
     status = engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe);
     ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
+    check_explained(w, &q, text, &r.stats[0], a);
     memset(seen, 0, sizeof seen);
     for (size_t g = 0; g < r.groups_len; g++)
         for (size_t k = 0; k < r.groups[g].dps.len; k++)

@@ -4,6 +4,7 @@
 #include "query/parse/parse.h"
 #include "tsd/api/query/api_gexp.h"
 #include "tsd/api/query/group_notes.h"
+#include "tsd/api/query/explain_json.h"
 #include "tsd/api/query/query_json.h"
 #include "tsd/api/query/serve.h"
 #include "uid/meta/annotation.h"
@@ -30,6 +31,7 @@ struct work {
 };
 
 static bool parse(struct work *w);
+static void explain(struct work *w);
 static enum status run(void *ctx, struct parse_error *e);
 static enum status write_answer(struct work *w, struct parse_error *e);
 
@@ -52,7 +54,10 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
     if (!http_is_overridden(r) &&
         !api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
-    if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out)) {
+    if (http_has_param(r, "explain")) {
+        if (parse(&w))
+            explain(&w);
+    } else if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out)) {
         query_json_query(&query, &w.q, w.a->uids);
         serve_query(&w.s, &query, run, &w);
     }
@@ -137,6 +142,22 @@ parse(struct work *w)
     if (http_method(w->s.r) == HTTP_DELETE && w->a->allow_delete)
         w->q.delete_points = true;
     return true;
+}
+
+/* The dry run: it deletes nothing and is not listed among the queries. */
+static void
+explain(struct work *w)
+{
+    struct parse_error e = { 0 };
+    struct explained *explained;
+    enum status st = engine_explain(w->a->engine, &w->q, api_is_cancelled,
+                                    (void *)(uintptr_t)w->s.r, w->arena,
+                                    &explained, &e.message);
+
+    if (st == ST_OK)
+        explain_json_write(http_reply_body(w->s.out), &w->q, explained);
+    else
+        (void)serve_reject(w->s.out, &e);
 }
 
 static size_t

@@ -1,0 +1,42 @@
+/* A dry run of a sub-query: its plan and what that would read at most, without
+ * reading a row; and a coarser downsampling that would read less.
+ *
+ * Owns:    all is in the arena.
+ * Threads: one at a time.
+ * Fails:   as plan_make(). */
+#pragma once
+
+#include "query/plan/plan.h"
+#include "query/plan/rollup_candidates.h"
+
+/* What is read of a row, the most first. */
+enum plan_reads {
+    PLAN_READS_POINTS,    /* all its points, which are kept */
+    PLAN_READS_BUCKETS,   /* all its points, but only buckets are kept */
+    PLAN_READS_SUMMARIES, /* of an hour within one bucket its block summary */
+};
+
+struct explanation {
+    const char *table; /* "raw", or a rollup's interval */
+    const char *text;  /* as showStats has it */
+    enum scan_way way;
+    enum plan_reads reads;
+    uint64_t series;          /* that match */
+    uint64_t tagk_set_series; /* of the metric, that could have matched */
+    uint64_t hours;
+    uint64_t rows, seeks; /* at most */
+    uint64_t price, prices[3];
+};
+
+struct explained {
+    struct explanation plan;
+    const char *cheaper; /* a downsampling as in "1h-avg"; NULL: none is */
+    struct explanation cheaper_plan;
+};
+
+/* 'rollups' NULL: there are none. */
+MUST_CHECK enum status
+explain_subquery(const struct plan_context *c, const struct rollups *rollups,
+                 const struct query *q, const struct sub_query *sq,
+                 const struct deadline *deadline, struct arena *a,
+                 struct explained *out, struct error *e);
