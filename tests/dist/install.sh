@@ -22,7 +22,7 @@ quiet_make() # TARGET: as a packager calls it
 quiet_make install
 
 for file in usr/bin/halite usr/bin/tsdb etc/halite/halite.conf \
-    usr/share/halite/alerts.yml usr/share/halite/grafana/halite-prometheus.json \
+    usr/share/halite/alerts.yml usr/share/halite/grafana/halite-prometheus.json usr/share/halite/clients/collectd.conf \
     usr/lib/systemd/system/halite.service usr/lib/systemd/system/halite-demo.service usr/lib/sysusers.d/halite.conf \
     usr/lib/tmpfiles.d/halite.conf usr/share/bash-completion/completions/halite \
     usr/share/bash-completion/completions/tsdb usr/share/doc/halite/README.md \
