@@ -67,6 +67,8 @@ static const struct entry {
     { "/api/uid/tsmeta", api_tsmeta, CRUD, IN_WO | WORKER | FOR_READ_WRITE },
     { "/api/uid/uidmeta", api_uidmeta, CRUD, IN_WO | WORKER | FOR_READ_WRITE },
 
+    { "/api/cardinality", api_cardinality, HTTP_GET,
+      IN_RO | WORKER | FOR_READERS },
     { "/api/query", api_query, CRUD, IN_RO | WORKER | FOR_READERS },
     { "/api/query/exp", api_exp, GET_POST | HTTP_PUT | HTTP_DELETE,
       IN_RO | WORKER | FOR_READERS },

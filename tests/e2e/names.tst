@@ -150,3 +150,24 @@ GET /api/suggest?type=tagv&metric=c.cpu&counts
 GET /api/suggest?type=tagk&metric=c.cpu&tags=dc&counts
 = 400
 ~ "message":"'tags' must be as in host=web01,dc=ams|fra"
+
+# Series per metric, values per key; and what came in the last 24 hours.
+GET /api/cardinality?max=1
+= 200
+| {"series":8,"metrics":6,"top":[{"name":"c.cpu","series":3}]}
+GET /api/cardinality?max=2&growth
+= 200
+~ "top":[{"name":"c.cpu","series":3,"new":3},{"name":"n.cpu2","series":2,"new":2}],"growing":[{"name":"c.cpu","series":3,"new":3},{
+GET /api/cardinality?metric=c.cpu&growth
+= 200
+| {"metric":"c.cpu","series":3,"new":3,"tags":[{"name":"host","series":3,"values":3,"top":[{"name":"web01","series":1},{"name":"web02","series":1},{"name":"web03","series":1}]},{"name":"dc","series":3,"values":2,"top":[{"name":"lga","series":2},{"name":"sjc","series":1}]}]}
+GET /api/cardinality?metric=c.cpu&max=1
+~ "values":3,"top":[{"name":"web01","series":1}]},{"name":"dc","series":3,"values":2,"top":[{"name":"lga","series":2}]}]}
+GET /api/cardinality?metric=c.none
+= 404
+~ No such name for 'metrics': 'c.none'
+GET /api/cardinality?max=x
+= 400
+~ Unable to parse 'max' as a number
+POST /api/cardinality {}
+= 405

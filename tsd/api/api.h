@@ -53,6 +53,7 @@ struct api_call {
 http_serve api_aggregators;
 http_serve api_annotation;
 http_serve api_backup;
+http_serve api_cardinality;
 http_serve api_config;
 http_serve api_diediedie;
 http_serve api_dropcaches;

@@ -4,6 +4,9 @@
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 
+/* Entries between two calls of go_on(). */
+#define ENTRIES_UNCHECKED 1024
+
 struct counter {
     const struct key_layout *widths;
     uint64_t tagk; /* 0: tagks are counted */
@@ -149,5 +152,54 @@ series_tally(struct series_directory *d, uint64_t metric, uint64_t tagk,
     table_fini(&c.table);
     *out = c.all;
     *len = c.len;
+    return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
+}
+
+/* Adds an entry of the directory to its metric's, which is the last one. */
+static bool
+count_added(struct counter *c, uint64_t metric)
+{
+    if (c->len == 0 || c->all[c->len - 1].id != metric) {
+        c->all = arena_grow(c->arena, c->all, c->len, &c->cap, sizeof *c->all);
+        c->no_memory = c->all == NULL;
+        if (c->no_memory)
+            return false;
+        c->all[c->len++] = (struct series_tally){ metric, 0 };
+    }
+    c->all[c->len - 1].series++;
+    return true;
+}
+
+enum status
+series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
+             bool (*go_on)(void *ctx), void *ctx, struct arena *a,
+             struct series_tally **out, size_t *len, struct error *e)
+{
+    struct counter c = { .widths = &d->widths, .arena = a };
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1 };
+    struct kv_iter *it;
+    uint64_t steps = 0;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (metric != 0) {
+        key_put_uint(start + 1, metric, d->widths.metric_width);
+        prefix.size += d->widths.metric_width;
+    }
+    it = kv_iter_open(store_kv(d->store), prefix);
+    for (bool on = kv_iter_seek(it, prefix); on; on = kv_iter_next(it)) {
+        struct slice key = kv_iter_key(it), value = kv_iter_value(it);
+
+        if (++steps % ENTRIES_UNCHECKED == 0 && !go_on(ctx))
+            break;
+        if (value.size == 4 && key_get_uint(value.data, 4) >= since_s &&
+            !count_added(&c,
+                         key_get_uint(key.data + 1, d->widths.metric_width)))
+            break;
+    }
+    *out = c.all;
+    *len = c.len;
+    st = kv_iter_close(&it, e);
     return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
 }

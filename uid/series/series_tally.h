@@ -28,3 +28,11 @@ series_tally(struct series_directory *d, uint64_t metric, uint64_t tagk,
              const struct series_pick *picks, size_t picks_len,
              bool (*go_on)(void *ctx), void *ctx, struct arena *a,
              struct series_tally **out, size_t *len, struct error *e);
+
+/* Of each metric (0: of all metrics; ascending) with any, how many series were
+ * entered at or after 'since_s', rollups too.  Looks at each entry. */
+MUST_CHECK enum status series_added(struct series_directory *d, uint64_t metric,
+                                    uint32_t since_s, bool (*go_on)(void *ctx),
+                                    void *ctx, struct arena *a,
+                                    struct series_tally **out, size_t *len,
+                                    struct error *e);

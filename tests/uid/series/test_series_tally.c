@@ -107,4 +107,33 @@ START_TEST(counts_tags)
 }
 END_TEST
 
-TEST_MAIN("series_tally", TEST(counts_tags))
+/* Entries are made by the clock of the system: all are of now. */
+START_TEST(counts_what_was_added)
+{
+    struct fixture f = fixture_new(layout_default);
+    struct arena *a = arena_new(0);
+    uint32_t now_s = clock_now_s(&clock_system);
+    struct series_tally *found;
+    size_t len, calls = 0;
+
+    enter(&f, 0, "m host=a");
+    enter(&f, 0, "n host=a");
+    enter(&f, 0, "n host=b");
+    OK(series_added(f.series, 0, now_s, go_on, &calls, a, &found, &len, &e));
+    ck_assert_uint_eq(len, 2);
+    ck_assert_uint_eq(found[0].id, id_of(&f, UID_METRIC, "m"));
+    ck_assert_uint_eq(found[0].series, 1);
+    ck_assert_uint_eq(found[1].series, 2);
+    OK(series_added(f.series, found[1].id, now_s, go_on, &calls, a, &found,
+                    &len, &e));
+    ck_assert_uint_eq(len, 1);
+    ck_assert_uint_eq(found[0].series, 2);
+    OK(series_added(f.series, 0, now_s + 3600, go_on, &calls, a, &found, &len,
+                    &e));
+    ck_assert_uint_eq(len, 0);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("series_tally", TEST(counts_tags), TEST(counts_what_was_added))

@@ -15,6 +15,7 @@ ranking_new(struct arena *a, struct slice part, int64_t max)
     if (r == NULL)
         return NULL;
     r->len = 0;
+    r->by_added = false;
     r->max = max <= 0            ? RANKING_DEFAULT
              : max > RANKING_MAX ? RANKING_MAX
                                  : (size_t)max;
@@ -24,8 +25,9 @@ ranking_new(struct arena *a, struct slice part, int64_t max)
     return r;
 }
 
-bool
-ranking_may_enter(const struct ranking *r, uint64_t series)
+/* Could one with so many series get in, whatever its name is? */
+static bool
+may_enter(const struct ranking *r, uint64_t series)
 {
     return r->len < r->max || series >= r->top[r->len - 1].series;
 }
@@ -41,22 +43,25 @@ contains(struct slice name, struct slice part)
 
 /* Negative: 'a' is better. */
 static int
-compare(const struct ranked *a, const struct ranked *b)
+compare(const struct ranking *r, const struct ranked *a, const struct ranked *b)
 {
+    if (r->by_added && a->added != b->added)
+        return a->added > b->added ? -1 : 1;
     if (a->series != b->series)
         return a->series > b->series ? -1 : 1;
     return slice_cmp(a->name, b->name);
 }
 
 void
-ranking_add(struct ranking *r, struct slice name, uint64_t series)
+ranking_add(struct ranking *r, struct slice name, uint64_t series,
+            uint64_t added)
 {
-    struct ranked one = { name, series };
+    struct ranked one = { name, series, added };
     size_t at = r->len;
 
     if (!contains(name, r->part))
         return;
-    while (at > 0 && compare(&one, &r->top[at - 1]) < 0)
+    while (at > 0 && compare(r, &one, &r->top[at - 1]) < 0)
         at--;
     if (at == r->max)
         return;
@@ -81,12 +86,12 @@ ranking_add_ids(struct ranking *r, struct uid_table *u, enum uid_kind kind,
     for (size_t i = 0; i < len && st == ST_OK && !r->no_memory; i++) {
         if (i % NAMES_UNCHECKED == 0 && !go_on(ctx))
             break;
-        if (!ranking_may_enter(r, ids[i].series))
+        if (!may_enter(r, ids[i].series))
             continue;
         buf_clear(&name);
         st = uid_name(u, kind, ids[i].id, &name, e);
         if (st == ST_OK)
-            ranking_add(r, buf_slice(&name), ids[i].series);
+            ranking_add(r, buf_slice(&name), ids[i].series, 0);
         else if (st == ST_NOT_FOUND) /* it was deleted meanwhile */
             st = ST_OK;
     }
@@ -95,13 +100,15 @@ ranking_add_ids(struct ranking *r, struct uid_table *u, enum uid_kind kind,
 }
 
 void
-ranking_write(const struct ranking *r, struct buf *b)
+ranking_write(const struct ranking *r, bool with_added, struct buf *b)
 {
     buf_put_u8(b, '[');
     for (size_t i = 0; i < r->len; i++) {
         json_open(b, NULL, '{');
         json_put_member(b, "name", r->top[i].name);
         json_put_int(b, "series", (int64_t)r->top[i].series);
+        if (with_added)
+            json_put_int(b, "new", (int64_t)r->top[i].added);
         buf_put_u8(b, '}');
     }
     buf_put_u8(b, ']');

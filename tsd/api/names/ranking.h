@@ -1,4 +1,5 @@
-/* The names that have the most series, best first; of equals in byte order.
+/* The names that have the most series, or the most new ones, best first; of
+ * equals in byte order.
  *
  * Owns:    nothing; names are copied to the request's arena.
  * Bounds:  RANKING_MAX names.
@@ -14,11 +15,13 @@
 struct ranked {
     struct slice name;
     uint64_t series;
+    uint64_t added; /* of these, lately */
 };
 
 struct ranking {
     struct ranked top[RANKING_MAX];
     size_t len, max; /* 'max' 1 to RANKING_MAX */
+    bool by_added;
     struct slice part;
     struct arena *arena;
     bool no_memory;
@@ -28,9 +31,8 @@ struct ranking {
  * client asks for it: 0 and less mean 25.  NULL: no memory in the arena. */
 struct ranking *ranking_new(struct arena *a, struct slice part, int64_t max);
 
-/* Could one with so many series get in, whatever its name is? */
-bool ranking_may_enter(const struct ranking *r, uint64_t series);
-void ranking_add(struct ranking *r, struct slice name, uint64_t series);
+void ranking_add(struct ranking *r, struct slice name, uint64_t series,
+                 uint64_t added);
 
 /* Adds the names of ids.  ST_LIMIT past the arena. */
 MUST_CHECK enum status ranking_add_ids(struct ranking *r, struct uid_table *u,
@@ -39,5 +41,5 @@ MUST_CHECK enum status ranking_add_ids(struct ranking *r, struct uid_table *u,
                                        size_t len, bool (*go_on)(void *ctx),
                                        void *ctx, struct error *e);
 
-/* [{"name":..,"series":..},..] */
-void ranking_write(const struct ranking *r, struct buf *b);
+/* [{"name":..,"series":..},..]; 'with_added': with the member "new". */
+void ranking_write(const struct ranking *r, bool with_added, struct buf *b);

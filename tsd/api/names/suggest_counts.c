@@ -24,7 +24,7 @@ add_metric(void *ctx, struct slice name, uint64_t id)
 {
     struct metrics *m = ctx;
 
-    ranking_add(m->ranking, name, series_total_of(m->a->series, id));
+    ranking_add(m->ranking, name, series_total_of(m->a->series, id), 0);
     return !m->ranking->no_memory &&
            (++m->seen % 1024 != 0 || !http_is_cancelled(m->r));
 }
@@ -150,7 +150,7 @@ suggest_counts(const struct api *a, const struct http_request *r,
     else
         st = rank_tags(a, r, ask, ranking, &e);
     if (st == ST_OK || st == ST_NOT_FOUND)
-        ranking_write(ranking, http_reply_body(out));
+        ranking_write(ranking, false, http_reply_body(out));
     else
         api_reject(out, &e);
 }
