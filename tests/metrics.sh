@@ -57,6 +57,14 @@ if command -v node >/dev/null; then
     for file in "$top"/dist/grafana/*.json; do
         node -e 'JSON.parse(require("fs").readFileSync(process.argv[1]))' "$file" || complain "$file"
     done
+    # A rate needs two points, of two seconds.
+    for _ in 1 2; do
+        "$halite" demo --once --stats --server "127.0.0.1:$port" || complain 'halite demo --stats'
+        second=$(date +%s)
+        while test "$(date +%s)" -eq "$second"; do sleep 0.05; done
+    done
+    node "$top/tests/dist/dashboard.mjs" "$top/dist/grafana/halite-opentsdb.json" "127.0.0.1:$port" ||
+        complain 'halite-opentsdb.json'
 fi
 command -v promtool >/dev/null || { echo 'promtool is missing: it was not asked'; exit $bad; }
 # It tells what it dislikes, and then does not always fail.
@@ -71,5 +79,5 @@ promtool check rules "$top/dist/alerts.yml" >said 2>&1 || complain "$(cat said)"
 } >rules.yml
 test "$(grep -c expr: rules.yml)" -gt 20 || complain "few expressions: $(cat rules.yml)"
 promtool check rules rules.yml >said 2>&1 || complain "dashboard: $(cat said)"
-promtool test rules "$top/tests/dist/alerts.yml" >said 2>&1 || complain "$(cat said)"
+promtool test rules "$top/tests/dist/alerts.yml" "$top/tests/dist/alerts-days.yml" >said 2>&1 || complain "$(cat said)"
 exit $bad
