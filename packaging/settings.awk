@@ -18,18 +18,24 @@ function take(  out) {
     return out
 }
 
-# Comment lines of at most 78 columns.
-function comment(text,  words, n, i, line) {
+# Lines of at most 'columns', each with 'begin' in front.
+function wrap(text, begin, columns,  words, n, i, line) {
     n = split(text, words, " ")
-    line = "#"
+    line = begin
     for (i = 1; i <= n; i++) {
-        if (length(line) + 1 + length(words[i]) > 78 && line != "#") {
+        if (form == "man" && words[i] ~ /^[-.|]/) # no list, no table
+            words[i] = "\\" words[i]
+        if (line != begin && length(line) + length(words[i]) > columns) {
             print line
-            line = "#"
+            line = begin
         }
-        line = line " " words[i]
+        line = line (line == begin ? "" : " ") words[i]
     }
     print line
+}
+
+function comment(text) {
+    wrap(text, "# ", 78)
 }
 
 function escape(text) {
@@ -45,9 +51,21 @@ BEGIN {
     }
 }
 
+# OpenTSDB's, at the end of the man page.
+/^ACCEPTED\(/ && form == "man" {
+    rest = substr($0, 10)
+    accepted = accepted (accepted == "" ? "" : ", ") escape(take())
+}
+END {
+    if (form == "man") {
+        print "Settings of OpenTSDB that are accepted without effect:"
+        wrap(accepted ".", "", 56)
+    }
+}
+
 # The headings of settings.def.
 /^\/\* -- / && form != "man" && !/without effect/ {
-    gsub(/^\/\* -- | -*\*\/$/, "")
+    gsub(/^\/\* -- | -+ \*\/$/, "")
     print "\n\n# -- " $0 " --"
 }
 
@@ -67,10 +85,12 @@ BEGIN {
     gsub(/[|]/, ", ", unit)
     gsub(/`/, "", text)
     if (form == "man") {
-        print "*" escape(name) "*" (value == "" ? "" : " = " escape(value))
-        print "\t" escape(text) (unit == "" ? "" : "  (" escape(unit) ")")
-        if (type == "INT" || type == "BYTES")
-            print "\tFrom " low " to " high "."
+        print "*" escape(name) "*"
+        wrap(escape(text), "\t", 58)
+        print ""
+        wrap("Default: " (value == "" ? "none" : escape(value)) ".  " \
+             (unit == "" ? "" : "Value: " escape(unit)) \
+             (type == "INT" || type == "BYTES" ? ", from " low " to " high "." : unit == "" ? "" : "."), "\t", 58)
         print ""
         next
     }

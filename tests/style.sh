@@ -34,7 +34,7 @@ test -n "$folders" || exit 99
 # shellcheck disable=SC2086
 code=$(find $folders -name '*.[ch]' | sort)
 # shellcheck disable=SC2086
-all=$(find $folders docs packaging scripts .ci [A-Z]*.md [A-Z]*.am LICENSE configure.ac \
+all=$(find $folders docs man packaging scripts .ci [A-Z]*.md [A-Z]*.am LICENSE configure.ac \
     start check autogen.sh -type f ! -path '*/.deps/*' ! -name '*.[oa]' \
     ! -name '*.log' ! -name '*.trs' | sort)
 
