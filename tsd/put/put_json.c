@@ -420,6 +420,28 @@ take_buckets(struct put_json *r, struct slice *out)
     return true;
 }
 
+/* An array of scalars. */
+static bool
+take_items(struct put_json *r, struct slice *out)
+{
+    enum token token;
+    struct slice raw;
+    const uint8_t *from;
+
+    if (take_null(r, out))
+        return true;
+    from = r->at;
+    if (!take(r, '[', "an array is expected"))
+        return false;
+    while (peek(r) != ']')
+        if (!take_scalar(r, &token, &raw) ||
+            (peek(r) != ']' && !take(r, ',', "a comma or ] is expected")))
+            return false;
+    r->at++;
+    *out = slice_of(from, (size_t)(r->at - from));
+    return true;
+}
+
 enum member {
     MEMBER_METRIC,
     MEMBER_TIME,
@@ -432,6 +454,9 @@ enum member {
     MEMBER_ID,
     MEMBER_UNDERFLOW,
     MEMBER_OVERFLOW,
+    MEMBER_KIND,
+    MEMBER_TIMES,
+    MEMBER_VALUES,
     MEMBER_NO
 };
 
@@ -453,6 +478,9 @@ member_of(struct slice name, enum put_json_kind kind)
         [MEMBER_ID] = { "id", PUT_JSON_HISTOGRAMS },
         [MEMBER_UNDERFLOW] = { "underflow", PUT_JSON_HISTOGRAMS },
         [MEMBER_OVERFLOW] = { "overflow", PUT_JSON_HISTOGRAMS },
+        [MEMBER_KIND] = { "kind", PUT_JSON_SERIES },
+        [MEMBER_TIMES] = { "times", PUT_JSON_SERIES },
+        [MEMBER_VALUES] = { "values", PUT_JSON_SERIES },
     };
     uint8_t space[64];
     struct buf text = { .data = space,
@@ -511,6 +539,12 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
         return take_whole(r, &out->underflow);
     case MEMBER_OVERFLOW:
         return take_whole(r, &out->overflow);
+    case MEMBER_KIND:
+        return take_scalar(r, &token, &out->kind);
+    case MEMBER_TIMES:
+        return take_items(r, &out->times);
+    case MEMBER_VALUES:
+        return take_items(r, &out->values);
     case MEMBER_NO:
         break;
     }
@@ -727,5 +761,22 @@ put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count)
     *left = slice_of(r.at, (size_t)(r.end - r.at));
     buf_clear(bounds);
     put_json_unescape(name, bounds);
+    return true;
+}
+
+bool
+put_json_item(struct slice *left, struct slice *raw)
+{
+    struct put_json r = { .at = left->data };
+    enum token token;
+
+    if (left->size == 0)
+        return false;
+    r.end = left->data + left->size;
+    r.at++; /* the bracket, or the comma */
+    if (peek(&r) == ']' || !take_scalar(&r, &token, raw))
+        return false;
+    (void)peek(&r);
+    *left = slice_of(r.at, (size_t)(r.end - r.at));
     return true;
 }

@@ -33,11 +33,21 @@ struct put_json_point {
             struct slice buckets; /* as 'tags': see put_json_bucket() */
             int64_t id, underflow, overflow;
         };
+        /* Of many points of a series. */
+        struct {
+            struct slice kind;          /* of the series, as 'metric' */
+            struct slice times, values; /* as 'tags': see put_json_item() */
+        };
     };
 };
 
 /* Which members a point has beside the usual four. */
-enum put_json_kind { PUT_JSON_POINTS, PUT_JSON_ROLLUPS, PUT_JSON_HISTOGRAMS };
+enum put_json_kind {
+    PUT_JSON_POINTS,
+    PUT_JSON_ROLLUPS,
+    PUT_JSON_HISTOGRAMS,
+    PUT_JSON_SERIES, /* import's and scan's */
+};
 
 struct put_json {
     const uint8_t *begin, *at, *end;
@@ -70,3 +80,7 @@ void put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text);
 /* Takes the next of a histogram's buckets, which put_json_next() checked, from
  * '*left': its bounds, "0,10", and its count, 0 for null.  False at the end. */
 bool put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count);
+
+/* Takes the next element of 'times' or 'values', which put_json_next() checked,
+ * from '*left': its bytes as 'value' has them.  False at the end. */
+bool put_json_item(struct slice *left, struct slice *raw);

@@ -39,6 +39,7 @@ static const struct tool_option import_options[] = {
 static const struct tool_option scan_options[] = {
     { "--import", NULL, "Print lines for 'import'." },
     { "--delete", NULL, "Print them, and delete whole hours." },
+    { "--json", NULL, "All that is stored, for 'import --json'." },
     { 0 },
 };
 
@@ -75,7 +76,7 @@ const struct tool_command tool_commands[] = {
       query_options, tool_query_check, tool_query },
     { "scan", 0, NULL,
       "scan [--import|--delete] START [END] QUERY...\n"
-      "       scan --import                  all points of the store\n"
+      "       scan --import|--json           the whole store\n"
       "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"
       "are printed whole.\n",
       scan_options, tool_scan_check, tool_scan },

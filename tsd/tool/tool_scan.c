@@ -6,6 +6,7 @@
 #include "storage/histogram/histogram_table.h"
 #include "tsd/tool/scan_words.h"
 #include "tsd/transfer/dump.h"
+#include "tsd/transfer/json_export.h"
 #include "uid/meta/annotation.h"
 
 #define EXPANSION_LIMIT 4096 /* so many values of a filter are looked up */
@@ -13,7 +14,7 @@
 struct scan_tool {
     struct tool *t;
     struct buf text; /* of a row */
-    bool raw, deletes;
+    bool raw, deletes, json;
 };
 
 static bool
@@ -27,7 +28,10 @@ tool_scan_check(struct tool *t)
 {
     size_t words = tool_words(t);
 
-    if (words == 0 && has_option(t, "--import") && !has_option(t, "--delete"))
+    if (has_option(t, "--json") && words > 0)
+        return tool_usage(t, "--json takes no query.");
+    if (words == 0 && !has_option(t, "--delete") &&
+        (has_option(t, "--import") || has_option(t, "--json")))
         return 0;
     return words < 3 ? tool_usage(t, "Not enough arguments.") : 0;
 }
@@ -62,6 +66,8 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
         scan_put_row(&x->text, &row->series,
                      w->salt_width == 0 ? -1 : (int)key_salt(w, row->tsuid),
                      row->tsuid, w->metric_width, row->base, row->points);
+    else if (x->json)
+        json_export_row(&x->text, row);
     else
         scan_put_lines(&x->text, &row->series, row->points);
     if (x->text.failed)
@@ -72,6 +78,17 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
     if (tool_is_cancelled(x->t))
         return error_set(e, ST_BUSY, "the reader is gone");
     return x->deletes ? delete_hour(x->t->api, row, e) : ST_OK;
+}
+
+/* A json_line_fn. */
+static enum status
+scan_record(void *ctx, struct slice line, struct error *e)
+{
+    struct scan_tool *x = ctx;
+
+    tool_write(x->t, line);
+    return tool_is_cancelled(x->t) ? error_set(e, ST_BUSY, "the reader is gone")
+                                   : ST_OK;
 }
 
 static bool
@@ -131,31 +148,41 @@ scan_words(struct scan_tool *x, struct dump *d, struct error *e)
     return st;
 }
 
+static enum status
+scan_all(struct scan_tool *x, struct dump *d, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (x->json)
+        st = json_export_records(x->t->api, scan_record, x, &d->nameless, e);
+    return st == ST_OK ? dump_all(d, e) : st;
+}
+
 int
 tool_scan(struct tool *t)
 {
-    bool deletes = has_option(t, "--delete");
     struct scan_tool x = {
         .t = t,
-        .raw = !deletes && !has_option(t, "--import"),
-        .deletes = deletes,
+        .deletes = has_option(t, "--delete"),
+        .json = has_option(t, "--json"),
     };
     struct dump d = {
         .a = t->api,
         .to_base = hour_base(POINT_MAX_TS_MS),
-        .by_hours = x.raw,
+        .kinds = x.json,
         .f = scan_row,
         .gone = scan_is_gone,
         .ctx = &x,
     };
     struct error e;
-    enum status st =
-        tool_words(t) == 0 ? dump_all(&d, &e) : scan_words(&x, &d, &e);
+    enum status st;
 
+    x.raw = d.by_hours = !x.deletes && !x.json && !has_option(t, "--import");
+    st = tool_words(t) == 0 ? scan_all(&x, &d, &e) : scan_words(&x, &d, &e);
     buf_fini(&x.text);
     if (d.nameless > 0)
         tool_say(t,
-                 "%llu hours of series whose names were deleted are left "
+                 "%llu hours or records of names that were deleted are left "
                  "out",
                  (unsigned long long)d.nameless);
     return st == ST_OK ? 0 : tool_fail(t, "%s", e.text);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/api/api.h"
+#include "tsd/transfer/json_import.h"
 #include "tsd/transfer/source.h"
 
 #define WRITER_MAGIC  FOURCC('I', 'M', 'W', 'R')
@@ -15,12 +16,13 @@
 struct import_writer {
     uint32_t magic;
     const struct api *a;
-    bool json;
     struct put_batch *batch;
+    struct json_importer *json; /* NULL: lines of puts */
     /* While a block is written. */
     import_bad *bad;
     void *ctx;
     struct import_counts *counts;
+    size_t last_bad; /* a line of JSON is bad once */
     bool any_bad;
 };
 
@@ -56,8 +58,10 @@ import_store_name(const struct api *a, char out[IMPORT_STORE_MAX])
 static void
 report_bad(struct import_writer *w, size_t offset, struct slice why)
 {
+    if (!w->any_bad || offset != w->last_bad)
+        w->bad(w->ctx, offset, why);
     w->any_bad = true;
-    w->bad(w->ctx, offset, why);
+    w->last_bad = offset;
 }
 
 /* A put_failed: lines are known by where they begin. */
@@ -67,33 +71,11 @@ writer_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
     report_bad(ctx, id, why);
 }
 
-struct import_writer *
-import_writer_new(const struct api *a, struct put_path *path, bool json)
-{
-    struct import_writer *w = mem_new(sizeof *w);
-
-    w->magic = WRITER_MAGIC;
-    w->a = a;
-    w->json = json;
-    w->batch = put_batch_new(path, writer_failed, w);
-    return w;
-}
-
-void
-import_writer_free(struct import_writer **wp)
-{
-    struct import_writer *w = OBJ_TAKE(wp, WRITER_MAGIC);
-
-    if (w == NULL)
-        return;
-    put_batch_free(&w->batch);
-    OBJ_FREE(w);
-}
-
 /* Waits until the store has taken the batch, or will take no more. */
 static enum status
-writer_flush(struct import_writer *w, struct error *e)
+writer_flush(void *ctx, struct error *e)
 {
+    struct import_writer *w = ctx;
     const struct timespec nap = { 0, BUSY_SLEEP_NS };
     size_t stored = 0;
     enum status st;
@@ -108,6 +90,34 @@ writer_flush(struct import_writer *w, struct error *e)
      * when it is full, and then the rest must not be read. */
     return w->any_bad && put_batch_rejected(w->batch, e) != ST_OK ? ST_BUSY
                                                                   : st;
+}
+
+struct import_writer *
+import_writer_new(const struct api *a, struct put_path *path, bool json)
+{
+    struct import_writer *w = mem_new(sizeof *w);
+
+    w->magic = WRITER_MAGIC;
+    w->a = a;
+    w->batch = put_batch_new(path, writer_failed, w);
+    if (json) {
+        struct series_rules rules = put_path_rules(path);
+
+        w->json = json_importer_new(a, &rules, w->batch, writer_flush, w);
+    }
+    return w;
+}
+
+void
+import_writer_free(struct import_writer **wp)
+{
+    struct import_writer *w = OBJ_TAKE(wp, WRITER_MAGIC);
+
+    if (w == NULL)
+        return;
+    json_importer_free(&w->json);
+    put_batch_free(&w->batch);
+    OBJ_FREE(w);
 }
 
 static enum status
@@ -131,6 +141,31 @@ write_points(struct import_writer *w, struct slice block, struct error *e)
     return st == ST_OK ? writer_flush(w, e) : st;
 }
 
+static enum status
+write_json(struct import_writer *w, struct slice block, struct error *e)
+{
+    const uint8_t *from = block.data;
+    enum status st = ST_OK;
+    struct error why;
+
+    while (block.size > 0 && st == ST_OK) {
+        size_t id = (size_t)(block.data - from);
+        struct slice line = source_cut_line(&block);
+
+        if (line.size == 0)
+            continue;
+        st = json_importer_add(w->json, line, id, &w->counts->points,
+                               &w->counts->records, e);
+        if (st == ST_INVALID || st == ST_NOT_FOUND || st == ST_LIMIT) {
+            /* First the points before it, some of which may be its own. */
+            why = *e;
+            st = json_importer_flush(w->json, e);
+            report_bad(w, id, slice_str(why.text));
+        }
+    }
+    return st == ST_OK ? json_importer_flush(w->json, e) : st;
+}
+
 enum status
 import_writer_write(struct import_writer *w, struct slice block,
                     import_bad *bad, void *ctx, struct import_counts *counts,
@@ -141,7 +176,8 @@ import_writer_write(struct import_writer *w, struct slice block,
     w->ctx = ctx;
     w->counts = counts;
     w->any_bad = false;
-    return write_points(w, block, e);
+    return w->json != NULL ? write_json(w, block, e)
+                           : write_points(w, block, e);
 }
 
 enum status

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define META_KEY_MAX (2 + TSUID_MAX)
-
 static const uint8_t kind_bytes[META_KINDS] = { 'm', 'k', 'v', 't' };
 
 struct meta
@@ -23,8 +21,8 @@ meta_empty(void)
                           .min = NAN };
 }
 
-static struct slice
-make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
+struct slice
+meta_key(struct meta_of of, uint8_t out[META_KEY_MAX])
 {
     INSIST(of.id.size <= TSUID_MAX);
     out[0] = TABLE_META;
@@ -32,6 +30,19 @@ make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
     if (of.id.size > 0)
         memcpy(out + 2, of.id.data, of.id.size);
     return slice_of(out, 2 + of.id.size);
+}
+
+enum status
+meta_key_parse(struct slice key, struct meta_of *out, struct error *e)
+{
+    if (key.size > 2 && key.size <= META_KEY_MAX)
+        for (int kind = 0; kind < META_KINDS; kind++)
+            if (key.data[1] == kind_bytes[kind]) {
+                *out = (struct meta_of){ (enum meta_kind)kind,
+                                         slice_of(key.data + 2, key.size - 2) };
+                return ST_OK;
+            }
+    return error_set(e, ST_CORRUPT, "metadata key of %zu bytes", key.size);
 }
 
 static const struct record_field meta_fields[] = {
@@ -105,7 +116,7 @@ read_record(struct records *r, struct meta_of of, struct arena *arena,
     enum status st;
 
     *out = meta_empty();
-    st = record_read(r, make_key(of, key), format_of(of), arena, out, e);
+    st = record_read(r, meta_key(of, key), format_of(of), arena, out, e);
     if (st == ST_NOT_FOUND)
         return get_default(r, of, out, e);
     return st == ST_OK && out->deleted && of.kind == META_SERIES
@@ -130,7 +141,7 @@ meta_has_record(struct records *r, struct meta_of of, bool *out,
     struct buf value = BUF_INIT;
     enum status st;
 
-    st = kv_get(store_kv(r->store), make_key(of, key), &value, e);
+    st = kv_get(store_kv(r->store), meta_key(of, key), &value, e);
     buf_fini(&value);
     *out = st == ST_OK;
     return st == ST_NOT_FOUND ? ST_OK : st;
@@ -142,7 +153,7 @@ batch_meta(struct kv_batch *b, struct meta_of of, const struct meta *n,
 {
     uint8_t key[META_KEY_MAX];
 
-    return record_put(b, make_key(of, key), format_of(of), n, e);
+    return record_put(b, meta_key(of, key), format_of(of), n, e);
 }
 
 static enum status
@@ -221,7 +232,7 @@ meta_each_series(struct records *r, struct slice prefix,
     struct kv_iter *it;
     struct slice start;
 
-    start = make_key((struct meta_of){ META_SERIES, prefix }, key);
+    start = meta_key((struct meta_of){ META_SERIES, prefix }, key);
     it = kv_iter_open(store_kv(r->store), KEY_TABLE(TABLE_META));
     for (bool on = kv_iter_seek(it, start);
          on && slice_starts(kv_iter_key(it), start); on = kv_iter_next(it)) {

@@ -52,6 +52,13 @@ struct meta_of {
     struct slice id;
 };
 
+#define META_KEY_MAX (2 + TSUID_MAX)
+
+struct slice meta_key(struct meta_of of, uint8_t out[META_KEY_MAX]);
+/* ST_CORRUPT; the id is lent. */
+MUST_CHECK enum status meta_key_parse(struct slice key, struct meta_of *out,
+                                      struct error *e);
+
 /* Says nothing: no texts, no limits, no creation. */
 struct meta meta_empty(void);
 

@@ -293,3 +293,17 @@ change_end(struct records *r, struct kv_batch *b, enum status st,
     kv_batch_free(&b);
     return any && st == ST_OK ? store_commit(r->store, lsn, false, e) : st;
 }
+
+enum status
+records_restore(struct records *r, struct kv_batch *b, uint64_t *lsn,
+                struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    lock_take(&r->lock);
+    st = store_write(r->store, b, lsn, e);
+    atomic_store(&r->annotated, true);
+    lock_drop(&r->lock);
+    return st;
+}

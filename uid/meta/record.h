@@ -109,3 +109,8 @@ struct kv_batch *change_begin(struct records *r) ACQUIRE(r->lock);
 MUST_CHECK enum status change_end(struct records *r, struct kv_batch *b,
                                   enum status st, struct error *e)
     RELEASE(r->lock);
+
+/* Writes records of a batch as they stand, whatever was there: imports.
+ * Visible when it returns, durable as far as store_commit('*lsn') says. */
+MUST_CHECK enum status records_restore(struct records *r, struct kv_batch *b,
+                                       uint64_t *lsn, struct error *e);
