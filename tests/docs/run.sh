@@ -27,12 +27,21 @@ put_of() # HOST
         "127.0.0.1:$port/api/put"
 }
 put_of a || exit 1
+bad=0
+
+# The program's commands, by its help: each is named in a document.
+words=$(halite help | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
+for word in $words; do
+    grep -qE "(halite|tsdb) $word\\b|\`$word\`" "$top"/README.md "$top"/docs/*.md || { echo "halite $word: no document names it"; bad=1; }
+done
+words=$(printf '%s' "$words" | tr '\n' '|')
+test -n "$words" || exit 1
 
 # A line each: FILE:LINE<tab>COMMAND.  An open quote or a backslash goes on.
 commands()
 {
-    awk 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
-        /^    / && (c != "" || /^    (\.\/|\.\.\/|build\/halite|curl|exec|echo|halite (tsd|demo|backup|restore|fsck|secret|version)|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/) {
+    awk -v program="^    (build/)?(halite|tsdb) ($words|help)( |\$)" 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
+        /^    / && (c != "" || /^    (\.\/|\.\.\/|curl|exec|echo|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/ || $0 ~ program) {
             line = substr($0, 5)
             if (c == "") { at = FILENAME ":" FNR; c = line }
             else { sub(/^ +/, "", line); c = c " " line }
@@ -43,7 +52,7 @@ commands()
         c != "" { out() }' "$top"/README.md "$top"/docs/*.md
 }
 commands >list
-ran=0 left=0 bad=0
+ran=0 left=0
 leave()
 {
     left=$((left + 1))
