@@ -66,8 +66,6 @@ set_path(cairo_t *cr, const struct path *p)
         switch (v[i].op) {
         case PATH_MOVE:
             cairo_move_to(cr, v[i].x, v[i].y);
-            if (i + 1 == p->len || v[i + 1].op == PATH_MOVE)
-                cairo_line_to(cr, v[i].x, v[i].y); /* a dot */
             break;
         case PATH_LINE:
             cairo_line_to(cr, v[i].x, v[i].y);

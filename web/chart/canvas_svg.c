@@ -100,8 +100,6 @@ put_path(struct buf *b, const struct path *p)
         switch (v[i].op) {
         case PATH_MOVE:
             put_point(b, 'M', &v[i]);
-            if (i + 1 == p->len || v[i + 1].op == PATH_MOVE)
-                buf_put_str(b, "h0"); /* a dot */
             break;
         case PATH_LINE:
             put_point(b, 'L', &v[i]);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define LINE_WIDTH   1.4
+#define POINT_RADIUS 2
 #define POINT_GAP    8 /* pixels between points, to be drawn on a line */
 #define CHECK_POINTS ((size_t)1 << 16)
 
@@ -14,12 +15,6 @@ struct lines {
     size_t seen_size, columns;
     double scale;
 };
-
-static struct pen
-pen_of(const struct picture *p, size_t i)
-{
-    return (struct pen){ chart_series_ink(p, i, 1), LINE_WIDTH, 0, 0 };
-}
 
 /* -- lines ----------------------------------------------------------------- */
 
@@ -47,6 +42,21 @@ trace(struct picture *p, struct lines *l, const struct chart_series *s,
         path_curve(&l->path);
 }
 
+/* The path, and what no line leads to. */
+static void
+draw_path(struct picture *p, struct lines *l, size_t i)
+{
+    const struct pen pen = { chart_series_ink(p, i, 1), LINE_WIDTH, 0, 0 };
+
+    canvas_stroke(p->canvas, &l->path, &pen);
+    path_clear(&l->below);
+    for (size_t k = 0; k < l->path.len; k++)
+        if (path_is_alone(&l->path, k))
+            path_add(&l->below, PATH_MOVE, l->path.vertices[k].x,
+                     l->path.vertices[k].y);
+    canvas_dots(p->canvas, &l->below, POINT_RADIUS, true, pen.ink);
+}
+
 /* The way to a point that may still change. */
 static void
 draw_partial(struct picture *p, size_t i)
@@ -68,10 +78,9 @@ draw_line(struct picture *p, struct lines *l, size_t i)
 {
     const struct chart_series *s = &p->c->series[i];
     bool is_partial = s->is_partial && s->len > 1;
-    const struct pen pen = pen_of(p, i);
 
     trace(p, l, s, s->len - is_partial);
-    canvas_stroke(p->canvas, &l->path, &pen);
+    draw_path(p, l, i);
     if (is_partial)
         draw_partial(p, i);
 }
@@ -189,7 +198,6 @@ draw_stacked(struct picture *p, struct lines *l, size_t i)
     struct stack *stack = &p->stack;
     const struct chart_series *s = &p->c->series[i];
     struct chart_series top = { .ts_ms = stack->ts_ms, .len = stack->len };
-    const struct pen pen = pen_of(p, i);
     double *sums = stack->v;
 
     stack_fill(stack, s);
@@ -201,7 +209,7 @@ draw_stacked(struct picture *p, struct lines *l, size_t i)
         sums[k] = isfinite(sums[k]) ? stack->base[k] : NAN;
     top.v = sums;
     trace(p, l, &top, top.len);
-    canvas_stroke(p->canvas, &l->path, &pen);
+    draw_path(p, l, i);
 }
 
 /* -- all ------------------------------------------------------------------- */
@@ -213,7 +221,7 @@ draw_series(struct picture *p, struct lines *l, size_t i)
 
     switch (p->c->style) {
     case CHART_POINTS:
-        draw_points(p, l, i, 2, true);
+        draw_points(p, l, i, POINT_RADIUS, true);
         return;
     case CHART_CIRCLES:
         draw_points(p, l, i, 3, false);
@@ -240,7 +248,7 @@ draw_series(struct picture *p, struct lines *l, size_t i)
     draw_line(p, l, i);
     if (p->c->style == CHART_LINESPOINT &&
         (double)s->len * POINT_GAP < p->plot.w)
-        draw_points(p, l, i, 2, true);
+        draw_points(p, l, i, POINT_RADIUS, true);
 }
 
 enum status

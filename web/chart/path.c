@@ -71,13 +71,19 @@ pencil_point(struct pencil *n, double x, double y, bool lift)
     n->first = n->low = n->high = n->last = y;
 }
 
-/* A point alone gets a line to itself, whose round ends make a dot. */
 void
 pencil_end(struct pencil *n)
 {
     if (n->has_column)
         draw_column(n);
     n->has_column = n->is_down = false;
+}
+
+bool
+path_is_alone(const struct path *p, size_t i)
+{
+    return p->vertices[i].op == PATH_MOVE &&
+           (i + 1 == p->len || p->vertices[i + 1].op == PATH_MOVE);
 }
 
 /* Steffen's slope at 'b': that of the parabola through three points, as far as

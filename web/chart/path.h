@@ -27,6 +27,8 @@ struct path {
 bool path_alloc(struct path *p, size_t columns, struct arena *a);
 void path_clear(struct path *p);
 void path_add(struct path *p, enum path_op op, double x, double y);
+/* Does no line begin or end at the i-th vertex? */
+bool path_is_alone(const struct path *p, size_t i);
 
 struct pencil {
     struct path *path;

@@ -148,7 +148,7 @@ time_ticks_find(int64_t from_ms, int64_t to_ms, const struct timezone *zone,
     const struct step *s;
 
     most = most < 2 ? 2 : most > TIME_TICKS_MAX ? TIME_TICKS_MAX : most;
-    while (i + 1 < STEPS && (to_ms - from_ms) / steps[i].ms >= (int64_t)most)
+    while (i + 1 < STEPS && (to_ms - from_ms) / steps[i].ms > (int64_t)most)
         i++;
     s = &steps[i];
     *out = (struct time_ticks){
