@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -27,11 +28,13 @@ class Halite:
     """The program in memory on a port of its own, fed by HTTP."""
 
     def __init__(self, program, settings=()):
-        self.folder = tempfile.mkdtemp(prefix="halite-browser-")
+        self.folder, self.program = tempfile.mkdtemp(prefix="halite-browser-"), program
         log = os.path.join(self.folder, "log")
         self.process = subprocess.Popen(
             [program, "tsd", "--memory", "--port", "0", "tsd.network.bind=127.0.0.1",
-             "tsd.core.auto_create_metrics=true", *settings],
+             "tsd.core.auto_create_metrics=true",
+             'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}',
+             *settings],
             stdout=subprocess.DEVNULL, stderr=open(log, "w"))
         until = time.time() + WAIT_S
         while True:
@@ -67,6 +70,14 @@ class Halite:
             self.json("POST", "api/put", [
                 {"metric": m, "timestamp": t, "value": v, "tags": tags}
                 for m, t, v, tags in points[i:i + 5000]], headers)
+
+    def telnet(self, text):
+        """Lines of points, and the answer that says they are stored."""
+        s = socket.create_connection(("127.0.0.1", self.port), 60)
+        s.sendall(text.encode() + b"version\n")
+        answer = s.recv(4096)
+        assert answer.startswith(b"halite") or b"net.opentsdb" in answer, answer
+        s.close()
 
     def close(self):
         self.process.terminate()
@@ -106,6 +117,7 @@ class Page:
 
     def __init__(self, driver, halite):
         self.d, self.halite, self.base = driver, halite, halite.url()
+        self.program = halite.program
 
     def open(self, fragment="", query=""):
         """Loads the page anew, and waits for the picture where one is asked for."""
@@ -173,6 +185,10 @@ class Page:
     def keys(self, *keys):
         """Pressed with no field in focus."""
         self.js("document.activeElement && document.activeElement.blur()")
+        ActionChains(self.d).send_keys(*keys).perform()
+
+    def keys_here(self, *keys):
+        """Pressed where the focus is."""
         ActionChains(self.d).send_keys(*keys).perform()
 
     def box(self):

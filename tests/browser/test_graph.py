@@ -1,7 +1,10 @@
-"""The graph: drawn, zoomed, panned."""
-from rig import BLUE, HOSTS
+"""The graph: drawn, zoomed, panned, shown in other ways."""
+import time
+
+from rig import BLUE, GREEN, HOSTS, NOW, ORANGE, Keys
 
 CPU = "start=1h-ago&m=avg:auto:sys.cpu.user{host=*}&o="
+ONE = "start=1h-ago&m=avg:auto:sys.cpu.user{host=web00}&o="
 
 
 def test_ten_series_are_drawn(page):
@@ -21,3 +24,195 @@ def test_zoom_by_drag_and_back_undoes(page):
     page.wait(lambda: page.hash() == before, "Back")
     page.d.forward()
     page.wait(lambda: page.hash() != before, "Forward")
+
+
+def test_pan_by_shift_drag(page):
+    page.open("start=%d&end=%d&m=avg:auto:sys.cpu.user{host=*}&o=" % (NOW - 3600, NOW - 1800))
+    before = page.hash()
+    page.drag((0.3, 0.3), (0.6, 0.3), Keys.SHIFT)
+    page.wait(lambda: page.hash() != before, "a pan in the URL")
+    start, end = page.range()
+    assert abs(end - start - 1800) < 3 and 300 < NOW - 3600 - start < 800
+
+
+def test_zoom_by_ctrl_wheel(page):
+    page.open("start=%d&end=%d&m=avg:auto:sys.cpu.user{host=*}&o=" % (NOW - 3600, NOW - 1800))
+    before = page.hash()
+    page.js("""const r = document.querySelector('.plot').getBoundingClientRect();
+        document.querySelector('.plot').dispatchEvent(new WheelEvent('wheel', {deltaY: -300, ctrlKey: true,
+        clientX: r.left + r.width / 2, clientY: r.top + 50, bubbles: true, cancelable: true}));""")
+    page.wait(lambda: page.hash() != before, "a zoom")
+    start, end = page.range()
+    assert 600 < end - start < 700 and page.js("return history.length") > 1
+
+
+def test_pan_by_two_fingers(page):
+    page.open("start=%d&end=%d&m=avg:auto:sys.cpu.user{host=*}&o=" % (NOW - 3600, NOW - 1800))
+    before = page.hash()
+    page.js("""const p = document.querySelector('.plot'), r = p.getBoundingClientRect();
+        const touch = (x, id) => new Touch({identifier: id, target: p, clientX: r.left + x, clientY: r.top + 99});
+        const send = (k, a, b) => p.dispatchEvent(new TouchEvent(k, {touches: k === 'touchend' ? [] : [touch(a, 1), touch(b, 2)],
+            bubbles: true, cancelable: true}));
+        send('touchstart', 300, 400); send('touchmove', 400, 500); send('touchend');""")
+    page.wait(lambda: page.hash() != before, "a pan")
+    start, end = page.range()
+    assert abs(end - start - 1800) < 5 and 60 < NOW - 3600 - start < 300, (start, end)
+
+
+def test_hover_names_the_nearest_line(page):
+    page.open(CPU)
+    page.hover(0.5, 0.5)
+    tip = page.wait(lambda: page.text(".plot .tip"), "a name")
+    assert "host=web" in tip and "sys.cpu.user" in tip
+    near = page.one(".legend tr.near").get_attribute("data-name")
+    assert near in tip
+    cursor = page.one(".legend tr.near td:nth-child(2)").text
+    assert cursor and cursor in tip
+
+
+def test_click_on_a_line_isolates(page):
+    page.open(CPU)
+    page.hover(0.5, 0.5)
+    page.one(".legend tr.near")
+    page.click_at(0.5, 0.5)
+    page.wait(lambda: len(page.all(".legend tr.off")) == HOSTS - 1, "one series alone")
+    assert "only=" in page.hash()
+
+
+def test_gaps_are_shown(page):
+    page.open("start=%d&end=%d&m=none:sys.cpu.user{host=web02}&o=" % (NOW - 4000, NOW - 1000))
+    # The hole is from 1/3 to 2/3 of the picture: no blue in its middle, but on both sides.
+    found = page.js("""
+        let out = [0, 0, 0];
+        for (const c of document.querySelectorAll('.plot .inner canvas')) {
+            const w = c.width, d = c.getContext('2d').getImageData(0, 0, w, c.height).data;
+            for (let i = 0; i < d.length; i += 4) {
+                const x = i / 4 % w / w;
+                if (d[i + 3] > 90 && d[i] < 60 && d[i + 2] > 120 && d[i + 1] > 70)
+                    if (x > 0.1 && x < 0.3) out[0]++; else if (x > 0.45 && x < 0.6) out[1]++; else if (x > 0.75 && x < 0.9) out[2]++;
+            }
+        }
+        return out;""")
+    assert found[0] > 20 and found[1] == 0 and found[2] > 20, found
+
+
+def test_partial_last_bucket_is_dotted(page):
+    halite = page.halite
+    t = int(time.time()) // 600 * 600
+    halite.put([("part", t - 600 * i + 1, 5, {"host": "a"}) for i in range(6)])
+    page.open("start=%d&m=avg:10m-avg:part&o=" % (t - 3000))
+    assert page.wait(lambda: page.js("return document.querySelector('.plot').dataset.partial"), "it") == "1"
+    halite.put([("whole", t - 600 * i + 1, 5, {"host": "a"}) for i in range(1, 6)])
+    page.open("start=%d&end=%d&m=avg:10m-avg:whole&o=" % (t - 3000, t))
+    assert page.js("return document.querySelector('.plot').dataset.partial") == "0"
+
+
+def test_log_scale(page):
+    page.halite.put([("wide", NOW - 600 + i * 10, 10 ** (i % 5), {"h": "a"}) for i in range(50)])
+    page.open("start=%d&m=avg:wide&o=" % (NOW - 700))
+    page.button("log").click()
+    page.wait(lambda: "ylog" in page.hash(), "it in the URL")
+    page.drawn()
+    labels = [e.text for e in page.all(".dygraph-axis-label-y")]
+    assert {"1", "10", "100", "1000"} <= set(labels), labels
+
+
+def test_zero_in_the_picture(page):
+    page.open("start=1h-ago&m=avg:auto:sys.cpu.user{host=web09}&o=")
+    assert "0" not in [e.text for e in page.all(".dygraph-axis-label-y")]
+    page.button("zero").click()
+    page.wait(lambda: "yrange=[0:]" in page.hash(), "OpenTSDB's range")
+    page.drawn()
+    assert "0" in [e.text for e in page.all(".dygraph-axis-label-y")]
+
+
+def test_stack(page):
+    page.open(CPU)
+    before = page.pixels(BLUE)
+    page.button("stack").click()
+    page.drawn()
+    page.wait(lambda: page.pixels(BLUE) > 5 * before, "an area")
+    labels = [e.text for e in page.all(".dygraph-axis-label-y")]
+    assert "400" in labels, labels
+
+
+def test_two_axes(page):
+    page.open(ONE + "&m=sum:1m-avg:rate:net.bytes{host=web01}&o=axis x1y2")
+    assert page.all(".dygraph-axis-label-y2")
+    assert any(e.text.startswith("200") or e.text.startswith("199") for e in page.all(".dygraph-axis-label-y2"))
+    assert page.pixels(BLUE) > 100 and page.pixels(ORANGE) > 100
+    box = page.all('[aria-label="query B"] input[type=checkbox]')[1]
+    assert box.is_selected()
+    box.click()
+    page.wait(lambda: "x1y2" not in page.hash(), "one axis")
+
+
+def test_several_queries_with_letters(page):
+    page.open(ONE + "&m=max:auto:sys.cpu.user{dc=*}&o=")
+    assert [b.text for b in page.all("button.letter")] == ["A", "B"]
+    names = page.names()
+    assert len(names) == 3 and names[0].startswith("A ") and names[2].startswith("B ")
+
+
+def test_arithmetic_between_queries(page):
+    page.open("start=1h-ago&m=sum:1m-avg:sys.cpu.user&o=&m=max:1m-avg:sys.cpu.user&o=&exp=(A %2B B) * 2")
+    row = [r for r in page.all(".legend tbody tr") if "(A + B) * 2" in r.text]
+    assert row, page.text(".legend")
+    last = [r.find_elements("css selector", "td")[4].text for r in page.all(".legend tbody tr")]
+    assert float(last[2]) == 2 * (float(last[0]) + float(last[1])), last
+    page.set("expression", "A + Z")
+    assert "there is no query Z" in page.wait(lambda: page.text(".sub .err"), "an error")
+
+
+def test_a_query_may_be_there_for_expressions_only(page):
+    page.open("start=1h-ago&m=sum:1m-avg:sys.cpu.user{dc=ams}&o=&exp=A/10&hide=A")
+    assert page.names() == ["A/10{dc=ams}"], page.names()
+    page.label("show query A").click()
+    page.wait(lambda: len(page.names()) == 2, "both")
+
+
+def test_heatmap_of_histograms(page):
+    halite = page.halite
+    for i in range(30):
+        halite.json("POST", "api/histogram", [
+            {"metric": "latency", "timestamp": NOW - 1800 + i * 60, "tags": {"host": "a"},
+             "buckets": {"0,10": 5 + i, "10,20": 30, "20,40": i}, "underflow": 0, "overflow": 0}])
+    page.open("start=30m-ago&m=sum:1m-sum:latency{host=a}&o=")
+    page.button("heatmap").click()
+    page.drawn()
+    page.wait(lambda: page.pixels((0, 114, 178), 20) > 5000, "cells")
+    assert "show-histogram-buckets" in page.hash() and "heat" in page.hash()
+    assert any("10.0_20.0" in n for n in page.names())
+    labels = [e.text for e in page.all(".dygraph-axis-label-y")]
+    assert "40" in labels or "35" in labels, labels
+
+
+def test_thresholds(page):
+    page.open(ONE)
+    page.set("thresholds", "22 60")
+    page.wait(lambda: "line=22&line=60" in page.hash(), "both in the URL")
+    page.drawn()
+    assert page.pixels((193, 39, 45), 30) > 400
+
+
+def test_common_tags_are_written_once(page):
+    page.open("start=1h-ago&m=avg:auto:sys.cpu.user{host=*,dc=ams}&o=")
+    assert "dc=ams" in page.text(".common")
+    assert all("dc=ams" not in r.text for r in page.all(".legend tbody tr"))
+
+
+def test_hundred_of_many_series_are_drawn(page):
+    page.halite.put([("many", NOW - 60 * i, i, {"n": "n%03d" % n}) for n in range(230) for i in range(3)])
+    page.open("start=10m-ago&m=none:many{n=*}&o=")
+    page.wait(lambda: len(page.names()) == 100, "a hundred")
+    assert "100 of 230 series drawn" in page.text('section[aria-label="legend"]')
+    page.button("100 more").click()
+    page.wait(lambda: len(page.names()) == 200, "more")
+
+
+def test_a_spike_of_one_point_is_never_averaged_away(page):
+    points = [("spiky", NOW - 7200 + i, 1, {"h": "a"}) for i in range(0, 7200)]
+    points[3333] = (*points[3333][:2], 1000, points[3333][3])
+    page.halite.put(points)
+    page.open("start=2h-ago&m=none:auto:spiky{h=a}&o=")
+    assert page.one(".legend tbody td:nth-child(5)").text == "1000", page.text(".legend")

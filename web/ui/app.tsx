@@ -1,24 +1,37 @@
 /* The page: what is asked lies in the URL, each change of it is an entry of the browser's history. */
 import { Component, h } from 'preact';
-import { aborted, json, Latest, login, onLogin } from './api';
+import { aborted, ask as fetchUrl, json, Latest, login, onLogin } from './api';
 import { Ask, fromHash, toHash } from './ask';
+import { Boards, save } from './boards';
+import { Changed } from './changed';
 import { Picture } from './chart';
-import { Answer, load, range } from './data';
+import { CostPanel } from './cost';
+import { Answer, differences, load, Note, pause, range } from './data';
+import { Copy } from './dialog';
+import { Explorer } from './explorer';
 import { Graph } from './graph';
-import { Login } from './login';
+import { Health } from './health';
+import { Help } from './help';
+import { keyboard, Keys } from './keyboard';
 import { Entry, Legend, sorted } from './legend';
+import { Login } from './login';
 import { colour, count } from './look';
-import { newSub, Sub } from './mtext';
-import { Intervals, Row, text } from './row';
+import { Item, Menu } from './menu';
+import { letter, newSub, Sub } from './mtext';
+import { NoteForm, Notes } from './notes';
+import { Expression, heatOf, Intervals, Row } from './row';
+import { absoluteAsk, apiUrl, csv, curl, grafana, link, pictureUrl, putLines } from './share';
 import { Table } from './table';
-import { absolute } from './time';
+import { Head, Looks, ranges } from './toolbar';
+import { Welcome } from './welcome';
 
-export const ranges = ['15m', '1h', '6h', '1d', '1w', '4w', '1y'];
 const DRAWN = 100;
+const POINTS = 100000;   // of all series together
 
 interface State {
   a: Ask; ans: Answer | null; aggs: string[]; busy: boolean; error: string; wantsLogin: boolean;
-  hover: { t: number | null; near: string | null }; most: number;
+  hover: { t: number | null; near: string | null }; most: number; folded: boolean; look: number;
+  help: boolean; note: { note: Note; fresh: boolean } | null; copy: { title: string; text: string } | null;
 }
 
 /* What the answer depends on; the rest is how it is shown. */
@@ -26,8 +39,8 @@ const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })),
 
 export class App extends Component<{}, State> {
   state: State = {
-    a: fromHash(location.hash), ans: null, aggs: [], busy: false, error: '', wantsLogin: false,
-    hover: { t: null, near: null }, most: DRAWN,
+    a: fromHash(location.hash), ans: null, aggs: [], busy: false, error: '', wantsLogin: false, hover: { t: null, near: null }, most: DRAWN,
+    folded: true, look: 0, help: false, note: null, copy: null,
   };
   private latest = new Latest();
   private timer = 0;
@@ -40,6 +53,8 @@ export class App extends Component<{}, State> {
     addEventListener('popstate', this.fromUrl);
     addEventListener('hashchange', this.fromUrl);
     document.addEventListener('visibilitychange', this.seen);
+    addEventListener('theme', () => this.setState({ look: this.state.look + 1 }));
+    keyboard(() => this.keys());
     this.start();
   }
   private start() {
@@ -55,10 +70,10 @@ export class App extends Component<{}, State> {
   /* The URL, the answer and the clock follow the state. */
   private change(a: Ask) {
     const old = this.state.a;
-    this.setState({ a }, () => {
-      if (asked(a) !== asked(old)) this.load();
-      if (a.live !== old.live) this.live();
-    });
+    this.setState({ a });
+    document.title = a.subs.map(s => s.metric).filter(Boolean).join(', ') || 'Halite';
+    if (asked(a) !== asked(old)) this.load();
+    if (a.live !== old.live) this.live();
   }
   go = (next: Partial<Ask>) => {
     const a = { ...this.state.a, ...next };
@@ -67,16 +82,25 @@ export class App extends Component<{}, State> {
     this.change(a);
   };
 
+  private width = () => document.querySelector('.plot')?.clientWidth || Math.min(innerWidth, 1600);
+  /* Two points a pixel, fewer where there are many series. */
+  private points() {
+    const { ans } = this.state;
+    return Math.max(60, Math.min(2 * this.width(), Math.floor(POINTS / Math.max(1, ans ? ans.series.length : 1))));
+  }
   async load(tail = false) {
     const { a, ans } = this.state;
-    if (!a.subs.some(s => s.metric)) { this.setState({ ans: null, error: '' }); return; }
+    if (!a.subs.some(s => s.metric)) { this.latest.stop(); this.setState({ ans: null, error: '', busy: false }); return; }
     const r = range(a);
-    if (!(r.to > r.from)) { this.setState({ error: 'The end must be after the start.' }); return; }
+    if (!(r.to > r.from)) { this.setState({ error: 'The end must be a time after the start.' }); return; }
     const signal = this.latest.next();
     this.setState({ busy: true });
     try {
-      const next = await load(a, 2 * (document.querySelector('.plot')?.clientWidth || innerWidth), signal, tail && ans ? ans : undefined);
-      this.setState({ ans: next, busy: false, error: '' });
+      const next = await load(a, this.points(), signal, tail && ans ? ans : undefined);
+      await pause();
+      if (signal.aborted) return;
+      this.setState({ ans: next, busy: next.rough, error: '' });
+      if (next.rough) setTimeout(() => { if (!signal.aborted) this.load(); }, 50);
     } catch (e) {
       if (!aborted(e)) this.setState({ busy: false, error: (e as Error).message });
     }
@@ -91,38 +115,98 @@ export class App extends Component<{}, State> {
   private seen = () => { if (!document.hidden && this.state.a.live) this.load(!this.state.a.end); };
 
   private zoom = (from: number, to: number) => this.go({ start: String(Math.floor(from * 1000)), end: String(Math.ceil(to * 1000)) });
+  private move(left: number, right: number) {
+    const { from, to } = range(this.state.a), span = to - from;
+    this.zoom(from + left * span, to + right * span);
+  }
   private toggle = (name: string, many: boolean) => {
-    const { only } = this.state.a, all = this.entries.filter(e => !e.s.old).map(e => e.s.name);
+    const { only } = this.state.a, all = [...new Set(this.entries.map(e => e.s.name))];
     if (!many) { this.go({ only: only && only.length === 1 && only[0] === name ? null : [name] }); return; }
     const on = new Set(only || all);
     if (!on.delete(name)) on.add(name);
     this.go({ only: on.size === all.length ? null : [...on] });
   };
-  private split = (i: number, key: string) => {
-    const subs = this.state.a.subs.slice(), s = subs[i];
-    const [by, ...more] = s.tags.split('}{');
-    subs[i] = { ...s, tags: [[by, key + '=*'].filter(Boolean).join(','), ...more].join('}{') };
-    this.go({ subs });
+  private addTag = (i: number, tag: string) => {
+    const s = this.state.a.subs[i], [by, ...more] = s.tags.split('}{'), key = tag.slice(0, tag.indexOf('=') + 1);
+    const parts = by.split(',').filter(t => t && !t.startsWith(key));
+    this.setSub(i, { ...s, tags: [[...parts, tag].join(','), ...more].join('}{') });
   };
   private setSub = (i: number, s: Sub | null, after: Sub[] = []) =>
-    this.go({ subs: this.state.a.subs.flatMap((o, k) => k === i ? [...(s ? [s] : []), ...after] : [o]) });
+    this.go({ subs: this.state.a.subs.flatMap((o, k) => k === i ? [...(s ? [s] : []), ...after] : [o]), only: null });
+  private heat = () => {
+    const { a } = this.state;
+    this.go({ heat: !a.heat, subs: a.subs.map(s => heatOf(s, !a.heat)) });
+  };
+  private newNote = (t: number) =>
+    this.setState({ note: { fresh: true, note: { t: Math.round(t), raw: 0, end: 0, text: '', notes: '', tsuid: '' } } });
+
+  private keys(): Keys {
+    const { a, ans } = this.state, to: Keys = {
+      '/': () => document.querySelector<HTMLInputElement>('.suggest input')?.focus(),
+      ArrowLeft: () => this.move(-0.5, -0.5), ArrowRight: () => this.move(0.5, 0.5), '-': () => this.move(-0.5, 0.5), '+': () => this.move(0.25, -0.25),
+      z: () => history.back(), l: () => this.go({ log: !a.log }), s: () => this.go({ stack: !a.stack }), 0: () => this.go({ zero: !a.zero }),
+      w: () => this.go({ shift: a.shift ? '' : '1w', diff: false }), d: () => this.go({ shift: a.shift || '1w', diff: !a.diff }),
+      t: () => this.go({ view: a.view === 'table' ? 'graph' : 'table' }), r: () => { this.load(); }, 'Ctrl-Enter': () => { this.load(); },
+      e: () => this.go({ panel: a.panel === 'cost' ? '' : 'cost' }), c: () => this.go({ panel: a.panel === 'changed' ? '' : 'changed' }),
+      n: () => this.newNote(this.state.hover.t ?? (ans || range(a)).to), '?': () => this.setState({ help: true }), Escape: () => this.go({ only: null }),
+    };
+    ranges.forEach((r, i) => { to[i + 1] = () => this.go({ start: r + '-ago', end: '' }); });
+    return to;
+  }
+
+  /* A file of the server, with the credentials that a link would not have. */
+  private open = async (url: string) => {
+    const tab = window.open('', '_blank');
+    try {
+      const r = await fetchUrl(url.slice(url.indexOf('/q?') + 1));
+      const blob = URL.createObjectURL(await r.blob());
+      if (tab) tab.location.href = blob; else location.href = blob;
+    } catch (e) {
+      tab?.close();
+      this.setState({ error: (e as Error).message });
+    }
+  };
+  private download(name: string, type: string, text: string) {
+    const l = document.createElement('a');
+    l.href = URL.createObjectURL(new Blob([text], { type }));
+    l.download = name;
+    l.click();
+  }
+  private shares = (): Item[] => {
+    const { a } = this.state, p = this.picture!, copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
+    return [
+      copy('link with absolute times', () => link(absoluteAsk(a))),
+      { label: 'PNG', run: () => this.open(pictureUrl(a, 'png', '1200x600')) }, { label: 'SVG', run: () => this.open(pictureUrl(a, 'svg', '1200x600')) },
+      { label: 'CSV', run: () => this.download('halite.csv', 'text/csv', csv(p.series, a.tz)) },
+      { label: 'JSON', href: apiUrl(a, this.points()) },
+      copy('curl', () => curl(a, this.points())), copy('Grafana panel', () => grafana(a)), copy('put lines', () => putLines(p.series)),
+      copy('embed', () => `<iframe src="${location.origin + location.pathname}?embed${toHash(a)}"></iframe>`),
+    ];
+  };
+  private save = () => {
+    const { a } = this.state, title = a.subs.map(s => s.metric).filter(Boolean).join(', ');
+    save({ title, query: toHash({ ...a, view: 'graph', panel: '' }) });
+    this.go({ view: 'board' });
+  };
 
   /* What the chart and the legend show; made anew only when what they depend on has changed. */
   private prepare() {
-    const { a, ans, most } = this.state;
-    const key = [ans, most, a.sort, JSON.stringify(a.only), a.log, a.log2, a.zero, a.stack, JSON.stringify(a.lines), a.notes, a.tz,
-                 JSON.stringify(a.subs.map(s => s.right))];
+    const { a, ans, most, look } = this.state;
+    const key = [ans, most, look, a.sort, a.log, a.log2, a.zero, a.stack, a.notes, a.tz, a.diff, a.heat,
+                 JSON.stringify([a.only, a.lines, a.hide, a.subs.map(s => s.right)])];
     if (key.every((x, i) => x === this.made[i])) return;
     this.made = key;
-    const series = ans ? ans.series.map(s => ({ ...s, right: !!a.subs[s.sub]?.right })) : [];
+    const hidden = (i: number) => i < a.subs.length && a.hide.includes(letter(i));
+    const got = (ans ? ans.series : []).filter(s => !hidden(s.sub)).map(s => ({ ...s, right: !!a.subs[s.sub]?.right }));
+    const series = a.diff && a.shift ? differences(got) : got;
     const colours = new Map([...new Set(series.map(s => s.name))].map((n, i) => [n, colour(i)]));
     const on = new Set(a.only && a.only.some(n => colours.has(n)) ? a.only : [...colours.keys()]);
-    this.entries = sorted(series, a.sort).slice(0, most)
-      .map(({ s, st }) => ({ s, st, colour: colours.get(s.name)!, on: on.has(s.name) }));
-    const seen = this.entries.filter(e => e.on);
-    const r = ans || range(a);
+    this.entries = sorted(series, a.sort).slice(0, most).map(({ s, st }) => ({ s, st, colour: colours.get(s.name)!, on: on.has(s.name) }));
+    const seen = this.entries.filter(e => e.on), r = ans || range(a), cells = a.heat ? seen.filter(e => e.s.bucket && !e.s.old) : [];
+    const lines = a.heat ? seen.filter(e => !cells.includes(e) && !/_(UNDER|OVER)FLOW$/.test(e.s.metric)) : seen;
     this.picture = {
-      from: r.from, to: r.to, zone: a.tz, series: seen.map(e => e.s), colours: seen.map(e => e.colour), cells: [], step: 0,
+      from: r.from, to: r.to, zone: a.tz, series: lines.map(e => e.s), colours: lines.map(e => e.colour),
+      cells: cells.map(e => ({ lo: e.s.bucket![0], hi: e.s.bucket![1], s: e.s })), step: ans ? ans.step : 0,
       log: a.log, log2: a.log2, zero: a.zero, stack: a.stack, notes: a.notes && ans ? ans.notes : [], lines: a.lines,
     };
   }
@@ -131,38 +215,52 @@ export class App extends Component<{}, State> {
     return i < 0 ? null : i;
   }
 
+  private graphView() {
+    const { a, ans, aggs, busy, error, hover, most, folded } = this.state, p = this.picture!;
+    const say = busy ? 'asking…' : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : '';
+    const err = (i: number) => (ans && ans.errors[i]) || null;
+    return <main class={folded ? 'folded' : ''}>
+      <div class="fold">{a.subs.map((s, i) => <Row key={i} s={s} i={i} aggs={aggs} error={err(i)} hidden={a.hide.includes(letter(i))} set={n => this.setSub(i, n)}
+        drop={() => this.setSub(i, null)} copy={() => this.setSub(i, s, [{ ...s }])}
+        hide={() => this.go({ hide: a.hide.includes(letter(i)) ? a.hide.filter(x => x !== letter(i)) : [...a.hide, letter(i)] })} />)}
+        {a.exps.map((x, i) => <Expression key={'e' + i} value={x} error={err(a.subs.length + i)} set={v => this.go({ exps: a.exps.map((o, k) => k === i ? v : o) })}
+          drop={() => this.go({ exps: a.exps.filter((_, k) => k !== i) })} />)}<Intervals /></div>
+      <div class="bar"><button class="unfold" aria-expanded={String(!folded)} onClick={() => this.setState({ folded: !folded })}>☰ query</button>
+        <span class="fold tools"><button onClick={() => this.go({ subs: [...a.subs, newSub()] })}>+ query</button>
+          <button onClick={() => this.go({ exps: [...a.exps, ''] })}>+ expression</button>
+          <Looks a={a} go={this.go} /><button class={a.heat ? 'on' : ''} aria-pressed={String(a.heat)} onClick={this.heat}>heatmap</button>
+          <button class={a.panel === 'cost' ? 'on' : ''} onClick={this.keys().e}>explain</button>
+          <button class={a.panel === 'changed' ? 'on' : ''} onClick={this.keys().c}>what changed?</button>
+          <Menu label="share" items={this.shares} /><button onClick={this.save}>save</button>
+          <button aria-label="keys" onClick={() => this.setState({ help: true })}>?</button></span>
+        <span class="status" role="status">{say}</span></div>
+      {error && <p class="err" role="alert">{error}</p>}
+      {!a.subs.length ? <Welcome graph={s => this.go({ subs: [s] })} /> : a.view === 'table' ? <Table series={p.series} zone={a.tz} /> :
+        <Graph picture={p} ready={!!ans} near={this.near()} label={`graph of ${p.series.length + p.cells.length} series; its numbers are in the legend and the table`}
+          on={{ range: this.zoom, pick: n => this.toggle(p.series[n].name, false), axis: this.newNote,
+                hover: (t, n) => this.setState({ hover: { t, near: n == null ? null : p.series[n].name + p.series[n].old } }) }} />}
+      {a.panel === 'cost' && <CostPanel ans={ans} close={() => this.go({ panel: '' })} />}
+      {a.panel === 'changed' && ans && <Changed a={a} r={{ from: ans.from, to: ans.to }} close={() => this.go({ panel: '' })}
+        pick={(i, k, v) => this.addTag(i, k + '=' + v)} />}
+      {ans && <Legend entries={this.entries} sort={a.sort} hidden={Math.max(0, ans.series.length - most)} hover={hover}
+        setSort={sort => this.go({ sort })} toggle={this.toggle} split={(i, k) => this.addTag(i, k + '=*')} more={() => this.setState({ most: most + DRAWN })}
+        point={near => this.setState({ hover: { t: hover.t, near } })} />}
+      <Notes notes={p.notes} zone={a.tz} open={note => this.setState({ note: { note, fresh: false } })} />
+    </main>;
+  }
+
   render() {
-    const { a, ans, aggs, busy, error, wantsLogin, hover } = this.state;
+    const { a, wantsLogin, note, copy, help } = this.state;
     this.prepare();
-    const p = this.picture!, flag = (k: 'log' | 'log2' | 'zero' | 'stack', label: string) =>
-      <button class={a[k] ? 'on' : ''} aria-pressed={String(a[k])} onClick={() => this.go({ [k]: !a[k] })}>{label}</button>;
-    if (wantsLogin)
-      return <Login done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
+    if (wantsLogin) return <Login done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
+    const open = (query: string) => { history.pushState(null, '', query); this.change(fromHash(query)); };
     return <div id="page" class={a.embed ? 'embed' : ''}>
-      <header><h1>Halite</h1>
-        <nav aria-label="time range">{ranges.map(r =>
-          <button class={a.start === r + '-ago' && !a.end ? 'on' : ''} onClick={() => this.go({ start: r + '-ago', end: '' })}>{r}</button>)}
-          <input aria-label="start" class="time" value={a.start} onChange={e => this.go({ start: text(e) })} />
-          <input aria-label="end" class="time" placeholder="now" value={a.end} onChange={e => this.go({ end: text(e) })} />
-          <select aria-label="live" value={String(a.live)} onChange={e => this.go({ live: +text(e) })}>
-            {[0, 1, 5, 15, 60].map(n => <option value={String(n)} selected={n === a.live}>{n ? n + ' s' : 'not live'}</option>)}</select>
-        </nav></header>
-      <main>
-        {a.subs.map((s, i) => <Row key={i} s={s} i={i} aggs={aggs} error={ans && ans.errors[i]} set={n => this.setSub(i, n)}
-          drop={() => this.setSub(i, null)} copy={() => this.setSub(i, s, [{ ...s }])} />)}
-        <Intervals />
-        <div class="bar"><button onClick={() => this.go({ subs: [...a.subs, newSub()] })}>+ query</button>
-          {flag('log', 'log')}{a.subs.some(s => s.right) && flag('log2', 'log right')}{flag('zero', 'zero')}{flag('stack', 'stack')}
-          <span class="status" role="status">{busy ? 'asking…' : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : ''}</span></div>
-        {error && <p class="err" role="alert">{error}</p>}
-        {a.view === 'table' ? <Table series={p.series} zone={a.tz} /> :
-          <Graph picture={p} near={this.near()} label={`graph of ${p.series.length} series; its numbers are in the legend and the table`}
-            on={{ range: this.zoom, pick: n => this.toggle(p.series[n].name, false), axis: () => undefined,
-                  hover: (t, n) => this.setState({ hover: { t, near: n == null ? null : p.series[n].name + p.series[n].old } }) }} />}
-        {ans && <Legend entries={this.entries} sort={a.sort} hidden={Math.max(0, ans.series.length - this.state.most)} hover={hover}
-          setSort={sort => this.go({ sort })} toggle={this.toggle} split={this.split} more={() => this.setState({ most: this.state.most + DRAWN })}
-          point={near => this.setState({ hover: { t: hover.t, near } })} />}
-      </main></div>;
+      <Head a={a} go={this.go} />
+      {a.view === 'board' ? <main><Boards open={open} /></main> : a.view === 'health' ? <main><Health /></main> :
+        a.view === 'explorer' ? <main><Explorer graph={(metric, tags) => this.go({ view: 'graph', subs: [newSub({ metric, tags })], exps: [], only: null })} /></main> : this.graphView()}
+      {note && <NoteForm {...note} zone={a.tz} done={changed => { this.setState({ note: null }); if (changed) this.load(); }} />}
+      {copy && <Copy {...copy} close={() => this.setState({ copy: null })} />}
+      {help && <Help close={() => this.setState({ help: false })} />}
+    </div>;
   }
 }
-export { absolute };

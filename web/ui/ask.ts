@@ -1,5 +1,5 @@
 /* What is asked and how it is shown: all of it lies in the URL's fragment, which OpenTSDB's page understands too. */
-import { newSub, parseM, printM, Sub } from './mtext';
+import { parseM, printM, Sub } from './mtext';
 
 export interface Ask {
   start: string; end: string; tz: string;
@@ -15,16 +15,18 @@ export interface Ask {
   notes: boolean;
   view: string;            // graph, table, or a tab
   embed: boolean;
+  hide: string[];          // letters of queries that are asked for expressions only
+  panel: string;           // what is open below the graph: cost, changed
   rest: [string, string][]; // OpenTSDB's other parameters, kept for its pictures
 }
 
 export const empty: Ask = {
   start: '1h-ago', end: '', tz: '', subs: [], exps: [], log: false, log2: false, zero: false, stack: false, heat: false,
-  live: 0, shift: '', diff: false, only: null, sort: '', lines: [], notes: true, view: 'graph', embed: false, rest: [],
+  live: 0, shift: '', diff: false, only: null, sort: '', lines: [], notes: true, view: 'graph', embed: false, hide: [], panel: '', rest: [],
 };
 
 const known = new Set(['start', 'end', 'tz', 'm', 'o', 'exp', 'ylog', 'y2log', 'yrange', 'stack', 'heat', 'autoreload', 'shift',
-                       'diff', 'only', 'sort', 'line', 'no_annotations', 'view', 'embed', 'ignore']);
+                       'diff', 'only', 'sort', 'line', 'no_annotations', 'view', 'embed', 'hide', 'panel', 'ignore']);
 
 export function fromHash(hash: string): Ask {
   const p = new URLSearchParams(hash.replace(/^#/, '')), o = p.getAll('o');
@@ -32,11 +34,12 @@ export function fromHash(hash: string): Ask {
     ...empty,
     start: p.get('start') || '1h-ago', end: p.get('end') || '', tz: p.get('tz') || '',
     subs: p.getAll('m').map((m, i) => parseM(m, o[i])), exps: p.getAll('exp'),
-    log: p.has('ylog'), log2: p.has('y2log'), zero: p.get('yrange') === '[0:]', stack: p.has('stack'), heat: p.has('heat'),
+    log: p.has('ylog'), log2: p.has('y2log'), zero: p.get('yrange') === '[0:]', stack: p.has('stack') || p.get('style') === 'stack', heat: p.has('heat'),
     live: Math.max(0, parseInt(p.get('autoreload') || '0') || 0), shift: p.get('shift') || '', diff: p.has('diff'),
     only: p.has('only') ? p.getAll('only') : null, sort: p.get('sort') || '',
     lines: p.getAll('line').map(Number).filter(Number.isFinite), notes: !p.has('no_annotations'),
     view: p.get('view') || 'graph', embed: p.has('embed') || location.search.includes('embed'),
+    hide: (p.get('hide') || '').split(',').filter(Boolean), panel: p.get('panel') || '',
     rest: [...p].filter(([k, v]) => !known.has(k) || (k === 'yrange' && v !== '[0:]')),
   };
 }
@@ -60,11 +63,11 @@ export function params(a: Ask): [string, string][] {
   for (const n of a.lines) p.push(['line', String(n)]);
   flag(!a.notes, 'no_annotations');
   if (a.view !== 'graph') p.push(['view', a.view]);
+  if (a.hide.length) p.push(['hide', a.hide.join(',')]);
+  if (a.panel) p.push(['panel', a.panel]);
   flag(a.embed, 'embed');
   return [...p, ...a.rest];
 }
 
 export const query = (p: [string, string][]) => p.map(([k, v]) => v ? k + '=' + word(v) : k).join('&');
 export const toHash = (a: Ask) => '#' + query(params(a));
-
-export const addSub = (a: Ask): Sub[] => [...a.subs, newSub()];

@@ -69,9 +69,15 @@ export function chart(root: HTMLElement, on: Events): Chart {
       }
       c.restore();
       if (i < lines.length) setTimeout(slice);
-      else root.dataset.drawn = String(+(root.dataset.drawn || 0) + 1);
+      else said(q);
     };
     slice();
+  }
+  /* For tests: how often all was drawn, when first, and how many series end in a bucket that is not over. */
+  function said(q: Picture) {
+    root.dataset.drawn = String(+(root.dataset.drawn || 0) + 1);
+    root.dataset.partial = String(q.series.filter(s => s.partial).length);
+    if (q.series.length && !root.dataset.first) root.dataset.first = String(Math.round(performance.now()));
   }
   const ink = (name: string) => getComputedStyle(root).getPropertyValue(name).trim();
 
@@ -89,7 +95,7 @@ export function chart(root: HTMLElement, on: Events): Chart {
       for (const c of p!.cells) { see(c.lo); see(c.hi); }
       p!.lines.forEach(see);
     }
-    if (p!.zero) see(0);
+    if (p!.zero && !log) see(0);
     return lo > hi ? [log ? 1 : 0, log ? 10 : 1] : lo === hi ? [log ? lo / 2 : lo - Math.abs(lo) / 10 - 1e-9, log ? hi * 2 : hi + Math.abs(hi) / 10 + 1e-9] : [lo, hi];
   }
 
@@ -107,7 +113,7 @@ export function chart(root: HTMLElement, on: Events): Chart {
     const zone = p.zone, options: Record<string, unknown> = {
       file: [[p.from * 1000, a[0], b[0]], [p.to * 1000, a[1], b[1]]].map(r => right ? r : r.slice(0, 2)),
       labels: right ? ['t', 'y', 'y2'] : ['t', 'y'], series: { y2: { axis: 'y2' } },
-      dateWindow: [p.from * 1000, p.to * 1000], logscale: p.log,
+      dateWindow: [p.from * 1000, p.to * 1000],
       axes: {
         x: { ticker: (x: number, y: number, px: number) => ticks(x / 1000, y / 1000, Math.max(2, px / 80), zone), axisLabelWidth: 76 },
         y: { ...label, valueRange: pad(a, p.log), logscale: p.log },
@@ -198,11 +204,8 @@ export function chart(root: HTMLElement, on: Events): Chart {
       else { const i = near(x, y); if (i != null) on.pick(i); }
     },
   });
-  const dark = matchMedia('(prefers-color-scheme:dark)'), again = () => { if (p) show(p); };
-  dark.addEventListener('change', again);
-
   return {
     show, mark,
-    destroy: () => { turn++; release(); dark.removeEventListener('change', again); g?.destroy(); g = null; root.textContent = ''; },
+    destroy: () => { turn++; release(); g?.destroy(); g = null; root.textContent = ''; },
   };
 }

@@ -1,6 +1,7 @@
 /* Answers of the server as columns to draw. */
 import { Ask } from './ask';
-import { json } from './api';
+import { Failed, json } from './api';
+import { compile } from './exps';
 import { letter, printM, Sub } from './mtext';
 import { absolute, autoStep, interval, seconds } from './time';
 
@@ -13,11 +14,19 @@ export interface Series {
   ys: Float64Array;      // NaN: the line breaks
   old: boolean;          // of the time before, moved here
   partial: boolean;      // its last bucket is not over yet
+  bucket: [number, number] | null;   // of a histogram: from, to
 }
-export interface Note { t: number; end: number; text: string; tsuid: string; notes: string }
+export interface Note { t: number; raw: number; end: number; text: string; tsuid: string; notes: string }
 export interface Range { from: number; to: number }
 export interface Answer extends Range {
-  series: Series[]; notes: Note[]; errors: (string | null)[]; ms: number; points: number;
+  series: Series[]; notes: Note[]; ms: number; points: number; step: number;
+  rough: boolean;              // what was learnt makes a better answer possible
+  errors: (string | null)[];   // of each query, then of each expression
+  costs: (Cost | null)[];
+}
+/* What a query has cost, as the server says. */
+export interface Cost {
+  series: number; rows: number; seeks: number; bytes: number; points: number; plan: string; ms: [string, number][];
 }
 
 export const tagText = (t: Record<string, string>) => {
@@ -28,16 +37,25 @@ export const tagText = (t: Record<string, string>) => {
 export const range = (a: Ask, now = Date.now() / 1000): Range =>
   ({ from: absolute(a.start, now, a.tz), to: absolute(a.end, now, a.tz) });
 
+export const isHistogram = (s: Sub) => /percentiles|show-histogram-buckets/.test(s.more);
+
 /* The step of a query's buckets in seconds, 0 for points as they are. */
 export function stepOf(s: Sub, r: Range, points: number): number {
-  return s.ds === 'auto' ? autoStep(r.to - r.from, points) : seconds(s.ds);
+  return s.ds === 'auto' ? autoStep(r.to - r.from, points / 2) : seconds(s.ds);
 }
 
-/* "auto" never sums over time: the last bucket, half full, would be half as high. */
+/* Queries of which it is known whether each line is one series; only then extremes can stand for its points. */
+const single = new Map<string, boolean>();
+const same = (s: Sub) => [s.agg, s.rate, s.more, s.metric, s.tags].join(':');
+const isExact = (s: Sub | undefined) => !!s && s.ds === 'auto' && single.get(same(s)) === true;
+
+/* "auto" keeps the extremes of each pixel, so that no spike is averaged away.  Where lines are made of several series it is
+ * a downsampling, never a sum over time: the last bucket, half full, would be half as high. */
 export function downsample(s: Sub, r: Range, points: number): string {
   if (s.ds !== 'auto') return s.ds;
-  const how = s.agg === 'min' || s.agg === 'mimmin' ? 'min' : s.agg === 'max' || s.agg === 'mimmax' ? 'max' : 'avg';
-  return interval(autoStep(r.to - r.from, points)) + '-' + how;
+  if (isExact(s)) return interval(stepOf(s, r, points)) + '-minmax';
+  const how = isHistogram(s) ? 'sum' : s.agg === 'min' || s.agg === 'mimmin' ? 'min' : s.agg === 'max' || s.agg === 'mimmax' ? 'max' : 'avg';
+  return interval(stepOf(s, r, points)) + '-' + how;
 }
 
 /* The usual distance of two points: the median of up to 64. */
@@ -70,26 +88,81 @@ export function columns(dps: [number, number | string | null][], shift: number):
 const millis = (t: number) => t > 1e11 ? t / 1000 : t;
 
 function noteOf(n: any): Note {
-  return { t: millis(n.startTime), end: n.endTime ? millis(n.endTime) : 0, text: n.description || '', tsuid: n.tsuid || '', notes: n.notes || '' };
+  return { t: millis(n.startTime), raw: n.startTime, end: n.endTime ? millis(n.endTime) : 0, text: n.description || '', tsuid: n.tsuid || '', notes: n.notes || '' };
 }
 
-interface Part { i: number; r: Range; ds: string; shift: number }
+/* Lets the page breathe: what follows is a task of its own. */
+export const pause = () => new Promise<void>(done => setTimeout(done));
 
-/* One query of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
+interface Part { i: number; r: Range; points: number; full: Range; shift: number }
+
+/* One query or expression of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
 async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
+  const text = (i: number) => printM(a.subs[i], downsample(a.subs[i], q.full, q.points));
   const p = new URLSearchParams({
-    start: String(Math.floor((q.r.from - q.shift) * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)),
-    arrays: 'true', ms: 'true', global_annotations: 'true', m: printM(a.subs[q.i], q.ds),
+    start: String(Math.floor((q.r.from - q.shift) * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), arrays: 'true', ms: 'true',
   });
   if (a.tz) p.set('tz', a.tz);
+  if (q.i >= a.subs.length) {
+    p.set('exp', compile(a.exps[q.i - a.subs.length], name => {
+      const i = a.subs.findIndex((_, k) => letter(k) === name.toUpperCase());
+      return i < 0 || !a.subs[i].metric ? null : text(i);
+    }));
+    return json('api/query/gexp?' + p, { signal });
+  }
+  p.set('m', text(q.i));
+  p.set('global_annotations', 'true');
+  p.set('show_summary', 'true');
   return json('api/query?' + p, { signal });
 }
 
-function take(groups: any[], a: Ask, i: number, shift: number): Series[] {
-  return groups.filter(g => !g.statsSummary).map(g => ({
-    name: (a.subs.length + a.exps.length > 1 ? letter(i) + ' ' : '') + g.metric + tagText(g.tags), tags: g.tags, metric: g.metric,
-    merged: g.aggregateTags || [], sub: i, right: !!a.subs[i]?.right, ...columns(g.dps, shift), old: shift > 0, partial: false,
-  }));
+/* The same, and notes whether the extremes could be asked for; where there is too much to read for that, they are not. */
+async function learn(a: Ask, q: Part, signal: AbortSignal, out: Answer): Promise<any[]> {
+  const s = a.subs[q.i], exact = isExact(s);
+  try {
+    const groups = await one(a, q, signal);
+    if (s && s.ds === 'auto' && !isHistogram(s) && !single.has(same(s)) && groups.some(g => g.dps)) {
+      const lone = groups.every(g => !g.aggregateTags?.length);
+      single.set(same(s), lone);
+      out.rough = out.rough || lone;
+    }
+    return groups;
+  } catch (e) {
+    if (!exact || !(e instanceof Failed) || e.status !== 413) throw e;
+    single.set(same(s), false);
+    return one(a, q, signal);
+  }
+}
+
+const BUCKET = /_(-?[\d.]+(?:E-?\d+)?)_(-?[\d.]+(?:E-?\d+)?)$/;
+const SLICE = 20000;   // points that become columns in one task
+
+async function take(groups: any[], a: Ask, i: number, shift: number, signal: AbortSignal): Promise<Series[]> {
+  const exp = a.exps[i - a.subs.length], many = a.subs.length + a.exps.length > 1, out: Series[] = [];
+  let n = 0;
+  for (const g of groups) {
+    if (g.statsSummary || !g.dps.length) continue;
+    if ((n += g.dps.length) > SLICE) {
+      n = 0;
+      await pause();
+      if (signal.aborted) throw new DOMException('', 'AbortError');
+    }
+    const metric = exp || g.metric, b = a.subs[i] && isHistogram(a.subs[i]) ? BUCKET.exec(g.metric) : null;
+    out.push({
+      name: (many && !exp ? letter(i) + ' ' : '') + metric + tagText(g.tags), tags: g.tags, metric, merged: g.aggregateTags || [], sub: i,
+      right: !!a.subs[i]?.right, ...columns(g.dps, shift), old: shift > 0, partial: false, bucket: b ? [+b[1], +b[2]] : null,
+    });
+  }
+  return out;
+}
+
+const STAGES: [string, string][] = [['planTime', 'plan'], ['queryScanTime', 'scan'], ['aggregationTime', 'aggregate'], ['serializationTime', 'answer'], ['totalTime', 'in all']];
+function costOf(groups: any[]): Cost | null {
+  const all = groups.find(g => g.statsSummary)?.statsSummary, q = all?.queryIdx_00;
+  if (!q) return null;
+  const at = { ...q, serializationTime: all.serializationTime, totalTime: all.totalTime };
+  return { series: q.series, rows: q.rowsFromStorage, seeks: q.seeks, bytes: q.bytesFromStorage, points: q.dpsPostFilter, plan: q.plan || '',
+           ms: STAGES.filter(([k]) => at[k] != null).map(([k, l]) => [l, at[k]]) };
 }
 
 function takeNotes(groups: any[], notes: Note[]) {
@@ -122,37 +195,52 @@ function join(old: Series, more: Series, from: number, t: number): Series {
  * queries, only what is newer is asked for. */
 export async function load(a: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
   const r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
-  const out: Answer = { ...r, series: [], notes: had ? [...had.notes] : [], errors: a.subs.map(() => null), ms: 0, points: 0 };
-  await Promise.all(a.subs.map(async (s, i) => {
-    if (!s.metric) return;
-    const step = stepOf(s, r, points), ds = downsample(s, r, points);
+  const ids = [...a.subs.map((_, i) => i).filter(i => a.subs[i].metric), ...a.exps.map((_, i) => a.subs.length + i)];
+  const out: Answer = { ...r, series: [], notes: had ? [...had.notes] : [], errors: [], costs: had ? [...had.costs] : [], ms: 0, points: 0, step: 0, rough: false };
+  await Promise.all(ids.map(async i => {
+    const step = stepOf(a.subs[i] || a.subs[0], r, points);
+    if (i < a.subs.length) out.step = Math.max(out.step, step);
+    out.errors[i] = null;
     try {
       for (const shift of shifts) {
         const old = had ? had.series.filter(x => x.sub === i && x.old === shift > 0) : [];
         const last = Math.max(-Infinity, ...old.map(x => x.xs[x.xs.length - 1] ?? -Infinity));
         const since = old.length && last > r.from ? step ? Math.floor(last / step) * step : last : r.from;
         const q = { from: since > r.from ? Math.max(r.from, since - 2 * (step || 60)) : r.from, to: r.to };
-        const groups = await one(a, { i, r: q, ds, shift }, signal), series = take(groups, a, i, shift);
-        if (!shift) takeNotes(groups, out.notes);
-        if (since > r.from) {
+        const groups = await learn(a, { i, r: q, full: r, points, shift }, signal, out), series = await take(groups, a, i, shift, signal);
+        if (!shift) {
+          takeNotes(groups, out.notes);
+          if (since === r.from) out.costs[i] = costOf(groups);
+        }
+        if (since > r.from)
           for (const o of old) {
             const more = series.findIndex(x => x.name === o.name);
             out.series.push(join(o, more < 0 ? { ...o, xs: new Float64Array(0), ys: new Float64Array(0) } : series.splice(more, 1)[0], r.from, since));
           }
-        }
         out.series.push(...series);
       }
     } catch (e) {
       if (signal.aborted) throw e;
       out.errors[i] = (e as Error).message;
     }
-    out.series.forEach(x => { if (x.sub === i) markPartial(x, step, r.to); });
+    out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a.subs[i]) ? 0 : step, r.to); });
   }));
   out.series.sort((p, q) => +p.old - +q.old || p.sub - q.sub);
   out.points = out.series.reduce((n, s) => n + s.xs.length, 0);
   out.ms = performance.now() - t0;
   return out;
 }
+
+/* What has changed since the time before: each series less itself then. */
+export function differences(all: Series[]): Series[] {
+  return all.filter(s => !s.old).flatMap(s => {
+    const then = all.find(o => o.old && o.name === s.name && o.sub === s.sub);
+    if (!then) return [];
+    const near = usualGap(s.xs);
+    return [{ ...s, ys: s.ys.map((v, i) => { const j = nearest(then, s.xs[i]); return j >= 0 && Math.abs(then.xs[j] - s.xs[i]) <= near ? v - then.ys[j] : NaN; }) }];
+  });
+}
+const usualGap = (xs: Float64Array) => xs.length > 1 ? (xs[xs.length - 1] - xs[0]) / (xs.length - 1) : 1;
 
 /* Index of the last point at or before 't', -1: none. */
 export function before(xs: Float64Array, t: number): number {

@@ -17,3 +17,4 @@ declare module 'dygraphs' {
   }
 }
 declare const VERSION: string;
+declare module '*.def' { const text: string; export default text }

@@ -31,10 +31,23 @@ export function common(series: Series[]): [string, string][] {
   return Object.entries(series[0].tags).filter(([k, v]) => series.every(s => s.tags[k] === v));
 }
 
-export class Legend extends Component<Props, {}> {
+const AT_ONCE = 30;
+
+export class Legend extends Component<Props, { rows: number }> {
+  state = { rows: AT_ONCE };
+  private later = 0;
+  /* Many rows are made in several tasks. */
+  private grow() {
+    if (this.state.rows >= this.props.entries.length) return;
+    clearTimeout(this.later);
+    this.later = window.setTimeout(() => this.setState({ rows: this.state.rows + AT_ONCE }));
+  }
+  componentDidMount() { this.grow(); }
+  componentDidUpdate() { this.grow(); }
+  componentWillUnmount() { clearTimeout(this.later); }
   render() {
     const p = this.props, shared = common(p.entries.map(e => e.s)), skip = new Set(shared.map(([k]) => k));
-    const metrics = new Set(p.entries.map(e => e.s.metric)), subs = new Set(p.entries.map(e => e.s.sub));
+    const metrics = new Set(p.entries.map(e => e.s.metric));
     const head = (key: string, label: string) => {
       const at = p.sort === key ? 'descending' : p.sort === '-' + key ? 'ascending' : 'none';
       return <th scope="col" aria-sort={at}><button class="plain" onClick={() => p.setSort(p.sort === key ? '-' + key : key)}>
@@ -42,7 +55,7 @@ export class Legend extends Component<Props, {}> {
     };
     const label = (s: Series) => {
       const own = Object.keys(s.tags).filter(k => !skip.has(k)).sort().map(k => k + '=' + s.tags[k]).join(' ');
-      return (subs.size > 1 ? s.name[0] + ' ' : '') + (metrics.size > 1 || !own ? s.metric + ' ' : '') + own;
+      return (s.name.startsWith(s.metric) ? '' : s.name.slice(0, 2)) + (metrics.size > 1 || !own ? s.metric + ' ' : '') + own;
     };
     const keys = new Map<string, number>();
     p.entries.forEach(e => e.s.merged.forEach(k => keys.set(k, e.s.sub)));
@@ -50,7 +63,7 @@ export class Legend extends Component<Props, {}> {
       {keys.size > 0 && <p class="split">{[...keys].slice(0, 12).map(([k, sub]) =>
         <button onClick={() => p.split(sub, k)}>split by {k}</button>)}</p>}
       <table class="legend"><thead><tr>{head('name', 'series')}<th scope="col">at cursor</th>{columns.map(([k, l]) => head(k, l))}</tr></thead>
-        <tbody>{p.entries.map(({ s, st, colour, on }) => {
+        <tbody>{p.entries.slice(0, this.state.rows).map(({ s, st, colour, on }) => {
           const j = p.hover.t == null ? -1 : nearest(s, p.hover.t);
           return <tr class={(on ? '' : 'off ') + (p.hover.near === s.name + s.old ? 'near' : '')} tabIndex={0} role="button" aria-pressed={String(on)}
             title="click: this one alone; with ctrl: show or hide" data-name={s.name}

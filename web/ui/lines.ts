@@ -79,10 +79,11 @@ export function drawLayer(c: CanvasRenderingContext2D, l: Line, k: Scale, from: 
   c.globalAlpha = 1;
 }
 
-/* Bases of a stack: each series lies on the sum of those before it at the same time. */
+/* Bases of a stack: each series lies on the sum of those before it at the same time, on its axis. */
 export function stackUp(all: Series[]): Float64Array[] {
-  const sum = new Map<number, number>();
+  const sums = [new Map<number, number>(), new Map<number, number>()];
   return all.map(s => {
+    const sum = sums[+s.right];
     const base = new Float64Array(s.xs.length);
     for (let i = 0; i < base.length; i++) {
       if (s.ys[i] !== s.ys[i]) continue;

@@ -1,8 +1,11 @@
 /* Colours and numbers, the same wherever they are shown. */
 
-/* The base colours are those that the colour-blind can tell apart (Okabe and Ito); then steps of the hue. */
-const base = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#b3a100', '#7f7f7f'];
-export const colour = (i: number) => i < base.length ? base[i] : `hsl(${Math.round(i * 137.5) % 360} 60% 50%)`;
+import palette from '../chart/palette.def';
+import { isDark } from './theme';
+
+/* The server's pictures have the same: a light and a dark one each; then steps of the hue. */
+const base = [...palette.matchAll(/^X\(0x(\w+), 0x(\w+)\)/gm)].map(m => ['#' + m[1], '#' + m[2]]);
+export const colour = (i: number) => i < base.length ? base[i][+isDark()] : `hsl(${i * 137.5 % 360} 60% ${isDark() ? 65 : 45}%)`;
 
 const prefixes: Record<string, string> =
   { '-3': 'n', '-2': 'µ', '-1': 'm', 0: '', 1: 'k', 2: 'M', 3: 'G', 4: 'T', 5: 'P', 6: 'E' };

@@ -1,3 +1,4 @@
+import './theme';
 import { h, render } from 'preact';
 import { App } from './app';
 

@@ -1,28 +1,29 @@
-/* What the server suggests for a field. */
+/* What the server suggests for a field: names that hold the text anywhere, the most series first. */
 import { json } from './api';
 import { count } from './look';
 import { Choice, SUGGESTIONS } from './suggest';
 
-const suggest = (p: Record<string, string>, signal: AbortSignal): Promise<any[]> =>
-  json('api/suggest?' + new URLSearchParams({ max: String(SUGGESTIONS), ...p }), { signal });
+export interface Name { name: string; series: number }
+
+export const names = (p: Record<string, string>, signal?: AbortSignal, max = SUGGESTIONS): Promise<Name[]> =>
+  json('api/suggest?counts&' + new URLSearchParams({ max: String(max), ...p }), { signal });
 
 export async function metrics(q: string, signal: AbortSignal): Promise<Choice[]> {
-  return (await suggest({ type: 'metrics', q }, signal)).map(value => ({ value, note: '' }));
+  return (await names({ type: 'metrics', q }, signal)).map(n => ({ value: n.name, note: count(n.series) + ' series' }));
 }
 
-/* Of "host=*,dc=a" the last part is completed: first a key, then its value. */
+/* Of "host=*,dc=a" the last part is completed: first a key, then its value, of series that have the parts before. */
 export const tags = (metric: string) => async (text: string, signal: AbortSignal): Promise<Choice[]> => {
   if (!metric) return [];
   const cut = Math.max(text.lastIndexOf(','), text.lastIndexOf('{')) + 1, head = text.slice(0, cut), part = text.slice(cut);
-  const { results, totalResults } = await json('api/search/lookup?limit=1000&m=' + encodeURIComponent(metric), { signal });
-  const pairs = new Map<string, number>(), keys = new Map<string, Set<string>>();
-  for (const r of results)
-    for (const [k, v] of Object.entries<string>(r.tags)) {
-      pairs.set(k + '=' + v, (pairs.get(k + '=' + v) || 0) + 1);
-      if (!keys.has(k)) keys.set(k, new Set());
-      keys.get(k)!.add(v);
-    }
-  return [...[...keys].map(([k, v]) => ({ value: k + '=*', note: count(v.size) + ' values' })),
-          ...[...pairs].map(([k, n]) => ({ value: k, note: count(n) + ' of ' + count(totalResults) }))]
-    .filter(c => c.value.includes(part)).map(c => ({ ...c, value: head + c.value }));
+  const had = head.replace(/[{}]+/g, ',').split(',').filter(t => /^[^=]+=[^()]+$/.test(t)).join(',');
+  const p = { metric, ...(had ? { tags: had } : {}) }, equals = part.indexOf('=');
+  if (equals < 0) {
+    const keys = await names({ type: 'tagk', q: part, ...p }, signal), used = new Set(had.split(',').map(t => t.split('=')[0]));
+    return keys.filter(k => !used.has(k.name)).map(k => ({ value: `${head}${k.name}=*`, note: count(k.series) + ' series' }));
+  }
+  const tagk = part.slice(0, equals), q = part.slice(equals + 1).replace(/^.*\|/, '').replace('*', '');
+  const kept = /^(.*\|)/.exec(part.slice(equals + 1))?.[1] || '';
+  return (await names({ type: 'tagv', tagk, q, ...p }, signal))
+    .map(v => ({ value: `${head}${tagk}=${kept}${v.name}`, note: count(v.series) + ' series' }));
 };

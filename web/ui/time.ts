@@ -8,7 +8,7 @@ export function seconds(text: string): number {
   return m ? +m[1] * units[m[2]] : 0;
 }
 
-/* "" is the browser's zone. */
+/* Only named zones need this, which is slow. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 function format(zone: string): Intl.DateTimeFormat {
   let f = formats.get(zone);
@@ -16,7 +16,7 @@ function format(zone: string): Intl.DateTimeFormat {
     const o: Intl.DateTimeFormatOptions = { hourCycle: 'h23', year: 'numeric', month: '2-digit', day: '2-digit',
                                             hour: '2-digit', minute: '2-digit', second: '2-digit' };
     try {
-      f = new Intl.DateTimeFormat('en', { ...o, timeZone: zone || undefined });
+      f = new Intl.DateTimeFormat('en', { ...o, timeZone: zone });
     } catch {
       f = new Intl.DateTimeFormat('en', o);
     }
@@ -25,8 +25,12 @@ function format(zone: string): Intl.DateTimeFormat {
   return f;
 }
 
-/* [year, month, day, hour, minute, second] on the wall of that zone. */
+/* [year, month, day, hour, minute, second] on the wall of that zone; "" is the browser's. */
 function wall(t: number, zone: string): number[] {
+  if (!zone || zone === 'UTC') {
+    const d = new Date((t + offset(t, zone)) * 1000);
+    return [d.getUTCFullYear(), d.getUTCMonth() + 1, d.getUTCDate(), d.getUTCHours(), d.getUTCMinutes(), d.getUTCSeconds()];
+  }
   const p: Record<string, number> = {};
   for (const x of format(zone).formatToParts(t * 1000)) p[x.type] = +x.value;
   return [p.year, p.month, p.day, p.hour, p.minute, p.second];
@@ -35,11 +39,10 @@ function wall(t: number, zone: string): number[] {
 /* Seconds that the zone's wall clock is ahead of UTC. */
 export function offset(t: number, zone: string): number {
   if (zone === 'UTC') return 0;
+  if (!zone) return -60 * new Date(t * 1000).getTimezoneOffset();
   const [y, mo, d, h, mi, s] = wall(t, zone);
   return Date.UTC(y, mo - 1, d, h, mi, s) / 1000 - Math.floor(t);
 }
-
-export const two = (n: number) => String(n).padStart(2, '0');
 
 /* "2026-11-23 19:05:09" */
 export function stamp(t: number, zone: string): string {

@@ -1,0 +1,74 @@
+/* The same query elsewhere: as a link, a file, a command, a panel of Grafana. */
+import { url } from './api';
+import { Ask, params, query, toHash } from './ask';
+import { downsample, range, Series } from './data';
+import { printM } from './mtext';
+import { rows } from './table';
+import { stamp } from './time';
+
+const ms = (t: number) => String(Math.round(t * 1000));
+
+/* With the times of now written out: the same picture next week. */
+export function absoluteAsk(a: Ask): Ask {
+  const r = range(a);
+  return { ...a, start: ms(r.from), end: ms(r.to), live: 0 };
+}
+export const link = (a: Ask) => location.origin + location.pathname + location.search + toHash(a);
+
+/* What /api/query is asked for; "auto" made a step of that many buckets. */
+export function apiUrl(a: Ask, points: number): string {
+  const r = range(a), p: [string, string][] = [['start', a.start]];
+  if (a.end) p.push(['end', a.end]);
+  if (a.tz) p.push(['tz', a.tz]);
+  for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points))]);
+  return url('api/query?' + query(p));
+}
+
+/* Of the server's own picture: the same parameters, with a size. */
+export function pictureUrl(a: Ask, format: string, wxh: string): string {
+  const r = range(a), [w] = wxh.split('x').map(Number);
+  const subs = a.subs.filter(s => s.metric).map(s => ({ ...s, ds: downsample(s, r, 2 * w) }));
+  const p = params({ ...a, tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false });
+  return url('q?' + query([...p.filter(([k]) => k !== 'wxh' && k !== 'stack'), ['wxh', wxh], ...(a.stack ? [['style', 'stack'] as [string, string]] : []), [format, '']]));
+}
+
+const quoted = (s: string) => "'" + s.replace(/'/g, "'\\''") + "'";
+export const curl = (a: Ask, points: number) => 'curl -g ' + quoted(apiUrl(a, points));
+
+const cell = (s: string) => /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
+export function csv(series: Series[], zone: string): string {
+  const lines = rows(series, Infinity).reverse().map(([t, v]) => [stamp(t, zone), ...v.map(x => x === x ? String(x) : '')].join(','));
+  return [['time', ...series.map(s => cell(s.name))].join(','), ...lines].join('\n') + '\n';
+}
+
+/* Lines that telnet takes: the points as they are shown, to put them elsewhere. */
+export function putLines(series: Series[]): string {
+  const out: string[] = [];
+  for (const s of series.filter(x => !x.old)) {
+    const tags = Object.entries(s.tags).map(([k, v]) => k + '=' + v).join(' ') || 'from=page';
+    s.xs.forEach((t, i) => { if (s.ys[i] === s.ys[i]) out.push(`put ${s.metric} ${t % 1 ? ms(t) : t} ${s.ys[i]} ${tags}`); });
+  }
+  return out.join('\n') + '\n';
+}
+
+/* A panel for Grafana's data source "OpenTSDB": Edit, panel JSON. */
+export function grafana(a: Ask): string {
+  const letterOf = (i: number) => String.fromCharCode(65 + i), r = range(a);
+  return JSON.stringify({
+    type: 'timeseries', title: a.subs.map(s => s.metric).join(', '), datasource: { type: 'opentsdb' },
+    fieldConfig: { defaults: { custom: { scaleDistribution: { type: a.log ? 'log' : 'linear', log: 10 }, stacking: { mode: a.stack ? 'normal' : 'none' } },
+                               ...(a.zero ? { min: 0 } : {}) }, overrides: [] },
+    targets: a.subs.filter(s => s.metric).map((s, i) => {
+      const [interval, aggregator, fill] = downsample(s, r, 1000).split('-');
+      return {
+        refId: letterOf(i), metric: s.metric, aggregator: s.agg, disableDownsampling: !s.ds,
+        downsampleInterval: s.ds === 'auto' ? '' : interval, downsampleAggregator: aggregator || 'avg', downsampleFillPolicy: fill || 'none',
+        shouldComputeRate: !!s.rate, isCounter: s.rate.includes('counter'),
+        filters: s.tags.split('}{').flatMap((part, k) => part.split(',').filter(Boolean).map(t => {
+          const [tagk, ...v] = t.split('='), f = /^(\w+)\((.*)\)$/.exec(v.join('='));
+          return { tagk, type: f ? f[1] : 'wildcard', filter: f ? f[2] : v.join('='), groupBy: k === 0 };
+        })),
+      };
+    }),
+  }, null, 1);
+}

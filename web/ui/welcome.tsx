@@ -1,0 +1,23 @@
+/* Where nothing is asked yet: the metrics that are there, or how to put some. */
+import { Component, h } from 'preact';
+import { count } from './look';
+import { newSub, Sub } from './mtext';
+import { Name, names } from './names';
+
+export class Welcome extends Component<{ graph(s: Sub): void }, { list: Name[] | null }> {
+  state = { list: null as Name[] | null };
+  componentDidMount() { names({ type: 'metrics' }).then(list => this.setState({ list }), () => undefined); }
+  private async graph(metric: string) {
+    const keys = await names({ type: 'tagk', metric }).catch(() => []), by = keys.find(k => k.name === 'host') || keys[0];
+    this.props.graph(newSub({ metric, tags: by && by.series <= 100 ? by.name + '=*' : '' }));
+  }
+  render() {
+    const { list } = this.state, host = location.hostname || 'localhost', port = location.port || '80';
+    if (!list) return <p role="status">asking…</p>;
+    return <section aria-label="metrics" class="welcome">{list.length > 0
+      ? <div><h2>What is there</h2><ul>{list.map(m => <li><button onClick={() => this.graph(m.name)}>{m.name}</button> <small>{count(m.series)} series</small></li>)}</ul></div>
+      : <div><h2>No points yet</h2><p>Put one:</p>
+        <pre>{`echo "put sys.cpu.user $(date +%s) 42.5 host=web01" | nc -N ${host} ${port}`}</pre>
+        <pre>{`curl -d '{"metric":"sys.cpu.user","timestamp":'$(date +%s)',"value":42.5,"tags":{"host":"web01"}}' '${host}:${port}/api/put?details'`}</pre></div>}</section>;
+  }
+}
