@@ -45,7 +45,8 @@ static const struct entry {
       MODE_ANY | WORKER | FOR_ADMINS },
     { "/api/openapi.json", api_openapi, HTTP_GET, MODE_ANY | FOR_READERS },
     { "/api/serializers", api_serializers, GET_POST, MODE_ANY | FOR_READERS },
-    { "/api/stats", api_stats, GET_POST, MODE_ANY | WORKER | FOR_READERS },
+    { "/api/stats", api_stats, GET_POST | HTTP_DELETE,
+      MODE_ANY | WORKER | FOR_READERS },
     { "/api/status", api_health, GET_POST, MODE_ANY | PUBLIC },
     { "/api/version", api_version, GET_POST, MODE_ANY | FOR_READERS },
 

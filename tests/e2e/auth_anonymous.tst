@@ -18,9 +18,16 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:m
 ~ "1356998401":2
 GET /dropcaches
 = 401
+DELETE /api/stats/query?id=1
+= 401
+GET /api/cardinality
+= 200
 with Authorization: Basic cm9vdDpyb290
 GET /dropcaches
 = 200
+with Authorization: Basic cm9vdDpyb290
+DELETE /api/stats/query?id=1
+= 404
 # Wrong credentials are worse than none.
 with Authorization: Basic cm9vdDp3cm9uZw==
 GET /api/suggest?type=metrics

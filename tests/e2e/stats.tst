@@ -73,3 +73,21 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:st.m&show_summary
 ~ "scannerIdx_15":{
 GET /api/stats/query
 ~ "dpsPreFilter":2,"dpsPostFilter":2,"rowsPreFilter":2,"rowsPostFilter":2,"successfulScan":16,"maxScannerTime":
+# The slowest of the last hour, with their plans; and none runs that could be stopped.
+GET /api/stats/query?slowest
+= 200
+~ {"running":[],"slowest":[{"query":{"start":"1356998400",
+~ "id":
+~ "seeks":
+~ "plan":"range; series 2 of 2;
+DELETE /api/stats/query?id=12345
+= 404
+~ "message":"No query runs with the id 12345"
+DELETE /api/stats/query?id=x
+= 400
+~ "message":"Unable to parse 'id' as a number"
+DELETE /api/stats/query
+= 400
+~ Missing parameter
+DELETE /api/stats
+= 405

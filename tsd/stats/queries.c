@@ -1,5 +1,6 @@
 #include "tsd/stats/queries.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 /* The sum of all sub-queries, and the most of one. */
 struct costs {
     size_t subs;
-    uint64_t rows, head_rows, keys, bytes, points;
+    uint64_t rows, head_rows, keys, bytes, points, seeks, series;
     uint64_t scans; /* of salt buckets */
     int64_t plan_us, scan_us, scan_max_us, numbers_us, numbers_max_us;
     int64_t bucket_us, bucket_max_us;
@@ -25,6 +26,9 @@ struct costs {
 
 struct query_entry {
     struct query_entry *next, *previous; /* while it runs */
+    uint64_t id;
+    atomic_bool stopped;
+    unsigned lists; /* it is in, of those that ended; under the lock */
     char *query, *headers;
     char remote[64];
     int64_t start_ms, end_ms, start_us, took_us;
@@ -34,6 +38,16 @@ struct query_entry {
     uint64_t hash; /* of query and remote */
     struct costs costs;
     char exception[256]; /* "": none */
+    char plan[256];      /* of the sub-query that took longest to read */
+};
+
+/* The slowest that ended in some ten minutes, in no order. */
+#define SLOW_MS    (INT64_C(10) * 60 * 1000)
+#define SLOW_SLOTS 7 /* an hour, and what has begun */
+struct slow_slot {
+    int64_t period; /* time / SLOW_MS */
+    size_t len;
+    struct query_entry *entries[QUERIES_SLOWEST];
 };
 
 struct queries {
@@ -46,6 +60,8 @@ struct queries {
     /* The i-th that ended lies at i % QUERIES_COMPLETED. */
     struct query_entry *completed[QUERIES_COMPLETED] GUARDED_BY(lock);
     size_t completed_len GUARDED_BY(lock);
+    struct slow_slot slow[SLOW_SLOTS] GUARDED_BY(lock);
+    uint64_t last_id GUARDED_BY(lock);
 };
 
 struct queries *
@@ -69,6 +85,22 @@ free_entry(struct query_entry *e)
     free(e);
 }
 
+/* Takes it off one of the lists. */
+static void
+drop_entry(struct query_entry *e)
+{
+    if (e != NULL && --e->lists == 0)
+        free_entry(e);
+}
+
+static void
+clear_slow(struct slow_slot *s)
+{
+    for (size_t i = 0; i < s->len; i++)
+        drop_entry(s->entries[i]);
+    s->len = 0;
+}
+
 void
 queries_free(struct queries **qp) NO_TS_CHECK
 {
@@ -78,7 +110,9 @@ queries_free(struct queries **qp) NO_TS_CHECK
         return;
     INSIST(q->running == NULL);
     for (size_t i = 0; i < QUERIES_COMPLETED; i++)
-        free_entry(q->completed[i]);
+        drop_entry(q->completed[i]);
+    for (size_t i = 0; i < SLOW_SLOTS; i++)
+        clear_slow(&q->slow[i]);
     lock_fini(&q->lock);
     OBJ_FREE(q);
 }
@@ -144,6 +178,7 @@ queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
             e->next->previous = e;
         q->running = e;
         q->running_len++;
+        e->id = ++q->last_id;
     }
     lock_drop(&q->lock);
     if (may_run)
@@ -159,6 +194,7 @@ queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
                   size_t len)
 {
     struct costs *c = &entry->costs;
+    int64_t longest_us = -1;
 
     for (size_t i = 0; stats != NULL && i < len; i++) {
         const struct result_stats *s = &stats[i];
@@ -169,6 +205,12 @@ queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
         c->keys += s->scan.keys;
         c->bytes += s->scan.bytes;
         c->points += s->points;
+        c->seeks += s->scan.seeks;
+        c->series += s->series;
+        if (s->plan != NULL && s->scan_us > longest_us) {
+            longest_us = s->scan_us;
+            (void)snprintf(entry->plan, sizeof entry->plan, "%s", s->plan);
+        }
         for (size_t k = 0; k < s->scans_len; k++) {
             c->scans++;
             c->bucket_us += s->scans[k].us;
@@ -207,6 +249,32 @@ place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
     return q->completed_len++ % QUERIES_COMPLETED;
 }
 
+/* Keeps it if it is among the slowest of its ten minutes. */
+static void
+keep_slow(struct queries *q, struct query_entry *e) NO_TS_CHECK
+{
+    int64_t period = e->end_ms / SLOW_MS;
+    struct slow_slot *s = &q->slow[(uint64_t)period % SLOW_SLOTS];
+    struct query_entry **least = &s->entries[0];
+
+    if (s->period != period)
+        clear_slow(s);
+    s->period = period;
+    if (s->len < QUERIES_SLOWEST) {
+        s->entries[s->len++] = e;
+        e->lists++;
+        return;
+    }
+    for (size_t i = 1; i < s->len; i++)
+        if (s->entries[i]->took_us < (*least)->took_us)
+            least = &s->entries[i];
+    if ((*least)->took_us >= e->took_us)
+        return;
+    drop_entry(*least);
+    *least = e;
+    e->lists++;
+}
+
 void
 queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
             const char *exception, size_t points, int64_t now_ms)
@@ -234,8 +302,10 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
     at = place_of(q, e);
     old = q->completed[at];
     q->completed[at] = e;
+    e->lists++;
+    keep_slow(q, e);
+    drop_entry(old);
     lock_drop(&q->lock);
-    free_entry(old);
 }
 
 static void
@@ -248,6 +318,7 @@ write_common(const struct query_entry *e, struct buf *b)
                ",\"user\":null,\"requestHeaders\":{%s},"
                "\"queryStartTimestamp\":%lld",
                e->headers, (long long)e->start_ms);
+    json_put_int(b, "id", (int64_t)e->id);
 }
 
 static void
@@ -297,6 +368,10 @@ write_costs(const struct query_entry *e, struct buf *b)
     put_ms(b, "maxAggregationTime", c->numbers_max_us);
     put_ms(b, "avgAggregationTime", c->numbers_us / subs);
     put_ms(b, "serializationTime", e->start_us + e->took_us - c->ran_us);
+    put_count(b, "seeks", c->seeks);
+    put_count(b, "series", c->series);
+    json_put_text(b, "plan", slice_str(e->plan));
+    buf_put_u8(b, ',');
 }
 
 static void
@@ -337,17 +412,74 @@ queries_running(struct queries *q)
     return len;
 }
 
+bool
+queries_stop(struct queries *q, uint64_t id)
+{
+    struct query_entry *e;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    lock_take(&q->lock);
+    for (e = q->running; e != NULL && e->id != id; e = e->next)
+        continue;
+    if (e != NULL)
+        atomic_store(&e->stopped, true);
+    lock_drop(&q->lock);
+    return e != NULL;
+}
+
+bool
+query_is_stopped(const struct query_entry *entry)
+{
+    return atomic_load_explicit(&entry->stopped, memory_order_relaxed);
+}
+
+static int
+compare_slow(const void *a, const void *b)
+{
+    const struct query_entry *const *x = a, *const *y = b;
+
+    return ((*x)->took_us < (*y)->took_us) - ((*x)->took_us > (*y)->took_us);
+}
+
+static void
+write_running_ones(struct queries *q, struct buf *b) NO_TS_CHECK
+{
+    buf_put_str(b, "{\"running\":[");
+    for (const struct query_entry *e = q->running; e != NULL; e = e->next)
+        write_running(e, b);
+    buf_put_u8(b, ']');
+}
+
+void
+queries_write_slowest(struct queries *q, int64_t now_ms, struct buf *b)
+{
+    struct query_entry *all[SLOW_SLOTS * QUERIES_SLOWEST];
+    size_t len = 0;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    lock_take(&q->lock);
+    for (size_t i = 0; i < SLOW_SLOTS; i++)
+        for (size_t k = 0; k < q->slow[i].len; k++)
+            if (q->slow[i].entries[k]->end_ms > now_ms - 6 * SLOW_MS)
+                all[len++] = q->slow[i].entries[k];
+    qsort(all, len, sizeof all[0], compare_slow);
+    write_running_ones(q, b);
+    json_open(b, "slowest", '[');
+    for (size_t i = 0; i < len && i < QUERIES_SLOWEST; i++)
+        write_completed(all[i], q->running_len, b);
+    lock_drop(&q->lock);
+    buf_put_str(b, "]}");
+}
+
 void
 queries_write(struct queries *q, struct buf *b)
 {
     size_t from;
 
     OBJ_CHECK(q, QUERIES_MAGIC);
-    buf_put_str(b, "{\"running\":[");
     lock_take(&q->lock);
-    for (const struct query_entry *e = q->running; e != NULL; e = e->next)
-        write_running(e, b);
-    buf_put_str(b, "],\"completed\":[");
+    write_running_ones(q, b);
+    json_open(b, "completed", '[');
     from = q->completed_len > QUERIES_COMPLETED
                ? q->completed_len - QUERIES_COMPLETED
                : 0;

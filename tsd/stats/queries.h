@@ -1,10 +1,11 @@
 /* The queries under way, and the last ones that ended: /api/stats/query.
  *
- * Equal queries of one client that ended equally are one entry, counted.
+ * Equal queries of one client that ended equally are one entry, counted.  The
+ * slowest of the last hour are kept beside the last ones: those of each ten
+ * minutes.
  *
- * Bounds:  QUERIES_COMPLETED ended ones; of each query and its headers
- *          QUERIES_TEXT bytes.
- * Threads: any. */
+ * Bounds:  QUERIES_COMPLETED ended ones, QUERIES_SLOWEST of each ten minutes;
+ * of each query and its headers QUERIES_TEXT bytes. Threads: any. */
 #pragma once
 
 #include "base/buf.h"
@@ -14,6 +15,7 @@
 #include "query/parse/parse.h"
 
 #define QUERIES_COMPLETED 256
+#define QUERIES_SLOWEST   16
 #define QUERIES_TEXT      ((size_t)16384)
 
 struct queries;     /* opaque */
@@ -46,8 +48,15 @@ void queries_end(struct queries *q, struct query_entry **entry,
 /* Of those that ended, whichever way. */
 const struct latency *queries_latency(const struct queries *q);
 
+/* Asks the one with that id to end; false when none runs. */
+bool queries_stop(struct queries *q, uint64_t id);
+/* Was that asked?  Any thread, while it runs. */
+bool query_is_stopped(const struct query_entry *entry);
+
 /* How many are under way. */
 size_t queries_running(struct queries *q);
 
 /* {"running":[..],"completed":[..]} */
 void queries_write(struct queries *q, struct buf *b);
+/* {"running":[..],"slowest":[..]}: of the last hour, the slowest first. */
+void queries_write_slowest(struct queries *q, int64_t now_ms, struct buf *b);

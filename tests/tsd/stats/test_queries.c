@@ -1,8 +1,13 @@
 #include "tsd/stats/queries.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "tests/harness.h"
 #include "tests/tsd/rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 static struct error e;
 
@@ -271,7 +276,159 @@ START_TEST(rejects_duplicates)
 }
 END_TEST
 
-TEST_MAIN("queries", TEST(lists_queries), TEST(tells_the_costs),
-          TEST(counts_equal_ones), TEST(runs_equal_ones_one_by_one),
+static void
+end_after(struct queries *q, struct query_entry *one, int64_t took_us,
+          int64_t now_ms)
+{
+    int64_t end = clock_monotonic_us() + took_us;
+
+    while (clock_monotonic_us() < end)
+        continue;
+    queries_end(q, &one, 200, NULL, 0, now_ms);
+}
+
+static void
+check_descends(const char *text)
+{
+    static const char name[] = "\"totalTime\":";
+    double before = INFINITY;
+
+    while ((text = strstr(text, name)) != NULL) {
+        double took = atof(text += sizeof name - 1);
+
+        ck_assert(took <= before);
+        before = took;
+    }
+}
+
+/* Quick ones push a slow one out of the last ones, but not out of these. */
+START_TEST(keeps_the_slowest_of_an_hour)
+{
+    const struct result_stats stats[] = {
+        { .plan = "range; all", .scan = { .seeks = 3 }, .series = 4 },
+        { .plan = "seeks; of the longest", .scan_us = 5 },
+    };
+    const int64_t hour_ms = 3600 * 1000;
+    struct queries *q = queries_new(false);
+    struct query_entry *slow = begin(q, "\"slow\"", "here:1");
+    struct buf out = BUF_INIT;
+
+    queries_add_costs(slow, stats, 2);
+    end_after(q, slow, 50000, 1000);
+    for (int i = 0; i < 2 * QUERIES_COMPLETED; i++) {
+        char text[20];
+
+        (void)snprintf(text, sizeof text, "%d", i + 10);
+        end_after(q, begin(q, text, ""), 0, 1000);
+    }
+    end_after(q, begin(q, "\"less\"", "here:1"), 50000, hour_ms);
+    ck_assert_ptr_null(strstr(shown(q, &out), "slow"));
+    buf_clear(&out);
+    queries_write_slowest(q, hour_ms, &out);
+    ck_assert_ptr_nonnull(
+        strstr(buf_cstr(&out), "{\"running\":[],\"slowest\":[{\"query\":"));
+    check_descends(buf_cstr(&out));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "{\"query\":\"slow\","));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "{\"query\":\"less\","));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"seeks\":3,\"series\":4,"));
+    ck_assert_ptr_nonnull(
+        strstr(buf_cstr(&out), "\"plan\":\"seeks; of the longest\","));
+    buf_clear(&out);
+    queries_write_slowest(q, hour_ms + 2000, &out);
+    ck_assert_ptr_null(strstr(buf_cstr(&out), "\"slow\""));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"less\""));
+    /* The same ten minutes of another hour. */
+    end_after(q, begin(q, "\"later\"", "here:1"), 0, 71 * hour_ms / 60);
+    buf_clear(&out);
+    queries_write_slowest(q, hour_ms, &out);
+    ck_assert_ptr_null(strstr(buf_cstr(&out), "\"slow\""));
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
+START_TEST(stops_one_by_its_id)
+{
+    struct queries *q = queries_new(false);
+    struct query_entry *a = begin(q, "1", "here:1"), *b = begin(q, "2", "here");
+    struct buf out = BUF_INIT;
+
+    ck_assert_ptr_nonnull(strstr(shown(q, &out), "\"id\":1,"));
+    ck_assert(!queries_stop(q, 3));
+    ck_assert(queries_stop(q, 2));
+    ck_assert(!query_is_stopped(a));
+    ck_assert(query_is_stopped(b));
+    queries_end(q, &b, 413, "The query was stopped", 0, 30);
+    ck_assert(!queries_stop(q, 2));
+    queries_end(q, &a, 200, NULL, 0, 30);
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
+struct asking {
+    struct rig g;
+    struct buf got;
+    atomic_bool ended;
+};
+
+/* Sub-queries that take some seconds together. */
+static void *
+ask_long(void *arg)
+{
+    struct asking *x = arg;
+    struct buf path = BUF_INIT;
+
+    buf_put_str(&path, "/api/query?start=1356998400&end=1388534400");
+    for (int i = 1; i <= 200; i++)
+        buf_printf(&path, "&m=none:%ds-p99-zero:m", 10 + i);
+    rig_ask(&x->g, "GET", buf_cstr(&path), NULL, &x->got);
+    atomic_store(&x->ended, true);
+    buf_fini(&path);
+    return NULL;
+}
+
+/* The whole way: a query that would take long ends when it is told to. */
+START_TEST(a_running_query_is_stopped)
+{
+    struct asking x = { .got = BUF_INIT };
+    struct buf got = BUF_INIT;
+    pthread_t thread;
+    const char *at = NULL;
+    char path[80];
+
+    rig_open(&x.g, NULL);
+    rig_ask(&x.g, "POST", "/api/put",
+            "{\"metric\":\"m\",\"timestamp\":1356998400,\"value\":1,"
+            "\"tags\":{\"h\":\"a\"}}",
+            &got);
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_long, &x), 0);
+    while (at == NULL && !atomic_load(&x.ended)) {
+        buf_clear(&got);
+        rig_ask(&x.g, "GET", "/api/stats/query?slowest", NULL, &got);
+        at = strstr(buf_cstr(&got), "\"id\":");
+    }
+    ck_assert_ptr_nonnull(at);
+    (void)snprintf(path, sizeof path, "/api/stats/query?id=%d", atoi(at + 5));
+    buf_clear(&got);
+    rig_ask(&x.g, "DELETE", path, NULL, &got);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&got), "204 No Content"));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&x.got), " 413 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&x.got), "The query was stopped"));
+    buf_clear(&got);
+    rig_ask(&x.g, "DELETE", path, NULL, &got);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&got), " 404 "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&got), "No query runs with the id"));
+    buf_fini(&got);
+    buf_fini(&x.got);
+    rig_close(&x.g);
+}
+END_TEST
+
+TEST_MAIN("queries", TEST(keeps_the_slowest_of_an_hour),
+          TEST(stops_one_by_its_id), TEST(a_running_query_is_stopped),
+          TEST(lists_queries), TEST(tells_the_costs), TEST(counts_equal_ones),
+          TEST(runs_equal_ones_one_by_one),
           TEST(stops_when_the_client_hangs_up), LOOP(stops_at_a_limit, stopped),
           TEST(rejects_duplicates))

@@ -54,7 +54,7 @@ answer(struct work *w, struct parse_error *e)
     const struct api *a = w->s.a;
     struct buf *b = http_reply_body(w->s.out);
     struct exp_plan *p;
-    enum status st = serve_run(a, w->s.r, &w->q.q, NULL, &w->s.result, e);
+    enum status st = serve_run(&w->s, &w->q.q, NULL, e);
 
     if (st == ST_OK)
         st = exp_join(&w->q, &w->s.result, a->uids, w->arena, &p, &e->message);

@@ -212,7 +212,7 @@ static enum status
 run(void *ctx, struct parse_error *e)
 {
     struct graph *g = ctx;
-    enum status st = serve_run(g->s.a, g->s.r, &g->q, NULL, &g->s.result, e);
+    enum status st = serve_run(&g->s, &g->q, NULL, e);
 
     if (st != ST_OK)
         return st;

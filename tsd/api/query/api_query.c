@@ -180,8 +180,7 @@ run_engine(struct work *w, struct parse_error *e)
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
-    return serve_run(w->a, w->s.r, &w->q, w->at_once ? &w->chunks : NULL,
-                     &w->s.result, e);
+    return serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
 }
 
 static enum status

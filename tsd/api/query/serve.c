@@ -49,14 +49,21 @@ serve_parse_uri(const struct api *a, const struct http_request *r,
     return query_parse_uri(copy, len, &o, arena, q, e);
 }
 
+static bool
+is_over(void *ctx)
+{
+    const struct serving *s = ctx;
+
+    return http_is_cancelled(s->r) ||
+           (s->entry != NULL && query_is_stopped(s->entry));
+}
+
 enum status
-serve_run(const struct api *a, const struct http_request *r, struct query *q,
-          struct chunks *chunks, struct query_result *result,
+serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
           struct parse_error *e)
 {
-    /* The engine takes any pointer; api_is_cancelled() reads it. */
-    return engine_run(a->engine, q, api_is_cancelled, (void *)(uintptr_t)r,
-                      chunks, http_arena(r), result, e);
+    return engine_run(s->a->engine, q, is_over, s, chunks, http_arena(s->r),
+                      &s->result, e);
 }
 
 enum status
@@ -83,13 +90,17 @@ serve_query(struct serving *s, struct buf *query,
         (void)parse_fail_twice(&e, e.message.status);
         (void)serve_reject(s->out, &e);
     } else {
+        s->entry = entry;
         if (run(ctx, &e) == ST_OK) {
             counter_add(CNT_QUERY_SUCCESS, 1);
         } else {
+            if (e.message.status == ST_BUSY && query_is_stopped(entry))
+                (void)error_set(&e.message, ST_LIMIT, "The query was stopped");
             status = serve_reject(s->out, &e);
             log_debug("query", "%u %s: %s", status, e.message.text,
                       log_quote(buf_slice(query)));
         }
+        s->entry = NULL;
         queries_add_costs(entry, s->result.stats, s->result.stats_len);
         queries_end(s->a->queries, &entry, status,
                     status == 200 ? NULL : e.message.text, s->points,

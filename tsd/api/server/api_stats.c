@@ -2,6 +2,10 @@
  * what OpenTSDB tells of its virtual machine. */
 #include "tsd/api/api.h"
 
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/text/number.h"
 #include "tsd/stats/queries.h"
 #include "tsd/api/server/stats.h"
 #include "web/json/json.h"
@@ -67,6 +71,31 @@ write_page(const struct api *a, bool json, struct buf *b)
     buf_fini(&lines);
 }
 
+static void
+stop_query(const struct api *a, const struct http_request *r,
+           struct http_reply *out)
+{
+    struct slice id;
+    uint64_t number;
+    char text[60];
+
+    if (!api_need_param(r, "id", &id, out))
+        return;
+    if (!number_parse_u64(id, &number)) {
+        http_reply_error(out, 400, "Unable to parse 'id' as a number", NULL);
+        return;
+    }
+    if (!queries_stop(a->queries, number)) {
+        (void)snprintf(text, sizeof text, "No query runs with the id %llu",
+                       (unsigned long long)number);
+        http_reply_error(out, 404, text, NULL);
+        return;
+    }
+    log_info("query", "%s stops the query with the id %llu", http_peer(r),
+             (unsigned long long)number);
+    http_reply_empty(out, 204);
+}
+
 void
 api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -75,11 +104,18 @@ api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
     struct buf *b = http_reply_body(out);
     bool json = http_has_param(r, "json");
 
-    if (!http_is_api(r)) {
+    if (http_method(r) == HTTP_DELETE && !slice_eq_str(what, "query")) {
+        http_reply_bad_method(out, r);
+    } else if (http_method(r) == HTTP_DELETE) {
+        stop_query(a, r, out);
+    } else if (!http_is_api(r)) {
         http_reply_type(out, json ? "application/json" : "text/plain");
         write_page(a, json, b);
     } else if (slice_eq_str(what, "query")) {
-        queries_write(a->queries, b);
+        if (http_has_param(r, "slowest"))
+            queries_write_slowest(a->queries, clock_now_ms(a->clock), b);
+        else
+            queries_write(a->queries, b);
     } else if (slice_eq_str(what, "jvm")) {
         stats_write_process(a, b);
     } else if (slice_eq_str(what, "threads")) {
