@@ -37,7 +37,8 @@ curl -fsS "127.0.0.1:$port/api/stats" | grep -o '"metric":"[^"]*"' | sort -u >st
     echo up # of Prometheus itself
 } | sort -u >there
 test "$(wc -l <there)" -gt 60 || complain "few metrics: $(cat metrics)"
-for file in "$top"/dist/alerts.yml "$top"/dist/grafana/halite-prometheus.json "$top"/docs/MONITORING.md; do
+for file in "$top"/dist/alerts.yml "$top"/dist/grafana/halite-prometheus.json "$top"/docs/MONITORING.md \
+    "$top"/web/ui/health.tsx; do
     grep -oE '\b(halite|process)_[a-z_]+[a-z]' "$file" | sort -u >used
     test -s used || complain "$file uses no metrics"
     unknown=$(comm -23 used there)

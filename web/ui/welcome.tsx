@@ -16,7 +16,7 @@ export class Welcome extends Component<{ graph(s: Sub): void }, { list: Name[] |
     if (!list) return <p role="status">asking…</p>;
     return <section aria-label="metrics" class="welcome">{list.length > 0
       ? <div><h2>What is there</h2><ul>{list.map(m => <li><button onClick={() => this.graph(m.name)}>{m.name}</button> <small>{count(m.series)} series</small></li>)}</ul></div>
-      : <div><h2>No points yet</h2><p>Put one:</p>
+      : <div><h2>No points yet</h2><p>Let a machine feed its load:</p><pre>{`halite demo --server ${host}:${port}`}</pre><p>Or put one:</p>
         <pre>{`echo "put sys.cpu.user $(date +%s) 42.5 host=web01" | nc -N ${host} ${port}`}</pre>
         <pre>{`curl -d '{"metric":"sys.cpu.user","timestamp":'$(date +%s)',"value":42.5,"tags":{"host":"web01"}}' '${host}:${port}/api/put?details'`}</pre></div>}</section>;
   }
