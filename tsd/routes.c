@@ -95,9 +95,7 @@ static const struct entry {
     { "/favicon.ico", api_favicon, ANY, IN_RO | UI | PUBLIC },
     { "/s", api_static, ANY, IN_RO | UI | WORKER | FOR_READERS },
     { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER | FOR_READERS },
-#ifdef HAVE_PAGE
     { "/ui", api_ui, HTTP_GET, IN_RO | UI | PUBLIC },
-#endif
 };
 
 static bool

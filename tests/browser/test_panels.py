@@ -13,6 +13,26 @@ def test_explain_shows_the_cost_after(page):
     assert "panel=cost" in page.hash()
 
 
+def test_explain_shows_the_cost_before(page):
+    page.open(CPU + "&panel=cost")
+    text = page.wait(lambda: page.text(".before"), "a forecast")
+    assert "10 series" in text and "rows" in text and "seeks" in text, text
+
+
+def test_too_much_is_asked_about_first_and_a_rollup_offered(page):
+    page.halite.put([("heavy", NOW - 100, 1, {"n": "n%d" % n}) for n in range(40)])
+    page.open()
+    page.js("location.hash = 'start=1y-ago&m=none:6h-dev:heavy{n=*}&o='")
+    text = page.wait(lambda: page.text(".ask"), "a warning")
+    assert "40 series" in text and "hours" in text, text
+    page.button("ask anyway").click()
+    page.wait(lambda: len(page.names()) > 20, "an answer")
+    page.js("location.hash = 'start=1y-ago&m=none:10m-avg:heavy{n=*}&o='")
+    page.one(".ask")
+    [b for b in page.all(".ask button") if "instead" in b.text][0].click()
+    page.wait(lambda: "-avg:heavy" in page.hash() and "10m" not in page.hash(), "a coarser query")
+
+
 def test_slow_queries_are_listed(page):
     page.open(CPU + "&panel=cost")
     page.wait(lambda: "sys.cpu.user{host=*}" in page.text('section[aria-label="explain"]'), "what was asked")
@@ -21,20 +41,28 @@ def test_slow_queries_are_listed(page):
 def test_explorer_of_series(page):
     page.open("view=explorer")
     page.wait(lambda: page.all(".metrics tbody tr"), "metrics")
-    e = page.label("find a metric")
-    e.send_keys("CPU.u")
+    page.label("find a metric").send_keys("CPU.u")
     page.wait(lambda: len(page.all(".metrics tbody tr")) == 1, "one")
     assert "10" in page.text(".metrics tbody tr")
     page.button("sys.cpu.user").click()
     page.wait(lambda: page.all(".keys tbody tr"), "keys")
-    rows = [" ".join(r.text.split()) for r in page.all(".keys tbody tr")]
+    rows = sorted(" ".join(r.text.split()) for r in page.all(".keys tbody tr"))
     assert rows == ["dc graph 2 10", "host graph 10 10"], rows
     page.button("dc").click()
     page.wait(lambda: page.all(".values tbody tr"), "values")
     assert "ams" in page.text(".values") and "5" in page.text(".values")
-    page.all(".keys tbody button:not(.plain)")[1].click()
+    row = [r for r in page.all(".keys tbody tr") if r.text.startswith("host")][0]
+    row.find_elements("css selector", "button:not(.plain)")[0].click()
     page.drawn()
-    assert len(page.names()) == 10
+    page.wait(lambda: len(page.names()) == 10, "its graph")
+
+
+def test_growth_since_yesterday(page):
+    page.open("view=explorer")
+    text = page.wait(lambda: page.text(".total"), "counts")
+    assert "since yesterday" in text and " series of " in text, text
+    row = page.wait(lambda: [r.text for r in page.all(".growing tbody tr") if "sys.cpu.user" in r.text], "what grows")[0]
+    assert "+10" in row, row
 
 
 def test_health_of_the_server(page):

@@ -6,7 +6,7 @@ import { Boards, save } from './boards';
 import { Changed } from './changed';
 import { Picture } from './chart';
 import { CostPanel } from './cost';
-import { Answer, differences, load, Note, pause, range } from './data';
+import { Answer, differences, forecast, Forecast, load, Note, pause, range } from './data';
 import { Copy } from './dialog';
 import { Explorer } from './explorer';
 import { Graph } from './graph';
@@ -31,7 +31,7 @@ const POINTS = 100000;   // of all series together
 interface State {
   a: Ask; ans: Answer | null; aggs: string[]; busy: boolean; error: string; wantsLogin: boolean;
   hover: { t: number | null; near: string | null }; most: number; folded: boolean; look: number;
-  help: boolean; note: { note: Note; fresh: boolean } | null; copy: { title: string; text: string } | null;
+  before: Forecast | null; wait: boolean; help: boolean; note: { note: Note; fresh: boolean } | null; copy: { title: string; text: string } | null;
 }
 
 /* What the answer depends on; the rest is how it is shown. */
@@ -40,7 +40,7 @@ const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })),
 export class App extends Component<{}, State> {
   state: State = {
     a: fromHash(location.hash), ans: null, aggs: [], busy: false, error: '', wantsLogin: false, hover: { t: null, near: null }, most: DRAWN,
-    folded: true, look: 0, help: false, note: null, copy: null,
+    folded: true, look: 0, before: null, wait: false, help: false, note: null, copy: null,
   };
   private latest = new Latest();
   private timer = 0;
@@ -72,7 +72,7 @@ export class App extends Component<{}, State> {
     const old = this.state.a;
     this.setState({ a });
     document.title = a.subs.map(s => s.metric).filter(Boolean).join(', ') || 'Halite';
-    if (asked(a) !== asked(old)) this.load();
+    if (asked(a) !== asked(old)) { this.setState({ before: null }); this.load(); }
     if (a.live !== old.live) this.live();
   }
   go = (next: Partial<Ask>) => {
@@ -94,7 +94,8 @@ export class App extends Component<{}, State> {
     const r = range(a);
     if (!(r.to > r.from)) { this.setState({ error: 'The end must be a time after the start.' }); return; }
     const signal = this.latest.next();
-    this.setState({ busy: true });
+    this.setState({ busy: true, wait: false });
+    if (!tail) this.predict(signal);
     try {
       const next = await load(a, this.points(), signal, tail && ans ? ans : undefined);
       await pause();
@@ -105,6 +106,24 @@ export class App extends Component<{}, State> {
       if (!aborted(e)) this.setState({ busy: false, error: (e as Error).message });
     }
   }
+
+  /* What it will read, while it is read; of too much we ask first, and the server is let go. */
+  private sure = '';
+  private async predict(signal: AbortSignal) {
+    const { a } = this.state;
+    try {
+      const before = await forecast(a, this.points(), signal);
+      this.setState({ before });
+      if (!before.heavy || this.sure === asked(a) || signal.aborted) return;
+      this.latest.stop();
+      this.setState({ wait: true, busy: false });
+    } catch { /* the query itself says what is wrong */ }
+  }
+  private askAnyway = () => { this.sure = asked(this.state.a); this.load(); };
+  private askCheaper = () => {
+    const { a, before } = this.state;
+    this.go({ subs: a.subs.map((s, i) => before!.cheaper[i] ? { ...s, ds: before!.cheaper[i]! } : s) });
+  };
 
   /* A look at what is new, not while nobody looks. */
   private live() {
@@ -216,8 +235,8 @@ export class App extends Component<{}, State> {
   }
 
   private graphView() {
-    const { a, ans, aggs, busy, error, hover, most, folded } = this.state, p = this.picture!;
-    const say = busy ? 'asking…' : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : '';
+    const { a, ans, aggs, busy, error, hover, most, folded, before, wait } = this.state, p = this.picture!;
+    const say = busy ? 'asking…' + (before ? ` ${count(before.rows)} hours of ${count(before.series)} series` : '') : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : '';
     const err = (i: number) => (ans && ans.errors[i]) || null;
     return <main class={folded ? 'folded' : ''}>
       <div class="fold">{a.subs.map((s, i) => <Row key={i} s={s} i={i} aggs={aggs} error={err(i)} hidden={a.hide.includes(letter(i))} set={n => this.setSub(i, n)}
@@ -235,11 +254,13 @@ export class App extends Component<{}, State> {
           <button aria-label="keys" onClick={() => this.setState({ help: true })}>?</button></span>
         <span class="status" role="status">{say}</span></div>
       {error && <p class="err" role="alert">{error}</p>}
+      {wait && <p class="ask" role="alert">This would read {count(before!.rows)} hours of {count(before!.series)} series. <button onClick={this.askAnyway}>ask anyway</button>
+        {before!.cheaper.some(Boolean) && <button onClick={this.askCheaper}>ask {before!.cheaper.find(Boolean)} instead</button>}</p>}
       {!a.subs.length ? <Welcome graph={s => this.go({ subs: [s] })} /> : a.view === 'table' ? <Table series={p.series} zone={a.tz} /> :
         <Graph picture={p} ready={!!ans} near={this.near()} label={`graph of ${p.series.length + p.cells.length} series; its numbers are in the legend and the table`}
           on={{ range: this.zoom, pick: n => this.toggle(p.series[n].name, false), axis: this.newNote,
                 hover: (t, n) => this.setState({ hover: { t, near: n == null ? null : p.series[n].name + p.series[n].old } }) }} />}
-      {a.panel === 'cost' && <CostPanel ans={ans} close={() => this.go({ panel: '' })} />}
+      {a.panel === 'cost' && <CostPanel ans={ans} before={before} close={() => this.go({ panel: '' })} />}
       {a.panel === 'changed' && ans && <Changed a={a} r={{ from: ans.from, to: ans.to }} close={() => this.go({ panel: '' })}
         pick={(i, k, v) => this.addTag(i, k + '=' + v)} />}
       {ans && <Legend entries={this.entries} sort={a.sort} hidden={Math.max(0, ans.series.length - most)} hover={hover}

@@ -1,7 +1,7 @@
 /* What the queries have cost, what else is running, and what was slow. */
 import { Component, h } from 'preact';
 import { json } from './api';
-import { Answer } from './data';
+import { Answer, Forecast } from './data';
 import { bytes, count } from './look';
 import { letter } from './mtext';
 
@@ -39,8 +39,10 @@ export class Running_ extends Component<{}, State> {
   }
 }
 
-export function CostPanel({ ans, close }: { ans: Answer | null; close(): void }) {
-  return <section aria-label="explain" class="panel"><h2>What it cost <button class="plain close" aria-label="close" onClick={close}>×</button></h2>
+export function CostPanel({ ans, before, close }: { ans: Answer | null; before: Forecast | null; close(): void }) {
+  return <section aria-label="explain" class="panel"><h2>What it costs <button class="plain close" aria-label="close" onClick={close}>×</button></h2>
+    {before && <p class="before">Before: {count(before.series)} series, {count(before.rows)} rows, {count(before.seeks)} seeks at most.
+      {before.cheaper.map((c, i) => c && ` ${letter(i)} is cheaper as ${c}.`)}</p>}
     <table><thead><tr>{['query', 'series', 'rows', 'seeks', 'bytes', 'points', 'time', 'plan'].map(t => <th scope="col">{t}</th>)}</tr></thead>
       <tbody>{ans && ans.costs.map((c, i) => c && <tr><td>{letter(i)}</td><td>{count(c.series)}</td><td>{count(c.rows)}</td><td>{count(c.seeks)}</td><td>{bytes(c.bytes)}</td>
         <td>{count(c.points)}</td><td>{c.ms.map(([k, v]) => `${k} ${v} ms`).join(', ')}</td><td class="wrap">{c.plan}</td></tr>)}</tbody></table>

@@ -24,6 +24,8 @@ export interface Answer extends Range {
   errors: (string | null)[];   // of each query, then of each expression
   costs: (Cost | null)[];
 }
+/* What a query would read, as the server says before it does. */
+export interface Forecast { series: number; rows: number; seeks: number; heavy: boolean; plans: string[]; cheaper: (string | null)[] }
 /* What a query has cost, as the server says. */
 export interface Cost {
   series: number; rows: number; seeks: number; bytes: number; points: number; plan: string; ms: [string, number][];
@@ -114,6 +116,24 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
   p.set('global_annotations', 'true');
   p.set('show_summary', 'true');
   return json('api/query?' + p, { signal });
+}
+
+const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask before
+
+/* A dry run of all queries of 'a'. */
+export async function forecast(a: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
+  const r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
+  const p = new URLSearchParams({ start: String(Math.floor(r.from * 1000)), end: String(Math.ceil(r.to * 1000)) }), asked: number[] = [];
+  a.subs.forEach((s, i) => { if (s.metric) { p.append('m', printM(s, downsample(s, r, points))); asked.push(i); } });
+  if (a.tz) p.set('tz', a.tz);
+  const f = await json('api/query?explain&' + p, { signal });
+  let read = 0;
+  for (const q of f.queries) {
+    if (q.reads !== 'summaries') read += q.rows;
+    out.plans[asked[q.index]] = q.plan;
+    out.cheaper[asked[q.index]] = q.cheaper ? q.cheaper.downsample : null;
+  }
+  return { ...out, series: f.series, rows: f.rows, seeks: f.seeks, heavy: read > HEAVY_ROWS };
 }
 
 /* The same, and notes whether the extremes could be asked for; where there is too much to read for that, they are not. */

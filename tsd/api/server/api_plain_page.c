@@ -54,3 +54,9 @@ api_home(void *ctx, const struct http_request *r, struct http_reply *out)
         left = slice_of(left.data + size, left.size - size);
     }
 }
+
+void
+api_ui(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    http_reply_not_found(out); /* this page is one file */
+}
