@@ -3,6 +3,7 @@
 #include "tsd/commands/commands.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,17 @@
 #include "tsd/database.h"
 #include "tsd/tool/tool.h"
 #include "tsd/tool/tool_place.h"
+#include "tsd/tool/tool_remote.h"
+
+/* How long a folder may be another tool's. */
+#define LOCK_WAIT_MS 10000
+#define LOCK_LOOK_MS 50
+
+/* As it was typed, the command's own word first. */
+struct command_line {
+    const char *const *words;
+    size_t len;
+};
 
 static bool
 write_stream(void *ctx, struct slice bytes)
@@ -84,41 +96,100 @@ run_here(struct tool *t, struct settings *s, const char *dir)
     if (dir != settings_text(s, "halite.data"))
         settings_set(s, "halite.data", dir);
     if (is_nothing_there(t, dir)) {
-        (void)fprintf(stderr, "%s: there is no store\n", dir);
+        tool_say(t, "%s: there is no store", dir);
         settings_set(s, "halite.memory", "true");
     }
     if (database_open(&d, s, &e) == ST_OK) {
         t->api = &d.api;
         rc = tool_run(t);
+        t->api = NULL;
     } else {
-        (void)fprintf(stderr, "%s\n", e.text);
+        tool_say(t, "%s", e.text);
     }
-    if (database_close(&d, &why) != ST_OK) {
-        (void)fprintf(stderr, "%s\n", why.text);
-        rc = TOOL_FAILED;
-    }
+    if (database_close(&d, &why) != ST_OK)
+        rc = tool_fail(t, "%s", why.text);
     return rc;
 }
 
 static int
-run_words(struct tool *t, struct settings *s)
+run_at_server(struct tool *t, const char *address, const struct command_line *c,
+              const char *zone_name)
 {
-    struct tool_place place;
+    const struct tool_remote_options o = {
+        .address = address,
+        .token_file = tool_option(t, "--token"),
+        .cacert = tool_option(t, "--cacert"),
+    };
+    struct tool_remote *remote;
     struct error e;
     int rc;
 
-    if (t->command->check != NULL && (rc = t->command->check(t)) != 0)
+    if (tool_remote_open(&o, &remote, &e) != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    if ((t->command->flags & TOOL_AT_CLIENT) != 0) {
+        t->remote = remote;
+        rc = tool_run(t);
+    } else {
+        rc = tool_remote_run(remote, t, c->words, c->len, zone_name);
+    }
+    tool_remote_close(&remote);
+    return rc;
+}
+
+/* The address of the server that has the folder; "" when none has.  Another
+ * tool leaves it soon, and a server that starts will say where it is. */
+static enum status
+find_server(const char *dir, char address[FORMAT_NOTE_MAX], struct error *e)
+{
+    address[0] = '\0';
+    for (int ms = 0; format_is_locked(dir); ms += LOCK_LOOK_MS) {
+        format_lock_read(dir, address);
+        if (address[0] != '\0')
+            return ST_OK;
+        if (ms > LOCK_WAIT_MS)
+            return error_set(
+                e, ST_BUSY, "%s is in use by a process that is no server", dir);
+        (void)usleep(LOCK_LOOK_MS * 1000);
+    }
+    address[0] = '\0';
+    return ST_OK;
+}
+
+static enum status
+find_place(struct tool *t, struct settings *s, struct tool_place *place,
+           char address[FORMAT_NOTE_MAX], struct error *e)
+{
+    enum status st = read_settings(s, t->args, t->as_tsdb, e);
+
+    if (st == ST_OK)
+        st = tool_place_find(t->args, s, place, e);
+    if (st == ST_OK)
+        st = timezone_find(slice_str(tool_zone_name(s)), &t->zone, e);
+    if (st == ST_OK && place->server == NULL) {
+        st = find_server(place->dir, address, e);
+        place->server = address[0] == '\0' ? NULL : address;
+    }
+    return st;
+}
+
+static int
+run_words(struct tool *t, struct settings *s, const struct command_line *c)
+{
+    struct tool_place place;
+    char address[FORMAT_NOTE_MAX];
+    struct error e;
+    int rc = tool_check(t);
+
+    if (rc != 0)
         return rc;
     log_set_level(LOG_ERROR);
-    if (read_settings(s, t->args, t->as_tsdb, &e) != ST_OK ||
-        tool_place_find(t->args, s, &place, &e) != ST_OK ||
-        timezone_find(slice_str(tool_zone_name(s)), &t->zone, &e) != ST_OK) {
-        (void)fprintf(stderr, "%s\n", e.text);
-        return TOOL_FAILED;
-    }
+    if (find_place(t, s, &place, address, &e) != ST_OK)
+        return tool_fail(t, "%s", e.text);
     log_set_level(tool_is_verbose(t) ? LOG_INFO : LOG_WARN);
     if ((t->command->flags & TOOL_NO_STORE) != 0)
         return tool_run(t);
+    if (place.server != NULL)
+        return run_at_server(t, place.server, c, tool_zone_name(s));
     return run_here(t, s, place.dir);
 }
 
@@ -133,20 +204,22 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
         .out = { write_stream, stdout },
         .err = { write_stream, stderr },
     };
+    const struct command_line line = { (const char *const *)argv,
+                                       (size_t)argc };
     struct settings *s = settings_new();
     struct error e;
     int rc;
 
+    (void)signal(SIGPIPE, SIG_IGN); /* the tool ends in order */
     t.settings = s;
     if (tool_args_parse(&args, t.command->options, tool_common_options,
-                        (size_t)argc - 1, (const char *const *)argv + 1,
-                        &e) != ST_OK) {
+                        line.len - 1, line.words + 1, &e) != ST_OK) {
         (void)fprintf(stderr, "Invalid usage.  %s\n", e.text);
         rc = TOOL_USAGE;
     } else if (tool_args_get(&args, "--help") != NULL) {
         rc = print_help(t.command);
     } else {
-        rc = run_words(&t, s);
+        rc = run_words(&t, s, &line);
     }
     tool_args_fini(&args);
     settings_free(&s);

@@ -13,6 +13,7 @@
 #include "tsd/net/listener.h"
 #include "tsd/routes.h"
 #include "tsd/net/tls.h"
+#include "tsd/tool/tool_runs.h"
 
 /* At stop, for what TLS clients have not taken yet. */
 #define LAST_WORDS_MS 2000
@@ -153,6 +154,7 @@ open_database(struct daemon *d, struct error *e)
 {
     enum status st = database_open(&d->db, d->settings, e);
 
+    d->db.api.tools = tool_runs_new();
     if (st == ST_OK)
         routes_make(&d->db.api, d->db.api.put, &d->routes);
     return st;
@@ -287,6 +289,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     http_server_stop(&d->http, d->drain_ms);
     tls_stop(&d->tls, LAST_WORDS_MS);
     listener_close(&d->listener);
+    tool_runs_close(&d->db.api.tools);
     auth_close(&auth);
     st = database_close(&d->db, e);
     OBJ_FREE(d);

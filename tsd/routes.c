@@ -48,6 +48,7 @@ static const struct entry {
     { "/api/stats", api_stats, GET_POST | HTTP_DELETE,
       MODE_ANY | WORKER | FOR_READERS },
     { "/api/status", api_health, GET_POST, MODE_ANY | PUBLIC },
+    { "/api/tool", api_tool, HTTP_POST, MODE_ANY | WORKER | FOR_ADMINS },
     { "/api/version", api_version, GET_POST, MODE_ANY | FOR_READERS },
 
     { "/api/annotation", api_annotation, CRUD,

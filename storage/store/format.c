@@ -179,6 +179,20 @@ format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX])
     free(path);
 }
 
+bool
+format_is_locked(const char *dir)
+{
+    char *path = files_path(dir, "LOCK");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool locked =
+        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        (void)close(fd);
+    free(path);
+    return locked;
+}
+
 void
 format_unlock(int *fd)
 {

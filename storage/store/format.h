@@ -53,5 +53,7 @@ MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
 #define FORMAT_NOTE_MAX 200
 void format_lock_note(int fd, const char *note);
 void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
+/* Has a process taken the folder? */
+bool format_is_locked(const char *dir);
 /* Sets '*fd' to -1; -1 is unlocked already. */
 void format_unlock(int *fd);

@@ -39,6 +39,7 @@ struct api {
     void *connections_ctx;
     struct http_server *http; /* for its latencies */
     struct auth *auth;        /* NULL: everybody may do all */
+    struct tool_runs *tools;  /* tsd/tool/tool_runs.h */
 };
 
 /* A request being served. */
@@ -74,6 +75,7 @@ http_serve api_serializers;
 http_serve api_static;
 http_serve api_stats;
 http_serve api_suggest;
+http_serve api_tool;
 http_serve api_tree;
 http_serve api_tsmeta;
 http_serve api_ui;

@@ -1,13 +1,10 @@
 /* 'halite backup' and 'halite restore'. */
 #include "tsd/commands/commands.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -98,23 +95,6 @@ done(const char *to, const struct check_counts *n)
     return 0;
 }
 
-/* Whether a process has the folder open. */
-static bool
-backup_is_used(const char *dir)
-{
-    char *path = NULL;
-    int fd = asprintf(&path, "%s/LOCK", dir) < 0
-                 ? -1
-                 : open(path, O_RDONLY | O_CLOEXEC);
-    bool used =
-        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-
-    if (fd >= 0)
-        (void)close(fd);
-    free(path);
-    return used;
-}
-
 static void
 put_escaped(struct buf *out, const char *path)
 {
@@ -200,7 +180,7 @@ cmd_backup(int argc, char **argv, bool as_tsdb)
     log_set_level(LOG_WARN);
     if (o.server != NULL)
         return backup_ask(o.server, &o);
-    if (!backup_is_used(o.words[0]))
+    if (!format_is_locked(o.words[0]))
         return copy_idle(&o);
     format_lock_read(o.words[0], address);
     if (address[0] == '\0')
@@ -222,7 +202,7 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
         return rc;
     log_set_level(LOG_WARN);
     b.to = o.words[1];
-    if (backup_is_used(o.words[0]))
+    if (format_is_locked(o.words[0]))
         return backup_fail("restore", "the backup is in use");
     if (backup_restore(o.words[0], &b, &e) != ST_OK)
         return backup_fail("restore", e.text);

@@ -13,12 +13,10 @@ struct words {
 };
 
 static enum status
-next_word(struct words *w, struct slice *out)
+next_word(struct words *w, const char *what, struct slice *out)
 {
     if (w->i == w->len)
-        return error_set(w->e, ST_INVALID,
-                         "Index %zu out of bounds for length %zu", w->i,
-                         w->len);
+        return error_set(w->e, ST_INVALID, "A query ends before its %s", what);
     *out = slice_str(w->at[w->i++]);
     return ST_OK;
 }
@@ -45,16 +43,17 @@ fail_with(struct words *w, struct buf *why)
 static enum status
 parse_number(struct words *w, struct slice text, int64_t *out)
 {
-    struct buf why = BUF_INIT;
-
-    return put_parse_long(text, out, &why) ? ST_OK : fail_with(w, &why);
+    return put_parse_long(text, out, NULL)
+               ? ST_OK
+               : error_set(w->e, ST_INVALID, "For input string: \"%.*s\"",
+                           SLICE_ARG(text));
 }
 
 static enum status
 find_function(struct words *w, const struct aggregator **out,
               struct slice *name)
 {
-    enum status st = next_word(w, name);
+    enum status st = next_word(w, "function", name);
 
     if (st != ST_OK)
         return st;
@@ -102,7 +101,7 @@ parse_downsampling(struct words *w, struct sub_query *sub)
 
     if (!take_word(w, "downsample"))
         return ST_OK;
-    st = next_word(w, &word);
+    st = next_word(w, "interval", &word);
     if (st == ST_OK)
         st = parse_number(w, word, &ms);
     if (st == ST_OK)
@@ -163,13 +162,13 @@ parse_sub(struct words *w, struct sub_query *sub, const char **line)
     enum status st = find_function(w, &sub->aggregator, &sub->aggregator_name);
 
     if (st == ST_OK && w->i == w->len)
-        return next_word(w, &sub->metric);
+        return next_word(w, "metric", &sub->metric);
     if (st == ST_OK)
         st = parse_rate(w, sub);
     if (st == ST_OK)
         st = parse_downsampling(w, sub);
     if (st == ST_OK)
-        st = next_word(w, &sub->metric);
+        st = next_word(w, "metric", &sub->metric);
     if (st == ST_OK)
         st = parse_filters(w, sub);
     if (st == ST_OK && w->i < w->len && has_inside(w->at[w->i], ' '))
@@ -187,19 +186,14 @@ is_end(const char *word)
             (put_parse_long(slice_str(word), &n, NULL) && n > 0));
 }
 
-/* In whole seconds, as OpenTSDB's tools take them. */
 static enum status
 parse_moment(struct words *w, int64_t now_ms, const struct timezone *zone,
              int64_t *ms)
 {
     struct slice word;
-    enum status st = next_word(w, &word);
+    enum status st = next_word(w, "START", &word);
 
-    if (st == ST_OK)
-        st = parse_time(word, now_ms, zone, ms, w->e);
-    if (st == ST_OK)
-        *ms -= *ms % 1000;
-    return st;
+    return st == ST_OK ? parse_time(word, now_ms, zone, ms, w->e) : st;
 }
 
 static enum status
@@ -214,13 +208,14 @@ parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
     out->has_end = st == ST_OK && w->len > 3 && is_end(w->at[1]);
     if (out->has_end)
         st = parse_moment(w, now_ms, zone, &q->end_ms);
-    if (st == ST_OK && q->end_ms <= q->start_ms)
-        st =
-            error_set(w->e, ST_INVALID,
-                      "%s end time (%lld) is less than or equal to start "
-                      "time: %lld",
-                      out->has_end ? "new" : "the", (long long)q->end_ms / 1000,
-                      (long long)q->start_ms / 1000);
+    if (st == ST_OK && out->has_end && q->end_ms <= q->start_ms)
+        st = error_set(w->e, ST_INVALID,
+                       "new end time (%lld) is less than or equal to start "
+                       "time: %lld",
+                       (long long)q->end_ms / 1000,
+                       (long long)q->start_ms / 1000);
+    if (q->end_ms <= q->start_ms)
+        q->end_ms = q->start_ms + 1; /* "now": there are no points yet */
     return st;
 }
 

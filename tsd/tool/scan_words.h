@@ -1,4 +1,5 @@
-/* Queries as words of a command line, in OpenTSDB's grammar:
+/* Queries as words of a command line, for 'query' and 'scan', in OpenTSDB's
+ * grammar:
  *
  *     START [END] [+OPTION...] QUERY...
  *     QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC]
@@ -15,7 +16,7 @@
 #include "query/parse/parse.h"
 
 struct scan_words {
-    struct query query;   /* with subs; START and END in whole seconds */
+    struct query query;   /* with subs */
     bool has_end;         /* else it is now */
     const char **options; /* "+.." words */
     size_t options_len;

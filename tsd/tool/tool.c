@@ -10,6 +10,12 @@ tool_flush(struct tool *t)
 }
 
 int
+tool_check(struct tool *t)
+{
+    return t->command->check == NULL ? 0 : t->command->check(t);
+}
+
+int
 tool_run(struct tool *t)
 {
     int rc;
@@ -50,7 +56,7 @@ tool_printf(struct tool *t, const char *fmt, ...)
 bool
 tool_is_cancelled(const struct tool *t)
 {
-    return t->cancelled;
+    return t->cancelled || (t->gone != NULL && t->gone(t->gone_ctx));
 }
 
 static void

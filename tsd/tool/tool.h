@@ -37,17 +37,22 @@ struct tool {
     const struct tool_command *command;
     const struct tool_args *args;
     const struct settings *settings;
-    const struct api *api;       /* NULL: the command needs no store */
+    const struct api *api;       /* NULL: without a store, or at a server */
+    struct tool_remote *remote;  /* where 'api' is NULL; NULL: no server */
     const struct timezone *zone; /* of absolute dates in words */
     struct arena *arena;         /* of this run */
     bool as_tsdb;                /* called by OpenTSDB's name */
     struct tool_sink out, err;
+    bool (*gone)(void *ctx); /* the reader, for who prints nothing; or NULL */
+    void *gone_ctx;
     struct buf text; /* of 'out', not written yet */
     bool cancelled;
 };
 
 enum tool_flag {
-    TOOL_NO_STORE = 1, /* 'api' stays NULL */
+    TOOL_NO_STORE = 1,  /* 'api' stays NULL */
+    TOOL_AT_CLIENT = 2, /* runs there though the store is a server's */
+    TOOL_READS = 4,     /* changes nothing */
 };
 
 /* One line of the table in tool_commands.c; tools are one file each. */
@@ -80,6 +85,8 @@ tool_fn tool_query, tool_query_check;
 tool_fn tool_search, tool_search_check;
 tool_fn tool_uid, tool_uid_check;
 
+/* command->check(), if there is one. */
+int tool_check(struct tool *t);
 /* Runs the command and writes what is left in 'text': the exit status. */
 int tool_run(struct tool *t);
 

@@ -5,7 +5,11 @@
 
 const struct tool_option tool_common_options[] = {
     { "--data", "DIR", "Folder of the store." },
-    { "--server", "HOST:PORT", "Server to ask in place of a folder." },
+    { "--server", "ADDRESS",
+      "Server to ask in place of a folder: HOST:PORT or https://..." },
+    { "--token", "FILE",
+      "Its first line is a server's token, or NAME:PASSWORD." },
+    { "--cacert", "FILE", "Certificates (PEM) that a server may have." },
     { "--config", "FILE", "Settings (key = value)." },
     { "--verbose", NULL, "Tell more of what is done." },
     { "-v", NULL, "Short for --verbose." },
@@ -57,7 +61,7 @@ static const struct tool_option search_options[] = {
 };
 
 const struct tool_command tool_commands[] = {
-    { "import", 0, "",
+    { "import", TOOL_AT_CLIENT, "",
       "import FILE...                 ('-': standard input)\n"
       "Files may be packed by gzip, xz or zstd.  A line is a point:\n"
       "METRIC TIME VALUE TAGK=TAGV...\n",
@@ -66,7 +70,7 @@ const struct tool_command tool_commands[] = {
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",
       uid_options, tool_mkmetric_check, tool_mkmetric },
-    { "query", 0, NULL,
+    { "query", TOOL_READS, NULL,
       "query START [END] QUERY...\n"
       "QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC]\n"
       "       METRIC [TAGK=FILTER]...\n"
@@ -80,7 +84,7 @@ const struct tool_command tool_commands[] = {
       "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"
       "are printed whole.\n",
       scan_options, tool_scan_check, tool_scan },
-    { "search", 0, NULL,
+    { "search", TOOL_READS, NULL,
       "search lookup [METRIC] [TAGK=TAGV|TAGK=|=TAGV]...\n"
       "Prints the series that have the metric and the tags, a line each:\n"
       "TSUID METRIC TAGK=TAGV...\n"

@@ -256,6 +256,8 @@ tool_import(struct tool *t)
     };
     int rc;
 
+    if (t->api == NULL)
+        return tool_fail(t, "import takes no server yet");
     if (!open_rejects(&x))
         return TOOL_FAILED;
     x.path = import_path_new(

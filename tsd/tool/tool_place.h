@@ -9,7 +9,7 @@
 
 struct tool_place {
     const char *dir;    /* lent by args, environment or settings */
-    const char *server; /* "127.0.0.1:4242", or NULL: 'dir' it is */
+    const char *server; /* "localhost:4242", or NULL: 'dir' it is */
 };
 
 /* ST_INVALID when both are named at one place. */

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "query/engine/engine.h"
-#include "tsd/tool/query_words.h"
+#include "tsd/tool/scan_words.h"
 
 int
 tool_query_check(struct tool *t)
@@ -95,22 +95,26 @@ wants_whole_hours(const struct tool *t)
     return t->as_tsdb || tool_option(t, "--whole-hours") != NULL;
 }
 
+/* One after another, so that only one is in memory. */
 int
 tool_query(struct tool *t)
 {
-    const struct parse_options o = {
-        .now_ms = clock_now_ms(t->api->clock),
-        .default_zone = t->zone,
-    };
-    struct query_words q;
+    struct scan_words w;
     struct error e;
-    enum status st =
-        query_words_parse(t->args->words, tool_words(t), &o, t->arena, &q, &e);
+    enum status st = scan_words_parse(t->args->words, tool_words(t),
+                                      clock_now_ms(t->api->clock), t->zone,
+                                      t->arena, &w, &e);
 
-    for (size_t i = 0; i < q.len && st == ST_OK; i++) {
-        q.queries[i].whole_hours = wants_whole_hours(t);
-        st = run_query(t, &q.queries[i], &e);
+    for (size_t i = 0; i < w.query.subs_len && st == ST_OK; i++) {
+        struct query one = w.query;
+
+        one.subs = &w.query.subs[i];
+        one.subs->index = 0;
+        one.subs_len = 1;
+        one.ms_resolution = one.no_annotations = true;
+        one.whole_hours = wants_whole_hours(t);
+        st = run_query(t, &one, &e);
     }
-    query_words_fini(&q);
+    query_fini(&w.query);
     return st == ST_OK ? 0 : tool_fail(t, "%s", e.text);
 }

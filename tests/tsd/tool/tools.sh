@@ -37,7 +37,7 @@ says()
 }
 
 # -- the program and its options
-gives 1 'Valid commands: fsck, import, mkmetric, query, scan, tsd, search, uid, version' ./tsdb bogus
+gives 1 'Valid commands: fsck, import, mkmetric, query, tsd, scan, search, uid, version' ./tsdb bogus
 says "tsdb: error: unknown command 'bogus'
 usage: tsdb <command> [[]args[]]"
 gives 2 '' ./tsdb uid --bogus x

@@ -1,0 +1,158 @@
+#!/bin/sh
+# A folder that a server has, and a server that is named, give tools the same
+# output and exit status as a folder that is free.
+halite=$(realpath "${halite:-./halite}") || exit 99
+work=$(mktemp -d "${TMPDIR:-/tmp}/remote-XXXXXX") || exit 99
+server=
+trap 'test -z "$server" || kill "$server" 2>/dev/null; wait; rm -rf "$work"' EXIT
+cd "$work" || exit 99
+unset HALITE_DATA HALITE_SERVER HALITE_TOKEN
+TZ=UTC
+export TZ
+bad=0
+
+complain()
+{
+    echo "$*"
+    bad=1
+}
+
+# serve SETTING...: 'address' is where the server of folder 'data' listens.
+serve()
+{
+    timeout 120 "$halite" tsd --data data --bind 127.0.0.1 --port 0 "$@" 2>log &
+    server=$!
+    for _ in $(seq 200); do
+        address=$(sed -n 2p data/LOCK 2>/dev/null)
+        grep -q listening log && test -n "$address" && return
+        sleep 0.05
+    done
+    cat log
+    exit 1
+}
+
+stop()
+{
+    kill "$server"
+    wait "$server"
+    server=
+}
+
+# fails PATTERN COMMAND...: with status 1, and so on stderr.
+fails()
+{
+    pattern=$1
+    shift
+    "$@" >out 2>err </dev/null
+    status=$?
+    test "$status" -eq 1 || complain "'$*' ended with $status"
+    # shellcheck disable=SC2254
+    case $(cat err) in $pattern) ;; *)
+        complain "'$*' said '$(cat err)', which is not like '$pattern'"
+        ;;
+    esac
+}
+
+awk 'BEGIN { for (i = 0; i < 20000; i++)
+    print "big.m", 1356998400 + i, i, "host=web01" }' >lines
+printf 'sys.cpu 1356998400 1 host=web01 cpu=0\nsys.cpu 1356998460 2.5 host=web02\n' >>lines
+"$halite" import --data data lines || complain 'no import'
+
+cat >calls <<'END'
+uid grep .
+uid 1
+uid metrics sys.cpu
+uid metrics nosuch
+uid nosuch
+uid grep [
+uid assign bogus x
+search lookup sys.cpu
+search lookup host=web02
+search lookup nosuch
+query 1356998400 1356998500 sum sys.cpu host=*
+query --whole-hours 1356998410 1356998420 sum sys.cpu
+query 1356998400 1356998500 sum nosuch
+query 1h-ago bogus sys.cpu
+scan 1356998400 1356998500 sum sys.cpu
+scan --import
+END
+
+# run FOLDER FLAG...: each call's output, errors and exit status.
+run()
+{
+    mkdir "$1"
+    to=$1
+    shift
+    n=0
+    while read -r call; do
+        n=$((n + 1))
+        # shellcheck disable=SC2086
+        (set -f && "$halite" $call "$@" >"$to/$n.out" 2>"$to/$n.err" </dev/null
+            echo $? >"$to/$n.status")
+    done <calls
+}
+
+run free --data data
+serve
+run held --data data
+run named --server "$address"
+test "$(wc -l <free/16.out)" -eq 20002 || complain 'scan --import'
+test "$(cat free/1.status) $(cat free/4.status)" = '0 1' || complain 'statuses'
+diff -r free held >/dev/null || complain "a folder that a server has:
+$(diff -r free held | head -n 20)"
+diff -r free named >/dev/null || complain "a server that is named:
+$(diff -r free named | head -n 20)"
+
+# Usage errors need no server; environment and zone.
+"$halite" uid --server localhost:1 2>/dev/null
+test $? -eq 2 || complain 'usage'
+fails '*connect*' "$halite" uid --server localhost:1 grep .
+test "$(HALITE_SERVER=$address "$halite" uid metrics sys.cpu)" = \
+    "$(cat free/3.out)" || complain 'HALITE_SERVER'
+TZ=Etc/GMT-1 "$halite" query --server "$address" 2013/01/01-01:00 \
+    2013/01/01-01:00:10 sum sys.cpu >out
+grep -q '^sys.cpu 1356998400000 1' out || complain "zone: $(cat out)"
+
+# Changes, and whoever reads no more leaves nothing behind.
+test "$("$halite" mkmetric --data data new.m)" = 'metrics new.m: [0, 0, 3]' ||
+    complain 'mkmetric'
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$halite" scan --import --server "$address" | head -n 1 >out
+    test "$(wc -l <out)" -eq 1 || complain 'a tool that is cancelled'
+done
+stop
+
+# Rights.
+printf '%s\n' "$("$halite" secret token adm admin 2>secret)" \
+    "$("$halite" secret token rd read 2>secret.read)" >users
+serve halite.auth.file=users
+fails '*credentials*' "$halite" uid --data data grep .
+sed -n 's/.*: //p' secret >token
+sed -n 's/.*: //p' secret.read >token.read
+fails '*' "$halite" uid --data data --token token.read grep .
+"$halite" uid --data data --token token metrics new.m >/dev/null ||
+    complain 'a token of an administrator'
+HALITE_TOKEN=$(cat token) "$halite" uid --data data metrics new.m >/dev/null ||
+    complain 'HALITE_TOKEN'
+fails 'nosuch: *' "$halite" uid --data data --token nosuch grep .
+stop
+
+# A server that only reads.
+serve --read-only
+"$halite" search --data data lookup sys.cpu >/dev/null || complain 'ro: search'
+fails '*reads only*' "$halite" mkmetric --data data other
+stop
+
+# TLS.
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+        -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>/dev/null
+    serve halite.tls.cert=cert.pem halite.tls.key=key.pem halite.tls.port=0
+    tls=$(sed -n 's/.*TLS on 127\.0\.0\.1:\([0-9]*\).*/\1/p' log)
+    test "$("$halite" uid --server "https://localhost:$tls" --cacert cert.pem \
+        metrics sys.cpu)" = "$(cat free/3.out)" || complain 'TLS'
+    fails '*https://localhost*' "$halite" uid --server "https://localhost:$tls" 1
+    stop
+fi
+exit $bad
