@@ -217,7 +217,7 @@ write_json(void *ctx)
 
     buf_clear(&r->out);
     micro_use(query_json_group(&r->out, &r->q, &r->g, NULL, &none, &none,
-                               &r->stats, NULL));
+                               &r->stats, NULL, NULL));
 }
 
 static void

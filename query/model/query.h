@@ -105,6 +105,7 @@ struct query {
      * it. */
     bool lazy;
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
+    bool columns; /* times and values apart: ?columns, the same */
     struct sub_query *subs;
     size_t subs_len;
 };

@@ -151,3 +151,14 @@ GET /api/query?start=1356998400&m=sum:thin.none&explain
 GET /api/query?start=1356998400&m=sum:thin.m%7Bh=none%7D&explain
 = 400
 ~ No such name for 'tagv': 'none'
+
+# Columns: times and values apart; a group that has the times of the one before has values alone.
+GET /api/query?start=1356998400&end=1356998500&m=sum:60s-sum:thin.m%7Bh=*%7D&columns
+| [{"metric":"thin.m","tags":{"h":"a"},"aggregateTags":[],"times":[1356998400,1356998460],"values":[19.0,2.0]},{"metric":"thin.m","tags":{"h":"b"},"aggregateTags":[],"values":[0.0,90.0]}]
+POST /api/query?columns {"start":1356998400,"end":1356998500,"msResolution":true,"queries":[{"aggregator":"none","metric":"thin.m","downsample":"60s-minmax"}]}
+| [{"metric":"thin.m","tags":{"h":"a"},"aggregateTags":[],"times":[1356998410000,1356998420000,1356998490000],"values":[1,9,2]},{"metric":"thin.m","tags":{"h":"b"},"aggregateTags":[],"times":[1356998400000,1356998490000],"values":[0,90]}]
+GET /api/query?start=1356998400&end=1356998460&m=sum:thin.m%7Bh=b%7D&m=sum:60s-avg-null:thin.m%7Bh=b%7D&columns&show_summary&global_annotations
+~ "times":[1356998400],"values":[0]},{"metric":"thin.m",
+~ "values":[0.0,90.0]},{"statsSummary":
+GET /api/query/gexp?start=1356998400&end=1356998460&exp=scale(sum:thin.m%7Bh=a%7D,2)&columns
+~ "times":[1356998400,1356998410,1356998420,1356998430],"values":[10,2,18,8]}]

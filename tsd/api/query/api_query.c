@@ -23,8 +23,9 @@ struct work {
     struct gexp_group *computed; /* what is answered, with gexp */
     size_t computed_len;
     struct notes globals;
-    bool has_notes; /* there may be some */
-    bool at_once;   /* groups are written as they come */
+    bool has_notes;           /* there may be some */
+    const struct dps *before; /* of the group that was written last */
+    bool at_once;             /* groups are written as they come */
     struct chunks chunks;
     size_t groups_written;
     int64_t started_us, ran_us;
@@ -139,6 +140,7 @@ parse(struct work *w)
     if (!may_pre_aggregate(w) || !may_thin(w))
         return false;
     w->q.arrays = http_has_param(w->s.r, "arrays");
+    w->q.columns = http_has_param(w->s.r, "columns");
     if (http_method(w->s.r) == HTTP_DELETE && w->a->allow_delete)
         w->q.delete_points = true;
     return true;
@@ -170,7 +172,7 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
     };
 
     buf_put_u8(b, ',');
-    return query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL,
+    return query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL, NULL,
                             w->a->uids);
 }
 
@@ -198,7 +200,7 @@ run(void *ctx, struct parse_error *e)
                                 &w->globals.len, &e->message);
     w->globals.list = globals;
     w->at_once = !w->is_gexp && !w->has_notes && !w->q.delete_points &&
-                 !w->q.show_stats && !w->q.lazy;
+                 !w->q.show_stats && !w->q.lazy && !w->q.columns;
     if (st == ST_OK)
         st = run_engine(w, e);
     if (st == ST_OK && w->is_gexp)
@@ -271,7 +273,8 @@ write_group(struct work *w, const struct result_group *g, bool is_computed,
     if (w->groups_written++ > 0)
         buf_put_u8(b, ',');
     w->s.points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
-                                    stats_of(w, g), w->a->uids);
+                                    stats_of(w, g), w->before, w->a->uids);
+    w->before = &g->dps;
     return ST_OK;
 }
 

@@ -139,21 +139,30 @@ how_many(const struct buf *b, size_t left)
     return n > 0 ? n : 1;
 }
 
+/* The points that lie in the range of the query: from..to. */
+static void
+cut_to_range(const struct query *q, const struct dps *dps, size_t *from,
+             size_t *to)
+{
+    *from = 0;
+    *to = dps->len;
+    while (*from < *to && dps->ts_ms[*from] < q->start_ms)
+        (*from)++;
+    while (*to > *from && dps->ts_ms[*to - 1] > q->end_ms)
+        (*to)--;
+}
+
 size_t
 dps_json_write(struct buf *b, const struct query *q, const struct dps *dps)
 {
     struct points_writer w = {
         .dps = dps,
-        .end = dps->len,
         .ms = q->ms_resolution,
         .arrays = q->arrays,
         .time = { .from = NO_TIME },
     };
 
-    while (w.at < w.end && dps->ts_ms[w.at] < q->start_ms)
-        w.at++;
-    while (w.end > w.at && dps->ts_ms[w.end - 1] > q->end_ms)
-        w.end--;
+    cut_to_range(q, dps, &w.at, &w.end);
     /* The first point's comma is the bracket that opens them all. */
     w.time.front[0] = q->arrays ? '[' : '{';
     w.time.front[1] = q->arrays ? '[' : '"';
@@ -169,4 +178,55 @@ dps_json_write(struct buf *b, const struct query *q, const struct dps *dps)
         buf_put_u8(b, q->arrays ? '[' : '{');
     buf_put_u8(b, q->arrays ? ']' : '}');
     return w.written;
+}
+
+/* Room for a comma and an element; NULL: there is none. */
+static uint8_t *
+next_element(struct buf *b, bool first)
+{
+    uint8_t *p = buf_reserve(b, NUMBER_TEXT_MAX + 4);
+
+    if (p != NULL && !first)
+        *p++ = ',';
+    return p;
+}
+
+static void
+put_times(struct buf *b, const struct query *q, const int64_t *ts_ms,
+          size_t len)
+{
+    buf_put_str(b, ",\"times\":[");
+    for (size_t i = 0; i < len && !b->failed; i++) {
+        uint8_t *p = next_element(b, i == 0);
+
+        if (p == NULL)
+            break;
+        p += number_format_i64(q->ms_resolution ? ts_ms[i] : ts_ms[i] / 1000,
+                               (char *)p);
+        b->size = (size_t)(p - b->data);
+    }
+    buf_put_u8(b, ']');
+}
+
+size_t
+dps_json_columns(struct buf *b, const struct query *q, const struct dps *dps,
+                 const struct dps *before)
+{
+    size_t from, to;
+
+    cut_to_range(q, dps, &from, &to);
+    if (before == NULL || before->len != dps->len || dps->len == 0 ||
+        memcmp(before->ts_ms, dps->ts_ms, dps->len * sizeof *dps->ts_ms) != 0)
+        put_times(b, q, dps->ts_ms + from, to - from);
+    buf_put_str(b, ",\"values\":[");
+    for (size_t i = from; i < to && !b->failed; i++) {
+        uint8_t *p = next_element(b, i == from);
+
+        if (p == NULL)
+            break;
+        p = put_value(p, dps->v[i], (enum dp_kind)dps->kind[i]);
+        b->size = (size_t)(p - b->data);
+    }
+    buf_put_u8(b, ']');
+    return to - from;
 }

@@ -14,3 +14,8 @@
  */
 size_t dps_json_write(struct buf *b, const struct query *q,
                       const struct dps *dps);
+
+/* The same as members "times":[..],"values":[..], all points of them.  The
+ * times are left out when they are those of 'before', which may be NULL. */
+size_t dps_json_columns(struct buf *b, const struct query *q,
+                        const struct dps *dps, const struct dps *before);

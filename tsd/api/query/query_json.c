@@ -149,7 +149,8 @@ size_t
 query_json_group(struct buf *b, const struct query *q,
                  const struct result_group *g, struct chunks_tags *tags,
                  const struct notes *annotations, const struct notes *globals,
-                 const struct result_stats *stats, struct uid_table *uids)
+                 const struct result_stats *stats, const struct dps *before,
+                 struct uid_table *uids)
 {
     size_t points;
 
@@ -167,8 +168,12 @@ query_json_group(struct buf *b, const struct query *q,
         write_notes(b, "annotations", q, annotations);
     if (globals->list != NULL && globals->len > 0)
         write_notes(b, "globalAnnotations", q, globals);
-    buf_put_str(b, ",\"dps\":");
-    points = dps_json_write(b, q, &g->dps);
+    if (q->columns) {
+        points = dps_json_columns(b, q, &g->dps, before);
+    } else {
+        buf_put_str(b, ",\"dps\":");
+        points = dps_json_write(b, q, &g->dps);
+    }
     if (q->show_stats)
         write_stats(b, g->sub->index, stats, points);
     buf_put_u8(b, '}');

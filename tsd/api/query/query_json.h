@@ -17,13 +17,15 @@ struct notes {
 
 /* One group: {"metric":..,"tags":..,...,"dps":..}.  A NULL list writes no
  * member.  'uids' resolves the tag keys of "query"; returns how many points
- * were written.  'tags' (may be NULL): see query/answer/chunks.h. */
+ * were written.  'tags' (may be NULL): see query/answer/chunks.h.  'before'
+ * (may be NULL): the points of the group before, whose times columns may share.
+ */
 size_t query_json_group(struct buf *b, const struct query *q,
                         const struct result_group *g, struct chunks_tags *tags,
                         const struct notes *annotations,
                         const struct notes *globals,
                         const struct result_stats *stats,
-                        struct uid_table *uids);
+                        const struct dps *before, struct uid_table *uids);
 
 /* What a sub-query cost, as members without braces. */
 void query_json_costs(struct buf *b, const struct result_stats *st);

@@ -51,7 +51,7 @@ expect(struct fixture *f, struct notes notes, struct notes globals,
        const char *json)
 {
     (void)query_json_group(&f->b, &f->q, &f->g, NULL, &notes, &globals,
-                           &f->stats, NULL);
+                           &f->stats, NULL, NULL);
     ck_assert_str_eq(buf_cstr(&f->b), json);
     buf_fini(&f->b);
     arena_free(&f->arena);
