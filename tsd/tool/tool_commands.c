@@ -34,6 +34,11 @@ static const struct tool_option import_options[] = {
     { "--skip-errors", NULL, "Bad lines are no failure." },
     { "--rejects", "FILE", "Append bad lines to this file." },
     { "--json", NULL, "Lines are JSON, as 'scan --json' prints them." },
+    { "--from", "URL", "Copy a server (OpenTSDB's API) in place of files." },
+    { "--since", "TIME", "With --from: not what is older (1970)." },
+    { "--until", "TIME", "With --from: not what is newer (now)." },
+    { "--only", "PARTS",
+      "With --from: names,trees,metadata,annotations,points,histograms." },
     { "--threads", "N", "Files at once (one a CPU)." },
     { "--journal-from", "BYTES",
       "Files so large go on where they were broken off (1 GB)." },
@@ -63,6 +68,7 @@ static const struct tool_option search_options[] = {
 const struct tool_command tool_commands[] = {
     { "import", TOOL_AT_CLIENT, "",
       "import FILE...                 ('-': standard input)\n"
+      "       import --from http://OLD:4242  (all that its API tells)\n"
       "Files may be packed by gzip, xz or zstd.  A line is a point:\n"
       "METRIC TIME VALUE TAGK=TAGV...\n",
       import_options, tool_import_check, tool_import },

@@ -9,15 +9,21 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/number.h"
+#include "query/parse/parse.h"
+#include "tsd/transfer/fetch.h"
 #include "tsd/transfer/import.h"
+#include "tsd/transfer/source.h"
 
-#define BAD_LINES_SHOWN 20 /* the others are counted */
-#define JOURNAL_FROM    ((uint64_t)1 << 30)
-#define TO_LINE_START   "\r\x1b[K" /* and what was there is gone */
+#define BAD_LINES_SHOWN   20 /* the others are counted */
+#define JOURNAL_FROM      ((uint64_t)1 << 30)
+#define FETCH_PROGRESS_US 200000
+#define TO_LINE_START     "\r\x1b[K" /* and what was there is gone */
 
 struct import_tool {
     struct tool *t;
     struct put_path *path;
+    bool (*open)(void *ctx, struct import_taker *out, struct error *e);
+    void (*close)(void *ctx, struct import_taker *taker);
     FILE *rejects; /* NULL: none */
     bool shows_progress;
     bool progress_shown; /* there is such a line */
@@ -33,8 +39,10 @@ tool_import_check(struct tool *t)
     const char *threads = tool_option(t, "--threads");
     const char *from = tool_option(t, "--journal-from");
 
-    if (tool_words(t) == 0)
+    if (tool_words(t) == 0 && tool_option(t, "--from") == NULL)
         return tool_usage(t, "Not enough arguments.");
+    if (tool_words(t) > 0 && tool_option(t, "--from") != NULL)
+        return tool_usage(t, "--from takes no files.");
     if ((threads != NULL &&
          (!number_parse_u64(slice_str(threads), &n) || n == 0 || n > 1024)) ||
         (from != NULL && !number_parse_u64(slice_str(from), &n)))
@@ -61,7 +69,8 @@ static bool
 open_here(void *ctx, struct import_taker *out, struct error *e)
 {
     struct import_tool *x = ctx;
-    bool json = tool_option(x->t, "--json") != NULL;
+    bool json = tool_option(x->t, "--json") != NULL ||
+                tool_option(x->t, "--from") != NULL;
 
     *out = (struct import_taker){ take_here, sync_here,
                                   import_writer_new(x->t->api, x->path, json) };
@@ -214,6 +223,129 @@ close_rejects(struct import_tool *x)
     return good;
 }
 
+/* -- from another server ----------------------------------------------------
+ */
+
+struct fetch_tool {
+    struct import_tool *x;
+    const char *url;
+    struct import_taker taker;
+    struct import_counts counts;
+    struct import_totals totals;
+    struct slice block;
+    uint64_t lines;
+    int64_t progress_us;
+};
+
+static uint64_t
+count_lines(struct slice s)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < s.size; i++)
+        n += s.data[i] == '\n';
+    return n;
+}
+
+/* An import_bad. */
+static void
+reject_fetched(void *ctx, size_t offset, struct slice why)
+{
+    struct fetch_tool *f = ctx;
+    struct slice line =
+        slice_of(f->block.data + offset, f->block.size - offset);
+
+    f->totals.bad++;
+    report_bad(f->x, f->url,
+               f->lines + 1 + count_lines(slice_of(f->block.data, offset)),
+               source_cut_line(&line), why);
+}
+
+static enum status
+take_fetched(void *ctx, struct slice lines, struct error *e)
+{
+    struct fetch_tool *f = ctx;
+    enum status st;
+
+    f->block = lines;
+    st = f->taker.take(f->taker.ctx, lines, reject_fetched, f, &f->counts, e);
+    f->lines += count_lines(lines);
+    f->totals.points = f->counts.points;
+    f->totals.records = f->counts.records;
+    if (clock_monotonic_us() >= f->progress_us) {
+        f->progress_us = clock_monotonic_us() + FETCH_PROGRESS_US;
+        show_progress(f->x, &f->totals);
+    }
+    return st;
+}
+
+static bool
+fetch_time(struct tool *t, const char *name, int64_t fallback_s, int64_t *s,
+           struct error *e)
+{
+    const char *text = tool_option(t, name);
+    int64_t ms;
+
+    *s = fallback_s;
+    if (text == NULL)
+        return true;
+    if (parse_time(slice_str(text), clock_now_ms(&clock_system), t->zone, &ms,
+                   e) != ST_OK)
+        return false;
+    *s = ms / 1000;
+    return true;
+}
+
+static bool
+fetch_parts(struct tool *t, unsigned *parts, struct error *e)
+{
+    const char *only = tool_option(t, "--only");
+    struct slice left = slice_str(only == NULL ? "" : only);
+
+    *parts = only == NULL ? FETCH_ALL : 0;
+    while (left.size > 0) {
+        struct slice word = slice_cut(&left, ',');
+        unsigned part = fetch_part_find(word);
+
+        if (part == 0) {
+            (void)error_set(e, ST_INVALID, "--only: there is no part '%.*s'",
+                            SLICE_ARG(word));
+            return false;
+        }
+        *parts |= part;
+    }
+    return true;
+}
+
+static int
+import_from(struct import_tool *x, const char *url)
+{
+    struct tool *t = x->t;
+    struct fetch_tool f = { .x = x, .url = url };
+    struct fetch fetch = { .url = url,
+                           .codec = t->api->histograms.simple < 0
+                                        ? 0
+                                        : (uint8_t)t->api->histograms.simple,
+                           .lines = take_fetched,
+                           .ctx = &f };
+    struct error e;
+    enum status st;
+
+    if (!fetch_time(t, "--since", 1, &fetch.from_s, &e) ||
+        !fetch_time(t, "--until", clock_now_ms(&clock_system) / 1000,
+                    &fetch.to_s, &e) ||
+        !fetch_parts(t, &fetch.parts, &e) || !x->open(x, &f.taker, &e))
+        return tool_fail(t, "%s", e.text);
+    st = fetch_all(&fetch, &e);
+    if (st == ST_OK)
+        st = f.taker.sync(f.taker.ctx, &e);
+    x->close(x, &f.taker);
+    tell_of_all(x, &f.totals);
+    if (st != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    return f.totals.bad == 0 || x->skip_errors ? 0 : TOOL_FAILED;
+}
+
 static int
 import_files(struct import_tool *x)
 {
@@ -227,8 +359,8 @@ import_files(struct import_tool *x)
         .threads = (size_t)number_option(t, "--threads", 0),
         .journal_of = import_store_name(t->api, store),
         .journal_from = number_option(t, "--journal-from", JOURNAL_FROM),
-        .open = open_here,
-        .close = close_here,
+        .open = x->open,
+        .close = x->close,
         .bad = report_bad,
         .progress = show_progress,
         .began = tell_of_begin,
@@ -250,6 +382,8 @@ tool_import(struct tool *t)
 {
     struct import_tool x = {
         .t = t,
+        .open = open_here,
+        .close = close_here,
         .shows_progress = isatty(STDERR_FILENO) == 1,
         .skip_errors = tool_option(t, "--skip-errors") != NULL,
         .from_us = clock_monotonic_us(),
@@ -262,7 +396,9 @@ tool_import(struct tool *t)
         return TOOL_FAILED;
     x.path = import_path_new(
         t->api, !t->as_tsdb || tool_option(t, "--auto-metric") != NULL);
-    rc = import_files(&x);
+    rc = tool_option(t, "--from") != NULL
+             ? import_from(&x, tool_option(t, "--from"))
+             : import_files(&x);
     put_path_free(&x.path);
     return close_rejects(&x) ? rc : TOOL_FAILED;
 }

@@ -1,0 +1,424 @@
+#include "tsd/transfer/fetch_priv.h"
+
+#include <jansson.h>
+
+#include "base/text/number.h"
+#include "tsd/transfer/opentsdb_client.h"
+#include "uid/meta/tree.h"
+#include "uid/names/uid.h"
+#include "web/json/json.h"
+
+#define NAMES_AT_ONCE  200 /* whose ids are asked for */
+#define SERIES_AT_ONCE 20
+#define LISTED_MAX     100000000 /* what a list is asked for: all */
+#define LINES_BYTES    ((size_t)256 << 10)
+
+static const char *const parts[] = { "names",       "trees",  "metadata",
+                                     "annotations", "points", "histograms" };
+
+unsigned
+fetch_part_find(struct slice name)
+{
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (slice_eq_str(name, parts[i]))
+            return 1u << i;
+    return 0;
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+void
+fetch_begin(struct fetching *x, const char *type)
+{
+    buf_put_str(&x->out, "{\"type\":\"");
+    buf_put_str(&x->out, type);
+    buf_put_u8(&x->out, '"');
+}
+
+enum status
+fetch_end(struct fetching *x, struct error *e)
+{
+    buf_put_str(&x->out, "}\n");
+    return x->out.size >= LINES_BYTES ? fetch_flush(x, e) : ST_OK;
+}
+
+enum status
+fetch_flush(struct fetching *x, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (x->out.failed)
+        st = error_no_memory(e);
+    else if (x->out.size > 0)
+        st = x->f->lines(x->f->ctx, buf_slice(&x->out), e);
+    buf_clear(&x->out);
+    return st;
+}
+
+void
+fetch_copy(struct fetching *x, const json_t *from, const char *name,
+           const char *as)
+{
+    const json_t *v = json_object_get(from, name);
+    char *text =
+        v == NULL ? NULL : json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    if (text == NULL)
+        return;
+    json_name(&x->out, as);
+    buf_put_str(&x->out, text);
+    free(text);
+}
+
+static void
+copy_all(struct fetching *x, const json_t *from, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        fetch_copy(x, from, *names, *names);
+}
+
+enum status
+fetch_ask(struct fetching *x, const struct slice *body, json_t **out,
+          struct error *e)
+{
+    enum status st =
+        opentsdb_client_ask(x->client, buf_cstr(&x->path), body, out, e);
+
+    buf_clear(&x->path);
+    return st;
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+static bool
+says_something(const json_t *meta)
+{
+    static const char *const texts[] = { "displayName", "description", "notes",
+                                         "units", "dataType" };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *text = json_string_value(json_object_get(meta, texts[i]));
+
+        if (text != NULL && *text != '\0')
+            return true;
+    }
+    return json_object_size(json_object_get(meta, "custom")) > 0;
+}
+
+static enum status
+fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
+                const char *id, struct error *e)
+{
+    static const char *const members[] = { "created",     "displayName",
+                                           "description", "notes",
+                                           "custom",      NULL };
+    static const char *const kinds[] = { "metric", "tagk", "tagv" };
+    json_t *meta;
+    enum status st;
+
+    buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%s", kinds[kind], id);
+    st = fetch_ask(x, NULL, &meta, e);
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st == ST_OK && says_something(meta)) {
+        fetch_begin(x, "uidmeta");
+        json_put_member(&x->out, "kind", slice_str(uid_kind_name(kind)));
+        json_put_member(&x->out, "name", slice_str(name));
+        copy_all(x, meta, members);
+        st = fetch_end(x, e);
+    }
+    json_decref(meta);
+    return st;
+}
+
+/* The ids of names come with the refusal to assign them again. */
+static enum status
+fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
+                 size_t from, struct error *e)
+{
+    static const char *const kinds[] = { "metric", "tagk", "tagv" };
+    struct buf body = BUF_INIT;
+    char errors[32];
+    const char *name;
+    json_t *answer, *why;
+    struct slice text;
+    enum status st;
+
+    buf_printf(&body, "{\"%s\":[", kinds[kind]);
+    for (size_t i = from;
+         i < json_array_size(names) && i < from + NAMES_AT_ONCE; i++)
+        json_put_item(&body,
+                      slice_str(json_string_value(json_array_get(names, i))));
+    buf_put_str(&body, "]}");
+    text = buf_slice(&body);
+    buf_put_str(&x->path, "/api/uid/assign");
+    st = fetch_ask(x, &text, &answer, e);
+    buf_fini(&body);
+    if (st != ST_OK)
+        return st;
+    (void)snprintf(errors, sizeof errors, "%s_errors", kinds[kind]);
+    json_object_foreach(json_object_get(answer, errors), name, why)
+    {
+        const char *said = json_string_value(why);
+        const char *id = said == NULL ? NULL : strrchr(said, ' ');
+
+        if (st == ST_OK && id != NULL && strstr(said, "already exists") != NULL)
+            st = fetch_name_meta(x, kind, name, id + 1, e);
+    }
+    json_decref(answer);
+    return st;
+}
+
+/* '*names' is to json_decref(). */
+static enum status
+fetch_names(struct fetching *x, enum uid_kind kind, json_t **names,
+            struct error *e)
+{
+    enum status st;
+
+    buf_printf(&x->path, "/api/suggest?type=%s&max=%d", uid_kind_name(kind),
+               LISTED_MAX);
+    st = fetch_ask(x, NULL, names, e);
+    for (size_t i = 0; st == ST_OK && i < json_array_size(*names); i++) {
+        const char *name = json_string_value(json_array_get(*names, i));
+
+        if (name == NULL)
+            return error_set(e, ST_INVALID, "a name is no text");
+        if ((x->f->parts & FETCH_NAMES) == 0)
+            continue;
+        fetch_begin(x, "uid");
+        json_put_member(&x->out, "kind", slice_str(uid_kind_name(kind)));
+        json_put_member(&x->out, "name", slice_str(name));
+        st = fetch_end(x, e);
+    }
+    for (size_t i = 0; st == ST_OK && (x->f->parts & FETCH_METADATA) != 0 &&
+                       i < json_array_size(*names);
+         i += NAMES_AT_ONCE)
+        st = fetch_names_meta(x, kind, *names, i, e);
+    return st;
+}
+
+/* -- trees, global annotations --------------------------------------------- */
+
+static enum status
+fetch_rule(struct fetching *x, const json_t *rule, struct error *e)
+{
+    static const char *const members[] = {
+        "level", "order",     "regexGroupIdx", "field",       "customField",
+        "regex", "separator", "displayFormat", "description", "notes",
+        NULL
+    };
+    const char *name = json_string_value(json_object_get(rule, "type"));
+    enum tree_rule_type type;
+    enum status st =
+        tree_rule_type_parse(slice_str(name == NULL ? "" : name), &type, e);
+
+    if (st != ST_OK)
+        return st;
+    fetch_begin(x, "rule");
+    fetch_copy(x, rule, "treeId", "tree");
+    json_put_int(&x->out, "ruleType", type);
+    copy_all(x, rule, members);
+    return fetch_end(x, e);
+}
+
+/* By level, then by order. */
+static enum status
+fetch_rules(struct fetching *x, json_t *levels, struct error *e)
+{
+    json_t *orders, *rule;
+    const char *key;
+    enum status st = ST_OK;
+
+    json_object_foreach(levels, key, orders)
+    {
+        const char *inner;
+
+        json_object_foreach(orders, inner, rule)
+        {
+            if (st == ST_OK)
+                st = fetch_rule(x, rule, e);
+        }
+    }
+    return st;
+}
+
+static enum status
+fetch_trees(struct fetching *x, struct error *e)
+{
+    static const char *const members[] = { "strictMatch",   "enabled",
+                                           "storeFailures", "created",
+                                           "name",          "description",
+                                           "notes",         NULL };
+    json_t *trees;
+    enum status st;
+
+    buf_put_str(&x->path, "/api/tree");
+    st = fetch_ask(x, NULL, &trees, e);
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    for (size_t i = 0; st == ST_OK && i < json_array_size(trees); i++) {
+        const json_t *tree = json_array_get(trees, i);
+
+        fetch_begin(x, "tree");
+        fetch_copy(x, tree, "treeId", "tree");
+        copy_all(x, tree, members);
+        st = fetch_end(x, e);
+        if (st == ST_OK)
+            st = fetch_rules(x, json_object_get(tree, "rules"), e);
+    }
+    json_decref(trees);
+    return st;
+}
+
+enum status
+fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
+                  struct error *e)
+{
+    static const char *const members[] = { "startTime",   "endTime",
+                                           "description", "notes",
+                                           "custom",      NULL };
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++) {
+        fetch_begin(x, "annotation");
+        if (series != NULL) {
+            fetch_copy(x, series, "metric", "metric");
+            fetch_copy(x, series, "tags", "tags");
+        }
+        copy_all(x, json_array_get(notes, i), members);
+        st = fetch_end(x, e);
+    }
+    return st;
+}
+
+static enum status
+fetch_globals(struct fetching *x, struct error *e)
+{
+    json_t *notes;
+    enum status st;
+
+    /* Compared with the times as they are written, which may be in ms. */
+    buf_printf(&x->path, "/api/annotations?start_time=%lld&end_time=%lld999",
+               (long long)x->f->from_s, (long long)x->f->to_s);
+    st = fetch_ask(x, NULL, &notes, e);
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st == ST_OK)
+        st = fetch_annotations(x, notes, NULL, e);
+    json_decref(notes);
+    return st;
+}
+
+/* -- series ---------------------------------------------------------------- */
+
+static enum status
+fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
+{
+    static const char *const members[] = {
+        "created", "displayName", "description", "notes", "custom",
+        "units",   "dataType",    "retention",   NULL
+    };
+    const char *tsuid = json_string_value(json_object_get(series, "tsuid"));
+    json_t *meta;
+    enum status st;
+
+    buf_printf(&x->path, "/api/uid/tsmeta?tsuid=%s", tsuid);
+    st = fetch_ask(x, NULL, &meta, e);
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st == ST_OK && says_something(meta)) {
+        fetch_begin(x, "tsmeta");
+        fetch_copy(x, series, "metric", "metric");
+        fetch_copy(x, series, "tags", "tags");
+        copy_all(x, meta, members);
+        /* "NaN" is none. */
+        if (json_is_number(json_object_get(meta, "max")))
+            fetch_copy(x, meta, "max", "max");
+        if (json_is_number(json_object_get(meta, "min")))
+            fetch_copy(x, meta, "min", "min");
+        st = fetch_end(x, e);
+    }
+    json_decref(meta);
+    return st;
+}
+
+static enum status
+fetch_group(struct fetching *x, const json_t *series, size_t from,
+            struct error *e)
+{
+    struct buf tsuids = BUF_INIT;
+    enum status st = ST_OK;
+
+    for (size_t i = from; i < json_array_size(series) &&
+                          i < from + SERIES_AT_ONCE && st == ST_OK;
+         i++) {
+        const json_t *one = json_array_get(series, i);
+        const char *tsuid = json_string_value(json_object_get(one, "tsuid"));
+
+        if (tsuid == NULL ||
+            strspn(tsuid, "0123456789ABCDEFabcdef") != strlen(tsuid))
+            st = error_set(e, ST_INVALID, "a series has no TSUID");
+        else if ((x->f->parts & FETCH_METADATA) != 0)
+            st = fetch_series_meta(x, one, e);
+        if (st == ST_OK)
+            json_put_item(&tsuids, slice_str(tsuid));
+    }
+    if (st == ST_OK)
+        st = fetch_points(x, buf_slice(&tsuids), e);
+    buf_fini(&tsuids);
+    return st;
+}
+
+static enum status
+fetch_metric(struct fetching *x, const char *metric, struct error *e)
+{
+    struct buf body = BUF_INIT;
+    struct slice text;
+    json_t *answer, *series;
+    enum status st;
+
+    buf_put_u8(&body, '{');
+    json_put_member(&body, "metric", slice_str(metric));
+    json_put_int(&body, "limit", LISTED_MAX);
+    buf_put_u8(&body, '}');
+    text = buf_slice(&body);
+    buf_put_str(&x->path, "/api/search/lookup");
+    st = fetch_ask(x, &text, &answer, e);
+    buf_fini(&body);
+    series = json_object_get(answer, "results");
+    x->metric = slice_str(metric);
+    for (size_t i = 0; st == ST_OK && i < json_array_size(series);
+         i += SERIES_AT_ONCE)
+        st = fetch_group(x, series, i, e);
+    json_decref(answer);
+    return st;
+}
+
+enum status
+fetch_all(const struct fetch *f, struct error *e)
+{
+    struct fetching x = { .f = f, .with_histograms = true };
+    json_t *names[UID_KINDS] = { NULL };
+    enum status st = opentsdb_client_open(f->url, &x.client, e);
+
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
+        st = fetch_names(&x, (enum uid_kind)kind, &names[kind], e);
+    if (st == ST_OK && (f->parts & FETCH_TREES) != 0)
+        st = fetch_trees(&x, e);
+    if (st == ST_OK && (f->parts & FETCH_ANNOTATIONS) != 0)
+        st = fetch_globals(&x, e);
+    for (size_t i = 0; st == ST_OK && i < json_array_size(names[UID_METRIC]) &&
+                       (f->parts & ~(unsigned)(FETCH_NAMES | FETCH_TREES)) != 0;
+         i++)
+        st = fetch_metric(
+            &x, json_string_value(json_array_get(names[UID_METRIC], i)), e);
+    if (st == ST_OK)
+        st = fetch_flush(&x, e);
+    for (int kind = 0; kind < UID_KINDS; kind++)
+        json_decref(names[kind]);
+    opentsdb_client_close(&x.client);
+    buf_fini(&x.out);
+    buf_fini(&x.path);
+    return st;
+}

@@ -1,0 +1,40 @@
+/* Fetches what an OpenTSDB, or a server like it, holds, by its HTTP API, and
+ * makes JSON lines of it (json_import.h): names, trees, metadata, annotations,
+ * points, histograms.  Its own tools know points alone.
+ *
+ *     suggest -> metrics -> lookup -> series -> queries of some series and a
+ *     span of time, which shrinks where answers are large and grows where they
+ *     are small
+ *
+ * Rollups are not among it: no request names them.
+ *
+ * Bounds:  an answer (opentsdb_client.h), the series of one metric, the names.
+ * Threads: owner.
+ * Fails:   as opentsdb_client.h; what the callback returns. */
+#pragma once
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum fetch_part {
+    FETCH_NAMES = 1,
+    FETCH_TREES = 2,
+    FETCH_METADATA = 4,
+    FETCH_ANNOTATIONS = 8,
+    FETCH_POINTS = 16,
+    FETCH_HISTOGRAMS = 32,
+    FETCH_ALL = 63,
+};
+/* "names", "trees" ..; 0: there is none such. */
+unsigned fetch_part_find(struct slice name);
+
+struct fetch {
+    const char *url;
+    int64_t from_s, to_s; /* of points, annotations, histograms */
+    unsigned parts;
+    uint8_t codec; /* id of histograms, where they go */
+    enum status (*lines)(void *ctx, struct slice lines, struct error *e);
+    void *ctx;
+};
+
+MUST_CHECK enum status fetch_all(const struct fetch *f, struct error *e);

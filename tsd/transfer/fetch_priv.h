@@ -1,0 +1,42 @@
+/* Inside of a fetch: fetch.c asks what there is, fetch_points.c for points.
+ *
+ * Threads: owner. */
+#pragma once
+
+#include "base/buf.h"
+#include "tsd/transfer/fetch.h"
+
+struct json_t;
+struct opentsdb_client;
+
+struct fetching {
+    const struct fetch *f;
+    struct opentsdb_client *client;
+    struct buf out;  /* lines that are to be handed over */
+    struct buf path; /* of the next request */
+    struct slice metric;
+    bool with_histograms; /* the server has some, as far as is known */
+};
+
+/* A line: begin, members by json_put_*() and fetch_copy() into 'out', end. */
+void fetch_begin(struct fetching *x, const char *type);
+MUST_CHECK enum status fetch_end(struct fetching *x, struct error *e);
+MUST_CHECK enum status fetch_flush(struct fetching *x, struct error *e);
+/* A member as it stands in an answer, if it does. */
+void fetch_copy(struct fetching *x, const struct json_t *from, const char *name,
+                const char *as);
+
+/* Asks for 'path', and clears it. */
+MUST_CHECK enum status fetch_ask(struct fetching *x, const struct slice *body,
+                                 struct json_t **out, struct error *e);
+
+/* Annotations of a series, or global ones where that is NULL. */
+MUST_CHECK enum status fetch_annotations(struct fetching *x,
+                                         const struct json_t *notes,
+                                         const struct json_t *series,
+                                         struct error *e);
+
+/* Points, annotations and histograms of series of the metric at hand, which are
+ * given as the elements of a JSON array. */
+MUST_CHECK enum status fetch_points(struct fetching *x, struct slice tsuids,
+                                    struct error *e);
