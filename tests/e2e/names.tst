@@ -126,7 +126,7 @@ GET /api/suggest?type=tagv&metric=c.cpu&tagk=dc&counts
 GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&q=b0&max=2&counts
 = 200
 | [{"name":"web01","series":1},{"name":"web02","series":1}]
-GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&tags=dc=lga|none&counts
+GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&tags=dc=lga|none|lga&counts
 = 200
 | [{"name":"web01","series":1},{"name":"web03","series":1}]
 GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&tags=dc=*,host=web02&counts
@@ -147,6 +147,9 @@ GET /api/suggest?type=tagk&counts
 GET /api/suggest?type=tagv&metric=c.cpu&counts
 = 400
 ~ "message":"Counts of values need a 'tagk'"
+GET /api/suggest?type=tagk&metric=c.cpu&tags=dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*,dc=*&counts
+= 400
+~ "message":"32 tags or more"
 GET /api/suggest?type=tagk&metric=c.cpu&tags=dc&counts
 = 400
 ~ "message":"'tags' must be as in host=web01,dc=ams|fra"

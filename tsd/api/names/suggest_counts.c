@@ -56,6 +56,7 @@ read_values(const struct api *a, struct slice values, struct arena *arena,
             struct series_pick *out, struct error *e)
 {
     uint64_t *ids = arena_array(arena, values.size + 1, sizeof *ids);
+    size_t len;
 
     if (ids == NULL)
         return error_no_memory(e);
@@ -71,6 +72,11 @@ read_values(const struct api *a, struct slice values, struct arena *arena,
             return st;
     }
     qsort(ids, out->tagvs_len, sizeof *ids, compare_ids);
+    len = out->tagvs_len;
+    out->tagvs_len = 0;
+    for (size_t i = 0; i < len; i++)
+        if (i == 0 || ids[i] != ids[i - 1])
+            ids[out->tagvs_len++] = ids[i];
     out->tagvs = ids;
     return ST_OK;
 }
@@ -80,8 +86,7 @@ static enum status
 read_tags(const struct api *a, struct slice tags, struct arena *arena,
           struct series_pick **out, size_t *len, struct error *e)
 {
-    struct series_pick *picks =
-        arena_array(arena, tags.size + 1, sizeof *picks);
+    struct series_pick *picks = arena_array(arena, KEY_MAX_TAGS, sizeof *picks);
     enum status st = picks == NULL ? error_no_memory(e) : ST_OK;
 
     *out = picks;
@@ -89,6 +94,8 @@ read_tags(const struct api *a, struct slice tags, struct arena *arena,
         struct slice values = slice_cut(&tags, ','), key;
         struct series_pick *p = &picks[*len];
 
+        if (*len == KEY_MAX_TAGS - 1)
+            return error_set(e, ST_INVALID, "%d tags or more", KEY_MAX_TAGS);
         key = slice_cut(&values, '=');
         if (key.size == 0 || values.size == 0)
             return error_set(e, ST_INVALID,
