@@ -121,7 +121,7 @@ fsck_parse(int argc, char **argv, struct options *o)
 {
     const struct option table[] = {
         { "repair", no_argument, &o->repair, true },
-        { "fix", no_argument, &o->repair, true }, /* OpenTSDB's */
+        { "fix", no_argument, &o->repair, true },
         { "fix-all", no_argument, &o->repair, true },
         { "copy", required_argument, NULL, 'c' },
         { "data", required_argument, NULL, 'd' },
@@ -184,8 +184,11 @@ cmd_fsck(int argc, char **argv, bool as_tsdb)
     struct fsck f = { .say = fsck_say };
     struct error e;
     enum status st;
-    int rc = fsck_parse(argc, argv, &o);
+    int rc;
 
+    if (as_tsdb) /* its options and report are OpenTSDB's */
+        return cmd_tool(argc, argv, as_tsdb);
+    rc = fsck_parse(argc, argv, &o);
     if (rc >= 0)
         return rc;
     f.dir = o.dir;

@@ -38,6 +38,7 @@ struct tool {
     const struct tool_args *args;
     const struct settings *settings;
     const struct api *api;       /* NULL: without a store, or at a server */
+    bool at_server;              /* others use 'api' too */
     struct tool_remote *remote;  /* where 'api' is NULL; NULL: no server */
     const struct timezone *zone; /* of absolute dates in words */
     struct arena *arena;         /* of this run */
@@ -78,6 +79,7 @@ extern const struct tool_option tool_common_options[];
 
 /* What the table names. */
 typedef int tool_fn(struct tool *t);
+tool_fn tool_fsck, tool_fsck_check;
 tool_fn tool_import, tool_import_check;
 tool_fn tool_mkmetric, tool_mkmetric_check;
 tool_fn tool_scan, tool_scan_check;

@@ -60,12 +60,35 @@ static const struct tool_option query_options[] = {
     { 0 },
 };
 
+static const struct tool_option fsck_options[] = {
+    { "--full-scan", NULL, "Look at all that is stored." },
+    { "--fix", NULL, "Repair, with the flags that say what." },
+    { "--fix-all", NULL, "Repair all that can be repaired." },
+    { "--compact", NULL, "OpenTSDB's, without effect." },
+    { "--delete-bad-compacts", NULL, "Repair blocks that do not decode." },
+    { "--delete-bad-rows", NULL, "Repair rows with invalid keys." },
+    { "--delete-bad-values", NULL, "Repair blocks that do not decode." },
+    { "--delete-orphans", NULL, "Repair what has ids without names." },
+    { "--delete-unknown-columns", NULL, "Repair what belongs to no table." },
+    { "--last-write-wins", NULL, "OpenTSDB's; it always does." },
+    { "--resolve-duplicates", NULL, "OpenTSDB's; there are none." },
+    { "--sync", NULL, "OpenTSDB's, without effect." },
+    { "--threads", "N", "OpenTSDB's, without effect." },
+    { 0 },
+};
+
 static const struct tool_option search_options[] = {
     { "--use-data-table", NULL, "OpenTSDB's, without effect." },
     { 0 },
 };
 
 const struct tool_command tool_commands[] = {
+    { "fsck", 0, NULL,
+      "fsck [FLAG]... --full-scan\n"
+      "       fsck [FLAG]... [START [END] QUERY...]\n"
+      "Verifies what is stored, and reports as OpenTSDB does.  What a repair\n"
+      "takes out of the store goes to its folder's aside-DATE.\n",
+      fsck_options, tool_fsck_check, tool_fsck },
     { "import", TOOL_AT_CLIENT, "",
       "import FILE...                 ('-': standard input)\n"
       "       import --from http://OLD:4242  (all that its API tells)\n"
@@ -102,6 +125,12 @@ const struct tool_command tool_commands[] = {
       "       uid assign KIND NAME...        give names ids\n"
       "       uid rename KIND NAME NEWNAME   the id keeps its points\n"
       "       uid delete KIND NAME           points of the id stay, nameless\n"
+      "       uid fsck [fix]                 names and ids lead to each "
+      "other?\n"
+      "       uid metasync                   metadata for every series\n"
+      "       uid metapurge                  delete all metadata\n"
+      "       uid treesync                   (branches need none)\n"
+      "       uid treepurge ID [true]        empty a tree; true: delete it\n"
       "KIND is metrics, tagk or tagv; without it all three are looked at.\n"
       "A NAME of digits is an ID.\n",
       uid_options, tool_uid_check, tool_uid },

@@ -206,6 +206,11 @@ static const struct sub_command {
     { "assign", 3, SIZE_MAX, uid_assign_words },
     { "rename", 4, 4, uid_rename_words },
     { "delete", 3, 3, uid_delete_words },
+    { "fsck", 1, 3, tool_uid_fsck },
+    { "metasync", 1, 1, tool_uid_metasync },
+    { "metapurge", 1, 1, tool_uid_metapurge },
+    { "treesync", 1, 1, tool_uid_treesync },
+    { "treepurge", 2, 3, tool_uid_treepurge },
 };
 
 /* A lookup where the first word names none. */

@@ -1,4 +1,4 @@
-/* 'uid grep', which has a file of its own. */
+/* What 'uid' has in files of their own. */
 #pragma once
 
 #include "tsd/tool/tool.h"
@@ -10,3 +10,11 @@ void tool_uid_print(struct tool *t, enum uid_kind kind, struct slice name,
                     uint64_t id);
 /* False: it said that there is no such kind. */
 bool tool_uid_kind(struct tool *t, size_t word, enum uid_kind *out);
+
+/* 'fsck [fix] [delete_unknown]' */
+int tool_uid_fsck(struct tool *t);
+int tool_uid_metasync(struct tool *t);
+int tool_uid_metapurge(struct tool *t);
+int tool_uid_treesync(struct tool *t);
+/* 'treepurge ID [true]' */
+int tool_uid_treepurge(struct tool *t);

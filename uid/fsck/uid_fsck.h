@@ -29,3 +29,6 @@ struct check_counts {
  * "entries" in that folder, "KEY VALUE" in hexadecimal, a line each. */
 MUST_CHECK enum status check_tables(struct store *s, struct check *c,
                                     struct check_counts *out, struct error *e);
+/* The UID table alone. */
+MUST_CHECK enum status check_uids(struct store *s, struct check *c,
+                                  struct check_counts *out, struct error *e);

@@ -290,7 +290,9 @@ delete_locked(struct uid_table *u, enum uid_kind kind, struct slice name,
     b = kv_batch_new();
     uid_key_name(kind, name, &key);
     kv_batch_delete(b, buf_slice(&key));
-    kv_batch_delete(b, uid_key(store_layout(u->store), kind, 'i', id, back));
+    /* No name, but used: no other name gets the id. */
+    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, back),
+                 slice_of("", 0));
     st = store_write(u->store, b, lsn, e);
     if (st == ST_OK)
         uid_cache_forget(u->cache, kind, name, id);

@@ -213,4 +213,40 @@ gives 2 '' ./tsdb search lookup
 says 'Not enough arguments*'
 gives 2 '' ./tsdb search find x
 says 'Unknown sub command: find*'
+
+# -- uid fsck, metadata and trees
+gives 0 '' ./tsdb uid fsck
+gives 0 '' ./tsdb uid -v fsck fix delete_unknown
+says '*No errors found.'
+gives 2 '' ./tsdb uid fsck bogus
+gives 0 '' ./tsdb uid delete tagv web02
+gives 0 '' ./tsdb uid fsck
+gives 0 '' ./tsdb uid metasync
+gives 0 '' ./tsdb uid -v metasync
+says 'Completed meta data synchronization in [[]* seconds: 0'
+gives 0 '' ./tsdb uid -v metapurge
+says 'Completed meta data purge in [[]* seconds: 3'
+gives 0 '' ./tsdb uid -v metasync
+says 'Completed meta data synchronization in [[]* seconds: 3'
+gives 0 '' ./tsdb uid treesync
+says 'Tree processing is disabled'
+gives 0 '' ./tsdb uid treepurge 1
+gives 0 '' ./tsdb uid treepurge 1 true
+gives 3 '' ./tsdb uid treepurge one
+gives 2 '' ./tsdb uid treepurge
+
+# -- fsck as OpenTSDB's
+gives 1 '' ./tsdb fsck
+says "Must supply a query or use the '--full-scan' flag*"
+gives 1 '' ./tsdb fsck --threads 0 --full-scan
+says 'Must have at least one thread'
+gives 1 '' ./tsdb fsck --threads 9999 --full-scan
+gives 1 '' ./tsdb fsck --threads x --full-scan
+gives 2 '' ./tsdb fsck --bogus
+gives 0 '' ./tsdb fsck --full-scan --threads 1 --fix-all
+says '*Rows Processed: 3*Valid Datapoints: 8*Total Errors: 0*Completed fsck in*'
+gives 0 '' ./tsdb fsck 1h-ago sum cpu.user
+gives 1 '' ./tsdb fsck 1h-ago bogus cpu.user
+says 'No such aggregator: bogus'
+gives 0 'looked at * clean' sh -c "'$halite' fsck '$work/points' | tr '\n' ' ' | sed 's/at.*clean /at * clean/'"
 exit $bad
