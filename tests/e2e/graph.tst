@@ -55,3 +55,6 @@ GET /q?start=1356998400&end=1356998500&m=sum:g.m&csv
 with If-None-Match: *
 GET /q?start=1356998400&end=1356998500&m=sum:g.m&svg
 = 304
+GET /q?start=1356998400&m=sum:g.m&m=sum:g.m&ascii&o=&o=axis+x1y2
+= 400
+~ no two `m' may be equal

@@ -257,6 +257,11 @@ parse(struct graph *g, struct parse_error *e)
         st = serve_parse_uri(g->s.a, g->s.r, &g->q, e);
     if (st == ST_OK)
         st = check_zone(g->q.timezone_text, &e->message);
+    /* Of equal ones the query has one, and none knows its o. */
+    if (st == ST_OK && g->params.is_right_len > 0 &&
+        g->params.is_right_len != g->q.subs_len)
+        st = error_set(&e->message, ST_INVALID,
+                       "With `o' parameters no two `m' may be equal.");
     g->q.start_ms -= g->q.start_ms % 1000;
     g->q.end_ms -= g->q.end_ms % 1000;
     return st;
