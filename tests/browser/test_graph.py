@@ -216,3 +216,22 @@ def test_a_spike_of_one_point_is_never_averaged_away(page):
     page.halite.put(points)
     page.open("start=2h-ago&m=none:auto:spiky{h=a}&o=")
     assert page.one(".legend tbody td:nth-child(5)").text == "1000", page.text(".legend")
+
+
+def test_interpolation_is_marked(page):
+    page.open("start=1h-ago&m=avg:auto:sys.cpu.user&o=")
+    assert "~" in page.text(".legend tbody tr") and "straight line" in page.one(".legend tbody small").get_attribute("title")
+    page.open(ONE)
+    assert "~" not in page.text(".legend tbody tr")
+
+
+def test_leaving_cancels_what_is_asked(page):
+    page.open(ONE)
+    page.js("""window.signals = []; const f = fetch; window.fetch = (u, o) => {
+        if (u.includes('api/query?') && !u.includes('explain')) { window.signals.push(o.signal); return new Promise((_, no) =>
+            o.signal.addEventListener('abort', () => no(new DOMException('', 'AbortError')))); } return f(u, o); };""")
+    page.keys("r")
+    page.wait(lambda: page.js("return window.signals.length") == 1, "a request")
+    page.keys("3")
+    page.wait(lambda: page.js("return window.signals.length") == 2, "another")
+    assert page.js("return window.signals[0].aborted") and not page.js("return window.signals[1].aborted")

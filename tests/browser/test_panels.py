@@ -38,6 +38,42 @@ def test_slow_queries_are_listed(page):
     page.wait(lambda: "sys.cpu.user{host=*}" in page.text('section[aria-label="explain"]'), "what was asked")
 
 
+def test_a_running_query_is_stopped(page):
+    page.open(CPU + "&panel=cost")
+    answer = {"running": [{"id": 7, "query": {"queries": [{"aggregator": "sum", "metric": "slow.one", "filters": []}]},
+                           "remote": "x", "queryStartTimestamp": 0}], "slowest": []}
+    page.js("""window.stopped = []; const f = window.fetch, answer = JSON.stringify(arguments[0]);
+        window.fetch = (u, o) => !u.includes('stats/query') ? f(u, o) : o.method === 'DELETE'
+            ? (window.stopped.push(u), Promise.resolve(new Response(null, {status: 204}))) : Promise.resolve(new Response(answer));""", answer)
+    page.button("stop").click()
+    page.wait(lambda: page.js("return window.stopped.length") == 1, "the request")
+    assert page.js("return window.stopped[0]").endswith("/api/stats/query?id=7")
+
+
+def test_a_real_query_is_stopped_through_the_same_request(page):
+    import threading
+    points = "".join("put slow %d %d n=n%03d\n" % (NOW - 200000 + k * 20, k, n) for n in range(60) for k in range(10000))
+    page.halite.telnet(points)
+    got = []
+
+    def run():
+        got.append(page.halite.ask("GET", "api/query?start=%d&m=dev:slow{n=*}&m=p99:slow&m=dev:slow" % (NOW - 200000))[0].status)
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for t in threads:
+        t.start()
+    page.open("view=health")
+
+    def stop():
+        if not any(t.is_alive() for t in threads):
+            return True
+        for b in page.all(".health button"):
+            if b.text == "stop":
+                b.click()
+        return False
+    page.wait(stop, "their end")
+    assert set(got) <= {200, 413}, got
+
+
 def test_explorer_of_series(page):
     page.open("view=explorer")
     page.wait(lambda: page.all(".metrics tbody tr"), "metrics")

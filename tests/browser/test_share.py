@@ -93,6 +93,27 @@ def test_png_has_the_same_parameters(page):
         assert part in u, (part, u)
 
 
+def test_png_and_svg_are_the_servers_own(page):
+    page.open(CPU + "&ylog&line=40")
+    page.js("""window.open = () => ({set location(x) {}, close() {}}); window.kinds = []; const f = fetch;
+        window.fetch = async (u, o) => { const r = await f(u, o); if (u.includes('/q?')) window.kinds.push([r.status, r.headers.get('Content-Type')]); return r; };""")
+    for kind in ("PNG", "SVG"):
+        page.button("share ▾").click()
+        page.button(kind).click()
+    kinds = page.wait(lambda: len(page.js("return window.kinds")) == 2 and page.js("return window.kinds"), "both")
+    assert sorted(kinds) in ([[200, "image/png"], [200, "image/svg+xml"]], [[501, "application/json"]] * 2), kinds
+
+
+def test_the_url_holds_all(page):
+    page.open("start=1h-ago&tz=UTC&m=max:auto:sys.cpu.user{host=*}&o=axis x1y2&m=sum:1m-avg:rate:net.bytes{dc=*}&o=&exp=A*2&hide=A&ylog&y2log"
+              "&stack&shift=1d&sort=max&line=5&no_annotations&panel=cost&autoreload=60")
+    before = sorted(page.hash()[1:].split("&"))
+    page.button("zero").click()
+    page.wait(lambda: "yrange=[0:]" in page.hash(), "a change")
+    page.button("zero").click()
+    page.wait(lambda: sorted(page.hash()[1:].split("&")) == before, "the same URL")
+
+
 def test_embed_shows_the_graph_alone(page):
     page.open(CPU, "?embed")
     assert not page.one("header").is_displayed() and not page.one(".legend").is_displayed()

@@ -55,7 +55,7 @@ export class App extends Component<{}, State> {
     document.addEventListener('visibilitychange', this.seen);
     addEventListener('theme', () => this.setState({ look: this.state.look + 1 }));
     keyboard(() => this.keys());
-    this.start();
+    setTimeout(() => this.start());
   }
   private start() {
     json('api/aggregators').then(l => this.setState({ aggs: l.sort() }), () => undefined);
@@ -82,7 +82,7 @@ export class App extends Component<{}, State> {
     this.change(a);
   };
 
-  private width = () => document.querySelector('.plot')?.clientWidth || Math.min(innerWidth, 1600);
+  private width = () => Math.max(200, innerWidth - 90);   // of the graph, without asking for a layout
   /* Two points a pixel, fewer where there are many series. */
   private points() {
     const { ans } = this.state;
@@ -238,7 +238,7 @@ export class App extends Component<{}, State> {
     const { a, ans, aggs, busy, error, hover, most, folded, before, wait } = this.state, p = this.picture!;
     const say = busy ? 'asking…' + (before ? ` ${count(before.rows)} hours of ${count(before.series)} series` : '') : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : '';
     const err = (i: number) => (ans && ans.errors[i]) || null;
-    return <main class={folded ? 'folded' : ''}>
+    return <main>
       <div class="fold">{a.subs.map((s, i) => <Row key={i} s={s} i={i} aggs={aggs} error={err(i)} hidden={a.hide.includes(letter(i))} set={n => this.setSub(i, n)}
         drop={() => this.setSub(i, null)} copy={() => this.setSub(i, s, [{ ...s }])}
         hide={() => this.go({ hide: a.hide.includes(letter(i)) ? a.hide.filter(x => x !== letter(i)) : [...a.hide, letter(i)] })} />)}
@@ -246,7 +246,7 @@ export class App extends Component<{}, State> {
           drop={() => this.go({ exps: a.exps.filter((_, k) => k !== i) })} />)}<Intervals /></div>
       <div class="bar"><button class="unfold" aria-expanded={String(!folded)} onClick={() => this.setState({ folded: !folded })}>☰ query</button>
         <span class="fold tools"><button onClick={() => this.go({ subs: [...a.subs, newSub()] })}>+ query</button>
-          <button onClick={() => this.go({ exps: [...a.exps, ''] })}>+ expression</button>
+          <button onClick={() => this.go({ exps: [...a.exps, ''] })}>+ formula</button>
           <Looks a={a} go={this.go} /><button class={a.heat ? 'on' : ''} aria-pressed={String(a.heat)} onClick={this.heat}>heatmap</button>
           <button class={a.panel === 'cost' ? 'on' : ''} onClick={this.keys().e}>explain</button>
           <button class={a.panel === 'changed' ? 'on' : ''} onClick={this.keys().c}>what changed?</button>
@@ -275,7 +275,7 @@ export class App extends Component<{}, State> {
     this.prepare();
     if (wantsLogin) return <Login done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
     const open = (query: string) => { history.pushState(null, '', query); this.change(fromHash(query)); };
-    return <div id="page" class={a.embed ? 'embed' : ''}>
+    return <div id="page" class={(a.embed ? 'embed' : '') + (this.state.folded ? ' folded' : '')}>
       <Head a={a} go={this.go} />
       {a.view === 'board' ? <main><Boards open={open} /></main> : a.view === 'health' ? <main><Health /></main> :
         a.view === 'explorer' ? <main><Explorer graph={(metric, tags) => this.go({ view: 'graph', subs: [newSub({ metric, tags })], exps: [], only: null })} /></main> : this.graphView()}

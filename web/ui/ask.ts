@@ -69,5 +69,5 @@ export function params(a: Ask): [string, string][] {
   return [...p, ...a.rest];
 }
 
-export const query = (p: [string, string][]) => p.map(([k, v]) => v ? k + '=' + word(v) : k).join('&');
+export const query = (p: [string, string][]) => p.map(([k, v]) => v || k === 'o' ? k + '=' + word(v) : k).join('&');
 export const toHash = (a: Ask) => '#' + query(params(a));

@@ -3,7 +3,7 @@ import { Component, h } from 'preact';
 import { aborted, json, Latest } from './api';
 import { Ask } from './ask';
 import { Range } from './data';
-import { si } from './look';
+import { few, si } from './look';
 import { letter, printM, Sub } from './mtext';
 import { names } from './names';
 
@@ -65,7 +65,7 @@ export class Changed extends Component<Props, State> {
       {list && <table class="changes"><thead><tr>{['tag', 'before', 'now', 'change'].map(t => <th scope="col">{t}</th>)}</tr></thead>
         <tbody>{list.map(c => <tr><td><button class="plain" onClick={() => pick(i, c.key, c.value)}>{c.key}={c.value}</button></td>
           <td>{si(c.before)}</td><td>{si(c.after)}</td>
-          <td>{c.score === Infinity ? c.after !== c.after ? 'gone' : 'new' : (c.after >= c.before ? '+' : '') + si((c.after - c.before) / (Math.abs(c.before) || 1) * 100) + ' %'}</td></tr>)}</tbody></table>}
+          <td>{c.score === Infinity ? c.after !== c.after ? 'gone' : 'new' : (c.after >= c.before ? '+' : '') + few((c.after - c.before) / (Math.abs(c.before) || 1) * 100, ' %')}</td></tr>)}</tbody></table>}
     </section>;
   }
 }

@@ -120,7 +120,10 @@ export function chart(root: HTMLElement, on: Events): Chart {
         y2: { ...label, valueRange: pad(b, p.log2), logscale: p.log2, drawGrid: false, independentTicks: true },
       },
       axisLabelColor: ink('--ink'), axisLineColor: ink('--line'), gridLineColor: ink('--grid'),
-      plotter: (e: PlotterCall) => { if (e.setName === 'y') paint(e.drawingContext, e.plotArea); },
+      plotter: (e: PlotterCall) => {      // the constructor calls it before it returns
+        g = e.dygraph;
+        if (e.setName === 'y') paint(e.drawingContext, e.plotArea);
+      },
     };
     mark(null);
     if (g && g.getArea() && right === hadRight) {
@@ -128,22 +131,11 @@ export function chart(root: HTMLElement, on: Events): Chart {
     } else {
       g?.destroy();
       const { file, ...rest } = options;
-      const data = file as number[][];
-      g = shell(data, rest);
+      g = new Dygraph(inner, file as number[][], { ...rest, legend: 'never', interactionModel: {}, highlightCircleSize: 0, xAxisHeight: 34, rightGap: 8 });
     }
     hadRight = right;
   }
   let hadRight = false;
-
-  /* The constructor draws before it returns: 'g' must be there by then. */
-  function shell(data: number[][], rest: Record<string, unknown>): Dygraph {
-    const plotter = rest.plotter;
-    const made: Dygraph = new Dygraph(inner, data, { ...rest, plotter: () => undefined, legend: 'never', interactionModel: {},
-      highlightCircleSize: 0, xAxisHeight: 34, rightGap: 8, showLabelsOnHighlight: false });
-    g = made;
-    made.updateOptions({ plotter });
-    return made;
-  }
 
   /* The series nearest to the pointer, where one is near enough. */
   function near(x: number, y: number): number | null {

@@ -69,7 +69,8 @@ function usual(d: [number, number][]): number {
 }
 
 /* Columns with a NaN in each hole: where two points are 2.5 times as far apart as they usually are. */
-export function columns(dps: [number, number | string | null][], shift: number): { xs: Float64Array; ys: Float64Array } {
+export function columns(all: [number, number | string | null][], shift: number, from: number): { xs: Float64Array; ys: Float64Array } {
+  const first = all.findIndex(([t]) => t / 1000 + shift >= from), dps = first > 0 ? all.slice(first) : first < 0 ? [] : all;
   const hole = 2500 * usual(dps as [number, number][]) / 1000;
   let holes = 0;
   for (let i = 1; i < dps.length; i++) if (dps[i][0] - dps[i - 1][0] > hole) holes++;
@@ -101,8 +102,11 @@ interface Part { i: number; r: Range; points: number; full: Range; shift: number
 /* One query or expression of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
 async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
   const text = (i: number) => printM(a.subs[i], downsample(a.subs[i], q.full, q.points));
+  const s = a.subs[q.i], step = s ? stepOf(s, q.full, q.points) : 0;
+  /* Whole buckets, and one before for a rate: the first is like the others. */
+  const from = step ? (Math.floor((q.r.from - q.shift) / step) - +!!s.rate) * step : q.r.from - q.shift;
   const p = new URLSearchParams({
-    start: String(Math.floor((q.r.from - q.shift) * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), arrays: 'true', ms: 'true',
+    start: String(Math.floor(from * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), arrays: 'true', ms: 'true',
   });
   if (a.tz) p.set('tz', a.tz);
   if (q.i >= a.subs.length) {
@@ -157,7 +161,7 @@ async function learn(a: Ask, q: Part, signal: AbortSignal, out: Answer): Promise
 const BUCKET = /_(-?[\d.]+(?:E-?\d+)?)_(-?[\d.]+(?:E-?\d+)?)$/;
 const SLICE = 20000;   // points that become columns in one task
 
-async function take(groups: any[], a: Ask, i: number, shift: number, signal: AbortSignal): Promise<Series[]> {
+async function take(groups: any[], a: Ask, i: number, shift: number, from: number, signal: AbortSignal): Promise<Series[]> {
   const exp = a.exps[i - a.subs.length], many = a.subs.length + a.exps.length > 1, out: Series[] = [];
   let n = 0;
   for (const g of groups) {
@@ -170,10 +174,10 @@ async function take(groups: any[], a: Ask, i: number, shift: number, signal: Abo
     const metric = exp || g.metric, b = a.subs[i] && isHistogram(a.subs[i]) ? BUCKET.exec(g.metric) : null;
     out.push({
       name: (many && !exp ? letter(i) + ' ' : '') + metric + tagText(g.tags), tags: g.tags, metric, merged: g.aggregateTags || [], sub: i,
-      right: !!a.subs[i]?.right, ...columns(g.dps, shift), old: shift > 0, partial: false, bucket: b ? [+b[1], +b[2]] : null,
+      right: !!a.subs[i]?.right, ...columns(g.dps, shift, from), old: shift > 0, partial: false, bucket: b ? [+b[1], +b[2]] : null,
     });
   }
-  return out;
+  return out.filter(s => s.xs.length);
 }
 
 const STAGES: [string, string][] = [['planTime', 'plan'], ['queryScanTime', 'scan'], ['aggregationTime', 'aggregate'], ['serializationTime', 'answer'], ['totalTime', 'in all']];
@@ -227,7 +231,7 @@ export async function load(a: Ask, points: number, signal: AbortSignal, had?: An
         const last = Math.max(-Infinity, ...old.map(x => x.xs[x.xs.length - 1] ?? -Infinity));
         const since = old.length && last > r.from ? step ? Math.floor(last / step) * step : last : r.from;
         const q = { from: since > r.from ? Math.max(r.from, since - 2 * (step || 60)) : r.from, to: r.to };
-        const groups = await learn(a, { i, r: q, full: r, points, shift }, signal, out), series = await take(groups, a, i, shift, signal);
+        const groups = await learn(a, { i, r: q, full: r, points, shift }, signal, out), series = await take(groups, a, i, shift, r.from, signal);
         if (!shift) {
           takeNotes(groups, out.notes);
           if (since === r.from) out.costs[i] = costOf(groups);

@@ -2,7 +2,7 @@
 declare module 'dygraphs' {
   export interface Area { x: number; y: number; w: number; h: number }
   export interface Tick { v: number; label?: string; label_v?: number }
-  export interface PlotterCall { drawingContext: CanvasRenderingContext2D; plotArea: Area; setName: string }
+  export interface PlotterCall { dygraph: Dygraph; drawingContext: CanvasRenderingContext2D; plotArea: Area; setName: string }
   export default class Dygraph {
     constructor(root: HTMLElement, data: (number | null)[][], options: Record<string, unknown>);
     updateOptions(options: Record<string, unknown>, later?: boolean): void;

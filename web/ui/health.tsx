@@ -1,8 +1,8 @@
 /* How the server itself is. */
 import { Component, h } from 'preact';
 import { ask, json } from './api';
-import { Running_ } from './cost';
-import { bytes, count, si } from './look';
+import { Queries } from './cost';
+import { bytes, count, few } from './look';
 
 type Figures = Map<string, number>;
 interface State { now: Figures; last: Figures; at: number; before: number; status: string; error: string }
@@ -35,18 +35,18 @@ export class Health extends Component<{}, State> {
     const { now, last, at, before, status, error } = this.state, v = (k: string) => now.get(k) ?? NaN;
     const rate = (k: string) => before && last.has(k) ? (v(k) - last.get(k)!) / (at - before) * 1000 : NaN;
     const sum = (start: string) => [...now].filter(([k]) => k.startsWith(start)).reduce((n, [, x]) => n + x, 0);
-    const mean = (k: string) => v(k + '_count') ? si(v(k + '_sum') / v(k + '_count') * 1000) + ' ms' : '-';
+    const mean = (k: string) => v(k + '_count') ? few(v(k + '_sum') / v(k + '_count') * 1000, ' ms') : '-';
     const up = (Date.now() / 1000 - v('process_start_time_seconds')) / 3600;
     const tiles: [string, string][] = [
-      ['status', status], ['points a second', si(rate('halite_points_accepted_total'))], ['points since the start', count(v('halite_points_accepted_total') || 0)],
+      ['status', status], ['points a second', few(rate('halite_points_accepted_total'), '')], ['points since the start', count(v('halite_points_accepted_total') || 0)],
       ['points rejected', count(sum('halite_points_rejected_total'))], ['series', count(v('halite_series') || 0)], ['metrics', count(v('halite_names{kind="metrics"}') || 0)],
       ['memory', bytes(v('process_resident_memory_bytes'))], ['head', bytes(v('halite_head_bytes')) + ' of ' + bytes(v('halite_head_limit_bytes'))],
       ['on disk', bytes(sum('halite_table_bytes'))], ['disk free', bytes(v('halite_disk_free_bytes'))], ['write-ahead log', bytes(v('halite_wal_bytes'))],
-      ['CPU', si(rate('process_cpu_seconds_total') * 100) + ' %'], ['queries a second', si(rate('halite_queries_total{outcome="success"}'))],
+      ['CPU', few(rate('process_cpu_seconds_total') * 100, ' %')], ['queries a second', few(rate('halite_queries_total{outcome="success"}'), '')],
       ['a query', mean('halite_query_duration_seconds')], ['an fsync', mean('halite_wal_fsync_duration_seconds')],
-      ['connections', count(sum('halite_connections{'))], ['up', up < 48 ? si(up) + ' h' : si(up / 24) + ' days'],
+      ['connections', count(sum('halite_connections{'))], ['up', up < 1 ? few(up * 60, ' min') : up < 48 ? few(up, ' h') : few(up / 24, ' days')],
     ];
     return <section aria-label="health" class="health">{error && <p class="err" role="alert">{error}</p>}
-      <dl>{now.size > 0 && tiles.filter(([, x]) => x !== '-B' && x !== '-').map(([k, x]) => <div><dt>{k}</dt><dd>{x}</dd></div>)}</dl><Running_ /></section>;
+      <dl>{now.size > 0 && tiles.filter(([, x]) => !x.startsWith('-')).map(([k, x]) => <div><dt>{k}</dt><dd>{x}</dd></div>)}</dl><Queries /></section>;
   }
 }

@@ -1,7 +1,7 @@
 /* The series, with their statistics, which the keyboard and a screen reader find too. */
 import { Component, h } from 'preact';
 import { nearest, Series, Stats, stats } from './data';
-import { si } from './look';
+import { count, si } from './look';
 
 export interface Entry { s: Series; st: Stats; colour: string; on: boolean }
 interface Props {
@@ -70,11 +70,12 @@ export class Legend extends Component<Props, { rows: number }> {
             onClick={e => p.toggle(s.name, e.ctrlKey || e.metaKey)}
             onKeyDown={e => { if (e.key === 'Enter' || e.key === ' ') { e.preventDefault(); p.toggle(s.name, e.ctrlKey); } }}
             onMouseEnter={() => p.point(s.name + s.old)} onMouseLeave={() => p.point(null)}>
-            <td><i class={s.old ? 'old' : ''} style={{ background: colour }} />{label(s)}{s.old && <small> (before)</small>}</td>
+            <td><i class={s.old ? 'old' : ''} style={{ background: colour }} />{label(s)}{s.old && <small> (before)</small>}{s.right && <small> (right)</small>}
+              {s.merged.length > 0 && <small title="of several series; between its points each is taken on a straight line"> ~</small>}</td>
             <td>{j < 0 ? '' : si(s.ys[j])}</td><td>{si(st.min)}</td><td>{si(st.avg)}</td><td>{si(st.max)}</td><td>{si(st.last)}</td><td>{st.points}</td></tr>;
         })}</tbody></table>
       {shared.length > 0 && <p class="common"><small>all: {(metrics.size === 1 ? [...metrics][0] + ' ' : '') + shared.map(([k, v]) => k + '=' + v).join(' ')}</small></p>}
-      {p.hidden > 0 && <p role="status">{p.entries.length} of {(p.entries.length + p.hidden).toLocaleString('en')} series drawn
+      {p.hidden > 0 && <p role="status">{p.entries.length} of {count(p.entries.length + p.hidden)} series drawn
         <button onClick={p.more}>100 more</button></p>}
     </section>;
   }

@@ -100,12 +100,12 @@ export function drawHeat(c: CanvasRenderingContext2D, cells: Cell[], k: Scale, s
   for (const b of cells) for (const v of b.s.ys) if (v > most) most = v;
   c.fillStyle = ink;
   for (const b of cells) {
-    const top = k.y(b.hi), high = Math.max(1, k.y(b.lo) - top);
+    const top = Math.round(k.y(b.hi)), high = Math.max(1, Math.round(k.y(b.lo)) - top);
     for (let i = 0; i < b.s.xs.length; i++) {
       if (!(b.s.ys[i] > 0)) continue;
-      const x = k.x(b.s.xs[i]);
+      const x = Math.round(k.x(b.s.xs[i]));
       c.globalAlpha = 0.08 + 0.92 * Math.log1p(b.s.ys[i]) / Math.log1p(most);
-      c.fillRect(x, top, Math.max(1, k.x(b.s.xs[i] + step) - x + 0.5), high);
+      c.fillRect(x, top, Math.max(1, Math.round(k.x(b.s.xs[i] + step)) - x), high);
     }
   }
   c.globalAlpha = 1;

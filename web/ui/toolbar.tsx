@@ -5,7 +5,7 @@ import { text } from './row';
 import { setTheme, theme, Theme } from './theme';
 
 export const ranges = ['15m', '1h', '6h', '1d', '1w', '4w', '1y'];
-const shifts: [string, string][] = [['', 'not compared'], ['1d', 'a day before'], ['1w', 'a week before'], ['4w', '4 weeks before']];
+const shifts: [string, string][] = [['', 'compare…'], ['1d', 'a day before'], ['1w', 'a week before'], ['4w', '4 weeks before']];
 const refresh = [0, 1, 5, 15, 60];
 export const tabs: [string, string][] = [['graph', 'graph'], ['table', 'table'], ['board', 'saved'], ['explorer', 'series'], ['health', 'health']];
 
@@ -19,7 +19,7 @@ class Zone extends Component<Props, { list: string[] }> {
   state = { list: [] as string[] };
   render() {
     const { a, go } = this.props;
-    return <span><input aria-label="time zone" class="zone" list="zones" placeholder="browser’s time zone" value={a.tz} onFocus={() => this.setState({ list: zones() })}
+    return <span><input aria-label="time zone" class="zone" list="zones" placeholder="time zone" value={a.tz} onFocus={() => this.setState({ list: zones() })}
       onChange={e => go({ tz: text(e).trim() })} /><datalist id="zones">{this.state.list.map(z => <option value={z} />)}</datalist></span>;
   }
 }
@@ -37,7 +37,7 @@ export function Head({ a, go }: Props) {
         {[...new Set([...refresh, a.live])].map(n => <option value={String(n)} selected={n === a.live}>{n ? `every ${n} s` : 'not live'}</option>)}</select>
       <Zone a={a} go={go} />
       <select aria-label="colours" value={theme()} onChange={e => setTheme(text(e) as Theme)}>
-        {looks.map(t => <option value={t} selected={t === theme()}>{t || 'as the system'}</option>)}</select>
+        {looks.map(t => <option value={t} selected={t === theme()}>{t || 'system'}</option>)}</select>
     </span></header>;
 }
 
