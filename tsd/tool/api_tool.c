@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/time/timezone.h"
+#include "tsd/tool/api_import.h"
 #include "tsd/tool/tool.h"
 #include "tsd/tool/tool_runs.h"
 
@@ -130,9 +131,17 @@ api_tool(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
     json_t *body;
+    struct error e;
 
     if (!may_run(a, r, out))
         return;
+    if (slice_eq_str(api_sub_path(r), "import")) {
+        if (check_mode(a, "import", &e) == ST_OK)
+            api_tool_import(a, r, out);
+        else
+            api_reject(out, &e);
+        return;
+    }
     body = api_parse_body(r, out);
     if (body == NULL)
         return;

@@ -35,7 +35,7 @@ import_path_new(const struct api *a, bool create_metrics)
         .cache_bytes = settings_size(a->settings, "halite.put.cache_bytes"),
     };
 
-    o.rules.create_metrics |= create_metrics;
+    o.rules.create_metrics = create_metrics;
     return put_path_new(a->store, a->series, a->uids, &o);
 }
 
@@ -185,4 +185,11 @@ import_writer_commit(struct import_writer *w, bool sync, struct error *e)
 {
     OBJ_CHECK(w, WRITER_MAGIC);
     return put_batch_commit(w->batch, sync, e);
+}
+
+uint64_t
+import_writer_lsn(const struct import_writer *w)
+{
+    OBJ_CHECK(w, WRITER_MAGIC);
+    return put_batch_lsn(w->batch);
 }

@@ -24,8 +24,7 @@ struct import_counts {
     uint64_t records; /* of JSON, other than points */
 };
 
-/* A put path for imports, with the settings' rules; 'create_metrics': whatever
- * they say of new metrics. */
+/* A put path for imports, with the settings' rules but for new metrics. */
 struct put_path *import_path_new(const struct api *a, bool create_metrics);
 
 /* Which store it is, for import_journal.h: a copy of it is another one. */
@@ -49,3 +48,6 @@ MUST_CHECK enum status import_writer_write(struct import_writer *w,
  * the machine, too. */
 MUST_CHECK enum status import_writer_commit(struct import_writer *w, bool sync,
                                             struct error *e);
+
+/* What store_commit() is to reach for all that was written. */
+uint64_t import_writer_lsn(const struct import_writer *w);

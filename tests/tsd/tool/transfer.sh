@@ -131,4 +131,37 @@ gives 0 "$(sed -n 4p points)" ./tsdb scan --import 1356998400 sum s.i
 "$halite" scan --import | ./tsdb import --data copy --auto-metric - || bad=1
 "$halite" scan --import --data copy | sort >all
 sed -n '4,$p' points | sort | cmp - all || bad=1
+
+# -- the same through a server that has the folder
+"$halite" scan --json --data copy >copy.json
+timeout 60 "$halite" tsd --data served --bind 127.0.0.1 --port 0 2>log &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait; rm -rf "$work"' EXIT
+for _ in $(seq 200); do
+    grep -q listening log && break
+    sleep 0.05
+done
+HALITE_DATA=served
+gives 1 '' ./tsdb import some
+says "No such name for 'metrics': 'a.b'"
+gives 1 '' ./tsdb import --auto-metric some
+says 'Index 1 out of bounds for length 1'
+gives 0 '' ./tsdb import --skip-errors some
+rm -f rejects
+gives 1 '' "$halite" import --rejects rejects some others
+says "*some:2: not enough arguments (need least 4, got 1)*"
+says "*others:4: Invalid character 'x' in x*"
+same rejects 'bad
+c.d 1356998400 x h=a'
+gives 0 'a.b 1356998400 1 h=a
+a.b 1356998401 2 h=a' ./tsdb scan --import 1356998400 sum a.b
+gives 0 '' "$halite" import --json copy.json
+gives 0 "$(sed -n '5,8p' points)" ./tsdb scan --import 1356998400 sum s.d host=web02
+# More than a block, with a journal
+awk 'BEGIN { for (i = 0; i < 30000; i++) print "j.m", 1356998400 + i, i, "host=web01" }' >big
+gives 0 '' "$halite" import --journal-from 1 big
+says '30000 points in *'
+test ! -e big.halite-import || bad=1
+"$halite" scan --import 1356998400 sum j.m | cmp - big || bad=1
+gives 1 '' "$halite" import --server 127.0.0.1:1 some
 exit $bad

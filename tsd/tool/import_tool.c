@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text/number.h"
 #include "query/parse/parse.h"
+#include "tsd/tool/import_remote.h"
 #include "tsd/transfer/fetch.h"
 #include "tsd/transfer/import.h"
 #include "tsd/transfer/source.h"
@@ -21,10 +22,9 @@
 
 struct import_tool {
     struct tool *t;
-    struct put_path *path;
-    bool (*open)(void *ctx, struct import_taker *out, struct error *e);
-    void (*close)(void *ctx, struct import_taker *taker);
-    FILE *rejects; /* NULL: none */
+    struct put_path *path; /* NULL: at a server */
+    bool creates;          /* new metrics */
+    FILE *rejects;         /* NULL: none */
     bool shows_progress;
     bool progress_shown; /* there is such a line */
     bool skip_errors;
@@ -65,24 +65,33 @@ sync_here(void *ctx, struct error *e)
     return import_writer_commit(ctx, true, e);
 }
 
+/* An open of struct import: a store of this process, or a server's. */
 static bool
-open_here(void *ctx, struct import_taker *out, struct error *e)
+open_taker(void *ctx, struct import_taker *out, struct error *e)
 {
     struct import_tool *x = ctx;
     bool json = tool_option(x->t, "--json") != NULL ||
                 tool_option(x->t, "--from") != NULL;
 
+    if (x->t->api == NULL) {
+        import_remote_open(x->t->remote, json, x->creates, out);
+        return true;
+    }
     *out = (struct import_taker){ take_here, sync_here,
                                   import_writer_new(x->t->api, x->path, json) };
     return true;
 }
 
 static void
-close_here(void *ctx, struct import_taker *taker)
+close_taker(void *ctx, struct import_taker *taker)
 {
+    const struct import_tool *x = ctx;
     struct import_writer *w = taker->ctx;
 
-    import_writer_free(&w);
+    if (x->t->api == NULL)
+        import_remote_close(taker);
+    else
+        import_writer_free(&w);
 }
 
 /* -- what is told ---------------------------------------------------------- */
@@ -317,15 +326,22 @@ fetch_parts(struct tool *t, unsigned *parts, struct error *e)
     return true;
 }
 
+/* The id that the settings give to histograms. */
+static uint8_t
+histogram_codec(const struct tool *t)
+{
+    return t->api == NULL || t->api->histograms.simple < 0
+               ? 0
+               : (uint8_t)t->api->histograms.simple;
+}
+
 static int
 import_from(struct import_tool *x, const char *url)
 {
     struct tool *t = x->t;
     struct fetch_tool f = { .x = x, .url = url };
     struct fetch fetch = { .url = url,
-                           .codec = t->api->histograms.simple < 0
-                                        ? 0
-                                        : (uint8_t)t->api->histograms.simple,
+                           .codec = histogram_codec(t),
                            .lines = take_fetched,
                            .ctx = &f };
     struct error e;
@@ -334,12 +350,12 @@ import_from(struct import_tool *x, const char *url)
     if (!fetch_time(t, "--since", 1, &fetch.from_s, &e) ||
         !fetch_time(t, "--until", clock_now_ms(&clock_system) / 1000,
                     &fetch.to_s, &e) ||
-        !fetch_parts(t, &fetch.parts, &e) || !x->open(x, &f.taker, &e))
+        !fetch_parts(t, &fetch.parts, &e) || !open_taker(x, &f.taker, &e))
         return tool_fail(t, "%s", e.text);
     st = fetch_all(&fetch, &e);
     if (st == ST_OK)
         st = f.taker.sync(f.taker.ctx, &e);
-    x->close(x, &f.taker);
+    close_taker(x, &f.taker);
     tell_of_all(x, &f.totals);
     if (st != ST_OK)
         return tool_fail(t, "%s", e.text);
@@ -357,20 +373,26 @@ import_files(struct import_tool *x)
         .opentsdb = t->as_tsdb,
         .stop_at_bad = t->as_tsdb && !x->skip_errors,
         .threads = (size_t)number_option(t, "--threads", 0),
-        .journal_of = import_store_name(t->api, store),
+        .journal_of = store,
         .journal_from = number_option(t, "--journal-from", JOURNAL_FROM),
-        .open = x->open,
-        .close = x->close,
+        .open = open_taker,
+        .close = close_taker,
         .bad = report_bad,
         .progress = show_progress,
         .began = tell_of_begin,
         .ended = tell_of_end,
         .ctx = x,
     };
-    struct import_totals n;
+    struct import_totals n = { 0 };
     struct error e;
-    enum status st = import_run(&m, &n, &e);
+    enum status st = ST_OK;
 
+    if (t->api != NULL)
+        (void)import_store_name(t->api, store);
+    else
+        st = import_remote_store(t->remote, store, &e);
+    if (st == ST_OK)
+        st = import_run(&m, &n, &e);
     tell_of_all(x, &n);
     if (st != ST_OK && (st != ST_INVALID || !m.stop_at_bad))
         return tool_fail(t, "%s", e.text);
@@ -382,20 +404,18 @@ tool_import(struct tool *t)
 {
     struct import_tool x = {
         .t = t,
-        .open = open_here,
-        .close = close_here,
         .shows_progress = isatty(STDERR_FILENO) == 1,
         .skip_errors = tool_option(t, "--skip-errors") != NULL,
         .from_us = clock_monotonic_us(),
     };
     int rc;
 
-    if (t->api == NULL)
-        return tool_fail(t, "import takes no server yet");
     if (!open_rejects(&x))
         return TOOL_FAILED;
-    x.path = import_path_new(
-        t->api, !t->as_tsdb || tool_option(t, "--auto-metric") != NULL);
+    x.creates = !t->as_tsdb || tool_option(t, "--auto-metric") != NULL ||
+                settings_bool(t->settings, "tsd.core.auto_create_metrics");
+    if (t->api != NULL)
+        x.path = import_path_new(t->api, x.creates);
     rc = tool_option(t, "--from") != NULL
              ? import_from(&x, tool_option(t, "--from"))
              : import_files(&x);

@@ -1,0 +1,90 @@
+/* /api/tool/import: a block of lines of a client's 'import'.
+ *
+ *     POST /api/tool/import?json=true&create=true    lines; or none
+ *     POST /api/tool/import?sync=LSN                 on the disk up to there
+ *
+ *     store <its name>
+ *     taken <points> <records> <lsn>
+ *     bad <offset of the line's first byte> <why>     ... */
+#include <inttypes.h>
+
+#include "base/text/number.h"
+#include "tsd/tool/api_import.h"
+#include "tsd/transfer/import_writer.h"
+
+struct import_block {
+    struct slice lines;
+    bool json, create;
+    bool syncs;
+    uint64_t sync; /* an LSN */
+};
+
+static bool
+is_true(const struct http_request *r, const char *name)
+{
+    struct slice value;
+
+    return http_param(r, name, &value) && slice_eq_str(value, "true");
+}
+
+/* An import_bad. */
+static void
+report_bad(void *ctx, size_t offset, struct slice why)
+{
+    struct buf *bad = ctx;
+
+    buf_printf(bad, "bad %zu %.*s\n", offset, SLICE_ARG(why));
+}
+
+/* Imports follow the rule for new metrics that the client names; where it is
+ * the server's own, its cache of series serves them, too. */
+static enum status
+write_block(const struct api *a, const struct import_block *b, struct buf *out,
+            struct error *e)
+{
+    bool own = put_path_rules(a->put).create_metrics == b->create;
+    struct put_path *path = own ? a->put : import_path_new(a, b->create);
+    struct import_writer *w = import_writer_new(a, path, b->json);
+    struct import_counts n = { 0 };
+    struct buf bad = BUF_INIT;
+    enum status st = import_writer_write(w, b->lines, report_bad, &bad, &n, e);
+
+    if (st == ST_OK)
+        st = import_writer_commit(w, false, e);
+    buf_printf(out, "taken %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n.points,
+               n.records, import_writer_lsn(w));
+    buf_put_slice(out, buf_slice(&bad));
+    import_writer_free(&w);
+    if (!own)
+        put_path_free(&path);
+    out->failed |= bad.failed;
+    buf_fini(&bad);
+    return st;
+}
+
+void
+api_tool_import(const struct api *a, const struct http_request *r,
+                struct http_reply *out)
+{
+    struct import_block b = { .lines = http_body(r),
+                              .json = is_true(r, "json"),
+                              .create = is_true(r, "create") };
+    struct buf *text = http_reply_body(out);
+    char name[IMPORT_STORE_MAX];
+    struct slice sync;
+    struct error e;
+    enum status st = ST_OK;
+
+    b.syncs = http_param(r, "sync", &sync);
+    if (b.syncs && !number_parse_u64(sync, &b.sync))
+        st = error_set(&e, ST_INVALID, "'sync' is no number");
+    buf_printf(text, "store %s\n", import_store_name(a, name));
+    if (st == ST_OK)
+        st = write_block(a, &b, text, &e);
+    if (st == ST_OK && b.syncs)
+        st = store_commit(a->store, b.sync, true, &e);
+    if (st == ST_OK)
+        http_reply_type(out, "text/plain; charset=UTF-8");
+    else
+        http_reply_failure(out, &e);
+}
