@@ -149,7 +149,7 @@ greet(struct demo *d)
     d->greeted = true;
     log_info("demo",
              "sending %zu points every %u s; see http://%s/"
-             "#start=10m-ago&autoreload=5&m=avg:proc.loadavg.1m%%7Bhost=%s%%7D",
+             "#start=3m-ago&autoreload=5&m=avg:proc.loadavg.1m%%7Bhost=%s%%7D",
              d->points, d->interval_s, d->server, d->host);
 }
 
