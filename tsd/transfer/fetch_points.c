@@ -246,6 +246,11 @@ take_histograms(struct fetching *x, const json_t *answer, size_t *points,
 
 /* -- spans ----------------------------------------------------------------- */
 
+/* Servers take up to ten digits for seconds, so the spring of 1970 cannot be
+ * told in milliseconds.  A second too many does no harm: what is there already
+ * is written again with the same. */
+#define FIRST_MS_S INT64_C(10000000)
+
 static enum status
 ask_span(struct fetching *x, struct slice tsuids, const char *more,
          int64_t from_s, int64_t to_s, json_t **answer, struct error *e)
@@ -255,10 +260,12 @@ ask_span(struct fetching *x, struct slice tsuids, const char *more,
     enum status st;
 
     buf_printf(&body,
-               "{\"start\":%lld000,\"end\":%lld999,\"msResolution\":true,"
+               "{\"start\":%lld,\"end\":%lld,\"msResolution\":true,"
                "\"showTSUIDs\":true,\"queries\":[{\"aggregator\":\"none\"%s,"
                "\"tsuids\":[%.*s]}]}",
-               (long long)from_s, (long long)to_s, more, SLICE_ARG(tsuids));
+               (long long)(from_s < FIRST_MS_S ? from_s : from_s * 1000),
+               (long long)(to_s < FIRST_MS_S ? to_s + 1 : to_s * 1000 + 999),
+               more, SLICE_ARG(tsuids));
     text = buf_slice(&body);
     buf_put_str(&x->path, "/api/query");
     st = body.failed ? error_no_memory(e) : fetch_ask(x, &text, answer, e);
