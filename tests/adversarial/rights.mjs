@@ -58,6 +58,7 @@ const attacks = [
 const guarded = [
     ['POST', '/api/put', JSON.stringify({ metric: 'stolen', timestamp: T0, value: 1, tags: { a: 'b' } })],
     ['POST', '/api/rollup', JSON.stringify({ metric: 'stolen', timestamp: T0, value: 1, tags: { a: 'b' }, interval: '1h', aggregator: 'sum' })],
+    ['POST', '/api/tool', '{"words":["mkmetric","stolen"]}'],
     ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['POST', '/api/uid/rename', '{"metric":"baseline","name":"stolen"}'],
     ['POST', '/api/annotation', `{"startTime":${T0},"description":"stolen"}`], ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', `/api/annotation?method_override=delete&start_time=${T0}`],
     ['GET', '/api/uid/uidmeta?method_override=post&uid=000001&type=metric&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['POST', '/api/tree', '{"name":"stolen"}'],
@@ -118,7 +119,7 @@ async function around(t) {
 
 // -- pages of other sites ----------------------------------------------------------
 async function foreign(t) {
-    const changing = [['POST', '/api/put', guarded[0][2]], ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/diediedie'], ['GET', '/logs?level=debug'],
+    const changing = [['POST', '/api/put', guarded[0][2]], ['POST', '/api/tool', '{"words":["mkmetric","stolen"]}'], ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/diediedie'], ['GET', '/logs?level=debug'],
         ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['DELETE', '/api/query?start=1&m=sum:baseline'], ['POST', '/api/annotation', `{"startTime":1,"description":"stolen"}`], ['POST', '/api/put?jsonp=x', guarded[0][2]]];
     const marks = [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://x.evil.example' }, { Origin: 'https://x' }, { Origin: 'http://x:1' }, { Origin: 'http://xx' }, { Origin: 'http://x@evil.example' }, { Origin: 'http://evil.example/http://x' }, { Origin: '' , 'Sec-Fetch-Site': 'cross-site' },
         { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, { 'sec-fetch-site': 'CROSS-SITE' }, { ORIGIN: 'http://evil.example' }, { Origin: 'file://' }, { Origin: 'http://evil.example', 'Content-Type': 'text/plain' }];

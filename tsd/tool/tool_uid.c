@@ -6,8 +6,9 @@
 #include "base/text/number.h"
 #include "tsd/put/put.h"
 
-#define WIDTH_MAX    8 /* bytes of an id */
-#define UID_BAD_KIND 4 /* exit status of 'uid delete' */
+/* Exit statuses. */
+#define UID_BAD_WIDTH 3
+#define UID_BAD_KIND  4 /* of 'uid delete' */
 
 void
 tool_uid_print(struct tool *t, enum uid_kind kind, struct slice name,
@@ -52,23 +53,32 @@ look_up(struct tool *t, enum uid_kind kind, struct slice name, bool is_id,
     return st;
 }
 
-/* Bytes of an id as --idwidth or the store has them; 0: it said what is wrong
- * with --idwidth. */
+/* Bytes of an id as --idwidth or the store has them. */
 static unsigned
-id_width(struct tool *t, enum uid_kind kind)
+id_width(const struct tool *t, enum uid_kind kind)
+{
+    const char *text = tool_option(t, "--idwidth");
+    int64_t width;
+
+    return text != NULL && number_parse_i64(slice_str(text), &width)
+               ? (unsigned)width
+               : uid_width(t->api->uids, kind);
+}
+
+static int
+check_width(struct tool *t)
 {
     const char *text = tool_option(t, "--idwidth");
     int64_t width;
 
     if (text == NULL)
-        return uid_width(t->api->uids, kind);
-    if (!number_parse_i64(slice_str(text), &width) || width > WIDTH_MAX) {
-        (void)tool_fail(t, "--idwidth=%s: must be 1 to %d", text, WIDTH_MAX);
         return 0;
-    }
-    if (width <= 0)
-        (void)tool_fail(t, "Negative or 0 --idwidth");
-    return width <= 0 ? 0 : (unsigned)width;
+    if (!number_parse_i64(slice_str(text), &width) || width > INT16_MAX)
+        return tool_fail(t, "For input string: \"%s\"", text);
+    if (width > 0)
+        return 0;
+    tool_say(t, "Negative or 0 --idwidth");
+    return UID_BAD_WIDTH;
 }
 
 static bool
@@ -95,8 +105,6 @@ uid_lookup_word(struct tool *t)
         unsigned width = id_width(t, (enum uid_kind)k);
         enum status st;
 
-        if (width == 0)
-            return tool_option(t, "--idwidth") == NULL ? TOOL_FAILED : 3;
         if (is_id && !fits(id, width))
             return tool_fail(t,
                              "%.*s is too large to fit on %u bytes.  Maybe "
@@ -192,7 +200,9 @@ tool_mkmetric(struct tool *t)
 int
 tool_mkmetric_check(struct tool *t)
 {
-    return tool_words(t) > 0 ? 0 : tool_usage(t, "Wrong number of arguments");
+    if (tool_words(t) == 0)
+        return tool_usage(t, "Wrong number of arguments");
+    return check_width(t);
 }
 
 /* -- all of them ----------------------------------------------------------- */
@@ -229,9 +239,13 @@ int
 tool_uid_check(struct tool *t)
 {
     const struct sub_command *s;
+    int rc;
 
     if (tool_words(t) == 0)
         return tool_usage(t, "Not enough arguments");
+    rc = check_width(t);
+    if (rc != 0)
+        return rc;
     s = find_sub_command(t);
     return tool_words(t) >= s->least && tool_words(t) <= s->most
                ? 0

@@ -103,6 +103,13 @@ $(diff -r free held | head -n 20)"
 diff -r free named >/dev/null || complain "a server that is named:
 $(diff -r free named | head -n 20)"
 
+# What a server has is verified, and not repaired.
+ln -s "$halite" tsdb
+./tsdb fsck --full-scan --data data 2>err || complain "fsck: $(cat err)"
+grep -q '^Valid Datapoints: 20002$' err || complain "fsck: $(cat err)"
+fails '*stop its server' ./tsdb fsck --full-scan --fix-all --data data
+"$halite" uid --data data fsck || complain 'uid fsck'
+
 # Usage errors need no server; environment and zone.
 "$halite" uid --server localhost:1 2>/dev/null
 test $? -eq 2 || complain 'usage'

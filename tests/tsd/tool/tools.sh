@@ -108,6 +108,10 @@ says '70000 is too large to fit on 2 bytes.*'
 gives 1 '' ./tsdb uid --idwidth=4 1
 gives 3 '' ./tsdb uid --idwidth 0 1
 says 'Negative or 0 --idwidth'
+gives 3 '' ./tsdb mkmetric --idwidth=-1 x
+gives 1 '' ./tsdb uid --idwidth x 1
+says 'For input string: "x"'
+gives 1 '' ./tsdb uid --idwidth 9 1
 
 # -- uid grep: kinds merged in the order of names
 gives 0 'tagv 7: [0, 0, 2]
