@@ -48,9 +48,10 @@ static size_t
 count_lines(struct slice s)
 {
     size_t n = 0;
+    const uint8_t *at;
 
-    for (size_t i = 0; i < s.size; i++)
-        n += s.data[i] == '\n';
+    for (; s.size > 0 && (at = memchr(s.data, '\n', s.size)) != NULL; n++)
+        s = slice_of(at + 1, s.size - (size_t)(at + 1 - s.data));
     return n;
 }
 
