@@ -80,7 +80,7 @@ chart_axis_width(struct picture *p, bool is_right)
     width += 2 * TICK_GAP;
     if (axis_of(p, is_right)->label != NULL)
         width += LABEL_H;
-    return fmin(width, p->c->width / 3);
+    return fmin(width, p->c->width / 3.0);
 }
 
 /* On the middle of a pixel: sharp. */
@@ -104,11 +104,11 @@ static void
 draw_minor_lines(struct picture *p)
 {
     const struct scale *s = &p->y;
-    double decades = log10(s->hi) - log10(s->lo);
+    double low = log10(s->lo), high = log10(s->hi);
 
-    if (!s->log || decades > 7)
+    if (!s->log || high - low > 7)
         return;
-    for (double k = floor(log10(s->lo)); k <= log10(s->hi); k++)
+    for (int k = (int)floor(low); k <= high; k++)
         for (int i = 2; i < 10; i++) {
             double v = i * pow(10, k);
 
@@ -216,7 +216,8 @@ draw_time_axis(struct picture *p)
 {
     const struct pen pen = { chart_ink(p, GRID_ALPHA), 1, 0, 0 };
     double bottom = p->plot.y + p->plot.h, end = 0;
-    char text[TIME_LABEL_MAX], date[TIME_LABEL_MAX], last[TIME_LABEL_MAX] = "";
+    char text[TIME_LABEL_MAX], date[TIME_LABEL_MAX] = "",
+                               last[TIME_LABEL_MAX] = "";
     struct time_ticks t;
 
     find_time_ticks(p, &t);
@@ -233,7 +234,7 @@ draw_time_axis(struct picture *p)
             time_text(p, date, x, bottom + 30, 0.6);
             end = x + DATE_W;
         }
-        (void)strcpy(last, date);
+        memcpy(last, date, sizeof last);
     }
     draw_zone(p, end, bottom + 30);
 }

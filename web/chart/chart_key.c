@@ -34,7 +34,7 @@ rows_within(const struct picture *p, double height)
 static const char *
 fit(struct picture *p, const char *name, double width, char out[NAME_BYTES])
 {
-    size_t size = strnlen(name, NAME_BYTES - 16);
+    size_t size = strnlen(name, NAME_BYTES - 4);
 
     (void)snprintf(out, NAME_BYTES, "%.*s", (int)size, name);
     while (size > 0 && canvas_text_width(p->canvas, out, &plain) > width) {
@@ -54,14 +54,14 @@ draw_entry(struct picture *p, size_t i, double x, double y, double width)
     const struct text_style style = { .ink = chart_ink(p, 0.9),
                                       .size = TEXT_SIZE };
     double mark = canvas_text_width(p->canvas, RIGHT_MARK, &plain);
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], text[NAME_BYTES + sizeof RIGHT_MARK];
 
     canvas_line(p->canvas, x + 1, y + LINE_H / 2.0, x + SWATCH_W - 7,
                 y + LINE_H / 2.0, &pen);
     (void)fit(p, s->name, width - SWATCH_W - (s->is_right ? mark : 0), name);
-    if (s->is_right)
-        (void)strcat(name, RIGHT_MARK);
-    canvas_text(p->canvas, name, x + SWATCH_W, y + 12, &style);
+    (void)snprintf(text, sizeof text, "%s%s", name,
+                   s->is_right ? RIGHT_MARK : "");
+    canvas_text(p->canvas, text, x + SWATCH_W, y + 12, &style);
 }
 
 static double
@@ -173,7 +173,7 @@ draw_numbers(struct picture *p, const struct chart_series *s, double right,
 
     for (int i = 0; i < NUMBERS; i++) {
         if (n.len == 0)
-            (void)strcpy(text, "-");
+            (void)snprintf(text, sizeof text, "-");
         else if (format != NULL)
             number_format_write(format, v[i], text);
         else

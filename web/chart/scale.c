@@ -54,7 +54,7 @@ add_log_tick(struct scale *s, double v)
 static void
 make_log(struct scale *s, const struct scale_range *r, size_t want)
 {
-    double low, high, step;
+    int low, high, step;
 
     if (!r->has_min)
         s->lo = pow(10, floor(log10(s->lo) + 1e-9));
@@ -62,10 +62,10 @@ make_log(struct scale *s, const struct scale_range *r, size_t want)
         s->hi = pow(10, ceil(log10(s->hi) - 1e-9));
     if (!(s->hi > s->lo))
         s->hi = s->lo * 10;
-    low = floor(log10(s->lo) + 1e-9);
-    high = ceil(log10(s->hi) - 1e-9);
-    step = ceil((high - low) / (double)(want < 2 ? 2 : want));
-    for (double k = low; k <= high; k += step) {
+    low = (int)floor(log10(s->lo) + 1e-9);
+    high = (int)ceil(log10(s->hi) - 1e-9);
+    step = (int)ceil((high - low) / (double)(want < 2 ? 2 : want));
+    for (int k = low; k <= high; k += step > 0 ? step : 1) {
         add_log_tick(s, pow(10, k));
         if (high - low <= 2) {
             add_log_tick(s, 2 * pow(10, k));

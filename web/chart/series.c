@@ -17,7 +17,7 @@ compare_gaps(const void *a, const void *b)
 double
 series_gap_ms(const struct chart_series *s)
 {
-    int64_t gaps[SAMPLES];
+    int64_t gaps[SAMPLES], usual;
     size_t len = 0, step = s->len / SAMPLES + 1;
 
     for (size_t i = 1; i < s->len && len < SAMPLES; i += step)
@@ -25,7 +25,8 @@ series_gap_ms(const struct chart_series *s)
     if (len < 2)
         return INFINITY;
     qsort(gaps, len, sizeof gaps[0], compare_gaps);
-    return GAP_LIKE * (double)gaps[len / 2];
+    usual = gaps[len / 2];
+    return GAP_LIKE * (double)usual;
 }
 
 struct series_numbers

@@ -8,6 +8,10 @@
 #define DAY    (24 * HOUR)
 #define MONTH  (30 * DAY + 10 * HOUR + 30 * MINUTE) /* on average */
 
+#define FAR_MS                                                     \
+    (1000000 * 12 * MONTH) /* no calendar is asked for later times \
+                            */
+
 /* How far ticks are apart: parts of a day, days, or months. */
 struct step {
     int64_t ms;
@@ -147,6 +151,10 @@ time_ticks_find(int64_t from_ms, int64_t to_ms, const struct timezone *zone,
     size_t i = 0;
     const struct step *s;
 
+    if (from_ms < -FAR_MS || to_ms > FAR_MS) {
+        *out = (struct time_ticks){ .format = "%Y" };
+        return;
+    }
     most = most < 2 ? 2 : most > TIME_TICKS_MAX ? TIME_TICKS_MAX : most;
     while (i + 1 < STEPS && (to_ms - from_ms) / steps[i].ms > (int64_t)most)
         i++;

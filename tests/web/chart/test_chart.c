@@ -509,6 +509,36 @@ START_TEST(says_how_much_is_not_shown)
 }
 END_TEST
 
+static size_t
+count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    while ((text = strstr(text, what)) != NULL) {
+        text += strlen(what);
+        n++;
+    }
+    return n;
+}
+
+/* The second series has a point with gaps on both sides. */
+START_TEST(shows_a_point_alone)
+{
+    struct chart c = base_chart();
+    struct buf out = BUF_INIT;
+
+    c.style = _i == 0 ? CHART_LINE : CHART_STACK;
+    c.is_svg = true;
+    draw(&c, &out);
+    ck_assert_uint_eq(count(buf_cstr(&out), "h0"), 1);
+    buf_clear(&out);
+    series[1].len = 90;
+    draw(&c, &out);
+    ck_assert_uint_eq(count(buf_cstr(&out), "h0"), 0);
+    buf_fini(&out);
+}
+END_TEST
+
 /* Texts are the client's: what is not UTF-8 or not XML does not get through. */
 START_TEST(cleans_texts)
 {
@@ -529,4 +559,5 @@ END_TEST
 
 TEST_MAIN("chart", LOOP(looks_as_before, cases), LOOP(sees_a_change, changes),
           TIMES(runs_out_of_memory, 2), TIMES(keeps_the_cap_of_bytes, 2),
-          TEST(stops), TEST(says_how_much_is_not_shown), TIMES(cleans_texts, 2))
+          TIMES(shows_a_point_alone, 2), TEST(stops),
+          TEST(says_how_much_is_not_shown), TIMES(cleans_texts, 2))
