@@ -127,13 +127,13 @@ uid_lookup_word(struct tool *t)
 static int
 assign_words(struct tool *t, enum uid_kind kind, size_t first)
 {
+    const char *what = kind == UID_METRIC ? "metric" : uid_kind_name(kind);
     struct uid_table *u = t->api->uids;
     struct error e;
     uint64_t id;
 
     for (size_t i = first; i < tool_words(t); i++)
-        if (uid_validate_name(u, uid_kind_name(kind), tool_word(t, i), &e) !=
-            ST_OK)
+        if (uid_validate_name(u, what, tool_word(t, i), &e) != ST_OK)
             return tool_fail(t, "%s", e.text);
     for (size_t i = first; i < tool_words(t); i++) {
         if (uid_get_or_create(u, kind, tool_word(t, i), &id, &e) != ST_OK)

@@ -34,7 +34,7 @@ serve()
 stop()
 {
     kill "$server"
-    wait "$server"
+    wait "$server" || complain "the server ended with $?: $(tail -n 20 log)"
     server=
 }
 

@@ -82,7 +82,7 @@ gives 0 'tagv Web: [0, 0, 1]
 tagv 7: [0, 0, 2]
 tagv c.d: [0, 0, 3]' ./tsdb uid assign tagv Web 7 c.d
 gives 1 '' ./tsdb mkmetric ok 'not ok'
-says '*illegal character*'
+says 'Invalid metric ("not ok"): illegal character:  '
 gives 1 '' ./tsdb uid metrics ok
 gives 1 '' ./tsdb uid assign bogus x
 says 'Invalid type requested: bogus'
