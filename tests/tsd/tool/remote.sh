@@ -20,7 +20,7 @@ complain()
 # serve SETTING...: 'address' is where the server of folder 'data' listens.
 serve()
 {
-    timeout 120 "$halite" tsd --data data --bind 127.0.0.1 --port 0 "$@" 2>log &
+    timeout --foreground 120 "$halite" tsd --data data --bind 127.0.0.1 --port 0 "$@" 2>log &
     server=$!
     for _ in $(seq 200); do
         address=$(sed -n 2p data/LOCK 2>/dev/null)
