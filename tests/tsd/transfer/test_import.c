@@ -340,10 +340,10 @@ START_TEST(goes_on_from_its_journal)
     ck_assert_int_ne(access(journal, F_OK), 0);
     /* Of another store, or of another file: all of it. */
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(
-            import_journal_write(path, i == 0 ? source_identity(s) : "1:2:3:4",
-                                 i == 0 ? "another" : "this store", &mark, &e),
-            ST_OK);
+        ck_assert_int_eq(import_journal_write(
+                             path, i == 0 ? source_identity(s) : "1:2:3:4",
+                             i == 0 ? "that store" : "this store", &mark, &e),
+                         ST_OK);
         buf_clear(&store.taken);
         ck_assert_int_eq(import_run(&m, &totals, &e), ST_OK);
         ck_assert_uint_eq(store.taken.size, 30);
