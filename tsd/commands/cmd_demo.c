@@ -47,7 +47,7 @@ static const char demo_help[] =
     "Names are tcollector's (proc.loadavg.1m, proc.meminfo.memfree,\n"
     "proc.stat.cpu.percpu, proc.net.bytes, df.bytes.used, ..), with the tag\n"
     "host.  While no server answers, the points of some minutes are kept.\n\n"
-    "  --server ADDRESS  the server (127.0.0.1:4242)\n"
+    "  --server ADDRESS  the server (HALITE_SERVER, else 127.0.0.1:4242)\n"
     "  --token FILE      its first line is a token that may write;\n"
     "                    or HALITE_TOKEN in the environment\n"
     "  --interval N      seconds between points (1)\n"
