@@ -100,6 +100,9 @@ def test_login_where_the_server_wants_one(page):
         import base64
         halite.put([("m", rig.NOW - 60, 1, {"h": "a"}), ("m", rig.NOW - 30, 2, {"h": "a"})],
                    {"Authorization": "Basic " + base64.b64encode(b"ann:secret").decode()})
+        assert halite.ask("GET", "api/version")[0].getheader("WWW-Authenticate")
+        r, _ = halite.ask("GET", "api/version", None, {"X-Requested-With": "halite"})
+        assert r.status == 401 and r.getheader("WWW-Authenticate") is None, "the browser would ask, too"
         other = rig.Page(page.d, halite)
         other.d.get("about:blank")
         other.d.get(other.base + "#start=10m-ago&m=sum:m&o=")

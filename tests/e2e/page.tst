@@ -10,6 +10,14 @@ GET /ui/page.css
 GET /ui/page.js
 = 200
 ~ halite.authorization
+# As it lies in the program, for a client that takes it.
+with Accept-Encoding: gzip
+GET /ui/page.css
+= 200
+!~ .legend
+with If-None-Match: W/"0"
+GET /ui/page.css
+= 200
 GET /ui/nosuch.js
 = 404
 
