@@ -108,7 +108,7 @@ def test_login_where_the_server_wants_one(page):
         other.d.get(other.base + "#start=10m-ago&m=sum:m&o=")
         other.label("name").send_keys("ann")
         other.label("password").send_keys("wrong", Keys.ENTER)
-        other.wait(lambda: other.all(".login"), "the form again")
+        other.wait(lambda: "not good" in other.text(".login [role=alert]"), "the form again, and why")
         other.label("name").send_keys("ann")
         other.label("password").send_keys("secret", Keys.ENTER)
         other.drawn()

@@ -10,6 +10,7 @@ export const url = (path: string) => root + path;
 
 /* What the user typed into the login, for this tab. */
 let authorization = sessionStorage.getItem(KEY) || '';
+export const hasTried = () => authorization !== '';
 export const login = (name: string, secret: string) => {
   authorization = name ? 'Basic ' + btoa(unescape(encodeURIComponent(name + ':' + secret))) : 'Bearer ' + secret;
   sessionStorage.setItem(KEY, authorization);

@@ -1,6 +1,6 @@
 /* The page: what is asked lies in the URL, each change of it is an entry of the browser's history. */
 import { Component, h } from 'preact';
-import { aborted, ask as fetchUrl, json, Latest, login, onLogin } from './api';
+import { aborted, ask as fetchUrl, hasTried, json, Latest, login, onLogin } from './api';
 import { Ask, fromHash, toHash } from './ask';
 import { Boards, save } from './boards';
 import { Changed } from './changed';
@@ -273,7 +273,7 @@ export class App extends Component<{}, State> {
   render() {
     const { a, wantsLogin, note, copy, help } = this.state;
     this.prepare();
-    if (wantsLogin) return <Login done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
+    if (wantsLogin) return <Login tried={hasTried()} done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
     const open = (query: string) => { history.pushState(null, '', query); this.change(fromHash(query)); };
     return <div id="page" class={(a.embed ? 'embed' : '') + (this.state.folded ? ' folded' : '')}>
       <Head a={a} go={this.go} />
