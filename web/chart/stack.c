@@ -57,6 +57,12 @@ stack_make(const struct chart_series *series, size_t series_len,
     if (out->ts_ms == NULL)
         return error_no_memory(e);
     out->len = gather_times(series, series_len, out->ts_ms);
+    if (out->len > 0 && series_len > STACK_VALUES_MAX / out->len)
+        return error_set(e, ST_LIMIT,
+                         "a stack of %zu series has %zu times between them, "
+                         "more than %zu values: downsample, so that the series "
+                         "have the same times",
+                         series_len, out->len, STACK_VALUES_MAX);
     out->base = arena_array(a, out->len + 1, sizeof *out->base);
     out->v = arena_array(a, out->len + 1, sizeof *out->v);
     if (out->base == NULL || out->v == NULL)

@@ -12,6 +12,9 @@
 #include "base/error.h"
 #include "web/chart/series.h"
 
+/* Series times times: about a second's work. */
+#define STACK_VALUES_MAX ((size_t)1 << 28)
+
 struct stack {
     int64_t *ts_ms;
     double *base; /* the sum so far */
@@ -20,7 +23,8 @@ struct stack {
     double lo, hi; /* of the sums at the end of any series */
 };
 
-/* The times of all series of the left axis. */
+/* The times of all series of the left axis.  ST_LIMIT past the arena or
+ * STACK_VALUES_MAX. */
 MUST_CHECK enum status stack_make(const struct chart_series *series,
                                   size_t series_len, struct arena *a,
                                   struct stack *out, struct error *e);

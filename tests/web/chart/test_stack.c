@@ -107,6 +107,29 @@ START_TEST(aligns_series_of_other_times)
 }
 END_TEST
 
+/* Each series has a point at a time of its own. */
+START_TEST(rejects_too_many_times)
+{
+    enum { SERIES = 20000 };
+    struct arena *arena = arena_new(0);
+    struct chart_series *series = arena_array(arena, SERIES, sizeof *series);
+    int64_t *ts_ms = arena_array(arena, SERIES, sizeof *ts_ms);
+    const double one = 1;
+    struct error e;
+    struct stack s;
+
+    for (size_t i = 0; i < SERIES; i++) {
+        ts_ms[i] = (int64_t)i;
+        series[i] =
+            (struct chart_series){ .ts_ms = &ts_ms[i], .v = &one, .len = 1 };
+    }
+    ck_assert_int_eq(stack_make(series, 1000, arena, &s, &e), ST_OK);
+    ck_assert_int_eq(stack_make(series, SERIES, arena, &s, &e), ST_LIMIT);
+    ck_assert_ptr_nonnull(strstr(e.text, "20000 series has 20000 times"));
+    arena_free(&arena);
+}
+END_TEST
+
 TEST_MAIN("stack", LOOP(knows_gaps, gaps), TEST(counts_numbers),
           TEST(adds_series_of_the_same_times),
-          TEST(aligns_series_of_other_times))
+          TEST(aligns_series_of_other_times), TEST(rejects_too_many_times))
