@@ -295,7 +295,7 @@ fetch_spans(struct fetching *x, struct slice tsuids, const char *more,
     while (from_s <= x->f->to_s && st == ST_OK) {
         int64_t to_s = from_s + span - 1;
         size_t points = 0, series;
-        json_t *answer;
+        json_t *answer = NULL;
 
         if (to_s > x->f->to_s)
             to_s = x->f->to_s;

@@ -310,7 +310,7 @@ static enum status
 read_name(struct json_importer *j, const json_t *o, enum uid_kind *kind,
           uint64_t *id, struct error *e)
 {
-    struct slice kind_text, name;
+    struct slice kind_text, name = { NULL, 0 };
     enum status st = json_text_member(o, "kind", &kind_text, e);
 
     if (st == ST_OK)

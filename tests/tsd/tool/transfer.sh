@@ -79,9 +79,9 @@ gives 0 '' "$halite" import --skip-errors some
 gzip -k some && mv some.gz packed
 gives 0 '' "$halite" import --skip-errors packed
 says '*2 points in *'
-head -c 30 packed >cut
-gives 1 '' "$halite" import cut
-says '*cut (ends within gzip data)'
+head -c 30 packed >half
+gives 1 '' "$halite" import half
+says '*half (ends within gzip data)'
 printf 'e.f 1356998400 1 h=a\n' | "$halite" import - 2>/dev/null || bad=1
 gives 0 'metrics e.f: [0, 0, 3]' ./tsdb uid metrics e.f
 gives 2 '' "$halite" import --threads 0 some

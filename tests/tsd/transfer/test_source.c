@@ -295,9 +295,8 @@ START_TEST(a_long_line_is_an_error)
 }
 END_TEST
 
-static const int packings[PACKINGS], packed_ones[PACKINGS - 1];
-
-TEST_MAIN("source", LOOP(lends_all_lines, packings),
-          LOOP(goes_on_behind_a_block, packings),
-          LOOP(tells_of_an_early_end, packed_ones), TEST(names_decide_for_tsdb),
-          LOOP(odd_files, odd), TEST(a_long_line_is_an_error))
+TEST_MAIN("source", TIMES(lends_all_lines, PACKINGS),
+          TIMES(goes_on_behind_a_block, PACKINGS),
+          TIMES(tells_of_an_early_end, PACKINGS - 1),
+          TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
+          TEST(a_long_line_is_an_error))
