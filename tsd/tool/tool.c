@@ -68,6 +68,9 @@ say_text(struct tool *t, struct buf *text)
     buf_fini(text);
 }
 
+static void say_line(struct tool *t, const char *fmt, va_list args)
+    PRINTF_LIKE(2, 0);
+
 static void
 say_line(struct tool *t, const char *fmt, va_list args)
 {

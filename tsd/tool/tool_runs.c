@@ -249,21 +249,19 @@ find_run(struct tool_runs *r, const char *id) REQUIRES(r->lock)
 
 /* Until there is something to read, or a little while. */
 static void
-wait_for_text(struct run *run, bool (*gone)(void *ctx), void *gone_ctx)
-    REQUIRES(run->runs->lock)
+wait_for_text(struct tool_runs *r, struct run *run, bool (*gone)(void *ctx),
+              void *gone_ctx) REQUIRES(r->lock)
 {
-    struct lock *lock = &run->runs->lock;
-
     for (int ms = 0; ms < WAIT_MS && run->pending.size == 0 && !run->ended;
          ms += LOOK_MS) {
-        cond_wait_ms(&run->changed, lock, LOOK_MS);
-        lock_drop(lock);
+        cond_wait_ms(&run->changed, &r->lock, LOOK_MS);
+        lock_drop(&r->lock);
         if (gone(gone_ctx)) {
-            lock_take(lock);
+            lock_take(&r->lock);
             run->cancelled = true;
             return;
         }
-        lock_take(lock);
+        lock_take(&r->lock);
     }
 }
 
@@ -283,7 +281,7 @@ tool_runs_read(struct tool_runs *r, const char *id, bool (*gone)(void *ctx),
     }
     run = *place;
     run->is_read = true;
-    wait_for_text(run, gone, gone_ctx);
+    wait_for_text(r, run, gone, gone_ctx);
     buf_put_slice(out, buf_slice(&run->pending));
     buf_clear(&run->pending);
     run->is_read = false;
