@@ -74,7 +74,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
 {
     const struct key_layout *w = t->layout;
     uint8_t right[ROW_KEY_MAX], tsuid[TSUID_MAX];
-    struct slice moved = slice_of(right, key.size);
+    struct slice moved;
     struct buf there = BUF_INIT;
     uint32_t base;
     size_t size;
@@ -83,6 +83,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
     if (w->salt_width == 0 || key.size < 2 || key.size > sizeof right)
         return false;
     memcpy(right, key.data, key.size);
+    moved = slice_of(right, key.size);
     for (unsigned i = 0; i < w->salt_buckets && !good; i++) {
         right[1] = (uint8_t)i;
         good = key_row_parse(w, moved, &base, tsuid, &size, NULL) == ST_OK;
