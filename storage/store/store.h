@@ -106,7 +106,8 @@ MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
 bool store_is_quick(const struct store *s);
 
 /* Waits until all up to 'lsn' is in the WAL's file; on the disk too with
- * 'sync' or WAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
+ * WAL_SYNC_ALWAYS.  With 'sync' all that was written before the call is on the
+ * disk, whatever 'lsn'.  This is what an acknowledgement means. */
 MUST_CHECK enum status store_commit(struct store *s, uint64_t lsn, bool sync,
                                     struct error *e);
 

@@ -134,9 +134,11 @@ wal_commit(struct wal *j, uint64_t lsn, bool sync, struct error *e)
     enum status st;
 
     OBJ_CHECK(j, WAL_MAGIC);
-    sync = sync || j->sync == WAL_SYNC_ALWAYS;
     lock_take(&j->lock);
     INSIST(lsn <= j->appended);
+    if (sync)
+        lsn = j->appended;
+    sync = sync || j->sync == WAL_SYNC_ALWAYS;
     while (j->failed.status == ST_OK) {
         if (j->written < lsn) {
             flush_or_wait(j);

@@ -69,7 +69,8 @@ MUST_CHECK enum status wal_append(struct wal *j, uint64_t segment, uint8_t type,
 MUST_CHECK enum status wal_wait_for_room(struct wal *j, struct error *e);
 
 /* Everything up to 'lsn' is in the file when it returns ST_OK, and on the disk
- * with 'sync' or WAL_SYNC_ALWAYS. */
+ * with WAL_SYNC_ALWAYS.  With 'sync' all that was appended before the call is
+ * on the disk, whatever 'lsn'. */
 MUST_CHECK enum status wal_commit(struct wal *j, uint64_t lsn, bool sync,
                                   struct error *e);
 

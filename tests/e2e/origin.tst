@@ -10,7 +10,7 @@ POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}
 with Origin: http://x.evil.example
 POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
 = 403
-with Origin: http://x:81
+with Origin: http://localhost:81
 GET /dropcaches
 = 403
 with Sec-Fetch-Site: cross-site
@@ -37,10 +37,10 @@ with Sec-Fetch-Site: cross-site
 DELETE /api/query?start=1356998400&end=1356998500&m=sum:m
 = 403
 # Our own, whoever undid TLS for us; typed by hand; and what is no browser.
-with Origin: http://x
+with Origin: http://localhost
 POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
 = 204
-with Origin: https://X:443
+with Origin: https://LOCALHOST:443
 POST /api/put {"metric":"m","timestamp":1356998400,"value":2,"tags":{"host":"a"}}
 = 204
 with Sec-Fetch-Site: same-origin

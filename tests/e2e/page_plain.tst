@@ -3,8 +3,8 @@ GET /
 = 200
 ~ <h1>Halite
 ~ name="viewport"
-~ nc x 80
-~ 'x:80/api/query
+~ nc localhost 80
+~ 'localhost:80/api/query
 GET /nosuch
 = 404
 ~ <h1>Page Not Found</h1>

@@ -362,8 +362,9 @@ ask(struct talk *t, const char *method, char *rest)
     if (body != NULL)
         *body++ = '\0';
     unescape(body == NULL ? "" : body, &text);
-    buf_printf(&all, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
-               method, rest);
+    buf_printf(&all, "%s %s HTTP/1.1\r\nConnection: close\r\n", method, rest);
+    if (strstr(buf_cstr(&t->headers), "Host: ") == NULL)
+        buf_put_str(&all, "Host: localhost\r\n");
     buf_put_slice(&all, buf_slice(&t->headers));
     if (body != NULL)
         buf_printf(&all, "Content-Length: %zu\r\n", text.size);

@@ -553,10 +553,3 @@ put_batch_note(struct put_batch *b, uint64_t lsn)
     if (lsn > b->lsn)
         b->lsn = lsn;
 }
-
-uint64_t
-put_batch_lsn(const struct put_batch *b)
-{
-    OBJ_CHECK(b, BATCH_MAGIC);
-    return b->lsn;
-}

@@ -116,8 +116,6 @@ MUST_CHECK enum status put_batch_rejected(const struct put_batch *b,
 MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
                                         struct error *e);
 
-/* What the next commit reaches; 0: nothing was stored. */
-uint64_t put_batch_lsn(const struct put_batch *b);
 /* Something else was written, which the next commit must reach too. */
 void put_batch_note(struct put_batch *b, uint64_t lsn);
 

@@ -1,22 +1,20 @@
 /* /api/tool/import: a block of lines of a client's 'import'.
  *
  *     POST /api/tool/import?json=true&create=true    lines; or none
- *     POST /api/tool/import?sync=LSN                 on the disk up to there
+ *     POST /api/tool/import?sync=true                and all is on the disk
  *
  *     store <its name>
- *     taken <points> <records> <lsn>
+ *     server <one number as long as the process lives>
+ *     taken <points> <records>
  *     bad <offset of the line's first byte> <why>     ... */
 #include <inttypes.h>
 
-#include "base/text/number.h"
 #include "tsd/tool/api_import.h"
 #include "tsd/transfer/import_writer.h"
 
 struct import_block {
     struct slice lines;
-    bool json, create;
-    bool syncs;
-    uint64_t sync; /* an LSN */
+    bool json, create, sync;
 };
 
 static bool
@@ -27,13 +25,16 @@ is_true(const struct http_request *r, const char *name)
     return http_param(r, name, &value) && slice_eq_str(value, "true");
 }
 
-/* An import_bad. */
+/* An import_bad.  Names of clients in 'why' may hold ends of lines. */
 static void
 report_bad(void *ctx, size_t offset, struct slice why)
 {
     struct buf *bad = ctx;
 
-    buf_printf(bad, "bad %zu %.*s\n", offset, SLICE_ARG(why));
+    buf_printf(bad, "bad %zu ", offset);
+    for (size_t i = 0; i < why.size; i++)
+        buf_put_u8(bad, why.data[i] == '\n' ? ' ' : why.data[i]);
+    buf_put_u8(bad, '\n');
 }
 
 /* Imports follow the rule for new metrics that the client names; where it is
@@ -50,9 +51,8 @@ write_block(const struct api *a, const struct import_block *b, struct buf *out,
     enum status st = import_writer_write(w, b->lines, report_bad, &bad, &n, e);
 
     if (st == ST_OK)
-        st = import_writer_commit(w, false, e);
-    buf_printf(out, "taken %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n.points,
-               n.records, import_writer_lsn(w));
+        st = import_writer_commit(w, b->sync, e);
+    buf_printf(out, "taken %" PRIu64 " %" PRIu64 "\n", n.points, n.records);
     buf_put_slice(out, buf_slice(&bad));
     import_writer_free(&w);
     if (!own)
@@ -68,22 +68,15 @@ api_tool_import(const struct api *a, const struct http_request *r,
 {
     struct import_block b = { .lines = http_body(r),
                               .json = is_true(r, "json"),
-                              .create = is_true(r, "create") };
+                              .create = is_true(r, "create"),
+                              .sync = is_true(r, "sync") };
     struct buf *text = http_reply_body(out);
     char name[IMPORT_STORE_MAX];
-    struct slice sync;
     struct error e;
-    enum status st = ST_OK;
 
-    b.syncs = http_param(r, "sync", &sync);
-    if (b.syncs && !number_parse_u64(sync, &b.sync))
-        st = error_set(&e, ST_INVALID, "'sync' is no number");
-    buf_printf(text, "store %s\n", import_store_name(a, name));
-    if (st == ST_OK)
-        st = write_block(a, &b, text, &e);
-    if (st == ST_OK && b.syncs)
-        st = store_commit(a->store, b.sync, true, &e);
-    if (st == ST_OK)
+    buf_printf(text, "store %s\nserver %" PRId64 "\n",
+               import_store_name(a, name), a->started_ms);
+    if (write_block(a, &b, text, &e) == ST_OK)
         http_reply_type(out, "text/plain; charset=UTF-8");
     else
         http_reply_failure(out, &e);

@@ -1,14 +1,12 @@
 #include "tsd/tool/import_remote.h"
 
-#include <inttypes.h>
-
 #include "base/mem.h"
 #include "base/text/number.h"
 
 struct remote_taker {
     struct tool_remote *remote;
     bool json, create;
-    uint64_t lsn; /* the highest of what was taken */
+    uint64_t server; /* which process took; 0: none yet */
     struct buf answer;
 };
 
@@ -36,30 +34,67 @@ take_number(struct slice *line, uint64_t *out)
     return number_parse_u64(slice_cut(line, ' '), out);
 }
 
+/* What the lines of an answer say; 'server' and 'taken' come once. */
+struct import_answer {
+    uint64_t server, points, records;
+    bool has_server, has_taken;
+};
+
+static bool
+read_line(struct import_answer *a, struct slice line, size_t size,
+          import_bad *bad, void *ctx)
+{
+    uint64_t offset;
+
+    if (take_word(&line, "server")) {
+        if (a->has_server)
+            return false;
+        a->has_server = true;
+        return take_number(&line, &a->server);
+    }
+    if (take_word(&line, "taken")) {
+        if (a->has_taken)
+            return false;
+        a->has_taken = true;
+        return take_number(&line, &a->points) &&
+               take_number(&line, &a->records);
+    }
+    if (take_word(&line, "bad")) {
+        if (!take_number(&line, &offset) || offset >= size)
+            return false;
+        bad(ctx, (size_t)offset, line);
+    }
+    return true;
+}
+
+/* What another process has taken may not be on the disk, and a sync of this
+ * one would not tell. */
+static enum status
+check_server(struct remote_taker *x, uint64_t server, struct error *e)
+{
+    if (x->server != 0 && x->server != server)
+        return error_set(e, ST_IO,
+                         "the server was restarted during the import: run the "
+                         "import again");
+    x->server = server;
+    return ST_OK;
+}
+
 static enum status
 read_answer(struct remote_taker *x, size_t size, import_bad *bad, void *ctx,
             struct import_counts *counts, struct error *e)
 {
     struct slice left = buf_slice(&x->answer);
-    uint64_t points = 0, records = 0, lsn = 0, offset;
+    struct import_answer a = { 0 };
 
-    while (left.size > 0) {
-        struct slice line = slice_cut(&left, '\n');
-
-        if (take_word(&line, "taken")) {
-            if (!take_number(&line, &points) || !take_number(&line, &records) ||
-                !take_number(&line, &lsn))
-                return no_import(e);
-        } else if (take_word(&line, "bad")) {
-            if (!take_number(&line, &offset) || offset >= size)
-                return no_import(e);
-            bad(ctx, (size_t)offset, line);
-        }
-    }
-    counts->points += points;
-    counts->records += records;
-    x->lsn = lsn > x->lsn ? lsn : x->lsn;
-    return ST_OK;
+    while (left.size > 0)
+        if (!read_line(&a, slice_cut(&left, '\n'), size, bad, ctx))
+            return no_import(e);
+    if (!a.has_server || !a.has_taken)
+        return no_import(e);
+    counts->points += a.points;
+    counts->records += a.records;
+    return check_server(x, a.server, e);
 }
 
 static enum status
@@ -81,11 +116,12 @@ static enum status
 sync_remote(void *ctx, struct error *e)
 {
     struct remote_taker *x = ctx;
-    char path[80];
+    struct import_counts none = { 0 };
+    enum status st =
+        tool_remote_post(x->remote, "/api/tool/import?sync=true", "text/plain",
+                         slice_str(""), &x->answer, e);
 
-    (void)snprintf(path, sizeof path, "/api/tool/import?sync=%" PRIu64, x->lsn);
-    return tool_remote_post(x->remote, path, "text/plain", slice_str(""),
-                            &x->answer, e);
+    return st == ST_OK ? read_answer(x, 0, NULL, NULL, &none, e) : st;
 }
 
 enum status

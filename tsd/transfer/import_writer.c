@@ -186,10 +186,3 @@ import_writer_commit(struct import_writer *w, bool sync, struct error *e)
     OBJ_CHECK(w, WRITER_MAGIC);
     return put_batch_commit(w->batch, sync, e);
 }
-
-uint64_t
-import_writer_lsn(const struct import_writer *w)
-{
-    OBJ_CHECK(w, WRITER_MAGIC);
-    return put_batch_lsn(w->batch);
-}

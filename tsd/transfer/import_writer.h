@@ -48,6 +48,3 @@ MUST_CHECK enum status import_writer_write(struct import_writer *w,
  * the machine, too. */
 MUST_CHECK enum status import_writer_commit(struct import_writer *w, bool sync,
                                             struct error *e);
-
-/* What store_commit() is to reach for all that was written. */
-uint64_t import_writer_lsn(const struct import_writer *w);

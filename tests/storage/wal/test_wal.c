@@ -571,6 +571,10 @@ START_TEST(syncs_as_its_mode_says)
     commit(j, lsn, true);
     ck_assert_uint_eq(wal_counts(j).syncs, 1);
     ck_assert_uint_eq(wal_counts(j).writes, 6); /* with a mark */
+    /* What others appended too. */
+    (void)append(j, 1, "x");
+    commit(j, 0, true);
+    ck_assert_uint_eq(wal_counts(j).syncs, 2);
     close_ok(&j);
     j = open_with((struct wal_options){ .dir = dir, .sync = WAL_SYNC_ALWAYS });
     for (int i = 0; i < 5; i++)

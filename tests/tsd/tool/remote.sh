@@ -20,6 +20,7 @@ complain()
 # serve SETTING...: 'address' is where the server of folder 'data' listens.
 serve()
 {
+    : >log
     timeout --foreground 120 "$halite" tsd --data data --bind 127.0.0.1 --port 0 "$@" 2>log &
     server=$!
     for _ in $(seq 200); do
@@ -127,6 +128,22 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
     "$halite" scan --import --server "$address" | head -n 1 >out
     test "$(wc -l <out)" -eq 1 || complain 'a tool that is cancelled'
 done
+
+# What a server took before its restart is not what the next one syncs.
+mkfifo pipe
+"$halite" import --server "$address" - <pipe >out 2>err &
+client=$!
+exec 3>pipe
+sed 's/^big/again/' lines >&3
+until "$halite" uid --server "$address" metrics again.m >/dev/null 2>&1; do
+    sleep 0.05
+done
+stop
+serve --port "${address##*:}" 3>&-
+echo 'again.m 1356998400 1 host=web03' >&3
+exec 3>&-
+wait "$client" && complain 'an import over a restart is done'
+grep -q 'restarted during the import' err || complain "restart: $(cat err)"
 stop
 
 # Rights.
