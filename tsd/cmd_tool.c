@@ -24,6 +24,35 @@
 #define LOCK_WAIT_MS 10000
 #define LOCK_LOOK_MS 50
 
+static volatile sig_atomic_t signalled;
+
+static void
+note_signal(int number)
+{
+    signalled = 1;
+}
+
+/* A tool's 'gone'. */
+static bool
+is_signalled(void *ctx)
+{
+    return signalled != 0;
+}
+
+/* Asks the tool to end; a second Ctrl-C ends it at once.  What was ignored is,
+ * as in a shell's background. */
+static void
+end_in_order(struct tool *t)
+{
+    struct sigaction act = { .sa_handler = note_signal }, old;
+
+    (void)sigaction(SIGTERM, &act, NULL);
+    act.sa_flags = (int)SA_RESETHAND;
+    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        (void)sigaction(SIGINT, &act, NULL);
+    t->gone = is_signalled;
+}
+
 /* As it was typed, the command's own word first. */
 struct command_line {
     const char *const *words;
@@ -186,8 +215,8 @@ run_words(struct tool *t, struct settings *s, const struct command_line *c)
     if (find_place(t, s, &place, address, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     log_set_level(tool_is_verbose(t) ? LOG_INFO : LOG_WARN);
-    if ((t->command->flags & TOOL_NO_STORE) != 0)
-        return tool_run(t);
+    if ((t->command->flags & TOOL_AT_CLIENT) != 0)
+        end_in_order(t);
     if (place.server != NULL)
         return run_at_server(t, place.server, c, tool_zone_name(s));
     return run_here(t, s, place.dir);

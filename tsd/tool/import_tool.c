@@ -139,8 +139,10 @@ report_bad(void *ctx, const char *path, uint64_t line, struct slice text,
 {
     struct import_tool *x = ctx;
 
-    if (x->rejects != NULL)
-        (void)fprintf(x->rejects, "%.*s\n", SLICE_ARG(text));
+    if (x->rejects != NULL) {
+        (void)fwrite(text.data, 1, text.size, x->rejects);
+        (void)fputc('\n', x->rejects);
+    }
     clear_progress(x);
     if (x->t->as_tsdb && !x->skip_errors) {
         tool_say(x->t, "%.*s", SLICE_ARG(why));
@@ -218,18 +220,36 @@ open_rejects(struct import_tool *x)
     return x->rejects != NULL;
 }
 
-static bool
-close_rejects(struct import_tool *x)
+/* Before a journal says that the import is past them.  A pipe has no disk. */
+static enum status
+sync_rejects(void *ctx, struct error *e)
 {
-    bool good;
+    const struct import_tool *x = ctx;
 
-    if (x->rejects == NULL)
-        return true;
-    good = ferror(x->rejects) == 0;
-    if ((fclose(x->rejects) != 0) || !good)
-        (void)tool_fail(x->t, "%s: not all bad lines could be written",
-                        tool_option(x->t, "--rejects"));
-    return good;
+    if (x->rejects == NULL ||
+        (ferror(x->rejects) == 0 && fflush(x->rejects) == 0 &&
+         (fdatasync(fileno(x->rejects)) == 0 || errno == EINVAL)))
+        return ST_OK;
+    return error_set(e, ST_IO, "%s: not all bad lines could be written",
+                     tool_option(x->t, "--rejects"));
+}
+
+static enum status
+close_rejects(struct import_tool *x, struct error *e)
+{
+    enum status st = sync_rejects(x, e);
+
+    if (x->rejects != NULL)
+        (void)fclose(x->rejects);
+    return st;
+}
+
+static bool
+import_is_cancelled(void *ctx)
+{
+    const struct import_tool *x = ctx;
+
+    return tool_is_cancelled(x->t);
 }
 
 /* -- from another server ----------------------------------------------------
@@ -289,6 +309,14 @@ take_fetched(void *ctx, struct slice lines, struct error *e)
 }
 
 static bool
+fetch_is_cancelled(void *ctx)
+{
+    const struct fetch_tool *f = ctx;
+
+    return tool_is_cancelled(f->x->t);
+}
+
+static bool
 fetch_time(struct tool *t, const char *name, int64_t fallback_s, int64_t *s,
            struct error *e)
 {
@@ -343,6 +371,7 @@ import_from(struct import_tool *x, const char *url)
     struct fetch fetch = { .url = url,
                            .codec = histogram_codec(t),
                            .lines = take_fetched,
+                           .is_cancelled = fetch_is_cancelled,
                            .ctx = &f };
     struct error e;
     enum status st;
@@ -378,6 +407,8 @@ import_files(struct import_tool *x)
         .open = open_taker,
         .close = close_taker,
         .bad = report_bad,
+        .sync_bad = sync_rejects,
+        .is_cancelled = import_is_cancelled,
         .progress = show_progress,
         .began = tell_of_begin,
         .ended = tell_of_end,
@@ -408,6 +439,7 @@ tool_import(struct tool *t)
         .skip_errors = tool_option(t, "--skip-errors") != NULL,
         .from_us = clock_monotonic_us(),
     };
+    struct error e;
     int rc;
 
     if (!open_rejects(&x))
@@ -420,5 +452,5 @@ tool_import(struct tool *t)
              ? import_from(&x, tool_option(t, "--from"))
              : import_files(&x);
     put_path_free(&x.path);
-    return close_rejects(&x) ? rc : TOOL_FAILED;
+    return close_rejects(&x, &e) == ST_OK ? rc : tool_fail(t, "%s", e.text);
 }

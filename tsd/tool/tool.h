@@ -51,9 +51,8 @@ struct tool {
 };
 
 enum tool_flag {
-    TOOL_NO_STORE = 1,  /* 'api' stays NULL */
-    TOOL_AT_CLIENT = 2, /* runs there though the store is a server's */
-    TOOL_READS = 4,     /* changes nothing */
+    TOOL_AT_CLIENT = 1, /* runs there though the store is a server's */
+    TOOL_READS = 2,     /* changes nothing */
 };
 
 /* One line of the table in tool_commands.c; tools are one file each. */

@@ -146,7 +146,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     struct run *run;
     enum status st;
 
-    if (c == NULL || (c->flags & (TOOL_NO_STORE | TOOL_AT_CLIENT)) != 0)
+    if (c == NULL || (c->flags & TOOL_AT_CLIENT) != 0)
         return error_set(e, ST_INVALID, "%s is no tool of a server",
                          log_quote(slice_str(call->words[0])));
     run = mem_new(sizeof *run);

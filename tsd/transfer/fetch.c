@@ -81,9 +81,14 @@ enum status
 fetch_ask(struct fetching *x, const struct slice *body, json_t **out,
           struct error *e)
 {
-    enum status st =
-        opentsdb_client_ask(x->client, buf_cstr(&x->path), body, out, e);
+    const struct fetch *f = x->f;
+    enum status st;
 
+    *out = NULL;
+    if (f->is_cancelled != NULL && f->is_cancelled(f->ctx))
+        st = error_set(e, ST_BUSY, "stopped before the end");
+    else
+        st = opentsdb_client_ask(x->client, buf_cstr(&x->path), body, out, e);
     buf_clear(&x->path);
     return st;
 }

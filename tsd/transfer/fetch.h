@@ -10,7 +10,7 @@
  *
  * Bounds:  an answer (opentsdb_client.h), the series of one metric, the names.
  * Threads: owner.
- * Fails:   as opentsdb_client.h; what the callback returns. */
+ * Fails:   as opentsdb_client.h; ST_BUSY: cancelled; what 'lines' returns. */
 #pragma once
 
 #include "base/error.h"
@@ -34,6 +34,7 @@ struct fetch {
     unsigned parts;
     uint8_t codec; /* id of histograms, where they go */
     enum status (*lines)(void *ctx, struct slice lines, struct error *e);
+    bool (*is_cancelled)(void *ctx); /* before each request; or NULL */
     void *ctx;
 };
 

@@ -15,6 +15,7 @@
 
 #define PROGRESS_US (INT64_C(200) * 1000)
 #define JOURNAL_US  (INT64_C(5) * 1000000)
+#define STOPPED     "%s: stopped before the end"
 
 struct importing {
     struct import *m;
@@ -34,6 +35,7 @@ struct reading {
     struct source *source;
     struct import_file file;
     uint64_t lines;     /* before the block at hand */
+    uint64_t offset;    /* up to there blocks were taken */
     uint64_t seen;      /* of the source's bytes, those in the totals */
     struct slice block; /* at hand */
     size_t run;         /* where in it what is being taken begins */
@@ -163,19 +165,25 @@ add_progress(struct reading *r)
         x->m->progress(x->m->ctx, &x->totals);
         x->progress_us = now + PROGRESS_US;
     }
-    if (x->m->gone != NULL && x->m->gone(x->m->ctx))
-        x->stop = true;
     lock_drop(&x->lock);
 }
 
-/* Later files are told of it; the import goes on without. */
+static enum status
+sync_taken(struct reading *r, struct error *e)
+{
+    const struct import *m = r->x->m;
+    enum status st = r->taker->sync(r->taker->ctx, e);
+
+    return st == ST_OK && m->sync_bad != NULL ? m->sync_bad(m->ctx, e) : st;
+}
+
+/* A journal that cannot be written is left; the import goes on without. */
 static enum status
 write_journal(struct reading *r, struct error *e)
 {
-    struct import_mark mark = { source_offset(r->source), r->lines,
-                                r->file.totals.points, r->file.totals.records,
-                                r->file.totals.bad };
-    enum status st = r->taker->sync(r->taker->ctx, e);
+    struct import_mark mark = { r->offset, r->lines, r->file.totals.points,
+                                r->file.totals.records, r->file.totals.bad };
+    enum status st = sync_taken(r, e);
 
     if (st != ST_OK)
         return st;
@@ -197,6 +205,7 @@ resume(struct reading *r, struct error *e)
     if (mark.offset > 0)
         st = source_skip(r->source, mark.offset, e);
     r->lines = mark.lines;
+    r->offset = mark.offset;
     r->file.totals.points = mark.points;
     r->file.totals.records = mark.records;
     r->file.totals.bad = mark.bad;
@@ -214,31 +223,42 @@ is_stopped(struct importing *x)
     bool stop;
 
     lock_take(&x->lock);
+    if (x->m->is_cancelled != NULL && x->m->is_cancelled(x->m->ctx))
+        x->stop = true;
     stop = x->stop;
     lock_drop(&x->lock);
     return stop;
 }
 
 static enum status
+stop_reading(struct reading *r, struct error *e)
+{
+    enum status st = r->journal ? write_journal(r, e) : ST_OK;
+
+    return st == ST_OK ? error_set(e, ST_BUSY, STOPPED, r->file.path) : st;
+}
+
+/* A block that is read after the stop is not taken: the last line of a pipe may
+ * be cut then. */
+static enum status
 read_blocks(struct reading *r, struct error *e)
 {
     enum status st = ST_OK;
 
     while (st == ST_OK && source_next(r->source, &r->block)) {
+        if (is_stopped(r->x))
+            return stop_reading(r, e);
         st = r->x->check != NULL ? take_checked(r, e)
                                  : take(r, 0, r->block.size, e);
         r->lines += count_lines(r->block);
+        r->offset = source_offset(r->source);
         add_progress(r);
         if (st == ST_OK && r->journal && clock_monotonic_us() >= r->journal_us)
             st = write_journal(r, e);
-        if (st == ST_OK && is_stopped(r->x))
-            st = error_set(e, ST_BUSY, "stopped");
     }
     if (st == ST_OK)
         st = source_status(r->source, e);
-    if (st == ST_OK)
-        st = r->taker->sync(r->taker->ctx, e);
-    return st;
+    return st == ST_OK ? sync_taken(r, e) : st;
 }
 
 static enum status
@@ -364,6 +384,8 @@ import_run(struct import *m, struct import_totals *totals, struct error *e)
     (void)run_thread(&x);
     for (size_t i = 0; i < started; i++)
         (void)pthread_join(threads[i], NULL);
+    if (x.error.status == ST_OK && is_stopped(&x))
+        (void)error_set(&x.error, ST_BUSY, STOPPED, "import");
     import_check_free(&x.check);
     lock_fini(&x.lock);
     free(threads);

@@ -7,8 +7,8 @@
  * Bounds:  a block of lines for each thread; as OpenTSDB, also
  *          tsd/transfer/import_check.h.
  * Threads: import_run(): one at a time; callbacks as they say.
- * Fails:   ST_INVALID: a bad line, where that is the end; what source.h and
- *          takers say. */
+ * Fails:   ST_INVALID: a bad line, where that is the end; ST_BUSY: cancelled,
+ *          journals are written; what source.h and takers say. */
 #pragma once
 
 #include "base/error.h"
@@ -49,10 +49,12 @@ struct import {
     /* Under a lock.  Line 1 is the first one. */
     void (*bad)(void *ctx, const char *path, uint64_t line, struct slice text,
                 struct slice why);
+    /* What bad() wrote survives a power cut; or NULL. */
+    enum status (*sync_bad)(void *ctx, struct error *e);
     void (*progress)(void *ctx, const struct import_totals *t); /* some a s */
     void (*began)(void *ctx, const char *path, uint64_t resumed_at);
     void (*ended)(void *ctx, const struct import_file *file);
-    bool (*gone)(void *ctx);
+    bool (*is_cancelled)(void *ctx); /* after each block; or NULL */
     void *ctx;
 };
 

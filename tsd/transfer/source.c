@@ -57,9 +57,7 @@ source_fill(struct source *s)
 
     if (s->in_at < s->in_size || s->in_done)
         return ST_OK;
-    do
-        n = read(s->fd, s->in, sizeof s->in);
-    while (n < 0 && errno == EINTR);
+    n = read(s->fd, s->in, sizeof s->in);
     if (n < 0)
         return source_fail(s, ST_IO, strerror(errno));
     s->in_done = n == 0;
@@ -228,8 +226,6 @@ source_begin(struct source *s, enum source_unpack how)
     while (s->error.status == ST_OK && !s->in_done && s->in_size < 6) {
         ssize_t n = read(s->fd, s->in + s->in_size, sizeof s->in - s->in_size);
 
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
             return source_fail(s, ST_IO, strerror(errno));
         s->in_done = n == 0;

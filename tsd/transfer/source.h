@@ -8,8 +8,9 @@
  *          SOURCE_LINE_MAX.
  * Threads: owner.
  * Fails:   ST_NOT_FOUND: no such file; ST_CORRUPT: bytes that do not unpack, or
- *          end too early; ST_LIMIT: a line that is too long; ST_IO.  It sticks;
- *          the lines before it were lent. */
+ *          end too early; ST_LIMIT: a line that is too long; ST_IO, also where
+ * a signal interrupts the wait for a pipe.  It sticks; the lines before it were
+ * lent. */
 #pragma once
 
 #include "base/error.h"

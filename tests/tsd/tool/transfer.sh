@@ -73,6 +73,7 @@ gives 1 '' "$halite" import --rejects rejects some others
 says "*some:2: not enough arguments (need least 4, got 1)*"
 says "*others:4: Invalid character 'x' in x*"
 says '*3 points in *2 bad lines'
+sort -o rejects rejects # files are read side by side
 same rejects 'bad
 c.d 1356998400 x h=a'
 gives 0 '' "$halite" import --skip-errors some
@@ -151,6 +152,7 @@ rm -f rejects
 gives 1 '' "$halite" import --rejects rejects some others
 says "*some:2: not enough arguments (need least 4, got 1)*"
 says "*others:4: Invalid character 'x' in x*"
+sort -o rejects rejects # files are read side by side
 same rejects 'bad
 c.d 1356998400 x h=a'
 gives 0 'a.b 1356998400 1 h=a
@@ -163,5 +165,20 @@ gives 0 '' "$halite" import --journal-from 1 big
 says '30000 points in *'
 test ! -e big.halite-import || bad=1
 "$halite" scan --import 1356998400 sum j.m | cmp - big || bad=1
+gives 1 '' "$halite" import --skip-errors --rejects /dev/full some
+says '*/dev/full: not all bad lines could be written'
+# A signal ends it in order, though a pipe does not end
+mkfifo pipe
+"$halite" import pipe 2>err &
+import=$!
+sleep 10 >pipe & # opened once the tool has opened it
+writer=$!
+sleep 0.3
+kill -TERM $import
+wait $import
+test $? -eq 1 || bad=1
+kill $writer || bad=1
+err=$(cat err)
+says '*0 points in *'
 gives 1 '' "$halite" import --server 127.0.0.1:1 some
 exit $bad

@@ -10,6 +10,7 @@ struct workbench {
     struct settings *settings;
     struct database db;
     struct buf out, err; /* of the last tool */
+    bool (*gone)(void *workbench);
 };
 
 static inline void
@@ -59,6 +60,8 @@ workbench_run(struct workbench *w, const char *const *words)
         .as_tsdb = true,
         .out = { workbench_keep, &w->out },
         .err = { workbench_keep, &w->err },
+        .gone = w->gone,
+        .gone_ctx = w,
     };
     struct error e;
     size_t len = 0;

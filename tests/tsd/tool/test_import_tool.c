@@ -1,0 +1,98 @@
+/* 'import' that is ended half-way: journals, and bad lines that are kept. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/tsd/tool/workbench.h"
+
+/* In the first of some blocks. */
+#define BAD_LINE "i.m 1356998400 \0 h=a"
+
+static void
+write_lines(const char *dir)
+{
+    char *path = tempdir_path(dir, "lines");
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    struct buf text = BUF_INIT;
+    struct error e;
+
+    buf_put_slice(&text, slice_of(BAD_LINE "\n", sizeof BAD_LINE));
+    for (int i = 0; i < 40000; i++)
+        buf_printf(&text, "i.m %d 1 h=a\n", 1356998400 + i);
+    ck_assert_int_eq(file_write_fd(fd, path, buf_slice(&text), &e), ST_OK);
+    ck_assert_int_eq(close(fd), 0);
+    buf_fini(&text);
+    free(path);
+}
+
+static bool
+once_a_line_was_bad(void *ctx)
+{
+    const struct workbench *w = ctx;
+
+    return w->err.size > 0;
+}
+
+static int
+import_lines(struct workbench *w, const char *lines, const char *rejects)
+{
+    return RUN(w, "import", "--auto-metric", "--skip-errors", "--journal-from",
+               "1", "--rejects", rejects, lines);
+}
+
+START_TEST(goes_on_and_rejects_once)
+{
+    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines"),
+         *rejects = tempdir_path(dir, "rejects"),
+         *journal = tempdir_path(dir, "lines.halite-import");
+    struct buf text = BUF_INIT;
+    struct workbench w;
+    struct error e;
+
+    workbench_open(&w, NULL);
+    write_lines(dir);
+    w.gone = once_a_line_was_bad;
+    ck_assert_int_eq(import_lines(&w, lines, rejects), 1);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "stopped before the end"));
+    ck_assert_int_eq(file_read(journal, 1000, &text, &e), ST_OK);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&text), " bad 1\n"));
+    w.gone = NULL;
+    ck_assert_int_eq(import_lines(&w, lines, rejects), 0);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "goes on at byte"));
+    ck_assert_int_ne(access(journal, F_OK), 0);
+    buf_clear(&text);
+    ck_assert_int_eq(file_read(rejects, 1000, &text, &e), ST_OK);
+    ck_assert(
+        slice_eq(buf_slice(&text), slice_of(BAD_LINE "\n", sizeof BAD_LINE)));
+    buf_fini(&text);
+    workbench_close(&w);
+    free(lines);
+    free(rejects);
+    free(journal);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Else the import that goes on would be past lines that are nowhere. */
+START_TEST(no_journal_without_the_rejects)
+{
+    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines"),
+         *journal = tempdir_path(dir, "lines.halite-import");
+    struct workbench w;
+
+    workbench_open(&w, NULL);
+    write_lines(dir);
+    w.gone = once_a_line_was_bad;
+    ck_assert_int_eq(import_lines(&w, lines, "/dev/full"), 1);
+    ck_assert_ptr_nonnull(
+        strstr(buf_cstr(&w.err), "/dev/full: not all bad lines"));
+    ck_assert_int_ne(access(journal, F_OK), 0);
+    workbench_close(&w);
+    free(lines);
+    free(journal);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("import_tool", TEST(goes_on_and_rejects_once),
+          TEST(no_journal_without_the_rejects))
