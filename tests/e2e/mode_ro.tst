@@ -23,3 +23,12 @@ GET /logs
 = 200
 GET /health
 = 200
+POST /api/tool {"words":["scan","--import"]}
+= 200
+POST /api/tool {"words":["scan","--delete","1356998400","sum","m"]}
+= 400
+~ scan: this server reads only
+POST /api/tool {"words":["mkmetric","made"]}
+= 400
+POST /api/tool/import
+= 400

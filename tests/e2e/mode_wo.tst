@@ -27,3 +27,10 @@ GET /stats
 ~ tsd.datapoints.added
 GET /health
 = 200
+POST /api/tool {"words":["query","1356998400","sum","m"]}
+= 400
+~ query: this server writes only
+POST /api/tool {"words":["scan","--import"]}
+= 400
+POST /api/tool {"words":["mkmetric","made"]}
+= 200

@@ -11,3 +11,14 @@ POST /api/tool/import?sync=true
 ~ taken 0 0
 GET /api/version
 = 200
+
+# Nothing is deleted that the client has not shown to have.
+> put d.m 1356998400 1 host=a
+> put d.m 1357002000 2 host=a
+> version
+<~ built at revision
+<~ Built on
+POST /api/tool {"words":["scan","--delete","1356998400","1357005600","sum","d.m"]}
+= 200
+GET /api/query?start=1356998400&end=1357005600&m=sum:d.m
+~ "dps":{"1356998400":1,"1357002000":2}

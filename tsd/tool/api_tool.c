@@ -72,25 +72,12 @@ may_run(const struct api *a, const struct http_request *r,
 }
 
 static enum status
-check_mode(const struct api *a, const char *name, struct error *e)
-{
-    const struct tool_command *c = tool_command_find(name);
-
-    if (c != NULL && (c->flags & TOOL_READS) == 0 &&
-        strcmp(settings_text(a->settings, "tsd.mode"), "ro") == 0)
-        return error_set(e, ST_INVALID, "%s: this server reads only", name);
-    return ST_OK;
-}
-
-static enum status
 begin(const struct api *a, const struct http_request *r, const json_t *body,
       char id[RUN_ID_SIZE], struct error *e)
 {
     struct tool_call call;
     enum status st = read_call(a, body, http_arena(r), &call, e);
 
-    if (st == ST_OK)
-        st = check_mode(a, call.words[0], e);
     if (st == ST_OK)
         st = tool_runs_begin(a->tools, a, &call, id, e);
     if (st == ST_OK)
@@ -131,15 +118,14 @@ api_tool(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
     json_t *body;
-    struct error e;
 
     if (!may_run(a, r, out))
         return;
     if (slice_eq_str(api_sub_path(r), "import")) {
-        if (check_mode(a, "import", &e) == ST_OK)
-            api_tool_import(a, r, out);
+        if (strcmp(settings_text(a->settings, "tsd.mode"), "ro") == 0)
+            http_reply_error(out, 400, "import: this server reads only", NULL);
         else
-            api_reject(out, &e);
+            api_tool_import(a, r, out);
         return;
     }
     body = api_parse_body(r, out);

@@ -9,6 +9,14 @@ tool_flush(struct tool *t)
     buf_clear(&t->text);
 }
 
+void
+tool_settle(struct tool *t)
+{
+    tool_flush(t);
+    if (!t->cancelled && t->out.settle != NULL && !t->out.settle(t->out.ctx))
+        t->cancelled = true;
+}
+
 int
 tool_check(struct tool *t)
 {

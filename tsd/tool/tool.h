@@ -31,6 +31,8 @@ struct tool_command;
 struct tool_sink {
     bool (*write)(void *ctx, struct slice bytes);
     void *ctx;
+    /* Waits until the reader has all that was written; NULL: it has. */
+    bool (*settle)(void *ctx);
 };
 
 struct tool {
@@ -52,7 +54,7 @@ struct tool {
 
 enum tool_flag {
     TOOL_AT_CLIENT = 1, /* runs there though the store is a server's */
-    TOOL_READS = 2,     /* changes nothing */
+    TOOL_READS = 2,     /* prints data; changes nothing without --delete */
 };
 
 /* One line of the table in tool_commands.c; tools are one file each. */
@@ -97,6 +99,8 @@ void tool_printf(struct tool *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void tool_write(struct tool *t, struct slice bytes);
 /* Writes 'text' to the sink now. */
 void tool_flush(struct tool *t);
+/* The same, and waits until the reader has it; else the tool is cancelled. */
+void tool_settle(struct tool *t);
 bool tool_is_cancelled(const struct tool *t);
 
 /* A line to 'err', behind what was printed so far. */

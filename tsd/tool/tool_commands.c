@@ -107,7 +107,7 @@ const struct tool_command tool_commands[] = {
       "2013/01/01-00:00:00, seconds or ms.  FILTER: a value, a|b, *, web*,\n"
       "regexp(x) ... as in a server's queries; each one groups.\n",
       query_options, tool_query_check, tool_query },
-    { "scan", 0, NULL,
+    { "scan", TOOL_READS, NULL,
       "scan [--import|--delete] START [END] QUERY...\n"
       "       scan --import|--json           the whole store\n"
       "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"

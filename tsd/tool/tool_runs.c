@@ -26,6 +26,8 @@ struct run {
     /* Under the lock of the runs. */
     struct buf pending; /* frames */
     bool ended, cancelled, is_read;
+    bool handed; /* by the last read, whose client has not shown yet that it
+                    has it */
     int status;
     int64_t asked_us; /* when a read ended */
 };
@@ -99,6 +101,25 @@ write_err(void *ctx, struct slice bytes)
     return run_write(ctx, TOOL_FRAME_ERR, bytes);
 }
 
+/* Who asks for more has got what was handed over. */
+static bool
+settle_out(void *ctx)
+{
+    struct run *run = ctx;
+    struct lock *lock = &run->runs->lock;
+    bool taken;
+
+    lock_take(lock);
+    while ((run->pending.size > 0 || run->handed) && !run->cancelled) {
+        cond_wait_ms(&run->changed, lock, WAIT_MS);
+        run->cancelled |= is_idle(run);
+    }
+    taken = !run->cancelled;
+    lock_drop(lock);
+    return taken;
+}
+
+/* What was printed may not be all of it: a client that comes back is told. */
 static void *
 run_main(void *arg)
 {
@@ -109,6 +130,11 @@ run_main(void *arg)
     if (status == 0)
         status = tool_run(t);
     lock_take(&run->runs->lock);
+    if (run->cancelled) {
+        tool_frame_put(&run->pending, TOOL_FRAME_ERR,
+                       slice_str("Cancelled: the client has not read on\n"));
+        status = TOOL_FAILED;
+    }
     run->status = status;
     run->ended = true;
     cond_broadcast(&run->changed);
@@ -139,6 +165,22 @@ make_id(char id[RUN_ID_SIZE])
 }
 
 static enum status
+check_mode(struct tool *t, struct error *e)
+{
+    const char *mode = settings_text(t->settings, "tsd.mode");
+    const char *name = t->command->name;
+    bool reads = (t->command->flags & TOOL_READS) != 0;
+    bool deletes =
+        strcmp(name, "scan") == 0 && tool_option(t, "--delete") != NULL;
+
+    if (strcmp(mode, "ro") == 0 && (!reads || deletes))
+        return error_set(e, ST_INVALID, "%s: this server reads only", name);
+    if (strcmp(mode, "wo") == 0 && reads)
+        return error_set(e, ST_INVALID, "%s: this server writes only", name);
+    return ST_OK;
+}
+
+static enum status
 run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         struct run **out, struct error *e)
 {
@@ -165,14 +207,16 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         .at_server = true,
         .zone = call->zone,
         .as_tsdb = call->as_tsdb,
-        .out = { write_out, run },
-        .err = { write_err, run },
+        .out = { write_out, run, settle_out },
+        .err = { write_err, run, NULL },
         .gone = run_is_gone,
         .gone_ctx = run,
     };
     st = tool_args_parse(&run->args, c->options, tool_common_options,
                          run->words_len - 1,
                          (const char *const *)run->words + 1, e);
+    if (st == ST_OK)
+        st = check_mode(&run->tool, e);
     if (st != ST_OK)
         run_free(run);
     *out = run;
@@ -281,8 +325,11 @@ tool_runs_read(struct tool_runs *r, const char *id, bool (*gone)(void *ctx),
     }
     run = *place;
     run->is_read = true;
+    run->handed = false;
+    cond_broadcast(&run->changed);
     wait_for_text(r, run, gone, gone_ctx);
     buf_put_slice(out, buf_slice(&run->pending));
+    run->handed = run->pending.size > 0;
     buf_clear(&run->pending);
     run->is_read = false;
     run->asked_us = clock_monotonic_us();

@@ -6,7 +6,8 @@
  *     read ------+----------+-> the last read takes it away
  *
  * A client that does not ask for RUN_IDLE_MS is gone: its tool is cancelled,
- * and what it printed dropped.
+ * and fails.  A tool that deletes waits until the read after shows that the
+ * client has what was printed.
  *
  * Owns:    the runs, their threads and texts.
  * Bounds:  RUNS_MAX at a time; of each RUN_PENDING_BYTES that were not asked

@@ -54,7 +54,7 @@ delete_hour(const struct api *a, const struct dump_row *row, struct error *e)
     return st == ST_OK ? store_commit(a->store, lsn, false, e) : st;
 }
 
-/* A dump_row_fn.  What was deleted has reached the reader before. */
+/* A dump_row_fn.  What is deleted has reached the reader before. */
 static enum status
 scan_row(void *ctx, const struct dump_row *row, struct error *e)
 {
@@ -74,7 +74,7 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
         return error_no_memory(e);
     tool_write(x->t, buf_slice(&x->text));
     if (x->deletes)
-        tool_flush(x->t);
+        tool_settle(x->t);
     if (tool_is_cancelled(x->t))
         return error_set(e, ST_BUSY, "the reader is gone");
     return x->deletes ? delete_hour(x->t->api, row, e) : ST_OK;

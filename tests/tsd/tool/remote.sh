@@ -144,6 +144,9 @@ echo 'again.m 1356998400 1 host=web03' >&3
 exec 3>&-
 wait "$client" && complain 'an import over a restart is done'
 grep -q 'restarted during the import' err || complain "restart: $(cat err)"
+test "$("$halite" scan --delete --data data 1356998400 1357020000 sum big.m |
+    wc -l)" -eq 20000 || complain 'scan --delete'
+"$halite" scan --import --data data | grep big && complain 'not deleted'
 stop
 
 # Rights.

@@ -176,6 +176,26 @@ START_TEST(a_client_that_leaves_cancels)
 }
 END_TEST
 
+/* It has printed a part only. */
+START_TEST(cancelled_is_failed)
+{
+    struct tool_runs *r = tool_runs_new();
+    char id[RUN_ID_SIZE];
+    struct workbench w;
+    struct error e;
+
+    workbench_open(&w, NULL);
+    add_names(&w);
+    ck_assert_int_eq(BEGIN(r, &w, id, &e, "uid", "grep", "."), ST_OK);
+    tool_runs_cancel(r, id);
+    ck_assert_int_eq(read_all(r, &w, id), TOOL_FAILED);
+    ck_assert_str_eq(buf_cstr(&w.err),
+                     "Cancelled: the client has not read on\n");
+    tool_runs_close(&r);
+    workbench_close(&w);
+}
+END_TEST
+
 START_TEST(frames_are_cut_whole)
 {
     struct buf b = BUF_INIT;
@@ -206,4 +226,5 @@ END_TEST
 
 TEST_MAIN("tool_runs", TEST(reads_all_and_the_status),
           TEST(rejects_what_is_no_tool), TEST(so_many_at_a_time),
-          TEST(a_client_that_leaves_cancels), TEST(frames_are_cut_whole))
+          TEST(a_client_that_leaves_cancels), TEST(cancelled_is_failed),
+          TEST(frames_are_cut_whole))
