@@ -16,6 +16,9 @@
 #include "base/durable.h"
 #include "base/file.h"
 
+#define LOCK_TRIES  20
+#define LOCK_TRY_US 5000
+
 void
 format_new(struct format *out, const struct key_layout *layout)
 {
@@ -122,6 +125,18 @@ format_write(const char *dir, const struct format *f, struct error *e)
     return st;
 }
 
+/* format_is_locked() of another process holds a lock for a moment. */
+static int
+lock_exclusively(int fd)
+{
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return -1;
+        (void)usleep(LOCK_TRY_US);
+    }
+    return 0;
+}
+
 enum status
 format_lock(const char *dir, int *fd, struct error *e)
 {
@@ -131,7 +146,7 @@ format_lock(const char *dir, int *fd, struct error *e)
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (*fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %m", path);
-    } else if (flock(*fd, LOCK_EX | LOCK_NB) == 0) {
+    } else if (lock_exclusively(*fd) == 0) {
         if (ftruncate(*fd, 0) == 0) /* on a full disk it holds without */
             format_lock_note(*fd, NULL);
     } else if (errno != EWOULDBLOCK) {

@@ -78,7 +78,7 @@ copy_all(struct fetching *x, const json_t *from, const char *const *names)
 }
 
 enum status
-fetch_ask(struct fetching *x, const struct slice *body, json_t **out,
+fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
           struct error *e)
 {
     const struct fetch *f = x->f;
@@ -89,6 +89,12 @@ fetch_ask(struct fetching *x, const struct slice *body, json_t **out,
         st = error_set(e, ST_BUSY, "stopped before the end");
     else
         st = opentsdb_client_ask(x->client, buf_cstr(&x->path), body, out, e);
+    if (st == ST_OK && (int)json_typeof(*out) != type) {
+        st = error_set(e, ST_IO, "%s%s: that is no answer of OpenTSDB's API",
+                       f->url, buf_cstr(&x->path));
+        json_decref(*out);
+        *out = NULL;
+    }
     buf_clear(&x->path);
     return st;
 }
@@ -122,7 +128,7 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
     enum status st;
 
     buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%s", kinds[kind], id);
-    st = fetch_ask(x, NULL, &meta, e);
+    st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
     if (st == ST_OK && says_something(meta)) {
@@ -156,8 +162,8 @@ fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
                       slice_str(json_string_value(json_array_get(names, i))));
     buf_put_str(&body, "]}");
     text = buf_slice(&body);
-    buf_put_str(&x->path, "/api/uid/assign");
-    st = fetch_ask(x, &text, &answer, e);
+    buf_put_str(&x->path, CLIENT_ASSIGN);
+    st = fetch_ask(x, &text, JSON_OBJECT, &answer, e);
     buf_fini(&body);
     if (st != ST_OK)
         return st;
@@ -183,7 +189,7 @@ fetch_names(struct fetching *x, enum uid_kind kind, json_t **names,
 
     buf_printf(&x->path, "/api/suggest?type=%s&max=%d", uid_kind_name(kind),
                LISTED_MAX);
-    st = fetch_ask(x, NULL, names, e);
+    st = fetch_ask(x, NULL, JSON_ARRAY, names, e);
     for (size_t i = 0; st == ST_OK && i < json_array_size(*names); i++) {
         const char *name = json_string_value(json_array_get(*names, i));
 
@@ -259,7 +265,7 @@ fetch_trees(struct fetching *x, struct error *e)
     enum status st;
 
     buf_put_str(&x->path, "/api/tree");
-    st = fetch_ask(x, NULL, &trees, e);
+    st = fetch_ask(x, NULL, JSON_ARRAY, &trees, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
     for (size_t i = 0; st == ST_OK && i < json_array_size(trees); i++) {
@@ -306,7 +312,7 @@ fetch_globals(struct fetching *x, struct error *e)
     /* Compared with the times as they are written, which may be in ms. */
     buf_printf(&x->path, "/api/annotations?start_time=%lld&end_time=%lld999",
                (long long)x->f->from_s, (long long)x->f->to_s);
-    st = fetch_ask(x, NULL, &notes, e);
+    st = fetch_ask(x, NULL, JSON_ARRAY, &notes, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
     if (st == ST_OK)
@@ -329,7 +335,7 @@ fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
     enum status st;
 
     buf_printf(&x->path, "/api/uid/tsmeta?tsuid=%s", tsuid);
-    st = fetch_ask(x, NULL, &meta, e);
+    st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
     if (st == ST_OK && says_something(meta)) {
@@ -389,9 +395,11 @@ fetch_metric(struct fetching *x, const char *metric, struct error *e)
     buf_put_u8(&body, '}');
     text = buf_slice(&body);
     buf_put_str(&x->path, "/api/search/lookup");
-    st = fetch_ask(x, &text, &answer, e);
+    st = fetch_ask(x, &text, JSON_OBJECT, &answer, e);
     buf_fini(&body);
     series = json_object_get(answer, "results");
+    if (st == ST_OK && !json_is_array(series))
+        st = error_set(e, ST_IO, "%s: a lookup without results", x->f->url);
     x->metric = slice_str(metric);
     for (size_t i = 0; st == ST_OK && i < json_array_size(series);
          i += SERIES_AT_ONCE)

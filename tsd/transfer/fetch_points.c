@@ -268,7 +268,8 @@ ask_span(struct fetching *x, struct slice tsuids, const char *more,
                more, SLICE_ARG(tsuids));
     text = buf_slice(&body);
     buf_put_str(&x->path, "/api/query");
-    st = body.failed ? error_no_memory(e) : fetch_ask(x, &text, answer, e);
+    st = body.failed ? error_no_memory(e)
+                     : fetch_ask(x, &text, JSON_ARRAY, answer, e);
     buf_fini(&body);
     return st;
 }

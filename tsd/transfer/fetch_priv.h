@@ -26,9 +26,11 @@ MUST_CHECK enum status fetch_flush(struct fetching *x, struct error *e);
 void fetch_copy(struct fetching *x, const struct json_t *from, const char *name,
                 const char *as);
 
-/* Asks for 'path', and clears it. */
+/* Asks for 'path', and clears it.  ST_IO: the answer is no JSON_ARRAY, or
+ * JSON_OBJECT, as 'type' says: another server's, or a proxy's. */
 MUST_CHECK enum status fetch_ask(struct fetching *x, const struct slice *body,
-                                 struct json_t **out, struct error *e);
+                                 int type, struct json_t **out,
+                                 struct error *e);
 
 /* Annotations of a series, or global ones where that is NULL. */
 MUST_CHECK enum status fetch_annotations(struct fetching *x,

@@ -135,6 +135,8 @@ export_name(struct exporting *x, struct slice key, struct slice value,
                          : key.data[1] == 'k' ? UID_TAGK
                                               : UID_TAGV;
 
+    if (value.size == 0)
+        return ST_NOT_FOUND;
     begin_line(&x->line, "uid");
     json_put_member(&x->line, "kind", slice_str(uid_kind_name(kind)));
     json_put_member(&x->line, "name", value);

@@ -75,9 +75,9 @@ opentsdb_client_close(struct opentsdb_client **cp)
     OBJ_FREE(c);
 }
 
-/* What the server said: the message of its JSON, or the beginning of it.  An
- * answer to several requests in one is 400 where one of them failed: it has
- * no message, and is handed over. */
+/* What the server said: the message of its JSON, or the beginning of it.  Names
+ * that are not assigned make the answer a 400 without a message: it is handed
+ * over. */
 static enum status
 client_rejected(struct opentsdb_client *c, const char *path, long http,
                 json_t **out, struct error *e)
@@ -92,7 +92,7 @@ client_rejected(struct opentsdb_client *c, const char *path, long http,
     if (json_parse(buf_slice(&c->answer), &o, NULL) == ST_OK) {
         error = json_object_get(o, "error");
         message = json_string_value(json_object_get(error, "message"));
-        if (error == NULL && http == 400) {
+        if (error == NULL && http == 400 && strcmp(path, CLIENT_ASSIGN) == 0) {
             *out = o;
             return ST_OK;
         }

@@ -12,6 +12,9 @@
 
 #define CLIENT_ANSWER_MAX ((size_t)32 << 20)
 
+/* The one whose answer is handed over also where it is a 400. */
+#define CLIENT_ASSIGN "/api/uid/assign"
+
 struct json_t;
 struct opentsdb_client; /* opaque */
 

@@ -1,6 +1,9 @@
 #include "storage/store/format.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/crc32c.h"
@@ -233,9 +236,9 @@ END_TEST
 
 START_TEST(the_lock_keeps_others_out)
 {
-    char *dir = tempdir_new(), sentence[64];
+    char *dir = tempdir_new(), *path, sentence[64];
     struct error e = { 0 };
-    int fd, other, child;
+    int fd, other, child, ready[2];
 
     ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
     (void)snprintf(sentence, sizeof sentence,
@@ -255,6 +258,25 @@ START_TEST(the_lock_keeps_others_out)
     ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
     format_unlock(&fd);
     ck_assert_int_eq(format_lock("/nowhere/at/all", &fd, &e), ST_IO);
+    /* Who looks whether it is locked holds it for a moment. */
+    path = tempdir_path(dir, "LOCK");
+    ck_assert_int_eq(pipe(ready), 0);
+    child = fork();
+    if (child == 0) {
+        other = open(path, O_RDONLY);
+        if (flock(other, LOCK_SH) != 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        (void)usleep(20000);
+        _exit(0);
+    }
+    ck_assert_int_eq(read(ready[0], sentence, 1), 1);
+    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
+    format_unlock(&fd);
+    ck_assert_int_eq(waitpid(child, &other, 0), child);
+    ck_assert_int_eq(other, 0);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    free(path);
     tempdir_free(&dir);
 }
 END_TEST

@@ -133,6 +133,14 @@ gives 0 "$(sed -n 4p points)" ./tsdb scan --import 1356998400 sum s.i
 "$halite" scan --import --data copy | sort >all
 sed -n '4,$p' points | sort | cmp - all || bad=1
 
+# Names that were deleted are left out
+gives 0 'metrics m.d: [0, 0, 1]' "$halite" mkmetric --data deleted m.d
+gives 0 '' "$halite" uid delete --data deleted metrics m.d
+"$halite" scan --json --data deleted >named.json 2>err || bad=1
+err=$(cat err)
+says '*1 hours or records of names that were deleted are left out'
+gives 0 '' "$halite" import --json --data named named.json
+
 # -- the same through a server that has the folder
 "$halite" scan --json --data copy >copy.json
 timeout 60 "$halite" tsd --data served --bind 127.0.0.1 --port 0 2>log &
@@ -167,6 +175,12 @@ test ! -e big.halite-import || bad=1
 "$halite" scan --import 1356998400 sum j.m | cmp - big || bad=1
 gives 1 '' "$halite" import --skip-errors --rejects /dev/full some
 says '*/dev/full: not all bad lines could be written'
+# Another server's answers, which are no lists of names
+port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' log)
+gives 1 '' "$halite" import --from "http://127.0.0.1:$port/api/version?"
+says "*/api/version?/api/suggest?*: that is no answer of OpenTSDB's API"
+gives 1 '' "$halite" import --from "http://127.0.0.1:$port/api/uid/assign?metric=j.m&x="
+says '*: 400 *'
 # A signal ends it in order, though a pipe does not end
 mkfifo pipe
 "$halite" import pipe 2>err &
