@@ -170,9 +170,12 @@ void http_each_header(const struct http_request *r,
                       void (*f)(void *ctx, struct slice name,
                                 struct slice value),
                       void *ctx);
-/* "127.0.0.1:4711"; and whether it is of this machine. */
+/* "127.0.0.1:4711" */
 const char *http_peer(const struct http_request *r);
-bool http_peer_is_loopback(const struct http_request *r);
+/* Is the client of this machine?  Not with a Host that is a name, other than
+ * localhost and those of 'hosts': a browser on this machine may show a page
+ * whose name was pointed at it (DNS rebinding). */
+bool http_is_local(const struct http_request *r);
 /* peer_key() of the client. */
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */

@@ -22,3 +22,28 @@ POST /api/tool {"words":["scan","--delete","1356998400","1357005600","sum","d.m"
 = 200
 GET /api/query?start=1356998400&end=1357005600&m=sum:d.m
 ~ "dps":{"1356998400":1,"1357002000":2}
+
+# From this machine, by a name that a page of another site may have: no right.
+with Host: evil.example:4242
+POST /api/tool {"words":["mkmetric","made"]}
+= 403
+~ Only this machine may run tools
+with Host: evil.example:4242
+POST /api/tool/import x
+= 403
+with Host: evil.example
+POST /api/backup?to=/nonexistent/x {}
+= 403
+with Host: evil.example
+GET /api/dropcaches
+= 403
+with Host: evil.example
+GET /diediedie
+= 400
+~ Only this machine may stop the daemon
+with Host: LOCALHOST:4242
+GET /api/dropcaches
+= 200
+with Host: [::1]:4242
+GET /api/dropcaches
+= 200

@@ -70,7 +70,8 @@ rig_send(const struct rig *g, const char *method, const char *path,
     struct buf head = BUF_INIT;
     int fd = rig_connect(g);
 
-    buf_printf(&head, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+    buf_printf(&head,
+               "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
                method, path);
     if (body != NULL)
         buf_printf(&head, "Content-Length: %zu\r\n", strlen(body));

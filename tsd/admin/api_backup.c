@@ -45,7 +45,7 @@ api_backup(void *ctx, const struct http_request *r, struct http_reply *out)
     struct slice to;
     char *path;
 
-    if (!http_peer_is_loopback(r) &&
+    if (!http_is_local(r) &&
         !settings_bool(a->settings, "halite.backup.remote")) {
         http_reply_error(out, 403, "Only this machine may make backups",
                          "halite.backup.remote=true lets others do it");

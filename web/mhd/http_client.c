@@ -168,13 +168,14 @@ is_address(struct slice host)
     return digits || (host.size > 0 && host.data[0] == '[');
 }
 
-bool
-http_host_is_ours(const struct http_request *r)
+/* Is the Host absent, an address, localhost or one of these? */
+static bool
+host_is_one_of(const struct http_request *r, const char *hosts)
 {
-    const char *hosts = r->server->o.hosts, *host = http_header(r, "Host");
+    const char *host = http_header(r, "Host");
     struct slice name, left;
 
-    if (hosts == NULL || host == NULL)
+    if (host == NULL)
         return true;
     name = slice_of(host, host[0] == '[' ? strlen(host) : strcspn(host, ":"));
     if (is_address(name) || slice_eq_nocase(name, slice_str("localhost")))
@@ -186,6 +187,23 @@ http_host_is_ours(const struct http_request *r)
             return true;
     }
     return false;
+}
+
+bool
+http_host_is_ours(const struct http_request *r)
+{
+    const char *hosts = r->server->o.hosts;
+
+    return hosts == NULL || host_is_one_of(r, hosts);
+}
+
+bool
+http_is_local(const struct http_request *r)
+{
+    const char *hosts = r->server->o.hosts;
+
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->conn->loopback && host_is_one_of(r, hosts == NULL ? "" : hosts);
 }
 
 bool

@@ -14,7 +14,6 @@ GETTER(const char *, http_path, r->target.path)
 GETTER(const char *, http_url, r->url)
 GETTER(bool, http_is_api, r->target.is_api)
 GETTER(const char *, http_peer, r->conn->peer)
-GETTER(bool, http_peer_is_loopback, r->conn->loopback)
 GETTER(uint64_t, http_peer_key, r->conn->address)
 GETTER(struct arena *, http_arena, r->arena)
 

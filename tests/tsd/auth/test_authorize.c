@@ -58,8 +58,10 @@ ask(const struct place *p, const char *method, const char *path,
     int fd = rig_connect(&p->rig);
     int status;
 
-    buf_printf(&all, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n",
-               method, path, headers);
+    buf_printf(
+        &all,
+        "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\n",
+        method, path, headers);
     wire_send(fd, all.data, all.size);
     buf_clear(&all);
     while (wire_read(fd, &all, all.size + 1))
