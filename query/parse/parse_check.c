@@ -191,7 +191,7 @@ check_sub(struct query *q, struct sub_query *s, struct arena *a,
         st = parse_downsample(downsample, a, &s->downsample, e);
     if (st != ST_OK)
         return st;
-    if (q->use_calendar)
+    if (q->use_calendar && downsample.size > 0)
         s->downsample.calendar = true;
     return check_histogram(s, e);
 }

@@ -5,15 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "base/text/java.h"
-
-int
-planner_compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
 
 static struct restriction *
 restriction_of(struct planner *p, uint64_t tagk)
@@ -55,7 +48,7 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
 {
     uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
     size_t *unknown = arena_array(p->a, f->parts_len, sizeof *unknown);
-    size_t len = 0, unknown_len = 0, unique = 0;
+    size_t len = 0, unknown_len = 0;
     enum status status = ST_OK;
 
     if (ids == NULL || unknown == NULL)
@@ -83,12 +76,8 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
         status = ST_OK;
     if (status != ST_OK)
         return status;
-    qsort(ids, len, sizeof *ids, planner_compare_u64);
-    for (size_t i = 0; i < len; i++)
-        if (unique == 0 || ids[unique - 1] != ids[i])
-            ids[unique++] = ids[i];
     *out = ids;
-    *out_len = unique;
+    *out_len = sort_unique_u64(ids, len);
     return ST_OK;
 }
 
@@ -130,8 +119,8 @@ resolve_filter(struct planner *p, const struct filter *f,
 static int
 compare_restrictions(const void *a, const void *b)
 {
-    return planner_compare_u64(&((const struct restriction *)a)->tagk,
-                               &((const struct restriction *)b)->tagk);
+    return sort_compare_u64(&((const struct restriction *)a)->tagk,
+                            &((const struct restriction *)b)->tagk);
 }
 
 enum status
@@ -171,7 +160,7 @@ planner_filters(struct planner *p)
         p->kind = p->sq->rollup.kind;
     }
     qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
-          planner_compare_u64);
+          sort_compare_u64);
     qsort(p->restrictions, p->restrictions_len, sizeof *p->restrictions,
           compare_restrictions);
     return status;
@@ -316,7 +305,7 @@ planner_end_names(struct planner *p)
         for (size_t k = 0; k < r->verdicts_len; k++)
             if (r->verdicts[k].matches)
                 set[len++] = r->verdicts[k].tagv;
-        qsort(set, len, sizeof *set, planner_compare_u64);
+        qsort(set, len, sizeof *set, sort_compare_u64);
         end_by_name(p, r, set, len);
     }
     return ST_OK;

@@ -68,5 +68,3 @@ MUST_CHECK enum status planner_end_names(struct planner *p);
 void planner_fini(struct planner *p);
 /* The restriction that likely leaves the fewest series, or NULL. */
 const struct restriction *planner_smallest_set(const struct planner *p);
-
-int planner_compare_u64(const void *a, const void *b);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/time/timezone.h"
 #include "tsd/api/names/series_lookup.h"
-#include "tsd/tool/scan_words.h"
+#include "tsd/tool/query_words.h"
 #include "tsd/tool/tool_frames.h"
 
 #define WORDS_MAX 64
@@ -48,10 +48,10 @@ static void
 check_query(const char *const *words, size_t len)
 {
     struct arena *a = arena_new((size_t)1 << 20);
-    struct scan_words w;
+    struct query_words w;
     struct error e = { 0 };
 
-    if (scan_words_parse(words, len, NOW_MS, timezone_utc(), a, &w, &e) ==
+    if (query_words_parse(words, len, NOW_MS, timezone_utc(), a, &w, &e) ==
         ST_OK) {
         INSIST(w.query.start_ms < w.query.end_ms);
         INSIST(w.query.subs_len <= len);

@@ -266,16 +266,6 @@ struct fetch_tool {
     int64_t progress_us;
 };
 
-static uint64_t
-count_lines(struct slice s)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < s.size; i++)
-        n += s.data[i] == '\n';
-    return n;
-}
-
 /* An import_bad. */
 static void
 reject_fetched(void *ctx, size_t offset, struct slice why)
@@ -286,7 +276,8 @@ reject_fetched(void *ctx, size_t offset, struct slice why)
 
     f->totals.bad++;
     report_bad(f->x, f->url,
-               f->lines + 1 + count_lines(slice_of(f->block.data, offset)),
+               f->lines + 1 +
+                   source_count_lines(slice_of(f->block.data, offset)),
                source_cut_line(&line), why);
 }
 
@@ -298,7 +289,7 @@ take_fetched(void *ctx, struct slice lines, struct error *e)
 
     f->block = lines;
     st = f->taker.take(f->taker.ctx, lines, reject_fetched, f, &f->counts, e);
-    f->lines += count_lines(lines);
+    f->lines += source_count_lines(lines);
     f->totals.points = f->counts.points;
     f->totals.records = f->counts.records;
     if (clock_monotonic_us() >= f->progress_us) {

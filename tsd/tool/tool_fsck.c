@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
-#include "tsd/tool/scan_words.h"
+#include "tsd/tool/query_words.h"
 #include "tsd/transfer/dump.h"
 #include "uid/fsck/uid_fsck.h"
 
@@ -239,13 +239,13 @@ report(const struct fscking *k)
 static enum status
 check_words(struct tool *t, struct error *e)
 {
-    struct scan_words w = { 0 };
+    struct query_words w = { 0 };
     enum status st = ST_OK;
 
     if (tool_words(t) > 0)
-        st = scan_words_parse(t->args->words, tool_words(t),
-                              clock_now_ms(t->api->clock), t->zone, t->arena,
-                              &w, e);
+        st = query_words_parse(t->args->words, tool_words(t),
+                               clock_now_ms(t->api->clock), t->zone, t->arena,
+                               &w, e);
     query_fini(&w.query);
     return st;
 }

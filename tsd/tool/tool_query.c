@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "query/engine/engine.h"
-#include "tsd/tool/scan_words.h"
+#include "tsd/tool/query_words.h"
 
 int
 tool_query_check(struct tool *t)
@@ -99,11 +99,11 @@ wants_whole_hours(const struct tool *t)
 int
 tool_query(struct tool *t)
 {
-    struct scan_words w;
+    struct query_words w;
     struct error e;
-    enum status st = scan_words_parse(t->args->words, tool_words(t),
-                                      clock_now_ms(t->api->clock), t->zone,
-                                      t->arena, &w, &e);
+    enum status st = query_words_parse(t->args->words, tool_words(t),
+                                       clock_now_ms(t->api->clock), t->zone,
+                                       t->arena, &w, &e);
 
     for (size_t i = 0; i < w.query.subs_len && st == ST_OK; i++) {
         struct query one = w.query;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "storage/histogram/histogram_table.h"
-#include "tsd/tool/scan_words.h"
+#include "tsd/tool/query_words.h"
 #include "tsd/transfer/dump.h"
 #include "tsd/transfer/json_export.h"
 #include "uid/meta/annotation.h"
@@ -136,10 +136,10 @@ scan_words(struct scan_tool *x, struct dump *d, struct error *e)
 {
     const struct tool *t = x->t;
     struct arena *arena = arena_new(0);
-    struct scan_words words;
-    enum status st = scan_words_parse(t->args->words, t->args->len,
-                                      clock_now_ms(t->api->clock), t->zone,
-                                      arena, &words, e);
+    struct query_words words;
+    enum status st = query_words_parse(t->args->words, t->args->len,
+                                       clock_now_ms(t->api->clock), t->zone,
+                                       arena, &words, e);
 
     if (st == ST_OK)
         st = scan_queries(x, d, &words.query, arena, e);

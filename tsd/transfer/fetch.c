@@ -101,6 +101,9 @@ fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
 
 /* -- names ----------------------------------------------------------------- */
 
+/* As these requests name them. */
+static const char *const kinds[] = { "metric", "tagk", "tagv" };
+
 static bool
 says_something(const json_t *meta)
 {
@@ -123,7 +126,6 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
     static const char *const members[] = { "created",     "displayName",
                                            "description", "notes",
                                            "custom",      NULL };
-    static const char *const kinds[] = { "metric", "tagk", "tagv" };
     json_t *meta;
     enum status st;
 
@@ -147,7 +149,6 @@ static enum status
 fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
                  size_t from, struct error *e)
 {
-    static const char *const kinds[] = { "metric", "tagk", "tagv" };
     struct buf body = BUF_INIT;
     char errors[32];
     const char *name;

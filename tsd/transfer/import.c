@@ -46,17 +46,6 @@ struct reading {
 
 /* -- bad lines ------------------------------------------------------------- */
 
-static size_t
-count_lines(struct slice s)
-{
-    size_t n = 0;
-    const uint8_t *at;
-
-    for (; s.size > 0 && (at = memchr(s.data, '\n', s.size)) != NULL; n++)
-        s = slice_of(at + 1, s.size - (size_t)(at + 1 - s.data));
-    return n;
-}
-
 static void
 report_bad(struct reading *r, size_t offset, struct slice why)
 {
@@ -68,7 +57,8 @@ report_bad(struct reading *r, size_t offset, struct slice why)
     x->totals.bad++;
     r->file.totals.bad++;
     x->m->bad(x->m->ctx, r->file.path,
-              r->lines + 1 + count_lines(slice_of(r->block.data, offset)),
+              r->lines + 1 +
+                  source_count_lines(slice_of(r->block.data, offset)),
               source_cut_line(&rest), why);
     lock_drop(&x->lock);
 }
@@ -250,7 +240,7 @@ read_blocks(struct reading *r, struct error *e)
             return stop_reading(r, e);
         st = r->x->check != NULL ? take_checked(r, e)
                                  : take(r, 0, r->block.size, e);
-        r->lines += count_lines(r->block);
+        r->lines += source_count_lines(r->block);
         r->offset = source_offset(r->source);
         add_progress(r);
         if (st == ST_OK && r->journal && clock_monotonic_us() >= r->journal_us)

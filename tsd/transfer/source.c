@@ -432,3 +432,14 @@ source_identity(const struct source *s)
     OBJ_CHECK(s, SOURCE_MAGIC);
     return s->identity;
 }
+
+size_t
+source_count_lines(struct slice s)
+{
+    size_t n = 0;
+    const uint8_t *at;
+
+    for (; s.size > 0 && (at = memchr(s.data, '\n', s.size)) != NULL; n++)
+        s = slice_of(at + 1, s.size - (size_t)(at + 1 - s.data));
+    return n;
+}

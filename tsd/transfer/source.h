@@ -38,6 +38,8 @@ MUST_CHECK enum status source_status(const struct source *s, struct error *e);
 /* Cuts '*block' behind its first line; returns that without "\n" or "\r\n". */
 struct slice source_cut_line(struct slice *block);
 
+size_t source_count_lines(struct slice block);
+
 /* Where the next block begins, in bytes of unpacked text. */
 uint64_t source_offset(const struct source *s);
 /* Continues there: before the first source_next(). */

@@ -373,8 +373,6 @@ uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
     return st;
 }
 
-/* -- suggest ------------------------------------------------------------- */
-
 /* -- the rest ------------------------------------------------------------ */
 
 uint64_t

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/table.h"
 
 #define TAGK_SETS_MAGIC FOURCC('S', 'H', 'A', 'P')
@@ -241,14 +242,6 @@ has_tagk(const struct tagk_sets *s, const struct node *n, uint64_t tagk)
     return false;
 }
 
-static int
-compare_ids(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 uint64_t *
 tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len)
 {
@@ -263,10 +256,6 @@ tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len)
             out[all++] =
                 key_get_uint(s->nodes[i]->key + 1, s->widths.metric_width);
     lock_drop(&s->lock);
-    qsort(out, all, sizeof *out, compare_ids);
-    *len = 0;
-    for (size_t i = 0; i < all; i++)
-        if (i == 0 || out[i] != out[i - 1])
-            out[(*len)++] = out[i];
+    *len = sort_unique_u64(out, all);
     return out;
 }

@@ -453,6 +453,7 @@ START_TEST(reads_uris)
     ck_assert(q.subs[0].rate && q.subs[0].metric.size == 0);
     ck_assert_uint_eq(q.subs[1].index, 1);
     ck_assert(q.subs[1].downsample.calendar);
+    ck_assert(!q.subs[0].downsample.calendar);
     ck_assert_ptr_eq(q.subs[1].downsample.zone, q.zone);
     ck_assert_ptr_ne(q.zone, timezone_utc());
     ck_assert(q.subs[2].aggregator->kind == KIND_NONE);

@@ -1,6 +1,6 @@
 #include "tsd/api/names/series_lookup.h"
 
-#include <stdlib.h>
+#include "base/sort.h"
 
 #define ANY UINT64_C(0) /* no id is 0 */
 
@@ -117,21 +117,13 @@ narrow_pair(const struct series_lookup *l)
     return NULL;
 }
 
-static int
-compare_ids(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* Past all series, or only past those that the index knows by a tag. */
 enum status
 series_lookup_walk(struct series_lookup *l, struct error *e)
 {
     const struct lookup_pair *narrow = narrow_pair(l);
     uint64_t *values;
-    size_t len = 0, n = 0;
+    size_t len = 0;
 
     if (narrow == NULL)
         return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
@@ -141,10 +133,7 @@ series_lookup_walk(struct series_lookup *l, struct error *e)
     for (size_t i = 0; i < l->len; i++)
         if (l->pairs[i].key_id == narrow->key_id)
             values[len++] = l->pairs[i].value_id;
-    qsort(values, len, sizeof *values, compare_ids);
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || values[i] != values[i - 1])
-            values[n++] = values[i];
     return series_each_tagged(l->a->series, l->metric_id, narrow->key_id,
-                              values, n, visit, l, e);
+                              values, sort_unique_u64(values, len), visit, l,
+                              e);
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "tsd/api/names/ranking.h"
 
 static bool
@@ -42,21 +43,12 @@ rank_metrics(const struct api *a, const struct http_request *r,
 
 /* -- tags ------------------------------------------------------------------ */
 
-static int
-compare_ids(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 /* "v|w" to ids, "*" to any; an unknown name has no series. */
 static enum status
 read_values(const struct api *a, struct slice values, struct arena *arena,
             struct series_pick *out, struct error *e)
 {
     uint64_t *ids = arena_array(arena, values.size + 1, sizeof *ids);
-    size_t len;
 
     if (ids == NULL)
         return error_no_memory(e);
@@ -71,12 +63,7 @@ read_values(const struct api *a, struct slice values, struct arena *arena,
         else if (st != ST_NOT_FOUND)
             return st;
     }
-    qsort(ids, out->tagvs_len, sizeof *ids, compare_ids);
-    len = out->tagvs_len;
-    out->tagvs_len = 0;
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || ids[i] != ids[i - 1])
-            ids[out->tagvs_len++] = ids[i];
+    out->tagvs_len = sort_unique_u64(ids, out->tagvs_len);
     out->tagvs = ids;
     return ST_OK;
 }

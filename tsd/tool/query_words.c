@@ -1,4 +1,4 @@
-#include "tsd/tool/scan_words.h"
+#include "tsd/tool/query_words.h"
 
 #include <stdio.h>
 
@@ -157,7 +157,7 @@ parse_filters(struct words *w, struct sub_query *sub)
 }
 
 static enum status
-parse_sub(struct words *w, struct sub_query *sub, const char **line)
+parse_sub(struct words *w, struct sub_query *sub)
 {
     enum status st = find_function(w, &sub->aggregator, &sub->aggregator_name);
 
@@ -172,7 +172,7 @@ parse_sub(struct words *w, struct sub_query *sub, const char **line)
     if (st == ST_OK)
         st = parse_filters(w, sub);
     if (st == ST_OK && w->i < w->len && has_inside(w->at[w->i], ' '))
-        *line = w->at[w->i++];
+        w->i++; /* options of a line */
     return st;
 }
 
@@ -198,7 +198,7 @@ parse_moment(struct words *w, int64_t now_ms, const struct timezone *zone,
 
 static enum status
 parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
-            struct scan_words *out)
+            struct query_words *out)
 {
     struct query *q = &out->query;
     enum status st = parse_moment(w, now_ms, zone, &q->start_ms);
@@ -220,31 +220,27 @@ parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
 }
 
 enum status
-scan_words_parse(const char *const *words, size_t len, int64_t now_ms,
-                 const struct timezone *zone, struct arena *a,
-                 struct scan_words *out, struct error *e)
+query_words_parse(const char *const *words, size_t len, int64_t now_ms,
+                  const struct timezone *zone, struct arena *a,
+                  struct query_words *out, struct error *e)
 {
     struct words w = { .at = words, .len = len, .a = a, .e = e };
     struct query *q = &out->query;
     enum status st;
 
-    *out = (struct scan_words){ .has_end = false };
+    *out = (struct query_words){ .has_end = false };
     st = parse_range(&w, now_ms, zone, out);
     /* No more than there are words. */
-    out->options = arena_alloc(a, (len + 1) * sizeof *out->options);
-    out->lines = arena_alloc(a, (len + 1) * sizeof *out->lines);
     q->subs = arena_alloc(a, (len + 1) * sizeof *q->subs);
-    if (st == ST_OK &&
-        (out->options == NULL || out->lines == NULL || q->subs == NULL))
+    if (st == ST_OK && q->subs == NULL)
         st = query_no_memory(e);
     while (st == ST_OK && w.i < len && words[w.i][0] == '+')
-        out->options[out->options_len++] = words[w.i++];
+        w.i++;
     while (st == ST_OK && w.i < len) {
         struct sub_query *sub = &q->subs[q->subs_len];
 
-        *sub = (struct sub_query){ .index = q->subs_len };
-        out->lines[q->subs_len] = NULL;
-        st = parse_sub(&w, sub, &out->lines[q->subs_len++]);
+        *sub = (struct sub_query){ .index = q->subs_len++ };
+        st = parse_sub(&w, sub);
     }
     return st;
 }

@@ -1,0 +1,24 @@
+#include "base/sort.h"
+
+#include <stdlib.h>
+
+int
+sort_compare_u64(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+size_t
+sort_unique_u64(uint64_t *items, size_t len)
+{
+    size_t n = 0;
+
+    if (len > 1)
+        qsort(items, len, sizeof *items, sort_compare_u64);
+    for (size_t i = 0; i < len; i++)
+        if (n == 0 || items[n - 1] != items[i])
+            items[n++] = items[i];
+    return n;
+}
