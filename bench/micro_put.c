@@ -227,7 +227,7 @@ fill_cache(struct put_rig *r)
         k->metric_size = (uint32_t)(blank - l.data);
         k->tags = tags;
         k->tags_size = (uint32_t)(l.data + l.size - tags);
-        put_cache_add(r->cache, k, i + 1);
+        put_cache_add(r->cache, k, i + 1, put_cache_epoch(r->cache));
     }
 }
 

@@ -408,7 +408,8 @@ enter(struct put_batch *b)
         }
         b->refs[row] = b->entries[i].ref;
         if (b->ready[row])
-            put_cache_add(b->path->cache, &b->keys[row], b->refs[row]);
+            put_cache_add(b->path->cache, &b->keys[row], b->refs[row],
+                          b->epoch);
     }
     b->entries_len = 0;
     buf_clear(&b->tsuids);
@@ -420,6 +421,7 @@ look_up(struct put_batch *b)
     int64_t soon_ms = clock_now_ms(&clock_system) + FUTURE_MS;
     uint64_t future = 0;
 
+    b->epoch = put_cache_epoch(b->path->cache);
     put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
     for (size_t row = 0; row < b->len; row++) {
         if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
@@ -469,6 +471,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
         }
         if (status == ST_NOT_FOUND && !b->again[i]) {
             b->refs[row] = SERIES_REF_NONE;
+            b->epoch = put_cache_epoch(b->path->cache);
             if (identify(b, row))
                 enter(b);
             if (b->refs[row] == SERIES_REF_NONE)

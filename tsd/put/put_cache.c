@@ -42,6 +42,7 @@ struct put_cache {
     uint32_t magic;
     uint64_t seed;
     size_t max_entries, max_bytes;
+    _Atomic uint64_t epoch; /* changes under the lock */
     struct rwlock lock;
     struct arena *arena GUARDED_BY(lock); /* of texts */
     const struct text **texts GUARDED_BY(lock);
@@ -102,6 +103,7 @@ put_cache_clear(struct put_cache *c)
     OBJ_CHECK(c, CACHE_MAGIC);
     rwlock_take_write(&c->lock);
     empty(c);
+    atomic_fetch_add(&c->epoch, 1);
     rwlock_drop_write(&c->lock);
 }
 
@@ -271,18 +273,28 @@ enter(struct put_cache *c, const struct put_key *key, uint32_t hash,
     };
 }
 
+uint64_t
+put_cache_epoch(const struct put_cache *c)
+{
+    OBJ_CHECK(c, CACHE_MAGIC);
+    return atomic_load(&c->epoch);
+}
+
 void
-put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref)
+put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref,
+              uint64_t epoch)
 {
     uint32_t hash, id;
 
     OBJ_CHECK(c, CACHE_MAGIC);
     hash = hash_of(c, key);
     rwlock_take_write(&c->lock);
-    id = table_find(&c->index, hash, entry_is, c->entries, key);
-    if (id != TABLE_NONE)
-        c->entries[id].ref = ref;
-    else
-        enter(c, key, hash, ref);
+    if (atomic_load(&c->epoch) == epoch) {
+        id = table_find(&c->index, hash, entry_is, c->entries, key);
+        if (id != TABLE_NONE)
+            c->entries[id].ref = ref;
+        else
+            enter(c, key, hash, ref);
+    }
     rwlock_drop_write(&c->lock);
 }

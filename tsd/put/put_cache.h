@@ -37,8 +37,12 @@ void put_cache_free(struct put_cache **c);
 void put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
                     series_ref *refs, struct put_guess *guess);
 
-/* Enters or replaces. */
+/* Clears change it: take it before a look-up whose answer is to be added. */
+uint64_t put_cache_epoch(const struct put_cache *c);
+
+/* Enters or replaces; no-op when the cache was cleared since the epoch, for
+ * then the answer may be of a name that was deleted. */
 void put_cache_add(struct put_cache *c, const struct put_key *key,
-                   series_ref ref);
+                   series_ref ref, uint64_t epoch);
 
 void put_cache_clear(struct put_cache *c);

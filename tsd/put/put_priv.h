@@ -37,6 +37,7 @@ struct put_batch {
     struct buf added_value;
     uint64_t lsn, committed;
     struct put_guess guess;
+    uint64_t epoch; /* of the cache, before names were looked up */
     bool looked_up;
     size_t len, entries_len, out_len; /* of the columns below */
     struct buf tsuids;

@@ -40,8 +40,25 @@ add(struct put_cache *c, size_t n, series_ref ref)
     char text[32];
     struct put_key key = key_of(n, text);
 
-    put_cache_add(c, &key, ref);
+    put_cache_add(c, &key, ref, put_cache_epoch(c));
 }
+
+/* As 'uid delete' does while a batch has looked up, and not added yet. */
+START_TEST(adds_nothing_from_before_a_clear)
+{
+    struct put_cache *c = put_cache_new(NAMES, SIZE_MAX);
+    char text[32];
+    struct put_key key = key_of(3, text);
+    uint64_t epoch = put_cache_epoch(c);
+
+    put_cache_clear(c);
+    put_cache_add(c, &key, 5, epoch);
+    ck_assert_uint_eq(find(c, 3), SERIES_REF_NONE);
+    put_cache_add(c, &key, 5, put_cache_epoch(c));
+    ck_assert_uint_eq(find(c, 3), 5);
+    put_cache_free(&c);
+}
+END_TEST
 
 START_TEST(finds_what_was_added)
 {
@@ -75,7 +92,7 @@ START_TEST(tells_texts_apart)
     series_ref refs[4];
 
     for (size_t i = 0; i < 4; i++)
-        put_cache_add(c, &keys[i], i + 1);
+        put_cache_add(c, &keys[i], i + 1, put_cache_epoch(c));
     put_cache_find(c, keys, 4, refs, &guess);
     for (size_t i = 0; i < 4; i++)
         ck_assert_uint_eq(refs[i], i + 1);
@@ -178,7 +195,8 @@ START_TEST(guesses_and_checks)
             size_t n = names[(from + i) % ROUND];
 
             if (refs[i] == SERIES_REF_NONE || harness_random(&state) % 50 == 0)
-                put_cache_add(c, &keys[i], model[n] = (series_ref)round + 1);
+                put_cache_add(c, &keys[i], model[n] = (series_ref)round + 1,
+                              put_cache_epoch(c));
         }
         for (size_t i = 0; i < harness_random(&state) % 8; i++)
             names[harness_random(&state) % ROUND] =
@@ -241,7 +259,8 @@ START_TEST(serves_many_threads)
 }
 END_TEST
 
-TEST_MAIN("put_cache", TEST(finds_what_was_added), TEST(tells_texts_apart),
+TEST_MAIN("put_cache", TEST(finds_what_was_added),
+          TEST(adds_nothing_from_before_a_clear), TEST(tells_texts_apart),
           TEST(empties_when_full), TEST(stays_within_its_bytes),
           TEST(never_answers_wrong), TEST(guesses_and_checks),
           TEST(serves_many_threads))
