@@ -115,7 +115,7 @@ write_script(void)
                   WIDTH, HEIGHT, (long long)FROM_S,
                   (long long)(FROM_S + SPAN_S));
     for (int s = 0; s < SERIES; s++) {
-        char name[16];
+        char name[24];
         FILE *data;
 
         (void)snprintf(name, sizeof name, "_%d.dat", s);

@@ -234,7 +234,7 @@ START_TEST(many_files_at_once)
 
     begin();
     for (int i = 0; i < FILES; i++) {
-        char name[8];
+        char name[16];
         struct buf text = BUF_INIT;
 
         (void)snprintf(name, sizeof name, "f%d", i);
