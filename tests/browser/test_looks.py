@@ -49,6 +49,8 @@ def test_phone(page):
         page.button("☰ query").click()
         page.wait(lambda: page.label("metric").is_displayed(), "the controls")
         assert page.js("return document.documentElement.scrollWidth") <= 390
+        page.open(CPU + "&m=sum:no.such.metric&o=")
+        page.wait(lambda: "no.such.metric" in page.text(".err"), "the error of a query")
     finally:
         page.d.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

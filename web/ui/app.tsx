@@ -234,8 +234,11 @@ export class App extends Component<{}, State> {
     return i < 0 ? null : i;
   }
 
+  // On a phone; a query with an error is seen.
+  private folded() { const { folded, ans } = this.state; return folded && !(ans && ans.errors.some(Boolean)); }
+
   private graphView() {
-    const { a, ans, aggs, busy, error, hover, most, folded, before, wait } = this.state, p = this.picture!;
+    const { a, ans, aggs, busy, error, hover, most, before, wait } = this.state, p = this.picture!, folded = this.folded();
     const say = busy ? 'asking…' + (before ? ` ${count(before.rows)} hours of ${count(before.series)} series` : '') : ans ? `${count(ans.series.length)} series, ${count(ans.points)} points, ${ans.ms.toFixed(0)} ms` : '';
     const err = (i: number) => (ans && ans.errors[i]) || null;
     return <main>
@@ -275,7 +278,7 @@ export class App extends Component<{}, State> {
     this.prepare();
     if (wantsLogin) return <Login tried={hasTried()} done={(n, s) => { login(n, s); this.setState({ wantsLogin: false }); this.start(); }} />;
     const open = (query: string) => { history.pushState(null, '', query); this.change(fromHash(query)); };
-    return <div id="page" class={(a.embed ? 'embed' : '') + (this.state.folded ? ' folded' : '')}>
+    return <div id="page" class={(a.embed ? 'embed' : '') + (this.folded() ? ' folded' : '')}>
       <Head a={a} go={this.go} />
       {a.view === 'board' ? <main><Boards open={open} /></main> : a.view === 'health' ? <main><Health /></main> :
         a.view === 'explorer' ? <main><Explorer graph={(metric, tags) => this.go({ view: 'graph', subs: [newSub({ metric, tags })], exps: [], only: null })} /></main> : this.graphView()}
