@@ -230,8 +230,8 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
         .command = tool_command_find(argv[0]),
         .args = &args,
         .as_tsdb = as_tsdb,
-        .out = { write_stream, stdout },
-        .err = { write_stream, stderr },
+        .out = { .write = write_stream, .ctx = stdout },
+        .err = { .write = write_stream, .ctx = stderr },
     };
     const struct command_line line = { (const char *const *)argv,
                                        (size_t)argc };

@@ -123,8 +123,8 @@ static const char *const bad_names[] = {
     "",
     "/",
     "/nowhere/to/be/found",
-    "/a/name/longer/than/an/address/of/a/socket/can/be/so/that/it/cannot/be/"
-    "copied/there/whatever/is/tried/with/it/0123456789",
+    ("/a/name/longer/than/an/address/of/a/socket/can/be/so/that/it/cannot/be/"
+     "copied/there/whatever/is/tried/with/it/0123456789"),
 };
 
 /* A manager that cannot be reached keeps no daemon from working. */

@@ -58,8 +58,8 @@ workbench_run(struct workbench *w, const char *const *words)
         .api = &w->db.api,
         .zone = w->db.api.zone,
         .as_tsdb = true,
-        .out = { workbench_keep, &w->out },
-        .err = { workbench_keep, &w->err },
+        .out = { .write = workbench_keep, .ctx = &w->out },
+        .err = { .write = workbench_keep, .ctx = &w->err },
         .gone = w->gone,
         .gone_ctx = w,
     };
