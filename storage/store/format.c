@@ -125,7 +125,7 @@ format_write(const char *dir, const struct format *f, struct error *e)
     return st;
 }
 
-/* format_is_locked() of another process holds a lock for a moment. */
+/* format_is_locked() of another process holds a lock briefly. */
 static int
 lock_exclusively(int fd)
 {

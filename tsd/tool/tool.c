@@ -10,10 +10,10 @@ tool_flush(struct tool *t)
 }
 
 void
-tool_settle(struct tool *t)
+tool_drain(struct tool *t)
 {
     tool_flush(t);
-    if (!t->cancelled && t->out.settle != NULL && !t->out.settle(t->out.ctx))
+    if (!t->cancelled && t->out.drain != NULL && !t->out.drain(t->out.ctx))
         t->cancelled = true;
 }
 

@@ -32,7 +32,7 @@ struct tool_sink {
     bool (*write)(void *ctx, struct slice bytes);
     void *ctx;
     /* Waits until the reader has all that was written; NULL: it has. */
-    bool (*settle)(void *ctx);
+    bool (*drain)(void *ctx);
 };
 
 struct tool {
@@ -100,7 +100,7 @@ void tool_write(struct tool *t, struct slice bytes);
 /* Writes 'text' to the sink now. */
 void tool_flush(struct tool *t);
 /* The same, and waits until the reader has it; else the tool is cancelled. */
-void tool_settle(struct tool *t);
+void tool_drain(struct tool *t);
 bool tool_is_cancelled(const struct tool *t);
 
 /* A line to 'err', behind what was printed so far. */

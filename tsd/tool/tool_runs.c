@@ -103,7 +103,7 @@ write_err(void *ctx, struct slice bytes)
 
 /* Who asks for more has got what was handed over. */
 static bool
-settle_out(void *ctx)
+drain_out(void *ctx)
 {
     struct run *run = ctx;
     struct lock *lock = &run->runs->lock;
@@ -207,7 +207,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         .at_server = true,
         .zone = call->zone,
         .as_tsdb = call->as_tsdb,
-        .out = { write_out, run, settle_out },
+        .out = { write_out, run, drain_out },
         .err = { write_err, run, NULL },
         .gone = run_is_gone,
         .gone_ctx = run,

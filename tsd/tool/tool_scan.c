@@ -74,7 +74,7 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
         return error_no_memory(e);
     tool_write(x->t, buf_slice(&x->text));
     if (x->deletes)
-        tool_settle(x->t);
+        tool_drain(x->t);
     if (tool_is_cancelled(x->t))
         return error_set(e, ST_BUSY, "the reader is gone");
     return x->deletes ? delete_hour(x->t->api, row, e) : ST_OK;

@@ -258,7 +258,7 @@ START_TEST(the_lock_keeps_others_out)
     ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
     format_unlock(&fd);
     ck_assert_int_eq(format_lock("/nowhere/at/all", &fd, &e), ST_IO);
-    /* Who looks whether it is locked holds it for a moment. */
+    /* Who looks whether it is locked holds it briefly. */
     path = tempdir_path(dir, "LOCK");
     ck_assert_int_eq(pipe(ready), 0);
     child = fork();
