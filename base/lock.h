@@ -5,12 +5,15 @@
  * may take only those below it:
  *
  *     uid table          assigns ids; held across one WAL append
+ *     series refresh     tag-key sets are read again; held across that
  *     series directory   new series; held across one WAL append
  *     records            changes annotations, metadata, trees; held across one
  *                        WAL append
  *     store flush         one flushing, deletion or trim at a time
  *     store write        batches: the WAL's order is the engine's
  *     head bucket        rows of one salt bucket
+ *     bucket owners      which peer is asked for a salt bucket
+ *     peer               a link, and what waits to be sent on it
  *     WAL            the buffer of what is not yet written
  *     kv swap            one swap; held across an engine write
  *     kv LevelDB sync    one sync at a time

@@ -92,6 +92,7 @@ mem_strndup(const void *s, size_t size)
 {
     char *p = mem_new(size + 1);
 
-    memcpy(p, s, size);
+    if (size > 0)
+        memcpy(p, s, size);
     return p;
 }

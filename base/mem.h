@@ -30,5 +30,5 @@ void *mem_grow(void *array, size_t len, size_t *cap, size_t size)
 
 char *mem_strdup(const char *s) __attribute__((__malloc__));
 
-/* 'size' bytes and a NUL behind them. */
+/* 'size' bytes and a NUL behind them; of none 's' may be NULL. */
 char *mem_strndup(const void *s, size_t size) __attribute__((__malloc__));

@@ -73,7 +73,7 @@ open_rig(struct put_rig *r, uint32_t hosts, bool json)
     const struct store_options so = { .layout = KEY_LAYOUT_DEFAULT,
                                       .head_bytes = (size_t)1 << 30 };
     const struct uid_options uo = { 0 };
-    const struct put_options po = { .rules = { true, true, true, 8 } };
+    const struct put_options po = { .rules = { true, true, true, 8, false } };
     struct error e;
 
     memset(r, 0, sizeof *r);

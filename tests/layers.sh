@@ -3,29 +3,26 @@
 # include points to the room itself or to one above it in this list, and to no
 # other.  A private header stays in its room.  Files form no circle either:
 # x.h, x_priv.h and x*.c count as one.
-cd "${srcdir:-.}" || exit 99
+. "${srcdir:-.}/tests/harness.sh"
+cd "$top" || exit 99
 
 # Bottom to top.  A room may include those before it, but web only base and web,
-# and query, uid and storage never include web.
+# and query, cluster, uid and storage never include web.
 rooms='
     base base/text base/time
-    storage/kv storage/kv/mem storage/kv/leveldb
-    storage/row storage/block storage/head storage/wal storage/store
+    storage/rados storage/kv storage/kv/mem storage/kv/leveldb
+    storage/row storage/kv/rados storage/block storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store
     storage/histogram storage/fsck
-    uid/names uid/series uid/meta uid/fsck
+    uid/names uid/series uid/meta uid/events uid/fsck
+    cluster
     query/model query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
     web web/json web/mhd web/chart
-    tsd/config tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/server tsd/api/put tsd/api/tree tsd/transfer tsd/tool tsd/admin tsd/commands tsd'
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/layers-XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
-bad=0
+    tsd/config tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/server tsd/api/put tsd/api/tree tsd/client tsd/transfer tsd/tool tsd/tool/points tsd/tool/names tsd/tool/import tsd/tool/run tsd/admin tsd/commands tsd'
 
 # FILE INCLUDED, for each include of a file of ours.
-find base storage uid query web tsd -name '*.[ch]' | LC_ALL=C sort >"$work/files"
-while read -r file; do
-    sed -n 's|^#include "\([a-z0-9_/]*\.[a-z]*\)".*|'"$file"' \1|p' "$file"
-done <"$work/files" >"$work/includes"
+find base storage uid cluster query web tsd -name '*.[ch]' | LC_ALL=C sort >"$work/files"
+xargs grep -oH '^#include "[a-z0-9_/]*\.[a-z]*"' <"$work/files" |
+    sed 's/:#include "\(.*\)"/ \1/' >"$work/includes"
 
 awk -v rooms="$rooms" '
     function room(path) { sub("/[^/]*$", "", path); return path }

@@ -1,14 +1,8 @@
 #!/bin/sh
 # What a reader may rely on in every file: its size, the width of its lines, its
 # '#pragma once', its layout, a page beside it.  Says all that is wrong at once.
-cd "${srcdir:-.}" || exit 99
-bad=0
-
-complain()
-{
-    echo "$*"
-    bad=1
-}
+. "${srcdir:-.}/tests/harness.sh"
+cd "$top" || exit 99
 
 # wrong WHAT LINES: no lines, no complaint.
 wrong()
@@ -54,19 +48,18 @@ wrong 'tabs' "$(grep -n "$(printf '\t')" $code)"
 # shellcheck disable=SC2086
 wrong 'blanks at the end of a line' "$(grep -nE '[[:blank:]]$' $code)"
 
-for file in $code; do
-    case $file in *.h) ;; *) continue ;; esac
-    test "$(grep -m 1 '^#' "$file")" = '#pragma once' ||
-        complain "$file: its first line after the comment is not #pragma once"
-done
+# shellcheck disable=SC2086
+wrong 'no #pragma once as the first line after the comment' "$(awk '
+    FNR == 1 { if (file != "") print file; file = FILENAME ~ /\.h$/ ? FILENAME : "" }
+    file != "" && /^#/ { if ($0 != "#pragma once") print file; file = "" }
+    END { if (file != "") print file }' $code)"
 
 # shellcheck disable=SC2086
-for file in $(grep -l '^#include "config\.h"' $code); do
-    complain "$file: config.h is included by the compiler's command line"
-done
+wrong "config.h is included by the compiler's command line" \
+    "$(grep -l '^#include "config\.h"' $code)"
 
 # shellcheck disable=SC2086
-for folder in $folders $(find base storage uid query web tsd -mindepth 1 \
+for folder in $folders $(find base storage uid cluster query web tsd -mindepth 1 \
     -type d ! -name .deps ! -name '.libs'); do
     test "$(grep -c . "$folder/README.md" 2>/dev/null)" -gt 3 2>/dev/null ||
         complain "$folder/README.md is missing, or no more than a heading"

@@ -11,7 +11,7 @@ test -n "$banned" || exit 99
 
 # Seeds, recorded data and the glossary itself are no texts of ours; names of
 # settings stay as they are.
-files=$(find base storage uid query web tsd tests bench docs man packaging scripts \
+files=$(find base storage uid cluster query web tsd tests bench docs man packaging scripts \
     ./*.md check start configure.ac Makefile.am -type f \
     \( -name '*.[ch]' -o -name '*.md' -o -name '*.def' -o -name '*.inc' \
     -o -name '*.sh' -o -name '*.mjs' -o -name '*.tst' -o -name '*.am' \

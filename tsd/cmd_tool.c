@@ -13,12 +13,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time/timezone.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
+#include "storage/place/place.h"
+#include "tsd/client/client.h"
 #include "tsd/config/settings.h"
 #include "tsd/database.h"
-#include "tsd/tool/tool.h"
-#include "tsd/tool/tool_place.h"
-#include "tsd/tool/tool_remote.h"
+#include "tsd/pool.h"
+#include "tsd/tool/run/tool_commands.h"
+#include "tsd/tool/run/tool_place.h"
+#include "tsd/tool/run/tool_remote.h"
 
 /* How long a folder may be another tool's. */
 #define LOCK_WAIT_MS 10000
@@ -67,6 +70,55 @@ write_stream(void *ctx, struct slice bytes)
     return fwrite(bytes.data, 1, bytes.size, f) == bytes.size && fflush(f) == 0;
 }
 
+/* Where 'query --graph' goes, whether it runs here or at a server; a failed one
+ * leaves what was there. */
+struct picture {
+    char *path; /* NULL: there is none */
+    FILE *file;
+    int error; /* errno of opening or writing it; 0: none */
+};
+
+static bool
+write_picture(void *ctx, struct slice bytes)
+{
+    struct picture *p = ctx;
+
+    if (p->file == NULL)
+        p->file = fopen(p->path, "we");
+    if (p->file != NULL && write_stream(p->file, bytes))
+        return true;
+    p->error = errno;
+    return false;
+}
+
+static void
+picture_open(struct picture *p, struct tool *t)
+{
+    const char *base = NULL;
+    int n;
+
+    if (strcmp(t->command->name, "query") == 0)
+        base = tool_option(t, "--graph");
+    if (base == NULL)
+        return;
+    n = asprintf(&p->path, "%s.png", base);
+    INSIST(n > 0);
+    t->out = (struct tool_sink){ .write = write_picture, .ctx = p };
+}
+
+static int
+picture_close(struct picture *p, int rc)
+{
+    if (p->file != NULL && fclose(p->file) != 0 && p->error == 0)
+        p->error = errno;
+    if (p->error != 0) { /* the tool is cancelled, and says no more */
+        (void)fprintf(stderr, "%s: %s\n", p->path, strerror(p->error));
+        rc = TOOL_FAILED;
+    }
+    free(p->path);
+    return rc;
+}
+
 static int
 print_help(const struct tool_command *c)
 {
@@ -97,14 +149,15 @@ read_settings(struct settings *s, const struct tool_args *a, bool as_tsdb,
         st = settings_load(s, path, e);
     if (st == ST_OK)
         st = settings_check(s, e);
-    settings_set(s, "halite.memory", "false");
     return st;
 }
 
-/* A command that only reads makes no folder where there is none. */
+/* A command that only reads makes no store where there is none. */
 static bool
-is_nothing_there(const struct tool *t, const char *dir)
+is_nothing_there(const struct tool *t, const char *store)
 {
+    char address[POOL_ADDRESS_MAX];
+    struct place place;
     const char *creates = t->command->creates;
     struct format f;
 
@@ -112,21 +165,26 @@ is_nothing_there(const struct tool *t, const char *dir)
         (*creates == '\0' ||
          (t->args->len > 0 && strcmp(t->args->words[0], creates) == 0)))
         return false;
-    return format_read(dir, &f, NULL) == ST_NOT_FOUND;
+    if (place_parse(store, &place, NULL) != ST_OK)
+        return false; /* opening it tells why */
+    if (place.kind == PLACE_POOL)
+        return pool_find_server(place.at, address, NULL) == ST_NOT_FOUND;
+    return place.kind == PLACE_FOLDER &&
+           format_read(place.at, &f, NULL) == ST_NOT_FOUND;
 }
 
 static int
-run_here(struct tool *t, struct settings *s, const char *dir)
+run_here(struct tool *t, struct settings *s, const char *store)
 {
     struct database d = { 0 };
     struct error e, why;
     int rc = TOOL_FAILED;
 
-    if (dir != settings_text(s, "halite.data"))
-        settings_set(s, "halite.data", dir);
-    if (is_nothing_there(t, dir)) {
-        tool_say(t, "%s: there is no store", dir);
-        settings_set(s, "halite.memory", "true");
+    settings_set(s, "halite.store", store);
+    store = settings_text(s, "halite.store");
+    if (is_nothing_there(t, store)) {
+        tool_say(t, "%s: there is no store", store);
+        settings_set(s, "halite.store", "memory");
     }
     if (database_open(&d, s, &e) == ST_OK) {
         t->api = &d.api;
@@ -144,16 +202,16 @@ static int
 run_at_server(struct tool *t, const char *address, const struct command_line *c,
               const char *zone_name)
 {
-    const struct tool_remote_options o = {
+    const struct client_options o = {
         .address = address,
         .token_file = tool_option(t, "--token"),
         .cacert = tool_option(t, "--cacert"),
     };
-    struct tool_remote *remote;
+    struct client *remote;
     struct error e;
     int rc;
 
-    if (tool_remote_open(&o, &remote, &e) != ST_OK)
+    if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {
         t->remote = remote;
@@ -161,14 +219,15 @@ run_at_server(struct tool *t, const char *address, const struct command_line *c,
     } else {
         rc = tool_remote_run(remote, t, c->words, c->len, zone_name);
     }
-    tool_remote_close(&remote);
+    client_close(&remote);
     return rc;
 }
 
 /* The address of the server that has the folder; "" when none has.  Another
  * tool leaves it soon, and a server that starts will say where it is. */
 static enum status
-find_server(const char *dir, char address[FORMAT_NOTE_MAX], struct error *e)
+find_server_of_folder(const char *dir, char address[FORMAT_NOTE_MAX],
+                      struct error *e)
 {
     address[0] = '\0';
     for (int ms = 0; format_is_locked(dir); ms += LOCK_LOOK_MS) {
@@ -185,6 +244,21 @@ find_server(const char *dir, char address[FORMAT_NOTE_MAX], struct error *e)
 }
 
 static enum status
+find_server(const char *store, char address[FORMAT_NOTE_MAX], struct error *e)
+{
+    struct place place;
+    enum status st = place_parse(store, &place, e);
+
+    address[0] = '\0';
+    if (st != ST_OK || place.kind == PLACE_MEMORY)
+        return st;
+    if (place.kind == PLACE_FOLDER)
+        return find_server_of_folder(place.at, address, e);
+    st = pool_find_server(place.at, address, e);
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+static enum status
 find_place(struct tool *t, struct settings *s, struct tool_place *place,
            char address[FORMAT_NOTE_MAX], struct error *e)
 {
@@ -195,7 +269,7 @@ find_place(struct tool *t, struct settings *s, struct tool_place *place,
     if (st == ST_OK)
         st = timezone_find(slice_str(tool_zone_name(s)), &t->zone, e);
     if (st == ST_OK && place->server == NULL) {
-        st = find_server(place->dir, address, e);
+        st = find_server(place->store, address, e);
         place->server = address[0] == '\0' ? NULL : address;
     }
     return st;
@@ -219,7 +293,7 @@ run_words(struct tool *t, struct settings *s, const struct command_line *c)
         end_in_order(t);
     if (place.server != NULL)
         return run_at_server(t, place.server, c, tool_zone_name(s));
-    return run_here(t, s, place.dir);
+    return run_here(t, s, place.store);
 }
 
 int
@@ -236,6 +310,7 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
     const struct command_line line = { (const char *const *)argv,
                                        (size_t)argc };
     struct settings *s = settings_new();
+    struct picture picture = { .path = NULL };
     struct error e;
     int rc;
 
@@ -248,7 +323,8 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
     } else if (tool_args_get(&args, "--help") != NULL) {
         rc = print_help(t.command);
     } else {
-        rc = run_words(&t, s, &line);
+        picture_open(&picture, &t);
+        rc = picture_close(&picture, run_words(&t, s, &line));
     }
     tool_args_fini(&args);
     settings_free(&s);

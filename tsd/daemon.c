@@ -13,7 +13,7 @@
 #include "tsd/net/listener.h"
 #include "tsd/routes.h"
 #include "tsd/net/tls.h"
-#include "tsd/tool/tool_runs.h"
+#include "tsd/tool/run/tool_runs.h"
 
 /* At stop, for what TLS clients have not taken yet. */
 #define LAST_WORDS_MS 2000
@@ -26,6 +26,8 @@ struct daemon {
     struct database db;
     struct routes routes;
     struct listener *listener;
+    struct peer_server *peers; /* NULL: the store lies in no pool */
+    char *address;   /* where other daemons of a pool reach this one */
     struct tls *tls; /* NULL: there is no such port */
     struct http_server *http;
     struct telnet *telnet;
@@ -149,15 +151,54 @@ open_listener(struct daemon *d, struct error *e)
     return ST_OK;
 }
 
+/* Where others reach this process. */
+static enum status
+find_address(struct daemon *d, struct error *e)
+{
+    bool tls = settings_choice(d->settings, "halite.cluster.tls") != 0 &&
+               listener_tls_address(d->listener) != NULL;
+    const char *address =
+        tls ? listener_tls_address(d->listener) : listener_address(d->listener);
+    const char *port = strrchr(address, ':');
+    char host[256] = "";
+
+    if (settings_has(d->settings, "halite.cluster.address")) {
+        address = settings_text(d->settings, "halite.cluster.address");
+    } else if (strncmp(address, "0.0.0.0:", 8) == 0 ||
+               strncmp(address, "[::]:", 5) == 0) {
+        if (gethostname(host, sizeof host - 1) != 0)
+            return error_set(e, ST_IO, "the name of this machine: %m");
+        INSIST(asprintf(&d->address, "%s%s", host, port) > 0);
+    }
+    if (d->address == NULL)
+        d->address = mem_strdup(address);
+    d->db.pool.address = d->address;
+    return ST_OK;
+}
+
 static enum status
 open_database(struct daemon *d, struct error *e)
 {
-    enum status st = database_open(&d->db, d->settings, e);
+    enum status st = find_address(d, e);
+
+    if (st == ST_OK)
+        st = database_open(&d->db, d->settings, e);
 
     d->db.api.tools = tool_runs_new();
     if (st == ST_OK)
         routes_make(&d->db.api, d->db.api.put, &d->routes);
     return st;
+}
+
+/* In a pool most of them wait for the cluster, or for another daemon that is
+ * being replaced; those of other buckets go on meanwhile. */
+#define POOL_THREADS 8
+
+static unsigned
+threads_of(const struct daemon *d, const char *setting)
+{
+    return settings_unsigned(d->settings, setting) *
+           (d->db.pool.cluster != NULL ? POOL_THREADS : 1);
 }
 
 static enum status
@@ -169,7 +210,7 @@ start_http(struct daemon *d, struct error *e)
         .routes = d->routes.http,
         .routes_len = d->routes.http_len,
         .threads = settings_unsigned(s, "halite.http.threads"),
-        .workers = settings_unsigned(s, "halite.http.workers"),
+        .workers = threads_of(d, "halite.http.workers"),
         .workers_queue = settings_size(s, "halite.http.workers_queue"),
         .body_bytes = settings_size(s, "halite.http.body_bytes"),
         .bodies_bytes = settings_size(s, "halite.http.bodies_bytes"),
@@ -208,7 +249,7 @@ start_telnet(struct daemon *d, struct error *e)
         .routes = d->routes.telnet,
         .routes_len = d->routes.telnet_len,
         .put = d->routes.has_put ? d->db.api.put : NULL,
-        .threads = settings_unsigned(s, "halite.telnet.threads"),
+        .threads = threads_of(d, "halite.telnet.threads"),
         .line_bytes = settings_size(s, "halite.telnet.line_bytes"),
         .output_bytes = settings_size(s, "halite.telnet.output_bytes"),
         .idle_ms = idle_ms(s, 0),
@@ -227,8 +268,12 @@ start_telnet(struct daemon *d, struct error *e)
 static enum status
 start_listener(struct daemon *d, struct error *e)
 {
-    enum status st = listener_start(d->listener, d->http, d->telnet, e);
+    enum status st;
 
+    d->peers = pool_peers(&d->db.pool, listener_peer_closed, d->listener);
+    if (d->peers != NULL)
+        listener_serve_peers(d->listener, d->peers);
+    st = listener_start(d->listener, d->http, d->telnet, e);
     if (st == ST_OK)
         store_announce(d->db.api.store, listener_address(d->listener));
     return st;
@@ -278,20 +323,25 @@ daemon_stop(struct daemon **dp, struct error *e)
 {
     struct daemon *d = OBJ_TAKE(dp, DAEMON_MAGIC);
     struct auth *auth;
+    struct error left;
     enum status st;
 
     if (d == NULL)
         return ST_OK;
     auth = d->db.api.auth;
+    if (pool_leave(&d->db.pool, &left) != ST_OK)
+        log_warn("tsd", "%s", left.text);
     if (d->listener != NULL)
         listener_stop(d->listener);
     telnet_stop(&d->telnet, d->drain_ms);
     http_server_stop(&d->http, d->drain_ms);
     tls_stop(&d->tls, LAST_WORDS_MS);
+    peer_server_close(&d->peers);
     listener_close(&d->listener);
     tool_runs_close(&d->db.api.tools);
     auth_close(&auth);
     st = database_close(&d->db, e);
+    free(d->address);
     OBJ_FREE(d);
     return st;
 }

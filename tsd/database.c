@@ -7,7 +7,9 @@
 #include "query/engine/engine.h"
 #include "query/model/rollup.h"
 #include "tsd/config/limits.h"
+#include "tsd/config/store_place.h"
 #include "tsd/put/put.h"
+#include "tsd/stats/point_range.h"
 #include "tsd/stats/queries.h"
 
 /* Who we are, for statistics: the name as it is set, and as DNS knows it. */
@@ -38,6 +40,7 @@ fill_api(struct database *d, struct error *e)
     a->clock = &clock_system;
     a->queries = queries_new(
         !settings_bool(s, "tsd.query.allow_simultaneous_duplicates"));
+    a->point_range = point_range_new();
     a->backup_busy = &d->backup_busy;
     a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
@@ -104,10 +107,7 @@ static enum status
 open_store(struct database *d, struct error *e)
 {
     const struct settings *s = d->api.settings;
-    const struct store_options o = {
-        .dir = settings_bool(s, "halite.memory")
-                   ? NULL
-                   : settings_text(s, "halite.data"),
+    struct store_options o = {
         .layout = layout_of(s),
         .sync = (enum wal_sync)settings_choice(s, "halite.sync"),
         .sync_interval_ms = settings_unsigned(s, "halite.sync.interval_ms"),
@@ -121,6 +121,14 @@ open_store(struct database *d, struct error *e)
             settings_size(s, "halite.store.write_buffer_bytes"),
         .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),
     };
+    struct place place;
+    enum status st = store_place_find(s, &place, e);
+
+    if (st != ST_OK)
+        return st;
+    if (place.kind == PLACE_POOL)
+        return pool_open(&d->pool, &d->api, place.at, &o, e);
+    o.dir = place.kind == PLACE_FOLDER ? place.at : NULL;
     return store_open(&o, &d->api.store, e);
 }
 
@@ -187,8 +195,20 @@ open_engine(struct database *d, struct error *e)
         .rollups = d->rollups,
     };
 
+    struct put_options import = put;
+
+    /* The rule for new metrics that is not the server's own. */
+    import.rules.create_metrics = !put.rules.create_metrics;
+    import.header_tag = NULL;
     a->put = put_path_new(a->store, a->series, a->uids, &put);
+    a->import_put = put_path_new(a->store, a->series, a->uids, &import);
     return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
+}
+
+static enum status
+serve_pool(struct database *d, struct error *e)
+{
+    return pool_serve(&d->pool, e);
 }
 
 enum status
@@ -196,7 +216,7 @@ database_open(struct database *d, const struct settings *s, struct error *e)
 {
     static enum status (*const parts[])(struct database * d,
                                         struct error * e) = {
-        fill_api, open_store, open_names, open_rollups, open_engine,
+        fill_api, open_store, open_names, open_rollups, open_engine, serve_pool,
     };
     enum status st = ST_OK;
 
@@ -212,13 +232,17 @@ database_close(struct database *d, struct error *e)
     struct api *a = &d->api;
     enum status st;
 
+    pool_stop(&d->pool);
     engine_close(&a->engine);
     put_path_free(&a->put);
+    put_path_free(&a->import_put);
     records_close(&a->records);
     series_close(&a->series);
     uid_close(&a->uids);
-    st = store_close(&a->store, e);
+    st = a->cluster != NULL ? pool_close(&d->pool, e)
+                            : store_close(&a->store, e);
     queries_free(&a->queries);
+    point_range_free(&a->point_range);
     rollups_close(&d->rollups);
     limits_free(&a->limits);
     return st;

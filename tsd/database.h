@@ -10,11 +10,13 @@
 #pragma once
 
 #include "tsd/api/api.h"
+#include "tsd/pool.h"
 
 struct database {
     struct api api;          /* frozen, but for members of the daemon's */
     struct rollups *rollups; /* NULL: none are configured */
     atomic_bool backup_busy;
+    struct pool pool; /* where the store lies in one */
 };
 
 /* '*d' is all zero before.  The settings must outlive it.  database_close() in

@@ -40,6 +40,7 @@ static const struct entry {
 } entries[] = {
     { "/api/aggregators", api_aggregators, GET_POST, MODE_ANY | FOR_READERS },
     { "/api/backup", api_backup, HTTP_POST, MODE_ANY | WORKER | FOR_ADMINS },
+    { "/api/cluster", api_cluster, HTTP_GET, MODE_ANY | WORKER | FOR_READERS },
     { "/api/config", api_config, GET_POST, MODE_ANY | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       MODE_ANY | WORKER | FOR_ADMINS },

@@ -176,6 +176,10 @@ const char *http_peer(const struct http_request *r);
  * localhost and those of 'hosts': a browser on this machine may show a page
  * whose name was pointed at it (DNS rebinding). */
 bool http_is_local(const struct http_request *r);
+/* 403 to a client for whom that is false: with the message, and what lets it
+ * in; where its Host alone is at fault, with that and its setting. */
+void http_reply_not_local(struct http_reply *out, const char *message,
+                          const char *details);
 /* peer_key() of the client. */
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */

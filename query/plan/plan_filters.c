@@ -48,24 +48,24 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
 {
     uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
     size_t *unknown = arena_array(p->a, f->parts_len, sizeof *unknown);
+    struct uid_wanted *names = arena_array(p->a, f->parts_len, sizeof *names);
     size_t len = 0, unknown_len = 0;
     enum status status = ST_OK;
 
-    if (ids == NULL || unknown == NULL)
+    if (ids == NULL || unknown == NULL || names == NULL)
         return query_no_memory(p->e);
-    status = uid_find_ahead(p->c->uids, UID_TAGV, f->parts, f->parts_len, p->e);
+    for (size_t i = 0; i < f->parts_len; i++)
+        names[i] = (struct uid_wanted){ .name = f->parts[i] };
+    status = uid_resolve(p->c->uids, UID_TAGV, names, f->parts_len, p->e);
     if (status != ST_OK)
         return status;
     for (size_t i = 0; i < f->parts_len; i++) {
         if (f->parts[i].size == 0)
             return error_set(p->e, ST_INVALID, "Missing UID name");
-        status = uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
-        if (status == ST_OK)
-            len++;
-        else if (status == ST_NOT_FOUND)
-            unknown[unknown_len++] = i;
+        if (names[i].id != 0)
+            ids[len++] = names[i].id;
         else
-            return status;
+            unknown[unknown_len++] = i;
     }
     if (unknown_len > 0 && !p->c->options.skip_unresolved_tagvs)
         status = uid_find(p->c->uids, UID_TAGV,

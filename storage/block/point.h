@@ -59,6 +59,25 @@ points_at(const struct points *p, size_t i)
     return (struct point){ p->ts_ms[i], p->v[i], p->is_float[i] != 0 };
 }
 
+/* The oldest and the newest of some times; of none at first. */
+struct point_times {
+    int64_t oldest_ms, newest_ms;
+};
+#define POINT_TIMES_NONE ((struct point_times){ INT64_MAX, INT64_MIN })
+
+static inline bool
+point_times_are_none(const struct point_times *t)
+{
+    return t->oldest_ms > t->newest_ms;
+}
+
+static inline void
+point_times_widen(struct point_times *t, int64_t oldest_ms, int64_t newest_ms)
+{
+    t->oldest_ms = oldest_ms < t->oldest_ms ? oldest_ms : t->oldest_ms;
+    t->newest_ms = newest_ms > t->newest_ms ? newest_ms : t->newest_ms;
+}
+
 /* The start of the hour that holds 'ts_ms', in seconds: an open row's base
  * time, and a block's. */
 static inline uint32_t

@@ -7,7 +7,7 @@
 
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 
 enum status
 check_found(struct check *c, const char *code, struct slice key,

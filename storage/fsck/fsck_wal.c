@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
-#include "storage/store/format.h"
-#include "storage/wal/wal_file.h"
+#include "storage/place/format.h"
+#include "storage/wal/wal_files.h"
 #include "storage/wal/wal_record.h"
 
 static const struct slice no_key = { NULL, 0 };

@@ -79,6 +79,11 @@ struct head_put {
      * head holds those it took. */
     enum status (*log)(void *ctx, const struct head_put *p,
                        struct head_log_id *const *ids, struct error *e);
+    /* Called in the place of all that, where the bucket's rows are elsewhere:
+     * no point is put into a row, and none counts as taken.  NULL: the points
+     * are put into rows wherever the others are. */
+    enum status (*forward)(void *ctx, const struct head_put *p,
+                           struct head_log_id *const *ids, struct error *e);
     void *ctx;
 };
 
@@ -88,6 +93,10 @@ struct head_put {
  */
 MUST_CHECK enum status head_put(struct head *h, const struct head_put *p,
                                 size_t *taken, struct error *e);
+
+/* From here on the rows of a bucket are kept by another process, or here again.
+ * A new head has all of them here. */
+void head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere);
 
 /* What a deletion took away. */
 struct head_deletion {
@@ -114,6 +123,17 @@ typedef bool head_row_fn(void *ctx, const struct head_row_view *v);
 void head_each_row(struct head *h, unsigned bucket, struct slice metric,
                    const struct slice *series, size_t len, head_row_fn *f,
                    void *ctx);
+
+/* Widens '*times' to the points of the series that 'takes' takes.  The bucket's
+ * lock is dropped now and then: points that come meanwhile may be missed.
+ * False when 'go_on' said so. */
+struct head_times_visit {
+    bool (*takes)(void *ctx, struct slice tsuid);
+    bool (*go_on)(void *ctx);
+    void *ctx;
+};
+bool head_times(struct head *h, const struct head_times_visit *visit,
+                struct point_times *times);
 
 /* What the row's block would say of it (open_row.h), remembered.  Only from
  * within head_each_row(); the view's 'bytes' are gone then. */
@@ -176,6 +196,11 @@ size_t head_pass_next(struct head_pass *p, struct head_flushing *rows);
  * it takes points again. */
 void head_pass_done(struct head_pass *p, const struct head_flushing *rows,
                     size_t len, bool written);
+
+bool head_bucket_is_empty(struct head *h, unsigned bucket);
+
+/* Drops all rows of a bucket, unflushed.  Not while a pass goes on. */
+void head_drop_rows(struct head *h, unsigned bucket);
 
 /* A segment, at most 'newest', before which no row has a record.  It may be
  * less than one that was told before. */

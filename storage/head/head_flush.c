@@ -164,6 +164,29 @@ head_pass_done(struct head_pass *p, const struct head_flushing *rows,
     lock_drop(&b->lock);
 }
 
+bool
+head_bucket_is_empty(struct head *h, unsigned bucket)
+{
+    struct head_bucket *b = &h->buckets[bucket];
+    bool empty;
+
+    lock_take(&b->lock);
+    empty = b->rows_len == 0;
+    lock_drop(&b->lock);
+    return empty;
+}
+
+void
+head_drop_rows(struct head *h, unsigned bucket)
+{
+    struct head_bucket *b = &h->buckets[bucket];
+
+    lock_take(&b->lock);
+    while (b->youngest != NULL)
+        head_drop_row(h, b, b->youngest);
+    lock_drop(&b->lock);
+}
+
 /* A bucket's records are appended in the order in which its rows are made, so
  * the oldest row's segment is not behind that of any record of a row. */
 uint64_t

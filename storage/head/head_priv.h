@@ -46,6 +46,7 @@ struct head_slot {
 
 struct head_bucket {
     struct lock lock;
+    bool elsewhere GUARDED_BY(lock); /* its rows are another process's */
     struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
     uint32_t generation GUARDED_BY(lock);         /* of the newest series */
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */

@@ -215,3 +215,50 @@ head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
     open_row_fini(&r->open);
     free(r);
 }
+
+/* Series under one lock: some milliseconds of full rows. */
+#define TIMES_SERIES 512
+
+static void
+series_times(const struct head_series *s, struct point_times *times)
+{
+    for (const struct head_row *r = s->rows; r != NULL; r = r->next) {
+        int64_t base_ms = (int64_t)r->open.base * 1000;
+
+        if (base_ms < times->oldest_ms || base_ms + HOUR_MS > times->newest_ms)
+            open_row_times(&r->open, times);
+    }
+}
+
+static bool
+bucket_times(struct head_bucket *b, const struct head_times_visit *visit,
+             struct point_times *times)
+{
+    bool more = true;
+
+    for (size_t at = 0; more;) {
+        if (!visit->go_on(visit->ctx))
+            return false;
+        lock_take(&b->lock);
+        for (size_t n = 0; n < TIMES_SERIES && at < b->series_len; n++, at++) {
+            const struct head_series *s = b->series[at];
+
+            if (s != NULL && s->rows != NULL &&
+                visit->takes(visit->ctx, head_tsuid(s)))
+                series_times(s, times);
+        }
+        more = at < b->series_len;
+        lock_drop(&b->lock);
+    }
+    return true;
+}
+
+bool
+head_times(struct head *h, const struct head_times_visit *visit,
+           struct point_times *times)
+{
+    for (size_t i = 0; i < h->buckets_len; i++)
+        if (!bucket_times(&h->buckets[i], visit, times))
+            return false;
+    return true;
+}

@@ -1,5 +1,5 @@
-/* See storage/head/open_row.h.  The bytes never leave the process, so a fault
- * in them is ours: INSIST. */
+/* See storage/head/open_row.h.  Bytes of another process go through
+ * open_row_check() first, so a fault in what is read is ours: INSIST. */
 #include "storage/head/open_row.h"
 
 #include <math.h>
@@ -209,6 +209,45 @@ raise_greatest(struct spacing *s, int64_t v)
     s->greatest = far > s->greatest ? far : s->greatest;
 }
 
+/* A step that leads to another time of the hour. */
+static bool
+check_step(struct cursor *c, int64_t *step_ms)
+{
+    uint64_t z = cursor_varint(c);
+    int64_t step = varint_unzigzag(z >> 1);
+
+    if (c->failed || step <= -HOUR_MS || step >= HOUR_MS)
+        return false;
+    *step_ms = (z & 1) != 0 ? step * 1000 : step;
+    return true;
+}
+
+bool
+open_row_check(struct slice bytes, uint32_t count)
+{
+    struct cursor c = cursor_of(bytes);
+    int64_t offset_ms = 0, step_ms = 0;
+    uint32_t len = 0;
+
+    for (; cursor_left(&c) > 0; len++) {
+        uint8_t control = cursor_u8(&c);
+        unsigned high = control >> 2, size;
+
+        if ((control & TIME_FOLLOWS) != 0 && !check_step(&c, &step_ms))
+            return false;
+        offset_ms += step_ms;
+        if ((control & IS_DOUBLE) != 0)
+            size = (high & 7) + (high >> 3) > 8 ? UINT8_MAX
+                                                : 8 - (high & 7) - (high >> 3);
+        else
+            size = high < 60 ? 0 : int_sizes[high - 60];
+        (void)cursor_bytes(&c, size);
+        if (c.failed || offset_ms < 0 || offset_ms >= HOUR_MS || len == count)
+            return false;
+    }
+    return len == count && count > 0;
+}
+
 bool
 open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
                 struct points *out)
@@ -378,6 +417,19 @@ open_row_summary(struct open_row *r, bool keep, struct summary *out)
     if (!out->all_int)
         out->sum.d = plain_nan(out->sum.d);
     return x.ordered;
+}
+
+void
+open_row_times(const struct open_row *r, struct point_times *times)
+{
+    struct reader in = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 };
+    const uint8_t *end = r->bytes + r->size;
+    union number v;
+
+    while (in.at < end) {
+        (void)read_point(&in, &v);
+        point_times_widen(times, in.ts_ms, in.ts_ms);
+    }
 }
 
 uint32_t

@@ -39,6 +39,10 @@ struct open_row {
 bool open_row_append(struct open_row *r, struct point p);
 void open_row_fini(struct open_row *r);
 
+/* Are these bytes, which another process sent, those of such a row?  The rest
+ * below takes that for granted. */
+bool open_row_check(struct slice bytes, uint32_t count);
+
 /* Appends what 'bytes' (of an open row with this base and count) hold to 'out',
  * as they came.  False when there is no memory. */
 bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
@@ -55,6 +59,9 @@ bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
  * 'keep' a row that is not small keeps it, and only what was appended since is
  * looked at the next time; without, nothing of the row changes. */
 bool open_row_summary(struct open_row *r, bool keep, struct summary *out);
+
+/* Widens '*times' to all times of the row. */
+void open_row_times(const struct open_row *r, struct point_times *times);
 
 /* Bytes of the heap. */
 uint32_t open_row_held(const struct open_row *r);

@@ -31,9 +31,17 @@ struct kv_engine {
     enum status (*gather)(struct kv *kv, const struct kv_batch *b,
                           struct error *e); /* NULL: a write */
     /* NULL: by the calls above, under a lock in this process. */
-    enum status (*swap)(struct kv *kv, struct slice key,
-                        const struct slice *expected, struct slice value,
-                        struct error *e);
+    enum status (*write_if)(struct kv *kv, const struct kv_batch *b,
+                            const struct kv_expected *expected, size_t len,
+                            size_t *at, struct error *e);
+    /* Sets the status of each, also ST_TIMEOUT.  NULL: one after the other. */
+    void (*write_if_many)(struct kv *kv, struct kv_guarded *all, size_t len,
+                          struct error *e);
+    uint64_t (*group)(const struct kv *kv, struct slice key); /* NULL: one */
+    /* NULL: one process alone has the place. */
+    enum status (*exclusive_begin)(struct kv *kv, const char *name,
+                                   uint64_t *ticket, struct error *e);
+    void (*exclusive_end)(struct kv *kv, const char *name, uint64_t ticket);
     kv_get_many_fn *get_many; /* NULL: one by one */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
@@ -98,6 +106,9 @@ MUST_CHECK enum status kv_leveldb_open(const struct kv_options *o,
                                        struct kv **out, struct error *e);
 MUST_CHECK enum status kv_mem_open(const struct kv_options *o, struct kv **out,
                                    struct error *e);
+
+MUST_CHECK enum status kv_rados_open(const struct kv_options *o,
+                                     struct kv **out, struct error *e);
 
 /* LevelDB's own repair, with all checksums that it looks at.  What it leaves
  * has every table at level 0, where a read may find an older value first: only

@@ -184,19 +184,99 @@ kv_expect(struct kv *kv, struct slice key, const struct slice *expected,
 }
 
 static enum status
-swap_here(struct kv *kv, struct slice key, const struct slice *expected,
-          struct slice value, struct error *e)
+write_if_here(struct kv *kv, const struct kv_batch *b,
+              const struct kv_expected *expected, size_t len, size_t *at,
+              struct error *e)
 {
-    struct kv_batch *b = kv_batch_new();
-    enum status st;
+    enum status st = ST_OK;
 
-    kv_batch_put(b, key, value);
     lock_take(&kv->swap_lock);
-    st = kv_expect(kv, key, expected, e);
+    for (*at = 0; *at < len; ++*at) {
+        st = kv_expect(kv, expected[*at].key, expected[*at].value, e);
+        if (st != ST_OK)
+            break;
+    }
     if (st == ST_OK)
         st = kv_gather(kv, b, e);
     lock_drop(&kv->swap_lock);
-    kv_batch_free(&b);
+    return st;
+}
+
+/* Is what a batch would leave there already? */
+struct applied {
+    struct kv *kv;
+    struct error *e;
+    enum status st;
+};
+
+static void
+expect_applied(void *ctx, struct slice key, const struct slice *value)
+{
+    struct applied *a = ctx;
+
+    if (a->st == ST_OK)
+        a->st = kv_expect(a->kv, key, value, a->e);
+}
+
+/* 'timed_out': it did once already. */
+static enum status
+write_if(struct kv *kv, const struct kv_batch *b,
+         const struct kv_expected *expected, size_t len, size_t *at,
+         bool timed_out, struct error *e)
+{
+    struct applied applied = { .kv = kv, .e = e };
+    struct attempts a = { .timed_out = timed_out };
+    enum status st;
+    size_t unmet;
+
+    if (at == NULL)
+        at = &unmet;
+    st = kv_batch_check(b, e);
+    if (st != ST_OK)
+        return st;
+    if (kv->engine->write_if == NULL)
+        return write_if_here(kv, b, expected, len, at, e);
+    do
+        st = kv->engine->write_if(kv, b, expected, len, at, e);
+    while (try_again(kv, &a, st));
+    /* One that timed out may be what it conflicts with. */
+    if (st == ST_CONFLICT && a.timed_out > 0) {
+        kv_batch_each(b, expect_applied, &applied);
+        st = applied.st;
+    }
+    return st;
+}
+
+enum status
+kv_write_if(struct kv *kv, const struct kv_batch *b,
+            const struct kv_expected *expected, size_t len, size_t *at,
+            struct error *e)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    return write_if(kv, b, expected, len, at, false, e);
+}
+
+enum status
+kv_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
+                 struct error *e)
+{
+    bool at_once = kv->engine->write_if_many != NULL && len > 1;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(kv, KV_MAGIC);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        st = kv_batch_check(all[i].batch, e);
+    if (st != ST_OK)
+        return st;
+    if (at_once)
+        kv->engine->write_if_many(kv, all, len, e);
+    for (size_t i = 0; i < len; i++) {
+        if (!at_once || all[i].status == ST_TIMEOUT)
+            all[i].status = write_if(kv, all[i].batch, all[i].expected,
+                                     all[i].len, NULL, at_once, e);
+        if (st == ST_OK && all[i].status != ST_CONFLICT)
+            st = all[i].status;
+    }
     return st;
 }
 
@@ -204,19 +284,40 @@ enum status
 kv_swap(struct kv *kv, struct slice key, const struct slice *expected,
         struct slice value, struct error *e)
 {
-    struct attempts a = { 0 };
+    const struct kv_expected x = { key, expected };
+    struct kv_batch *b = kv_batch_new();
     enum status st;
 
-    OBJ_CHECK(kv, KV_MAGIC);
-    if (kv->engine->swap == NULL)
-        return swap_here(kv, key, expected, value, e);
-    do
-        st = kv->engine->swap(kv, key, expected, value, e);
-    while (try_again(kv, &a, st));
-    /* One that timed out may be what it conflicts with. */
-    if (st == ST_CONFLICT && a.timed_out > 0)
-        st = kv_expect(kv, key, &value, e);
+    kv_batch_put(b, key, value);
+    st = kv_write_if(kv, b, &x, 1, NULL, e);
+    kv_batch_free(&b);
     return st;
+}
+
+uint64_t
+kv_group(const struct kv *kv, struct slice key)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    return kv->engine->group == NULL ? 0 : kv->engine->group(kv, key);
+}
+
+enum status
+kv_exclusive_begin(struct kv *kv, const char *name, uint64_t *ticket,
+                   struct error *e)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    *ticket = 0;
+    return kv->engine->exclusive_begin == NULL
+               ? ST_OK
+               : kv->engine->exclusive_begin(kv, name, ticket, e);
+}
+
+void
+kv_exclusive_end(struct kv *kv, const char *name, uint64_t ticket)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    if (kv->engine->exclusive_end != NULL)
+        kv->engine->exclusive_end(kv, name, ticket);
 }
 
 enum status

@@ -1,8 +1,8 @@
 /* The key-value engine: ordered binary keys, atomic batches.
  *
- * Two engines behind one interface: LevelDB in a folder, and memory.  One test
- * suite runs every case on both, and on a third one, which is as slow and as
- * unordered as an engine far away (tests/storage/kv/kv_slow.c).
+ * Engines behind one interface: LevelDB in a folder, memory, and a pool of Ceph
+ * (storage/kv/rados/).  One test suite runs every case on each, and on one more
+ * that is slow and unordered (tests/storage/kv/kv_slow.c).
  *
  * Owns:    what it opened; keys and values lent by an iterator die at its next
  *          step.  Iterators must be closed before the engine.
@@ -10,9 +10,10 @@
  * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only;
  *          what is over the limits below is ST_LIMIT, and changes nothing;
  *          ST_TIMEOUT when an engine gives no answer however often it is asked.
- *          The texts name the engine's own message.  A failed write or sync is
- *          final: later ones fail with the same text until the engine is opened
- *          again, because half of it may be in the log.  Reading goes on. */
+ *          The texts name the engine's own message.  In LevelDB a failed write
+ *          or sync is final: later ones fail with the same text until the
+ *          engine is opened again, because half of it may be in the log.
+ *          Reading goes on; in a pool, writing too, once there is room. */
 #pragma once
 
 #include "base/buf.h"
@@ -45,12 +46,41 @@ MUST_CHECK enum status kv_expect(struct kv *kv, struct slice key,
                                  const struct slice *expected, struct error *e);
 
 /* The same, and then the key is set to 'value', which no other write may come
- * between.  All that write to such a key do so by this call.  After a timeout
- * the value tells whether it was done: where two may set the same one, both may
- * be told that they did. */
+ * between.  All that write to such a key do so by this call or kv_write_if().
+ * After a timeout the value tells whether it was done: where two may set the
+ * same one, both may be told that they did. */
 MUST_CHECK enum status kv_swap(struct kv *kv, struct slice key,
                                const struct slice *expected, struct slice value,
                                struct error *e);
+
+/* The batch, if each of these keys holds what is expected of it, or else
+ * ST_CONFLICT and nothing; no other write comes between.  All keys, expected
+ * and written, are of one group.  '*at' (or NULL) is an expectation that was
+ * not met, or 'len' if the engine does not know which.  Timeouts: as above.
+ * Durable when it returns where the engine is shared; else after kv_sync(). */
+MUST_CHECK enum status kv_write_if(struct kv *kv, const struct kv_batch *b,
+                                   const struct kv_expected *expected,
+                                   size_t len, size_t *at, struct error *e);
+
+/* Many of them, each for itself, and each told its own status: an engine far
+ * away has all of them on their way at once.  The first failure, if there is
+ * one; conflicts are none. */
+MUST_CHECK enum status kv_write_if_many(struct kv *kv, struct kv_guarded *all,
+                                        size_t len, struct error *e);
+
+/* Keys of one group can be in one kv_write_if(), and a batch of them is applied
+ * as a whole.  Engines of one process have one group. */
+uint64_t kv_group(const struct kv *kv, struct slice key);
+
+/* Around reading, changing and writing what people change (trees, metadata):
+ * of all processes with this place, one at a time is between these two for a
+ * name (ASCII).  'ticket' goes from the first to the second.  Where the engine
+ * is not shared they do nothing: the caller's own locks do.  ST_BUSY when
+ * another one has it for longer than ten seconds; whoever takes longer than
+ * that himself has lost it. */
+MUST_CHECK enum status kv_exclusive_begin(struct kv *kv, const char *name,
+                                          uint64_t *ticket, struct error *e);
+void kv_exclusive_end(struct kv *kv, const char *name, uint64_t ticket);
 
 /* The engine keeps the order of batches within each bucket, and within those of
  * none, and no other. */
@@ -134,13 +164,32 @@ struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 
-/* Copies all keys, ascending, into a new engine at 'to', where nothing is yet.
- * On the disk when it returns.  'gone' (may be NULL) is asked now and then:
- * true ends it with ST_BUSY. */
-MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_place to,
-                               bool (*gone)(void *ctx), void *gone_ctx,
-                               uint64_t *keys, struct error *e);
+/* An engine to copy into: a new one, where nothing is yet. */
+MUST_CHECK enum status kv_copy_open(struct kv_place to, struct kv **out,
+                                    struct error *e);
 
-/* About how many bytes lie in ['from', 'to'). */
+/* How the entries of one store are in another: 'put' adds what becomes of one
+ * to the batch, 'end' what is left. */
+struct kv_recode {
+    void (*put)(void *ctx, struct slice key, struct slice value,
+                struct kv_batch *b);
+    void (*end)(void *ctx, struct kv_batch *b);
+    void *ctx;
+};
+
+struct kv_copying {
+    const struct kv_recode *recode; /* NULL: all as they are */
+    /* Asked now and then: true ends it with ST_BUSY.  NULL: never. */
+    bool (*gone)(void *ctx);
+    void *gone_ctx;
+    uint64_t keys; /* out: that were read */
+};
+
+/* Copies all keys, ascending.  On the disk when it returns. */
+MUST_CHECK enum status kv_copy(struct kv *kv, struct kv *to,
+                               struct kv_copying *c, struct error *e);
+
+/* About how many bytes lie in ['from', 'to'); 0, too, where an engine does not
+ * know. */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
                               struct slice to);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/slice.h"
 
 struct kv;
@@ -23,8 +24,14 @@ struct kv_place {
 #define KV_LEVELDB(folder) ((struct kv_place){ "leveldb", (folder) })
 #define KV_MEMORY          ((struct kv_place){ "memory", NULL })
 
+struct key_layout;
+
 struct kv_options {
     struct kv_place place;
+    /* Where keys go, in an engine that keeps them by salt bucket and time; the
+     * caller keeps it until the engine is closed.  Others do not look at it. */
+    const struct key_layout *layout;
+    unsigned window_hours; /* rows of so many in one object; 0: 24 */
     /* Make a new one where nothing is (or its creation was cut short).  A place
      * with anything else in it is opened if it is whole, and rejected if not:
      * nothing there is ever overwritten. */
@@ -44,6 +51,20 @@ struct kv_traits {
     /* It stores keys compressed only where the values next to them are worth
      * it: zeros behind a short value make a row smaller. */
     bool wants_padding;
+};
+
+/* What a key must hold, for kv_write_if(); NULL: it is absent. */
+struct kv_expected {
+    struct slice key;
+    const struct slice *value;
+};
+
+/* One of kv_write_if_many(). */
+struct kv_guarded {
+    const struct kv_batch *batch;
+    const struct kv_expected *expected;
+    size_t len;
+    enum status status; /* out: ST_OK, ST_CONFLICT, or a failure */
 };
 
 /* What kv_get_many() finds of keys[i]: NULL, it is absent.  The value is lent

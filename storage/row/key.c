@@ -104,12 +104,68 @@ tsuid_tagv(const struct key_layout *s, struct slice tsuid, size_t i)
     return slice_of(pair(s, tsuid, i) + s->tagk_width, s->tagv_width);
 }
 
+bool
+tsuid_tags_begin_at(const struct key_layout *s, struct slice tsuid,
+                    uint64_t least_tagk)
+{
+    return tsuid_tags(s, tsuid) == 0 ||
+           key_get_uint(tsuid_tagk(s, tsuid, 0).data, s->tagk_width) >=
+               least_tagk;
+}
+
 unsigned
 key_salt(const struct key_layout *s, struct slice tsuid)
 {
     return s->salt_width == 0
                ? 0
                : (unsigned)(hash_slice(tsuid, 0) % s->salt_buckets);
+}
+
+/* Of <size:2> <TSUID> and what is behind it. */
+static unsigned
+bucket_of_counted(const struct key_layout *s, struct cursor c)
+{
+    size_t size = cursor_u16(&c);
+    struct slice tsuid = cursor_bytes(&c, size);
+
+    return c.failed || size == 0 ? KV_NO_BUCKET : key_salt(s, tsuid);
+}
+
+/* Of what is behind a row's table byte. */
+static unsigned
+bucket_of_row(const struct key_layout *s, struct cursor c)
+{
+    unsigned salt = s->salt_width == 0 ? 0 : cursor_u8(&c);
+
+    (void)cursor_bytes(&c, s->metric_width);
+    (void)cursor_u32(&c);
+    return c.failed || salt >= s->salt_buckets ? KV_NO_BUCKET : salt;
+}
+
+unsigned
+key_bucket(const struct key_layout *s, struct slice key)
+{
+    struct cursor c = cursor_of(key);
+    uint8_t table = cursor_u8(&c);
+    struct slice rest = slice_of(key.data + 1, cursor_left(&c));
+    unsigned salt;
+
+    if (c.failed)
+        return KV_NO_BUCKET;
+    if (table == TABLE_ROWS)
+        return bucket_of_row(s, c);
+    if (table == TABLE_SERIES)
+        return key_salt(s, rest);
+    if (table == TABLE_ANNOTATIONS || table == TABLE_HISTOGRAMS)
+        return bucket_of_counted(s, c);
+    if (table == TABLE_QUARANTINE)
+        return cursor_u8(&c) == TABLE_ROWS ? bucket_of_row(s, c) : KV_NO_BUCKET;
+    if (table == TABLE_META && rest.size > 1 && rest.data[0] == 't')
+        return key_salt(s, slice_of(rest.data + 1, rest.size - 1));
+    if (table != TABLE_TAGK_SETS || rest.size <= s->metric_width)
+        return KV_NO_BUCKET;
+    salt = rest.data[rest.size - 1];
+    return salt >= s->salt_buckets ? KV_NO_BUCKET : salt;
 }
 
 size_t

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "storage/kv/kv_types.h"
 
 /* The first byte of every key: all tables share one ordered space. */
 enum table {
@@ -68,6 +69,10 @@ struct slice tsuid_tagk(const struct key_layout *s, struct slice tsuid,
 struct slice tsuid_tagv(const struct key_layout *s, struct slice tsuid,
                         size_t i);
 
+/* Is the first tagk at least this?  Without tags: yes. */
+bool tsuid_tags_begin_at(const struct key_layout *s, struct slice tsuid,
+                         uint64_t least_tagk);
+
 /* 0 .. salt_buckets - 1. */
 unsigned key_salt(const struct key_layout *s, struct slice tsuid);
 
@@ -83,6 +88,11 @@ key_span_base(const struct key_layout *s, uint32_t time_s)
 {
     return time_s - time_s % key_span_s(s);
 }
+
+/* The salt bucket of a key of any table, in a store of several processes: that
+ * of its TSUID, or the one that a tag-key set's key ends with.  KV_NO_BUCKET:
+ * it belongs to none, or is malformed. */
+unsigned key_bucket(const struct key_layout *s, struct slice key);
 
 /* The key of the row that has 'time_s'.  Writes at most ROW_KEY_MAX bytes to
  * 'out', returns how many. */

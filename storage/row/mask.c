@@ -321,3 +321,125 @@ mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out)
     }
     return best.size;
 }
+
+/* -- as bytes -------------------------------------------------------------- */
+
+/* A set is { masks { fields, never { width, lo, hi, step, len, numbers } } },
+ * all varints; len 0: it has no set, and lo, hi and step count.  Numbers are
+ * the differences to those before them. */
+
+static void
+write_field(const struct field *f, struct buf *out)
+{
+    uint64_t last = 0;
+
+    buf_put_varint(out, f->width);
+    buf_put_varint(out, f->len);
+    if (f->len == 0) {
+        buf_put_varint(out, f->lo);
+        buf_put_varint(out, f->hi);
+        buf_put_varint(out, f->step);
+    }
+    for (size_t i = 0; i < f->len; i++) {
+        buf_put_varint(out, f->numbers[i] - last);
+        last = f->numbers[i];
+    }
+}
+
+void
+mask_set_write(const struct mask_set *s, struct buf *out)
+{
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    buf_put_varint(out, s->len);
+    for (size_t i = 0; i < s->len; i++) {
+        const struct mask *m = s->masks[i];
+
+        buf_put_varint(out, m->len);
+        buf_put_varint(out, m->never);
+        for (size_t k = 0; k < m->len; k++)
+            write_field(&m->fields[k], out);
+    }
+}
+
+/* A number takes a byte at least, which bounds the memory for them. */
+static void
+read_numbers(struct cursor *c, struct mask *m, size_t len, unsigned width)
+{
+    uint64_t *numbers = mem_new_array(len, sizeof *numbers);
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        uint64_t more = cursor_varint(c);
+
+        if (more > largest(width) - last || (more == 0 && i > 0))
+            c->failed = true;
+        if (c->failed)
+            break;
+        last += more;
+        numbers[i] = last;
+    }
+    if (!c->failed)
+        mask_add_set(m, numbers, len, width);
+    free(numbers);
+}
+
+static void
+read_field(struct cursor *c, struct mask *m)
+{
+    uint64_t width = cursor_varint(c), len = cursor_varint(c);
+    uint64_t lo, hi, step;
+
+    if (c->failed || width < 1 || width > 8 || m->size + width > ROW_KEY_MAX ||
+        len > cursor_left(c)) {
+        c->failed = true;
+        return;
+    }
+    if (len > 0) {
+        read_numbers(c, m, (size_t)len, (unsigned)width);
+        return;
+    }
+    lo = cursor_varint(c);
+    hi = cursor_varint(c);
+    step = cursor_varint(c);
+    if (lo > hi || hi > largest((unsigned)width) || step == 0)
+        c->failed = true;
+    if (!c->failed)
+        mask_add_steps(m, lo, hi, step, (unsigned)width);
+}
+
+static struct mask *
+read_mask(struct cursor *c)
+{
+    struct mask *m = mask_new();
+    uint64_t fields = cursor_varint(c), never = cursor_varint(c);
+
+    if (fields == 0 || fields > ROW_KEY_MAX || never > 1)
+        c->failed = true;
+    for (uint64_t i = 0; i < fields && !c->failed; i++)
+        read_field(c, m);
+    m->never = never == 1;
+    if (c->failed)
+        mask_free(&m);
+    return m;
+}
+
+struct mask_set *
+mask_set_read(struct cursor *c, size_t *left)
+{
+    struct mask_set *s = mask_set_new();
+    uint64_t len = cursor_varint(c);
+
+    if (len > *left)
+        c->failed = true;
+    else
+        *left -= (size_t)len;
+    for (uint64_t i = 0; i < len && !c->failed; i++) {
+        struct mask *m = read_mask(c);
+
+        if (m != NULL)
+            mask_set_give(s, &m);
+    }
+    if (c->failed)
+        mask_set_free(&s);
+    return s;
+}

@@ -14,8 +14,9 @@
  * Threads: frozen once built. */
 #pragma once
 
+#include "base/buf.h"
+#include "base/cursor.h"
 #include "base/error.h"
-#include "base/slice.h"
 
 struct mask;     /* opaque */
 struct mask_set; /* opaque */
@@ -49,3 +50,9 @@ void mask_set_free(struct mask_set **s);
 bool mask_set_match(const struct mask_set *s, struct slice key);
 /* The same for the set; 'out' has ROW_KEY_MAX bytes. */
 size_t mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out);
+
+/* As bytes, for another process: appends them; reads them, NULL when they are
+ * malformed or would take more masks than '*left', which it makes less; then
+ * the cursor has failed. */
+void mask_set_write(const struct mask_set *s, struct buf *out);
+struct mask_set *mask_set_read(struct cursor *c, size_t *left);

@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/durable.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
+#include "storage/wal/wal_files.h"
+#include "storage/wal/wal_medium.h"
 #include "storage/store/store_priv.h"
 
 #define MB ((size_t)1 << 20)
@@ -88,6 +90,16 @@ open_format(struct store *s, struct format *f, struct error *e)
     return status;
 }
 
+static struct wal_options
+wal_options_of(const struct store *s)
+{
+    return (struct wal_options){
+        .sync = s->options.sync,
+        .interval_ms = s->options.sync_interval_ms,
+        .segment_bytes = s->options.wal_segment_bytes,
+    };
+}
+
 static enum status
 open_engine(struct store *s, struct format *f, struct error *e)
 {
@@ -99,16 +111,13 @@ open_engine(struct store *s, struct format *f, struct error *e)
         .write_buffer_bytes = s->options.engine_write_buffer_bytes,
         .cache_bytes = s->options.engine_cache_bytes,
     };
-    struct wal_options jo = {
-        .dir = wal,
-        .sync = s->options.sync,
-        .interval_ms = s->options.sync_interval_ms,
-        .segment_bytes = s->options.wal_segment_bytes,
-    };
+    struct wal_options jo = wal_options_of(s);
     enum status status = kv_open(&ko, &s->kv, e);
 
-    if (status == ST_OK)
+    if (status == ST_OK) {
+        jo.medium = wal_files_new(wal);
         status = wal_open(&jo, &s->wal, e);
+    }
     if (status == ST_OK && !f->complete) {
         f->complete = true;
         status = format_write(s->dir, f, e);
@@ -116,6 +125,17 @@ open_engine(struct store *s, struct format *f, struct error *e)
     free(engine);
     free(wal);
     return status;
+}
+
+/* What the caller opened. */
+static enum status
+open_given(struct store *s, struct error *e)
+{
+    struct wal_options jo = wal_options_of(s);
+
+    jo.medium = s->options.wal;
+    s->options.wal = NULL;
+    return jo.medium == NULL ? ST_OK : wal_open(&jo, &s->wal, e);
 }
 
 /* Before LOCK is made: nothing is written into a folder that is no store. */
@@ -152,12 +172,17 @@ store_destroy(struct store *s)
 
     if (wal_close(&s->wal, &e) != ST_OK)
         log_error("store", "closing the WAL: %s", e.text);
+    if (s->options.wal != NULL) /* it was not opened */
+        s->options.wal->ops->close(s->options.wal);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
     for (size_t i = 0; s->wal_buckets != NULL && i < s->layout.salt_buckets;
-         i++)
+         i++) {
         wal_points_fini(&s->wal_buckets[i].writer);
+        buf_fini(&s->wal_buckets[i].owned_record);
+    }
     free(s->wal_buckets);
+    free(s->states);
     head_free(&s->head);
     cond_fini(&s->wake);
     cond_fini(&s->room);
@@ -177,6 +202,8 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     *out = NULL;
     s->magic = STORE_MAGIC;
     s->options = *o;
+    s->kv = o->kv;
+    s->remote = o->remote;
     fill_defaults(&s->options);
     s->lock_fd = -1;
     lock_init(&s->flush_lock);
@@ -189,6 +216,9 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
                            "a row has 1, 2, 3, 4, 6, 8, 12 or 24 hours "
                            "(halite.store.row_hours), a key 0 or 1 salt bytes "
                            "of at most 256 buckets, an id 1 to 8 bytes");
+    } else if (o->kv != NULL) {
+        s->layout = o->layout;
+        status = open_given(s, e);
     } else if (o->dir == NULL) {
         s->layout = o->layout;
         status = kv_open(&(struct kv_options){ .place = KV_MEMORY }, &s->kv, e);
@@ -198,10 +228,13 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     }
     if (status == ST_OK) {
         s->head = head_new(&s->layout);
-        if (s->wal != NULL)
+        if (s->wal != NULL || o->remote != NULL)
             s->wal_buckets =
                 mem_new_array(s->layout.salt_buckets, sizeof *s->wal_buckets);
-        status = store_replay(s, e);
+        if (o->remote != NULL)
+            store_owners_init(s);
+        else
+            status = store_replay(s, e);
     }
     if (status == ST_OK)
         status = store_flusher_start(s, e);
@@ -305,20 +338,26 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     return status;
 }
 
-/* One by one, each by a swap: other processes write to the same keys. */
+/* One by one, each by a swap: other processes write to the same keys.  A batch
+ * of no bucket is durable when it is written. */
 static enum status
-create_shared(struct store *s, const struct kv_batch *b,
-              const struct store_key *keys, size_t len, size_t *at,
-              struct error *e)
+create_shared(struct store *s, struct kv_batch *b, const struct store_key *keys,
+              size_t len, size_t *at, struct error *e)
 {
-    for (*at = 0; *at < len; ++*at) {
-        enum status status =
-            kv_swap(s->kv, keys[*at].key, NULL, keys[*at].value, e);
+    uint32_t bucket = kv_batch_bucket(b);
+    enum status status = ST_OK;
 
+    for (*at = 0; *at < len; ++*at) {
+        status = kv_swap(s->kv, keys[*at].key, NULL, keys[*at].value, e);
         if (status != ST_OK)
             return status;
     }
-    return kv_write(s->kv, b, e);
+    if (kv_batch_len(b) == 0)
+        return ST_OK;
+    kv_batch_set_bucket(b, KV_NO_BUCKET);
+    status = kv_write(s->kv, b, e);
+    kv_batch_set_bucket(b, bucket);
+    return status;
 }
 
 enum status
@@ -333,7 +372,7 @@ store_create(struct store *s, struct kv_batch *b, const struct store_key *keys,
     *lsn = 0;
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
-    if (len > 0 && kv_traits(s->kv)->shared)
+    if (kv_traits(s->kv)->shared)
         return create_shared(s, b, keys, len, at, e);
     mark = kv_batch_mark(b);
     for (size_t i = 0; i < len; i++)

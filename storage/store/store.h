@@ -26,11 +26,15 @@
 #include "storage/kv/kv.h"
 #include "storage/row/mask.h"
 #include "storage/head/series_point.h"
-
-struct store; /* opaque */
+#include "storage/store/owners.h"
 
 struct store_options {
-    const char *dir;          /* NULL: in memory, no WAL */
+    const char *dir;        /* NULL: in memory, no WAL; or else: */
+    struct kv *kv;          /* open, taken over in any case, and */
+    struct wal_medium *wal; /* where its WAL lies, taken over; NULL: none */
+    /* NULL: all buckets are this process's.  Otherwise none is at first, and no
+     * WAL is replayed. */
+    const struct store_remote *remote;
     struct key_layout layout; /* for a new store; an old one keeps its own */
     enum wal_sync sync;
     unsigned sync_interval_ms; /* 0: 1000 */
@@ -62,7 +66,8 @@ struct kv *store_kv(struct store *s);
 
 /* Logs and applies a batch of any tables: visible when it returns, durable
  * as far as store_commit('*lsn') says.  'lsn' may be NULL.  'b' is as it
- * was afterwards. */
+ * was afterwards.  Over a shared engine it is written there at once, whoever
+ * owns what, and is durable when this returns. */
 MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,
                                    uint64_t *lsn, struct error *e);
 
@@ -121,13 +126,21 @@ MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
 /* Flushes all open rows now (at stop, in tests, for 'dropcaches'). */
 MUST_CHECK enum status store_flush(struct store *s, struct error *e);
 
-/* Makes a store in the folder 'dest', absent or empty, that holds all that was
- * acknowledged before the call, and nothing else than what was written. Reading
- * and writing go on.  After a failure 'dest' may be there; it is not complete.
- * 'gone' as in kv_copy(). */
+/* The same, and by the owners of other buckets, too. */
+MUST_CHECK enum status store_flush_owners(struct store *s, struct error *e);
+
+/* Makes a store of 'layout' in the folder 'dest', absent or empty, that holds
+ * all that was acknowledged before the call, and nothing else than what was
+ * written; 'c' says how.  Reading and writing go on.  After a failure 'dest'
+ * may be there; it is not complete. */
 MUST_CHECK enum status store_backup(struct store *s, const char *dest,
-                                    bool (*gone)(void *ctx), void *gone_ctx,
-                                    uint64_t *keys, struct error *e);
+                                    const struct key_layout *layout,
+                                    struct kv_copying *c, struct error *e);
+
+/* Copies into an engine, where nothing is yet, all that was acknowledged before
+ * the call: open rows are flushed first, those of other owners, too. */
+MUST_CHECK enum status store_copy(struct store *s, struct kv *to,
+                                  struct kv_copying *c, struct error *e);
 
 /* Tells others where the process that has the folder can be asked: a line in
  * LOCK. */

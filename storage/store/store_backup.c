@@ -10,7 +10,7 @@
 
 #include "base/durable.h"
 #include "storage/store/datadir.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 #include "storage/store/store_priv.h"
 
 static enum status
@@ -31,10 +31,45 @@ check_room(const struct store *s, const char *dest, struct error *e)
 }
 
 enum status
-store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
-             void *gone_ctx, uint64_t *keys, struct error *e)
+store_flush_owners(struct store *s, struct error *e)
+{
+    enum status st = store_flush(s, e);
+
+    return st == ST_OK && s->remote != NULL
+               ? s->remote->flush(s->remote->ctx, e)
+               : st;
+}
+
+enum status
+store_copy(struct store *s, struct kv *to, struct kv_copying *c,
+           struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    st = store_flush_owners(s, e);
+    return st == ST_OK ? kv_copy(s->kv, to, c, e) : st;
+}
+
+static enum status
+make_copy(struct store *s, const char *dest, struct kv_copying *c,
+          struct error *e)
 {
     char *engine = files_path(dest, "engine");
+    struct kv *copy = NULL;
+    enum status st = kv_copy_open(KV_LEVELDB(engine), &copy, e);
+
+    if (st == ST_OK)
+        st = store_copy(s, copy, c, e);
+    kv_close(&copy);
+    free(engine);
+    return st;
+}
+
+enum status
+store_backup(struct store *s, const char *dest, const struct key_layout *layout,
+             struct kv_copying *c, struct error *e)
+{
     struct format f;
     enum status st = ST_OK;
 
@@ -48,18 +83,15 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
         st = error_set(e, ST_IO, "make %s: %m", dest);
     if (st == ST_OK)
         st = check_room(s, dest, e);
-    format_new(&f, &s->layout);
+    format_new(&f, layout);
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
-        st = store_flush(s, e);
-    if (st == ST_OK)
-        st = kv_copy(s->kv, KV_LEVELDB(engine), gone, gone_ctx, keys, e);
+        st = make_copy(s, dest, c, e);
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
         st = files_sync_parent(dest, e);
-    free(engine);
     return st;
 }

@@ -66,7 +66,9 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
         kv_batch_delete(d->batch, key);
     else
         kv_batch_put(d->batch, key, buf_slice(&d->value));
-    status = kv_write(d->s->kv, d->batch, e);
+    status = store_owns(d->s, e); /* it may have stood still since the last */
+    if (status == ST_OK)
+        status = kv_write(d->s->kv, d->batch, e);
     crash_point("delete-written");
     return status;
 }
@@ -124,8 +126,9 @@ log_delete(void *ctx, struct error *e)
 {
     struct deletion *d = ctx;
 
-    return wal_append(d->s->wal, 0, RECORD_DELETE, buf_slice(d->record), d->lsn,
-                      e);
+    return wal_append(d->s->wal, 0,
+                      d->s->remote == NULL ? RECORD_DELETE : RECORD_OWNED,
+                      buf_slice(d->record), d->lsn, e);
 }
 
 static enum status
@@ -187,12 +190,35 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     return status;
 }
 
-enum status
-store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
-             int64_t to_ms, uint64_t *deleted, uint64_t *lsn, struct error *e)
+/* Under the flush lock a bucket neither comes nor goes. */
+static enum status
+delete_here(struct store *s, struct slice tsuid, int64_t from_ms, int64_t to_ms,
+            uint64_t *deleted, uint64_t *lsn, struct error *e)
+    REQUIRES(s->flush_lock)
 {
+    unsigned bucket = key_salt(&s->layout, tsuid);
     struct buf record = BUF_INIT;
-    uint64_t at = 0, gone = 0;
+    enum status status;
+
+    if (store_bucket_state(s, bucket) != BUCKET_LOCAL)
+        return store_not_owner(bucket, e);
+    status = store_owns(s, e);
+    if (s->remote != NULL)
+        record_owned(&record, s->wal_buckets[bucket].owned, RECORD_DELETE);
+    record_delete(&record, tsuid, from_ms, to_ms);
+    if (status == ST_OK)
+        status = store_apply_delete(s, tsuid, from_ms, to_ms,
+                                    s->wal == NULL ? NULL : &record, deleted,
+                                    lsn, e);
+    buf_fini(&record);
+    return status;
+}
+
+enum status
+store_owner_delete(struct store *s, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms, uint64_t *deleted, uint64_t *lsn,
+                   struct error *e)
+{
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
@@ -201,12 +227,29 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                          tsuid.size);
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
-    record_delete(&record, tsuid, from_ms, to_ms);
     lock_take(&s->flush_lock);
-    status = store_apply_delete(s, tsuid, from_ms, to_ms,
-                                s->wal == NULL ? NULL : &record, &gone, &at, e);
+    status = delete_here(s, tsuid, from_ms, to_ms, deleted, lsn, e);
     lock_drop(&s->flush_lock);
-    buf_fini(&record);
+    return status;
+}
+
+enum status
+store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
+             int64_t to_ms, uint64_t *deleted, uint64_t *lsn, struct error *e)
+{
+    const struct store_remote *r = s->remote;
+    struct store_retry retry = { .end_us = 0 };
+    uint64_t at = 0, gone = 0;
+    enum status status;
+
+    do {
+        status = store_owner_delete(s, tsuid, from_ms, to_ms, &gone, &at, e);
+        if (status == ST_NOT_FOUND)
+            status = r->delete_points(r->ctx, tsuid, from_ms, to_ms, &gone,
+                                      store_retry_end(s, &retry), e);
+    } while (status == ST_NOT_FOUND && store_retry(s, &retry));
+    if (status == ST_NOT_FOUND)
+        status = store_no_owner(key_salt(&s->layout, tsuid), e);
     if (deleted != NULL)
         *deleted = gone;
     if (lsn != NULL)

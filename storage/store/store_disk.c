@@ -117,13 +117,15 @@ store_check_disk(struct store *s)
     status = wal_status(s->wal, &why);
     if (status != ST_OK)
         reject(s, &why);
+    if (status == ST_CONFLICT) /* another process has it: nothing is flushed */
+        return;
     if (check_room(s, &e) != ST_OK) {
         reject(s, status != ST_OK ? &why : &e);
         return;
     }
     if (status != ST_OK && recover_wal(s, &e) != ST_OK) {
-        (void)error_wrap(&e, ST_IO,
-                         "the WAL in %s/journal cannot be begun anew", s->dir);
+        (void)error_wrap(&e, ST_IO, "the WAL of %s cannot be begun anew",
+                         s->dir == NULL ? "this process" : s->dir);
         reject(s, &e);
         return;
     }
@@ -133,6 +135,8 @@ store_check_disk(struct store *s)
 enum status
 store_disk_failed(enum status status, struct error *e)
 {
-    return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
-                           : status;
+    /* ST_CONFLICT: another process has the WAL, and ends this one. */
+    return status == ST_IO || status == ST_CONFLICT
+               ? error_wrap(e, ST_BUSY, "not acknowledged")
+               : status;
 }

@@ -230,6 +230,8 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     }
     crash_point("flush-encoded");
     if (status == ST_OK)
+        status = store_owns(s, e);
+    if (status == ST_OK)
         status = kv_write(s->kv, b->writes, e);
     if (status == ST_OK) {
         atomic_fetch_add(&s->rows_quarantined, b->quarantined);
@@ -259,18 +261,40 @@ flush_bucket(struct store *s, unsigned bucket, const struct flush_rule *rule,
     return status;
 }
 
-enum status
-store_flush_pass(struct store *s, const struct flush_rule *rule,
-                 size_t keep_bytes, struct error *e) REQUIRES(s->flush_lock)
+static void
+flush_batch_init(struct flush_batch *b)
 {
-    struct flush_batch b = {
+    *b = (struct flush_batch){
         .rows = mem_new_array(HEAD_PASS_ROWS + ROW_HOURS_MAX,
                               sizeof(struct head_flushing)),
         .writes = kv_batch_new(),
     };
+}
+
+static void
+flush_batch_fini(struct flush_batch *b)
+{
+    free(b->rows);
+    points_fini(&b->fresh);
+    points_fini(&b->stored);
+    points_fini(&b->merged);
+    buf_fini(&b->stored_value);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        buf_fini(&b->blocks[i]);
+    buf_fini(&b->value);
+    buf_fini(&b->padded);
+    kv_batch_free(&b->writes);
+}
+
+enum status
+store_flush_pass(struct store *s, const struct flush_rule *rule,
+                 size_t keep_bytes, struct error *e) REQUIRES(s->flush_lock)
+{
+    struct flush_batch b;
     size_t from = head_bytes(s->head), buckets = s->layout.salt_buckets;
     enum status status = ST_OK;
 
+    flush_batch_init(&b);
     /* Each bucket gives its share, so that none is drained for the others. */
     for (unsigned i = 0; i < buckets && status == ST_OK; i++) {
         size_t keep = 0;
@@ -281,15 +305,26 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }
-    free(b.rows);
-    points_fini(&b.fresh);
-    points_fini(&b.stored);
-    points_fini(&b.merged);
-    buf_fini(&b.stored_value);
-    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
-        buf_fini(&b.blocks[i]);
-    buf_fini(&b.value);
-    buf_fini(&b.padded);
-    kv_batch_free(&b.writes);
+    flush_batch_fini(&b);
+    return status;
+}
+
+enum status
+store_flush_bucket(struct store *s, unsigned bucket, struct error *e)
+{
+    const struct flush_rule rule = { .all = true };
+    struct flush_batch b;
+    enum status status = ST_OK;
+
+    flush_batch_init(&b);
+    /* Again: a row may have to wait for its predecessor. */
+    for (int i = 0; i < FLUSH_PASSES && status == ST_OK &&
+                    !head_bucket_is_empty(s->head, bucket);
+         i++)
+        status = flush_bucket(s, bucket, &rule, 0, &b, e);
+    flush_batch_fini(&b);
+    if (status == ST_OK && !head_bucket_is_empty(s->head, bucket))
+        status = error_set(e, ST_IO, "some rows of salt bucket %u stay open",
+                           bucket);
     return status;
 }

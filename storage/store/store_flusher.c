@@ -9,7 +9,6 @@
 #define SWEEP_EVERY_S  5
 #define ROOM_WAIT_MS   100
 #define ROOM_WAITS     50
-#define FLUSH_PASSES   4
 #define WORTH_TRIMMING ((uint64_t)1 << 20) /* bytes of a WAL segment */
 
 enum status

@@ -59,9 +59,10 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
     return status;
 }
 
-enum status
-store_last(struct store *s, struct slice tsuid, int64_t until_ms,
-           struct point *out, struct error *e)
+/* From the rows that a scan sees. */
+static enum status
+find_last(struct store *s, struct slice tsuid, int64_t until_ms,
+          struct point *out, bool *is_found, struct error *e)
 {
     struct points hour = { 0 };
     const uint32_t span_s = key_span_s(&s->layout);
@@ -70,10 +71,6 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
     uint32_t to, base;
     bool found = false, more = until_ms >= 0;
 
-    OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->layout, tsuid))
-        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
-                         tsuid.size);
     if (until_ms > POINT_MAX_TS_MS)
         until_ms = POINT_MAX_TS_MS;
     to = until_ms < 0 ? 0 : hour_base(until_ms);
@@ -90,6 +87,55 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
         width_s = width_s < WIDEST * span_s ? 2 * width_s : width_s;
     }
     points_fini(&hour);
+    *is_found = found;
+    return status;
+}
+
+static enum status
+check_tsuid(const struct store *s, struct slice tsuid, struct error *e)
+{
+    return tsuid_is_valid(&s->layout, tsuid)
+               ? ST_OK
+               : error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
+                           tsuid.size);
+}
+
+/* The bucket may leave meanwhile: then the scans themselves ask its owner. */
+enum status
+store_owner_last(struct store *s, struct slice tsuid, int64_t until_ms,
+                 struct point *out, bool *found, struct error *e)
+{
+    enum status status = check_tsuid(s, tsuid, e);
+    unsigned bucket;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (status != ST_OK)
+        return status;
+    bucket = key_salt(&s->layout, tsuid);
+    return store_bucket_state(s, bucket) == BUCKET_REMOTE
+               ? store_not_owner(bucket, e)
+               : find_last(s, tsuid, until_ms, out, found, e);
+}
+
+enum status
+store_last(struct store *s, struct slice tsuid, int64_t until_ms,
+           struct point *out, struct error *e)
+{
+    const struct store_remote *r;
+    struct store_retry retry = { .end_us = 0 };
+    enum status status;
+    bool found = false;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    r = s->remote;
+    do {
+        status = store_owner_last(s, tsuid, until_ms, out, &found, e);
+        if (status == ST_NOT_FOUND)
+            status = r->last(r->ctx, tsuid, until_ms, out, &found,
+                             store_retry_end(s, &retry), e);
+    } while (status == ST_NOT_FOUND && store_retry(s, &retry));
+    if (status == ST_NOT_FOUND)
+        return store_no_owner(key_salt(&s->layout, tsuid), e);
     if (status == ST_OK && !found)
         status = error_set(e, ST_NOT_FOUND, "the series has no point");
     return status;

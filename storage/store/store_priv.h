@@ -16,14 +16,32 @@
 #include "storage/wal/wal_points.h"
 #include "storage/wal/wal_record.h"
 
+/* Where ids of series count: in a segment, or on a link. */
+struct id_range {
+    uint64_t of; /* its number */
+    uint32_t next;
+};
+
 /* What the WAL's records of a salt bucket's points need; guarded by the
  * lock of the head's bucket. */
 struct wal_bucket {
     struct wal_points_writer writer;
-    uint64_t segment; /* in which the ids count */
-    uint32_t next_id;
+    struct id_range ids;         /* in segments of this process's WAL */
+    struct id_range link_ids;    /* on links to other owners */
+    const struct id_range *last; /* whose the ids of this epoch are */
     uint32_t epoch; /* a series has an id if its own is the same; never 0 */
     uint64_t defined_bytes, bytes; /* of TSUIDs and of records in this epoch */
+    /* In stores of several owners: the bucket's epoch while it is local, and a
+     * record with it.  Set while it is not. */
+    uint64_t owned;
+    struct buf owned_record;
+};
+
+/* Who has a bucket's rows. */
+enum bucket_state {
+    BUCKET_REMOTE,
+    BUCKET_LEAVING, /* read here, but written nowhere */
+    BUCKET_LOCAL,
 };
 
 struct store {
@@ -35,7 +53,9 @@ struct store {
     struct kv *kv;
     struct wal *wal; /* NULL: in memory */
     struct head *head;
-    struct wal_bucket *wal_buckets; /* by salt bucket; NULL: no WAL */
+    struct wal_bucket *wal_buckets;    /* by salt bucket; NULL: no records */
+    const struct store_remote *remote; /* NULL: all buckets are local */
+    _Atomic uint8_t *states; /* by salt bucket, changed with the flush lock */
     struct lock flush_lock;
     uint64_t trimmed GUARDED_BY(flush_lock); /* segments before it are gone */
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
@@ -62,13 +82,104 @@ struct store {
     int64_t replay_us; /* set before the threads start */
 };
 
-#define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')
+#define FLUSH_PASSES 4 /* over all that is open, until nothing is */
+#define STORE_MAGIC  FOURCC('S', 'T', 'O', 'R')
+
+/* Are the bucket's open rows in this head?  Points and deletions are taken only
+ * where the state is BUCKET_LOCAL. */
+static inline enum bucket_state
+store_bucket_state(const struct store *s, unsigned bucket)
+{
+    return s->remote == NULL ? BUCKET_LOCAL
+                             : (enum bucket_state)atomic_load_explicit(
+                                   &s->states[bucket], memory_order_acquire);
+}
+
+/* All buckets are remote. */
+void store_owners_init(struct store *s);
+
+/* Asks 'remote' whether this process is (still) the owner. */
+static inline enum status
+store_owns(const struct store *s, struct error *e)
+{
+    return s->remote == NULL ? ST_OK : s->remote->owns(s->remote->ctx, e);
+}
+
+/* ST_NOT_FOUND, with a sentence, for what others forward. */
+MUST_CHECK enum status store_not_owner(unsigned bucket, struct error *e);
+
+/* -- open rows as bytes, from owner to whoever asks ------------------------ */
+
+/* Does the scan take this row? */
+bool store_takes_row(const struct key_layout *layout,
+                     const struct scan_spec *spec,
+                     const struct head_row_view *v);
+
+/* head_each_row() of the rows that a scan may take. */
+void store_each_row(struct store *s, const struct scan_spec *spec,
+                    head_row_fn *f, void *ctx);
+
+/* The next row of what store_head_copy() made, lent, or a malformed one: then
+ * false, and the cursor has failed.  'row' is NULL. */
+bool store_head_next(struct cursor *c, const struct key_layout *layout,
+                     const struct scan_spec *spec, struct head_row_view *out);
+
+/* -- forwarding ------------------------------------------------------------ */
+
+/* Until when something is forwarded again and again; each time it waits a
+ * little longer.  False: it is over, with ST_BUSY. */
+struct store_retry {
+    int64_t end_us; /* 0: not begun */
+    unsigned wait_ms;
+};
+int64_t store_retry_end(const struct store *s, struct store_retry *r);
+bool store_retry(const struct store *s, struct store_retry *r);
+MUST_CHECK enum status store_no_owner(unsigned bucket, struct error *e);
 
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
 
+/* Appends points to the WAL, as the 'log' of a head_put whose 'ctx' begins with
+ * this.  Called by the head, under the bucket's lock: so a replay sees the
+ * order that queries saw. */
+struct store_log {
+    struct store *s;
+    uint64_t lsn; /* out */
+};
+MUST_CHECK enum status store_log_points(void *ctx, const struct head_put *p,
+                                        struct head_log_id *const *ids,
+                                        struct error *e);
+
+void store_count_added(struct store *s, size_t points);
+
+/* Records of points that are applied, of one WAL or one connection. */
+struct applier {
+    struct store_log log;
+    struct applier_bucket *buckets; /* the series of ids, by salt bucket */
+    uint64_t segment;               /* rows need the WAL from this one on */
+    /* Others' points, to be logged, if the bucket is local; or else what a WAL
+     * has, which is put into rows in any case. */
+    bool logs;
+    uint64_t points, skipped; /* skipped: their series is unknown */
+    struct series_point put[HEAD_PUT_MAX]; /* that wait, of one bucket */
+    size_t put_len;
+};
+void applier_init(struct applier *r, struct store *s);
+void applier_fini(struct applier *r);
+/* Ids begin anew. */
+void applier_forget_ids(struct applier *r);
+/* With 'discards' only what the record defines is learnt. */
+MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
+                                    bool discards, struct error *e);
+
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
+
+/* The same of these buckets for a dead owner's, which need not be local. */
+MUST_CHECK enum status store_replay_dead(struct store *s,
+                                         const struct bucket_claim *claims,
+                                         size_t len, struct wal *dead,
+                                         struct error *e);
 
 /* ST_IO is the disk's fault, which may pass: ST_BUSY, the client is to try
  * again. */
@@ -79,6 +190,11 @@ MUST_CHECK enum status store_disk_failed(enum status status, struct error *e);
 MUST_CHECK enum status store_flush_pass(struct store *s,
                                         const struct flush_rule *rule,
                                         size_t keep_bytes, struct error *e)
+    REQUIRES(s->flush_lock);
+
+/* Flushes all rows of a bucket: ST_IO if some stay. */
+MUST_CHECK enum status store_flush_bucket(struct store *s, unsigned bucket,
+                                          struct error *e)
     REQUIRES(s->flush_lock);
 
 /* Frees a store whose flusher has stopped, and flushes nothing. */

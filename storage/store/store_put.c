@@ -1,9 +1,21 @@
-/* Points: series handles, and how a batch gets into head and WAL. */
+/* Points: series handles, and how a batch gets into head and WAL, or to the
+ * owners of its buckets:
+ *
+ *     local buckets   into the head, and a record into the WAL
+ *     others          a record is queued for the owner
+ *     then            each owner's word is waited for; what has moved
+ * meanwhile, or had no owner, comes again
+ *
+ * A record is the same in both cases (storage/wal/wal_points.h). */
 #include "storage/store/store_priv.h"
 
+#include <stdlib.h>
+
 #include "base/counters.h"
+#include "base/mem.h"
 
 #define DEFINE_EVERY 32 /* times their bytes TSUIDs are in the WAL again */
+#define MOST_IDS     (UINT32_C(1) << 24) /* of a bucket, on a link */
 
 enum status
 store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
@@ -13,7 +25,9 @@ store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
     if (!tsuid_is_valid(&s->layout, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
-    *out = head_series(s->head, tsuid, is_new, store_now_s());
+    /* Where a bucket comes and goes, others may have written its rows. */
+    *out =
+        head_series(s->head, tsuid, is_new && s->remote == NULL, store_now_s());
     return ST_OK;
 }
 
@@ -24,32 +38,57 @@ store_has_series(struct store *s, struct slice tsuid, bool *all)
     return head_has_series(s->head, tsuid, all);
 }
 
+/* Points whose record is on its way to their bucket's owner. */
+struct forwarded {
+    unsigned bucket;
+    uint64_t link, ticket;
+    size_t from, len; /* of the points: those of the bucket among them */
+};
+
+/* A point whose bucket had no owner, or moved: it is put again. */
+#define AGAIN ST_TIMEOUT
+
 struct put {
-    struct store *s;
+    struct store_log log;
+    struct series_point *points;
+    size_t at, len; /* the chunk at hand */
     uint32_t now_s;
-    uint64_t lsn;
     size_t taken;
+    enum status room;   /* here */
     enum status status; /* the first failure; ST_NOT_FOUND if no other */
     struct error *e;
+    /* Of buckets that are not local. */
+    struct store_retry retry;
+    struct forwarded *forwarded;
+    size_t forwarded_len, forwarded_cap;
+    bool again; /* only points that are put again */
+    size_t again_len;
+    unsigned again_bucket; /* one of theirs */
+    /* In this pass points of the bucket are to be put again: those behind them
+     * wait, too, or an older value would be put last. */
+    bool waits[256];
 };
+
+/* -- ids ------------------------------------------------------------------- */
 
 /* The id of a series in the WAL's records; it is new when 'tsuid' is not
  * empty. */
 static inline uint32_t
-wal_id(struct wal_bucket *w, struct head_log_id *known, struct slice *tsuid)
+wal_id(struct wal_bucket *w, struct id_range *ids, struct head_log_id *known,
+       struct slice *tsuid)
 {
     *tsuid = (struct slice){ NULL, 0 };
     if (known->epoch != w->epoch) {
-        *known = (struct head_log_id){ w->next_id++, w->epoch };
+        *known = (struct head_log_id){ ids->next++, w->epoch };
         *tsuid = head_log_tsuid(known);
         w->defined_bytes += tsuid->size;
     }
     return known->id;
 }
 
-/* From here on each series is defined again: a segment begins, a record that
- * defined some was not appended, or they were defined long ago.  An id is never
- * used twice in a segment. */
+/* From here on each series is defined again: a segment or link begins, a record
+ * that defined some was not appended, or they were defined long ago.  An id is
+ * never used twice in a segment. */
 static void
 wal_forget_ids(struct wal_bucket *w)
 {
@@ -58,17 +97,22 @@ wal_forget_ids(struct wal_bucket *w)
     w->defined_bytes = w->bytes = 0;
 }
 
-static struct slice
-write_record(struct wal_bucket *w, uint64_t segment, const struct head_put *p,
-             struct head_log_id *const *ids)
+static void
+begin_ids(struct wal_bucket *w, struct id_range *ids, uint64_t of)
 {
-    if (w->segment != segment) {
-        w->segment = segment;
-        w->next_id = 0;
+    if (ids->of != of) {
+        *ids = (struct id_range){ .of = of };
         wal_forget_ids(w);
-    } else if (w->bytes > DEFINE_EVERY * w->defined_bytes) {
+    } else if (w->last != ids) {
         wal_forget_ids(w);
     }
+    w->last = ids;
+}
+
+static struct slice
+write_record(struct wal_bucket *w, struct id_range *range,
+             const struct head_put *p, struct head_log_id *const *ids)
+{
     wal_points_begin(&w->writer, p->bucket);
     for (size_t i = 0; i < p->len; i++) {
         struct slice tsuid;
@@ -76,33 +120,50 @@ write_record(struct wal_bucket *w, uint64_t segment, const struct head_put *p,
 
         if (ids[i] == NULL)
             continue;
-        id = wal_id(w, ids[i], &tsuid);
+        id = wal_id(w, range, ids[i], &tsuid);
         wal_points_add(&w->writer, id, tsuid, &p->points[p->order[i]].point);
     }
     return wal_points_end(&w->writer);
 }
 
-/* Called by the head, under the bucket's lock: so a replay sees the order that
- * queries saw.  A record is of the segment that its ids are of; so it is
- * written again when another one begins before it is appended. */
-static enum status
-log_points(void *ctx, const struct head_put *p, struct head_log_id *const *ids,
-           struct error *e)
+/* -- local buckets --------------------------------------------------------- */
+
+/* With the epoch of the bucket, by which an heir tells it from older ones. */
+static struct slice
+owned_record(struct wal_bucket *w, struct slice record)
 {
-    struct put *put = ctx;
-    struct wal *wal = put->s->wal;
-    struct wal_bucket *w = &put->s->wal_buckets[p->bucket];
+    buf_clear(&w->owned_record);
+    record_owned(&w->owned_record, w->owned, RECORD_POINTS);
+    buf_put_slice(&w->owned_record, record);
+    return buf_slice(&w->owned_record);
+}
+
+/* A record is of the segment that its ids are of; so it is written again when
+ * another one begins before it is appended. */
+enum status
+store_log_points(void *ctx, const struct head_put *p,
+                 struct head_log_id *const *ids, struct error *e)
+{
+    struct store_log *log = ctx;
+    struct wal *wal = log->s->wal;
+    struct wal_bucket *w = &log->s->wal_buckets[p->bucket];
+    uint8_t type = log->s->remote == NULL ? RECORD_POINTS : RECORD_OWNED;
     struct error why;
     enum status st;
 
     do {
         uint64_t segment = wal_segment(wal);
-        struct slice record = write_record(w, segment, p, ids);
+        struct slice record;
 
-        st = w->writer.record.failed
+        begin_ids(w, &w->ids, segment);
+        if (w->bytes > DEFINE_EVERY * w->defined_bytes)
+            wal_forget_ids(w);
+        record = write_record(w, &w->ids, p, ids);
+        if (log->s->remote != NULL)
+            record = owned_record(w, record);
+        st = w->writer.record.failed || w->owned_record.failed
                  ? error_set(&why, ST_BUSY, "no memory for a record")
-                 : wal_append(wal, segment, RECORD_POINTS, record, &put->lsn,
-                              &why);
+                 : wal_append(wal, segment, type, record, &log->lsn, &why);
     } while (st == ST_NOT_FOUND);
     if (st == ST_OK) {
         w->bytes += w->writer.record.size;
@@ -113,43 +174,171 @@ log_points(void *ctx, const struct head_put *p, struct head_log_id *const *ids,
     return error_set(e, st, "%s", why.text);
 }
 
+/* -- buckets of other owners ----------------------------------------------- */
+
+/* Called by the head under the bucket's lock, so that records, whose ids count
+ * on, are queued in their order. */
+static enum status
+forward_points(void *ctx, const struct head_put *p,
+               struct head_log_id *const *ids, struct error *e)
+{
+    struct put *put = ctx;
+    const struct store_remote *r = put->log.s->remote;
+    struct wal_bucket *w = &put->log.s->wal_buckets[p->bucket];
+    struct forwarded f = {
+        p->bucket, r->link(r->ctx, p->bucket), 0, put->at, put->len,
+    };
+    struct slice record;
+    struct error why;
+    enum status st;
+
+    if (f.link == 0)
+        return AGAIN;
+    /* One that stood still past its lease sends nothing on: the client may have
+     * put it, and newer points, elsewhere. */
+    st = store_owns(put->log.s, &why);
+    if (st != ST_OK)
+        return error_set(e, st, "%s", why.text);
+    if (w->link_ids.next >= MOST_IDS) /* what they meant is defined over */
+        w->link_ids.of = 0;
+    begin_ids(w, &w->link_ids, f.link);
+    if (put->again) /* the owner may not know them */
+        wal_forget_ids(w);
+    record = write_record(w, &w->link_ids, p, ids);
+    st = w->writer.record.failed
+             ? error_set(&why, ST_BUSY, "no memory for a record")
+             : r->put(r->ctx, p->bucket, f.link, record, &f.ticket, &why);
+    if (st != ST_OK) {
+        wal_forget_ids(w);
+        return st == ST_NOT_FOUND ? AGAIN : error_set(e, st, "%s", why.text);
+    }
+    put->forwarded = mem_grow(put->forwarded, put->forwarded_len,
+                              &put->forwarded_cap, sizeof *put->forwarded);
+    put->forwarded[put->forwarded_len++] = f;
+    counter_add(CNT_POINTS_FORWARDED, p->len);
+    return ST_OK;
+}
+
+/* Points of a forgotten series are put again: other failures matter more. */
+static bool
+is_first_failure(const struct put *p)
+{
+    return p->status == ST_OK || p->status == ST_NOT_FOUND;
+}
+
+static void
+note_again(struct put *p, unsigned bucket)
+{
+    p->again_len++;
+    p->again_bucket = bucket;
+    p->waits[bucket] = true;
+}
+
+/* What became of the points of a record that was forwarded. */
+static void
+forwarded_end(struct put *p, const struct forwarded *f, enum status st,
+              const struct error *why)
+{
+    for (size_t i = f->from; i < f->from + f->len; i++)
+        if (p->points[i].series >> 56 == f->bucket &&
+            p->points[i].status == ST_OK)
+            p->points[i].status = st == ST_NOT_FOUND ? AGAIN : st;
+    if (st == ST_NOT_FOUND) {
+        note_again(p, f->bucket);
+    } else if (is_first_failure(p)) {
+        p->status = st;
+        (void)error_set(p->e, st, "%s", why->text);
+    }
+}
+
+static void
+wait_for_owners(struct put *p)
+{
+    const struct store_remote *r = p->log.s->remote;
+    int64_t end_us = store_retry_end(p->log.s, &p->retry);
+
+    for (size_t i = 0; i < p->forwarded_len; i++) {
+        const struct forwarded *f = &p->forwarded[i];
+        struct error why = { .text = "" };
+        enum status st =
+            r->wait(r->ctx, f->bucket, f->link, f->ticket, end_us, &why);
+
+        if (st == ST_OK && p->waits[f->bucket])
+            st = ST_NOT_FOUND;
+        if (st != ST_OK)
+            forwarded_end(p, f, st, &why);
+    }
+    p->forwarded_len = 0;
+}
+
+/* -- a batch --------------------------------------------------------------- */
+
+/* There is no room here, but the points of other owners need none. */
+static void
+reject_bucket(struct put *p, const uint16_t *order, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        p->points[p->at + order[i]].status = p->room;
+    p->status = p->room;
+}
+
+/* They come again behind those before them. */
+static void
+put_later(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        p->points[p->at + order[i]].status = AGAIN;
+    note_again(p, bucket);
+}
+
 /* The points order[0..len) of one bucket. */
 static void
-put_bucket(struct put *p, unsigned bucket, struct series_point *points,
-           const uint16_t *order, size_t len)
+put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
 {
-    bool logs = p->s->wal != NULL;
+    struct store *s = p->log.s;
+    bool logs = s->wal != NULL;
     struct head_put put = {
         .bucket = bucket,
-        .points = points,
+        .points = p->points + p->at,
         .order = order,
         .len = len,
         /* A later one may have begun when the record is appended: then the
          * rows keep the WAL for longer than they need it. */
-        .segment = logs ? wal_segment(p->s->wal) : 0,
+        .segment = logs ? wal_segment(s->wal) : 0,
         .now_s = p->now_s,
-        .log = logs ? log_points : NULL,
+        .log = logs ? store_log_points : NULL,
+        .forward = s->remote != NULL ? forward_points : NULL,
         .ctx = p,
     };
-    /* Points of a forgotten series are put again: other failures matter more.
-     */
-    bool first = p->status == ST_OK || p->status == ST_NOT_FOUND;
+    bool first = is_first_failure(p);
     size_t taken;
-    enum status status =
-        head_put(p->s->head, &put, &taken, first ? p->e : NULL);
+    enum status status;
 
+    if (p->waits[bucket]) {
+        put_later(p, bucket, order, len);
+        return;
+    }
+    if (p->room != ST_OK && store_bucket_state(s, bucket) == BUCKET_LOCAL) {
+        reject_bucket(p, order, len);
+        return;
+    }
+    status = head_put(s->head, &put, &taken, first ? p->e : NULL);
     p->taken += taken;
-    if (first && status != ST_OK)
+    if (status == AGAIN)
+        note_again(p, bucket);
+    else if (first && status != ST_OK)
         p->status = status;
 }
 
 /* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's
  * part. */
 static void
-put_chunk(struct put *p, struct series_point *points, size_t len)
+put_chunk(struct put *p)
 {
-    size_t buckets = p->s->layout.salt_buckets;
+    struct series_point *points = p->points + p->at;
+    size_t buckets = p->log.s->layout.salt_buckets, len = p->len;
     uint16_t starts[257] = { 0 }, order[HEAD_PUT_MAX], fill[256];
+    const bool all = !p->again;
 
     for (size_t i = 0; i < len; i++) {
         unsigned bucket = (unsigned)(points[i].series >> 56);
@@ -158,57 +347,124 @@ put_chunk(struct put *p, struct series_point *points, size_t len)
             bucket = 0; /* found out there: no such series */
             points[i].series = SERIES_REF_NONE;
         }
-        starts[bucket + 1]++;
+        if (all || points[i].status == AGAIN)
+            starts[bucket + 1]++;
     }
     for (size_t i = 0; i < buckets; i++) {
         starts[i + 1] = (uint16_t)(starts[i + 1] + starts[i]);
         fill[i] = starts[i];
     }
     for (size_t i = 0; i < len; i++)
-        order[fill[points[i].series >> 56]++] = (uint16_t)i;
+        if (all || points[i].status == AGAIN)
+            order[fill[points[i].series >> 56]++] = (uint16_t)i;
     for (size_t i = 0; i < buckets; i++)
         if (starts[i + 1] > starts[i])
-            put_bucket(p, (unsigned)i, points, order + starts[i],
+            put_bucket(p, (unsigned)i, order + starts[i],
                        (size_t)(starts[i + 1] - starts[i]));
+}
+
+/* Chunk by chunk; where it stops for want of room, the points from 'at' on have
+ * not been put. */
+static void
+put_chunks(struct put *p, size_t len)
+{
+    struct store *s = p->log.s;
+
+    for (p->at = 0; p->at < len && (p->room == ST_OK || s->remote != NULL);) {
+        p->len = len - p->at < HEAD_PUT_MAX ? len - p->at : HEAD_PUT_MAX;
+        /* No bucket is locked here: queries go on while the disk is slow. */
+        if (s->wal != NULL && p->room == ST_OK)
+            p->room = store_disk_failed(wal_wait_for_room(s->wal, p->e), p->e);
+        if (p->room == ST_OK || s->remote != NULL) {
+            put_chunk(p);
+            p->at += p->len;
+        }
+    }
+}
+
+/* Their names and series were known here: that holds only while this process
+ * hears what others change. */
+static void
+check_forwarded(struct put *p, size_t len)
+{
+    struct error why;
+    enum status st = store_owns(p->log.s, &why);
+
+    if (st == ST_OK)
+        return;
+    for (size_t i = 0; i < len; i++)
+        if (p->points[i].status == ST_OK)
+            p->points[i].status = st;
+    if (is_first_failure(p))
+        p->status = error_set(p->e, st, "%s", why.text);
+}
+
+/* The points that no owner has yet, again and again. */
+static void
+put_rest(struct put *p, size_t len)
+{
+    struct store *s = p->log.s;
+
+    wait_for_owners(p);
+    p->again = true;
+    while (p->again_len > 0 && store_retry(s, &p->retry)) {
+        p->again_len = 0;
+        memset(p->waits, 0, sizeof p->waits);
+        put_chunks(p, len);
+        wait_for_owners(p);
+    }
+    if (p->forwarded_cap > 0)
+        check_forwarded(p, len);
+    free(p->forwarded);
+    if (p->again_len == 0)
+        return;
+    for (size_t i = 0; i < len; i++)
+        if (p->points[i].status == AGAIN)
+            p->points[i].status = ST_BUSY;
+    if (is_first_failure(p))
+        p->status = store_no_owner(p->again_bucket, p->e);
 }
 
 enum status
 store_put(struct store *s, struct series_point *points, size_t len,
           uint64_t *lsn, struct error *e)
 {
-    struct put p = { .s = s, .e = e, .now_s = store_now_s() };
-    enum status room;
-    size_t at = 0;
+    struct put p = {
+        .log.s = s,
+        .points = points,
+        .e = e,
+        .now_s = store_now_s(),
+    };
 
     OBJ_CHECK(s, STORE_MAGIC);
-    room = store_wait_for_room(s, e);
-    while (at < len && room == ST_OK) {
-        size_t n = len - at < HEAD_PUT_MAX ? len - at : HEAD_PUT_MAX;
-
-        /* No bucket is locked here: queries go on while the disk is slow. */
-        if (s->wal != NULL)
-            room = store_disk_failed(wal_wait_for_room(s->wal, e), e);
-        if (room == ST_OK) {
-            put_chunk(&p, points + at, n);
-            at += n;
-        }
+    p.room = store_wait_for_room(s, e);
+    put_chunks(&p, len);
+    if (p.room != ST_OK && s->remote == NULL) {
+        p.status = p.room;
+        for (; p.at < len; p.at++)
+            points[p.at].status = p.room;
     }
-    if (room != ST_OK)
-        p.status = room;
-    for (; at < len; at++)
-        points[at].status = room;
-    atomic_fetch_add(&s->points_added, p.taken);
-    counter_add(CNT_POINTS_ADDED, p.taken);
+    if (s->remote != NULL)
+        put_rest(&p, len);
+    store_count_added(s, p.taken);
     if (lsn != NULL)
-        *lsn = p.lsn;
+        *lsn = p.log.lsn;
     return p.status;
+}
+
+void
+store_count_added(struct store *s, size_t points)
+{
+    atomic_fetch_add(&s->points_added, points);
+    counter_add(CNT_POINTS_ADDED, points);
 }
 
 bool
 store_is_quick(const struct store *s)
 {
     OBJ_CHECK(s, STORE_MAGIC);
-    return !atomic_load(&s->rejecting) && s->options.sync != WAL_SYNC_ALWAYS &&
+    return !atomic_load(&s->rejecting) && s->remote == NULL &&
+           s->options.sync != WAL_SYNC_ALWAYS &&
            head_bytes(s->head) < s->options.head_bytes / 4 * 3;
 }
 
@@ -221,5 +477,7 @@ store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
     if (s->wal == NULL)
         return ST_OK;
     status = wal_commit(s->wal, lsn, sync, e);
+    if (status == ST_OK)
+        status = store_owns(s, e);
     return store_disk_failed(status, e);
 }

@@ -1,125 +1,47 @@
 /* Recovery: applies the WAL's records to head and engine, in their order.
  * What was flushed already is written over with the same, and changes nothing.
  *
- * A record names series by ids that one segment defines.  An id without a
- * definition is of a record that was lost with a damaged one: its points are
- * skipped, and counted. */
-#include <stdlib.h>
-
+ * The same for some buckets of a dead owner's WAL.  A bucket may have moved
+ * away from that owner and come back: what it logged in an earlier ownership is
+ * in the engine, and older than what others wrote there since.  So records
+ * carry the epoch of their bucket, and only those of the last one count. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "storage/store/store_priv.h"
 
-#define MAX_IDS ((uint32_t)1 << 26) /* of a bucket, in a segment */
-
-/* The series of a bucket's ids; SERIES_REF_NONE when unknown. */
-struct replay_bucket {
-    series_ref *series;
+struct replay {
+    struct applier applier;
+    uint64_t segment;                  /* of the last record */
+    const struct bucket_claim *claims; /* NULL: it is this process's WAL */
     size_t len;
 };
 
-struct replay {
-    struct store *s;
-    struct replay_bucket *buckets;
-    uint64_t segment; /* whose ids these are */
-    uint64_t points, skipped;
-    struct series_point put[HEAD_PUT_MAX]; /* that wait, of one bucket */
-    size_t put_len;
-};
+/* -- records --------------------------------------------------------------- */
 
-static void
-forget_ids(struct replay *r)
+/* The claim on a bucket; NULL: it is not taken. */
+static const struct bucket_claim *
+claim_of(const struct replay *r, unsigned bucket)
 {
-    for (size_t i = 0; i < r->s->layout.salt_buckets; i++) {
-        free(r->buckets[i].series);
-        r->buckets[i] = (struct replay_bucket){ 0 };
-    }
-}
-
-static void
-define_id(struct replay_bucket *m, uint32_t id, series_ref series)
-{
-    size_t len = m->len == 0 ? 64 : m->len;
-
-    while (len <= id)
-        len *= 2;
-    if (len > m->len) {
-        m->series = mem_resize(m->series, len, sizeof *m->series);
-        for (; m->len < len; m->len++)
-            m->series[m->len] = SERIES_REF_NONE;
-    }
-    m->series[id] = series;
+    for (size_t i = 0; i < r->len; i++)
+        if (r->claims[i].bucket == bucket)
+            return &r->claims[i];
+    return NULL;
 }
 
 static enum status
-put_waiting(struct replay *r, unsigned bucket, struct error *e)
+replay_points(struct replay *r, uint64_t epoch, struct slice payload,
+              struct error *e)
 {
-    uint16_t order[HEAD_PUT_MAX];
-    struct head_put put = {
-        .bucket = bucket,
-        .points = r->put,
-        .order = order,
-        .len = r->put_len,
-        .segment = r->segment,
-        .now_s = store_now_s(),
-    };
-    size_t taken;
-    enum status st;
-
-    for (size_t i = 0; i < r->put_len; i++)
-        order[i] = (uint16_t)i;
-    st = head_put(r->s->head, &put, &taken, e);
-    r->points += taken;
-    r->put_len = 0;
-    return st == ST_INVALID ? error_wrap(e, ST_CORRUPT, "a record of points")
-                            : st;
-}
-
-static enum status
-take_point(struct replay *r, const struct wal_points_reader *in,
-           struct error *e)
-{
-    const struct key_layout *layout = &r->s->layout;
-    struct replay_bucket *m = &r->buckets[in->bucket];
-    series_ref series;
-
-    if (in->tsuid.size > 0) {
-        if (!tsuid_is_valid(layout, in->tsuid) ||
-            key_salt(layout, in->tsuid) != in->bucket ||
-            in->state.id >= MAX_IDS)
-            return error_set(e, ST_CORRUPT,
-                             "a record of points with an id that is too large "
-                             "or a TSUID of another salt bucket");
-        define_id(m, in->state.id,
-                  head_series(r->s->head, in->tsuid, false, store_now_s()));
-    }
-    series = in->state.id < m->len ? m->series[in->state.id] : SERIES_REF_NONE;
-    if (series == SERIES_REF_NONE) {
-        r->skipped++;
-        return ST_OK;
-    }
-    r->put[r->put_len++] = (struct series_point){ series, in->point, ST_OK };
-    return r->put_len < HEAD_PUT_MAX ? ST_OK : put_waiting(r, in->bucket, e);
-}
-
-static enum status
-replay_points(struct replay *r, struct slice payload, struct error *e)
-{
+    const struct bucket_claim *claim;
     struct wal_points_reader in;
-    enum status st = ST_OK, put;
 
+    if (r->claims == NULL)
+        return applier_take(&r->applier, payload, false, e);
     wal_points_read(&in, payload);
-    if (in.bucket >= r->s->layout.salt_buckets)
-        return error_set(e, ST_CORRUPT, "points of salt bucket %u of %u",
-                         in.bucket, (unsigned)r->s->layout.salt_buckets);
-    while (st == ST_OK && wal_points_next(&in))
-        st = take_point(r, &in, e);
-    put = put_waiting(r, in.bucket, st == ST_OK ? e : NULL);
-    if (st == ST_OK)
-        st = put;
-    if (st == ST_OK && in.c.failed)
-        st = error_set(e, ST_CORRUPT, "a malformed record of points");
-    return st;
+    claim = claim_of(r, in.bucket);
+    if (claim == NULL)
+        return ST_OK;
+    /* Of another epoch it may still define ids of those behind it. */
+    return applier_take(&r->applier, payload, epoch != claim->from_epoch, e);
 }
 
 static enum status
@@ -142,8 +64,11 @@ replay_batch(struct store *s, struct slice payload, struct error *e)
 }
 
 static enum status
-replay_delete(struct store *s, struct slice payload, struct error *e)
+replay_delete(struct replay *r, uint64_t epoch, struct slice payload,
+              struct error *e)
 {
+    struct store *s = r->applier.log.s;
+    const struct bucket_claim *claim;
     struct slice tsuid;
     int64_t from_ms, to_ms;
     uint64_t deleted = 0, lsn = 0;
@@ -151,6 +76,9 @@ replay_delete(struct store *s, struct slice payload, struct error *e)
 
     if (!record_read_delete(&s->layout, payload, &tsuid, &from_ms, &to_ms))
         return error_set(e, ST_CORRUPT, "a malformed record of a deletion");
+    claim = claim_of(r, key_salt(&s->layout, tsuid));
+    if (r->claims != NULL && (claim == NULL || epoch != claim->from_epoch))
+        return ST_OK;
     lock_take(&s->flush_lock);
     st = store_apply_delete(s, tsuid, from_ms, to_ms, NULL, &deleted, &lsn, e);
     lock_drop(&s->flush_lock);
@@ -168,21 +96,27 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
               struct error *e)
 {
     struct replay *r = ctx;
-    struct store *s = r->s;
-    enum status st;
+    struct store *s = r->applier.log.s;
+    uint64_t epoch = 0;
+    enum status st = ST_OK;
 
     if (segment != r->segment)
-        forget_ids(r);
+        applier_forget_ids(&r->applier);
     r->segment = segment;
+    if (r->claims == NULL)
+        r->applier.segment = segment;
+    if (type == RECORD_OWNED &&
+        !record_read_owned(payload, &epoch, &type, &payload))
+        return error_set(e, ST_CORRUPT, "a malformed record of an owner");
     switch (type) {
     case RECORD_POINTS:
-        st = replay_points(r, payload, e);
+        st = replay_points(r, epoch, payload, e);
         break;
     case RECORD_BATCH:
-        st = replay_batch(s, payload, e);
+        st = r->claims != NULL ? ST_OK : replay_batch(s, payload, e);
         break;
     case RECORD_DELETE:
-        st = replay_delete(s, payload, e);
+        st = replay_delete(r, epoch, payload, e);
         break;
     default:
         st = error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
@@ -212,10 +146,26 @@ find_newest_batch(struct store *s, struct error *e)
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
+static enum status
+replay_wal(struct replay *r, struct wal *wal, struct error *e)
+{
+    enum status st = wal_replay(wal, replay_record, r, e);
+
+    applier_fini(&r->applier);
+    if (st != ST_OK)
+        return error_wrap(e, st, "cannot replay the WAL");
+    if (r->applier.skipped > 0)
+        log_warn("store",
+                 "skipped %llu points of the WAL, whose series was defined "
+                 "in a record that is lost",
+                 (unsigned long long)r->applier.skipped);
+    return ST_OK;
+}
+
 enum status
 store_replay(struct store *s, struct error *e)
 {
-    struct replay r = { .s = s };
+    struct replay r = { .segment = 0 };
     int64_t from_us = clock_monotonic_us();
     enum status st;
 
@@ -224,20 +174,31 @@ store_replay(struct store *s, struct error *e)
     st = find_newest_batch(s, e);
     if (st != ST_OK)
         return st;
-    r.buckets = mem_new_array(s->layout.salt_buckets, sizeof *r.buckets);
-    st = wal_replay(s->wal, replay_record, &r, e);
+    applier_init(&r.applier, s);
+    st = replay_wal(&r, s->wal, e);
     s->replay_us = clock_monotonic_us() - from_us;
-    forget_ids(&r);
-    free(r.buckets);
-    if (st != ST_OK)
-        return error_wrap(e, st, "cannot replay the WAL");
-    if (r.skipped > 0)
-        log_warn("store",
-                 "skipped %llu points of the WAL, whose series was defined "
-                 "in a record that is lost",
-                 (unsigned long long)r.skipped);
-    if (r.points > 0)
+    if (st == ST_OK && r.applier.points > 0)
         log_info("store", "took %llu points from the WAL in %lld ms",
-                 (unsigned long long)r.points, (long long)s->replay_us / 1000);
-    return ST_OK;
+                 (unsigned long long)r.applier.points,
+                 (long long)s->replay_us / 1000);
+    return st;
+}
+
+/* -- another's WAL --------------------------------------------------------- */
+
+enum status
+store_replay_dead(struct store *s, const struct bucket_claim *claims,
+                  size_t len, struct wal *dead, struct error *e)
+{
+    struct replay r = { .claims = claims, .len = len };
+    enum status st;
+
+    applier_init(&r.applier, s);
+    st = replay_wal(&r, dead, e);
+    if (st == ST_OK)
+        log_info("store",
+                 "took %llu points of %zu salt buckets from the WAL of a "
+                 "dead owner",
+                 (unsigned long long)r.applier.points, len);
+    return st;
 }

@@ -1,6 +1,8 @@
 /* Scans: the rows of one salt bucket that a mask takes, from head and engine as
  * one, ordered by key, hour by hour.
  *
+ * Rows of a bucket that another process owns are copied by that one.
+ *
  * The head is copied first and the engine looked at after, so that a row which
  * is flushed in between is seen in at least one of them; in both, the head's
  * points win, and they are the same. */
@@ -8,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
 #define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
@@ -40,8 +43,22 @@ struct store_scan {
 
 /* -- the head's part ------------------------------------------------------- */
 
-/* An open row of the head, under its bucket's lock: false when there is no room
- * for a copy. */
+/* Of a row that came from another process it is computed. */
+static bool
+row_summary(struct store_scan *scan, const struct head_row_view *v,
+            struct summary *out)
+{
+    struct open_row r = { .base = v->base };
+
+    if (v->row != NULL)
+        return head_row_summary(scan->s->head, v->row, out);
+    r.bytes = (uint8_t *)(uintptr_t)v->bytes.data; /* only read */
+    r.size = r.cap = (uint32_t)v->bytes.size;
+    return open_row_summary(&r, false, out);
+}
+
+/* An open row of the head, under its bucket's lock, or of another's: false when
+ * there is no room for a copy. */
 static bool
 copy_row(struct store_scan *scan, const struct head_row_view *v)
 {
@@ -60,7 +77,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     c.bytes = slice_of(bytes + v->tsuid.size, v->bytes.size);
     c.span = key_span_base(&scan->s->layout, c.base);
     c.order = (uint32_t)scan->head_len;
-    if (scan->spec.summaries && head_row_summary(scan->s->head, v->row, &s))
+    if (scan->spec.summaries && row_summary(scan, v, &s))
         summary = arena_alloc(scan->arena, sizeof *summary);
     if (summary != NULL)
         *summary = s;
@@ -73,14 +90,8 @@ static bool
 take_row(void *ctx, const struct head_row_view *v)
 {
     struct store_scan *scan = ctx;
-    uint8_t bytes[ROW_KEY_MAX];
 
-    if (v->base < scan->spec.from_base || v->base > scan->spec.to_base)
-        return true;
-    if (scan->spec.way != SCAN_SEEKS &&
-        !mask_set_match(scan->spec.masks,
-                        slice_of(bytes, key_row(&scan->s->layout, v->tsuid,
-                                                v->base, bytes))))
+    if (!store_takes_row(&scan->s->layout, &scan->spec, v))
         return true;
     if (!copy_row(scan, v))
         (void)error_set(&scan->error, ST_LIMIT,
@@ -107,15 +118,37 @@ compare_copies(const void *a, const void *b)
 }
 
 static void
-copy_head(struct store_scan *scan)
+sort_head(struct store_scan *scan)
 {
-    const struct scan_spec *spec = &scan->spec;
-
-    head_each_row(scan->s->head, spec->bucket, spec->metric,
-                  spec->way == SCAN_SEEKS ? spec->series : NULL,
-                  spec->series_len, take_row, scan);
     if (scan->head_len > 1)
         qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
+}
+
+/* Of this process's head. */
+static void
+copy_head(struct store_scan *scan)
+{
+    scan->error.status = store_owns(scan->s, &scan->error);
+    if (scan->error.status == ST_OK)
+        store_each_row(scan->s, &scan->spec, take_row, scan);
+    sort_head(scan);
+}
+
+/* What the owner of the bucket sent. */
+static void
+copy_sent(struct store_scan *scan, struct slice sent)
+{
+    struct cursor c = cursor_of(sent);
+    struct head_row_view v;
+
+    while (scan->error.status == ST_OK &&
+           store_head_next(&c, &scan->s->layout, &scan->spec, &v))
+        (void)take_row(scan, &v);
+    if (c.failed)
+        (void)error_set(&scan->error, ST_CORRUPT,
+                        "malformed open rows of salt bucket %u from its owner",
+                        scan->spec.bucket);
+    sort_head(scan);
 }
 
 /* -- the engine's part ----------------------------------------------------- */
@@ -294,20 +327,15 @@ next_block(struct store_scan *scan)
 /* -- both together --------------------------------------------------------- */
 
 static struct store_scan *
-open_head(struct store *s, const struct scan_spec *spec, size_t taken)
+new_scan(struct store *s, const struct scan_spec *spec)
 {
     struct store_scan *scan = mem_new(sizeof *scan);
-
     uint8_t *end = scan->end;
 
     INSIST(spec->bucket < s->layout.salt_buckets);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;
-    scan->arena =
-        arena_new_within(spec->max_bytes > taken ? spec->max_bytes - taken
-                                                 : spec->max_bytes != 0,
-                         spec->budget);
     scan->seek_base = key_span_base(&s->layout, spec->from_base);
     scan->to_row = key_span_base(&s->layout, spec->to_base);
     *end++ = TABLE_ROWS;
@@ -317,27 +345,118 @@ open_head(struct store *s, const struct scan_spec *spec, size_t taken)
     end += spec->metric.size;
     key_put_uint(end, scan->to_row + 1u, 4);
     scan->end_size = (size_t)(end + 4 - scan->end);
-    copy_head(scan);
     return scan;
+}
+
+/* Copies open rows for one scan after the other. */
+struct opening {
+    struct store *s;
+    const struct scan_spec *specs;
+    struct store_scan **scans;
+    size_t len;
+    size_t taken; /* bytes, by those that have their copies */
+    enum status status;
+    struct error *e;
+};
+
+/* Within what those before it have left of the limit. */
+static void
+copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
+{
+    size_t most = scan->spec.max_bytes;
+
+    scan->arena = arena_new_within(
+        most > o->taken ? most - o->taken : most != 0, scan->spec.budget);
+    if (sent == NULL)
+        copy_head(scan);
+    else
+        copy_sent(scan, buf_slice(sent));
+    o->taken += arena_used(scan->arena);
+    if (o->status == ST_OK && scan->error.status != ST_OK) {
+        *o->e = scan->error;
+        o->status = scan->error.status;
+    }
+}
+
+/* Those of other owners, all of them at once; ST_NOT_FOUND: a bucket has moved,
+ * which may be this process's now. */
+static enum status
+copy_remote(struct opening *o, int64_t end_us)
+{
+    const struct store_remote *r = o->s->remote;
+    struct scan_spec *specs = mem_new_array(o->len, sizeof *specs);
+    struct buf *sent = mem_new_array(o->len, sizeof *sent);
+    enum status status;
+    size_t len = 0;
+
+    for (size_t i = 0; i < o->len; i++)
+        if (o->scans[i]->arena == NULL)
+            specs[len++] = o->specs[i];
+    status = r->head(r->ctx, specs, len, sent, end_us, o->e);
+    for (size_t i = 0, at = 0; i < o->len && status == ST_OK; i++)
+        if (o->scans[i]->arena == NULL)
+            copy_for(o, o->scans[i], &sent[at++]);
+    for (size_t i = 0; i < o->len; i++)
+        buf_fini(&sent[i]);
+    free(sent);
+    free(specs);
+    return status;
+}
+
+/* The local heads; false when others are left. */
+static bool
+copy_local(struct opening *o)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < o->len; i++) {
+        struct store_scan *scan = o->scans[i];
+
+        if (scan->arena != NULL)
+            continue;
+        if (store_bucket_state(o->s, scan->spec.bucket) == BUCKET_REMOTE)
+            all = false;
+        else
+            copy_for(o, scan, NULL);
+    }
+    return all;
+}
+
+/* Whatever bucket moves meanwhile: all that was acknowledged before this began
+ * is in a copy, or in the engine. */
+static enum status
+copy_heads(struct opening *o)
+{
+    struct store_retry retry = { .end_us =
+                                     o->len > 0 ? o->specs[0].end_us : 0 };
+
+    while (!copy_local(o) && o->status == ST_OK) {
+        o->status = copy_remote(o, store_retry_end(o->s, &retry));
+        if (o->status != ST_NOT_FOUND)
+            break;
+        o->status = ST_OK;
+        if (!store_retry(o->s, &retry))
+            o->status = error_wrap(o->e, ST_BUSY,
+                                   "open rows have no owner now: try again");
+    }
+    return o->status;
 }
 
 enum status
 store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
                  struct store_scan **out, struct error *e)
 {
-    enum status status = ST_OK;
-    size_t taken = 0;
+    struct opening o = { s, specs, out, len, .e = e };
+    enum status status;
     struct kv_iter *it;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    for (size_t i = 0; i < len; i++) {
-        out[i] = open_head(s, &specs[i], taken);
-        taken += arena_used(out[i]->arena);
-        if (status == ST_OK && out[i]->error.status != ST_OK) {
-            *e = out[i]->error;
-            status = e->status;
-        }
-    }
+    for (size_t i = 0; i < len; i++)
+        out[i] = new_scan(s, &specs[i]);
+    status = copy_heads(&o);
+    /* What is asked for was found in memory: do we hear what others change? */
+    if (status == ST_OK && s->remote != NULL)
+        status = store_owns(s, e);
     /* Behind all heads; before it, what is flushed meanwhile would be missed.
      */
     it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));

@@ -2,7 +2,7 @@
  * takes that buffer and writes it for all ("the writer"), while the others
  * append to the other one.
  *
- *     pending --swap--> written to the file --fdatasync--> synced
+ *     pending --swap--> written to the segment --sync--> synced
  *              writing                        syncing
  *
  * 'writing' and 'syncing' are roles that one thread at a time holds, without
@@ -16,18 +16,18 @@
  *
  * How far the file is synced is written behind it as a mark, with what is
  * written next, or alone when nothing is pending.  A mark is no record of the
- * callers: it has no LSN, and never triggers an fsync. */
+ * callers: it has no LSN, and never triggers an fsync.  Where appends are
+ * durable there are no syncs and no marks. */
 #include "storage/wal/wal_priv.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/obj.h"
@@ -37,15 +37,10 @@ struct write_batch {
     struct buf *bytes;
     size_t end; /* of its records */
     uint32_t file_key;
-    int fd;
     uint64_t upto; /* LSN behind the bytes */
     bool change;   /* of the segment, afterwards */
     uint64_t writes;
 };
-
-/* What a record takes in a bundle at most, beside its payload: the bundle's
- * head, if it is the first, a type and a varint. */
-#define ENTRY_ROOM (WAL_RECORD_HEADER + 1 + 5)
 
 static void flush(struct wal *j, bool change) REQUIRES(j->lock);
 static void flush_or_wait(struct wal *j) REQUIRES(j->lock);
@@ -68,7 +63,7 @@ bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
     struct buf *b = &j->buffers[j->filling];
     size_t before = b->size;
 
-    if (buf_reserve(b, payload.size + ENTRY_ROOM) == NULL) {
+    if (buf_reserve(b, payload.size + WAL_ENTRY_ROOM) == NULL) {
         b->failed = false;
         return false;
     }
@@ -90,7 +85,7 @@ wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
 
     OBJ_CHECK(j, WAL_MAGIC);
     INSIST(type != WAL_MARK && type != WAL_BUNDLE);
-    if (payload.size > WAL_MAX_PAYLOAD)
+    if (payload.size > j->max_payload)
         return error_set(e, ST_LIMIT, "a WAL record of %zu bytes",
                          payload.size);
     lock_take(&j->lock);
@@ -99,10 +94,10 @@ wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
     else if (segment != 0 && segment != atomic_load(&j->append_segment))
         st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
                        segment);
-    else if (j->buffers[j->filling].size + payload.size + ENTRY_ROOM >
-             WAL_MAX_BUNDLE)
+    else if (j->buffers[j->filling].size + payload.size + WAL_ENTRY_ROOM >
+             j->max_bundle)
         st = error_set(e, ST_BUSY,
-                       "the WAL's buffer is full: %zu bytes wait for the disk",
+                       "the WAL's buffer is full: %zu bytes wait to be written",
                        j->buffers[j->filling].size);
     else if (!bundle_add(j, type, payload))
         st = error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
@@ -163,16 +158,34 @@ fail(struct wal *j, const struct error *e) REQUIRES(j->lock)
     if (j->failed.status != ST_OK)
         return;
     j->failed = *e;
-    log_error("wal", "%s: nothing is acknowledged until it is begun anew",
-              e->text);
+    if (e->status != ST_CONFLICT)
+        j->failed.status = ST_IO;
+    log_error("wal", "%s: nothing is acknowledged%s", e->text,
+              e->status == ST_CONFLICT ? " by this process any more"
+                                       : " until it is begun anew");
+}
+
+static bool
+is_durable(const struct wal *j)
+{
+    return j->medium->ops->sync == NULL;
+}
+
+static void
+latency_since(struct wal *j, int64_t from_us)
+{
+    latency_add(&j->sync_latency, (uint64_t)(clock_monotonic_us() - from_us));
 }
 
 static enum status
-write_all(const struct wal *j, struct write_batch *t, struct error *e)
+write_all(struct wal *j, struct write_batch *t, struct error *e)
 {
     uint8_t *head = t->bytes->data;
-    size_t done = 0;
+    int64_t from_us = is_durable(j) ? clock_monotonic_us() : 0;
+    enum status st;
 
+    if (t->bytes->size == 0)
+        return ST_OK;
     if (t->end > 0) { /* the head before the records */
         wal_record_header(
             WAL_BUNDLE,
@@ -180,35 +193,23 @@ write_all(const struct wal *j, struct write_batch *t, struct error *e)
             head);
         wal_record_mask(head, t->file_key);
     }
-    while (done < t->bytes->size) {
-        ssize_t n =
-            j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
-
-        t->writes++;
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n == 0)
-            errno = ENOSPC;
-        if (n <= 0)
-            return error_set(e, ST_IO, "write to the WAL in %s: %m", j->dir);
-        done += (size_t)n;
-    }
-    return ST_OK;
+    st = j->medium->ops->append(j->medium, buf_slice(t->bytes), &t->writes, e);
+    if (is_durable(j))
+        latency_since(j, from_us);
+    return st;
 }
 
 static enum status
-sync_file(struct wal *j, int fd, struct error *e)
+sync_segment(struct wal *j, struct error *e)
 {
     int64_t from_us = clock_monotonic_us();
-    int rc;
+    enum status st;
 
-    do
-        rc = j->io.sync(fd);
-    while (rc != 0 && errno == EINTR);
-    latency_add(&j->sync_latency, (uint64_t)(clock_monotonic_us() - from_us));
-    if (rc != 0)
-        return error_set(e, ST_IO, "sync the WAL in %s: %m", j->dir);
-    return ST_OK;
+    if (is_durable(j))
+        return ST_OK;
+    st = j->medium->ops->sync(j->medium, e);
+    latency_since(j, from_us);
+    return st;
 }
 
 /* Says in the file how far it is synced, behind what is pending. */
@@ -235,7 +236,6 @@ batch_take(struct wal *j, bool change) REQUIRES(j->lock)
     struct write_batch t = { .bytes = &j->buffers[j->filling],
                              .end = j->buffers[j->filling].size,
                              .file_key = j->file_key,
-                             .fd = j->fd,
                              .upto = j->appended };
     uint64_t size;
 
@@ -246,6 +246,17 @@ batch_take(struct wal *j, bool change) REQUIRES(j->lock)
     if (t.change)
         atomic_store(&j->append_segment, j->segment + 1);
     return t;
+}
+
+/* What was written before 'from_us', up to 'upto', is on the disk. */
+static void
+note_sync(struct wal *j, uint64_t upto, int64_t from_us) REQUIRES(j->lock)
+{
+    if (j->synced < upto)
+        j->synced = upto;
+    j->counts.syncs++;
+    j->counts.synced_us = clock_monotonic_us();
+    j->unsynced_us = j->synced < j->written ? from_us : 0;
 }
 
 /* What was written is counted; the buffer is free for the next turn. */
@@ -261,25 +272,17 @@ batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
         buf_fini(t->bytes);
     else
         buf_clear(t->bytes);
+    if (is_durable(j))
+        note_sync(j, t->upto, 0);
 }
 
-/* What was written before 'from_us', up to 'upto', is on the disk. */
-static void
-note_sync(struct wal *j, uint64_t upto, int64_t from_us) REQUIRES(j->lock)
-{
-    if (j->synced < upto)
-        j->synced = upto;
-    j->counts.syncs++;
-    j->counts.synced_us = clock_monotonic_us();
-    j->unsynced_us = j->synced < j->written ? from_us : 0;
-}
-
-/* The old file is on the disk before the new one has a name. */
+/* The old segment is on the disk before the new one has a name. */
 static enum status
-change_files(struct wal *j, const struct write_batch *t, struct error *e)
+change_segments(struct wal *j, const struct write_batch *t, struct error *e)
     REQUIRES(j->lock)
 {
-    struct wal_begun begun;
+    uint64_t segment;
+    uint32_t file_key;
     int64_t from_us;
     enum status st;
 
@@ -287,18 +290,18 @@ change_files(struct wal *j, const struct write_batch *t, struct error *e)
         cond_wait(&j->changed, &j->lock);
     j->syncing = true;
     from_us = clock_monotonic_us();
-    begun.segment = j->segment + 1;
+    segment = j->segment + 1;
     lock_drop(&j->lock);
-    st = sync_file(j, t->fd, e);
+    st = sync_segment(j, e);
     crash_point("rotate-synced");
     if (st == ST_OK)
-        st = wal_make_file(j, &begun, e);
+        st = wal_make_segment(j, segment, &file_key, e);
     lock_take(&j->lock);
     j->syncing = false;
     if (st != ST_OK)
         return st;
     note_sync(j, t->upto, from_us);
-    wal_begin_file(j, &begun);
+    wal_begin_segment(j, segment, file_key);
     return ST_OK;
 }
 
@@ -320,7 +323,7 @@ flush(struct wal *j, bool change)
         batch_done(j, &t);
         if (t.change) {
             cond_broadcast(&j->changed);
-            st = change_files(j, &t, &e);
+            st = change_segments(j, &t, &e);
         }
     }
     if (st != ST_OK)
@@ -345,14 +348,13 @@ sync_written(struct wal *j)
 {
     uint64_t upto = j->written, reach = j->size;
     int64_t from_us = clock_monotonic_us();
-    int fd = j->fd;
     struct error e;
     enum status st;
 
     INSIST(!j->syncing);
     j->syncing = true;
     lock_drop(&j->lock);
-    st = sync_file(j, fd, &e);
+    st = sync_segment(j, &e);
     lock_take(&j->lock);
     j->syncing = false;
     if (st != ST_OK) {
@@ -408,30 +410,24 @@ wal_rotate(struct wal *j)
     lock_drop(&j->lock);
 }
 
-void
-wal_begin_file(struct wal *j, const struct wal_begun *b)
+enum status
+wal_make_segment(struct wal *j, uint64_t segment, uint32_t *file_key,
+                 struct error *e)
 {
-    if (j->fd >= 0)
-        (void)close(j->fd);
-    j->fd = b->fd;
-    j->file_key = b->file_key;
-    j->segment = b->segment;
-    j->size = j->reach = j->marked = WAL_FILE_HEADER;
+    uint8_t header[WAL_FILE_HEADER];
+
+    *file_key = wal_file_header(segment, hash_random_seed(), header);
+    return j->medium->ops->begin(j->medium, segment,
+                                 slice_of(header, sizeof header), e);
 }
 
-/* Each deletion is on the disk before the next: a power cut leaves no gap. */
-enum status
-wal_delete_file(const struct wal *j, uint64_t segment, struct error *e)
+void
+wal_begin_segment(struct wal *j, uint64_t segment, uint32_t file_key)
 {
-    char name[WAL_NAME_SIZE];
-
-    wal_name(segment, name);
-    if (unlinkat(j->dir_fd, name, 0) != 0 && errno != ENOENT)
-        return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
-    crash_point("trim-deleted");
-    if (fsync(j->dir_fd) != 0)
-        return error_set(e, ST_IO, "sync %s: %m", j->dir);
-    return ST_OK;
+    j->older += j->size;
+    j->file_key = file_key;
+    j->segment = segment;
+    j->size = j->reach = j->marked = WAL_FILE_HEADER;
 }
 
 enum status
@@ -442,15 +438,16 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (st == ST_OK && j->first < segment && j->first < j->segment) {
-        uint64_t oldest = j->first;
+        uint64_t oldest = j->first, size;
 
         lock_drop(&j->lock);
-        st = wal_note(j, WAL_FIRST, oldest + 1, e);
-        if (st == ST_OK)
-            st = wal_delete_file(j, oldest, e);
+        size = j->medium->ops->size(j->medium, oldest);
+        st = j->medium->ops->remove(j->medium, oldest, e);
         lock_take(&j->lock);
-        if (st == ST_OK)
+        if (st == ST_OK) {
             j->first++;
+            j->older -= size < j->older ? size : j->older;
+        }
     }
     lock_drop(&j->lock);
     return st;
@@ -471,33 +468,34 @@ wal_status(struct wal *j, struct error *e)
 enum status
 wal_restart(struct wal *j, struct error *e)
 {
-    struct wal_begun begun;
-    uint64_t first;
+    uint64_t first, segment;
+    uint32_t file_key;
     enum status st = ST_OK;
 
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (j->writing || j->syncing)
         cond_wait(&j->changed, &j->lock);
-    if (j->failed.status == ST_OK)
+    if (j->failed.status == ST_OK || j->failed.status == ST_CONFLICT) {
+        st = failure(j, e);
         goto out;
+    }
     j->writing = j->syncing = true;
     first = j->first;
-    begun.segment = atomic_fetch_add(&j->append_segment, 1) + 1;
+    segment = atomic_fetch_add(&j->append_segment, 1) + 1;
     lock_drop(&j->lock);
-    /* And the last is before it: none. */
-    st = wal_note(j, WAL_FIRST, begun.segment, e);
-    /* The oldest first, so that a crash leaves the damaged one as the last.  A
-     * file of an earlier try goes with them. */
-    for (; st == ST_OK && first < begun.segment; first++)
-        st = wal_delete_file(j, first, e);
+    /* The oldest first, so that a crash leaves the damaged one as the last.
+     * What an earlier try made goes with them. */
+    for (; st == ST_OK && first < segment; first++)
+        st = j->medium->ops->remove(j->medium, first, e);
     if (st == ST_OK)
-        st = wal_make_file(j, &begun, e);
+        st = wal_make_segment(j, segment, &file_key, e);
     lock_take(&j->lock);
     j->writing = j->syncing = false;
     if (st == ST_OK) {
-        wal_begin_file(j, &begun);
-        j->first = begun.segment;
+        wal_begin_segment(j, segment, file_key);
+        j->first = segment;
+        j->older = 0;
         buf_clear(&j->buffers[0]);
         buf_clear(&j->buffers[1]);
         j->written = j->synced = j->appended;
@@ -520,11 +518,10 @@ wal_counts(struct wal *j)
     lock_take(&j->lock);
     c = j->counts;
     c.segments = j->segment - j->first + 1;
-    c.bytes = c.current = j->size;
+    c.current = j->size;
+    c.bytes = j->older + j->size;
     if (j->sync != WAL_SYNC_OFF && j->unsynced_us != 0)
         c.unsynced_us = clock_monotonic_us() - j->unsynced_us;
-    for (uint64_t i = j->first; i < j->segment; i++)
-        c.bytes += wal_size(j, i);
     lock_drop(&j->lock);
     return c;
 }

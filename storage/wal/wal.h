@@ -1,20 +1,21 @@
-/* The WAL: what was acknowledged and is not yet in the engine.  Files of
- * checksummed records in segments (docs/FORMAT.md, "Write-ahead log"), group
- * commit.
+/* The WAL: what was acknowledged and is not yet in the engine.  Checksummed
+ * records in segments (docs/FORMAT.md, "Write-ahead log"), group commit.  A
+ * medium (wal_medium.h) keeps the segments: as files, or far away.
  *
  *     append  -> a buffer in memory, in the order of the calls
- *     commit  -> written to the file by one caller for all that wait ("group
- *                commit"), as one bundle; with 'sync' also on the disk
+ *     commit  -> written to the segment by one caller for all that wait ("group
+ *                commit"), as one bundle; with 'sync' also made durable
  *     trim    -> segments before a number are deleted
  *
  * After a failed write or fsync append and commit fail with ST_IO and the text
  * of the first failure, and nothing is retried, because the kernel may have
  * dropped the pages that it could not write.  wal_restart() ends that state
- * when all that is in these files has been made safe elsewhere.
+ * when all that is in these segments has been made safe elsewhere.  Nothing
+ * ends ST_CONFLICT: another process has taken this WAL.
  *
  * Replay reads segments in order.  What a crash or a power cut left of bytes
  * that were never synced, torn or with holes, is at the end of the last segment
- * and is cut off from the first bad record on; a damaged record anywhere else
+ * and is not read from the first bad record on; a damaged record anywhere else
  * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
  *
  * Threads: any.  wal_replay(): before the first append, one caller.
@@ -26,8 +27,10 @@
 #include "base/slice.h"
 
 struct wal; /* opaque */
+struct wal_medium;
 
-/* When the file is made durable, beyond being written. */
+/* When the segment is made durable, beyond being written; all the same where
+ * the medium's appends are durable. */
 enum wal_sync {
     WAL_SYNC_ALWAYS,   /* every commit */
     WAL_SYNC_INTERVAL, /* by a thread, every 'interval_ms' */
@@ -35,11 +38,12 @@ enum wal_sync {
 };
 
 struct wal_options {
-    const char *dir; /* made if absent */
+    struct wal_medium *medium; /* taken over, after a failure too */
     enum wal_sync sync;
     unsigned interval_ms; /* 0: 1000 */
     size_t segment_bytes; /* 0: 64 MB; a new segment starts past it */
     size_t buffer_bytes;  /* 0: 8 MB; wal_wait_for_room() waits past it */
+    bool read_only;       /* for wal_replay() alone: nothing is changed */
 };
 
 MUST_CHECK enum status wal_open(const struct wal_options *o, struct wal **out,
@@ -60,17 +64,18 @@ wal_replay(struct wal *j,
  * up to 64 MB; types from 1 on.  With 'segment' not 0 the record must be of
  * this segment: ST_NOT_FOUND when another one has begun since, and nothing is
  * appended.  Does not wait for the disk: call wal_wait_for_room() before, and
- * before taking a lock that queries take. */
+ * before taking a lock that queries take.  A medium may take less than 64 MB:
+ * ST_LIMIT. */
 MUST_CHECK enum status wal_append(struct wal *j, uint64_t segment, uint8_t type,
                                   struct slice payload, uint64_t *lsn,
                                   struct error *e);
 
-/* Waits until the buffer is below its limit, or ST_IO. */
+/* Waits until the buffer is below its limit, or the WAL's failure. */
 MUST_CHECK enum status wal_wait_for_room(struct wal *j, struct error *e);
 
-/* Everything up to 'lsn' is in the file when it returns ST_OK, and on the disk
+/* Everything up to 'lsn' is in the segment when it returns ST_OK, and durable
  * with WAL_SYNC_ALWAYS.  With 'sync' all that was appended before the call is
- * on the disk, whatever 'lsn'. */
+ * durable, whatever 'lsn'. */
 MUST_CHECK enum status wal_commit(struct wal *j, uint64_t lsn, bool sync,
                                   struct error *e);
 
@@ -90,7 +95,8 @@ MUST_CHECK enum status wal_status(struct wal *j, struct error *e);
 
 /* After a failure: deletes all segments and forgets what is pending, starts a
  * new one, and works again.  The caller holds what was appended, up to the last
- * successful call, on the disk by other means.  No-op without a failure. */
+ * successful call, on the disk by other means.  No-op without a failure;
+ * ST_CONFLICT after that one. */
 MUST_CHECK enum status wal_restart(struct wal *j, struct error *e);
 
 struct wal_counts {
@@ -100,11 +106,11 @@ struct wal_counts {
     /* How long the oldest bytes in the file have waited for their sync; 0 with
      * WAL_SYNC_OFF, where none is waited for. */
     int64_t unsynced_us;
-    uint64_t segments; /* files now */
-    uint64_t bytes;    /* in those files now */
+    uint64_t segments; /* now */
+    uint64_t bytes;    /* in those segments now */
     uint64_t current;  /* of these, in the newest one */
 };
 struct wal_counts wal_counts(struct wal *j);
 
-/* Of syncs. */
+/* Of syncs; where appends are durable, of appends. */
 const struct latency *wal_sync_latency(const struct wal *j);

@@ -1,16 +1,7 @@
-/* The names and bytes of the WAL's files; nothing here writes to a disk. */
+/* The bytes of the WAL's segments. */
 #include "storage/wal/wal_file.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/crc32c.h"
-#include "base/durable.h"
-#include "base/mem.h"
-#include "base/text/number.h"
 #include "storage/row/key.h"
 
 static const uint8_t file_magic[4] = { 'H', 'A', 'L', 'J' };
@@ -67,71 +58,4 @@ wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out)
     key_put_uint(payload, synced, 8);
     wal_record_header(WAL_MARK, slice_of(payload, 8), out);
     wal_record_mask(out, file_key);
-}
-
-void
-wal_name(uint64_t segment, char out[WAL_NAME_SIZE])
-{
-    (void)snprintf(out, WAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
-}
-
-char *
-wal_path(const char *dir, uint64_t segment)
-{
-    char name[WAL_NAME_SIZE];
-
-    wal_name(segment, name);
-    return files_path(dir, name);
-}
-
-/* 0 when it is no name of a segment. */
-static uint64_t
-name_parse(const char *name)
-{
-    uint64_t n;
-
-    if (strlen(name) != WAL_NAME_SIZE - 1 || strcmp(name + 20, ".wal") != 0 ||
-        !number_parse_u64(slice_of(name, 20), &n))
-        return 0;
-    return n;
-}
-
-static int
-compare_numbers(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-enum status
-wal_list(const char *dir, struct wal_segments *out, struct error *e)
-{
-    DIR *d = opendir(dir);
-    size_t cap = 0;
-    enum status st = ST_OK;
-
-    *out = (struct wal_segments){ NULL, 0 };
-    if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", dir);
-    for (;;) {
-        struct dirent *entry;
-        uint64_t number;
-
-        errno = 0;
-        entry = readdir(d);
-        if (entry == NULL)
-            break;
-        number = name_parse(entry->d_name);
-        if (number == 0)
-            continue;
-        out->numbers = mem_grow(out->numbers, out->len, &cap, sizeof number);
-        out->numbers[out->len++] = number;
-    }
-    if (errno != 0)
-        st = error_set(e, ST_IO, "list %s: %m", dir);
-    (void)closedir(d);
-    if (out->len > 0)
-        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
-    return st;
 }

@@ -1,5 +1,5 @@
-/* The files of the WAL: their bytes, reading one (docs/FORMAT.md, "WAL
- * records").
+/* The bytes of a WAL's segments, and reading one (docs/FORMAT.md, "Write-ahead
+ * log").  "File" here is a segment's bytes, wherever they lie.
  *
  *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
  *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
@@ -27,9 +27,6 @@
 #define WAL_MAX_PAYLOAD   ((size_t)64 << 20)    /* of a caller's record */
 #define WAL_MAX_BUNDLE    (2 * WAL_MAX_PAYLOAD) /* heads included */
 
-/* "00000000000000000001.wal" and a NUL. */
-#define WAL_NAME_SIZE 25
-
 typedef enum status wal_record_fn(void *ctx, uint64_t segment, uint8_t type,
                                   struct slice payload, struct error *e);
 
@@ -45,16 +42,12 @@ void wal_record_mask(uint8_t *header, uint32_t file_key);
 
 /* A file, all of it in memory. */
 struct wal_file {
-    char *path;
+    char *path; /* for texts */
     uint64_t segment;
     bool last; /* file of the WAL */
     struct buf bytes;
     uint32_t file_key; /* set by wal_file_check() */
 };
-/* Of a folder's WAL; to be given to wal_file_fini(), after a failure too. */
-MUST_CHECK enum status wal_file_load(const char *dir, uint64_t segment,
-                                     bool last, struct wal_file *out,
-                                     struct error *e);
 void wal_file_fini(struct wal_file *w);
 
 /* False when it begins with no header of its segment. */
@@ -79,29 +72,3 @@ struct wal_salvage {
 MUST_CHECK enum status wal_file_salvage(struct wal_file *w, wal_record_fn *f,
                                         void *ctx, struct wal_salvage *out,
                                         struct error *e);
-
-void wal_name(uint64_t segment, char out[WAL_NAME_SIZE]);
-
-/* The file of a segment in a folder, to be free()d. */
-char *wal_path(const char *dir, uint64_t segment);
-
-/* The numbers of the segments that a folder holds, ascending. */
-struct wal_segments {
-    uint64_t *numbers; /* to be free()d */
-    size_t len;
-};
-MUST_CHECK enum status wal_list(const char *dir, struct wal_segments *out,
-                                struct error *e);
-
-/* -- SEGMENTS -------------------------------------------------------------- */
-
-/* Which files there are, by a file beside them: one that is gone would not be
- * missed otherwise.  From 'first' to 'last'; none when last < first.  More may
- * be there, after a crash. */
-struct wal_extent {
-    uint64_t first, last;
-};
-
-/* ST_NOT_FOUND, ST_CORRUPT. */
-MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
-                                       struct error *e);

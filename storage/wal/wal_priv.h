@@ -1,42 +1,35 @@
-/* The insides of the WAL, and what a test may put in the kernel's place.
+/* The insides of the WAL.
  *
  * Threads: struct wal says what guards what. */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base/buf.h"
 #include "base/lock.h"
 #include "storage/wal/wal.h"
-#include "storage/wal/wal_file.h"
-
-/* The kernel, or what a test puts in its place. */
-struct wal_io {
-    ssize_t (*write)(int fd, const void *data, size_t size);
-    int (*sync)(int fd);
-};
+#include "storage/wal/wal_medium.h"
 
 #define WAL_MAGIC FOURCC('J', 'R', 'N', 'L')
 
+/* What a record takes in a bundle at most, beside its payload: the bundle's
+ * head, if it is the first, a type and a varint. */
+#define WAL_ENTRY_ROOM (WAL_RECORD_HEADER + 1 + 5)
+
 struct wal {
     uint32_t magic;
-    struct wal_io io;
-    char *dir;
-    int dir_fd;
+    struct wal_medium *medium;
     enum wal_sync sync;
     unsigned interval_ms;
     size_t segment_bytes;
     size_t buffer_bytes;
+    size_t max_bundle, max_payload;
+    bool read_only;
     uint64_t replay_end; /* the first segment that was not there at open */
     pthread_t thread;
     struct latency sync_latency;
 
     /* What the next append goes to; behind 'segment' while the writer is
-     * changing files. */
+     * changing segments. */
     _Atomic uint64_t append_segment;
-
-    struct lock note_lock; /* a leaf; held while SEGMENTS is written */
-    struct wal_extent noted GUARDED_BY(note_lock);
 
     struct lock lock;
     struct cond changed; /* any of what follows */
@@ -53,46 +46,22 @@ struct wal {
     struct buf buffers[2] GUARDED_BY(lock); /* the writer's is not */
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
-    uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
-    uint64_t size GUARDED_BY(lock);         /* of 'segment' */
-    uint64_t reach GUARDED_BY(lock);        /* of 'segment', bytes synced */
-    uint64_t marked GUARDED_BY(lock);       /* the newest mark in it */
-    int fd GUARDED_BY(lock);                /* changed with both roles */
+    uint64_t older GUARDED_BY(lock);   /* bytes in those before 'segment' */
+    uint64_t segment GUARDED_BY(lock); /* the newest; changed with both roles */
+    uint64_t size GUARDED_BY(lock);    /* of 'segment' */
+    uint64_t reach GUARDED_BY(lock);   /* of 'segment', bytes synced */
+    uint64_t marked GUARDED_BY(lock);  /* the newest mark in it */
     struct wal_counts counts GUARDED_BY(lock);
     struct error failed GUARDED_BY(lock); /* ST_OK: it works */
 };
 
-/* Notes that the segments begin, or end, with another one.  Where there is no
- * room for that, the first one is not noted, and nothing else is: SEGMENTS
- * goes, so that files can be deleted. */
-enum wal_end { WAL_FIRST, WAL_LAST };
-MUST_CHECK enum status wal_note(struct wal *j, enum wal_end end,
-                                uint64_t segment, struct error *e)
-    EXCLUDES(j->note_lock);
+/* Makes a segment; '*file_key' is its key. */
+MUST_CHECK enum status wal_make_segment(struct wal *j, uint64_t segment,
+                                        uint32_t *file_key, struct error *e);
 
-/* A new file of a segment. */
-struct wal_begun {
-    uint64_t segment;
-    uint32_t file_key;
-    int fd;
-};
-
-/* Makes the file of 'b->segment' and notes that it is the last; it and its
- * name are on the disk when this returns, so that a header that does not check
- * later was damaged. */
-MUST_CHECK enum status wal_make_file(struct wal *j, struct wal_begun *b,
-                                     struct error *e);
-
-/* Closes 'fd', and goes on with this file. */
-void wal_begin_file(struct wal *j, const struct wal_begun *b) REQUIRES(j->lock);
-
-/* 0 when it is not there. */
-uint64_t wal_size(const struct wal *j, uint64_t segment);
-
-/* Deletes a file; that is on the disk before the next deletion, so that a power
- * cut leaves no gap. */
-MUST_CHECK enum status wal_delete_file(const struct wal *j, uint64_t segment,
-                                       struct error *e);
+/* Goes on with this segment, which was made. */
+void wal_begin_segment(struct wal *j, uint64_t segment, uint32_t file_key)
+    REQUIRES(j->lock);
 
 /* The thread of WAL_SYNC_INTERVAL. */
 void *wal_interval_main(void *wal);

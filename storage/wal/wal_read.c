@@ -13,7 +13,6 @@
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -23,16 +22,6 @@ struct record {
     struct slice payload;
     uint64_t end; /* offset behind it */
 };
-
-enum status
-wal_file_load(const char *dir, uint64_t segment, bool last,
-              struct wal_file *out, struct error *e)
-{
-    *out = (struct wal_file){ .path = wal_path(dir, segment),
-                              .segment = segment,
-                              .last = last };
-    return file_read(out->path, SIZE_MAX, &out->bytes, e);
-}
 
 void
 wal_file_fini(struct wal_file *w)

@@ -1,5 +1,6 @@
 /* The WAL's records beside those of points (wal_points.h): batches of the
- * engine and deletions (docs/FORMAT.md, "WAL records"). */
+ * engine, deletions, what a bucket's owner writes (docs/FORMAT.md, "WAL
+ * records"). */
 #include "storage/wal/wal_record.h"
 
 #include "base/cursor.h"
@@ -88,6 +89,13 @@ record_delete(struct buf *b, struct slice tsuid, int64_t from_ms, int64_t to_ms)
     buf_put_zigzag(b, to_ms);
 }
 
+void
+record_owned(struct buf *b, uint64_t epoch, uint8_t type)
+{
+    buf_put_varint(b, epoch);
+    buf_put_u8(b, type);
+}
+
 static struct slice
 get_sized(struct cursor *c)
 {
@@ -155,6 +163,18 @@ record_read_delete(const struct key_layout *layout, struct slice payload,
     return !c.failed && tsuid_is_valid(layout, *tsuid);
 }
 
+bool
+record_read_owned(struct slice payload, uint64_t *epoch, uint8_t *type,
+                  struct slice *record)
+{
+    struct cursor c = cursor_of(payload);
+
+    *epoch = cursor_varint(&c);
+    *type = cursor_u8(&c);
+    *record = cursor_bytes(&c, cursor_left(&c));
+    return !c.failed && (*type == RECORD_POINTS || *type == RECORD_DELETE);
+}
+
 static bool
 batch_is_whole(struct slice payload)
 {
@@ -181,16 +201,21 @@ enum status
 record_check(const struct key_layout *layout, uint8_t type,
              struct slice payload, struct error *e)
 {
-    struct slice tsuid;
+    struct slice tsuid, record = payload;
     int64_t from_ms, to_ms;
+    uint64_t epoch;
+    uint8_t kind = type;
     bool whole = false;
 
-    if (type == RECORD_POINTS)
-        whole = points_are_whole(layout, payload);
-    else if (type == RECORD_BATCH)
-        whole = batch_is_whole(payload);
-    else if (type == RECORD_DELETE)
-        whole = record_read_delete(layout, payload, &tsuid, &from_ms, &to_ms);
+    if (type == RECORD_OWNED &&
+        !record_read_owned(payload, &epoch, &kind, &record))
+        kind = RECORD_OWNED;
+    if (kind == RECORD_POINTS)
+        whole = points_are_whole(layout, record);
+    else if (kind == RECORD_BATCH)
+        whole = batch_is_whole(record);
+    else if (kind == RECORD_DELETE)
+        whole = record_read_delete(layout, record, &tsuid, &from_ms, &to_ms);
     return whole ? ST_OK
                  : error_set(e, ST_CORRUPT,
                              "malformed WAL record of type %u, %zu bytes", type,

@@ -3,10 +3,7 @@
 # See README.md.
 halite=$1
 shift
-here=$(cd "$(dirname "$0")" && pwd) || exit 1
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-${CC:-cc} -O2 -Wall -Wextra -shared -fPIC -I"$(dirname "$halite")" \
-    -include config.h \
-    -o "$tmp/nomem.so" "$here/nomem.c" || exit 1
-node "$here/adversarial.mjs" "$halite" "$tmp" "$@"
+here=$(realpath "$(dirname "$0")")
+. "$here/../harness.sh"
+shim "$here/nomem.c" nomem.so
+node "$here/adversarial.mjs" "$halite" "$work" "$@"

@@ -1,4 +1,6 @@
 """Costs, the series explorer, the server's health."""
+import time
+
 from rig import NOW
 
 CPU = "start=1h-ago&m=avg:auto:sys.cpu.user{host=*}&o="
@@ -107,3 +109,45 @@ def test_health_of_the_server(page):
     for word in ("status", "points since the start", "series", "memory", "up"):
         assert word in text, text
     page.wait(lambda: "points a second" in page.text(".health"), "a rate")
+
+
+def test_health_names_the_oldest_and_the_newest_point(page):
+    page.open("view=health&tz=UTC")
+
+    def tile(name):
+        return page.js("const t = [...document.querySelectorAll('.health dt')].find(x => x.textContent === arguments[0]);"
+                       "return t && t.nextSibling.textContent", name)
+    r = page.halite.json("GET", "api/stats/range")
+    assert r["oldest"] < r["newest"], r
+    for name in ("oldest", "newest"):
+        page.wait(lambda: tile(name + " point"), "the " + name + " point")
+        assert tile(name + " point") == time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(r[name] / 1000)), (name, r)
+
+
+def test_health_without_a_pool_names_no_members(page):
+    page.open("view=health")
+    page.wait(lambda: len(page.all(".health dd")) > 5, "figures")
+    assert not page.all('section[aria-label="members"]')
+    assert not [r for r in page.requests() if "api/cluster" in r], page.requests()
+
+
+def test_health_names_the_servers_of_a_pool(page):
+    now = int(time.time())
+    answer = {"self": "b1", "buckets": 64, "unowned": 3, "taken": 0, "served": 40, "given": 0, "owners": [], "members": [
+        {"name": "a0", "address": "db7.example:4242", "mode": "rw", "live": True, "buckets": 21, "walBytes": 72704,
+         "started": now - 7200, "version": "0.1.0"},
+        {"name": "b1", "address": "db8.example:4242", "mode": "rw", "live": True, "buckets": 40, "walBytes": 0,
+         "started": now - 600, "version": "0.1.0"},
+        {"name": "c2", "address": "db9.example:4242", "mode": "rw", "live": False, "buckets": 3, "walBytes": 5000000,
+         "started": now - 864000, "version": "0.1.0"}]}
+    page.open("view=explorer")
+    page.js("""const f = window.fetch, answer = JSON.stringify(arguments[0]);
+        window.fetch = async (u, o) => u.endsWith('api/cluster') ? new Response(answer)
+            : u.endsWith('metrics') ? new Response(await (await f(u, o)).text() + 'halite_cluster_buckets 64\\n') : f(u, o);
+        location.hash = 'view=health';""", answer)
+    page.wait(lambda: len(page.all('section[aria-label="members"] tbody tr')) == 3, "three rows")
+    rows = [" ".join(r.text.split()) for r in page.all('section[aria-label="members"] tbody tr')]
+    assert rows[0].startswith("db7.example:4242 held rw 21 72.7 kB 2 h 0.1.0"), rows
+    assert rows[1].startswith("db8.example:4242 (this one) held rw 40 "), rows
+    assert rows[2].startswith("db9.example:4242 ended rw 3 5 MB 10 days"), rows
+    assert "3 of 64 salt buckets have no server" in page.text('section[aria-label="members"]')

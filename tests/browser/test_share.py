@@ -151,3 +151,10 @@ def test_saved_queries_on_one_page(page):
     page.drawn()
     assert "m=sum:net.bytes" in page.hash()
     page.js("localStorage.removeItem('halite.board')")
+
+
+def test_no_picture_of_the_server_where_a_formula_is_drawn(page):
+    page.open(CPU + "&exp=A*2")
+    page.button("share ▾").click()
+    page.button("CSV")
+    assert not [b for b in page.all("[role=menuitem]") if b.text in ("PNG", "SVG")]

@@ -1,28 +1,27 @@
 #!/bin/sh
 # What is written twice is the same: packages to build with (scripts/setup and
-# debian/control), the version (configure.ac, debian/changelog, CHANGELOG.md).
-cd "${srcdir:-.}" || exit 99
+# debian/control), the version (configure.ac, debian/changelog, CHANGELOG.md).  Pages of
+# folders are in the tarball.
+. "${srcdir:-.}/tests/harness.sh"
+cd "$top" || exit 99
 . scripts/setup
-bad=0
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
 lines()
 {
     tr -s ' \n' '\n' | grep . | sort -u
 }
 
 # debhelper has the autotools, build-essential the compiler.
-echo "$BUILD_PACKAGES" | lines | grep -vx 'gcc\|libc6-dev\|make\|autoconf\|automake' >"$tmp/setup"
+echo "$BUILD_PACKAGES $RADOS_PACKAGES" | lines | grep -vx 'gcc\|libc6-dev\|make\|autoconf\|automake' >"$work/setup"
 # Names of Build-Depends, without versions; packages for tests alone apart.
-sed -n '/^Build-Depends:/,/^[A-Z]/s/^ \(.*\),$/\1/p' debian/control >"$tmp/depends"
-grep -v '<!nocheck>' "$tmp/depends" | sed 's/ .*//' | sort -u |
-    grep -vx 'debhelper-compat\|dh-sequence-installsysusers\|po-debconf\|scdoc' >"$tmp/control"
-diff "$tmp/setup" "$tmp/control" || {
+sed -n '/^Build-Depends:/,/^[A-Z]/s/^ \(.*\),$/\1/p' debian/control >"$work/depends"
+grep -v '<!nocheck>' "$work/depends" | sed 's/ .*//' | sort -u |
+    grep -vx 'debhelper-compat\|dh-sequence-installsysusers\|po-debconf\|scdoc' >"$work/control"
+diff "$work/setup" "$work/control" || {
     echo "scripts/setup (<) and debian/control (>) build with different packages"
     bad=1
 }
-echo "$TEST_PACKAGES" | lines >"$tmp/setup"
-sed -n 's/ <!nocheck>//p' "$tmp/depends" | sort -u | diff "$tmp/setup" - || {
+echo "$TEST_PACKAGES" | lines >"$work/setup"
+sed -n 's/ <!nocheck>//p' "$work/depends" | sort -u | diff "$work/setup" - || {
     echo "scripts/setup (<) and debian/control (>) test with different packages"
     bad=1
 }
@@ -33,6 +32,14 @@ for told in "debian/changelog $(sed -n '1s/^halite (\([^)]*\)).*/\1/p' debian/ch
     "CHANGELOG.md $(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)"; do
     test "${told#* }" = "$version" || {
         echo "configure.ac says version $version, ${told%% *}: ${told#* }"
+        bad=1
+    }
+done
+
+# A tarball has the page of each folder.  (All files: the step distcheck of ./check all.)
+for page in $(find */ -name README.md ! -path 'build*' ! -path '_*' ! -path 'halite-*' ! -path 'node_modules/*' | sort); do
+    cat ./*.am */Makemodule.am */*/Makemodule.am | grep -q "$page" || {
+        echo "$page: not in EXTRA_DIST"
         bad=1
     }
 done

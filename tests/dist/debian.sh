@@ -1,8 +1,9 @@
 #!/bin/bash
-# debian.sh SUITE [FOLDER]: builds the package in a bare Debian SUITE (bookworm, trixie), and
-# in another bare one installs it, runs debian/tests/server, upgrades to it from a package of
-# the first commit that could be packaged, with its data kept, and purges it: the data stays
-# unless the answer is yes.  As root, with debootstrap; FOLDER keeps the bare systems.
+# debian.sh SUITE [FOLDER]: builds the packages in a bare Debian SUITE (bookworm, trixie), and
+# in another bare one installs halite, runs debian/tests/server, upgrades to it from a package
+# of the first commit that could be packaged, puts halite-rados in its place and it back, with
+# the data kept, and purges it: the data stays unless the answer is yes.  As root, with
+# debootstrap; FOLDER keeps the bare systems.
 suite=${1:?usage: debian.sh SUITE [FOLDER]}
 folder=${2:-${TMPDIR:-/var/tmp}/halite-debian}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -36,11 +37,12 @@ bare()
     mount -t sysfs sys "$here/$1/sys"
     mount --rbind /dev "$here/$1/dev"
 }
+apart=()
 inside() # NAME COMMAND...
 {
     name=$1
     shift
-    chroot "$here/$name" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    "${apart[@]}" chroot "$here/$name" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive "$@"
 }
 quiet() # COMMAND...
@@ -87,9 +89,20 @@ for which in $olds new; do
     say "package $which built"
 done
 quiet inside build apt-get install -y --no-install-recommends lintian
-inside build sh -c 'lintian -EvIL +pedantic /src/new/*.changes' >"$here/lintian" 2>/dev/null || :
+inside build sh -c 'lintian -EvIL +pedantic /src/new/*.changes' >"$here/lintian" 2>&1 ||
+    { cat "$here/lintian"; fail 'lintian'; }
 grep -E '^[EWIPX]:' "$here/lintian" && fail 'lintian has tags'
 say 'lintian has no tags'
+for name in halite halite-rados; do
+    deb=$(echo "$here"/build/src/new/${name}_*.deb)
+    depends=$(dpkg-deb -f "$deb" Depends)
+    say "$name: $(($(stat -c %s "$deb") / 1000)) kB, $(dpkg-deb -f "$deb" Installed-Size) KiB installed, needs $depends"
+    case $name,$depends in
+    halite,*librados*) fail 'halite needs librados' ;;
+    halite-rados,*librados2*) ;;
+    halite-rados,*) fail 'halite-rados does not need librados' ;;
+    esac
+done
 
 # -- installed, upgraded, purged -------------------------------------------------
 bare try
@@ -100,32 +113,68 @@ for which in $olds new; do
     mkdir -p "$here/try/debs/$which"
     cp "$here/build/src/$which"/halite_*.deb "$here/try/debs/$which/"
 done
+cp "$here"/build/src/new/halite-rados_*.deb "$here/try/debs/new/"
+# server: the installed one has the points of those before it, and gets one more.
+points=0
 server()
 {
+    points=$((points + 1))
+    # In a network of its own: port 4242 may be taken here.
+    apart=(unshare --net sh -c 'ip link set lo up && exec "$@"' -)
     quiet inside try /halite-tests/server
+    apart=()
     say "server: $(tail -n 1 "$here/out")"
+    grep -q "ok: $points points" "$here/out" || fail 'the data of the package before is lost'
+}
+# loads_rados: the installed program does.
+loads_rados()
+{
+    inside try ldd /usr/bin/halite | grep -q librados
 }
 for which in $olds new; do
     quiet inside try sh -c "apt-get install -y --no-install-recommends /debs/$which/halite_*.deb"
     say "package $which installed"
     server
 done
-test -z "$olds" || grep -q 'ok: 2 points' "$here/out" || fail 'the data of the older package is lost'
-du -sk "$here/try/usr/bin/halite" | sed "s/^/$suite: /"
+! loads_rados || fail 'the program of halite loads librados'
 
 # A settings file that was changed stays, and so does the data.
 echo '# changed' >>"$here/try/etc/halite/halite.conf"
+settings_stay()
+{
+    grep -q '# changed' "$here/try/etc/halite/halite.conf" || fail 'halite.conf was written over'
+    test -L "$here/try/etc/systemd/system/multi-user.target.wants/halite.service" || fail 'the service is not enabled'
+}
 quiet inside try sh -c 'apt-get install -y --reinstall /debs/new/halite_*.deb'
-grep -q '# changed' "$here/try/etc/halite/halite.conf" || fail 'halite.conf was written over'
+settings_stay
 
-points()
+# The other package takes over; a purge of the first one, even with a yes to the deletion of
+# data, takes nothing from it.  Then back, by dpkg alone.
+quiet inside try sh -c 'apt-get install -y --no-install-recommends /debs/new/halite-rados_*.deb'
+say 'package halite-rados installed'
+loads_rados || fail 'the program of halite-rados does not load librados'
+settings_stay
+server
+quiet inside try sh -c "echo 'halite halite/purge-data boolean true' | debconf-set-selections
+    dpkg --purge halite && echo RESET halite/purge-data | debconf-communicate"
+settings_stay
+server
+quiet inside try sh -c 'dpkg -i /debs/new/halite_*.deb'
+! loads_rados || fail 'the program of halite loads librados'
+settings_stay
+server
+quiet inside try dpkg --purge halite-rados
+settings_stay
+server
+
+files()
 {
     find "$here/try/var/lib/halite" -type f 2>/dev/null | wc -l
 }
 quiet inside try apt-get remove -y halite
-test "$(points)" -gt 3 || fail 'remove deleted the data'
+test "$(files)" -gt 3 || fail 'remove deleted the data'
 quiet inside try apt-get purge -y halite
-test "$(points)" -gt 3 || fail 'a purge that cannot ask deleted the data'
+test "$(files)" -gt 3 || fail 'a purge that cannot ask deleted the data'
 test ! -e "$here/try/etc/halite/halite.conf" || fail 'purge left halite.conf'
 # Asked, on a terminal: no, then yes.
 for answer in no yes; do
@@ -134,7 +183,7 @@ for answer in no yes; do
         script -qec 'dpkg --purge halite' /dev/null >"$here/out" 2>&1 || { cat "$here/out"; fail "purge, $answer"; }
     grep -q 'Delete the stored metrics' "$here/out" || { cat "$here/out"; fail 'purge did not ask'; }
     case $answer in
-    no) test "$(points)" -gt 3 || fail 'purge deleted the data though the answer was no' ;;
+    no) test "$(files)" -gt 3 || fail 'purge deleted the data though the answer was no' ;;
     yes) test ! -e "$here/try/var/lib/halite" || fail 'purge kept the data though the answer was yes' ;;
     esac
 done

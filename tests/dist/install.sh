@@ -2,22 +2,14 @@
 # 'make install' into a folder: the files that are there, the installed program with the
 # installed settings, the completion; 'make uninstall' takes all back.
 # Run in the build folder.  $halite: the program, $srcdir: the sources.
-top=$(realpath "${srcdir:-.}")
 test -f Makefile || exit 99
-tmp=$(mktemp -d) || exit 99
-server=
-trap 'test -z "$server" || kill "$server" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
-bad=0
-complain()
-{
-    echo "$*"
-    bad=1
-}
-to=$tmp/to
+build=$PWD
+. "${srcdir:-.}/tests/harness.sh"
+to=$work/to
 quiet_make() # TARGET: as a packager calls it
 {
-    env -u MAKEFLAGS -u MAKELEVEL make -s "$1" DESTDIR="$to" prefix=/usr sysconfdir=/etc \
-        bindir=/usr/bin >"$tmp/make.out" 2>&1 || { cat "$tmp/make.out"; exit 1; }
+    env -u MAKEFLAGS -u MAKELEVEL make -s -C "$build" "$1" DESTDIR="$to" prefix=/usr sysconfdir=/etc \
+        bindir=/usr/bin >make.out 2>&1 || { cat make.out; exit 1; }
 }
 quiet_make install
 
@@ -37,10 +29,10 @@ test "$(readlink "$to/usr/bin/tsdb")" = halite || complain "tsdb is no link to h
 conf=$to/etc/halite/halite.conf
 "$halite" tsd --help-settings |
     sed -n '/^Accepted/q; s/^\([a-z_.]* =\) *\((unset)\)\{0,1\}\(.*\)/\1 \3/p' |
-    sed 's/  *$//; s/  */ /g' >"$tmp/told"
-sed -n 's/^#\([a-z_.]* =.*\)/\1/p' "$conf" | sed 's/  *$//; s/  */ /g' >"$tmp/sample"
-test "$(wc -l <"$tmp/told")" -gt 80 || complain "--help-settings tells too little"
-diff "$tmp/told" "$tmp/sample" || complain "halite.conf does not hold the settings of the program"
+    sed 's/  *$//; s/  */ /g' >told
+sed -n 's/^#\([a-z_.]* =.*\)/\1/p' "$conf" | sed 's/  *$//; s/  */ /g' >sample
+test "$(wc -l <told)" -gt 80 || complain "--help-settings tells too little"
+diff told sample || complain "halite.conf does not hold the settings of the program"
 test "$(grep -v '^#' "$conf" | grep .)" = 'tsd.network.bind = 127.0.0.1' ||
     complain "halite.conf sets more than the address"
 test -z "$(awk 'length > 79 && !/^#[a-z]/' "$conf")" || complain "halite.conf has long lines"
@@ -48,32 +40,22 @@ test -z "$(awk 'length > 79 && !/^#[a-z]/' "$conf")" || complain "halite.conf ha
 # The program runs with it; with every comment taken away, too, and is the same.
 run() # CONFIG NAME: /api/config of the server, sorted, but for what the test itself sets
 {
-    "$halite" tsd --config="$1" --port=0 --data="$tmp/data.$2" 2>"$tmp/log.$2" &
-    server=$!
-    port=
-    for _ in $(seq 400); do
-        port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\)$/\1/p' "$tmp/log.$2")
-        test -n "$port" && break
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.05
-    done
-    test -n "$port" || { complain "$2: no server on 127.0.0.1"; cat "$tmp/log.$2"; return; }
+    serve_by "$halite" tsd --config="$1" --port=0 --data="data.$2"
+    test "$address" = "127.0.0.1:$port" || complain "$2: no server on 127.0.0.1"
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf 'GET /api/config HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
-    tr ',' '\n' <&3 | tr -d '{}\r' | grep '^"' | grep -v '"halite.data"' | sort >"$tmp/config.$2"
+    tr ',' '\n' <&3 | tr -d '{}\r' | grep '^"' | grep -v '"halite.store"' | sort >"config.$2"
     exec 3>&-
-    kill "$server"
-    wait "$server" || complain "$2: the server ended badly"
-    server=
+    stop
 }
 run "$conf" sample
-sed 's/^#\([a-z_.]* =\)/\1/; /^tsd.network.bind = 0/d' "$conf" >"$tmp/all.conf"
-run "$tmp/all.conf" all
+sed 's/^#\([a-z_.]* =\)/\1/; /^tsd.network.bind = 0/d' "$conf" >all.conf
+run all.conf all
 # Settings without a default are empty there, absent here.
-grep -v ':""$' "$tmp/config.all" >"$tmp/config.all.set"
-grep -v ':""$' "$tmp/config.sample" | diff - "$tmp/config.all.set" ||
+grep -v ':""$' config.all >config.all.set
+grep -v ':""$' config.sample | diff - config.all.set ||
     complain "defaults in halite.conf are not those of the program"
-test "$(wc -l <"$tmp/config.sample")" -gt 80 || complain "/api/config tells too little"
+test "$(wc -l <config.sample)" -gt 80 || complain "/api/config tells too little"
 
 # An administrator's file stays.
 echo 'tsd.network.port = 4999' >>"$conf"
@@ -101,8 +83,8 @@ expect '* --repair *' halite fsck --
 expect ' --token ' halite backup --t
 expect ' always ' halite tsd --sync = al
 expect ' tsd ' tsdb ts
-cd "$tmp" && mkdir -p folder && expect ' folder ' halite fsck fol
-cd "$OLDPWD" || exit 99
+mkdir folder
+expect ' folder ' halite fsck fol
 # Every option that help shows is completed.
 for command in $("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
     for option in $("$halite" "$command" --help 2>/dev/null | grep -oE '^ +--[a-z-]+' | tr -d ' '); do

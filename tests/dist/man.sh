@@ -1,16 +1,10 @@
 #!/bin/bash
 # Each command has a man page, a page and --help tell the same options, halite.conf(5) holds
 # each setting, and mandoc finds nothing but what scdoc always does.  Run in the build folder.
-halite=${halite:-./halite}
-pages=man
-test -f man/halite.1 || pages=${srcdir:-.}/man
+pages=$PWD/man
+. "${srcdir:-.}/tests/harness.sh"
+test -f "$pages/halite.1" || pages=$top/man
 test -f "$pages/halite.1" || { echo 'no man pages: scdoc is missing'; exit 77; }
-bad=0
-complain()
-{
-    echo "$*"
-    bad=1
-}
 # Options at the begin of a line, as the reader sees them.
 told()
 {
@@ -25,25 +19,22 @@ test "$(echo "$commands" | wc -l)" -gt 5 || complain 'halite help lists too litt
 for command in $commands; do
     page=$pages/halite-$command.1
     test -s "$page" || { complain "halite-$command(1) is missing: see man/README.md"; continue; }
-    plain "$page" | told >man.$$.page
-    "$halite" "$command" --help 2>&1 </dev/null | told >man.$$.help
-    diff man.$$.help man.$$.page || complain "halite $command --help (<) and its page (>) differ"
+    plain "$page" | told >page
+    "$halite" "$command" --help 2>&1 </dev/null | told >help
+    diff help page || complain "halite $command --help (<) and its page (>) differ"
     plain "$pages/halite.1" | grep -qF "halite-$command(1)" || complain "halite(1) does not list $command"
     grep -q '^.SH EXIT STATUS' "$page" || complain "halite-$command(1) does not tell the exit status"
 done
-rm -f man.$$.page man.$$.help
-plain "$pages/halite.conf.5" >man.$$.conf
+plain "$pages/halite.conf.5" >conf
 for name in $("$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A-Z]*'); do
-    grep -qF "$name" man.$$.conf || complain "halite.conf(5) does not have $name"
+    grep -qF "$name" conf || complain "halite.conf(5) does not have $name"
 done
-rm -f man.$$.conf
 grep -q "$("$halite" --version)" "$pages/halite.1" || complain 'halite(1) is of another version'
 
 command -v mandoc >/dev/null || { echo 'mandoc is missing: not linted'; exit $bad; }
 for page in "$pages"/*.[15]; do
     case $page in */tsdb.1) continue ;; esac
     mandoc -T lint "$page"
-done | grep -v 'skipping paragraph macro: PP \(empty\|after SH\)\|lower case character in document title: TH' >man.$$.lint
-test ! -s man.$$.lint || complain "mandoc: $(cat man.$$.lint)"
-rm -f man.$$.lint
+done | grep -v 'skipping paragraph macro: PP \(empty\|after SH\)\|lower case character in document title: TH' >lint
+test ! -s lint || complain "mandoc: $(cat lint)"
 exit $bad

@@ -2,21 +2,14 @@
 # The systemd units: their exposure, their words, and that the daemon calls nothing that the
 # unit's filter of system calls forbids.  Run in the build folder.
 command -v systemd-analyze >/dev/null || { echo "systemd-analyze is missing"; exit 77; }
-halite=${halite:-./halite}
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-bad=0
-complain()
-{
-    echo "$*"
-    bad=1
-}
+build=$PWD
+. "${srcdir:-.}/tests/harness.sh"
 for unit in halite.service halite-demo.service; do
-    sed "s|^ExecStart=[^ ]*|ExecStart=$(realpath "$halite")|; /^Documentation/d" \
-        "packaging/$unit" >"$tmp/$unit"
-    systemd-analyze verify "$tmp/$unit" >"$tmp/verify" 2>&1 && test ! -s "$tmp/verify" ||
-        complain "systemd-analyze verify: $(cat "$tmp/verify")"
-    exposure=$(systemd-analyze security --offline=true --no-pager "$tmp/$unit" |
+    sed "s|^ExecStart=[^ ]*|ExecStart=$halite|; /^Documentation/d" \
+        "$build/packaging/$unit" >"$unit"
+    systemd-analyze verify "./$unit" >verify 2>&1 && test ! -s verify ||
+        complain "systemd-analyze verify: $(cat verify)"
+    exposure=$(systemd-analyze security --offline=true --no-pager "./$unit" |
         sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p')
     echo "$unit: exposure $exposure"
     awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 1.5) }' ||
@@ -26,15 +19,8 @@ done
 # What a run calls, against @system-service without @privileged and @resources.
 command -v strace >/dev/null || { echo "strace is missing: system calls not looked at"; exit $bad; }
 grep -qE '__(asan|tsan)_init' "$halite" && { echo "built with a sanitizer, which makes calls of its own"; exit $bad; }
-timeout 60 strace -f -qq -o "$tmp/trace" "$halite" tsd --bind=127.0.0.1 --port=0 \
-    --data="$tmp/data" tsd.no_diediedie=false 2>"$tmp/log" &
-tracer=$!
-for _ in $(seq 400); do
-    port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "$tmp/log")
-    test -n "$port" && break
-    sleep 0.05
-done
-test -n "$port" || { complain "no server: $(cat "$tmp/log")"; kill $tracer; exit 1; }
+serve_by timeout 60 strace -f -qq -o trace "$halite" tsd --bind=127.0.0.1 --port=0 \
+    --data=data tsd.no_diediedie=false
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 printf 'put a.b %s 1 host=a\nversion\n' "$(date +%s)" >&3
 read -r -t 20 _ <&3 || complain "no answer over telnet"
@@ -43,7 +29,7 @@ printf 'GET /api/query?start=1h-ago&m=sum:a.b HTTP/1.1\r\nHost: x\r\nConnection:
 grep -q '"dps"' <&3 || complain "no answer over HTTP"
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 echo diediedie >&3
-wait $tracer || complain "the server ended badly: $(tail -n 3 "$tmp/log")"
+wait "$server" || complain "the server ended badly: $(tail -n 3 log)"
 
 set_of() # NAME: its calls, and those of the sets within
 {
@@ -55,11 +41,11 @@ set_of() # NAME: its calls, and those of the sets within
 {
     set_of @privileged
     set_of @resources
-} | sort -u >"$tmp/forbidden"
-set_of @system-service | sort -u | comm -23 - "$tmp/forbidden" >"$tmp/allowed"
-sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' "$tmp/trace" | sort -u >"$tmp/called"
-test "$(wc -l <"$tmp/called")" -gt 30 || complain "the trace holds too little"
+} | sort -u >forbidden
+set_of @system-service | sort -u | comm -23 - forbidden >allowed
+sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' trace | sort -u >called
+test "$(wc -l <called)" -gt 30 || complain "the trace holds too little"
 # The tracer starts the program; systemd does so before the filter.
-comm -23 "$tmp/called" "$tmp/allowed" | grep -vx 'execve\|restart_syscall' >"$tmp/wrong"
-test ! -s "$tmp/wrong" || complain "the unit forbids what the daemon calls: $(tr '\n' ' ' <"$tmp/wrong")"
+comm -23 called allowed | grep -vx 'execve\|restart_syscall' >wrong
+test ! -s wrong || complain "the unit forbids what the daemon calls: $(tr '\n' ' ' <wrong)"
 exit $bad

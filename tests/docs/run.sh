@@ -1,35 +1,52 @@
 #!/bin/bash
 # Runs the commands that README.md and docs/*.md show, against a server of its own, or says
 # why not.  A command that is neither run nor named below fails the test.
+# Those about pools of Ceph need a cluster for tests, whose ceph.conf $HALITE_TEST_RADOS is.
 # $halite: the program.
-halite=$(realpath "${halite:-build/halite}") top=$(realpath "${srcdir:-.}")
 command -v curl >/dev/null || exit 77
-tmp=$(mktemp -d) || exit 99
-trap 'kill "$server" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
-ln -s "$halite" "$tmp/halite"
-cd "$tmp" || exit 99
-PATH=$tmp:$PATH
-halite tsd --data DATA --bind 127.0.0.1 --port 0 tsd.core.tree.enable_processing=true \
-    tsd.core.auto_create_metrics=true 2>log &
-server=$!
-for _ in $(seq 200); do
-    port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' log)
-    test -n "$port" && break
-    sleep 0.05
-done
-test -n "$port" || { cat log; exit 1; }
+. "${srcdir:-.}/tests/harness.sh"
+ln -s "$halite" halite
+PATH=$work:$PATH
+serve --data DATA tsd.core.tree.enable_processing=true tsd.core.auto_create_metrics=true
 
 # What the commands take for granted.
-curl -fsS -d '{"name":"first","enabled":true}' "127.0.0.1:$port/api/tree" >/dev/null || exit 1
+curl -fsS -d '{"name":"first","enabled":true}' "$address/api/tree" >/dev/null || exit 1
 put_of() # HOST
 {
     curl -fsS -d "{\"metric\":\"sys.cpu\",\"timestamp\":$(date +%s),\"value\":1,\"tags\":{\"host\":\"$1\"}}" \
-        "127.0.0.1:$port/api/put"
+        "$address/api/put"
 }
 put_of a || exit 1
+pool() # NAME: a store of its own
+{
+    echo "rados:tsdb/docs-$$-$1?conf=$HALITE_TEST_RADOS"
+}
+place=
+if test -n "${HALITE_TEST_RADOS:-}"; then
+    place=$(pool served)
+    "$halite" tsd --store "$place" --bind 127.0.0.1 --port 0 2>pool.log &
+    pids="$pids $!"
+    within 'no server in a pool' grep -q ' listening on ' pool.log || exit 1
+fi
+# A store that is made is new, one that is verified is not in use.
+of_a_pool()
+{
+    target=$place
+    case $command in
+    'halite restore'* | 'halite copy /'*) target=$(pool "$ran") ;;
+    'halite backup'*) backup=DEST.$ran ;;
+    'halite fsck'*) target=$restored ;;
+    esac
+    restored=$target
+    command=$(printf '%s\n' "$command" | sed "s#'*rados:\(halite\|POOL\)[^ ']*'*#'$target'#
+        s#\(backup .* \|restore \)DEST#\1$backup#; s#/var/lib/halite#$backup#; s#/srv/halite#COPIED#")
+}
+ceph()
+{
+    timeout 60 env ceph -c "$HALITE_TEST_RADOS" "$@"
+}
 echo 'sys.cpu 1356998400 1 host=a' >points.zst # by its bytes it is not packed
-export HALITE_DATA=$tmp/MOVED                  # of tools that open a store
-bad=0
+export HALITE_DATA=$work/MOVED                 # of tools that open a store
 
 # The program's commands, by its help: each is named in a document.
 words=$(halite help | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
@@ -43,7 +60,7 @@ test -n "$words" || exit 1
 commands()
 {
     awk -v program="^    (build/)?(halite|tsdb) ($words|help)( |\$)" 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
-        /^    / && (c != "" || /^    (\.\/|\.\.\/|curl|exec|echo|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/ || $0 ~ program) {
+        /^    / && (c != "" || /^    (\.\/|\.\.\/|ceph|curl|exec|echo|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/ || $0 ~ program) {
             line = substr($0, 5)
             if (c == "") { at = FILENAME ":" FNR; c = line }
             else { sub(/^ +/, "", line); c = c " " line }
@@ -69,9 +86,15 @@ while IFS=$'\t' read -r at command <&9; do
     'tsdb uid grep metrics'*) leave "needs OpenTSDB's own tools" ; continue ;;
     *'Bearer TOKEN'* | *db.example* | openssl* | chmod*) leave 'needs keys or users' ; continue ;;
     esac
+    case $command in
+    ceph* | *rados:*)
+        test -n "$place" || { leave 'needs a cluster of Ceph: HALITE_TEST_RADOS'; continue; }
+        of_a_pool ;;
+    esac
     case $command in *tree/branch*) put_of new-series ;; esac # sorted by the rules
-    run=$(printf '%s\n' "$command" | sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s/\(localhost\|old\):4242/127.0.0.1:$port/
-        s|/etc/halite/auth|auth|; s|^curl|curl -fsS|; s|^\(build/\)\{0,1\}halite demo|halite demo --once --server 127.0.0.1:$port|; s|restore DEST DATA|restore DEST NEW|; s|fsck\(.*\) DIR|fsck\1 NEW|")
+    run=$(printf '%s\n' "$command" | sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s/\(localhost\|old\):4242/$address/
+        s|/etc/halite/auth|auth|; s|/etc/ceph/||
+        s|^curl|curl -fsS|; s|\(--server [^ ]*\) DEST|\1 DEST.2|; s|^\(build/\)\{0,1\}halite demo|halite demo --once --server $address|; s|restore DEST DATA|restore DEST NEW|; s|copy FROM TO|copy DEST TO|; s|fsck\(.*\) DIR|fsck\1 NEW|")
     eval "$run" >said 2>&1 || {
         echo "${at#"$top"/}: $run: failed: $(cat said)"
         bad=1
@@ -79,11 +102,11 @@ while IFS=$'\t' read -r at command <&9; do
     ran=$((ran + 1))
 done 9<list
 exec 3>&-
-for _ in $(seq 100); do
-    curl -fsSg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:sys.load{host=*}" >said && grep -q web02 said && break
-    sleep 0.05
-done
-grep -q web01 said && grep -q web02 said || { echo "README.md: its points are not there: $(cat said)"; bad=1; }
+has_both()
+{
+    curl -fsSg "$address/api/query?start=1h-ago&m=sum:sys.load{host=*}" >said && grep -q web01 said && grep -q web02 said
+}
+within 'README.md: its points are not there' has_both || cat said
 echo "$ran commands run, $left not"
 test "$ran" -ge 8 || bad=1
 exit $bad

@@ -36,7 +36,7 @@ GET /metrics
 ~ \nhalite_queries_total{outcome="success"} 1\nhalite_queries_total{outcome="invalid"} 1\nhalite_queries_total{outcome="failed"} 0\n
 ~ \nhalite_queries_running 0\n
 ~ # TYPE halite_query_duration_seconds histogram\nhalite_query_duration_seconds_bucket{le="0.000128"} 
-~ \nhalite_query_duration_seconds_bucket{le="33.554432"} 2\nhalite_query_duration_seconds_bucket{le="+Inf"} 2\nhalite_query_duration_seconds_sum 0.
+~ \nhalite_query_duration_seconds_bucket{le="33.554432"} 2\nhalite_query_duration_seconds_bucket{le="+Inf"} 2\nhalite_query_duration_seconds_sum 
 ~ \nhalite_query_duration_seconds_count 2\n
 ~ \nhalite_query_scan_duration_seconds_count 
 ~ \nhalite_put_batch_duration_seconds_count 

@@ -14,6 +14,10 @@ GET /api/stats
 ~ "tags":{"method":"scan","class":"TsdbQuery",
 POST /api/stats
 = 200
+# No point yet; a minute of the same answer begins with the first one.
+GET /api/stats/range
+= 200
+| {"age":0}
 GET /api/stats/jvm
 = 200
 ~ "memory":{"objectsPendingFinalization":0,
@@ -71,6 +75,15 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:st.m&show_summary
 ~ "emittedDPs":2,"rowsPreFilter":2,"rowsPostFilter":2,"dpsPreFilter":2,"successfulScan":16,
 ~ "scannerStats":{"scannerIdx_00":{"scannerId":"salt bucket 0","scannerTime":
 ~ "scannerIdx_15":{
+GET /api/stats/range
+= 200
+~ {"oldest":1356998400000,"newest":1356998460000,"age":
+> put st.m 1357998460 2 host=b
+> put
+<~ put: illegal argument
+GET /api/stats/range
+= 200
+~ {"oldest":1356998400000,"newest":1356998460000,"age":
 GET /api/stats/query
 ~ "dpsPreFilter":2,"dpsPostFilter":2,"rowsPreFilter":2,"rowsPostFilter":2,"successfulScan":16,"maxScannerTime":
 # The slowest of the last hour, with their plans; and none runs that could be stopped.
@@ -90,4 +103,6 @@ DELETE /api/stats/query
 = 400
 ~ Missing parameter
 DELETE /api/stats
+= 405
+DELETE /api/stats/range
 = 405

@@ -27,7 +27,7 @@ GET /api/query?start=1356998400&end=1357005600&m=sum:d.m
 with Host: evil.example:4242
 POST /api/tool {"words":["mkmetric","made"]}
 = 403
-~ Only this machine may run tools
+~ Only this machine may run tools, and by its own name: if the Host, \"evil.example:4242\", is one, add it to halite.http.hosts
 with Host: evil.example:4242
 POST /api/tool/import x
 = 403
@@ -40,7 +40,8 @@ GET /api/dropcaches
 with Host: evil.example
 GET /diediedie
 = 400
-~ Only this machine may stop the daemon
+~ Only this machine may stop the daemon, and by its own name: if the Host, 
+~ , is one, add it to halite.http.hosts
 with Host: LOCALHOST:4242
 GET /api/dropcaches
 = 200

@@ -2,7 +2,7 @@
  * or rejected with a sentence.
  *
  *     <text>         0x01 in front: with the checksum that it should have */
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -58,19 +58,16 @@ fill(struct target *t, struct slice lines)
     };
     struct import_counts counts = { 0 };
     struct import_writer *w;
-    struct put_path *path;
     struct error e;
 
     t->settings = settings_new();
     settings_set(t->settings, "halite.memory", "true");
     settings_set(t->settings, "halite.query.threads", "1");
     INSIST(database_open(&t->d, t->settings, &e) == ST_OK);
-    path = import_path_new(&t->d.api, true);
-    w = import_writer_new(&t->d.api, path, true);
+    w = import_writer_new(&t->d.api, api_put_path(&t->d.api, true), true, 0);
     INSIST(import_writer_write(w, lines, on_bad, t, &counts, &e) == ST_OK);
     INSIST(import_writer_commit(w, false, &e) == ST_OK);
     import_writer_free(&w);
-    put_path_free(&path);
     INSIST(json_export_records(&t->d.api, keep_line, t, &dump.nameless, &e) ==
            ST_OK);
     INSIST(dump_all(&dump, &e) == ST_OK && dump.nameless == 0);

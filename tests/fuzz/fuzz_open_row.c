@@ -1,6 +1,6 @@
 /* Open rows: points come back as they were, in the order in which they were
- * appended, and the block summary is the one that their block has.  (Their
- * bytes never leave the memory, so there are no others.)
+ * appended, and the block summary is the one that their block has.  (Other
+ * bytes than these are for open_row_check(): fuzz_owners.c.)
  *
  *     { <step:2> <kind> <8 bytes> }... */
 #include "storage/head/open_row.h"
@@ -93,6 +93,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)open_row_summary(&r, n % 100 == 0, &unused);
     }
     INSIST(r.count == n);
+    INSIST(open_row_check(slice_of(r.bytes, r.size), r.count) == (n > 0));
     INSIST(open_row_unpack(slice_of(r.bytes, r.size), r.count, BASE, &out));
     INSIST(out.len == n);
     for (size_t i = 0; i < n; i++) {

@@ -62,7 +62,7 @@ read_histograms(struct slice body)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct put_options o = { .rules = { true, true, true, 8 } };
+    struct put_options o = { .rules = { true, true, true, 8, false } };
     struct slice body = { data, size };
     struct buf first = BUF_INIT, second = BUF_INIT;
     struct put_path *path;

@@ -51,7 +51,7 @@ put_lines(struct put_path *path, struct slice text, struct outcome *x)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct put_options o = { .rules = { true, true, true, 8 } };
+    struct put_options o = { .rules = { true, true, true, 8, false } };
     struct outcome first = { 0 }, second = { 0 };
     struct put_path *path;
 

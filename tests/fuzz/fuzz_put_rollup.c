@@ -56,7 +56,8 @@ static void
 run(const struct rollups *r, struct slice text)
 {
     static struct put_json_point points[PUT_BATCH_MAX / 2];
-    struct put_options o = { .rules = { true, true, true, 8 }, .rollups = r };
+    struct put_options o = { .rules = { true, true, true, 8, false },
+                             .rollups = r };
     struct put_path *path = put_path_new(NULL, NULL, NULL, &o);
     struct outcome x = { 0 };
     struct put_json json;

@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
+#include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/tempdir.h"
 
@@ -89,7 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dir = tempdir_new();
     put_records(&file, cursor_of(slice_of(data, size)));
     write_file(dir, buf_slice(&file));
-    jo.dir = dir;
+    jo.medium = wal_files_new(dir);
     INSIST(store_open(&o, &s, &e) == ST_OK);
     /* A store in memory has no WAL; it gets one for the replay alone. */
     INSIST(wal_open(&jo, &s->wal, &e) == ST_OK);

@@ -114,7 +114,7 @@ new_world(void)
 static void
 put_points(struct world *w, const char *metric, const char *host, int64_t from)
 {
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
     struct tag tags[] = { { slice_str("host"), slice_str(host) },
                           { slice_str("dc"), slice_str("x") } };
     struct series_point p[4] = { 0 };

@@ -1,14 +1,14 @@
 /* Words of a command line, a line each, as a server gets them from a client;
  * and frames, as a client gets them from a server. */
-#include "tsd/tool/tool.h"
+#include "tsd/tool/run/tool_commands.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/time/timezone.h"
 #include "tsd/api/names/series_lookup.h"
-#include "tsd/tool/query_words.h"
-#include "tsd/tool/tool_frames.h"
+#include "tsd/tool/points/query_words.h"
+#include "tsd/tool/run/tool_frames.h"
 
 #define WORDS_MAX 64
 #define NOW_MS    INT64_C(1735689600000)

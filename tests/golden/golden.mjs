@@ -1,5 +1,6 @@
 // golden.mjs HALITE: the folder of the on-disk format opens, and answers what it answered
-// when it was made; one of a newer format is rejected.
+// when it was made, and so do copies of it, also in a pool of Ceph and out of it where
+// HALITE_TEST_RADOS is a cluster's ceph.conf; one of a newer format is rejected.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -35,6 +36,14 @@ async function main() {
     const r = spawnSync('tar', ['-C', data, '-xzf', path.join(here, name)]);
     if (r.status !== 0) fail(`${name}: ${r.stderr}`);
   };
+  const conf = process.env.HALITE_TEST_RADOS, ns = `golden-${process.pid}`;
+  const pool = `rados:tsdb/${ns}?conf=${conf}`;
+  const rados = (...words) => spawnSync('rados', ['-c', conf, '-p', 'tsdb', '-N', ns, ...words], { encoding: 'utf8' });
+  const emptyPool = () => {
+    const objects = rados('ls').stdout.split('\n').filter(l => l);
+    if (objects.length > 0) rados('rm', ...objects);
+  };
+  if (conf) process.on('exit', emptyPool);
   const names = fs.readdirSync(here).filter(n => n.endsWith('.tar.gz')).sort();
   if (names.length < 1) fail('no folders');
   for (const name of names) {
@@ -43,14 +52,49 @@ async function main() {
     unpack(name);
     const looked = run('fsck', data);
     if (looked.rc !== 0) fail(`${name}: fsck: ${looked.text}`);
-    for (const how of ['first', 'again']) { // again: by this program
-      const s = await start(data);
+    const untimed = text => text.replace(/"time":\d+/, '"time":0'); // of a lookup, in ms
+    const compare = async (how, place) => {
+      const s = await start(place);
       if (!s.port) fail(`${name}: no start: ${s.log}`);
       for (const [q, status, text] of answers) {
         const r = await ask(s, 'GET', q);
-        if (r.status !== status || r.text !== text) fail(`${name}, ${how}: ${q} is answered\n${r.status} ${r.text}\nand was\n${status} ${text}`);
+        if (r.status !== status || untimed(r.text) !== untimed(text)) fail(`${name}, ${how}: ${q} is answered\n${r.status} ${r.text}\nand was\n${status} ${text}`);
       }
       if (await stop(s) !== 0) fail(`${name}: a stop ended with ${s.how}: ${s.log}`);
+    };
+    const made = (...words) => {
+      const r = run(...words);
+      if (r.rc !== 0) fail(`${name}: ${words.join(' ')}: ${r.text}`);
+    };
+    const replace = () => {
+      fs.rmSync(data, { recursive: true });
+      fs.renameSync(`${data}.copy`, data);
+    };
+    // again: by this program; then copies with other salt buckets, and with as many as before.
+    for (const [how, buckets] of [['first'], ['again'], ['in 5 buckets', 5], ['in 1', 1], ['in 16', 16]]) {
+      if (buckets) {
+        made('copy', '--buckets', String(buckets), data, `${data}.copy`);
+        replace();
+      }
+      await compare(how, data);
+    }
+    for (const buckets of conf ? [64, 3] : []) {
+      made('copy', '--buckets', String(buckets), data, pool);
+      made('fsck', pool);
+      await compare(`in a pool, in ${buckets} buckets`, pool);
+      // By a command of its own, and while a server has it.
+      made('copy', '--buckets', '5', pool, `${data}.copy`);
+      replace();
+      await compare('out of a pool', data);
+      const s = await start(pool);
+      made('backup', '--store', pool, `${data}.copy`);
+      if (run('fsck', '--store', pool).rc !== 2) fail(`${name}: fsck of a pool that a server has`);
+      if (await stop(s) !== 0) fail(`${name}: a stop ended with ${s.how}: ${s.log}`);
+      emptyPool();
+      made('restore', `${data}.copy`, pool);
+      fs.rmSync(`${data}.copy`, { recursive: true });
+      made('fsck', pool);
+      emptyPool();
     }
     const after = run('fsck', data);
     if (after.rc !== 0) fail(`${name}: fsck afterwards: ${after.text}`);
@@ -71,6 +115,10 @@ async function main() {
     const r = run(command, data, ...(command === 'restore' ? [path.join(root, 'back')] : []));
     if (r.rc !== (command === 'fsck' ? 2 : 1) || !/1000/.test(r.text)) fail(`${command} of a newer format: ${r.rc}: ${r.text}`);
   }
-  console.log('a newer format is rejected');
+  console.log(`a newer format is rejected${conf ? '' : ' (no pool: HALITE_TEST_RADOS is not set)'}`);
+  for (const [words, why] of [[['--buckets', '257'], /1 to 256/], [['--buckets', 'x'], /1 to 256/], [[], /1000/]]) {
+    const r = run('copy', ...words, data, path.join(root, 'copied'));
+    if (r.rc === 0 || !why.test(r.text)) fail(`copy ${words}: ${r.rc}: ${r.text}`);
+  }
 }
 if (process.argv[1] === new URL(import.meta.url).pathname || process.argv[1]?.endsWith('golden.mjs')) await main();

@@ -1,11 +1,12 @@
 /*
  * Random worlds of series, random queries, and what a plain model answers to them.
  *
- *     node tests/model/differential.mjs HALITE [SECONDS]
+ *     node tests/model/differential.mjs HALITE [SECONDS] [pool]
  *
  * Each round asks three servers, which must agree: one in memory with 16 salt buckets; one
  * on disk with another number of them, and one on disk without salt, with a head so small
- * that it flushes all the time.  Between the queries things happen to all of them: more points, a range
+ * that it flushes all the time.  'pool': instead of those on disk, three daemons of one
+ * store in a pool of Ceph (tests/rados/), with each request to any of them.  Between the queries things happen to all of them: more points, a range
  * deleted, a name changed; those on disk are stopped or killed, and started again.
  *
  * HALITE_SEED repeats a round, and those after it; a query that fails is made smaller
@@ -21,7 +22,7 @@ import { counts, plain, show } from './plain.mjs';
 import { below, chance, nextRound, pick, seedOfRound } from './random.mjs';
 import { happenings, relations } from './relations.mjs';
 import { rollups } from './rollups.mjs';
-import { ask, dir, Failure, restart, start, stop } from './servers.mjs';
+import { ask, dir, Failure, restart, start, startThree, stop } from './servers.mjs';
 import { assign, inWords, makeWorld, pointsOf, put, sorted } from './world.mjs';
 
 const until = Date.now() + 1000 * Number(process.argv[3] ?? 20);
@@ -140,7 +141,10 @@ async function round(n) {
   const world = makeWorld();
   for (const f of FAMILIES) f.prepare?.(world);
   const disk = k => ['--data', path.join(dir, `${n}-${k}`), 'tsd.http.query.allow_delete=true', ...world.settings];
-  const servers = [
+  const servers = process.argv[4] === 'pool' ? [
+    await start([...MEMORY, ...world.settings]),
+    await startThree(['tsd.http.query.allow_delete=true', 'halite.store.seal_delay_ms=1', ...world.settings]),
+  ] : [
     await start([...MEMORY, ...world.settings]),
     await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`]),
     await start([...disk('none'), 'tsd.storage.salt.width=0', 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1']),
@@ -168,5 +172,5 @@ while (Date.now() < until) {
   }
 }
 const { queries, points, ...kinds } = counts;
-console.log(`${rounds} rounds, ${queries} queries to 3 servers each, ${points} points, no difference`);
+console.log(`${rounds} rounds, ${queries} queries to each server, ${points} points, no difference`);
 console.log(Object.entries(kinds).map(([k, v]) => `${k} ${v}`).join(', '));

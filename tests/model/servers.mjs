@@ -5,6 +5,8 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { Fleet } from '../rados/rig.mjs';
+import { pick } from './random.mjs';
 
 const halite = process.argv[2];
 export const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-differential-'));
@@ -21,6 +23,13 @@ export class Failure extends Error {}
 export async function start(words) {
   const s = { words, port: 0, text: '' };
   await run(s);
+  return s;
+}
+/* A server that is three: daemons of one store in a pool, each asked as it comes. */
+export async function startThree(words) {
+  const s = { words: ['three daemons of a pool', ...words], fleet: new Fleet(words), get port() { return pick(this.fleet.live).port; },
+    get text() { return this.fleet.all.map(d => d.log).join(''); } };
+  await s.fleet.start(3);
   return s;
 }
 async function run(s) {
@@ -40,11 +49,13 @@ async function run(s) {
   });
 }
 export async function stop(s, signal = 'SIGTERM') {
+  if (s.fleet) return await s.fleet.close();
   s.process.kill(signal);
   const how = await s.gone;
   if (signal === 'SIGTERM' && how !== 0) throw new Failure(`a stop ended with ${how}: ${s.text}`);
 }
 export async function restart(s, signal) {
+  if (s.fleet) return await s.fleet.replace(signal);
   await stop(s, signal);
   await run(s);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The short form of warm.mjs, for 'make check': its steps that name a cache each, and three
-# seconds of random rounds; skipped without node.
+# The short form of warm.mjs, for 'make check': its steps that name a cache each, and a
+# second of random rounds; skipped without node.
 command -v node >/dev/null || exit 77
 # shellcheck disable=SC2154
-exec node "$srcdir/tests/model/warm.mjs" "$halite" 3 "${HALITE_SEED:-1}"
+exec node "$srcdir/tests/model/warm.mjs" "$halite" 1 "${HALITE_SEED:-1}"

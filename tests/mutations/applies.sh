@@ -1,25 +1,18 @@
 #!/bin/sh
 # Each fault of tests/mutations/list can still be planted: its file is there, its
 # pattern changes a line of it, and the tests that see it are there.
-srcdir=${srcdir:-.}
-cd "$srcdir" || exit 1
-status=0
-changed=$(mktemp)
-trap 'rm -f "$changed"' EXIT
+. "${srcdir:-.}/tests/harness.sh"
+cd "$top" || exit 99
 while IFS='|' read -r file old new tests what; do
     case $file in '#'* | '') continue ;; esac
-    sed "s~$old~$new~" "$file" >"$changed"
-    if cmp -s "$file" "$changed"; then
-        echo "$file: $what: \"$old\" is not there any more"
-        status=1
+    sed "s~$old~$new~" "$file" >"$work/changed"
+    if cmp -s "$file" "$work/changed"; then
+        complain "$file: $what: \"$old\" is not there any more"
     fi
     for test in $tests; do
         name=tests/${test#?san:}
         name=${name%%,*}
-        test -e "$name" || test -e "$name.c" || {
-            echo "$file: $what: there is no $name"
-            status=1
-        }
+        test -e "$name" || test -e "$name.c" || complain "$file: $what: there is no $name"
     done
 done <tests/mutations/list
-exit $status
+exit $bad

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "storage/wal/wal.h"
+#include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"
 
@@ -123,7 +123,8 @@ open_with(struct wal_options o)
 static inline struct wal *
 open_off(const char *dir)
 {
-    return open_with((struct wal_options){ .dir = dir, .sync = WAL_SYNC_OFF });
+    return open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                           .sync = WAL_SYNC_OFF });
 }
 
 static inline void
@@ -179,7 +180,8 @@ expect_replay(struct wal *j, const char *expected)
 static inline enum status
 reopen(const char *dir, struct buf *records, struct error *e)
 {
-    const struct wal_options o = { .dir = dir, .sync = WAL_SYNC_OFF };
+    const struct wal_options o = { .medium = wal_files_new(dir),
+                                   .sync = WAL_SYNC_OFF };
     struct wal *j;
     enum status st = wal_open(&o, &j, e);
 

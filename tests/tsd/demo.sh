@@ -1,42 +1,12 @@
 #!/bin/bash
 # 'halite demo' with a /proc of our own, against a server that comes, goes and comes back.
 # $halite: the program.
-halite=$(realpath "${halite:-build/halite}")
 command -v curl >/dev/null || exit 77
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/demo-XXXXXX") || exit 99
-server= demo=
-trap 'kill $server $demo 2>/dev/null; wait; rm -rf "$tmp"' EXIT
-cd "$tmp" || exit 99
-unset HALITE_TOKEN HALITE_SERVER
-bad=0
-complain()
-{
-    echo "$*"
-    bad=1
-}
-# within TEXT COMMAND...: it succeeds within 20 seconds.
-within()
-{
-    text=$1
-    shift
-    for _ in $(seq 400); do
-        "$@" >/dev/null 2>&1 && return
-        sleep 0.05
-    done
-    complain "$text: $(tail -n 3 log demo.log)"
-}
-serve() # PORT SETTING...
-{
-    : >log
-    "$halite" tsd --memory --bind 127.0.0.1 --port "$@" 2>>log &
-    server=$!
-    within 'no server' grep -q 'listening on' log
-    port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' log)
-}
-# has M [SECONDS]: is there a point of it?
+. "${srcdir:-.}/tests/harness.sh"
+# has M: is there a point of it?
 has()
 {
-    curl -fsSg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:$1" | grep -q '"dps":{"'
+    curl -fsSg "$address/api/query?start=1h-ago&m=sum:$1" | grep -q '"dps":{"'
 }
 # once STATUS FLAG...: how one reading ends.
 once()
@@ -53,17 +23,17 @@ echo '0.31 0.40 0.38 2/310 4711' >proc/loadavg
 echo 'MemTotal:       100 kB' >proc/meminfo
 echo 'none / tmpfs rw 0 0' >proc/mounts
 
-serve 0
-once 0 --server "127.0.0.1:$port"
+serve --memory
+once 0 --server "$address"
 has 'proc.loadavg.1m{host=web_01}' || complain 'no load'
 has 'proc.meminfo.memtotal{host=web_01}' || complain 'no memory'
 has 'df.bytes.total{host=web_01,mount=/,fstype=tmpfs}' || complain 'no disk'
-curl -sg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:proc.processes.count" | grep -q ':2}' ||
+curl -sg "$address/api/query?start=1h-ago&m=sum:proc.processes.count" | grep -q ':2}' ||
     complain 'not two processes'
-HALITE_SERVER=127.0.0.1:$port once 0
-once 0 --server "127.0.0.1:$port" --proc /nonexistent
+HALITE_SERVER=$address once 0
+once 0 --server "$address" --proc /nonexistent
 has 'tsd.datapoints.added' && complain 'statistics without --stats'
-once 0 --server "127.0.0.1:$port" --stats
+once 0 --server "$address" --stats
 has 'tsd.datapoints.added{type=all}' || complain 'no statistics'
 
 # Wrong requests.
@@ -74,35 +44,50 @@ done
 "$halite" demo --help | grep -q -- --interval || complain 'no help'
 
 # While it runs the server goes; what was read meanwhile is sent to the next one.
-"$halite" demo --proc proc --host h --server "127.0.0.1:$port" 2>demo.log &
+"$halite" demo --proc proc --host h --server "$address" 2>demo.log &
 demo=$!
+pids=$demo
 within 'it says nothing' grep -q 'sending .* points every 1 s; see http://127' demo.log
-kill $server && wait $server
+stop
 within 'it does not notice' grep -q 'trying again' demo.log
 rm proc/loadavg
 from=$(date +%s)
 echo '9.75 0.40 0.38 2/310 4711' >proc/loadavg
 while test "$(date +%s)" -lt $((from + 2)); do sleep 0.1; done
 echo '0.31 0.40 0.38 2/310 4711' >proc/loadavg
-serve "$port"
+serve --memory --port "$port"
 within 'it does not come back' grep -q 'takes points again' demo.log
-curl -sg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:proc.loadavg.1m" | grep -q ':9.75' ||
+curl -sg "$address/api/query?start=1h-ago&m=sum:proc.loadavg.1m" | grep -q ':9.75' ||
     complain 'points read while no server was there are lost'
 test "$(grep -c 'trying again' demo.log)" -le 2 || complain "it says too much: $(cat demo.log)"
 kill -TERM $demo
 wait $demo 2>/dev/null
-demo=
-kill $server && wait $server
-once 1 --server "127.0.0.1:$port"
-grep -q 'cannot connect' said || complain "no reason: $(cat said)"
+pids=
+stop
+once 1 --server "$address"
+grep -q 'connect to server' said || complain "no reason: $(cat said)"
 
 # A server that wants credentials.
 "$halite" secret token feeder write >auth 2>said
 sed -n 's/.*: //p' said >token
 chmod 600 auth
-serve 0 halite.auth.file=auth
-once 1 --server "127.0.0.1:$port"
-grep -q 'answers 401' said || complain "without a token: $(cat said)"
-once 0 --server "127.0.0.1:$port" --token token
-HALITE_TOKEN=$(cat token) once 0 --server "127.0.0.1:$port"
+serve --memory halite.auth.file=auth
+once 1 --server "$address"
+grep -q 'rejected: The server wants credentials' said || complain "without a token: $(cat said)"
+once 1 --server "$address" --token nosuch
+grep -q 'nosuch: No such file' said || complain "a token's file that is not there: $(cat said)"
+once 0 --server "$address" --token token
+HALITE_TOKEN=$(cat token) once 0 --server "$address"
+
+# TLS, by a certificate that only we know.
+if command -v openssl >/dev/null; then
+    stop
+    serve_tls --memory halite.auth.file=auth
+    once 1 --server "$tls" --token token
+    grep -q 'certificate.*trying again' said || complain "an unknown certificate: $(cat said)"
+    once 1 --server "$tls" --cacert cert.pem
+    grep -q 'wants credentials' said || complain "TLS without a token: $(cat said)"
+    once 0 --server "$tls" --cacert cert.pem --token token
+    HALITE_SERVER=$tls once 0 --cacert cert.pem --token token --stats
+fi
 exit $bad

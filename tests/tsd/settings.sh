@@ -1,22 +1,13 @@
 #!/bin/sh
 # docs/SETTINGS.md holds the table of the program, as it is.
-halite=${halite:-./halite}
-"$halite" tsd --help-markdown >settings.$$.tmp || exit 1
-grep '^[|-] `' "${srcdir:-.}/docs/SETTINGS.md" | diff - settings.$$.tmp
-rc=$?
-rm -f settings.$$.tmp
+. "${srcdir:-.}/tests/harness.sh"
+"$halite" tsd --help-markdown >settings || exit 1
+grep '^[|-] `' "$top/docs/SETTINGS.md" | diff - settings || bad=1
 
 # A wrong value ends the start with status 2 and the name of its setting.
 while read -r name value; do
-    said=$("$halite" tsd --memory --port=0 --bind=127.0.0.1 "$name=$value" 2>&1)
-    status=$?
-    case $status,$said in
-    2,*"$name"*) ;;
-    *)
-        echo "$name=$value: status $status, $said"
-        rc=1
-        ;;
-    esac
+    ends 2 "$halite" tsd --memory --port=0 --bind=127.0.0.1 "$name=$value"
+    says "*$name*"
 done <<END
 halite.no_such_setting 1
 halite.query.bytes much
@@ -28,4 +19,4 @@ tsd.core.timezone Atlantis
 tsd.http.request.cors_domains *,x
 tsd.storage.salt.width 9
 END
-exit $rc
+exit $bad

@@ -21,7 +21,7 @@ static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
-    struct backup b = { .to = to,
+    struct backup b = { .to = { PLACE_FOLDER, to },
                         .gone = api_is_cancelled,
                         .gone_ctx = (void *)(uintptr_t)r };
     struct error e;
@@ -47,8 +47,8 @@ api_backup(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!http_is_local(r) &&
         !settings_bool(a->settings, "halite.backup.remote")) {
-        http_reply_error(out, 403, "Only this machine may make backups",
-                         "halite.backup.remote=true lets others do it");
+        http_reply_not_local(out, "Only this machine may make backups",
+                             "halite.backup.remote=true lets others do it");
         return;
     }
     if (!api_need_param(r, "to", &to, out))

@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/store/datadir.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 #include "tsd/admin/fsck.h"
+#include "tsd/admin/pool_store.h"
+#include "tsd/admin/recode.h"
 
 /* DEST.partial, whatever blanks of a path DEST ends with. */
 static char *
@@ -31,13 +33,13 @@ static enum status
 check_free(const struct backup *b, struct error *e)
 {
     bool is_empty = false;
-    enum status st = folder_is_empty(b->to, &is_empty, e);
+    enum status st = folder_is_empty(b->to.at, &is_empty, e);
 
     if (st != ST_OK)
         return st;
     if (!is_empty)
         return error_set(e, ST_INVALID, "%s is there already, and not empty",
-                         b->to);
+                         b->to.at);
     return ST_OK;
 }
 
@@ -87,6 +89,17 @@ keep_first(void *ctx, const struct finding *f)
                        f->text);
 }
 
+static enum status
+judge(const struct fsck *f, const struct first *first, struct error *e)
+{
+    if (f->found == 0)
+        return ST_OK;
+    return error_set(e, ST_CORRUPT,
+                     "the copy does not check, as halite fsck would find "
+                     "in the original (%llu findings, the first: %s)",
+                     (unsigned long long)f->found, first->text);
+}
+
 /* As fsck would: opened, replayed, and every entry looked at. */
 static enum status
 verify(const char *dir, struct check_counts *counts, struct error *e)
@@ -96,11 +109,62 @@ verify(const char *dir, struct check_counts *counts, struct error *e)
     enum status st = fsck_look(&f, e);
 
     *counts = f.counts;
-    if (st == ST_OK && f.found > 0)
-        st = error_set(e, ST_CORRUPT,
-                       "the copy does not check, as halite fsck would find "
-                       "in the original (%llu findings, the first: %s)",
-                       (unsigned long long)f.found, first.text);
+    return st == ST_OK ? judge(&f, &first, e) : st;
+}
+
+/* The same for what was copied into a pool. */
+static enum status
+verify_store(void *ctx, struct store *copy, struct error *e)
+{
+    struct backup *b = ctx;
+    struct first first = { "" };
+    struct fsck f = { .say = keep_first, .ctx = &first };
+    enum status st = fsck_store(&f, copy, NULL, e);
+
+    b->counts = f.counts;
+    return st == ST_OK ? judge(&f, &first, e) : st;
+}
+
+/* -- copying ----------------------------------------------------------------
+ */
+
+static struct key_layout
+layout_of(const struct store *s, const struct backup *b)
+{
+    struct key_layout layout = *store_layout(s);
+    unsigned buckets = b->salt_buckets;
+
+    if (buckets == 0 && b->to.kind == PLACE_POOL)
+        buckets = POOL_STORE_BUCKETS;
+    if (buckets != 0)
+        layout.salt_buckets = (uint16_t)buckets;
+    layout.salt_width = layout.salt_buckets > 1 || b->to.kind == PLACE_POOL;
+    return layout;
+}
+
+/* Into the folder 'partial', or into the pool. */
+static enum status
+copy_store(struct store *s, const char *partial, struct backup *b,
+           struct error *e)
+{
+    bool pool = b->to.kind == PLACE_POOL;
+    struct kv_recode rules;
+    struct kv_copying c = { &rules, b->gone, b->gone_ctx, 0 };
+    const struct pool_filling f = { .at = b->to.at,
+                                    .layout = layout_of(s, b),
+                                    .copying = &c,
+                                    .verify = verify_store,
+                                    .ctx = b };
+    struct recode *r;
+    enum status st = recode_new(store_layout(s), &f.layout,
+                                kv_traits(store_kv(s))->shared, pool, &r, e);
+
+    if (st != ST_OK)
+        return st;
+    rules = recode_rules(r);
+    st = pool ? pool_store_fill(s, &f, e)
+              : store_backup(s, partial, &f.layout, &c, e);
+    recode_free(&r);
     return st;
 }
 
@@ -109,20 +173,19 @@ verify(const char *dir, struct check_counts *counts, struct error *e)
 static enum status
 copy(struct store *s, const char *from, struct backup *b, struct error *e)
 {
-    char *partial = partial_of(b->to);
+    char *partial = partial_of(b->to.at);
     struct error why;
-    uint64_t keys = 0;
     int fd = -1;
     enum status st = take_partial(partial, &fd, e);
 
     if (st != ST_OK)
         goto out;
-    st = s != NULL ? store_backup(s, partial, b->gone, b->gone_ctx, &keys, e)
+    st = s != NULL ? copy_store(s, partial, b, e)
                    : folder_copy(from, partial, false, e);
     if (st == ST_OK)
         st = verify(partial, &b->counts, e);
     if (st == ST_OK)
-        st = folder_rename(partial, b->to, e);
+        st = folder_rename(partial, b->to.at, e);
     if (st != ST_OK && folder_delete(partial, &why) != ST_OK)
         log_error("backup", "%s", why.text);
 out:
@@ -134,9 +197,70 @@ out:
 enum status
 backup_make(struct store *s, struct backup *b, struct error *e)
 {
-    enum status st = check_free(b, e);
+    enum status st;
 
+    if (b->to.kind == PLACE_POOL)
+        return copy_store(s, NULL, b, e);
+    st = check_free(b, e);
     return st == ST_OK ? copy(s, NULL, b, e) : st;
+}
+
+static enum status
+backup_folder(const char *dir, struct backup *b, struct error *e)
+{
+    const struct store_options o = { .dir = dir,
+                                     .layout = KEY_LAYOUT_DEFAULT,
+                                     .min_free_bytes = 1 };
+    struct store *s = NULL;
+    struct format f;
+    struct error why;
+    enum status st = format_read(dir, &f, e);
+
+    if (st == ST_OK)
+        st = store_open(&o, &s, e);
+    if (st == ST_OK)
+        st = backup_make(s, b, e);
+    if (store_close(&s, &why) != ST_OK && st == ST_OK)
+        st = error_set(e, ST_IO, "%s", why.text);
+    return st;
+}
+
+static enum status
+backup_pool(const char *at, struct backup *b, struct error *e)
+{
+    struct pool_store *p;
+    struct error why;
+    enum status st = pool_store_open(at, &p, e);
+
+    if (st == ST_OK)
+        st = pool_store_flush(p, e);
+    if (st == ST_OK)
+        st = backup_make(pool_store_of(p), b, e);
+    if (pool_store_close(&p, &why) != ST_OK && st == ST_OK)
+        st = error_set(e, ST_IO, "%s", why.text);
+    return st;
+}
+
+enum status
+backup_idle(const struct place *from, struct backup *b, struct error *e)
+{
+    if (from->kind == PLACE_MEMORY || b->to.kind == PLACE_MEMORY)
+        return error_set(e, ST_INVALID,
+                         "what is in memory goes with its process: a copy is "
+                         "between folders and pools");
+    return from->kind == PLACE_POOL ? backup_pool(from->at, b, e)
+                                    : backup_folder(from->at, b, e);
+}
+
+void
+backup_report(const char *to, const struct check_counts *n)
+{
+    (void)printf(
+        "%s: %llu names, %llu series, %llu rows of %llu points, "
+        "%llu histograms, %llu annotations\n",
+        to, (unsigned long long)n->names, (unsigned long long)n->series,
+        (unsigned long long)n->rows, (unsigned long long)n->points,
+        (unsigned long long)n->histograms, (unsigned long long)n->notes);
 }
 
 enum status
@@ -147,9 +271,11 @@ backup_restore(const char *from, struct backup *b, struct error *e)
 
     if (st == ST_OK && !f.complete)
         st = error_set(e, ST_INVALID, "%s is not complete", from);
+    if (st == ST_OK && b->to.kind != PLACE_FOLDER)
+        return backup_idle(&(struct place){ PLACE_FOLDER, from }, b, e);
     if (st == ST_OK)
         st = check_free(b, e);
-    if (st == ST_OK && folder_is_in(b->to, from))
-        st = error_set(e, ST_INVALID, "%s is in the backup itself", b->to);
+    if (st == ST_OK && folder_is_in(b->to.at, from))
+        st = error_set(e, ST_INVALID, "%s is in the backup itself", b->to.at);
     return st == ST_OK ? copy(NULL, from, b, e) : st;
 }

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "storage/store/datadir.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 
 #define SCRATCH "/fsck.tmp"
 #define ROUNDS \
@@ -167,5 +167,23 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
         *f = silent;
     }
     format_unlock(&fd);
+    return st;
+}
+
+enum status
+fsck_store(struct fsck *f, struct store *s, const char *aside, struct error *e)
+{
+    struct check c = { .say = f->say, .ctx = f->ctx, .aside = aside };
+    enum status st = ST_OK;
+    uint64_t before;
+
+    for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
+        before = c.found;
+        st = check_tables(s, &c, &f->counts, e);
+        if (aside == NULL || c.found == before)
+            break;
+    }
+    f->looked_at_all = st == ST_OK;
+    take_results(f, &c);
     return st;
 }

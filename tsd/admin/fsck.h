@@ -14,7 +14,7 @@
 #include "uid/fsck/uid_fsck.h"
 
 struct fsck {
-    const char *dir;
+    const char *dir; /* of fsck_look() and fsck_repair() */
     void (*say)(void *ctx, const struct finding *f);
     void *ctx;
     /* Results. */
@@ -30,3 +30,8 @@ MUST_CHECK enum status fsck_look(struct fsck *f, struct error *e);
  * possible); what is damaged goes to the folder 'aside'. */
 MUST_CHECK enum status fsck_repair(struct fsck *f, const char *copy,
                                    const char *aside, struct error *e);
+
+/* The tables of a store that is open, and written to by no other; nothing is in
+ * its head.  With 'aside' they are repaired, and what is damaged goes there. */
+MUST_CHECK enum status fsck_store(struct fsck *f, struct store *s,
+                                  const char *aside, struct error *e);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "cluster/counts.h"
 #include "tsd/put/histogram_text.h"
 #include "tsd/config/settings.h"
 #include "uid/meta/meta.h"
@@ -17,17 +18,23 @@ struct api {
     const struct settings *settings;
     const struct clock *clock;
     struct store *store;
+    struct cluster *cluster; /* NULL: the store lies in no pool */
+    /* Not there without librados, and then not called. */
+    void (*cluster_counts)(struct cluster *c, struct cluster_counts *out);
+    void (*cluster_json)(struct cluster *c, struct buf *out);
     struct uid_table *uids;
     struct series_directory *series;
     struct engine *engine;
     struct records *records; /* annotations, metadata, trees */
     struct put_path *put;
-    struct limits *limits;    /* what queries may read: tsd/config/limits.h */
-    struct queries *queries;  /* those under way: tsd/stats/queries.h */
-    atomic_bool *backup_busy; /* one at a time */
-    const struct timezone *zone; /* tsd.core.timezone */
-    size_t answer_bytes;         /* halite.query.answer_bytes */
-    bool allow_delete;           /* tsd.http.query.allow_delete */
+    struct put_path *import_put; /* see api_put_path() */
+    struct limits *limits;   /* what queries may read: tsd/config/limits.h */
+    struct queries *queries; /* those under way: tsd/stats/queries.h */
+    struct point_range *point_range; /* tsd/stats/point_range.h */
+    atomic_bool *backup_busy;        /* one at a time */
+    const struct timezone *zone;     /* tsd.core.timezone */
+    size_t answer_bytes;             /* halite.query.answer_bytes */
+    bool allow_delete;               /* tsd.http.query.allow_delete */
     struct histogram_codecs histograms;
     int64_t started_ms;
     int stop_fd; /* an eventfd: written to stop the daemon */
@@ -39,7 +46,7 @@ struct api {
     void *connections_ctx;
     struct http_server *http; /* for its latencies */
     struct auth *auth;        /* NULL: everybody may do all */
-    struct tool_runs *tools;  /* tsd/tool/tool_runs.h */
+    struct tool_runs *tools;  /* tsd/tool/run/tool_runs.h */
 };
 
 /* A request being served. */
@@ -55,6 +62,7 @@ http_serve api_aggregators;
 http_serve api_annotation;
 http_serve api_backup;
 http_serve api_cardinality;
+http_serve api_cluster;
 http_serve api_config;
 http_serve api_diediedie;
 http_serve api_dropcaches;
@@ -127,6 +135,10 @@ void api_put_hex(struct buf *b, struct slice bytes);
 void api_put_id(struct buf *b, const char *name, struct slice bytes);
 /* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
 const char *api_status_word(const struct api *a);
+/* The put path that makes new metrics, or rejects them: the server's own, or
+ * the other one, which is for imports.  Both last as long as the database does.
+ */
+struct put_path *api_put_path(const struct api *a, bool create_metrics);
 /* Forgets what can be read again: the caches of names and of put lines. */
 void api_drop_caches(const struct api *a);
 /* Enters a query, JSON, among those under way; NULL: it may not run now, and

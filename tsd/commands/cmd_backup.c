@@ -9,56 +9,99 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "storage/store/format.h"
-#include "tsd/admin/ask.h"
+#include "storage/place/format.h"
 #include "tsd/admin/backup.h"
+#include "tsd/client/client.h"
 
 struct options {
-    const char *server, *token_file;
-    char *words[2]; /* DATA DEST, BACKUP DATA */
+    struct client_options server; /* its address: NULL, look into PLACE */
+    const char *place;            /* --store or --data */
+    const char *words[2];         /* PLACE DEST, BACKUP PLACE */
 };
 
 static const char backup_help[] =
-    "usage: halite backup [FLAG]... DATA DEST\n"
+    "usage: halite backup [FLAG]... PLACE DEST\n"
+    "       halite backup --store PLACE [FLAG]... DEST\n"
     "       halite backup --server ADDRESS [FLAG]... DEST\n\n"
-    "Copies a data folder, while the daemon goes on working, to DEST, which\n"
-    "must be absent or empty.  All that was acknowledged before is in it.\n"
-    "The daemon that uses DATA is found by DATA/LOCK and writes the copy\n"
-    "itself; without one the folder is opened.  The copy is called DEST\n"
-    "only when it was opened and looked at as by 'halite fsck'; until then\n"
-    "it is DEST.partial.\n\n"
-    "  --server ADDRESS  ask this daemon (127.0.0.1:4242)\n"
-    "  --token FILE      its first line is a token of an administrator;\n"
-    "                    or HALITE_TOKEN in the environment\n"
+    "Copies a store, while its servers go on working, to the folder DEST,\n"
+    "which must be absent or empty.  All that was acknowledged before is in\n"
+    "it.  Of a folder the server that uses it is found by its file LOCK, and\n"
+    "writes the copy itself; without one the folder is opened.  A pool,\n"
+    "rados:POOL[/NAMESPACE][?conf=FILE&id=NAME], is copied by this process.\n"
+    "The copy is called DEST only when it was opened and looked at as by\n"
+    "'halite fsck'; until then it is DEST.partial.\n\n"
+    "  --store PLACE     the store: DIR or rados:POOL..\n"
+    "  --data DIR        short for it\n"
+    "  --server ADDRESS  ask this server: HOST:PORT or https://..\n"
+    "  --token FILE      its first line is a token, or NAME:PASSWORD, of an\n"
+    "                    administrator; or HALITE_TOKEN in the environment\n"
+    "  --cacert FILE     certificates (PEM) that the server may have\n"
     "  --help            this text\n\n"
     "Exit status: 0 there is a backup; 1 there is none, and why is told;\n"
     "2 asked wrongly.\n";
 
 static const char restore_help[] =
-    "usage: halite restore BACKUP DATA\n\n"
-    "Copies a backup to DATA, which must be absent or empty, and looks at\n"
-    "the copy as 'halite fsck' does before it is called DATA.  No program may\n"
+    "usage: halite restore BACKUP PLACE\n"
+    "       halite restore --store PLACE BACKUP\n\n"
+    "Copies a backup to PLACE, a folder that is absent or empty or an empty\n"
+    "namespace of a pool (rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]), and\n"
+    "looks at the copy as 'halite fsck' does before it is a store.  In a\n"
+    "pool it has 64 salt buckets; 'halite copy' makes others.  No program may\n"
     "use BACKUP meanwhile.\n\n"
+    "  --store PLACE     where to\n"
+    "  --data DIR        short for it\n"
     "  --help            this text\n\n"
     "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n";
 
-/* -1: go on; else the exit status. */
+/* The words that no flag says; -1: go on; else the exit status. */
 static int
-backup_parse(int argc, char **argv, const char *help, struct options *o)
+take_words(int argc, char **argv, size_t place_at, struct options *o)
+{
+    bool asks = o->server.address != NULL;
+
+    if (o->place != NULL && asks) {
+        (void)fprintf(stderr,
+                      "halite %s: --store and --server exclude "
+                      "another\n",
+                      argv[0]);
+        return 2;
+    }
+    o->words[place_at] = o->place;
+    for (size_t i = 0; i < 2; i++) {
+        if (i == place_at && (asks || o->place != NULL))
+            continue;
+        if (optind == argc)
+            return 2;
+        o->words[i] = argv[optind++];
+    }
+    return optind == argc ? -1 : 2;
+}
+
+/* The same. */
+static int
+backup_parse(int argc, char **argv, const char *help, size_t place_at,
+             struct options *o)
 {
     static const struct option table[] = {
         { "server", required_argument, NULL, 's' },
         { "token", required_argument, NULL, 't' },
+        { "cacert", required_argument, NULL, 'c' },
+        { "store", required_argument, NULL, 'd' },
+        { "data", required_argument, NULL, 'd' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
-    int c, want;
+    int c, rc;
 
     while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         if (c == 's') {
-            o->server = optarg;
+            o->server.address = optarg;
         } else if (c == 't') {
-            o->token_file = optarg;
+            o->server.token_file = optarg;
+        } else if (c == 'c') {
+            o->server.cacert = optarg;
+        } else if (c == 'd') {
+            o->place = optarg;
         } else if (c == 'h') {
             (void)fputs(help, stdout);
             return 0;
@@ -66,14 +109,10 @@ backup_parse(int argc, char **argv, const char *help, struct options *o)
             return 2;
         }
     }
-    want = o->server == NULL ? 2 : 1;
-    if (argc - optind != want) {
+    rc = take_words(argc, argv, place_at, o);
+    if (rc == 2)
         (void)fputs(help, stderr);
-        return 2;
-    }
-    for (int i = 0; i < want; i++)
-        o->words[i + 2 - want] = argv[optind + i];
-    return -1;
+    return rc;
 }
 
 static int
@@ -81,18 +120,6 @@ backup_fail(const char *command, const char *why)
 {
     (void)fprintf(stderr, "halite %s: %s\n", command, why);
     return 1;
-}
-
-static int
-done(const char *to, const struct check_counts *n)
-{
-    (void)printf(
-        "%s: %llu names, %llu series, %llu rows of %llu points, "
-        "%llu histograms, %llu annotations\n",
-        to, (unsigned long long)n->names, (unsigned long long)n->series,
-        (unsigned long long)n->rows, (unsigned long long)n->points,
-        (unsigned long long)n->histograms, (unsigned long long)n->notes);
-    return 0;
 }
 
 static void
@@ -116,78 +143,70 @@ absolute(const char *path)
 }
 
 static int
-backup_ask(const char *address, const struct options *o)
+backup_ask(const struct options *o)
 {
-    char *to = absolute(o->words[1]), *token = ask_token(o->token_file);
-    struct buf path = BUF_INIT, body = BUF_INIT;
-    struct ask ask;
+    char *to = absolute(o->words[1]);
+    struct buf path = BUF_INIT, answer = BUF_INIT;
+    struct client *c;
     struct error e;
-    unsigned status = 0;
-    int rc = 0;
+    enum status st = client_open(&o->server, &c, &e);
 
     buf_put_str(&path, "/api/backup?to=");
     put_escaped(&path, to == NULL ? "" : to);
-    ask = (struct ask){ .address = address,
-                        .path = buf_cstr(&path),
-                        .token = token };
-    if (ask_post(&ask, &status, &body, &e) != ST_OK) {
-        rc = backup_fail("backup", e.text);
-    } else if (status != 200) {
-        char message[ASK_MESSAGE_SIZE];
-
-        ask_message(&body, message);
-        rc = backup_fail("backup", message);
-    } else {
-        (void)printf("%s: %s\n", o->words[1], buf_cstr(&body));
-    }
+    if (st == ST_OK)
+        st = client_post(c, buf_cstr(&path), "text/plain", slice_str(""),
+                         &answer, &e);
+    if (st == ST_OK)
+        (void)printf("%s: %s\n", o->words[1], buf_cstr(&answer));
+    client_close(&c);
     buf_fini(&path);
-    buf_fini(&body);
-    free(token);
+    buf_fini(&answer);
     free(to);
-    return rc;
+    return st == ST_OK ? 0 : backup_fail("backup", e.text);
 }
 
 static int
-copy_idle(const struct options *o)
+done(const struct options *o, const struct backup *b)
 {
-    const struct store_options so = { .dir = o->words[0],
-                                      .layout = KEY_LAYOUT_DEFAULT,
-                                      .min_free_bytes = 1 };
-    struct backup b = { .to = o->words[1] };
-    struct store *s = NULL;
-    struct format f;
-    struct error e, why;
-    enum status st = format_read(o->words[0], &f, &e);
+    backup_report(o->words[1], &b->counts);
+    return 0;
+}
 
-    if (st == ST_OK)
-        st = store_open(&so, &s, &e);
-    if (st == ST_OK)
-        st = backup_make(s, &b, &e);
-    if (store_close(&s, &why) != ST_OK && st == ST_OK)
-        st = error_set(&e, ST_IO, "%s", why.text);
-    return st == ST_OK ? done(b.to, &b.counts) : backup_fail("backup", e.text);
+static int
+copy_idle(const struct options *o, const struct place *from)
+{
+    struct backup b = { .to = { PLACE_FOLDER, o->words[1] } };
+    struct error e;
+
+    return backup_idle(from, &b, &e) == ST_OK ? done(o, &b)
+                                              : backup_fail("backup", e.text);
 }
 
 int
 cmd_backup(int argc, char **argv, bool as_tsdb)
 {
     struct options o = { 0 };
+    struct place from;
+    struct error e;
     char address[FORMAT_NOTE_MAX];
-    int rc = backup_parse(argc, argv, backup_help, &o);
+    int rc = backup_parse(argc, argv, backup_help, 0, &o);
 
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);
-    if (o.server != NULL)
-        return backup_ask(o.server, &o);
-    if (!format_is_locked(o.words[0]))
-        return copy_idle(&o);
-    format_lock_read(o.words[0], address);
+    if (o.server.address != NULL)
+        return backup_ask(&o);
+    if (place_parse(o.words[0], &from, &e) != ST_OK)
+        return backup_fail("backup", e.text);
+    if (from.kind != PLACE_FOLDER || !format_is_locked(from.at))
+        return copy_idle(&o, &from);
+    format_lock_read(from.at, address);
     if (address[0] == '\0')
         return backup_fail("backup",
                            "the folder is in use, and LOCK does not say "
                            "where that daemon listens: see --server");
-    return backup_ask(address, &o);
+    o.server.address = address;
+    return backup_ask(&o);
 }
 
 int
@@ -196,15 +215,15 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
     struct options o = { 0 };
     struct backup b = { 0 };
     struct error e;
-    int rc = backup_parse(argc, argv, restore_help, &o);
+    int rc = backup_parse(argc, argv, restore_help, 1, &o);
 
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);
-    b.to = o.words[1];
     if (format_is_locked(o.words[0]))
         return backup_fail("restore", "the backup is in use");
-    if (backup_restore(o.words[0], &b, &e) != ST_OK)
+    if (place_parse(o.words[1], &b.to, &e) != ST_OK ||
+        backup_restore(o.words[0], &b, &e) != ST_OK)
         return backup_fail("restore", e.text);
-    return done(b.to, &b.counts);
+    return done(&o, &b);
 }

@@ -18,16 +18,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text/number.h"
-#include "tsd/admin/ask.h"
+#include "tsd/client/client.h"
 #include "tsd/commands/demo_machine.h"
 
 #define WAITING_MAX  ((size_t)4 << 20) /* bytes; the older half goes first */
-#define TIMEOUT_MS   5000
+#define STALL_S      5
 #define INTERVAL_MAX 86400
 
 struct demo {
-    const char *server, *proc;
-    char *token;
+    struct client_options options;
+    struct client *server;
+    const char *proc;
     char host[256];
     unsigned interval_s;
     bool once;
@@ -47,17 +48,19 @@ static const char demo_help[] =
     "Names are tcollector's (proc.loadavg.1m, proc.meminfo.memfree,\n"
     "proc.stat.cpu.percpu, proc.net.bytes, df.bytes.used, ..), with the tag\n"
     "host.  While no server answers, the points of some minutes are kept.\n\n"
-    "  --server ADDRESS  the server (HALITE_SERVER, else 127.0.0.1:4242)\n"
-    "  --token FILE      its first line is a token that may write;\n"
-    "                    or HALITE_TOKEN in the environment\n"
+    "  --server ADDRESS  the server, HOST:PORT or https://.. (HALITE_SERVER,\n"
+    "                    else 127.0.0.1:4242)\n"
+    "  --token FILE      its first line is a token, or NAME:PASSWORD, that\n"
+    "                    may write; or HALITE_TOKEN in the environment\n"
+    "  --cacert FILE     certificates (PEM) that the server may have\n"
     "  --interval N      seconds between points (1)\n"
     "  --host NAME       value of the tag host (this machine's name)\n"
     "  --stats           the server's own statistics (tsd.*), too\n"
     "  --once            one reading, then end\n"
     "  --proc DIR        read this folder instead of /proc\n"
     "  --help            this text\n\n"
-    "Exit status: 0 done; 1 with --once, the server did not take the points;\n"
-    "2 asked wrongly.\n";
+    "Exit status: 0 done; 1 no token in FILE, or with --once: the server did\n"
+    "not take the points; 2 asked wrongly.\n";
 
 static bool
 take_interval(struct demo *d, const char *text)
@@ -81,6 +84,7 @@ demo_parse(int argc, char **argv, struct demo *d)
     static const struct option table[] = {
         { "server", required_argument, NULL, 's' },
         { "token", required_argument, NULL, 't' },
+        { "cacert", required_argument, NULL, 'c' },
         { "interval", required_argument, NULL, 'i' },
         { "host", required_argument, NULL, 'n' },
         { "stats", no_argument, NULL, 'a' },
@@ -89,15 +93,17 @@ demo_parse(int argc, char **argv, struct demo *d)
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
-    const char *token_file = NULL, *host = NULL;
+    const char *host = NULL;
     char name[256] = "localhost";
     int c;
 
     while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         if (c == 's') {
-            d->server = optarg;
+            d->options.address = optarg;
         } else if (c == 't') {
-            token_file = optarg;
+            d->options.token_file = optarg;
+        } else if (c == 'c') {
+            d->options.cacert = optarg;
         } else if (c == 'i') {
             if (!take_interval(d, optarg))
                 return 2;
@@ -124,7 +130,6 @@ demo_parse(int argc, char **argv, struct demo *d)
         (void)snprintf(name, sizeof name, "localhost");
     demo_tag_value(slice_str(host != NULL ? host : name), d->host,
                    sizeof d->host);
-    d->token = ask_token(token_file);
     return -1;
 }
 
@@ -142,15 +147,15 @@ static void
 greet(struct demo *d)
 {
     if (d->said[0] != '\0')
-        log_info("demo", "%s takes points again", d->server);
+        log_info("demo", "%s takes points again", client_base(d->server));
     d->said[0] = '\0';
     if (d->greeted || d->once)
         return;
     d->greeted = true;
     log_info("demo",
-             "sending %zu points every %u s; see http://%s/"
+             "sending %zu points every %u s; see %s/"
              "#start=3m-ago&autoreload=5&m=avg:proc.loadavg.1m%%7Bhost=%s%%7D",
-             d->points, d->interval_s, d->server, d->host);
+             d->points, d->interval_s, client_base(d->server), d->host);
 }
 
 /* Points that no server took for long make room. */
@@ -172,15 +177,7 @@ forget_oldest(struct demo *d)
 static void
 add_statistics(struct demo *d)
 {
-    const struct ask ask = { .address = d->server,
-                             .path = "/api/stats",
-                             .token = d->token,
-                             .timeout_ms = TIMEOUT_MS };
-    unsigned status = 0;
-    struct error e;
-
-    buf_clear(&d->answer);
-    if (ask_post(&ask, &status, &d->answer, &e) != ST_OK || status != 200 ||
+    if (client_get(d->server, "/api/stats", &d->answer, NULL) != ST_OK ||
         d->answer.size < 4 || d->answer.data[0] != '[' ||
         d->answer.data[d->answer.size - 1] != ']')
         return; /* what follows will tell why */
@@ -192,37 +189,28 @@ add_statistics(struct demo *d)
 static bool
 send_waiting(struct demo *d)
 {
-    struct ask ask = { .address = d->server,
-                       .path = "/api/put",
-                       .token = d->token,
-                       .timeout_ms = TIMEOUT_MS };
-    char what[600], message[ASK_MESSAGE_SIZE];
-    unsigned status = 0;
+    char what[600];
     struct error e;
+    enum status st;
 
     buf_clear(&d->body);
-    buf_clear(&d->answer);
     buf_put_u8(&d->body, '[');
     buf_put(&d->body, d->waiting.data, d->waiting.size - 2);
     buf_put_u8(&d->body, ']');
-    ask.body = buf_slice(&d->body);
-    if (ask_post(&ask, &status, &d->answer, &e) != ST_OK) {
+    st = client_post(d->server, "/api/put", "application/json",
+                     buf_slice(&d->body), &d->answer, &e);
+    if (st == ST_IO || st == ST_BUSY) {
         (void)snprintf(what, sizeof what, "%s: trying again", e.text);
         complain(d, what);
         return false;
     }
-    if (status >= 300) {
-        ask_message(&d->answer, message);
-        (void)snprintf(what, sizeof what, "%s answers %u: %s", d->server,
-                       status, message);
+    /* What the server rejects now it will reject for ever. */
+    buf_clear(&d->waiting);
+    if (st != ST_OK) {
+        (void)snprintf(what, sizeof what, "rejected: %s", e.text);
         complain(d, what);
-        /* What the server rejects it will reject for ever; what it is too busy
-         * for it will take. */
-        if (status < 500)
-            buf_clear(&d->waiting);
         return false;
     }
-    buf_clear(&d->waiting);
     greet(d);
     return true;
 }
@@ -267,14 +255,20 @@ int
 cmd_demo(int argc, char **argv, bool as_tsdb)
 {
     const char *server = getenv("HALITE_SERVER");
-    struct demo d = { .server = server != NULL && *server != '\0'
-                                    ? server
-                                    : "127.0.0.1:4242",
+    struct demo d = { .options = { .address = server != NULL && *server != '\0'
+                                                  ? server
+                                                  : "127.0.0.1:4242",
+                                   .stall_s = STALL_S },
                       .proc = "/proc",
                       .interval_s = 1 };
+    struct error e;
     int rc = demo_parse(argc, argv, &d);
     bool done = true;
 
+    if (rc < 0 && client_open(&d.options, &d.server, &e) != ST_OK) {
+        (void)fprintf(stderr, "halite demo: %s\n", e.text);
+        rc = 1;
+    }
     while (rc < 0) {
         done = feed(&d);
         if (d.once)
@@ -282,9 +276,9 @@ cmd_demo(int argc, char **argv, bool as_tsdb)
         else
             wait_for_turn(d.interval_s);
     }
+    client_close(&d.server);
     buf_fini(&d.waiting);
     buf_fini(&d.body);
     buf_fini(&d.answer);
-    free(d.token);
     return rc;
 }

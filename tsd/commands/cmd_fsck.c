@@ -8,7 +8,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "storage/place/place.h"
 #include "tsd/admin/fsck.h"
+#include "tsd/admin/pool_store.h"
 
 #define CODES_MAX 64
 #define LINES     100 /* of one code, unless --all */
@@ -25,21 +27,33 @@ struct teller {
 };
 
 struct options {
-    const char *dir, *copy;
+    const char *store; /* as it was typed */
+    struct place place;
+    const char *copy;
     int repair; /* true or false, by getopt_long() */
     struct teller teller;
 };
 
 static const char fsck_help[] =
-    "usage: halite fsck [FLAG]... DIR\n\n"
-    "Verifies a data folder that is not in use: FORMAT, the WAL, the\n"
-    "engine's files, and every key and value in its tables.  A line for\n"
-    "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
-    "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
+    "usage: halite fsck [FLAG]... PLACE\n\n"
+    "Verifies a store that is not in use.  Of a folder: FORMAT, the WAL, the\n"
+    "engine's files, and every key and value in its tables.  Of a pool,\n"
+    "rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]: all tables, after what dead\n"
+    "servers left in their WALs was taken over; whoever has it open must end\n"
+    "first.  A line for each finding: a code, the key in hexadecimal (\"-\": "
+    "it\n"
+    "is about a file), and what it means.  docs/RELIABILITY.md explains the\n"
+    "codes.\n\n"
+    "  --store PLACE  the store, instead of PLACE\n"
+    "  --data DIR  short for it\n"
     "  --repair    repair what can be repaired, after a copy of the folder;\n"
-    "              what is damaged goes to DIR/aside-DATE, none is deleted\n"
+    "              what is damaged goes to DIR/aside-DATE, none is deleted.\n"
+    "              Of a pool no copy is made ('halite backup', 'halite "
+    "copy'),\n"
+    "              and what is damaged goes to ./aside-DATE\n"
     "  --copy DIR  where that copy goes (DIR/before-DATE); on the same file\n"
-    "              system it shares the engine's tables, which never change\n"
+    "              system it shares the engine's tables, which never change.\n"
+    "              Of a pool: where what is damaged goes\n"
     "  --all       tell of every finding, not of 100 of a kind\n"
     "  --quiet     tell only how many there are\n"
     "  --verbose   say what is done\n"
@@ -92,12 +106,15 @@ sum_up(const struct options *o, const struct fsck *f)
 {
     const struct check_counts *n = &f->counts;
 
-    (void)printf("looked at %llu files of %llu bytes\n",
-                 (unsigned long long)f->files, (unsigned long long)f->bytes);
+    if (o->place.kind == PLACE_FOLDER)
+        (void)printf("looked at %llu files of %llu bytes\n",
+                     (unsigned long long)f->files,
+                     (unsigned long long)f->bytes);
     if (f->looked_at_all)
         (void)printf(
-            "and %llu names, %llu series of %llu tag-key sets, %llu rows of "
+            "%s %llu names, %llu series of %llu tag-key sets, %llu rows of "
             "%llu points, %llu histograms, %llu notes, %llu others\n",
+            o->place.kind == PLACE_FOLDER ? "and" : "looked at",
             (unsigned long long)n->names, (unsigned long long)n->series,
             (unsigned long long)n->tagk_sets, (unsigned long long)n->rows,
             (unsigned long long)n->points, (unsigned long long)n->histograms,
@@ -125,6 +142,7 @@ fsck_parse(int argc, char **argv, struct options *o)
         { "fix-all", no_argument, &o->repair, true },
         { "copy", required_argument, NULL, 'c' },
         { "data", required_argument, NULL, 'd' },
+        { "store", required_argument, NULL, 'd' },
         { "all", no_argument, &o->teller.all, true },
         { "quiet", no_argument, &o->teller.quiet, true },
         { "verbose", no_argument, NULL, 'v' },
@@ -138,7 +156,7 @@ fsck_parse(int argc, char **argv, struct options *o)
         if (c == 'c') {
             o->copy = optarg;
         } else if (c == 'd') {
-            o->dir = optarg;
+            o->store = optarg;
         } else if (c == 'v') {
             log_set_level(LOG_INFO);
         } else if (c == 'h') {
@@ -148,27 +166,34 @@ fsck_parse(int argc, char **argv, struct options *o)
             return 2;
         }
     }
-    if (o->dir == NULL && optind < argc)
-        o->dir = argv[optind++];
-    if (o->dir != NULL && optind == argc)
+    if (o->store == NULL && optind < argc)
+        o->store = argv[optind++];
+    if (o->store != NULL && optind == argc)
         return -1;
     (void)fputs(fsck_help, stderr);
     return 2;
 }
 
+/* DIR/WORD-DATE. */
+static char *
+dated(const char *dir, const char *word)
+{
+    size_t size = strlen(dir) + strlen(word) + 32;
+    char *path = mem_new(size), date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    (void)strftime(date, sizeof date, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
+    (void)snprintf(path, size, "%s/%s-%s", dir, word, date);
+    return path;
+}
+
 static enum status
 repair(const struct options *o, struct fsck *f, struct error *e)
 {
-    size_t size = strlen(o->dir) + 64;
-    char *copy = mem_new(size), *aside = mem_new(size), date[32];
-    time_t now = time(NULL);
-    struct tm tm;
-    enum status st;
+    char *copy = dated(f->dir, "before"), *aside = dated(f->dir, "aside");
+    enum status st = fsck_repair(f, o->copy == NULL ? copy : o->copy, aside, e);
 
-    (void)strftime(date, sizeof date, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
-    (void)snprintf(copy, size, "%s/before-%s", o->dir, date);
-    (void)snprintf(aside, size, "%s/aside-%s", o->dir, date);
-    st = fsck_repair(f, o->copy == NULL ? copy : o->copy, aside, e);
     if (st == ST_OK && f->repaired > 0)
         (void)printf("the folder as it was: %s\nwhat was damaged: %s\n",
                      o->copy == NULL ? copy : o->copy, aside);
@@ -177,10 +202,57 @@ repair(const struct options *o, struct fsck *f, struct error *e)
     return st;
 }
 
+static enum status
+fsck_folder(const struct options *o, struct fsck *f, struct error *e)
+{
+    f->dir = o->place.at;
+    return o->repair ? repair(o, f, e) : fsck_look(f, e);
+}
+
+/* A server that comes meanwhile would make its own writes look like damage:
+ * that is asked before and after. */
+static enum status
+fsck_pool(const struct options *o, struct fsck *f, struct error *e)
+{
+    char *aside = o->copy == NULL ? dated(".", "aside") : mem_strdup(o->copy);
+    struct pool_store *p;
+    struct error why;
+    enum status st = pool_store_open(o->place.at, &p, e);
+
+    if (st == ST_OK)
+        st = pool_store_check_alone(p, e);
+    if (st == ST_OK)
+        st = pool_store_flush(p, e);
+    if (st == ST_OK)
+        st = fsck_store(f, pool_store_of(p), o->repair ? aside : NULL, e);
+    if (st == ST_OK)
+        st = pool_store_check_alone(p, e);
+    if (pool_store_close(&p, &why) != ST_OK && st == ST_OK)
+        st = error_set(e, ST_IO, "%s", why.text);
+    if (st == ST_OK && f->repaired > 0)
+        (void)printf("what was damaged: %s\n", aside);
+    free(aside);
+    return st;
+}
+
+static enum status
+fsck_any(struct options *o, struct fsck *f, struct error *e)
+{
+    enum status st = place_parse(o->store, &o->place, e);
+
+    if (st != ST_OK)
+        return st;
+    if (o->place.kind == PLACE_MEMORY)
+        return error_set(e, ST_INVALID,
+                         "a store in memory cannot be looked at");
+    return o->place.kind == PLACE_POOL ? fsck_pool(o, f, e)
+                                       : fsck_folder(o, f, e);
+}
+
 int
 cmd_fsck(int argc, char **argv, bool as_tsdb)
 {
-    struct options o = { .dir = NULL };
+    struct options o = { .store = NULL };
     struct fsck f = { .say = fsck_say };
     struct error e;
     enum status st;
@@ -191,9 +263,8 @@ cmd_fsck(int argc, char **argv, bool as_tsdb)
     rc = fsck_parse(argc, argv, &o);
     if (rc >= 0)
         return rc;
-    f.dir = o.dir;
     f.ctx = &o.teller;
-    st = o.repair ? repair(&o, &f, &e) : fsck_look(&f, &e);
+    st = fsck_any(&o, &f, &e);
     if (st != ST_OK) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "halite fsck: %s\n", e.text);

@@ -9,8 +9,10 @@
 #include <stdbool.h>
 
 int cmd_backup(int argc, char **argv, bool as_tsdb);
+int cmd_copy(int argc, char **argv, bool as_tsdb);
 int cmd_demo(int argc, char **argv, bool as_tsdb);
 int cmd_fsck(int argc, char **argv, bool as_tsdb);
+int cmd_members(int argc, char **argv, bool as_tsdb);
 int cmd_restore(int argc, char **argv, bool as_tsdb);
 int cmd_secret(int argc, char **argv, bool as_tsdb);
 int cmd_tsd(int argc, char **argv, bool as_tsdb);

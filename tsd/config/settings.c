@@ -212,9 +212,11 @@ settings_set(struct settings *c, const char *key, const char *value)
     while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
         i++;
     if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
+        char *old = c->pairs[i].value;
+
         free(name);
-        free(c->pairs[i].value);
-        c->pairs[i].value = trimmed(value);
+        c->pairs[i].value = trimmed(value); /* which may be the old one */
+        free(old);
         return;
     }
     c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);

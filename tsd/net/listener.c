@@ -56,6 +56,7 @@ struct listener {
     size_t endpoints_len;
     struct http_server *http;
     struct telnet *telnet;
+    struct peer_server *peers; /* NULL: this daemon has no peers */
     int reserve;
     struct loop loop;
     atomic_uint_fast64_t open, open_http, open_telnet;
@@ -210,6 +211,15 @@ listener_telnet_closed(void *listener)
     (void)atomic_fetch_sub(&l->open, 1);
 }
 
+void
+listener_peer_closed(void *listener)
+{
+    struct listener *l = listener;
+
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    (void)atomic_fetch_sub(&l->open, 1);
+}
+
 static void
 listener_hang_up(struct listener *l, int fd)
 {
@@ -316,6 +326,18 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
     }
 }
 
+static void
+hand_over_peer(struct listener *l, const struct pending_conn *s)
+{
+    struct error e;
+
+    if (peer_server_adopt(l->peers, s->socket.fd,
+                          (const struct sockaddr *)&s->peer, &e) == ST_OK)
+        return;
+    log_warn("listener", "a peer's connection was closed: %s", e.text);
+    listener_peer_closed(l);
+}
+
 /* "PUT m 1 1 a=b": a whole line that is not of HTTP.  HTTP rejects all else. */
 static bool
 is_uppercase_telnet(struct slice s)
@@ -346,6 +368,8 @@ detect_protocol(struct listener *l, struct pending_conn *s)
     listener_forget(l, s);
     if (n <= 0)
         listener_hang_up(l, s->socket.fd);
+    else if (first[0] == FRAME_MARK && l->peers != NULL)
+        hand_over_peer(l, s);
     else
         hand_over(l, s,
                   first[0] >= 'A' && first[0] <= 'Z' &&
@@ -483,6 +507,13 @@ static const struct loop_calls listener_calls = {
     .end = accept_ready,
     .tick = evict_idle,
 };
+
+void
+listener_serve_peers(struct listener *l, struct peer_server *peers)
+{
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    l->peers = peers;
+}
 
 enum status
 listener_start(struct listener *l, struct http_server *http,

@@ -2,11 +2,14 @@
  * command of ours starts with a capital letter, and every HTTP method does. (A
  * first line in capitals that cannot be HTTP is telnet's to ignore.)
  *
- *     listener_open -> (start HTTP and telnet) -> listener_start
- *         -> listener_stop -> (stop HTTP and telnet) -> listener_close
+ *     listener_open -> (start HTTP and telnet) -> listener_serve_peers
+ *         -> listener_start -> listener_stop -> (stop HTTP and telnet)
+ *         -> listener_close
+ *
+ * A first byte of 0x02 is a daemon's of the same store, where there are such.
  *
  * With TLS there is a second port, whose connections come out of struct tls in
- * the clear; both protocols are served there, too.
+ * the clear; all protocols are served there, too.
  *
  * A connection that has not sent a byte waits, 'idle_ms' at most, and without
  * harm: when there is no room for a new one, or no file descriptor, the oldest
@@ -18,6 +21,7 @@
  *          rest: one at a time. */
 #pragma once
 
+#include "cluster/peer_server.h"
 #include "tsd/net/telnet.h"
 #include "tsd/net/tls.h"
 #include "web/http.h"
@@ -44,15 +48,20 @@ const char *listener_address(const struct listener *l);
 /* The same of TLS, or NULL. */
 const char *listener_tls_address(const struct listener *l);
 
+/* Before the start: who speaks for other daemons of the store; it must outlive
+ * listener_stop(). */
+void listener_serve_peers(struct listener *l, struct peer_server *peers);
+
 /* Starts to accept.  Either may be NULL: such connections are closed. */
 MUST_CHECK enum status listener_start(struct listener *l,
                                       struct http_server *http,
                                       struct telnet *telnet, struct error *e);
 
-/* The 'closed' of http_options and of telnet_options, with the listener as
- * their context: a connection has ended. */
+/* The 'closed' of http_options, telnet_options and peer_server_options, with
+ * the listener as their context: a connection has ended. */
 void listener_http_closed(void *listener);
 void listener_telnet_closed(void *listener);
+void listener_peer_closed(void *listener);
 
 /* Accepts no more, and closes those that have not said anything. */
 void listener_stop(struct listener *l);

@@ -12,6 +12,7 @@
 #include "base/obj.h"
 #include "base/peer.h"
 #include "tsd/put/put_value.h"
+#include "uid/series/series_names.h"
 
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
 #define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
@@ -37,6 +38,7 @@ put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
     if (o->header_tag != NULL && *o->header_tag != '\0')
         p->header_tag = mem_strdup(o->header_tag);
     p->cache = put_cache_new(o->cache_entries, o->cache_bytes);
+    p->names_epoch = uid_epoch(u);
     return p;
 }
 
@@ -252,6 +254,10 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
 bool
 put_reject(struct put_batch *b, size_t row, enum put_fault fault)
 {
+    if (b->quiet) {
+        buf_clear(&b->why);
+        return false;
+    }
     counter_add(fault_counters[fault], 1);
     log_rejected_row(b, row, fault);
     b->failed(b->ctx, b->ids[row], fault, buf_slice(&b->why));
@@ -356,12 +362,89 @@ identify_like_last(struct put_batch *b, size_t row)
     return true;
 }
 
+static bool
+parse(struct put_batch *b, size_t row, struct put_parsed *x)
+{
+    *x = (struct put_parsed){ .kind = 0 };
+    b->added_key = slice_of(NULL, 0);
+    return (b->json[row] == NULL ? put_line_parse : put_json_parse)(b, row,
+                                                                    x) &&
+           (b->rollup[row] ? put_rollup_check : put_check)(b, row, x);
+}
+
+static void
+add_names(struct put_batch *b, size_t row)
+{
+    struct put_parsed x;
+
+    if (parse(b, row, &x))
+        series_names_add(b->names, x.metric, x.tags.tags, x.tags.len);
+}
+
+void
+put_batch_set_ahead(struct put_batch *b, put_ahead_fn *f, void *ctx)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    b->ahead = kv_traits(store_kv(b->path->store))->shared ? f : NULL;
+    b->ahead_ctx = ctx;
+}
+
+void
+put_batch_json_ahead(struct put_batch *b, const struct put_json_point *x,
+                     bool rollup)
+{
+    size_t row;
+
+    OBJ_CHECK(b, BATCH_MAGIC);
+    row = b->ahead_row;
+    b->json[row] = x;
+    b->rollup[row] = rollup;
+    add_names(b, row);
+}
+
+/* What comes after the batch is parsed in a row of it, whose own point comes
+ * back. */
+static void
+look_behind_batch(struct put_batch *b, size_t row)
+{
+    const struct put_json_point *json = b->json[row];
+    struct point point = b->points[row];
+    bool rollup = b->rollup[row], ready = b->ready[row];
+
+    b->ahead_row = row;
+    b->ready[row] = false;
+    b->ahead(b->ahead_ctx, b);
+    b->json[row] = json;
+    b->points[row] = point;
+    b->rollup[row] = rollup;
+    b->ready[row] = ready;
+}
+
+/* Looks up the names of this row and of those that follow, and creates the new
+ * ones, all together: one by one each costs the engine's answer, or a record of
+ * the WAL. */
+static void
+look_names_up(struct put_batch *b, size_t from)
+{
+    b->names = series_names_new(b->path->directory, &b->path->rules);
+    b->quiet = true;
+    for (size_t row = from; row < b->len; row++)
+        if (!b->ready[row] || b->refs[row] == SERIES_REF_NONE)
+            add_names(b, row);
+    if (b->ahead != NULL)
+        look_behind_batch(b, from);
+    b->quiet = false;
+    b->names_ahead = true;
+    series_names_resolve(&b->names);
+}
+
 /* Names to a TSUID, which then waits to be entered with others. */
 static bool
 identify(struct put_batch *b, size_t row)
 {
     struct put_path *p = b->path;
-    struct put_parsed x = { .kind = 0 };
+    struct series_rules rules = p->rules;
+    struct put_parsed x;
     uint8_t tsuid[TSUID_MAX];
     size_t tsuid_size;
     struct error e;
@@ -369,12 +452,15 @@ identify(struct put_batch *b, size_t row)
 
     if (identify_like_last(b, row))
         return true;
-    b->added_key = slice_of(NULL, 0);
-    if (!(b->json[row] == NULL ? put_line_parse : put_json_parse)(b, row, &x) ||
-        !(b->rollup[row] ? put_rollup_check : put_check)(b, row, &x))
+    if (!parse(b, row, &x))
         return false;
-    status = series_identify(p->directory, &p->rules, x.kind, x.metric,
+    rules.cached = !b->names_ahead && row + 1 < b->len;
+    status = series_identify(p->directory, &rules, x.kind, x.metric,
                              x.tags.tags, x.tags.len, tsuid, &tsuid_size, &e);
+    if (status == ST_CONFLICT && rules.cached) {
+        look_names_up(b, row);
+        return identify(b, row);
+    }
     if (status != ST_OK)
         return PUT_REJECT(b, row, put_fault_of(status), "%s", e.text);
     add_entry(b, row, tsuid, tsuid_size);
@@ -415,14 +501,29 @@ enter(struct put_batch *b)
     buf_clear(&b->tsuids);
 }
 
+/* A name that was renamed or deleted leads elsewhere now: what was looked up
+ * before is forgotten, here and wherever the change was made. */
+static void
+follow_names(struct put_path *p)
+{
+    uint64_t epoch = uid_epoch(p->uids);
+
+    if (atomic_load(&p->names_epoch) == epoch)
+        return;
+    put_cache_clear(p->cache);
+    atomic_store(&p->names_epoch, epoch);
+}
+
 static void
 look_up(struct put_batch *b)
 {
     int64_t soon_ms = clock_now_ms(&clock_system) + FUTURE_MS;
     uint64_t future = 0;
 
+    follow_names(b->path);
     b->epoch = put_cache_epoch(b->path->cache);
     put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
+    b->names_ahead = false;
     for (size_t row = 0; row < b->len; row++) {
         if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
             continue;

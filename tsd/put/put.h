@@ -7,8 +7,8 @@
  *     put_batch_json() ...        |
  *                                 `-> put_failed() for each that was rejected
  *
- * A name that is renamed or deleted makes the cache wrong: whoever does that
- * calls put_path_drop_cache().
+ * A name that is renamed or deleted makes the cache wrong: it is dropped when
+ * uid_epoch() says so.
  *
  * Owns:    a batch owns its arrays; the bytes of lines and bodies are borrowed
  *          until they are flushed.
@@ -96,6 +96,15 @@ void put_batch_line(struct put_batch *b, struct slice line, size_t id,
 /* The point must live until the flush. */
 void put_batch_json(struct put_batch *b, const struct put_json_point *x,
                     size_t id, bool rollup);
+
+/* Where a look-up of names is dear (other processes share the engine), 'f' is
+ * called with the first name that memory lacks: by put_batch_json_ahead() it
+ * tells of points that will be added later, and their names are looked up,
+ * too. */
+typedef void put_ahead_fn(void *ctx, struct put_batch *b);
+void put_batch_set_ahead(struct put_batch *b, put_ahead_fn *f, void *ctx);
+void put_batch_json_ahead(struct put_batch *b, const struct put_json_point *x,
+                          bool rollup);
 
 /* While put_failed() runs: did the rollup get a tag for its aggregator? */
 bool put_batch_added_tag(const struct put_batch *b, struct slice *key,

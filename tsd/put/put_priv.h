@@ -14,6 +14,7 @@ struct put_path {
     struct uid_table *uids;
     struct series_rules rules;
     struct put_cache *cache;
+    _Atomic uint64_t names_epoch; /* uid_epoch(), since which the cache holds */
     char *header_tag;
     const struct rollups *rollups;
     struct latency latency; /* of commits */
@@ -39,6 +40,12 @@ struct put_batch {
     struct put_guess guess;
     uint64_t epoch; /* of the cache, before names were looked up */
     bool looked_up;
+    bool names_ahead;    /* the names of all rows were looked up together */
+    bool quiet;          /* rows are parsed ahead: nothing is reported yet */
+    put_ahead_fn *ahead; /* NULL: nothing is told of what comes */
+    void *ahead_ctx;
+    struct series_names *names;       /* while it is looked ahead */
+    size_t ahead_row;                 /* whose columns are used for that */
     size_t len, entries_len, out_len; /* of the columns below */
     struct buf tsuids;
 

@@ -1,5 +1,24 @@
 #include "tsd/tool/tool.h"
 
+const struct tool_option tool_common_options[] = {
+    { "--data", "DIR", "Folder of the store." },
+    { "--store", "PLACE", "The same, or a pool: rados:POOL[/NAMESPACE]." },
+    { "--server", "ADDRESS",
+      "Server to ask in place of a folder: HOST:PORT or https://..." },
+    { "--token", "FILE",
+      "Its first line is a server's token, or NAME:PASSWORD." },
+    { "--cacert", "FILE", "Certificates (PEM) that a server may have." },
+    { "--config", "FILE", "Settings (key = value)." },
+    { "--verbose", NULL, "Tell more of what is done." },
+    { "-v", NULL, "Short for --verbose." },
+    { "--help", NULL, "This text." },
+    { "--table", "TABLE", "OpenTSDB's, without effect." },
+    { "--uidtable", "TABLE", "OpenTSDB's, without effect." },
+    { "--zkbasedir", "PATH", "OpenTSDB's, without effect." },
+    { "--zkquorum", "SPEC", "OpenTSDB's, without effect." },
+    { 0 },
+};
+
 void
 tool_flush(struct tool *t)
 {

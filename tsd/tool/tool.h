@@ -41,7 +41,7 @@ struct tool {
     const struct settings *settings;
     const struct api *api;       /* NULL: without a store, or at a server */
     bool at_server;              /* others use 'api' too */
-    struct tool_remote *remote;  /* where 'api' is NULL; NULL: no server */
+    struct client *remote;       /* where 'api' is NULL; NULL: no server */
     const struct timezone *zone; /* of absolute dates in words */
     struct arena *arena;         /* of this run */
     bool as_tsdb;                /* called by OpenTSDB's name */
@@ -57,7 +57,7 @@ enum tool_flag {
     TOOL_READS = 2,     /* prints data; changes nothing without --delete */
 };
 
-/* One line of the table in tool_commands.c; tools are one file each. */
+/* One line of the table in run/tool_commands.c; tools are one file each. */
 struct tool_command {
     const char *name;
     unsigned flags;
@@ -71,22 +71,11 @@ struct tool_command {
     int (*run)(struct tool *t); /* the exit status */
 };
 
-/* NULL: there is none. */
-const struct tool_command *tool_command_find(const char *name);
-/* All of them, by name; a NULL name ends the table. */
-extern const struct tool_command tool_commands[];
 /* Options of all commands. */
 extern const struct tool_option tool_common_options[];
 
-/* What the table names. */
+/* A command's check() or run(). */
 typedef int tool_fn(struct tool *t);
-tool_fn tool_fsck, tool_fsck_check;
-tool_fn tool_import, tool_import_check;
-tool_fn tool_mkmetric, tool_mkmetric_check;
-tool_fn tool_scan, tool_scan_check;
-tool_fn tool_query, tool_query_check;
-tool_fn tool_search, tool_search_check;
-tool_fn tool_uid, tool_uid_check;
 
 /* command->check(), if there is one. */
 int tool_check(struct tool *t);

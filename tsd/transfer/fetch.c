@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "base/text/number.h"
-#include "tsd/transfer/opentsdb_client.h"
+#include "tsd/client/client.h"
 #include "uid/meta/tree.h"
 #include "uid/names/uid.h"
 #include "web/json/json.h"
@@ -12,6 +12,10 @@
 #define SERIES_AT_ONCE 20
 #define LISTED_MAX     100000000 /* what a list is asked for: all */
 #define LINES_BYTES    ((size_t)256 << 10)
+#define ANSWER_MAX     ((size_t)32 << 20)
+#define STALL_S        300 /* a query may take its time */
+
+#define ASSIGN "/api/uid/assign"
 
 static const char *const parts[] = { "names",       "trees",  "metadata",
                                      "annotations", "points", "histograms" };
@@ -77,21 +81,43 @@ copy_all(struct fetching *x, const json_t *from, const char *const *names)
         fetch_copy(x, from, *names, *names);
 }
 
+static enum status
+fetch_send(struct fetching *x, const char *path, const struct slice *body,
+           json_t **out, struct error *e)
+{
+    enum status st = body == NULL
+                         ? client_get(x->client, path, &x->answer, e)
+                         : client_post(x->client, path, "application/json",
+                                       *body, &x->answer, e);
+
+    if (st == ST_OK)
+        return json_parse(buf_slice(&x->answer), out, e);
+    /* Names that have ids already make a 400 without an error in it. */
+    if (st == ST_INVALID && strcmp(path, ASSIGN) == 0 &&
+        json_parse(buf_slice(&x->answer), out, NULL) == ST_OK &&
+        json_object_get(*out, "error") == NULL)
+        return ST_OK;
+    json_decref(*out);
+    *out = NULL;
+    return error_wrap(e, st, "%s", path);
+}
+
 enum status
 fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
           struct error *e)
 {
     const struct fetch *f = x->f;
+    const char *path = buf_cstr(&x->path);
     enum status st;
 
     *out = NULL;
     if (f->is_cancelled != NULL && f->is_cancelled(f->ctx))
         st = error_set(e, ST_BUSY, "stopped before the end");
     else
-        st = opentsdb_client_ask(x->client, buf_cstr(&x->path), body, out, e);
+        st = fetch_send(x, path, body, out, e);
     if (st == ST_OK && (int)json_typeof(*out) != type) {
         st = error_set(e, ST_IO, "%s%s: that is no answer of OpenTSDB's API",
-                       f->url, buf_cstr(&x->path));
+                       f->url, path);
         json_decref(*out);
         *out = NULL;
     }
@@ -163,7 +189,7 @@ fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
                       slice_str(json_string_value(json_array_get(names, i))));
     buf_put_str(&body, "]}");
     text = buf_slice(&body);
-    buf_put_str(&x->path, CLIENT_ASSIGN);
+    buf_put_str(&x->path, ASSIGN);
     st = fetch_ask(x, &text, JSON_OBJECT, &answer, e);
     buf_fini(&body);
     if (st != ST_OK)
@@ -412,9 +438,15 @@ fetch_metric(struct fetching *x, const char *metric, struct error *e)
 enum status
 fetch_all(const struct fetch *f, struct error *e)
 {
-    struct fetching x = { .f = f, .with_histograms = true };
+    const struct client_options o = { .address = f->url,
+                                      .cacert = f->cacert,
+                                      .stall_s = STALL_S,
+                                      .foreign = true };
+    struct fetching x = { .f = f,
+                          .answer = { .max = ANSWER_MAX },
+                          .with_histograms = true };
     json_t *names[UID_KINDS] = { NULL };
-    enum status st = opentsdb_client_open(f->url, &x.client, e);
+    enum status st = client_open(&o, &x.client, e);
 
     for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
         st = fetch_names(&x, (enum uid_kind)kind, &names[kind], e);
@@ -431,8 +463,9 @@ fetch_all(const struct fetch *f, struct error *e)
         st = fetch_flush(&x, e);
     for (int kind = 0; kind < UID_KINDS; kind++)
         json_decref(names[kind]);
-    opentsdb_client_close(&x.client);
+    client_close(&x.client);
     buf_fini(&x.out);
     buf_fini(&x.path);
+    buf_fini(&x.answer);
     return st;
 }

@@ -8,9 +8,9 @@
  *
  * Rollups are not among it: no request names them.
  *
- * Bounds:  an answer (opentsdb_client.h), the series of one metric, the names.
+ * Bounds:  an answer (32 MB), the series of one metric, the names.
  * Threads: owner.
- * Fails:   as opentsdb_client.h; ST_BUSY: cancelled; what 'lines' returns. */
+ * Fails:   as client.h; ST_BUSY: cancelled; what 'lines' returns. */
 #pragma once
 
 #include "base/error.h"
@@ -29,7 +29,8 @@ enum fetch_part {
 unsigned fetch_part_find(struct slice name);
 
 struct fetch {
-    const char *url;
+    const char *url;      /* a name and a password may be in it */
+    const char *cacert;   /* as a client's */
     int64_t from_s, to_s; /* of points, annotations, histograms */
     unsigned parts;
     uint8_t codec; /* id of histograms, where they go */

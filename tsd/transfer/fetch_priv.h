@@ -6,14 +6,15 @@
 #include "base/buf.h"
 #include "tsd/transfer/fetch.h"
 
+struct client;
 struct json_t;
-struct opentsdb_client;
 
 struct fetching {
     const struct fetch *f;
-    struct opentsdb_client *client;
-    struct buf out;  /* lines that are to be handed over */
-    struct buf path; /* of the next request */
+    struct client *client;
+    struct buf out;    /* lines that are to be handed over */
+    struct buf path;   /* of the next request */
+    struct buf answer; /* to the last one */
     struct slice metric;
     bool with_histograms; /* the server has some, as far as is known */
 };

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "tsd/transfer/import_check.h"
 #include "tsd/transfer/import_journal.h"
-#include "tsd/transfer/source.h"
 
 #define PROGRESS_US (INT64_C(200) * 1000)
 #define JOURNAL_US  (INT64_C(5) * 1000000)
@@ -50,16 +49,12 @@ static void
 report_bad(struct reading *r, size_t offset, struct slice why)
 {
     struct importing *x = r->x;
-    struct slice rest =
-        slice_of(r->block.data + offset, r->block.size - offset);
+    struct source_line line = source_line_at(r->block, r->lines, offset);
 
     lock_take(&x->lock);
     x->totals.bad++;
     r->file.totals.bad++;
-    x->m->bad(x->m->ctx, r->file.path,
-              r->lines + 1 +
-                  source_count_lines(slice_of(r->block.data, offset)),
-              source_cut_line(&rest), why);
+    x->m->bad(x->m->ctx, r->file.path, &line, why);
     lock_drop(&x->lock);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "tsd/transfer/import_writer.h"
+#include "tsd/transfer/source.h"
 
 /* Takes lines for one thread at a time. */
 struct import_taker {
@@ -46,8 +47,8 @@ struct import {
     /* For each thread one. */
     bool (*open)(void *ctx, struct import_taker *out, struct error *e);
     void (*close)(void *ctx, struct import_taker *taker);
-    /* Under a lock.  Line 1 is the first one. */
-    void (*bad)(void *ctx, const char *path, uint64_t line, struct slice text,
+    /* Under a lock. */
+    void (*bad)(void *ctx, const char *path, const struct source_line *line,
                 struct slice why);
     /* What bad() wrote survives a power cut; or NULL. */
     enum status (*sync_bad)(void *ctx, struct error *e);

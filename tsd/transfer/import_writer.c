@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/durable.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/api/api.h"
+#include "tsd/config/store_place.h"
 #include "tsd/transfer/json_import.h"
 #include "tsd/transfer/source.h"
 
@@ -24,25 +26,18 @@ struct import_writer {
     struct import_counts *counts;
     size_t last_bad; /* a line of JSON is bad once */
     bool any_bad;
+    int64_t wait_us; /* for a busy store; 0: as long as it takes */
+    int64_t began_us;
+    bool was_busy;
+    bool gave_up; /* it was busy for too long */
+    size_t taken; /* bytes of the block, with what was counted then */
+    struct import_counts taken_counts;
 };
-
-struct put_path *
-import_path_new(const struct api *a, bool create_metrics)
-{
-    struct put_options o = {
-        .rules = put_path_rules(a->put),
-        .cache_entries = settings_size(a->settings, "halite.put.cache_entries"),
-        .cache_bytes = settings_size(a->settings, "halite.put.cache_bytes"),
-    };
-
-    o.rules.create_metrics = create_metrics;
-    return put_path_new(a->store, a->series, a->uids, &o);
-}
 
 const char *
 import_store_name(const struct api *a, char out[IMPORT_STORE_MAX])
 {
-    const char *dir = settings_text(a->settings, "halite.data");
+    const char *dir = store_place_folder(a->settings);
     char *path = files_path(dir == NULL ? "." : dir, "FORMAT");
     struct stat st;
 
@@ -71,20 +66,48 @@ writer_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
     report_bad(ctx, id, why);
 }
 
+static enum status
+give_up(struct import_writer *w, struct error *e)
+{
+    w->gave_up = true;
+    return error_set(e, ST_BUSY,
+                     "Please throttle writes: the store cannot keep up");
+}
+
+static bool
+has_waited(const struct import_writer *w, int64_t since_us)
+{
+    return w->wait_us > 0 && clock_monotonic_us() - since_us >= w->wait_us;
+}
+
+/* See struct json_owner. */
+static enum status
+writer_wait(void *ctx, int64_t since_us, struct error *e)
+{
+    struct import_writer *w = ctx;
+    const struct timespec nap = { 0, BUSY_SLEEP_NS };
+
+    w->was_busy = true;
+    if (store_may_write(w->a->store, e) != ST_OK)
+        return ST_BUSY;
+    if (has_waited(w, since_us))
+        return give_up(w, e);
+    (void)nanosleep(&nap, NULL);
+    return ST_OK;
+}
+
 /* Waits until the store has taken the batch, or will take no more. */
 static enum status
 writer_flush(void *ctx, struct error *e)
 {
     struct import_writer *w = ctx;
-    const struct timespec nap = { 0, BUSY_SLEEP_NS };
+    int64_t since_us = clock_monotonic_us();
     size_t stored = 0;
     enum status st;
 
-    while ((st = put_batch_flush(w->batch, &stored)) == ST_BUSY) {
-        if (put_batch_rejected(w->batch, e) != ST_OK)
+    while ((st = put_batch_flush(w->batch, &stored)) == ST_BUSY)
+        if (writer_wait(w, since_us, e) != ST_OK)
             return ST_BUSY;
-        (void)nanosleep(&nap, NULL);
-    }
     w->counts->points += stored;
     /* What the store itself rejects goes to put_failed() too; it rejects all
      * when it is full, and then the rest must not be read. */
@@ -92,18 +115,37 @@ writer_flush(void *ctx, struct error *e)
                                                                   : st;
 }
 
+/* All lines before this byte are written. */
+static void
+mark_taken(struct import_writer *w, size_t taken)
+{
+    w->taken = taken;
+    w->taken_counts = *w->counts;
+}
+
+/* A store that is busy again and again keeps the caller no longer than one that
+ * is stuck, once some lines were written. */
+static bool
+is_late(const struct import_writer *w)
+{
+    return w->was_busy && has_waited(w, w->began_us);
+}
+
 struct import_writer *
-import_writer_new(const struct api *a, struct put_path *path, bool json)
+import_writer_new(const struct api *a, struct put_path *path, bool json,
+                  unsigned wait_ms)
 {
     struct import_writer *w = mem_new(sizeof *w);
 
     w->magic = WRITER_MAGIC;
     w->a = a;
+    w->wait_us = (int64_t)wait_ms * 1000;
     w->batch = put_batch_new(path, writer_failed, w);
     if (json) {
+        const struct json_owner owner = { writer_flush, writer_wait, w };
         struct series_rules rules = put_path_rules(path);
 
-        w->json = json_importer_new(a, &rules, w->batch, writer_flush, w);
+        w->json = json_importer_new(a, &rules, w->batch, &owner);
     }
     return w;
 }
@@ -135,8 +177,13 @@ write_points(struct import_writer *w, struct slice block, struct error *e)
         if (slice_starts(line, slice_str("put ")))
             line = slice_of(line.data + 4, line.size - 4);
         put_batch_line(w->batch, line, id, false);
-        if (put_batch_is_full(w->batch))
-            st = writer_flush(w, e);
+        if (!put_batch_is_full(w->batch))
+            continue;
+        st = writer_flush(w, e);
+        if (st == ST_OK)
+            mark_taken(w, (size_t)(block.data - from));
+        if (st == ST_OK && is_late(w) && block.size > 0)
+            st = give_up(w, e);
     }
     return st == ST_OK ? writer_flush(w, e) : st;
 }
@@ -162,6 +209,13 @@ write_json(struct import_writer *w, struct slice block, struct error *e)
             st = json_importer_flush(w->json, e);
             report_bad(w, id, slice_str(why.text));
         }
+        if (st != ST_OK || !is_late(w) || block.size == 0)
+            continue;
+        st = json_importer_flush(w->json, e);
+        if (st == ST_OK) {
+            mark_taken(w, (size_t)(block.data - from));
+            st = give_up(w, e);
+        }
     }
     return st == ST_OK ? json_importer_flush(w->json, e) : st;
 }
@@ -171,13 +225,27 @@ import_writer_write(struct import_writer *w, struct slice block,
                     import_bad *bad, void *ctx, struct import_counts *counts,
                     struct error *e)
 {
+    enum status st;
+
     OBJ_CHECK(w, WRITER_MAGIC);
     w->bad = bad;
     w->ctx = ctx;
     w->counts = counts;
-    w->any_bad = false;
-    return w->json != NULL ? write_json(w, block, e)
-                           : write_points(w, block, e);
+    w->any_bad = w->was_busy = false;
+    w->began_us = clock_monotonic_us();
+    mark_taken(w, 0);
+    st = w->json != NULL ? write_json(w, block, e) : write_points(w, block, e);
+    if (st == ST_BUSY && w->wait_us > 0)
+        *counts = w->taken_counts;
+    return st;
+}
+
+bool
+import_writer_taken(const struct import_writer *w, size_t *taken)
+{
+    OBJ_CHECK(w, WRITER_MAGIC);
+    *taken = w->taken;
+    return w->gave_up;
 }
 
 enum status

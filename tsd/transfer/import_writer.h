@@ -9,7 +9,8 @@
  * Owns:    a batch.
  * Bounds:  a batch, and PUT_BATCH_MAX points.
  * Threads: one at a time; several writers share a put path.
- * Fails:   ST_BUSY, ST_IO: the store takes no more. */
+ * Fails:   ST_BUSY, ST_IO: the store takes no more; ST_BUSY: it was busy for
+ *          longer than the writer may wait.  The writer is done for then. */
 #pragma once
 
 #include "tsd/put/put.h"
@@ -24,25 +25,32 @@ struct import_counts {
     uint64_t records; /* of JSON, other than points */
 };
 
-/* A put path for imports, with the settings' rules but for new metrics. */
-struct put_path *import_path_new(const struct api *a, bool create_metrics);
-
 /* Which store it is, for import_journal.h: a copy of it is another one. */
 #define IMPORT_STORE_MAX 128
 const char *import_store_name(const struct api *a, char out[IMPORT_STORE_MAX]);
 
 struct import_writer; /* opaque */
 
+/* 'wait_ms': how long it may wait for a store that is busy; 0: as long as that
+ * lasts. */
 struct import_writer *import_writer_new(const struct api *a,
-                                        struct put_path *path, bool json);
+                                        struct put_path *path, bool json,
+                                        unsigned wait_ms);
 void import_writer_free(struct import_writer **w);
 
-/* Whole lines.  Waits while the store is busy.  'counts' grows. */
+/* Whole lines.  Waits while the store is busy.  'counts' grows; where a writer
+ * that may not wait for ever failed with ST_BUSY, by what
+ * import_writer_taken() says. */
 MUST_CHECK enum status import_writer_write(struct import_writer *w,
                                            struct slice block, import_bad *bad,
                                            void *ctx,
                                            struct import_counts *counts,
                                            struct error *e);
+
+/* After ST_BUSY: so many bytes of the block, whole lines, were written.  The
+ * others may have been, too, and are to be written again, with their bad lines:
+ * at once, if 'true' was returned, for the store was only busy. */
+bool import_writer_taken(const struct import_writer *w, size_t *taken);
 
 /* All that was written survives the end of this process; with 'sync' that of
  * the machine, too. */

@@ -1,8 +1,8 @@
 #include "tsd/transfer/json_import.h"
 
 #include <jansson.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
@@ -20,7 +20,6 @@
 #include "web/json/json.h"
 
 #define IMPORTER_MAGIC FOURCC('J', 'I', 'M', 'P')
-#define BUSY_SLEEP_NS  5000000
 #define RECORDS_MAX    4096 /* gathered */
 #define RECORDS_BYTES  ((size_t)4 << 20)
 
@@ -29,8 +28,7 @@ struct json_importer {
     const struct api *a;
     struct series_rules rules;
     struct put_batch *batch;
-    json_flush_fn *flush;
-    void *ctx;
+    struct json_owner owner;
     struct kv_batch *records;
     struct arena *arena; /* of one line */
     struct buf text, bytes;
@@ -41,7 +39,7 @@ struct json_importer {
 
 struct json_importer *
 json_importer_new(const struct api *a, const struct series_rules *rules,
-                  struct put_batch *batch, json_flush_fn *flush, void *ctx)
+                  struct put_batch *batch, const struct json_owner *owner)
 {
     struct json_importer *j = mem_new(sizeof *j);
 
@@ -49,8 +47,7 @@ json_importer_new(const struct api *a, const struct series_rules *rules,
     j->a = a;
     j->rules = *rules;
     j->batch = batch;
-    j->flush = flush;
-    j->ctx = ctx;
+    j->owner = *owner;
     j->records = kv_batch_new();
     j->arena = arena_new(0);
     return j;
@@ -92,7 +89,7 @@ json_importer_flush(struct json_importer *j, struct error *e)
     enum status st;
 
     OBJ_CHECK(j, IMPORTER_MAGIC);
-    st = j->flush(j->ctx, e);
+    st = j->owner.flush(j->owner.ctx, e);
     j->points_len = 0;
     return st == ST_OK ? flush_records(j, e) : st;
 }
@@ -145,16 +142,14 @@ static enum status
 put_rollups(struct json_importer *j, size_t len, uint64_t *points,
             struct error *e)
 {
-    const struct timespec nap = { 0, BUSY_SLEEP_NS };
     uint64_t lsn = 0;
+    int64_t since_us = clock_monotonic_us();
     enum status st = ST_OK;
 
     if (len > 0)
         st = store_put(j->a->store, j->rollups, len, &lsn, e);
-    while (st == ST_BUSY && store_may_write(j->a->store, e) == ST_OK) {
-        (void)nanosleep(&nap, NULL);
+    while (st == ST_BUSY && j->owner.wait(j->owner.ctx, since_us, e) == ST_OK)
         st = store_put(j->a->store, j->rollups, len, &lsn, e);
-    }
     if (st == ST_OK)
         *points += len;
     put_batch_note(j->batch, lsn);

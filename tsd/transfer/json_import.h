@@ -17,13 +17,20 @@
 struct api;
 struct json_importer; /* opaque */
 
-/* 'flush' stores the batch and waits for that as long as it takes. */
-typedef enum status json_flush_fn(void *ctx, struct error *e);
+/* What it asks its owner for. */
+struct json_owner {
+    /* Stores the batch, waiting while the store is busy. */
+    enum status (*flush)(void *ctx, struct error *e);
+    /* The store is busy for what was begun at 'since_us' (monotonic): waits a
+     * little; ST_BUSY when it takes no more, or was busy for too long. */
+    enum status (*wait)(void *ctx, int64_t since_us, struct error *e);
+    void *ctx;
+};
 
 struct json_importer *json_importer_new(const struct api *a,
                                         const struct series_rules *rules,
                                         struct put_batch *batch,
-                                        json_flush_fn *flush, void *ctx);
+                                        const struct json_owner *owner);
 void json_importer_free(struct json_importer **j);
 
 /* A line whose points have this id for put_failed(); '*records' grows by those

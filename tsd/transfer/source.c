@@ -443,3 +443,14 @@ source_count_lines(struct slice s)
         s = slice_of(at + 1, s.size - (size_t)(at + 1 - s.data));
     return n;
 }
+
+struct source_line
+source_line_at(struct slice block, uint64_t before, size_t offset)
+{
+    struct slice rest = slice_of(block.data + offset, block.size - offset);
+
+    return (struct source_line){
+        before + 1 + source_count_lines(slice_of(block.data, offset)),
+        source_cut_line(&rest),
+    };
+}

@@ -40,6 +40,15 @@ struct slice source_cut_line(struct slice *block);
 
 size_t source_count_lines(struct slice block);
 
+/* The line of a block that begins at 'offset', and its number, the first of all
+ * being 1; 'before' lines came in earlier blocks. */
+struct source_line {
+    uint64_t number;
+    struct slice text; /* without "\n" or "\r\n" */
+};
+struct source_line source_line_at(struct slice block, uint64_t before,
+                                  size_t offset);
+
 /* Where the next block begins, in bytes of unpacked text. */
 uint64_t source_offset(const struct source *s);
 /* Continues there: before the first source_next(). */

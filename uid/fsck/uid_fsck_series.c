@@ -90,7 +90,7 @@ take_series(struct tables *t, struct slice key, struct slice value,
                     check_describe(t, tsuid, name), value.size);
     }
     add_series(t, tsuid);
-    set = tagk_sets_key(t->layout, tsuid, set_key);
+    set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
     tagk_sets_set(t->tagk_sets, set, tagk_sets_get(t->tagk_sets, set) + 1);
     return ST_OK;
 }
@@ -106,7 +106,8 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
 
     (void)e;
     t->n.tagk_sets++;
-    if (!tagk_sets_key_is_valid(t->layout, key) || value.size != 8)
+    if (!tagk_sets_key_is_valid(t->layout, t->by_bucket, key) ||
+        value.size != 8)
         return check_drops_bad(t, "tagk-set-entry", key, value,
                                "a tag-key set with %zu and %zu bytes", key.size,
                                value.size);
@@ -138,7 +139,7 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
     (void)e;
     if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid))
         return ST_OK;
-    set = tagk_sets_key(t->layout, tsuid, set_key);
+    set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
     series = tagk_sets_get(t->tagk_sets, set);
     if (series == 0)
         return ST_OK;

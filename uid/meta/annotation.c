@@ -190,9 +190,11 @@ annotation_put(struct records *r, struct annotation *n, unsigned fields,
         return ST_OK;
     if (!sort_custom(&n->custom, arena))
         return error_no_memory(e);
+    st = records_annotate(r, e);
+    if (st != ST_OK)
+        return st;
     b = change_begin(r);
     st = batch_note(r, b, n, given, overwrite, arena, e);
-    atomic_store(&r->annotated, true);
     st = change_end(r, b, st, e);
     *changed = st == ST_OK;
     return st;

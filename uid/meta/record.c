@@ -1,11 +1,15 @@
 #include "uid/meta/record.h"
 
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/cursor.h"
 #include "base/mem.h"
+#include "uid/names/uid_events.h"
 
 #define RECORDS_MAGIC  FOURCC('R', 'E', 'C', 'S')
 #define RECORD_VERSION 1
+#define EXCLUSIVE      "records"
+#define EXCLUSIVE_US   (INT64_C(8) * 1000 * 1000) /* shorter than kv.h's */
 
 static const size_t sizes[] = {
     [RECORD_BOOL] = sizeof(bool),
@@ -271,12 +275,44 @@ record_put(struct kv_batch *b, struct slice key, const struct record_format *f,
                             RECORD_BYTES);
 }
 
+void
+records_hear_annotated(struct records *r)
+{
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    atomic_store(&r->annotated, true);
+}
+
+enum status
+records_annotate(struct records *r, struct error *e)
+{
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    if (atomic_load(&r->annotated))
+        return ST_OK;
+    atomic_store(&r->annotated, true);
+    return uid_announce(r->uids, UID_EVENT_ANNOTATED, slice_str(""), e);
+}
+
 struct kv_batch *
 change_begin(struct records *r)
 {
     OBJ_CHECK(r, RECORDS_MAGIC);
     lock_take(&r->lock);
+    r->begun = (struct error){ .status = ST_OK };
+    r->begun_us = clock_monotonic_us();
+    (void)!kv_exclusive_begin(store_kv(r->store), EXCLUSIVE, &r->ticket,
+                              &r->begun);
     return kv_batch_new();
+}
+
+/* Whoever has the part for too long may have lost it. */
+static enum status
+still_exclusive(struct records *r, struct error *e) REQUIRES(r->lock)
+{
+    if (r->begun.status != ST_OK)
+        return error_set(e, r->begun.status, "%s", r->begun.text);
+    return r->ticket == 0 || clock_monotonic_us() - r->begun_us < EXCLUSIVE_US
+               ? ST_OK
+               : error_set(e, ST_BUSY, "a change took too long, try again");
 }
 
 enum status
@@ -287,8 +323,12 @@ change_end(struct records *r, struct kv_batch *b, enum status st,
     uint64_t lsn = 0;
 
     if (any)
+        st = still_exclusive(r, e);
+    if (any && st == ST_OK)
         st = store_write(r->store, b, &lsn, e);
     crash_point("record-written");
+    if (r->begun.status == ST_OK)
+        kv_exclusive_end(store_kv(r->store), EXCLUSIVE, r->ticket);
     lock_drop(&r->lock);
     kv_batch_free(&b);
     return any && st == ST_OK ? store_commit(r->store, lsn, false, e) : st;
@@ -301,9 +341,11 @@ records_restore(struct records *r, struct kv_batch *b, uint64_t *lsn,
     enum status st;
 
     OBJ_CHECK(r, RECORDS_MAGIC);
+    st = records_annotate(r, e);
+    if (st != ST_OK)
+        return st;
     lock_take(&r->lock);
     st = store_write(r->store, b, lsn, e);
-    atomic_store(&r->annotated, true);
     lock_drop(&r->lock);
     return st;
 }

@@ -83,6 +83,11 @@ struct records {
     struct uid_table *uids;
     struct series_directory *series;
     struct lock lock;
+    /* Of the change at hand: the exclusive part, since when, and whether it
+     * began. */
+    uint64_t ticket GUARDED_BY(lock);
+    int64_t begun_us GUARDED_BY(lock);
+    struct error begun GUARDED_BY(lock);
     atomic_bool annotated; /* a note was there at the start, or came since */
 };
 
@@ -90,6 +95,11 @@ MUST_CHECK enum status records_open(struct store *s, struct uid_table *u,
                                     struct series_directory *d,
                                     struct records **out, struct error *e);
 void records_close(struct records **r);
+
+/* There are annotations from now on, another daemon's. */
+void records_hear_annotated(struct records *r);
+/* The same, of this one: the others hear of the first, before it is written. */
+MUST_CHECK enum status records_annotate(struct records *r, struct error *e);
 
 /* From the store, with a copy of the bytes in the arena.  ST_NOT_FOUND without
  * a text. */
@@ -102,10 +112,12 @@ MUST_CHECK enum status record_put(struct kv_batch *b, struct slice key,
                                   const struct record_format *f,
                                   const void *record, struct error *e);
 
-/* The batch of a change, which is made under the lock. */
+/* The batch of a change, which is made under the lock; where others share the
+ * engine, one process at a time makes one. */
 struct kv_batch *change_begin(struct records *r) ACQUIRE(r->lock);
 /* Writes the batch, if 'st' is ST_OK and there is something in it, and waits
- * for it behind the lock. */
+ * for it behind the lock.  ST_BUSY, and nothing is written, when the change did
+ * not have the engine alone from its beginning to here. */
 MUST_CHECK enum status change_end(struct records *r, struct kv_batch *b,
                                   enum status st, struct error *e)
     RELEASE(r->lock);

@@ -61,7 +61,7 @@ uid_width(const struct uid_table *u, enum uid_kind kind)
 bool
 uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id)
 {
-    return !(kind == UID_METRIC && u->random_metrics) &&
+    return !u->shared && !(kind == UID_METRIC && u->random_metrics) &&
            id > u->kinds[kind].opened;
 }
 
@@ -82,8 +82,9 @@ uid_bytes_text(const struct uid_table *u, enum uid_kind kind, uint64_t id,
 
 /* -- open and close ------------------------------------------------------ */
 
-static enum status
-load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
+enum status
+uid_read_counter(struct uid_table *u, enum uid_kind kind, uint64_t *out,
+                 struct error *e)
 {
     uint8_t key[UID_KEY_MAX];
     struct buf value = BUF_INIT;
@@ -91,16 +92,29 @@ load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
 
     (void)uid_key(store_layout(u->store), kind, 'c', 0, key);
     st = kv_get(store_kv(u->store), slice_of(key, 3), &value, e);
-    if (st == ST_NOT_FOUND) {
+    *out = 0;
+    if (st == ST_NOT_FOUND)
         st = ST_OK;
-    } else if (st == ST_OK && value.size != 8) {
+    else if (st == ST_OK && value.size != 8)
         st = error_set(e, ST_CORRUPT, "uid counter of %s: %zu bytes, not 8",
                        uid_kind_name(kind), value.size);
-    } else if (st == ST_OK) {
-        u->kinds[kind].opened = key_get_uint(value.data, 8);
-        atomic_store(&u->kinds[kind].highest, u->kinds[kind].opened);
-    }
+    else if (st == ST_OK)
+        *out = key_get_uint(value.data, 8);
     buf_fini(&value);
+    return st;
+}
+
+static enum status
+open_kind(struct uid_table *u, enum uid_kind kind, struct error *e)
+{
+    struct uid_state *k = &u->kinds[kind];
+    enum status st;
+
+    k->width = uid_key_width(store_layout(u->store), kind);
+    st = uid_read_counter(u, kind, &k->opened, e);
+    atomic_store(&k->highest, k->opened);
+    k->next = k->opened + 1;
+    k->end = u->shared ? k->opened : uid_max(u, kind);
     return st;
 }
 
@@ -120,11 +134,9 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
     u->cache =
         uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
     lock_init(&u->lock);
-    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
-        u->kinds[kind].width =
-            uid_key_width(store_layout(s), (enum uid_kind)kind);
-        st = load_counter(u, (enum uid_kind)kind, e);
-    }
+    u->shared = kv_traits(store_kv(s))->shared;
+    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++)
+        st = open_kind(u, (enum uid_kind)kind, e);
     if (st != ST_OK)
         uid_close(&u);
     *out = u;
@@ -138,6 +150,7 @@ uid_close(struct uid_table **up)
 
     if (u == NULL)
         return;
+    uid_drop_blocks(u);
     uid_cache_free(&u->cache);
     lock_fini(&u->lock);
     free(u->specials);
@@ -188,6 +201,18 @@ uid_read_entry(struct uid_table *u, enum uid_kind kind, struct slice name,
     return st;
 }
 
+bool
+uid_find_cached(struct uid_table *u, enum uid_kind kind, struct slice name,
+                uint64_t *id)
+{
+    struct uid_state *k = &u->kinds[kind];
+    bool found = uid_cache_find_id(u->cache, kind, name, id);
+
+    if (found)
+        atomic_fetch_add_explicit(&k->hits, 1, memory_order_relaxed);
+    return found;
+}
+
 enum status
 uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
            uint64_t *id, struct error *e)
@@ -197,10 +222,8 @@ uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
     uint64_t epoch;
     enum status st;
 
-    if (uid_cache_find_id(u->cache, kind, name, id)) {
-        atomic_fetch_add_explicit(&k->hits, 1, memory_order_relaxed);
+    if (uid_find_cached(u, kind, name, id))
         return ST_OK;
-    }
     atomic_fetch_add_explicit(&k->misses, 1, memory_order_relaxed);
     if (name.size == 0 || name.size > UID_NAME_MAX)
         return ST_NOT_FOUND;
@@ -229,7 +252,7 @@ uid_find(struct uid_table *u, enum uid_kind kind, struct slice name,
 struct names {
     struct uid_table *u;
     enum uid_kind kind;
-    const struct slice **names;
+    struct uid_wanted **wanted;
     uint64_t epoch;
     enum status st;
     struct error *e;
@@ -239,51 +262,67 @@ static void
 keep_name(void *ctx, size_t i, const struct slice *value)
 {
     struct names *n = ctx;
+    struct uid_wanted *w = n->wanted[i];
     uint32_t created_s;
-    uint64_t id;
-    enum status st = value == NULL ? ST_NOT_FOUND
-                                   : uid_parse_entry(n->u, n->kind, *value, &id,
-                                                     &created_s, n->e);
+    enum status st;
 
+    w->id = 0;
+    if (value == NULL)
+        return;
+    st = uid_parse_entry(n->u, n->kind, *value, &w->id, &created_s, n->e);
     if (st == ST_OK)
-        uid_cache_add(n->u->cache, n->kind, *n->names[i], id, n->epoch);
-    else if (st != ST_NOT_FOUND)
+        uid_cache_add(n->u->cache, n->kind, w->name, w->id, n->epoch);
+    else
         n->st = st;
 }
 
-enum status
-uid_find_ahead(struct uid_table *u, enum uid_kind kind,
-               const struct slice *names, size_t len, struct error *e)
+static enum status
+read_names(struct names *n, size_t len, struct error *e)
 {
-    struct names n = { u,
-                       kind,
-                       mem_new_array(len, sizeof *n.names),
-                       uid_cache_epoch(u->cache),
-                       ST_OK,
-                       e };
     struct slice *keys = mem_new_array(len, sizeof *keys);
     struct buf *bytes = mem_new_array(len, sizeof *bytes);
-    size_t unknown = 0;
-    uint64_t id;
-    enum status st = ST_OK;
+    enum status st;
 
-    OBJ_CHECK(u, UID_MAGIC);
     for (size_t i = 0; i < len; i++) {
-        if (names[i].size == 0 || names[i].size > UID_NAME_MAX ||
-            uid_cache_find_id(u->cache, kind, names[i], &id))
-            continue;
-        uid_key_name(kind, names[i], &bytes[unknown]);
-        keys[unknown] = buf_slice(&bytes[unknown]);
-        n.names[unknown++] = &names[i];
+        uid_key_name(n->kind, n->wanted[i]->name, &bytes[i]);
+        keys[i] = buf_slice(&bytes[i]);
     }
-    if (unknown > 1)
-        st = kv_get_many(store_kv(u->store), keys, unknown, keep_name, &n, e);
-    for (size_t i = 0; i < unknown; i++)
+    st = kv_get_many(store_kv(n->u->store), keys, len, keep_name, n, e);
+    for (size_t i = 0; i < len; i++)
         buf_fini(&bytes[i]);
     free(bytes);
     free(keys);
-    free(n.names);
-    return st == ST_OK ? n.st : st;
+    return st == ST_OK ? n->st : st;
+}
+
+enum status
+uid_lookup_many(struct uid_table *u, enum uid_kind kind,
+                struct uid_wanted *wanted, size_t len, struct error *e)
+{
+    struct uid_state *k = &u->kinds[kind];
+    struct names n = {
+        u, kind, mem_new_array(len, sizeof(struct uid_wanted *)), 0, ST_OK, e
+    };
+    size_t unknown = 0, hits = 0;
+    enum status st = ST_OK;
+
+    n.epoch = uid_cache_epoch(u->cache);
+    for (size_t i = 0; i < len; i++) {
+        struct uid_wanted *w = &wanted[i];
+
+        if (w->id != 0 || w->name.size == 0 || w->name.size > UID_NAME_MAX)
+            continue;
+        if (uid_cache_find_id(u->cache, kind, w->name, &w->id))
+            hits++;
+        else
+            n.wanted[unknown++] = w;
+    }
+    atomic_fetch_add_explicit(&k->hits, hits, memory_order_relaxed);
+    atomic_fetch_add_explicit(&k->misses, unknown, memory_order_relaxed);
+    if (unknown > 0)
+        st = read_names(&n, unknown, e);
+    free(n.wanted);
+    return st;
 }
 
 static enum status
@@ -394,13 +433,17 @@ uid_counts(struct uid_table *u, enum uid_kind kind)
 {
     struct uid_state *k = &u->kinds[kind];
     struct uid_counts counts;
+    uint64_t used;
 
     OBJ_CHECK(u, UID_MAGIC);
+    counts.ids_used = atomic_load(&k->highest);
+    /* What others gave out is in the engine alone. */
+    if (u->shared && uid_read_counter(u, kind, &used, NULL) == ST_OK)
+        counts.ids_used = used;
     counts.cache_hits = atomic_load_explicit(&k->hits, memory_order_relaxed);
     counts.cache_misses =
         atomic_load_explicit(&k->misses, memory_order_relaxed);
     counts.cache_size = uid_cache_len(u->cache, kind);
-    counts.ids_used = atomic_load(&k->highest);
     counts.ids_available = uid_max(u, kind) - counts.ids_used;
     return counts;
 }

@@ -7,9 +7,10 @@
  *     <'u'> <kind> 'i' <id>     -> name
  *     <'u'> <kind> 'c'          -> the highest id given out (8 bytes)
  *
- * An assignment is one logged batch (store_write), made under one lock, so
+ * Assignments are one logged batch (store_write), made under one lock, so
  * no crash and no race gives a name two ids or an id two names, and no id is
- * less durable than a point that uses it.
+ * less durable than a point that uses it.  On shared engines (kv_traits) ids
+ * are taken from the counter, then names claimed, by guarded batches.
  *
  * Names are UTF-8.  Valid are a-z A-Z 0-9 - _ . / any Unicode letter, and the
  * characters of 'allow_specialchars'.
@@ -61,11 +62,21 @@ MUST_CHECK enum status uid_validate_name(const struct uid_table *u,
                                          const char *what, struct slice name,
                                          struct error *e);
 
-/* Brings the ids of the names into the cache, by one read of the engine: what
- * follows by uid_find(), which tells of those that are not there, is quick. */
-MUST_CHECK enum status uid_find_ahead(struct uid_table *u, enum uid_kind kind,
-                                      const struct slice *names, size_t len,
-                                      struct error *e);
+/* Many names for the price of few reads and writes of the engine: each with its
+ * id, or 0 where there is none.  Those with 'create' are given one, in their
+ * order, unless they are not valid; none of them is there twice. */
+struct uid_wanted {
+    struct slice name;
+    bool create;
+    uint64_t id; /* out */
+    bool is_new; /* out: it was given now */
+};
+MUST_CHECK enum status uid_resolve(struct uid_table *u, enum uid_kind kind,
+                                   struct uid_wanted *wanted, size_t len,
+                                   struct error *e);
+/* Does the cache have it? */
+bool uid_find_cached(struct uid_table *u, enum uid_kind kind, struct slice name,
+                     uint64_t *id);
 /* ST_NOT_FOUND with "No such name for 'metrics': 'x'". */
 MUST_CHECK enum status uid_find(struct uid_table *u, enum uid_kind kind,
                                 struct slice name, uint64_t *id,
@@ -107,13 +118,15 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
             size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
             void *ctx, struct error *e);
 
-/* Was the id given out since uid_open()?  False where ids are random. */
+/* Was the id given out since uid_open(), so that no other process can know of
+ * it?  False where ids are random, and on shared engines. */
 bool uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id);
 
 void uid_drop_caches(struct uid_table *u);
 
-/* Changes with every name that is renamed or deleted: what was concluded from
- * names since the epoch was read holds for as long as it stays. */
+/* Changes with every name that is renamed or deleted, here or (where the engine
+ * is shared) elsewhere, and with every drop of the cache: what was concluded
+ * from names since the epoch was read holds for as long as it stays. */
 uint64_t uid_epoch(const struct uid_table *u);
 
 struct uid_counts {

@@ -1,22 +1,30 @@
-/* The UID table, changed: one lock in this process, and one logged batch for
- * each change, so that forward, reverse and counter are never seen apart.
+/* Ids for names, as many as come together, under one lock in this process.
  *
- * An id is given only where the name has none.  Where other processes write to
- * the engine, too, the id is claimed by its reverse entry and then the name by
- * its forward one; the counter only says where to begin. */
+ * Where it has the engine alone, they are one logged batch: names both ways and
+ * the counter, so that these are never seen apart.
+ *
+ * Where other processes write to the engine, too, ids come from the counter in
+ * blocks, and then each is claimed by its entry, and its name by its own, if
+ * these are absent: who is slower takes the winner's id, and his own has no
+ * name from then on.  So an id leads to a name before the name leads to it, and
+ * a name has one id whatever is retried or comes twice. */
 #include "uid/names/uid.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "uid/names/uid_priv.h"
 
 #define RANDOM_ATTEMPTS 10
+#define BLOCK_MAX       256
+#define BLOCK_US        1000000 /* used up sooner, the next one is larger */
 
-static const char *const what_names[UID_KINDS_ALL] = { "metric", "tagk", "tagv",
-                                                       "rollup" };
+const char *const uid_what_names[UID_KINDS_ALL] = { "metric", "tagk", "tagv",
+                                                    "rollup" };
 
 static bool
 is_random(const struct uid_table *u, enum uid_kind kind)
@@ -24,293 +32,484 @@ is_random(const struct uid_table *u, enum uid_kind kind)
     return kind == UID_METRIC && u->random_metrics;
 }
 
-/* The next id to try: those in order, or at random above them. */
-static enum status
-next_id(struct uid_table *u, enum uid_kind kind, uint64_t last, uint64_t *id,
-        struct error *e) REQUIRES(u->lock)
-{
-    uint64_t max = uid_max(u, kind);
+/* -- ids ------------------------------------------------------------------- */
 
-    if (!is_random(u, kind)) {
-        if (last >= max)
-            return error_set(e, ST_LIMIT,
-                             "All Unique IDs for %s on %u bytes are already "
-                             "assigned!",
-                             uid_kind_name(kind), u->kinds[kind].width);
-        *id = last + 1;
-        return ST_OK;
-    }
-    for (int i = 0; i < RANDOM_ATTEMPTS; i++) {
-        *id = hash_random_seed() & max;
-        if (*id > atomic_load(&u->kinds[kind].highest))
-            return ST_OK;
-    }
-    return ST_CONFLICT;
+/* Sets the counter, if it is what it is taken for: ST_CONFLICT. */
+static enum status
+move_counter(struct uid_table *u, enum uid_kind kind, uint64_t from,
+             uint64_t to, struct error *e)
+{
+    uint8_t key[UID_KEY_MAX], old[8], new[8];
+    struct slice expected = { old, 8 };
+
+    (void)uid_key(store_layout(u->store), kind, 'c', 0, key);
+    key_put_uint(old, from, 8);
+    key_put_uint(new, to, 8);
+    return kv_swap(store_kv(u->store), slice_of(key, 3),
+                   from == 0 ? NULL : &expected, slice_of(new, 8), e);
 }
 
-/* Gives this id to the name: ST_CONFLICT if the id is taken, or ('*named') the
- * name has one.  Where no other process writes, ids in order are free: only
- * metrics may have had random ones, which lie ahead. */
+/* Takes a block of ids from the counter, 'needed' at least if so many are left.
+ */
 static enum status
-claim(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t id,
-      bool *named, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
+take_block(struct uid_table *u, enum uid_kind kind, uint64_t needed,
+           struct error *e) REQUIRES(u->lock)
 {
-    bool sure = kind != UID_METRIC && !kv_traits(store_kv(u->store))->shared;
-    uint8_t entry[UID_ENTRY_MAX], counter[8];
-    uint8_t back_key[UID_KEY_MAX], counter_key[UID_KEY_MAX];
-    struct slice back =
-        uid_key(store_layout(u->store), kind, 'i', id, back_key);
-    struct buf forward = BUF_INIT;
-    struct kv_batch *b = kv_batch_new();
-    struct store_key keys[2];
-    size_t len = 0, at;
+    struct uid_state *k = &u->kinds[kind];
+    uint64_t max = uid_max(u, kind), at = atomic_load(&k->highest);
+    int64_t now_us = clock_monotonic_us();
+    enum status st = ST_CONFLICT;
+
+    k->block =
+        k->block > 0 && now_us - k->block_us < BLOCK_US ? k->block * 2 : 1;
+    if (k->block > BLOCK_MAX)
+        k->block = BLOCK_MAX;
+    k->block_us = now_us;
+    if (k->block > needed)
+        needed = k->block;
+    while (st == ST_CONFLICT && at < max) {
+        if (needed > max - at)
+            needed = max - at;
+        st = move_counter(u, kind, at, at + needed, e);
+        if (st == ST_OK) {
+            k->next = at + 1;
+            k->end = at + needed;
+            atomic_store(&k->highest, k->end);
+        } else if (st == ST_CONFLICT) { /* someone else took some */
+            enum status read = uid_read_counter(u, kind, &at, e);
+
+            if (read != ST_OK)
+                return read;
+        }
+    }
+    return st == ST_CONFLICT ? ST_OK : st;
+}
+
+void
+uid_drop_blocks(struct uid_table *u)
+{
+    for (int kind = 0; kind < UID_KINDS_ALL && u->shared; kind++) {
+        struct uid_state *k = &u->kinds[kind];
+
+        /* If others took some meanwhile, these are never given out. */
+        if (k->next <= k->end && move_counter(u, (enum uid_kind)kind, k->end,
+                                              k->next - 1, NULL) == ST_OK)
+            k->end = k->next - 1;
+    }
+}
+
+/* The next id to try, of 'needed': those in order, or at random above them,
+ * which are ST_CONFLICT when there are hardly any. */
+static enum status
+next_id(struct uid_table *u, enum uid_kind kind, size_t needed, uint64_t *id,
+        struct error *e) REQUIRES(u->lock)
+{
+    struct uid_state *k = &u->kinds[kind];
+    enum status st = ST_OK;
+
+    if (is_random(u, kind)) {
+        for (int i = 0; i < RANDOM_ATTEMPTS; i++) {
+            *id = hash_random_seed() & uid_max(u, kind);
+            if (*id > atomic_load(&k->highest))
+                return ST_OK;
+        }
+        return ST_CONFLICT;
+    }
+    if (k->next > k->end && u->shared)
+        st = take_block(u, kind, needed, e);
+    if (st == ST_OK && k->next > k->end)
+        st = error_set(e, ST_LIMIT,
+                       "All Unique IDs for %s on %u bytes are already "
+                       "assigned!",
+                       uid_kind_name(kind), k->width);
+    if (st == ST_OK)
+        *id = k->next++;
+    return st;
+}
+
+/* -- entries --------------------------------------------------------------- */
+
+/* A name on its way to an id. */
+struct claim {
+    struct uid_wanted *wanted;
+    uint64_t id;
+    bool taken; /* what was to be entered last is there already */
+};
+
+/* A new entry, and what it is part of. */
+struct entry {
+    struct buf key;
+    struct buf value;
+    uint64_t group;
+    struct claim *claim;
+};
+
+static int
+compare_groups(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+/* Writes those entries that are absent, all of some groups or each for itself,
+ * and marks the claims of those that are not. */
+static enum status
+create_parts(struct kv *kv, struct entry *entries, size_t len, bool alone,
+             struct error *e)
+{
+    struct kv_expected *expected = mem_new_array(len, sizeof *expected);
+    struct kv_guarded *parts = mem_new_array(len, sizeof *parts);
+    struct kv_batch **batches = mem_new_array(len, sizeof(struct kv_batch *));
+    size_t n = 0, at = 0;
     enum status st;
 
-    uid_key_name(kind, name, &forward);
-    if (sure)
-        kv_batch_put(b, back, name);
-    else
-        keys[len++] = (struct store_key){ back, name };
-    keys[len++] =
-        (struct store_key){ buf_slice(&forward),
-                            uid_entry(u, kind, id, clock_now_s(&clock_system),
-                                      entry) };
-    if (!is_random(u, kind)) {
-        key_put_uint(counter, id, 8);
-        (void)uid_key(store_layout(u->store), kind, 'c', 0, counter_key);
-        kv_batch_put(b, slice_of(counter_key, 3), slice_of(counter, 8));
+    for (size_t i = 0; i < len; i++) {
+        if (i == 0 || alone || entries[i].group != entries[i - 1].group) {
+            batches[n] = kv_batch_new();
+            parts[n] =
+                (struct kv_guarded){ batches[n], &expected[i], 0, ST_OK };
+            n++;
+        }
+        expected[i] = (struct kv_expected){ buf_slice(&entries[i].key), NULL };
+        kv_batch_put(batches[n - 1], expected[i].key,
+                     buf_slice(&entries[i].value));
+        parts[n - 1].len++;
     }
-    crash_point("uid-chosen");
-    st = store_create(u->store, b, keys, len, &at, lsn, e);
-    crash_point("uid-assigned");
-    *named = st == ST_CONFLICT && at == len - 1;
+    st = kv_write_if_many(kv, parts, n, e);
+    for (size_t i = 0; i < n; at += parts[i++].len) {
+        for (size_t j = at; j < at + parts[i].len; j++)
+            entries[j].claim->taken = parts[i].status == ST_CONFLICT;
+        kv_batch_free(&batches[i]);
+    }
+    free(batches);
+    free(parts);
+    free(expected);
+    return st;
+}
+
+/* All of a group at once; where one is there already, each of that group for
+ * itself. */
+static enum status
+create_entries(struct kv *kv, struct entry *entries, size_t len,
+               struct error *e)
+{
+    size_t rest = 0;
+    enum status st;
+
+    for (size_t i = 0; i < len; i++)
+        entries[i].group = kv_group(kv, buf_slice(&entries[i].key));
+    qsort(entries, len, sizeof *entries, compare_groups);
+    st = create_parts(kv, entries, len, false, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if (entries[i].claim->taken) {
+            struct entry x = entries[i];
+
+            entries[i] = entries[rest];
+            entries[rest++] = x;
+        }
+    return st == ST_OK && rest > 0 ? create_parts(kv, entries, rest, true, e)
+                                   : st;
+}
+
+/* Those claims that are not taken yet: by id, or by name ('forward'). */
+static enum status
+create_claimed(struct uid_table *u, enum uid_kind kind, struct claim *claims,
+               size_t len, bool forward, struct error *e)
+{
+    struct entry *entries = mem_new_array(len, sizeof *entries);
+    uint32_t now_s = clock_now_s(&clock_system);
+    uint8_t bytes[UID_KEY_MAX > UID_ENTRY_MAX ? UID_KEY_MAX : UID_ENTRY_MAX];
+    enum status st;
+
+    for (size_t i = 0; i < len; i++) {
+        struct entry *x = &entries[i];
+
+        x->claim = &claims[i];
+        if (forward) {
+            uid_key_name(kind, claims[i].wanted->name, &x->key);
+            buf_put_slice(&x->value,
+                          uid_entry(u, kind, claims[i].id, now_s, bytes));
+        } else {
+            buf_put_slice(&x->key, uid_key(store_layout(u->store), kind, 'i',
+                                           claims[i].id, bytes));
+            buf_put_slice(&x->value, claims[i].wanted->name);
+        }
+    }
+    st = create_entries(store_kv(u->store), entries, len, e);
+    for (size_t i = 0; i < len; i++) {
+        buf_fini(&entries[i].key);
+        buf_fini(&entries[i].value);
+    }
+    free(entries);
+    return st;
+}
+
+static void
+note_taken(void *ctx, size_t i, const struct slice *value)
+{
+    ((struct claim *)ctx)[i].taken = value != NULL;
+}
+
+/* Which ids have an entry.  Where no other process writes, ids in order are
+ * free: only metrics may have had random ones, which lie ahead. */
+static enum status
+find_taken(struct uid_table *u, enum uid_kind kind, struct claim *claims,
+           size_t len, struct error *e)
+{
+    uint8_t(*bytes)[UID_KEY_MAX];
+    struct slice *keys;
+    enum status st;
+
+    if (kind != UID_METRIC) {
+        for (size_t i = 0; i < len; i++)
+            claims[i].taken = false;
+        return ST_OK;
+    }
+    bytes = mem_new_array(len, sizeof *bytes);
+    keys = mem_new_array(len, sizeof *keys);
+    for (size_t i = 0; i < len; i++)
+        keys[i] =
+            uid_key(store_layout(u->store), kind, 'i', claims[i].id, bytes[i]);
+    st = kv_get_many(store_kv(u->store), keys, len, note_taken, claims, e);
+    free(keys);
+    free(bytes);
+    return st;
+}
+
+/* An id of its own for each claim. */
+static enum status
+claim_ids(struct uid_table *u, enum uid_kind kind, struct claim *claims,
+          size_t len, struct error *e) REQUIRES(u->lock)
+{
+    size_t left = len;
+    enum status st = ST_OK;
+
+    for (int round = 0; left > 0 && st == ST_OK; round++) {
+        size_t taken = 0;
+
+        if (is_random(u, kind) && round == RANDOM_ATTEMPTS)
+            st = ST_CONFLICT;
+        for (size_t i = 0; i < left && st == ST_OK; i++)
+            st = next_id(u, kind, left - i, &claims[i].id, e);
+        crash_point("uid-chosen");
+        if (st == ST_OK)
+            st = u->shared ? create_claimed(u, kind, claims, left, false, e)
+                           : find_taken(u, kind, claims, left, e);
+        for (size_t i = 0; i < left; i++)
+            if (claims[i].taken) {
+                struct claim x = claims[i];
+
+                claims[i] = claims[taken];
+                claims[taken++] = x;
+            }
+        left = taken;
+    }
+    return st != ST_CONFLICT
+               ? st
+               : error_set(e, ST_LIMIT,
+                           "Failed to assign random ID for kind='metrics' "
+                           "name='%.*s' after %d attempts",
+                           SLICE_ARG(claims[0].wanted->name), RANDOM_ATTEMPTS);
+}
+
+/* -- assignment ------------------------------------------------------------ */
+
+/* Names and counter in one batch: no other process writes. */
+static enum status
+write_claims(struct uid_table *u, enum uid_kind kind,
+             const struct claim *claims, size_t len, uint64_t *lsn,
+             struct error *e) REQUIRES(u->lock)
+{
+    struct uid_state *k = &u->kinds[kind];
+    const struct key_layout *w = store_layout(u->store);
+    uint32_t now_s = clock_now_s(&clock_system);
+    uint8_t entry[UID_ENTRY_MAX], counter[8], key[UID_KEY_MAX];
+    struct kv_batch *b = kv_batch_new();
+    struct buf forward = BUF_INIT;
+    enum status st;
+
+    for (size_t i = 0; i < len; i++) {
+        struct slice name = claims[i].wanted->name;
+
+        uid_key_name(kind, name, &forward);
+        kv_batch_put(b, uid_key(w, kind, 'i', claims[i].id, key), name);
+        kv_batch_put(b, buf_slice(&forward),
+                     uid_entry(u, kind, claims[i].id, now_s, entry));
+    }
+    if (!is_random(u, kind)) {
+        key_put_uint(counter, k->next - 1, 8);
+        (void)uid_key(w, kind, 'c', 0, key);
+        kv_batch_put(b, slice_of(key, 3), slice_of(counter, 8));
+    }
+    st = store_write(u->store, b, lsn, e);
+    if (st == ST_OK && !is_random(u, kind))
+        atomic_store(&k->highest, k->next - 1);
     kv_batch_free(&b);
     buf_fini(&forward);
     return st;
 }
 
-/* An id that was claimed for a name that has another one by now: no name has it
- * from now on. */
+/* Names that got an id meanwhile have it; no name has those that were claimed
+ * for them, from now on. */
 static enum status
-give_up(struct uid_table *u, enum uid_kind kind, uint64_t id, struct error *e)
+lose_names(struct uid_table *u, enum uid_kind kind, struct claim *claims,
+           size_t len, struct error *e)
 {
     struct kv_batch *b = kv_batch_new();
     uint8_t key[UID_KEY_MAX];
-    enum status st;
+    enum status st = ST_OK;
 
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, key),
-                 slice_of("", 0));
-    st = store_write(u->store, b, NULL, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct claim *c = &claims[i];
+
+        if (!c->taken)
+            continue;
+        st = uid_lookup(u, kind, c->wanted->name, &c->wanted->id, e);
+        if (st == ST_NOT_FOUND)
+            st = error_set(e, ST_BUSY, "the name %.*s changes just now",
+                           SLICE_ARG(c->wanted->name));
+        if (st == ST_OK && c->wanted->id != c->id)
+            kv_batch_put(b,
+                         uid_key(store_layout(u->store), kind, 'i', c->id, key),
+                         slice_of("", 0));
+    }
+    if (st == ST_OK && kv_batch_len(b) > 0)
+        st = kv_write(store_kv(u->store), b, e);
     kv_batch_free(&b);
     return st;
 }
 
-/* The name has no id yet, unless someone is faster: '*is_new' tells. */
 static enum status
-assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
-       bool *is_new, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
+assign_claims(struct uid_table *u, enum uid_kind kind, struct claim *claims,
+              size_t len, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
 {
     struct uid_state *k = &u->kinds[kind];
-    uint64_t last = atomic_load(&k->highest);
-    bool named = false;
-    enum status st = ST_CONFLICT;
+    uint64_t epoch = uid_cache_epoch(u->cache), first = k->next;
+    enum status st = claim_ids(u, kind, claims, len, e);
 
-    for (int i = 0; st == ST_CONFLICT && !named; i++) {
-        if (is_random(u, kind) && i == RANDOM_ATTEMPTS)
-            return error_set(e, ST_LIMIT,
-                             "Failed to assign random ID for kind='metrics' "
-                             "name='%.*s' after %d attempts",
-                             SLICE_ARG(name), RANDOM_ATTEMPTS);
-        st = next_id(u, kind, last, id, e);
-        if (st == ST_OK)
-            st = claim(u, kind, name, *id, &named, lsn, e);
-        last = *id;
-    }
-    if (named) {
-        uint64_t claimed = *id;
+    if (st == ST_OK && u->shared)
+        st = create_claimed(u, kind, claims, len, true, e);
+    else if (st == ST_OK)
+        st = write_claims(u, kind, claims, len, lsn, e);
+    crash_point("uid-assigned");
+    if (st != ST_OK && !u->shared)
+        k->next = first;
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct uid_wanted *w = claims[i].wanted;
 
-        st = uid_lookup(u, kind, name, id, e);
-        return st == ST_OK && *id != claimed &&
-                       kv_traits(store_kv(u->store))->shared
-                   ? give_up(u, kind, claimed, e)
-                   : st;
+        if (claims[i].taken)
+            continue;
+        w->id = claims[i].id;
+        w->is_new = true;
+        uid_cache_add(u->cache, kind, w->name, w->id, epoch);
     }
-    if (st != ST_OK)
-        return st;
-    *is_new = true;
-    if (!is_random(u, kind))
-        atomic_store(&k->highest, *id);
-    uid_cache_add(u->cache, kind, name, *id, uid_cache_epoch(u->cache));
-    return ST_OK;
+    return st == ST_OK && u->shared ? lose_names(u, kind, claims, len, e) : st;
 }
 
-/* Finds or assigns; '*is_new' says which. (Without a WAL '*lsn' is 0.) */
+/* Gives an id to those that are to have one, and had none when 'changes' was
+ * read. */
 static enum status
-find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
-               uint64_t *id, bool *is_new, uint64_t *lsn, struct error *e)
+assign(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
+       size_t len, uint64_t changes, uint64_t *lsn, struct error *e)
 {
-    enum status st = uid_lookup(u, kind, name, id, e);
+    struct claim *claims = mem_new_array(len, sizeof *claims);
+    size_t n = 0, step = is_random(u, kind) ? 1 : len;
+    enum status st = ST_OK;
 
-    *is_new = false;
-    *lsn = 0;
-    if (st != ST_NOT_FOUND)
-        return st;
-    if (kind != UID_ROLLUP && /* its names are ours */
-        (st = uid_validate_name(u, what_names[kind], name, e)) != ST_OK)
-        return st;
     lock_take(&u->lock);
     /* Another thread may have been faster. */
-    if (uid_cache_find_id(u->cache, kind, name, id))
-        st = ST_OK;
-    else
-        st = assign(u, kind, name, id, is_new, lsn, e);
+    if (atomic_load(&u->changes) != changes)
+        st = uid_lookup_many(u, kind, wanted, len, e);
+    for (size_t i = 0; i < len; i++)
+        if (wanted[i].create && wanted[i].id == 0)
+            claims[n++] = (struct claim){ .wanted = &wanted[i] };
+    for (size_t i = 0; i < n && st == ST_OK; i += step) {
+        st = assign_claims(u, kind, claims + i, step < n - i ? step : n - i,
+                           lsn, e);
+        atomic_fetch_add(&u->changes, 1);
+    }
     lock_drop(&u->lock);
+    free(claims);
     return st;
+}
+
+enum status
+uid_resolve(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
+            size_t len, struct error *e)
+{
+    uint64_t changes = atomic_load(&u->changes), lsn;
+    bool any = false;
+    enum status st;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    for (size_t i = 0; i < len; i++) {
+        wanted[i].id = 0;
+        wanted[i].is_new = false;
+    }
+    st = uid_lookup_many(u, kind, wanted, len, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct uid_wanted *w = &wanted[i];
+
+        w->create = w->create && w->id == 0 &&
+                    uid_validate_name(u, "", w->name, NULL) == ST_OK;
+        any |= w->create;
+    }
+    return any ? assign(u, kind, wanted, len, changes, &lsn, e) : st;
+}
+
+/* Finds or assigns. (Without a WAL '*lsn' is 0.) */
+static enum status
+find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
+               struct uid_wanted *out, uint64_t *lsn, struct error *e)
+{
+    uint64_t changes = atomic_load(&u->changes);
+    enum status st;
+
+    *out = (struct uid_wanted){ .name = name, .create = true };
+    *lsn = 0;
+    st = uid_lookup(u, kind, name, &out->id, e);
+    if (st != ST_NOT_FOUND)
+        return st;
+    out->id = 0;
+    if (kind != UID_ROLLUP && /* its names are ours */
+        (st = uid_validate_name(u, uid_what_names[kind], name, e)) != ST_OK)
+        return st;
+    return assign(u, kind, out, 1, changes, lsn, e);
 }
 
 enum status
 uid_get_or_create(struct uid_table *u, enum uid_kind kind, struct slice name,
                   uint64_t *id, struct error *e)
 {
+    struct uid_wanted w;
     uint64_t lsn;
-    bool is_new;
+    enum status st;
 
     OBJ_CHECK(u, UID_MAGIC);
-    return find_or_assign(u, kind, name, id, &is_new, &lsn, e);
+    st = find_or_assign(u, kind, name, &w, &lsn, e);
+    *id = w.id;
+    return st;
 }
 
 enum status
 uid_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
            uint64_t *id, struct error *e)
 {
-    uint64_t lsn;
-    bool is_new;
+    struct uid_wanted w = { .id = 0 };
+    uint64_t lsn = 0;
     enum status st;
 
     OBJ_CHECK(u, UID_MAGIC);
-    st = uid_validate_name(u, what_names[kind], name, e);
+    st = uid_validate_name(u, uid_what_names[kind], name, e);
     if (st == ST_OK)
-        st = find_or_assign(u, kind, name, id, &is_new, &lsn, e);
+        st = find_or_assign(u, kind, name, &w, &lsn, e);
+    *id = w.id;
     if (st != ST_OK)
         return st;
-    if (!is_new)
+    if (!w.is_new)
         return error_set(e, ST_INVALID,
                          "Name already exists with UID: %0*" PRIX64,
                          (int)u->kinds[kind].width * 2, *id);
     return store_commit(u->store, lsn, false, e);
-}
-
-static enum status
-rename_rejected(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-                struct slice new_name, uint64_t id, struct error *e)
-{
-    char text[UID_BYTES_TEXT];
-
-    return error_set(e, ST_INVALID,
-                     "When trying rename(\"%.*s\", \"%.*s\") on "
-                     "UniqueId(tsdb-uid, %s, %u): new name already assigned "
-                     "ID=%s",
-                     SLICE_ARG(old_name), SLICE_ARG(new_name),
-                     uid_kind_name(kind), u->kinds[kind].width,
-                     uid_bytes_text(u, kind, id, text));
-}
-
-static enum status
-rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-              struct slice new_name, uint64_t *lsn, struct error *e)
-    REQUIRES(u->lock)
-{
-    struct buf key = BUF_INIT;
-    struct kv_batch *b;
-    uint64_t id, taken;
-    uint32_t created_s;
-    uint8_t entry[UID_ENTRY_MAX], back[UID_KEY_MAX];
-    enum status st = uid_read_entry(u, kind, old_name, &id, &created_s, e);
-
-    if (st == ST_NOT_FOUND)
-        return error_set(e, st, "Name(\"%.*s\") does not exist",
-                         SLICE_ARG(old_name));
-    if (st != ST_OK)
-        return st;
-    st = uid_lookup(u, kind, new_name, &taken, e);
-    if (st == ST_OK)
-        return rename_rejected(u, kind, old_name, new_name, taken, e);
-    if (st != ST_NOT_FOUND)
-        return st;
-    b = kv_batch_new();
-    uid_key_name(kind, new_name, &key);
-    kv_batch_put(b, buf_slice(&key), uid_entry(u, kind, id, created_s, entry));
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, back),
-                 new_name);
-    uid_key_name(kind, old_name, &key);
-    kv_batch_delete(b, buf_slice(&key));
-    st = store_write(u->store, b, lsn, e);
-    if (st == ST_OK)
-        uid_cache_forget(u->cache, kind, old_name, id);
-    kv_batch_free(&b);
-    buf_fini(&key);
-    return st;
-}
-
-enum status
-uid_rename(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-           struct slice new_name, struct error *e)
-{
-    uint64_t lsn;
-    enum status st;
-
-    OBJ_CHECK(u, UID_MAGIC);
-    st = uid_validate_name(u, what_names[kind], old_name, e);
-    if (st == ST_OK)
-        st = uid_validate_name(u, what_names[kind], new_name, e);
-    if (st != ST_OK)
-        return st;
-    lock_take(&u->lock);
-    st = rename_locked(u, kind, old_name, new_name, &lsn, e);
-    lock_drop(&u->lock);
-    return st != ST_OK ? st : store_commit(u->store, lsn, false, e);
-}
-
-static enum status
-delete_locked(struct uid_table *u, enum uid_kind kind, struct slice name,
-              uint64_t *lsn, struct error *e) REQUIRES(u->lock)
-{
-    struct buf key = BUF_INIT;
-    struct kv_batch *b;
-    uint64_t id;
-    uint32_t created_s;
-    uint8_t back[UID_KEY_MAX];
-    enum status st = uid_read_entry(u, kind, name, &id, &created_s, e);
-
-    if (st == ST_NOT_FOUND)
-        return error_set(e, st, "No such name for '%s': '%.*s'",
-                         uid_kind_name(kind), SLICE_ARG(name));
-    if (st != ST_OK)
-        return st;
-    b = kv_batch_new();
-    uid_key_name(kind, name, &key);
-    kv_batch_delete(b, buf_slice(&key));
-    /* No name, but used: no other name gets the id. */
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, back),
-                 slice_of("", 0));
-    st = store_write(u->store, b, lsn, e);
-    if (st == ST_OK)
-        uid_cache_forget(u->cache, kind, name, id);
-    kv_batch_free(&b);
-    buf_fini(&key);
-    return st;
-}
-
-enum status
-uid_delete(struct uid_table *u, enum uid_kind kind, struct slice name,
-           struct error *e)
-{
-    uint64_t lsn;
-    enum status st;
-
-    OBJ_CHECK(u, UID_MAGIC);
-    lock_take(&u->lock);
-    st = delete_locked(u, kind, name, &lsn, e);
-    lock_drop(&u->lock);
-    return st != ST_OK ? st : store_commit(u->store, lsn, false, e);
 }

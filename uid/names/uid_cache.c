@@ -181,12 +181,15 @@ void
 uid_cache_clear(struct uid_cache *c)
 {
     OBJ_CHECK(c, CACHE_MAGIC);
+    /* As in uid_cache_forget(). */
+    atomic_fetch_add(&c->epoch, 1);
     for (size_t i = 0; i < 2 * c->shards_len; i++) {
         lock_take(&c->shards[i].lock);
         shard_age(&c->shards[i]);
         shard_age(&c->shards[i]);
         lock_drop(&c->shards[i].lock);
     }
+    atomic_fetch_add(&c->epoch, 1);
 }
 
 void

@@ -1,5 +1,8 @@
-/* The inside of the UID table, shared by uid.c (reads) and uid_assign.c
- * (writes).
+/* The inside of the UID table.
+ *
+ *     uid.c         reads
+ *     uid_assign.c  ids for names
+ *     uid_change.c  names renamed and deleted, and what others must hear
  *
  * Threads: 'lock' is held by whoever changes the table, across one WAL
  *          append; readers take none. */
@@ -10,14 +13,22 @@
 #include "base/lock.h"
 #include "uid/names/uid.h"
 #include "uid/names/uid_cache_priv.h"
+#include "uid/names/uid_events.h"
 
 #define UID_MAGIC    FOURCC('U', 'I', 'D', 'T')
 #define UID_NAME_MAX 32767 /* bytes */
 
 struct uid_state {
     unsigned width;
-    _Atomic uint64_t highest; /* given out in order; written under the lock */
-    uint64_t opened;          /* 'highest' when the table was opened */
+    /* The counter: what was given out in order; on shared engines also what
+     * some process has for its next names.  Written under the lock. */
+    _Atomic uint64_t highest;
+    uint64_t opened; /* 'highest' when the table was opened */
+    /* Ids for the next names, both included; on shared engines a block that
+     * this process took from the counter.  Under the lock. */
+    uint64_t next, end;
+    uint64_t block;   /* how many the last time */
+    int64_t block_us; /* and when */
     _Atomic uint64_t hits, misses;
 };
 
@@ -26,8 +37,11 @@ struct uid_table {
     struct store *store;
     char *specials; /* UTF-8, or NULL */
     bool random_metrics;
+    bool shared; /* other processes write to the engine, too */
+    const struct uid_events *events; /* NULL: there are no others */
     struct uid_cache *cache;
     struct lock lock;
+    _Atomic uint64_t changes; /* written under the lock, after the store */
     struct uid_state kinds[UID_KINDS_ALL];
 };
 
@@ -47,6 +61,19 @@ MUST_CHECK enum status uid_parse_entry(const struct uid_table *u,
 MUST_CHECK enum status uid_read_entry(struct uid_table *u, enum uid_kind kind,
                                       struct slice name, uint64_t *id,
                                       uint32_t *created_s, struct error *e);
+
+/* The same for those that have no id yet, by one read of the engine. */
+MUST_CHECK enum status uid_lookup_many(struct uid_table *u, enum uid_kind kind,
+                                       struct uid_wanted *wanted, size_t len,
+                                       struct error *e);
+/* The counter as it stands in the engine. */
+MUST_CHECK enum status uid_read_counter(struct uid_table *u, enum uid_kind kind,
+                                        uint64_t *out, struct error *e);
+/* Gives back what is left of blocks, at the end. */
+void uid_drop_blocks(struct uid_table *u);
+
+/* For uid_validate_name(). */
+extern const char *const uid_what_names[UID_KINDS_ALL];
 
 /* The largest id that fits. */
 uint64_t uid_max(const struct uid_table *u, enum uid_kind kind);

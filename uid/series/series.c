@@ -33,15 +33,44 @@ load_tagk_sets(struct series_directory *d, struct error *e)
          on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 
-        if (!tagk_sets_key_is_valid(&d->widths, key) || value.size != 8)
+        if (!tagk_sets_key_is_valid(&d->widths, d->shared, key) ||
+            value.size != 8)
             st = error_set(
                 e, ST_CORRUPT,
                 "tag-key set with a key of %zu and a value of %zu bytes",
                 key.size, value.size);
         else
-            tagk_sets_set(d->tagk_sets, key, key_get_uint(value.data, 8));
+            tagk_sets_raise(d->tagk_sets, key, key_get_uint(value.data, 8));
     }
     return kv_iter_end(&it, st, e);
+}
+
+void
+series_missed(struct series_directory *d)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    series_was_recent(d);
+    atomic_fetch_add(&d->missed, 1);
+    series_index_clear(d->index);
+}
+
+enum status
+series_refresh(struct series_directory *d, struct error *e)
+{
+    uint64_t missed = atomic_load(&d->missed);
+    enum status st = ST_OK;
+
+    if (atomic_load(&d->read_again) == missed)
+        return ST_OK;
+    lock_take(&d->refresh_lock); /* others wait: they need it, too */
+    missed = atomic_load(&d->missed);
+    if (atomic_load(&d->read_again) != missed) {
+        st = load_tagk_sets(d, e);
+        if (st == ST_OK)
+            atomic_store(&d->read_again, missed);
+    }
+    lock_drop(&d->refresh_lock);
+    return st;
 }
 
 enum status
@@ -55,9 +84,12 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->store = s;
     d->uids = u;
     d->widths = *store_layout(s);
-    d->tagk_sets = tagk_sets_new(&d->widths);
+    d->shared = kv_traits(store_kv(s))->shared;
+    d->tagk_sets = tagk_sets_new(&d->widths, d->shared);
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
+    lock_init(&d->refresh_lock);
+    series_was_recent(d);
     st = load_tagk_sets(d, e);
     if (st != ST_OK)
         series_close(&d);
@@ -75,6 +107,7 @@ series_close(struct series_directory **dp)
     series_index_free(&d->index);
     tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
+    lock_fini(&d->refresh_lock);
     OBJ_FREE(d);
 }
 
@@ -141,11 +174,13 @@ series_drop_kind(const struct key_layout *w, struct slice tsuid, uint8_t *out)
 
 static enum status
 name_to_id(struct series_directory *d, enum uid_kind kind, bool create,
-           struct slice name, uint8_t *out, struct error *e)
+           bool cached, struct slice name, uint8_t *out, struct error *e)
 {
     uint64_t id = 0;
-    enum status st = create ? uid_get_or_create(d->uids, kind, name, &id, e)
-                            : uid_find(d->uids, kind, name, &id, e);
+    enum status st =
+        cached ? uid_find_cached(d->uids, kind, name, &id) ? ST_OK : ST_CONFLICT
+        : create ? uid_get_or_create(d->uids, kind, name, &id, e)
+                 : uid_find(d->uids, kind, name, &id, e);
 
     if (st == ST_OK)
         key_put_uint(out, id, uid_width(d->uids, kind));
@@ -178,16 +213,17 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
     const struct key_layout *w = &d->widths;
     size_t pair = (size_t)w->tagk_width + w->tagv_width;
     uint8_t *at = tsuid + w->metric_width;
-    enum status st =
-        name_to_id(d, UID_METRIC, rules->create_metrics, metric, tsuid, e);
+    enum status st = name_to_id(d, UID_METRIC, rules->create_metrics,
+                                rules->cached, metric, tsuid, e);
 
     for (size_t i = 0; i < set->len && st == ST_OK; i++, at += pair) {
         const struct tag *t = set->tags[i];
 
-        st = name_to_id(d, UID_TAGK, rules->create_tagks, t->key, at, e);
+        st = name_to_id(d, UID_TAGK, rules->create_tagks, rules->cached, t->key,
+                        at, e);
         if (st == ST_OK)
-            st = name_to_id(d, UID_TAGV, rules->create_tagvs, t->value,
-                            at + w->tagk_width, e);
+            st = name_to_id(d, UID_TAGV, rules->create_tagvs, rules->cached,
+                            t->value, at + w->tagk_width, e);
     }
     sort_pairs(tsuid + w->metric_width, set->len, pair);
     *size = w->metric_width + set->len * pair;
@@ -203,7 +239,8 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
                 struct error *e)
 {
     struct tag_set set;
-    struct series_rules known_names = { .max_tags = rules->max_tags };
+    struct series_rules known_names = { .max_tags = rules->max_tags,
+                                        .cached = rules->cached };
     uint64_t id = 0;
     enum status st;
     bool full;
@@ -242,7 +279,7 @@ series_of_metric(struct series_directory *d, struct slice metric,
     OBJ_CHECK(d, SERIES_MAGIC);
     width = d->widths.metric_width;
     if (uid_validate_name(d->uids, "", metric, NULL) != ST_OK ||
-        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        !uid_find_cached(d->uids, UID_METRIC, metric, &id))
         return false;
     key_put_uint(out, id, width);
     memcpy(out + width, tsuid.data + width, tsuid.size - width);
@@ -318,8 +355,10 @@ series_tagk_sets(struct series_directory *d, uint64_t metric, bool kinds,
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = tagk_sets_list(d->tagk_sets, metric, a, out, &all, e);
     *len = 0;
+    st = series_refresh(d, e);
+    if (st == ST_OK)
+        st = tagk_sets_list(d->tagk_sets, metric, a, out, &all, e);
     for (size_t i = 0; i < all && st == ST_OK; i++) {
         const struct series_tagk_set *s = &(*out)[i];
 
@@ -333,6 +372,7 @@ uint64_t
 series_total(struct series_directory *d)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
+    (void)!series_refresh(d, NULL);
     return tagk_sets_total(d->tagk_sets);
 }
 
@@ -340,6 +380,7 @@ uint64_t
 series_total_of(struct series_directory *d, uint64_t metric)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
+    (void)!series_refresh(d, NULL);
     return tagk_sets_count(d->tagk_sets, metric);
 }
 

@@ -3,7 +3,8 @@
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
  *     <'h'> <metric> <tagk>...        -> how many series have this tag-key set
- *                                        (8 bytes)
+ *                                        (8 bytes); on shared engines with the
+ *                                        salt bucket behind, and in this one
  *
  * A series is in the directory before the first of its points can be flushed;
  * the entry and the count of its tag-key set are one batch, which travels
@@ -41,6 +42,9 @@ struct series_rules {
     bool create_tagks;
     bool create_tagvs;
     size_t max_tags; /* tsd.storage.max_tags, 8; KEY_MAX_TAGS at most */
+    /* Ask memory alone: ST_CONFLICT where it does not have a name.  For who
+     * resolves many of them together then (series_names.h). */
+    bool cached;
 };
 
 /* Names to a series: validates, assigns ids as the rules allow, sorts the tags
@@ -75,7 +79,7 @@ MUST_CHECK enum status series_identify(struct series_directory *d,
 
 /* A shorter way to the same, for the tags of a TSUID that it made just now with
  * kind 0: 'out' becomes the TSUID of these and the metric.  False when the
- * metric has no id, or a name that is not valid. */
+ * cache of names has none for the metric, or it is not valid. */
 bool series_of_metric(struct series_directory *d, struct slice metric,
                       struct slice tsuid, uint8_t *out);
 
@@ -179,6 +183,13 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
               struct slice key, series_value_takes *takes,
               bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e);
+
+/* A payload of UID_EVENT_SERIES.  ST_CORRUPT: some of it was taken. */
+MUST_CHECK enum status series_hear(struct series_directory *d,
+                                   struct slice payload, struct error *e);
+/* Events may have been missed: what is in memory is read anew before it is used
+ * again. */
+void series_missed(struct series_directory *d);
 
 /* All series, and those of a metric, from memory; rollups count. */
 uint64_t series_total(struct series_directory *d);

@@ -52,7 +52,7 @@ count_tagk_set(struct series_directory *d, struct counted *c,
                struct slice tsuid)
 {
     uint8_t key[TAGK_SETS_KEY_MAX];
-    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
+    struct slice set = tagk_sets_key(&d->widths, false, tsuid, key);
     size_t i = 0;
 
     tagk_sets_set(d->tagk_sets, set, tagk_sets_get(d->tagk_sets, set) + 1);
@@ -124,20 +124,21 @@ is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
     return st;
 }
 
-static uint64_t
-metric_of(const struct series_directory *d, struct slice tsuid)
+uint64_t
+series_metric(const struct series_directory *d, struct slice tsuid)
 {
     return key_get_uint(tsuid.data, d->widths.metric_width);
 }
 
 bool
-series_has_room(struct series_directory *d, uint64_t metric)
+series_has_room_for(struct series_directory *d, uint64_t metric, uint64_t all,
+                    uint64_t of_metric)
 {
     const struct series_limits *l = &d->limits;
 
-    return (l->all == 0 || tagk_sets_total(d->tagk_sets) < l->all) &&
+    return (l->all == 0 || tagk_sets_total(d->tagk_sets) + all < l->all) &&
            (l->of_metric == 0 || metric == 0 ||
-            tagk_sets_count(d->tagk_sets, metric) < l->of_metric);
+            tagk_sets_count(d->tagk_sets, metric) + of_metric < l->of_metric);
 }
 
 enum status
@@ -174,7 +175,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             st = is_missing(d, x->tsuid, entered, &x->missing, e);
         if (st != ST_OK || !x->missing)
             continue;
-        if (!series_has_room(d, metric_of(d, x->tsuid))) {
+        if (!series_has_room(d, series_metric(d, x->tsuid))) {
             x->rejected = ST_LIMIT;
             continue;
         }
@@ -195,7 +196,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
         if (entries[i].missing && entries[i].rejected == ST_OK)
             series_index_enter(
-                d->index, metric_of(d, entries[i].tsuid),
+                d->index, series_metric(d, entries[i].tsuid),
                 slice_of(key, key_series(entries[i].tsuid, key)));
     free(counted.sets);
     kv_batch_free(&b);
@@ -248,20 +249,16 @@ find_missing(struct series_directory *d, struct series_entry *entries,
     return st == ST_OK ? a.st : st;
 }
 
-enum status
-series_enter(struct series_directory *d, struct series_entry *entries,
-             size_t len, struct error *e)
+static enum status
+enter_here(struct series_directory *d, struct series_entry *entries, size_t len,
+           struct error *e)
 {
     uint64_t entered = atomic_load(&d->entered);
     enum status st = find_missing(d, entries, len, e);
     bool missing = false;
 
-    OBJ_CHECK(d, SERIES_MAGIC);
-    for (size_t i = 0; i < len; i++) {
-        entries[i].ref = SERIES_REF_NONE;
-        entries[i].rejected = ST_OK;
+    for (size_t i = 0; i < len; i++)
         missing |= entries[i].missing;
-    }
     /* An entry may be found before its writer has counted it: after the lock
      * queries see the series. */
     if (st == ST_OK && len > 0) {
@@ -270,6 +267,21 @@ series_enter(struct series_directory *d, struct series_entry *entries,
             st = enter_locked(d, entries, len, entered, e);
         lock_drop(&d->lock);
     }
+    return st;
+}
+
+enum status
+series_enter(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    for (size_t i = 0; i < len; i++) {
+        entries[i].ref = SERIES_REF_NONE;
+        entries[i].rejected = ST_OK;
+    }
+    st = (d->shared ? series_enter_shared : enter_here)(d, entries, len, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         if (entries[i].rejected != ST_OK)
             counter_add(CNT_SERIES_REJECTED, 1);

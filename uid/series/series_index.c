@@ -156,12 +156,18 @@ series_index_free(struct series_index **xp)
 
     if (x == NULL)
         return;
+    series_index_clear(x);
+    lock_fini(&x->lock);
+    OBJ_FREE(x);
+}
+
+void
+series_index_clear(struct series_index *x)
+{
     lock_take(&x->lock);
     for (size_t i = 0; i < SLOTS; i++)
         clear_list(x, &x->slots[i]);
     unlock(x);
-    lock_fini(&x->lock);
-    OBJ_FREE(x);
 }
 
 /* The metric's slot, or NULL. */
@@ -205,6 +211,25 @@ copy_more(const struct index_more *old, struct slice key)
     return m;
 }
 
+static bool
+list_has(const struct index_list *l, struct slice key)
+{
+    size_t from = 0, to = l->len;
+
+    while (from < to) {
+        size_t at = from + (to - from) / 2;
+        int order = slice_cmp(index_list_key(l, at), key);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return false;
+}
+
 void
 series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
 {
@@ -215,7 +240,7 @@ series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
         return;
     lock_take(&x->lock);
     s = find(x, metric);
-    if (s != NULL && s->list != NULL) {
+    if (s != NULL && s->list != NULL && !list_has(s->list, key)) {
         struct index_more *more = copy_more(s->more, key);
 
         free(s->more);

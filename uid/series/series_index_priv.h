@@ -40,7 +40,10 @@ void series_index_drop(struct series_index *x, struct index_list **l,
 /* A scan without a list looked at so many keys of the metric. */
 void series_index_spend(struct series_index *x, uint64_t metric,
                         uint64_t steps);
-/* A new series of the metric, which is counted already. */
+/* Drops all lists. */
+void series_index_clear(struct series_index *x);
+/* A new series of the metric, which is counted already; it may be told twice.
+ */
 void series_index_enter(struct series_index *x, uint64_t metric,
                         struct slice key);
 

@@ -2,7 +2,8 @@
  *
  *     series.c        names to TSUIDs, series by masks
  *     series_values.c series by the values of their tags
- *     series_enter.c  new series */
+ *     series_enter.c  new series
+ *     series_enter_shared.c  the same, where other processes do it, too */
 #pragma once
 
 #include <stdatomic.h>
@@ -22,13 +23,40 @@ struct series_directory {
     struct tagk_sets *tagk_sets;
     struct series_index *index;
     struct series_limits limits;
-    struct lock lock;             /* enters series; across one WAL append */
-    _Atomic uint64_t entered;     /* so many since the start */
-    bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
+    bool shared; /* other processes enter series, too */
+    /* How often events were missed, and how many of these times the tag-key
+     * sets were read again since. */
+    _Atomic uint64_t missed, read_again;
+    struct lock refresh_lock;
+    _Atomic int64_t recent_until_us; /* what is found may be news to others */
+    struct lock lock;                /* enters series; across one WAL append */
+    _Atomic uint64_t entered;        /* so many since the start */
+    bool failed GUARDED_BY(lock);    /* memory may know what the engine lacks */
 };
 
-/* Is there room for one series more of the metric (0: of a new one)? */
-bool series_has_room(struct series_directory *d, uint64_t metric);
+/* Is there room for one series more of the metric (0: of a new one)?  Beside so
+ * many that are on their way, of all, and of the metric. */
+bool series_has_room_for(struct series_directory *d, uint64_t metric,
+                         uint64_t all, uint64_t of_metric);
+static inline bool
+series_has_room(struct series_directory *d, uint64_t metric)
+{
+    return series_has_room_for(d, metric, 0, 0);
+}
+
+uint64_t series_metric(const struct series_directory *d, struct slice tsuid);
+
+/* Reads the tag-key sets again, if events were missed.  Before each use. */
+MUST_CHECK enum status series_refresh(struct series_directory *d,
+                                      struct error *e);
+
+/* series_enter() where the engine is shared, up to the handles. */
+MUST_CHECK enum status series_enter_shared(struct series_directory *d,
+                                           struct series_entry *entries,
+                                           size_t len, struct error *e);
+/* Something was heard, or read at once: for a while others may not know all
+ * that this process knows. */
+void series_was_recent(struct series_directory *d);
 
 /* series_each(), and how many keys it looked at. */
 MUST_CHECK enum status series_scan(struct series_directory *d, uint64_t metric,

@@ -44,9 +44,15 @@ take_list(struct series_directory *d, uint64_t metric,
           const struct series_visit *visit, struct index_list **out,
           struct index_more **more, struct error *e)
 {
-    uint64_t count = tagk_sets_count(d->tagk_sets, metric);
+    enum status st = series_refresh(d, e);
+    uint64_t count;
     bool make;
 
+    *out = NULL;
+    *more = NULL;
+    if (st != ST_OK)
+        return st;
+    count = tagk_sets_count(d->tagk_sets, metric);
     *out = series_index_take(d->index, metric, count, more, &make);
     if (*out != NULL || !make)
         return ST_OK;
@@ -208,6 +214,9 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     if (metric != 0)
         return series_each_with(d, metric, NULL, tagk, tagvs, tagvs_len,
                                 &(struct series_visit){ f, NULL, ctx }, e);
+    st = series_refresh(d, e);
+    if (st != ST_OK)
+        return st;
     metrics = tagk_sets_metrics(d->tagk_sets, tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
         st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,

@@ -1,6 +1,6 @@
-/* One hash table of keys.  The key of a metric alone, which is no tag-key set
- * since every series has a tag, heads the list of that metric's tag-key sets
- * and counts their series. */
+/* One hash table of keys, without salts.  The key of a metric alone, which is
+ * no tag-key set since every series has a tag, heads the list of that metric's
+ * tag-key sets and counts their series. */
 #include "uid/series/tagk_sets.h"
 
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 struct node {
     struct node *next; /* of the same metric, newest first */
     uint64_t series;
+    uint32_t *buckets; /* of each; NULL: they are not told apart */
     uint16_t size;
     uint8_t key[];
 };
@@ -23,6 +24,7 @@ struct node {
 struct tagk_sets {
     uint32_t magic;
     struct key_layout widths;
+    bool by_bucket;
     uint64_t seed;
     struct lock lock;
     struct hash_table
@@ -33,12 +35,13 @@ struct tagk_sets {
 };
 
 struct tagk_sets *
-tagk_sets_new(const struct key_layout *widths)
+tagk_sets_new(const struct key_layout *layout, bool by_bucket)
 {
     struct tagk_sets *s = mem_new(sizeof *s);
 
     s->magic = TAGK_SETS_MAGIC;
-    s->widths = *widths;
+    s->widths = *layout;
+    s->by_bucket = by_bucket;
     s->seed = hash_random_seed();
     lock_init(&s->lock);
     return s;
@@ -52,8 +55,10 @@ tagk_sets_free(struct tagk_sets **sp)
     if (s == NULL)
         return;
     lock_take(&s->lock);
-    for (size_t i = 0; i < s->table.len; i++)
+    for (size_t i = 0; i < s->table.len; i++) {
+        free(s->nodes[i]->buckets);
         free(s->nodes[i]);
+    }
     free(s->nodes);
     table_fini(&s->table);
     lock_drop(&s->lock);
@@ -62,7 +67,7 @@ tagk_sets_free(struct tagk_sets **sp)
 }
 
 struct slice
-tagk_sets_key(const struct key_layout *w, struct slice tsuid,
+tagk_sets_key(const struct key_layout *w, bool by_bucket, struct slice tsuid,
               uint8_t out[TAGK_SETS_KEY_MAX])
 {
     size_t n = 1u + w->metric_width;
@@ -71,16 +76,31 @@ tagk_sets_key(const struct key_layout *w, struct slice tsuid,
     memcpy(out + 1, tsuid.data, w->metric_width);
     for (size_t i = 0; i < tsuid_tags(w, tsuid); i++, n += w->tagk_width)
         memcpy(out + n, tsuid_tagk(w, tsuid, i).data, w->tagk_width);
+    if (by_bucket)
+        out[n++] = (uint8_t)key_salt(w, tsuid);
     return slice_of(out, n);
 }
 
 bool
-tagk_sets_key_is_valid(const struct key_layout *w, struct slice key)
+tagk_sets_key_is_valid(const struct key_layout *w, bool by_bucket,
+                       struct slice key)
 {
-    size_t tagks = key.size - 1 - w->metric_width;
+    size_t head = 1u + w->metric_width, tagks;
 
-    return key.size > 1u + w->metric_width && tagks % w->tagk_width == 0 &&
-           tagks / w->tagk_width <= KEY_MAX_TAGS;
+    if (key.size <= head + by_bucket || key.data[0] != TABLE_TAGK_SETS)
+        return false;
+    tagks = key.size - head - by_bucket;
+    return tagks % w->tagk_width == 0 &&
+           tagks / w->tagk_width <= KEY_MAX_TAGS &&
+           (!by_bucket || key.data[key.size - 1] < w->salt_buckets);
+}
+
+/* The set that a key counts, and the salt bucket. */
+static struct slice
+split(const struct tagk_sets *s, struct slice key, unsigned *bucket)
+{
+    *bucket = s->by_bucket ? key.data[key.size - 1] : 0;
+    return slice_of(key.data, key.size - s->by_bucket);
 }
 
 /* What heads the list of a metric. */
@@ -132,38 +152,75 @@ find_or_add(struct tagk_sets *s, struct slice key, bool *added)
     return n;
 }
 
-void
-tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
+/* What the key counts, for a set that is there. */
+static uint64_t
+count_of(const struct tagk_sets *s, const struct node *n, unsigned bucket)
 {
-    struct node *n, *head;
-    bool added, head_added;
+    if (!s->by_bucket)
+        return n->series;
+    return n->buckets == NULL ? 0 : n->buckets[bucket];
+}
 
-    OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(tagk_sets_key_is_valid(&s->widths, key));
-    lock_take(&s->lock);
-    n = find_or_add(s, key, &added);
-    head = find_or_add(s, slice_of(key.data, 1u + s->widths.metric_width),
-                       &head_added);
+static void
+set_locked(struct tagk_sets *s, struct slice key, uint64_t series, bool raise)
+    REQUIRES(s->lock)
+{
+    unsigned bucket;
+    struct slice set = split(s, key, &bucket);
+    bool added, head_added;
+    struct node *n = find_or_add(s, set, &added);
+    struct node *head = find_or_add(
+        s, slice_of(key.data, 1u + s->widths.metric_width), &head_added);
+    uint64_t change = series - count_of(s, n, bucket);
+
     if (added) {
         n->next = head->next;
         head->next = n;
     }
-    s->total += series - n->series;
-    head->series += series - n->series;
-    n->series = series;
+    if (raise && series <= count_of(s, n, bucket))
+        return;
+    if (s->by_bucket && n->buckets == NULL)
+        n->buckets = mem_new_array(s->widths.salt_buckets, sizeof *n->buckets);
+    if (s->by_bucket)
+        n->buckets[bucket] = (uint32_t)series;
+    n->series += change;
+    head->series += change;
+    s->total += change;
+}
+
+void
+tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
+{
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    INSIST(tagk_sets_key_is_valid(&s->widths, s->by_bucket, key));
+    lock_take(&s->lock);
+    set_locked(s, key, series, false);
+    lock_drop(&s->lock);
+}
+
+void
+tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series)
+{
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    INSIST(tagk_sets_key_is_valid(&s->widths, s->by_bucket, key));
+    lock_take(&s->lock);
+    set_locked(s, key, series, true);
     lock_drop(&s->lock);
 }
 
 uint64_t
 tagk_sets_get(struct tagk_sets *s, struct slice key)
 {
+    unsigned bucket;
+    struct slice set;
     const struct node *n;
     uint64_t series;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    set = split(s, key, &bucket);
     lock_take(&s->lock);
-    n = node_find(s, key);
-    series = n == NULL ? 0 : n->series;
+    n = node_find(s, set);
+    series = n == NULL ? 0 : count_of(s, n, bucket);
     lock_drop(&s->lock);
     return series;
 }
@@ -214,8 +271,15 @@ uint64_t
 tagk_sets_count(struct tagk_sets *s, uint64_t metric)
 {
     uint8_t key[1 + 8];
+    const struct node *head;
+    uint64_t series;
 
-    return tagk_sets_get(s, metric_key(s, metric, key));
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    lock_take(&s->lock);
+    head = node_find(s, metric_key(s, metric, key));
+    series = head == NULL ? 0 : head->series;
+    lock_drop(&s->lock);
+    return series;
 }
 
 uint64_t

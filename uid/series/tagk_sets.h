@@ -1,7 +1,11 @@
 /* The tag-key sets of all metrics in memory: each a metric and the tagks of
  * some of its series, with how many series those are.
  *
- * Bounds:  some 100 bytes for each tag-key set and for each metric.
+ * Where several processes enter series, each salt bucket has counts of its own
+ * in the engine: here they are added up, and remembered.
+ *
+ * Bounds:  some 100 bytes for each tag-key set and for each metric; 4 bytes
+ *          more a bucket where these have counts of their own.
  * Threads: any.  The lock is a leaf. */
 #pragma once
 
@@ -18,16 +22,23 @@ struct series_tagk_set {
 
 struct tagk_sets; /* opaque */
 
-struct tagk_sets *tagk_sets_new(const struct key_layout *widths);
+/* 'by_bucket': each salt bucket has counts of its own. */
+struct tagk_sets *tagk_sets_new(const struct key_layout *layout,
+                                bool by_bucket);
 void tagk_sets_free(struct tagk_sets **s);
 
-/* <'h'> <metric> <tagk>..., ids of their widths. */
-#define TAGK_SETS_KEY_MAX (1 + TSUID_MAX)
-struct slice tagk_sets_key(const struct key_layout *w, struct slice tsuid,
-                           uint8_t out[TAGK_SETS_KEY_MAX]);
-bool tagk_sets_key_is_valid(const struct key_layout *w, struct slice key);
+/* <'h'> <metric> <tagk>..., ids of their widths; by bucket the salt behind. */
+#define TAGK_SETS_KEY_MAX (2 + TSUID_MAX)
+struct slice tagk_sets_key(const struct key_layout *w, bool by_bucket,
+                           struct slice tsuid, uint8_t out[TAGK_SETS_KEY_MAX]);
+bool tagk_sets_key_is_valid(const struct key_layout *w, bool by_bucket,
+                            struct slice key);
 
+/* How many series a key counts. */
 void tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series);
+/* The same, unless it is known that there are more: counts come in any order
+ * from where series are entered. */
+void tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series);
 /* 0: it does not exist. */
 uint64_t tagk_sets_get(struct tagk_sets *s, struct slice key);
 

@@ -379,8 +379,10 @@ http_admit(struct http_request *r, const char *method, const char *version)
     if (!r->answered && r->target.fault != 0)
         http_reject(r, r->target.fault, r->target.message, r->target.details);
     if (!r->answered && !http_host_is_ours(r)) {
-        http_reject(r, 403, "This server is not known by that name",
-                    "The Host is not in halite.http.hosts");
+        http_reject(r, 403,
+                    "This server is not known by that name: if it is a name of "
+                    "this server, add it to halite.http.hosts",
+                    NULL);
         http_reply_status(&r->reply, 403); /* of a page too */
     }
     if (!r->answered)

@@ -8,6 +8,8 @@
 
 #include <strings.h>
 
+#include "base/log.h"
+
 static unsigned
 rights_required(const struct http_request *r)
 {
@@ -200,10 +202,30 @@ http_host_is_ours(const struct http_request *r)
 bool
 http_is_local(const struct http_request *r)
 {
-    const char *hosts = r->server->o.hosts;
+    const char *hosts;
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    hosts = r->server->o.hosts;
     return r->conn->loopback && host_is_one_of(r, hosts == NULL ? "" : hosts);
+}
+
+void
+http_reply_not_local(struct http_reply *out, const char *message,
+                     const char *details)
+{
+    const struct http_request *r = out->request;
+    struct buf b = BUF_INIT;
+
+    if (!r->conn->loopback) {
+        http_reply_error(out, 403, message, details);
+        return;
+    }
+    buf_printf(&b,
+               "%s, and by its own name: if the Host, %s, is one, add it to "
+               "halite.http.hosts",
+               message, log_quote(slice_str(http_header(r, "Host"))));
+    http_reply_error(out, 403, buf_cstr(&b), NULL);
+    buf_fini(&b);
 }
 
 bool

@@ -195,7 +195,8 @@ export class App extends Component<{}, State> {
     const { a } = this.state, p = this.picture!, copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
     return [
       copy('link with absolute times', () => link(absoluteAsk(a))),
-      { label: 'PNG', run: () => this.open(pictureUrl(a, 'png', '1200x600')) }, { label: 'SVG', run: () => this.open(pictureUrl(a, 'svg', '1200x600')) },
+      // the server's picture knows no formulas
+      ...(a.exps.some(x => x) ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, f, '1200x600')) }))),
       { label: 'CSV', run: () => this.download('halite.csv', 'text/csv', csv(p.series, a.tz)) },
       { label: 'JSON', href: apiUrl(a, this.points()) },
       copy('curl', () => curl(a, this.points())), copy('Grafana panel', () => grafana(a)), copy('put lines', () => putLines(p.series)),
@@ -280,7 +281,7 @@ export class App extends Component<{}, State> {
     const open = (query: string) => { history.pushState(null, '', query); this.change(fromHash(query)); };
     return <div id="page" class={(a.embed ? 'embed' : '') + (this.folded() ? ' folded' : '')}>
       <Head a={a} go={this.go} />
-      {a.view === 'board' ? <main><Boards open={open} /></main> : a.view === 'health' ? <main><Health /></main> :
+      {a.view === 'board' ? <main><Boards open={open} /></main> : a.view === 'health' ? <main><Health zone={a.tz} /></main> :
         a.view === 'explorer' ? <main><Explorer graph={(metric, tags) => this.go({ view: 'graph', subs: [newSub({ metric, tags })], exps: [], only: null })} /></main> : this.graphView()}
       {note && <NoteForm {...note} zone={a.tz} done={changed => { this.setState({ note: null }); if (changed) this.load(); }} />}
       {copy && <Copy {...copy} close={() => this.setState({ copy: null })} />}

@@ -61,24 +61,24 @@ export function downsample(s: Sub, r: Range, points: number): string {
 }
 
 /* The usual distance of two points: the median of up to 64. */
-function usual(d: [number, number][]): number {
-  const every = Math.max(1, Math.floor(d.length / 64)), gaps: number[] = [];
-  for (let i = 1; i < d.length; i += every) gaps.push(d[i][0] - d[i - 1][0]);
+function usual(t: number[]): number {
+  const every = Math.max(1, Math.floor(t.length / 64)), gaps: number[] = [];
+  for (let i = 1; i < t.length; i += every) gaps.push(t[i] - t[i - 1]);
   gaps.sort((a, b) => a - b);
   return gaps[gaps.length >> 1] || Infinity;
 }
 
 /* Columns with a NaN in each hole: where two points are 2.5 times as far apart as they usually are. */
-export function columns(all: [number, number | string | null][], shift: number, from: number): { xs: Float64Array; ys: Float64Array } {
-  const first = all.findIndex(([t]) => t / 1000 + shift >= from), dps = first > 0 ? all.slice(first) : first < 0 ? [] : all;
-  const hole = 2500 * usual(dps as [number, number][]) / 1000;
+export function columns(times: number[], values: (number | string | null)[], shift: number, from: number): { xs: Float64Array; ys: Float64Array } {
+  const begin = times.findIndex(t => t / 1000 + shift >= from), first = begin < 0 ? times.length : begin;
+  const dps = first > 0 ? times.slice(first) : times, hole = 2.5 * usual(dps);
   let holes = 0;
-  for (let i = 1; i < dps.length; i++) if (dps[i][0] - dps[i - 1][0] > hole) holes++;
+  for (let i = 1; i < dps.length; i++) if (dps[i] - dps[i - 1] > hole) holes++;
   const xs = new Float64Array(dps.length + holes), ys = new Float64Array(dps.length + holes);
   let k = 0;
   for (let i = 0; i < dps.length; i++) {
-    const t = dps[i][0] / 1000 + shift, v = dps[i][1];
-    if (i && dps[i][0] - dps[i - 1][0] > hole) {
+    const t = dps[i] / 1000 + shift, v = values[first + i];
+    if (i && dps[i] - dps[i - 1] > hole) {
       xs[k] = (xs[k - 1] + t) / 2;
       ys[k++] = NaN;
     }
@@ -106,7 +106,7 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
   /* Whole buckets, and one before for a rate: the first is like the others. */
   const from = step ? (Math.floor((q.r.from - q.shift) / step) - +!!s.rate) * step : q.r.from - q.shift;
   const p = new URLSearchParams({
-    start: String(Math.floor(from * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), arrays: 'true', ms: 'true',
+    start: String(Math.floor(from * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), ms: 'true',
   });
   if (a.tz) p.set('tz', a.tz);
   if (q.i >= a.subs.length) {
@@ -114,12 +114,18 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
       const i = a.subs.findIndex((_, k) => letter(k) === name.toUpperCase());
       return i < 0 || !a.subs[i].metric ? null : text(i);
     }));
-    return json('api/query/gexp?' + p, { signal });
+    p.set('arrays', 'true');
+    const groups: any[] = await json('api/query/gexp?' + p, { signal });
+    return groups.map(g => ({ ...g, times: g.dps.map((d: any[]) => d[0]), values: g.dps.map((d: any[]) => d[1]) }));
   }
   p.set('m', text(q.i));
   p.set('global_annotations', 'true');
   p.set('show_summary', 'true');
-  return json('api/query?' + p, { signal });
+  p.set('columns', 'true');
+  const groups: any[] = await json('api/query?' + p, { signal });
+  let times: number[] = [];   // those that are equal come once
+  for (const g of groups) if (g.values) times = g.times = g.times || times;
+  return groups;
 }
 
 const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask before
@@ -145,7 +151,7 @@ async function learn(a: Ask, q: Part, signal: AbortSignal, out: Answer): Promise
   const s = a.subs[q.i], exact = isExact(s);
   try {
     const groups = await one(a, q, signal);
-    if (s && s.ds === 'auto' && !isHistogram(s) && !single.has(same(s)) && groups.some(g => g.dps)) {
+    if (s && s.ds === 'auto' && !isHistogram(s) && !single.has(same(s)) && groups.some(g => g.values)) {
       const lone = groups.every(g => !g.aggregateTags?.length);
       single.set(same(s), lone);
       out.rough = out.rough || lone;
@@ -165,8 +171,8 @@ async function take(groups: any[], a: Ask, i: number, shift: number, from: numbe
   const exp = a.exps[i - a.subs.length], many = a.subs.length + a.exps.length > 1, out: Series[] = [];
   let n = 0;
   for (const g of groups) {
-    if (g.statsSummary || !g.dps.length) continue;
-    if ((n += g.dps.length) > SLICE) {
+    if (g.statsSummary || !g.values.length) continue;
+    if ((n += g.values.length) > SLICE) {
       n = 0;
       await pause();
       if (signal.aborted) throw new DOMException('', 'AbortError');
@@ -174,7 +180,7 @@ async function take(groups: any[], a: Ask, i: number, shift: number, from: numbe
     const metric = exp || g.metric, b = a.subs[i] && isHistogram(a.subs[i]) ? BUCKET.exec(g.metric) : null;
     out.push({
       name: (many && !exp ? letter(i) + ' ' : '') + metric + tagText(g.tags), tags: g.tags, metric, merged: g.aggregateTags || [], sub: i,
-      right: !!a.subs[i]?.right, ...columns(g.dps, shift, from), old: shift > 0, partial: false, bucket: b ? [+b[1], +b[2]] : null,
+      right: !!a.subs[i]?.right, ...columns(g.times, g.values, shift, from), old: shift > 0, partial: false, bucket: b ? [+b[1], +b[2]] : null,
     });
   }
   return out.filter(s => s.xs.length);

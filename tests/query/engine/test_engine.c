@@ -38,7 +38,7 @@ static const char keys[] = "abc";
 static void
 put_all(struct world *w, int hour)
 {
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
 
     for (size_t i = 0; i < all_len; i++) {
         char text[3][16];

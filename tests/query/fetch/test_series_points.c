@@ -14,7 +14,7 @@ resolve(struct fixture *f, const char *host, bool dc, struct arena *a,
 {
     struct tag tags[2] = { { slice_str("host"), slice_str(host) },
                            { slice_str("dc"), slice_str("x") } };
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
     uint8_t *tsuid = arena_alloc(a, TSUID_MAX);
     size_t size;
 

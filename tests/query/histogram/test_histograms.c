@@ -60,7 +60,7 @@ close_world(struct world *w)
 static void
 put_one(struct world *w, int i, int64_t ms, const int64_t *n)
 {
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
     struct histogram_bucket all[BOUNDS];
     struct histogram h = { all, 0, 1, 2 };
     struct kv_batch *batch = kv_batch_new();

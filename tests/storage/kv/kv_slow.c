@@ -128,9 +128,9 @@ note_op(void *ctx, struct slice key, const struct slice *value)
 
 /* A batch in the file: <size:4>, its operations. */
 static enum status
-note_batch(struct slow *s, const struct kv_batch *b, struct error *e)
+note_batch(struct slow *s, const struct kv_batch *b, uint32_t bucket,
+           struct error *e)
 {
-    uint32_t bucket = kv_batch_bucket(b);
     size_t lane = bucket == KV_NO_BUCKET ? LANES - 1 : bucket % (LANES - 1);
     struct buf *late = &s->late[lane];
     struct buf ops = BUF_INIT;
@@ -253,31 +253,26 @@ slow_write(struct kv *kv, const struct kv_batch *b, struct error *e)
     lock_take(&s->lock);
     st = kv_write(s->mem, b, e);
     if (st == ST_OK)
-        st = note_batch(s, b, e);
+        st = note_batch(s, b, kv_batch_bucket(b), e);
     lock_drop(&s->lock);
     return st == ST_OK && times_out(s, e) ? ST_TIMEOUT : st;
 }
 
 static enum status
-slow_swap(struct kv *kv, struct slice key, const struct slice *expected,
-          struct slice value, struct error *e)
+slow_write_if(struct kv *kv, const struct kv_batch *b,
+              const struct kv_expected *expected, size_t len, size_t *at,
+              struct error *e)
 {
     struct slow *s = slow_of(kv);
-    struct kv_batch *b;
     enum status st;
 
     if (times_out(s, e))
         return ST_TIMEOUT;
-    b = kv_batch_new();
-    kv_batch_put(b, key, value);
     lock_take(&s->lock);
-    st = kv_expect(s->mem, key, expected, e);
+    st = kv_write_if(s->mem, b, expected, len, at, e);
     if (st == ST_OK)
-        st = kv_write(s->mem, b, e);
-    if (st == ST_OK)
-        st = note_batch(s, b, e);
+        st = note_batch(s, b, KV_NO_BUCKET, e); /* at once */
     lock_drop(&s->lock);
-    kv_batch_free(&b);
     return st == ST_OK && times_out(s, e) ? ST_TIMEOUT : st;
 }
 
@@ -428,7 +423,7 @@ static const struct kv_engine slow_engine = {
     .get = slow_get,
     .get_many = slow_get_many,
     .write = slow_write,
-    .swap = slow_swap,
+    .write_if = slow_write_if,
     .sync = slow_sync,
     .iter_open = slow_iter_open,
     .approximate_bytes = slow_approximate_bytes,

@@ -6,7 +6,7 @@
  *   snapshots;
  * - a batch of a bucket is durable some time after it is visible, in order
  *   within the bucket and in none between buckets; one of no bucket, and a
- *   swap, at once; all, when a sync returns.
+ *   guarded one, at once; all, when a sync returns.
  *
  * A program that links it (tests/storage/kv/engines.c) has it under the name
  * "slow", and in the place of all others if HALITE_ENGINE is "slow".  Keys are

@@ -37,6 +37,7 @@ teardown(struct fixture *f)
 {
     kv_close(&f->kv);
     ck_assert_ptr_null(f->kv);
+    engines_clean(f->dir);
     tempdir_free(&f->dir);
 }
 
@@ -504,17 +505,95 @@ START_TEST(a_swap_sees_what_it_expects)
 }
 END_TEST
 
+START_TEST(a_guarded_batch_is_applied_only_as_expected)
+{
+    struct fixture f = setup(_i);
+    struct slice one = S("1"), two = S("2");
+    struct kv_expected expected[] = { { S("ka"), &one },
+                                      { S("kb"), NULL },
+                                      { S("kc"), &two } };
+    struct kv_batch *b = kv_batch_new();
+    struct error e = { 0 };
+    size_t at = 9;
+
+    put(f.kv, S("ka"), S("1"));
+    put(f.kv, S("kc"), S("3"));
+    kv_batch_put(b, S("kb"), S("new"));
+    kv_batch_delete(b, S("ka"));
+    kv_batch_put(b, S("kc"), S("4"));
+    ck_assert_uint_eq(kv_group(f.kv, S("ka")), kv_group(f.kv, S("kb")));
+    ck_assert_int_eq(kv_write_if(f.kv, b, expected, 3, &at, &e), ST_CONFLICT);
+    ck_assert_uint_eq(at, 2);
+    ck_assert(holds(f.kv, S("ka"), S("1")));
+    ck_assert(lacks(f.kv, S("kb")));
+    put(f.kv, S("kc"), S("2"));
+    ck_assert_int_eq(kv_write_if(f.kv, b, expected, 3, &at, &e), ST_OK);
+    ck_assert(lacks(f.kv, S("ka")));
+    ck_assert(holds(f.kv, S("kb"), S("new")));
+    ck_assert(holds(f.kv, S("kc"), S("4")));
+    ck_assert_int_eq(kv_write_if(f.kv, b, expected, 3, NULL, &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_write_if(f.kv, b, NULL, 0, NULL, &e), ST_OK);
+    kv_batch_free(&b);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(of_many_guarded_batches_each_is_for_itself)
+{
+    enum { LEN = 20 };
+    struct fixture f = setup(_i);
+    struct kv_guarded all[LEN];
+    struct kv_batch *batches[LEN];
+    struct kv_expected expected[LEN];
+    uint8_t keys[LEN];
+    struct error e = { 0 };
+
+    put(f.kv, S("d"), S("there"));
+    for (size_t i = 0; i < LEN; i++) {
+        batches[i] = kv_batch_new();
+        keys[i] = (uint8_t)('a' + i);
+        expected[i] = (struct kv_expected){ slice_of(&keys[i], 1), NULL };
+        kv_batch_put(batches[i], expected[i].key, S("new"));
+        all[i] = (struct kv_guarded){ batches[i], &expected[i], 1, ST_IO };
+    }
+    ck_assert_int_eq(kv_write_if_many(f.kv, all, LEN, &e), ST_OK);
+    for (size_t i = 0; i < LEN; i++) {
+        ck_assert_int_eq(all[i].status, keys[i] == 'd' ? ST_CONFLICT : ST_OK);
+        ck_assert(holds(f.kv, expected[i].key,
+                        keys[i] == 'd' ? S("there") : S("new")));
+        kv_batch_free(&batches[i]);
+    }
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(an_exclusive_part_begins_and_ends)
+{
+    struct fixture f = setup(_i);
+    struct error e = { 0 };
+    uint64_t ticket;
+
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(kv_exclusive_begin(f.kv, "trees", &ticket, &e), ST_OK);
+        kv_exclusive_end(f.kv, "trees", ticket);
+    }
+    teardown(&f);
+}
+END_TEST
+
 #define SWAPPERS 4
-#define SWAPS    2000
+#define SWAPS(f) ((f)->engine == RADOS ? 100 : 2000) /* round trips */
 
 /* Counts up: what it read last is what it expects. */
 static void *
 count_up(void *ctx)
 {
-    struct kv *kv = ctx;
+    const struct fixture *f = ctx;
+    struct kv *kv = f->kv;
+    uint64_t swaps = SWAPS(f);
     struct buf value = BUF_INIT;
 
-    for (uint64_t n = 0; n < SWAPS;) {
+    for (uint64_t n = 0; n < swaps;) {
         uint64_t now = 0;
         enum status st = kv_get(kv, S("n"), &value, NULL);
         struct slice old = buf_slice(&value);
@@ -535,12 +614,12 @@ START_TEST(swaps_of_many_threads_lose_none)
 {
     struct fixture f = setup(_i);
     pthread_t threads[SWAPPERS];
-    uint64_t sum = SWAPPERS * SWAPS;
+    uint64_t sum = SWAPPERS * SWAPS(&f);
 
     if (_i == SLOW) /* two threads may swap in the same value: see kv_swap() */
         kv_slow_set_timeouts(f.kv, 0);
     for (int i = 0; i < SWAPPERS; i++)
-        ck_assert(!pthread_create(&threads[i], NULL, count_up, f.kv));
+        ck_assert(!pthread_create(&threads[i], NULL, count_up, &f));
     for (int i = 0; i < SWAPPERS; i++)
         ck_assert(!pthread_join(threads[i], NULL));
     ck_assert(holds(f.kv, S("n"), slice_of((const uint8_t *)&sum, sizeof sum)));
@@ -645,7 +724,7 @@ START_TEST(masks_lead_through_it)
 }
 END_TEST
 
-#define EACH(name) TIMES(name, ENGINES)
+#define EACH(name) TIMES(name, engines_len())
 
 /* In memory nothing is compressed: padding would only take room. */
 START_TEST(engines_have_traits)
@@ -664,6 +743,9 @@ TEST_MAIN("kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
           EACH(an_iterator_that_stands_nowhere_stays_there),
           EACH(iterators_count), EACH(many_keys_are_read_in_one_call),
           EACH(a_swap_sees_what_it_expects),
+          EACH(a_guarded_batch_is_applied_only_as_expected),
+          EACH(of_many_guarded_batches_each_is_for_itself),
+          EACH(an_exclusive_part_begins_and_ends),
           EACH(swaps_of_many_threads_lose_none),
           TEST(a_batch_tells_its_operations),
           EACH(the_last_operation_on_a_key_wins),

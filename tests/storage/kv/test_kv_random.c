@@ -24,7 +24,7 @@ struct model {
 struct world {
     uint64_t random;
     struct key keys[KEYS];
-    struct kv *kv[ENGINES];
+    struct kv *kv[ENGINES_MAX];
     struct model now;
     unsigned last_value;
 };
@@ -91,7 +91,7 @@ write_some(struct world *w)
             kv_batch_put(b, key_of(w, k), value_of(w->last_value, bytes));
         }
     }
-    for (int i = 0; i < ENGINES; i++) {
+    for (int i = 0; i < engines_len(); i++) {
         ck_assert_int_eq(gather ? kv_gather(w->kv[i], b, NULL)
                                 : kv_write(w->kv[i], b, NULL),
                          ST_OK);
@@ -107,7 +107,7 @@ get_one(struct world *w)
     size_t k = draw(w, KEYS);
     struct buf out = BUF_INIT;
 
-    for (int i = 0; i < ENGINES; i++) {
+    for (int i = 0; i < engines_len(); i++) {
         enum status st = kv_get(w->kv[i], key_of(w, k), &out, NULL);
 
         ck_assert_int_eq(st, w->now.values[k] == 0 ? ST_NOT_FOUND : ST_OK);
@@ -170,20 +170,20 @@ check_move(struct world *w, int engine, struct kv_iter *it, enum move move,
 static void
 walk(struct world *w)
 {
-    struct kv_iter *iters[ENGINES];
+    struct kv_iter *iters[ENGINES_MAX];
     size_t at = KEYS; /* nowhere */
 
-    for (int i = 0; i < ENGINES; i++)
+    for (int i = 0; i < engines_len(); i++)
         iters[i] = kv_iter_open(w->kv[i], slice_str(""));
     for (uint64_t n = draw(w, 20); n-- > 0;) {
         enum move move = (enum move)draw(w, MOVES);
         size_t k = draw(w, KEYS);
 
         at = move_model(&w->now, move, at, k);
-        for (int i = 0; i < ENGINES; i++)
+        for (int i = 0; i < engines_len(); i++)
             check_move(w, i, iters[i], move, k, at);
     }
-    for (int i = 0; i < ENGINES; i++)
+    for (int i = 0; i < engines_len(); i++)
         ck_assert_int_eq(kv_iter_close(&iters[i], NULL), ST_OK);
 }
 
@@ -195,7 +195,7 @@ check_garbage(struct world *w)
 
     for (size_t k = 0; k < KEYS; k++)
         kv_batch_delete(b, key_of(w, k));
-    for (int i = 0; i < ENGINES; i++) {
+    for (int i = 0; i < engines_len(); i++) {
         ck_assert_int_eq(kv_write(w->kv[i], b, NULL), ST_OK);
         if (engines[i].counts_tails)
             ck_assert_uint_eq(
@@ -210,8 +210,9 @@ static void
 finish(struct world *w, char **dir)
 {
     check_garbage(w);
-    for (int i = 0; i < ENGINES; i++)
+    for (int i = 0; i < engines_len(); i++)
         kv_close(&w->kv[i]);
+    engines_clean(*dir);
     tempdir_free(dir);
 }
 
@@ -221,7 +222,7 @@ START_TEST(engines_and_a_sorted_array_agree)
     char *dir = tempdir_new();
 
     ck_assert_uint_eq(make_keys(w.keys, 0, (struct key){ { 0 }, 0 }), KEYS);
-    for (int i = 0; i < ENGINES; i++)
+    for (int i = 0; i < engines_len(); i++)
         engine_open(i, dir, &w.kv[i]);
     for (int i = 0; i < STEPS; i++) {
         switch (draw(&w, 10)) {

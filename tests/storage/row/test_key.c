@@ -42,6 +42,41 @@ START_TEST(the_salt_never_changes)
 }
 END_TEST
 
+#define NONE (int)KV_NO_BUCKET
+#define B16  "\x00\x0f"
+
+/* The TSUID's salt is 192 of 256. */
+static const struct {
+    struct slice key;
+    int bucket;
+} bucket_keys[] = {
+    { { (const uint8_t *)"s" TSUID, 16 }, 192 },
+    { { (const uint8_t *)"a" B16 TSUID "12345678", 26 }, 192 },
+    { { (const uint8_t *)"g" B16 TSUID "12345678", 26 }, 192 },
+    { { (const uint8_t *)"mt" TSUID, 17 }, 192 },
+    { { (const uint8_t *)"r\x07" TSUID, 17 }, 7 },
+    { { (const uint8_t *)"qr\x07" TSUID "12345678", 26 }, 7 },
+    { { (const uint8_t *)"h\0\0\xbb\0\0\1\x09", 8 }, 9 },
+    { { (const uint8_t *)"mm\0\0\xbb", 5 }, NONE },
+    { { (const uint8_t *)"a\0\0"
+                         "12345678",
+        11 },
+      NONE },
+    { { (const uint8_t *)"a\0\x20" TSUID, 18 }, NONE },
+    { { (const uint8_t *)"r\x07\0\0", 4 }, NONE },
+    { { (const uint8_t *)"umn", 3 }, NONE },
+    { { (const uint8_t *)"", 0 }, NONE },
+};
+
+START_TEST(keys_have_their_bucket)
+{
+    static const struct key_layout wide = { 1, 256, 3, 3, 3, 6 };
+
+    ck_assert_int_eq((int)key_bucket(&wide, bucket_keys[_i].key),
+                     bucket_keys[_i].bucket);
+}
+END_TEST
+
 START_TEST(tsuids_come_apart)
 {
     struct slice t = S(TSUID);
@@ -300,8 +335,8 @@ START_TEST(layouts_are_judged)
 END_TEST
 
 TEST_MAIN("key", TEST(the_published_example), TEST(the_salt_never_changes),
-          TEST(tsuids_come_apart), LOOP(tsuids_are_judged, tsuids),
-          TEST(too_many_tags_are_rejected),
+          LOOP(keys_have_their_bucket, bucket_keys), TEST(tsuids_come_apart),
+          LOOP(tsuids_are_judged, tsuids), TEST(too_many_tags_are_rejected),
           LOOP(malformed_row_keys_are_rejected, malformed),
           TEST(another_salt_and_a_giant_are_rejected),
           TEST(row_keys_round_trip),

@@ -592,8 +592,93 @@ START_TEST(hints_skip_what_the_mask_excludes)
 }
 END_TEST
 
+/* -- as bytes -------------------------------------------------------------- */
+
+/* What is read matches and hints as what was written; no cut of it is read. */
+START_TEST(other_processes_see_the_same)
+{
+    uint64_t r = harness_seed(12);
+    struct buf bytes = BUF_INIT, again = BUF_INIT;
+
+    for (int round = 0; round < 300; round++) {
+        struct mask_set *set = mask_set_new(), *read;
+        struct naive n;
+        struct cursor c;
+        size_t left = 3;
+
+        for (uint64_t k = harness_random(&r) % 4; k-- > 0;) {
+            struct mask *m = random_mask(&r, 1 + harness_random(&r) % 20, &n);
+
+            free(n.keys);
+            mask_set_give(set, &m);
+        }
+        buf_clear(&bytes);
+        mask_set_write(set, &bytes);
+        c = cursor_of(buf_slice(&bytes));
+        read = mask_set_read(&c, &left);
+        ck_assert_ptr_nonnull(read);
+        ck_assert_uint_eq(cursor_left(&c), 0);
+        buf_clear(&again);
+        mask_set_write(read, &again);
+        ck_assert(slice_eq(buf_slice(&bytes), buf_slice(&again)));
+        for (int k = 0; k < 200; k++) {
+            uint8_t key[24], a[ROW_KEY_MAX], b[ROW_KEY_MAX];
+            struct slice s = { key, harness_random(&r) % 24 };
+            size_t size;
+
+            for (size_t i = 0; i < s.size; i++)
+                key[i] = (uint8_t)(harness_random(&r) % 3);
+            ck_assert(mask_set_match(set, s) == mask_set_match(read, s));
+            size = mask_set_hint(set, s, a);
+            ck_assert_uint_eq(mask_set_hint(read, s, b), size);
+            ck_assert(size == 0 || memcmp(a, b, size) == 0);
+        }
+        mask_set_free(&read);
+        for (size_t cut = 0; cut < bytes.size; cut++) {
+            c = cursor_of(slice_of(bytes.data, cut));
+            left = 3;
+            ck_assert_ptr_null(mask_set_read(&c, &left));
+            ck_assert(c.failed);
+        }
+        mask_set_free(&set);
+    }
+    buf_fini(&bytes);
+    buf_fini(&again);
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    size_t size;
+} malformed[] = {
+    { "\4", 1 },                   /* more masks than may be */
+    { "\1\0\0", 3 },               /* no field */
+    { "\1\1\2\1\0\0\5\1", 8 },     /* never: 2 */
+    { "\1\1\0\11\0\0\5\1", 8 },    /* a width of 9 */
+    { "\1\1\0\0\0\0\5\1", 8 },     /* of 0 */
+    { "\1\1\0\1\0\6\5\1", 8 },     /* lo over hi */
+    { "\1\1\0\1\0\0\200\2\1", 9 }, /* hi over a byte */
+    { "\1\1\0\1\0\0\5\0", 8 },     /* no step */
+    { "\1\1\0\1\2\5\0", 7 },       /* a number twice */
+    { "\1\1\0\1\2\5\373\1", 8 },   /* a number over a byte */
+    { "\1\1\0\1\177\1", 6 },       /* more numbers than bytes */
+};
+
+START_TEST(malformed_bytes_are_rejected)
+{
+    struct cursor c =
+        cursor_of(slice_of(malformed[_i].bytes, malformed[_i].size));
+    size_t left = 3;
+
+    ck_assert_ptr_null(mask_set_read(&c, &left));
+    ck_assert(c.failed);
+}
+END_TEST
+
 TEST_MAIN("mask", TEST(every_short_key), TEST(keys_near_matches),
           TEST(sets_take_the_smallest_hint), TEST(an_empty_set_matches_nothing),
           TEST(steps_stay_within_their_width), TEST(large_sets),
           TEST(one_day_of_all_users),
-          LOOP(hints_skip_what_the_mask_excludes, scans))
+          LOOP(hints_skip_what_the_mask_excludes, scans),
+          TEST(other_processes_see_the_same),
+          LOOP(malformed_bytes_are_rejected, malformed))

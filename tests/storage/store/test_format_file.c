@@ -1,4 +1,4 @@
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

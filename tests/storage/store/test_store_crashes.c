@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
 #define T0 INT64_C(1356998400000)
+
+/* Behind all points.  A look-up goes back from here in windows of time, each a
+ * call of the engine: from POINT_MAX_TS_MS they would be thousands. */
+#define LATEST_MS (T0 + 24 * HOUR_MS)
 
 static struct error e;
 static char *dir;
@@ -64,8 +69,7 @@ expect(struct store *s, unsigned i, int64_t value)
     uint8_t bytes[TSUID_BYTES];
     struct point p;
 
-    ck_assert_msg(store_last(s, tsuid(bytes, i), POINT_MAX_TS_MS, &p, &e) ==
-                      ST_OK,
+    ck_assert_msg(store_last(s, tsuid(bytes, i), LATEST_MS, &p, &e) == ST_OK,
                   "series %u: %s", i, e.text);
     ck_assert_int_eq(p.v.i, value);
 }
@@ -152,8 +156,10 @@ START_TEST(series_are_defined_again_now_and_then)
     dir = tempdir_new();
     live(put_often);
     (void)snprintf(path, sizeof path, "%s/journal", dir);
-    ck_assert_int_eq(wal_open(&(struct wal_options){ .dir = path }, &wal, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        wal_open(&(struct wal_options){ .medium = wal_files_new(path) }, &wal,
+                 &e),
+        ST_OK);
     ck_assert_int_eq(wal_replay(wal, count_definitions, &count, &e), ST_OK);
     ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
     ck_assert_uint_ge(count, PUTS / 100);
@@ -216,8 +222,8 @@ wait_until_it_writes(struct store *s)
 {
     enum status status = ST_IO;
 
-    for (int i = 0; i < 100 && status != ST_OK; i++) {
-        usleep(100000);
+    for (int i = 0; i < 6000 && status != ST_OK; i++) {
+        usleep(10000);
         status = wal_status(s->wal, &e);
     }
     ck_assert_msg(status == ST_OK, "%s", e.text);
@@ -235,11 +241,11 @@ fail_one_write(struct store *s)
 
     ck_assert_int_eq(store_series(s, tsuid(bytes, 1), false, &p.series, &e),
                      ST_OK);
-    s->wal->io = bad;
+    *wal_files_io(s->wal->medium) = bad;
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    s->wal->io = well;
+    *wal_files_io(s->wal->medium) = well;
 }
 
 START_TEST(rejected_points_are_counted_in_the_head)
@@ -472,7 +478,7 @@ START_TEST(queries_do_not_wait_for_the_wal)
     w[0].s = open_store();
     put(w[0].s, 4, 1);
     w[0].s->wal->buffer_bytes = 200;
-    w[0].s->wal->io = slow;
+    *wal_files_io(w[0].s->wal->medium) = slow;
     for (int i = 0; i < 3; i++) {
         w[i].s = w[0].s;
         w[i].deletes = i == 2;
@@ -508,13 +514,13 @@ lose_a_record(struct store *s)
     uint64_t lsn;
 
     put(s, 1, 1);
-    s->wal->io = fails;
+    *wal_files_io(s->wal->medium) = fails;
     ck_assert_int_eq(store_series(s, tsuid(bytes, 2), false, &p.series, &e),
                      ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    s->wal->io = works;
+    *wal_files_io(s->wal->medium) = works;
     store_check_disk(s);
     put(s, 2, 7);
     put(s, 1, 8);
@@ -579,9 +585,8 @@ expect_changes(struct store *s)
         else if (i % 4 == 3)
             expect(s, i, i);
         else
-            ck_assert_int_eq(
-                store_last(s, tsuid(bytes, i), POINT_MAX_TS_MS, &p, &e),
-                ST_NOT_FOUND);
+            ck_assert_int_eq(store_last(s, tsuid(bytes, i), LATEST_MS, &p, &e),
+                             ST_NOT_FOUND);
 }
 
 /* On LevelDB, and where the buckets' rows are durable in any order. */

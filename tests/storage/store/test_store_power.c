@@ -105,6 +105,7 @@ START_TEST(an_engine_ahead_of_the_journal_stays_ahead)
 {
     char *wal, *early;
     struct store *s;
+    bool numbered;
 
     dir = tempdir_new();
     wal = tempdir_path(dir, "journal/00000000000000000001.wal");
@@ -113,10 +114,13 @@ START_TEST(an_engine_ahead_of_the_journal_stays_ahead)
     if (_i == 1)
         ck_assert_int_eq(rename(early, wal), 0);
     s = open_store();
+    numbered = !kv_traits(store_kv(s))->shared; /* else the WAL has none */
     check_one(s, "m1", "new");
-    ck_assert_uint_eq(batches(s), 2);
+    if (numbered)
+        ck_assert_uint_eq(batches(s), 2);
     write_one(s, "m1", "newest"); /* is taken, and kept */
-    ck_assert_uint_eq(batches(s), 3);
+    if (numbered)
+        ck_assert_uint_eq(batches(s), 3);
     ck_assert_int_eq(store_close(&s, &e), ST_OK);
     s = open_store();
     check_one(s, "m1", "newest");

@@ -2,7 +2,7 @@
 #include "storage/store/store.h"
 
 #include "base/mem.h"
-#include "storage/store/format.h"
+#include "storage/place/format.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"

@@ -59,6 +59,25 @@ fail_at_two(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     return type == 2 ? error_set(e, ST_LIMIT, "enough") : ST_OK;
 }
 
+/* What is opened only to be read may be opened again. */
+START_TEST(an_empty_wal_can_be_read_again)
+{
+    char *dir = folder_make();
+    struct wal *j;
+    struct error e;
+
+    for (int i = 0; i < 3; i++) {
+        struct wal_options o = { .medium = wal_files_new(dir),
+                                 .sync = WAL_SYNC_OFF,
+                                 .read_only = i > 0 };
+
+        ck_assert_int_eq(wal_open(&o, &j, &e), ST_OK);
+        ck_assert_int_eq(wal_close(&j, &e), ST_OK);
+    }
+    folder_remove(&dir);
+}
+END_TEST
+
 START_TEST(replay_stops_at_the_first_failure)
 {
     char *dir = folder_make();
@@ -81,8 +100,10 @@ END_TEST
 START_TEST(large_records)
 {
     char *dir = folder_make();
-    struct wal *j = open_with((struct wal_options){
-        .dir = dir, .sync = WAL_SYNC_OFF, .buffer_bytes = 1000 });
+    struct wal *j =
+        open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_OFF,
+                                        .buffer_bytes = 1000 });
     size_t size = WAL_MAX_PAYLOAD;
     uint8_t *big = malloc(WAL_MAX_PAYLOAD + 1);
     struct error e;
@@ -188,7 +209,7 @@ START_TEST(threads_keep_their_order)
     struct tally t = { 0 };
     struct error e = { 0 };
 
-    o.dir = dir;
+    o.medium = wal_files_new(dir);
     j = open_with(o);
     for (uint32_t i = 0; i < WRITERS; i++) {
         writers[i] = (struct writer){ j, i, i % 2 == 0 };
@@ -253,8 +274,10 @@ END_TEST
 START_TEST(rotates_by_size)
 {
     char *dir = folder_make();
-    struct wal *j = open_with((struct wal_options){
-        .dir = dir, .sync = WAL_SYNC_OFF, .segment_bytes = 100 });
+    struct wal *j =
+        open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_OFF,
+                                        .segment_bytes = 100 });
 
     for (int i = 0; i < 10; i++) {
         ck_assert_uint_eq(wal_segment(j), (unsigned)i / 2 + 1);
@@ -329,7 +352,7 @@ START_TEST(interrupted_and_short_writes)
     struct wal *j = open_off(dir);
 
     atomic_store(&faults, 0);
-    j->io = io;
+    *wal_files_io(j->medium) = io;
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "interrupted"), true);
     close_ok(&j);
@@ -346,8 +369,10 @@ START_TEST(tells_how_long_bytes_wait)
 {
     const struct wal_io failing = { write_fine, sync_until };
     char *dir = folder_make();
-    struct wal *j = open_with((struct wal_options){
-        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 3600000 });
+    struct wal *j =
+        open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_INTERVAL,
+                                        .interval_ms = 3600000 });
     struct wal_counts before = wal_counts(j), c;
     struct error e;
 
@@ -366,7 +391,7 @@ START_TEST(tells_how_long_bytes_wait)
     ck_assert_uint_eq(latency_below(wal_sync_latency(j), 64), 1);
     /* One that fails leaves them waiting. */
     atomic_store(&faults, 0);
-    j->io = failing;
+    *wal_files_io(j->medium) = failing;
     log_set_level(LOG_ERROR);
     ck_assert_int_eq(wal_commit(j, append(j, 1, "c"), true, &e), ST_IO);
     ck_assert_int_eq(wal_counts(j).synced_us, c.synced_us);
@@ -404,12 +429,12 @@ START_TEST(a_failure_is_final)
     log_set_level(LOG_ERROR);
     for (int n = 0; n < 4; n++) {
         char *dir = folder_make();
-        struct wal *j = open_with(
-            (struct wal_options){ .dir = dir, .sync = failures[_i].sync });
+        struct wal *j = open_with((struct wal_options){
+            .medium = wal_files_new(dir), .sync = failures[_i].sync });
         struct buf records = BUF_INIT;
         uint64_t lsn;
 
-        j->io = failures[_i].io;
+        *wal_files_io(j->medium) = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
@@ -417,7 +442,7 @@ START_TEST(a_failure_is_final)
         lsn = append(j, 1, "x");
         ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
         ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
-        j->io = well;
+        *wal_files_io(j->medium) = well;
         ck_assert_int_eq(wal_append(j, 0, 1, slice_str("y"), &lsn, &again),
                          ST_IO);
         ck_assert_str_eq(again.text, e.text);
@@ -444,20 +469,20 @@ START_TEST(works_again_after_a_restart)
     log_set_level(LOG_ERROR);
     for (int n = 0; n < 3; n++) {
         char *dir = folder_make();
-        struct wal *j = open_with(
-            (struct wal_options){ .dir = dir, .sync = failures[_i].sync });
+        struct wal *j = open_with((struct wal_options){
+            .medium = wal_files_new(dir), .sync = failures[_i].sync });
         uint64_t lsn;
 
         ck_assert_int_eq(wal_restart(j, &e), ST_OK); /* a no-op */
         commit(j, append(j, 1, "before"), false);
         ck_assert_uint_eq(wal_segment(j), 1);
-        j->io = failures[_i].io;
+        *wal_files_io(j->medium) = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
         lsn = append(j, 1, "y");
         ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-        j->io = well;
+        *wal_files_io(j->medium) = well;
         ck_assert_int_eq(wal_restart(j, &e), ST_OK);
         ck_assert_int_eq(wal_status(j, &e), ST_OK);
         commit(j, lsn, true); /* it is safe now */
@@ -496,11 +521,11 @@ START_TEST(a_failed_restart_leaves_no_file_open)
     size_t before;
 
     log_set_level(LOG_ERROR);
-    j->io = failures[0].io;
+    *wal_files_io(j->medium) = failures[0].io;
     atomic_store(&faults, 0);
     lsn = append(j, 1, "x");
     ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-    j->io = well;
+    *wal_files_io(j->medium) = well;
     (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     before = open_files();
@@ -547,7 +572,7 @@ START_TEST(cannot_open)
     struct error e = { 0 };
 
     buf_printf(&path, "%s/absent/journal", dir);
-    o.dir = buf_cstr(&path);
+    o.medium = wal_files_new(buf_cstr(&path));
     ck_assert_int_eq(wal_open(&o, &j, &e), ST_IO);
     ck_assert_ptr_null(j);
     ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
@@ -576,7 +601,8 @@ START_TEST(syncs_as_its_mode_says)
     commit(j, 0, true);
     ck_assert_uint_eq(wal_counts(j).syncs, 2);
     close_ok(&j);
-    j = open_with((struct wal_options){ .dir = dir, .sync = WAL_SYNC_ALWAYS });
+    j = open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_ALWAYS });
     for (int i = 0; i < 5; i++)
         (void)append(j, 1, "x");
     for (int i = 0; i < 5; i++)
@@ -584,8 +610,9 @@ START_TEST(syncs_as_its_mode_says)
     ck_assert_uint_eq(wal_counts(j).writes, 10);
     ck_assert_uint_eq(wal_counts(j).syncs, 5);
     close_ok(&j);
-    j = open_with((struct wal_options){
-        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 1000000 });
+    j = open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_INTERVAL,
+                                        .interval_ms = 1000000 });
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "x"), false);
     ck_assert_uint_eq(wal_counts(j).syncs, 0);
@@ -598,8 +625,10 @@ END_TEST
 START_TEST(the_interval_thread_syncs)
 {
     char *dir = folder_make();
-    struct wal *j = open_with((struct wal_options){
-        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 1 });
+    struct wal *j =
+        open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                        .sync = WAL_SYNC_INTERVAL,
+                                        .interval_ms = 1 });
 
     for (uint64_t i = 1; i <= 3; i++) {
         (void)append(j, 1, "x");
@@ -614,6 +643,7 @@ END_TEST
 
 TEST_MAIN("wal", TEST(replays_what_was_appended),
           TEST(empty_segments_do_not_pile_up),
+          TEST(an_empty_wal_can_be_read_again),
           TEST(replay_stops_at_the_first_failure), TEST(large_records),
           LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
           TEST(rotates_by_size), TEST(interrupted_and_short_writes),

@@ -5,8 +5,10 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "cluster/peer.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"
@@ -54,7 +56,7 @@ static const struct telnet_route routes[] = {
 static void
 set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
 {
-    struct put_options po = { .rules = { true, true, true, 8 } };
+    struct put_options po = { .rules = { true, true, true, 8, false } };
     struct listener_options lo = { .bind = "127.0.0.1",
                                    .max_connections = max_connections,
                                    .idle_ms = idle_ms };
@@ -321,6 +323,61 @@ START_TEST(keeps_the_lines_of_who_is_gone)
 }
 END_TEST
 
+/* -- peers ----------------------------------------------------------------- */
+
+static void *
+peer_session(void *ctx)
+{
+    return ctx;
+}
+
+static void
+peer_session_end(void *ctx, void *session)
+{
+    ck_assert_ptr_eq(ctx, session);
+}
+
+/* A daemon of the same store finds the server behind the common port; without
+ * one such a first byte is telnet's. */
+START_TEST(hands_peers_over)
+{
+    static const uint8_t secret[FRAME_SECRET_SIZE] = { 1 };
+    static atomic_ullong links;
+    struct peer_options po = { .secret = secret, .links = &links };
+    struct peer_server_options so = { .secret = secret };
+    struct peer_server *server;
+    struct peer *peer;
+    struct bench b;
+    struct error e;
+    uint64_t link;
+    int fd;
+
+    set_up(&b, 0);
+    fd = dial(&b);
+    wire_send(fd, "\2\n", 2);
+    expect(fd, "unknown command: \2.  Try `help'.\n");
+    (void)close(fd);
+    so.handlers.session_open = peer_session;
+    so.handlers.session_close = peer_session_end;
+    so.closed = listener_peer_closed;
+    so.closed_ctx = b.listener;
+    server = peer_server_open(&so);
+    listener_serve_peers(b.listener, server);
+    ck_assert_int_eq(peer_open(&po, listener_address(b.listener), &peer, &e),
+                     ST_OK);
+    ck_assert_msg(peer_wait_link(peer, clock_monotonic_us() + 60000000, &link,
+                                 &e) == ST_OK,
+                  "%s", e.text);
+    ck_assert_uint_eq(listener_counts(b.listener).open, 1);
+    peer_close(&peer);
+    while (listener_counts(b.listener).open > 0)
+        (void)usleep(100);
+    listener_stop(b.listener);
+    peer_server_close(&server);
+    tear_down(&b);
+}
+END_TEST
+
 START_TEST(rejects_bad_addresses)
 {
     static const char *const bad[] = { "999.1.1.1", "192.0.2.1" };
@@ -340,4 +397,5 @@ END_TEST
 TEST_MAIN("listener", LOOP(tells_by_the_first_byte, firsts),
           TEST(limits_connections), TEST(lets_silent_ones_give_way),
           TEST(ends_who_says_nothing), TEST(survives_a_lack_of_descriptors),
-          TEST(keeps_the_lines_of_who_is_gone), TEST(rejects_bad_addresses))
+          TEST(keeps_the_lines_of_who_is_gone), TEST(hands_peers_over),
+          TEST(rejects_bad_addresses))

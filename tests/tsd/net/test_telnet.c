@@ -72,7 +72,7 @@ start(struct bench *b, const struct telnet_options *o)
 static void
 set_up(struct bench *b, unsigned threads)
 {
-    struct put_options po = { .rules = { true, true, true, 8 } };
+    struct put_options po = { .rules = { true, true, true, 8, false } };
     struct telnet_options o;
 
     *b = (struct bench){ 0 };

@@ -29,7 +29,7 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 static struct bench
 bench_new(void)
 {
-    struct put_options o = { .rules = { true, true, true, 8 } };
+    struct put_options o = { .rules = { true, true, true, 8, false } };
     struct bench b = { 0 };
 
     fake_reset();

@@ -1,57 +1,15 @@
 #!/bin/sh
 # A folder that a server has, and a server that is named, give tools the same
 # output and exit status as a folder that is free.
-halite=$(realpath "${halite:-./halite}") || exit 99
-work=$(mktemp -d "${TMPDIR:-/tmp}/remote-XXXXXX") || exit 99
-server=
-trap 'test -z "$server" || kill "$server" 2>/dev/null; wait; rm -rf "$work"' EXIT
-cd "$work" || exit 99
-unset HALITE_DATA HALITE_SERVER HALITE_TOKEN
-TZ=UTC
-export TZ
-bad=0
-
-complain()
-{
-    echo "$*"
-    bad=1
-}
-
-# serve SETTING...: 'address' is where the server of folder 'data' listens.
-serve()
-{
-    : >log
-    timeout --foreground 120 "$halite" tsd --data data --bind 127.0.0.1 --port 0 "$@" 2>log &
-    server=$!
-    for _ in $(seq 200); do
-        address=$(sed -n 2p data/LOCK 2>/dev/null)
-        grep -q listening log && test -n "$address" && return
-        sleep 0.05
-    done
-    cat log
-    exit 1
-}
-
-stop()
-{
-    kill "$server"
-    wait "$server" || complain "the server ended with $?: $(tail -n 20 log)"
-    server=
-}
+. "${srcdir:-.}/tests/harness.sh"
 
 # fails PATTERN COMMAND...: with status 1, and so on stderr.
 fails()
 {
     pattern=$1
     shift
-    "$@" >out 2>err </dev/null
-    status=$?
-    test "$status" -eq 1 || complain "'$*' ended with $status"
-    # shellcheck disable=SC2254
-    case $(cat err) in $pattern) ;; *)
-        complain "'$*' said '$(cat err)', which is not like '$pattern'"
-        ;;
-    esac
+    ends 1 "$@"
+    says "$pattern"
 }
 
 awk 'BEGIN { for (i = 0; i < 20000; i++)
@@ -111,6 +69,13 @@ grep -q '^Valid Datapoints: 20002$' err || complain "fsck: $(cat err)"
 fails '*stop its server' ./tsdb fsck --full-scan --fix-all --data data
 "$halite" uid --data data fsck || complain 'uid fsck'
 
+# A server's picture is the client's file.
+for place in --data=data "--server=$address"; do
+    "$halite" query "$place" --graph "${place%%=*}" 1356998400 1356998500 sum sys.cpu \
+        2>err || grep -q 'built without graphs' err || complain "graph: $(cat err)"
+done
+test ! -e ./--server.png || head -c 4 ./--server.png | grep -q PNG || complain 'graph'
+
 # Usage errors need no server; environment and zone.
 "$halite" uid --server localhost:1 2>/dev/null
 test $? -eq 2 || complain 'usage'
@@ -139,7 +104,7 @@ until "$halite" uid --server "$address" metrics again.m >/dev/null 2>&1; do
     sleep 0.05
 done
 stop
-serve --port "${address##*:}" 3>&-
+serve --port "$port" 3>&-
 echo 'again.m 1356998400 1 host=web03' >&3
 exec 3>&-
 wait "$client" && complain 'an import over a restart is done'
@@ -148,6 +113,26 @@ test "$("$halite" scan --delete --data data 1356998400 1357020000 sum big.m |
     wc -l)" -eq 20000 || complain 'scan --delete'
 "$halite" scan --import --data data | grep big && complain 'not deleted'
 stop
+
+# Names that are renamed between imports, whatever the server's own rule for new
+# metrics is.
+for own in true false; do
+    serve tsd.core.auto_create_metrics=$own
+    for time in 1356998400 1356998460; do
+        echo "moved.m $time 1 host=web01" |
+            "$halite" import --server "$address" - 2>/dev/null || complain 'import'
+        "$halite" uid --server "$address" rename metrics moved.m "$own.$time" >/dev/null ||
+            complain 'rename'
+    done
+    for time in 1356998400 1356998460; do
+        "$halite" query --server "$address" 1356990000 1357000000 sum "$own.$time" >>moved
+    done
+    stop
+done
+test "$(cut -d ' ' -f 1,2 moved)" = "true.1356998400 1356998400000
+true.1356998460 1356998460000
+false.1356998400 1356998400000
+false.1356998460 1356998460000" || complain "imports around a rename: $(cat moved)"
 
 # Rights.
 printf '%s\n' "$("$halite" secret token adm admin 2>secret)" \
@@ -172,14 +157,24 @@ stop
 
 # TLS.
 if command -v openssl >/dev/null; then
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
-        -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost \
-        -addext subjectAltName=DNS:localhost,IP:127.0.0.1 2>/dev/null
-    serve halite.tls.cert=cert.pem halite.tls.key=key.pem halite.tls.port=0
-    tls=$(sed -n 's/.*TLS on 127\.0\.0\.1:\([0-9]*\).*/\1/p' log)
-    test "$("$halite" uid --server "https://localhost:$tls" --cacert cert.pem \
-        metrics sys.cpu)" = "$(cat free/3.out)" || complain 'TLS'
-    fails '*https://localhost*' "$halite" uid --server "https://localhost:$tls" 1
+    serve_tls
+    test "$("$halite" uid --server "$tls" --cacert cert.pem metrics sys.cpu)" = \
+        "$(cat free/3.out)" || complain 'TLS'
+    fails '*https://localhost*' "$halite" uid --server "$tls" 1
+    ends 0 "$halite" import --from "$tls" --cacert cert.pem --only names --data copy
+    ends 0 "$halite" uid --data copy metrics sys.cpu
     stop
+
+    # A backup, which is of this server: its names are in it.
+    serve_tls halite.auth.file=users
+    fails 'halite backup: https://localhost*certificate*' "$halite" backup \
+        --server "$tls" --token token saved
+    fails 'halite backup: *credentials*' "$halite" backup --server "$tls" \
+        --cacert cert.pem saved
+    test ! -e saved || complain 'a backup without credentials'
+    ends 0 "$halite" backup --server "$tls" --cacert cert.pem --token token saved
+    holds "$out" '*"names":[1-9]*'
+    stop
+    gives 0 "$(cat free/3.out)" "$halite" uid --data saved metrics sys.cpu
 fi
 exit $bad

@@ -1,40 +1,7 @@
 #!/bin/sh
 # The tools as a user calls them: what they print, and how they end.
-halite=$(realpath "${halite:-./halite}") || exit 99
-work=$(mktemp -d "${TMPDIR:-/tmp}/tools-XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
+. "${srcdir:-.}/tests/harness.sh"
 ln -s "$halite" tsdb
-unset HALITE_DATA HALITE_SERVER
-TZ=UTC
-export TZ
-bad=0
-
-# gives CODE WANTED COMMAND...: its exit status and all that it prints; 'err'
-# is what it says on stderr.
-gives()
-{
-    code=$1 wanted=$2
-    shift 2
-    got=$("$@" 2>err </dev/null)
-    status=$?
-    err=$(cat err)
-    test "$status" -eq "$code" && test "$got" = "$wanted" && return
-    printf "'%s' ended with %s, not %s, and printed:\n%s\nnot:\n%s\nand said: %s\n" \
-        "$*" "$status" "$code" "$got" "$wanted" "$err"
-    bad=1
-}
-
-# says PATTERN: on stderr, just before.
-says()
-{
-    # shellcheck disable=SC2254
-    case $err in $1) ;; *)
-        echo "'$err' is not like '$1'"
-        bad=1
-        ;;
-    esac
-}
 
 # -- the program and its options
 gives 1 'Valid commands: fsck, import, mkmetric, query, tsd, scan, search, uid, version' ./tsdb bogus
@@ -61,6 +28,13 @@ gives 0 'metrics m: [0, 0, 1]' env HALITE_DATA=one "$halite" uid 1
 gives 1 '' env HALITE_DATA=two "$halite" uid --data one nosuch
 gives 1 '' env HALITE_DATA=one HALITE_SERVER=localhost:1 "$halite" uid m
 says '*exclude*'
+gives 0 'metrics m: [0, 0, 1]' "$halite" uid --store one m
+gives 0 'metrics m: [0, 0, 1]' env HALITE_STORE=one "$halite" uid m
+gives 1 '' "$halite" uid --store one --data one m
+says '*exclude*'
+gives 1 '' "$halite" uid --store rados: m
+echo 'halite.store = one' >place.conf
+gives 0 'metrics m: [0, 0, 1]' "$halite" uid --config place.conf m
 echo 'halite.data = one' >opentsdb.conf
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid m
 echo 'halite.data = three' >other.conf
@@ -180,6 +154,24 @@ gives 0 'cpu.user 1356998460000 1.000000 {host=web02, dc=lga}' "$halite" query \
 gives 0 'cpu.user 1356998400000 30.000000 {host=web02, dc=lga}' "$halite" query \
     1356998400 1356998500 sum downsample 120000 avg cpu.user host=web02
 gives 0 '' "$halite" query now sum cpu.user
+# A picture, or the answer of a program without graphs; what fails leaves the file alone.
+graph="$halite query --graph"
+if $graph=pic 1356998400 1356998500 sum cpu.user 2>err; then
+    head -c 4 pic.png | grep -q PNG || { echo 'no PNG'; bad=1; }
+    gives 0 '' $graph two 1356998400 1356998500 +title=x +wxh=300x200 sum cpu.user \
+        'host=*' 'axis x1y2' max cpu.idle 'with points'
+    cmp -s pic.png two.png && { echo 'no look'; bad=1; }
+    mv pic.png two.png
+    gives 1 '' $graph=two 1356998400 1356998500 +wxh=x sum cpu.user
+    says "*wxh*"
+    gives 1 '' $graph=two 1356998400 1356998500 sum nosuch
+    $graph=pic 1356998400 1356998500 sum cpu.user && cmp pic.png two.png || bad=1
+    gives 1 '' $graph=nosuch/pic 1356998400 1356998500 sum cpu.user
+    says 'nosuch/pic.png: No such file or directory'
+    test ! -e pic || bad=1
+else
+    says 'built without graphs'
+fi
 gives 2 '' "$halite" query 1h-ago sum
 says 'Not enough arguments.*'
 gives 1 '' "$halite" query 1h-ago sum nosuch

@@ -1,39 +1,8 @@
 #!/bin/sh
 # 'import' and 'scan' as a user calls them.
-halite=$(realpath "${halite:-./halite}") || exit 99
-work=$(mktemp -d "${TMPDIR:-/tmp}/transfer-XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
+. "${srcdir:-.}/tests/harness.sh"
 ln -s "$halite" tsdb
-unset HALITE_SERVER
-export HALITE_DATA=store TZ=UTC
-bad=0
-
-# gives CODE WANTED COMMAND...: its exit status and all that it prints; 'err'
-# is what it says on stderr.
-gives()
-{
-    code=$1 wanted=$2
-    shift 2
-    got=$("$@" 2>err </dev/null)
-    status=$?
-    err=$(cat err)
-    test "$status" -eq "$code" && test "$got" = "$wanted" && return
-    printf "'%s' ended with %s, not %s, and printed:\n%s\nnot:\n%s\nand said: %s\n" \
-        "$*" "$status" "$code" "$got" "$wanted" "$err"
-    bad=1
-}
-
-# says PATTERN: on stderr, just before.
-says()
-{
-    # shellcheck disable=SC2254
-    case $err in $1) ;; *)
-        echo "'$err' is not like '$1'"
-        bad=1
-        ;;
-    esac
-}
+export HALITE_DATA=store
 
 # same FILE TEXT
 same()
@@ -43,16 +12,32 @@ same()
     bad=1
 }
 
+# Files with bad lines, in an empty store: as OpenTSDB, and as Halite.
+opentsdb_imports_some()
+{
+    gives 1 '' ./tsdb import some
+    says "No such name for 'metrics': 'a.b'"
+    gives 1 '' ./tsdb import --auto-metric some
+    says 'Index 1 out of bounds for length 1'
+    gives 0 '' ./tsdb import --skip-errors some
+}
+halite_rejects_lines()
+{
+    rm -f rejects
+    gives 1 '' "$halite" import --rejects rejects some others
+    says "*some:2: not enough arguments (need least 4, got 1)*"
+    says "*others:4: Invalid character 'x' in x*"
+    sort -o rejects rejects # files are read side by side
+    same rejects 'bad
+c.d 1356998400 x h=a'
+}
+
 # -- import, as OpenTSDB
 printf 'a.b 1356998400 1 h=a\nbad\na.b 1356998401 2 h=a\n' >some
 gives 2 '' ./tsdb import
 says 'Not enough arguments.
 Usage: *'
-gives 1 '' ./tsdb import some
-says "No such name for 'metrics': 'a.b'"
-gives 1 '' ./tsdb import --auto-metric some
-says 'Index 1 out of bounds for length 1'
-gives 0 '' ./tsdb import --skip-errors some
+opentsdb_imports_some
 says 'some:2: Index 1 out of bounds for length 1'
 gives 1 '' ./tsdb import some absent
 gives 1 '' ./tsdb import .
@@ -69,13 +54,8 @@ rm -r store
     echo 'put c.d 1356998400 1 h=a'
     echo 'c.d 1356998400 x h=a'
 } >others
-gives 1 '' "$halite" import --rejects rejects some others
-says "*some:2: not enough arguments (need least 4, got 1)*"
-says "*others:4: Invalid character 'x' in x*"
+halite_rejects_lines
 says '*3 points in *2 bad lines'
-sort -o rejects rejects # files are read side by side
-same rejects 'bad
-c.d 1356998400 x h=a'
 gives 0 '' "$halite" import --skip-errors some
 gzip -k some && mv some.gz packed
 gives 0 '' "$halite" import --skip-errors packed
@@ -143,26 +123,10 @@ gives 0 '' "$halite" import --json --data named named.json
 
 # -- the same through a server that has the folder
 "$halite" scan --json --data copy >copy.json
-timeout 60 "$halite" tsd --data served --bind 127.0.0.1 --port 0 2>log &
-server=$!
-trap 'kill "$server" 2>/dev/null; wait; rm -rf "$work"' EXIT
-for _ in $(seq 200); do
-    grep -q listening log && break
-    sleep 0.05
-done
+serve --data served
 HALITE_DATA=served
-gives 1 '' ./tsdb import some
-says "No such name for 'metrics': 'a.b'"
-gives 1 '' ./tsdb import --auto-metric some
-says 'Index 1 out of bounds for length 1'
-gives 0 '' ./tsdb import --skip-errors some
-rm -f rejects
-gives 1 '' "$halite" import --rejects rejects some others
-says "*some:2: not enough arguments (need least 4, got 1)*"
-says "*others:4: Invalid character 'x' in x*"
-sort -o rejects rejects # files are read side by side
-same rejects 'bad
-c.d 1356998400 x h=a'
+opentsdb_imports_some
+halite_rejects_lines
 gives 0 'a.b 1356998400 1 h=a
 a.b 1356998401 2 h=a' ./tsdb scan --import 1356998400 sum a.b
 gives 0 '' "$halite" import --json copy.json
@@ -176,18 +140,21 @@ test ! -e big.halite-import || bad=1
 gives 1 '' "$halite" import --skip-errors --rejects /dev/full some
 says '*/dev/full: not all bad lines could be written'
 # Another server's answers, which are no lists of names
-port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' log)
-gives 1 '' "$halite" import --from "http://127.0.0.1:$port/api/version?"
+gives 1 '' "$halite" import --from "http://$address/api/version?"
 says "*/api/version?/api/suggest?*: that is no answer of OpenTSDB's API"
-gives 1 '' "$halite" import --from "http://127.0.0.1:$port/api/uid/assign?metric=j.m&x="
-says '*: 400 *'
+gives 1 '' "$halite" import --from "http://$address/api/uid/assign?metric=j.m&x="
+says '*/api/suggest*: The server answered with status 400'
 # A signal ends it in order, though a pipe does not end
 mkfifo pipe
 "$halite" import pipe 2>err &
 import=$!
 sleep 10 >pipe & # opened once the tool has opened it
 writer=$!
-sleep 0.3
+reads_pipe()
+{
+    readlink /proc/$import/fd/* | grep -q '/pipe$'
+}
+within 'no import' reads_pipe
 kill -TERM $import
 wait $import
 test $? -eq 1 || bad=1

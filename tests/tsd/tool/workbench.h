@@ -4,7 +4,7 @@
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 #include "tsd/database.h"
-#include "tsd/tool/tool.h"
+#include "tsd/tool/run/tool_commands.h"
 
 struct workbench {
     struct settings *settings;

@@ -139,11 +139,12 @@ close_taker(void *ctx, struct import_taker *taker)
 }
 
 static void
-on_bad(void *ctx, const char *path, uint64_t line, struct slice text,
+on_bad(void *ctx, const char *path, const struct source_line *line,
        struct slice why)
 {
-    buf_printf(&store.bad, "%llu [%.*s] %.*s\n", (unsigned long long)line,
-               SLICE_ARG(text), SLICE_ARG(why));
+    buf_printf(&store.bad, "%llu [%.*s] %.*s\n",
+               (unsigned long long)line->number, SLICE_ARG(line->text),
+               SLICE_ARG(why));
 }
 
 static void

@@ -295,7 +295,28 @@ START_TEST(a_long_line_is_an_error)
 }
 END_TEST
 
-TEST_MAIN("source", TIMES(lends_all_lines, PACKINGS),
+/* Lines before the block count, and the last one may have no end. */
+START_TEST(lines_are_numbered)
+{
+    static const struct {
+        size_t offset;
+        uint64_t number;
+        const char *text;
+    } lines[] = {
+        { 0, 8, "a" }, { 2, 9, "" }, { 3, 10, "bc" }, { 7, 11, "d" }
+    };
+    const struct slice block = slice_str("a\n\nbc\r\nd");
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct source_line got = source_line_at(block, 7, lines[i].offset);
+
+        ck_assert_uint_eq(got.number, lines[i].number);
+        ck_assert(slice_eq_str(got.text, lines[i].text));
+    }
+}
+END_TEST
+
+TEST_MAIN("source", TEST(lines_are_numbered), TIMES(lends_all_lines, PACKINGS),
           TIMES(goes_on_behind_a_block, PACKINGS),
           TIMES(tells_of_an_early_end, PACKINGS - 1),
           TEST(names_decide_for_tsdb), LOOP(odd_files, odd),

@@ -611,7 +611,7 @@ START_TEST(walks_over_all)
 {
     struct fixture f = fixture_new(layout_default);
     struct text t = { .left = 3 };
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
     struct tag tag = { slice_str("host"), slice_str("a") };
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;

@@ -22,7 +22,7 @@ static void
 enter(struct fixture *f)
 {
     struct tag tag = { slice_str("host"), slice_str("a") };
-    struct series_rules rules = { true, true, true, 8 };
+    struct series_rules rules = { true, true, true, 8, false };
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;
     uint64_t id;

@@ -38,17 +38,24 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
     return st == ST_OK ? id : 0;
 }
 
-START_TEST(names_are_read_ahead)
+START_TEST(names_are_resolved_together)
 {
     struct fixture f = fixture_new(layout_default);
-    const struct slice names_read[] = { slice_str("a"), slice_str("nowhere"),
-                                        slice_str(""), slice_str("b"),
-                                        slice_str("a") };
+    struct uid_wanted names[5] = { { .name = slice_str("a") },
+                                   { .name = slice_str("nowhere") },
+                                   { .name = slice_str("") },
+                                   { .name = slice_str("b") },
+                                   { .name = slice_str("a") } };
     uint64_t a = create(&f, UID_TAGV, "a"), b = create(&f, UID_TAGV, "b"), id;
     struct uid_counts before;
 
     uid_drop_caches(f.uids);
-    OK(uid_find_ahead(f.uids, UID_TAGV, names_read, 5, &e));
+    OK(uid_resolve(f.uids, UID_TAGV, names, 5, &e));
+    ck_assert_uint_eq(names[0].id, a);
+    ck_assert_uint_eq(names[1].id, 0);
+    ck_assert_uint_eq(names[2].id, 0);
+    ck_assert_uint_eq(names[3].id, b);
+    ck_assert_uint_eq(names[4].id, a);
     before = uid_counts(f.uids, UID_TAGV);
     OK(uid_find(f.uids, UID_TAGV, slice_str("a"), &id, &e));
     ck_assert_uint_eq(id, a);
@@ -757,7 +764,7 @@ START_TEST(renaming_leaves_no_stale_entry)
 }
 END_TEST
 
-TEST_MAIN("uid", TEST(names_are_read_ahead), TEST(ids_are_dense_by_kind),
+TEST_MAIN("uid", TEST(names_are_resolved_together), TEST(ids_are_dense_by_kind),
           TEST(texts_of_failures), TEST(one_byte_is_used_up), TIMES(widths, 8),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_rejected), TEST(documented_bytes),

@@ -4,7 +4,7 @@
 
 #include "tests/uid/fixture.h"
 
-static const struct series_rules rules_all = { true, true, true, 8 };
+static const struct series_rules rules_all = { true, true, true, 8, false };
 
 #define TAG(k, v)                                \
     {                                            \
@@ -209,7 +209,7 @@ END_TEST
 START_TEST(rules_forbid_creation)
 {
     struct fixture f = fixture_new(layout_default);
-    struct series_rules rules = { false, false, false, 8 };
+    struct series_rules rules = { false, false, false, 8, false };
     const struct tag tag = TAG("host", "a");
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;
@@ -227,7 +227,7 @@ START_TEST(rules_forbid_creation)
     rules.create_tagvs = true;
     OK(TRY);
     /* Existing names are enough for a new series. */
-    rules = (struct series_rules){ false, false, false, 8 };
+    rules = (struct series_rules){ false, false, false, 8, false };
     OK(TRY);
 #undef TRY
     fixture_free(&f);
@@ -369,11 +369,16 @@ START_TEST(documented_bytes)
 {
     struct fixture f = fixture_new(layout_default);
     struct buf v = BUF_INIT;
+    uint8_t key[TAGK_SETS_KEY_MAX];
+    struct slice set;
 
     (void)resolve(&f, "m host=a");
     OK(kv_get(store_kv(f.store), slice_of("s\0\0\1\0\0\1\0\0\1", 10), &v, &e));
     ck_assert_uint_eq(v.size, 4);
-    OK(kv_get(store_kv(f.store), slice_of("h\0\0\1\0\0\1", 7), &v, &e));
+    set = tagk_sets_key(&layout_default, kv_traits(store_kv(f.store))->shared,
+                        slice_of("\0\0\1\0\0\1\0\0\1", 9), key);
+    ck_assert(slice_starts(set, slice_of("h\0\0\1\0\0\1", 7)));
+    OK(kv_get(store_kv(f.store), set, &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
     buf_fini(&v);
     fixture_free(&f);
@@ -387,7 +392,7 @@ START_TEST(bad_records_are_rejected)
     } cases[] = {
         { { (const uint8_t *)"h\0\0\1", 4 },
           { (const uint8_t *)"12345678", 8 } },
-        { { (const uint8_t *)"h\0\0\1\0\0\1\0", 8 },
+        { { (const uint8_t *)"h\0\0\1\0\0\1\0\0", 9 },
           { (const uint8_t *)"12345678", 8 } },
         { { (const uint8_t *)"h\0\0\1\0\0\1", 7 },
           { (const uint8_t *)"1234567", 7 } },

@@ -4,7 +4,7 @@
 
 #include "tests/uid/fixture.h"
 
-static const struct series_rules rules = { true, true, true, 8 };
+static const struct series_rules rules = { true, true, true, 8, false };
 
 /* The series of 'metric' with host=<i>. */
 static enum status

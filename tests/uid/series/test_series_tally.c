@@ -2,7 +2,7 @@
 
 #include "tests/uid/fixture.h"
 
-static const struct series_rules rules = { true, true, true, 8 };
+static const struct series_rules rules = { true, true, true, 8, false };
 
 /* "metric k=v k=v" */
 static void

@@ -552,6 +552,8 @@ START_TEST(knows_its_names)
                    "GET /page HTTP/1.1\r\nHost: %s\r\n\r\n", hosts[_i].host);
     a = rig_ask(&rig, request);
     ck_assert_uint_eq(a.status, hosts[_i].status);
+    ck_assert(a.status != 403 ||
+              strstr(rig_body(&a), "add it to halite.http.hosts") != NULL);
     buf_fini(&a.body);
     rig_stop(&rig);
 }

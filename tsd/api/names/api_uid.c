@@ -277,7 +277,6 @@ rename_it(const struct api *a, const struct renaming *n, struct http_reply *out)
     enum status st = rename_one(a, n, &e);
 
     if (st == ST_OK) {
-        put_path_drop_cache(a->put);
         buf_put_str(b, "{\"result\":\"true\"}");
         return;
     }

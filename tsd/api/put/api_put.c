@@ -17,6 +17,7 @@
 
 #define KEPT_MAX      16384
 #define BUSY_RETRY_MS 5
+#define AHEAD_MAX     16384 /* points */
 #define BUSY_MAX_MS   10000
 #define QUICK_BYTES   ((size_t)256 << 10)
 #define SLOW_US       20000
@@ -31,6 +32,8 @@ struct job {
 
     struct put_json_point *points; /* a chunk of the body */
     size_t points_max, points_len;
+    size_t next;           /* of the chunk, the first that is in no batch yet */
+    struct put_json *rest; /* reads what comes after the chunk */
     struct put_batch *batch;
     struct put_reply result;
 };
@@ -162,13 +165,31 @@ put_api_flush(struct job *j)
     return !is_rejected(j);
 }
 
+/* Where a name costs an answer of other machines, all that come in the body are
+ * looked up with the first that is not known. */
+static void
+look_ahead(void *ctx, struct put_batch *b)
+{
+    const struct job *j = ctx;
+    struct put_json rest = *j->rest;
+    struct put_json_point x;
+    bool rollup = j->kind == PUT_JSON_ROLLUPS;
+    size_t left = AHEAD_MAX;
+
+    for (size_t i = j->next; i < j->points_len && left > 0; i++, left--)
+        put_batch_json_ahead(b, &j->points[i], rollup);
+    while (left-- > 0 && put_json_next(&rest, &x))
+        put_batch_json_ahead(b, &x, rollup);
+}
+
 static bool
 store_chunk(struct job *j)
 {
-    for (size_t i = 0; i < j->points_len; i++) {
+    for (j->next = 0; j->next < j->points_len; j->next++) {
         if (put_batch_is_full(j->batch) && !put_api_flush(j))
             return false;
-        put_batch_json(j->batch, &j->points[i], i, j->kind == PUT_JSON_ROLLUPS);
+        put_batch_json(j->batch, &j->points[j->next], j->next,
+                       j->kind == PUT_JSON_ROLLUPS);
     }
     if (!put_api_flush(j))
         return false;
@@ -218,6 +239,8 @@ store_all(struct job *j, struct put_json rest)
     j->batch = put_batch_new(j->path, on_failed, j);
     put_batch_set_peer(j->batch, http_peer(j->request), NULL);
     put_batch_set_extra(j->batch, j->extra_key, j->extra_value);
+    j->rest = &rest;
+    put_batch_set_ahead(j->batch, look_ahead, j);
     while (ok && j->points_len > 0) {
         ok = j->histograms != NULL ? store_histograms(j) : store_chunk(j);
         read_chunk(j, &rest);

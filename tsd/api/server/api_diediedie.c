@@ -13,8 +13,8 @@ api_diediedie(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!http_is_local(r) &&
         !settings_bool(a->settings, "halite.diediedie.remote")) {
-        http_reply_error(out, 403, "Only this machine may stop the daemon",
-                         "halite.diediedie.remote=true lets others do it");
+        http_reply_not_local(out, "Only this machine may stop the daemon",
+                             "halite.diediedie.remote=true lets others do it");
         return;
     }
     log_info("tsd", "%s said diediedie", http_peer(r));

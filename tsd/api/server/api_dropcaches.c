@@ -8,8 +8,8 @@ api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!http_is_local(r) &&
         !settings_bool(a->settings, "halite.dropcaches.remote")) {
-        http_reply_error(out, 403, "Only this machine may drop caches",
-                         "halite.dropcaches.remote=true lets others do it");
+        http_reply_not_local(out, "Only this machine may drop caches",
+                             "halite.dropcaches.remote=true lets others do it");
         return;
     }
     api_drop_caches(a);

@@ -2,7 +2,6 @@
  * Prometheus' rules, not OpenTSDB's: seconds, bytes, _total of counters. */
 #include "tsd/api/api.h"
 
-#include <math.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
@@ -10,58 +9,13 @@
 #include "base/latency.h"
 #include "query/engine/engine.h"
 #include "storage/store/store.h"
+#include "tsd/api/server/metrics_cluster.h"
+#include "tsd/api/server/prometheus.h"
 #include "tsd/api/server/stats.h"
+#include "tsd/config/store_place.h"
 #include "tsd/net/listener.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
-
-static void
-put_head(struct buf *b, const char *name, const char *type, const char *help)
-{
-    buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void
-put_gauge(struct buf *b, const char *name, const char *help, double value)
-{
-    put_head(b, name, "gauge", help);
-    buf_printf(b, "%s %.15g\n", name, value);
-}
-
-static void
-put_total(struct buf *b, const char *name, const char *help, double value)
-{
-    put_head(b, name, "counter", help);
-    buf_printf(b, "%s %.15g\n", name, value);
-}
-
-static void
-put_labelled(struct buf *b, const char *name, const char *label,
-             const char *text, uint64_t value)
-{
-    buf_printf(b, "%s{%s=\"%s\"} %llu\n", name, label, text,
-               (unsigned long long)value);
-}
-
-/* Bounds are powers of two, at which the classes of a latency end.  The sum of
- * all is read last, and once: no bucket exceeds it. */
-static void
-put_latency(struct buf *b, const char *name, const char *help,
-            const struct latency *l)
-{
-    unsigned long long all;
-
-    if (l == NULL)
-        return;
-    put_head(b, name, "histogram", help);
-    for (unsigned e = 7; e <= 25; e += 2)
-        buf_printf(b, "%s_bucket{le=\"%.9g\"} %llu\n", name,
-                   ldexp(1e-6, (int)e),
-                   (unsigned long long)latency_below(l, e));
-    all = latency_below(l, 64);
-    buf_printf(b, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n",
-               name, all, name, (double)l->sum_us / 1e6, name, all);
-}
 
 /* base/counters.def lists the counters of one name one after the other. */
 static void
@@ -114,14 +68,14 @@ put_names(const struct api *a, struct buf *b)
     };
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        put_head(b, values[i].name, values[i].type, values[i].help);
+        prom_head(b, values[i].name, values[i].type, values[i].help);
         for (int k = 0; k < UID_KINDS; k++) {
             struct uid_counts c = uid_counts(a->uids, (enum uid_kind)k);
             uint64_t v;
 
             memcpy(&v, (const char *)&c + values[i].offset, sizeof v);
-            put_labelled(b, values[i].name, "kind",
-                         uid_kind_name((enum uid_kind)k), v);
+            prom_labelled(b, values[i].name, "kind",
+                          uid_kind_name((enum uid_kind)k), v);
         }
     }
 }
@@ -145,11 +99,11 @@ put_tables(const struct api *a, struct buf *b)
     };
     const char *name = "halite_table_bytes";
 
-    put_head(b, name, "gauge",
-             "About how much each table takes in the engine's files.");
+    prom_head(b, name, "gauge",
+              "About how much each table takes in the engine's files.");
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        put_labelled(b, name, "table", tables[i].name,
-                     store_table_bytes(a->store, tables[i].table));
+        prom_labelled(b, name, "table", tables[i].name,
+                      store_table_bytes(a->store, tables[i].table));
 }
 
 static void
@@ -158,26 +112,26 @@ put_wal(const struct api *a, const struct wal_counts *c, struct buf *b)
     const struct settings *s = a->settings;
     int64_t age_us = clock_monotonic_us() - c->synced_us;
 
-    put_gauge(b, "halite_wal_bytes", "Size of the WAL's files.",
-              (double)c->bytes);
-    put_gauge(b, "halite_wal_limit_bytes",
-              "Size of the WAL at which rows are flushed early.",
-              (double)settings_size(s, "halite.store.journal_bytes"));
-    put_gauge(b, "halite_wal_segments", "Files of the WAL.",
-              (double)c->segments);
-    put_total(b, "halite_wal_writes_total", "Writes to the WAL's files.",
-              (double)c->writes);
-    put_gauge(b, "halite_wal_unsynced_seconds",
-              "How long the oldest bytes of the WAL have waited for an fsync; "
-              "0: none wait, or halite.sync is off.",
-              (double)c->unsynced_us / 1e6);
+    prom_gauge(b, "halite_wal_bytes", "Size of the WAL's files.",
+               (double)c->bytes);
+    prom_gauge(b, "halite_wal_limit_bytes",
+               "Size of the WAL at which rows are flushed early.",
+               (double)settings_size(s, "halite.store.journal_bytes"));
+    prom_gauge(b, "halite_wal_segments", "Files of the WAL.",
+               (double)c->segments);
+    prom_total(b, "halite_wal_writes_total", "Writes to the WAL's files.",
+               (double)c->writes);
+    prom_gauge(b, "halite_wal_unsynced_seconds",
+               "How long the oldest bytes of the WAL have waited for an fsync; "
+               "0: none wait, or halite.sync is off.",
+               (double)c->unsynced_us / 1e6);
     if (c->synced_us != 0)
-        put_gauge(b, "halite_wal_last_fsync_timestamp_seconds",
-                  "When the last fsync of the WAL ended, since 1970.",
-                  (double)clock_now_ms(a->clock) / 1e3 - (double)age_us / 1e6);
-    put_latency(b, "halite_wal_fsync_duration_seconds",
-                "How long an fsync of the WAL takes.",
-                store_sync_latency(a->store));
+        prom_gauge(b, "halite_wal_last_fsync_timestamp_seconds",
+                   "When the last fsync of the WAL ended, since 1970.",
+                   (double)clock_now_ms(a->clock) / 1e3 - (double)age_us / 1e6);
+    prom_latency(b, "halite_wal_fsync_duration_seconds",
+                 "How long an fsync of the WAL takes.",
+                 store_sync_latency(a->store));
 }
 
 static void
@@ -185,34 +139,36 @@ put_store(const struct api *a, struct buf *b)
 {
     struct store_counts c = store_counts(a->store);
 
-    put_gauge(b, "halite_series", "Series that have points.",
-              (double)series_total(a->series));
-    put_gauge(b, "halite_head_bytes", "Memory of the head.",
-              (double)c.head_bytes);
-    put_gauge(b, "halite_head_limit_bytes",
-              "Memory of the head at which writers wait.",
-              (double)settings_size(a->settings, "halite.store.head_bytes"));
-    put_gauge(b, "halite_head_series", "Series in the head.",
-              (double)c.head_series);
-    put_gauge(b, "halite_head_rows", "Open rows in the head.",
-              (double)c.head_rows);
-    put_gauge(b, "halite_head_points", "Points in the head.",
-              (double)c.head_points);
-    put_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
-              (double)c.rows_flushed);
-    put_total(b, "halite_rows_merged_total",
-              "Flushed rows that were stored before.", (double)c.rows_merged);
-    put_total(b, "halite_rows_rewritten_total",
-              "Stored rows that were written again.", (double)c.rows_rewritten);
-    put_total(b, "halite_rows_quarantined_total",
-              "Damaged rows put into quarantine.", (double)c.rows_quarantined);
-    put_total(b, "halite_rows_unreadable_total",
-              "Damaged rows that could not be kept.",
-              (double)c.rows_unreadable);
-    put_gauge(b, "halite_replay_seconds",
-              "How long the start took to replay the WAL.",
-              (double)c.replay_us / 1e6);
-    put_tables(a, b);
+    prom_gauge(b, "halite_series", "Series that have points.",
+               (double)series_total(a->series));
+    prom_gauge(b, "halite_head_bytes", "Memory of the head.",
+               (double)c.head_bytes);
+    prom_gauge(b, "halite_head_limit_bytes",
+               "Memory of the head at which writers wait.",
+               (double)settings_size(a->settings, "halite.store.head_bytes"));
+    prom_gauge(b, "halite_head_series", "Series in the head.",
+               (double)c.head_series);
+    prom_gauge(b, "halite_head_rows", "Open rows in the head.",
+               (double)c.head_rows);
+    prom_gauge(b, "halite_head_points", "Points in the head.",
+               (double)c.head_points);
+    prom_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
+               (double)c.rows_flushed);
+    prom_total(b, "halite_rows_merged_total",
+               "Flushed rows that were stored before.", (double)c.rows_merged);
+    prom_total(b, "halite_rows_rewritten_total",
+               "Stored rows that were written again.",
+               (double)c.rows_rewritten);
+    prom_total(b, "halite_rows_quarantined_total",
+               "Damaged rows put into quarantine.", (double)c.rows_quarantined);
+    prom_total(b, "halite_rows_unreadable_total",
+               "Damaged rows that could not be kept.",
+               (double)c.rows_unreadable);
+    prom_gauge(b, "halite_replay_seconds",
+               "How long the start took to replay the WAL.",
+               (double)c.replay_us / 1e6);
+    if (a->cluster == NULL) /* a pool's engine cannot tell */
+        put_tables(a, b);
     if (store_sync_latency(a->store) != NULL)
         put_wal(a, &c.wal, b);
 }
@@ -221,20 +177,20 @@ static void
 put_disk(const struct api *a, struct buf *b)
 {
     const struct settings *s = a->settings;
+    const char *dir = store_place_folder(s);
     struct statvfs fs;
 
-    if (settings_bool(s, "halite.memory") ||
-        statvfs(settings_text(s, "halite.data"), &fs) != 0)
+    if (dir == NULL || statvfs(dir, &fs) != 0)
         return;
-    put_gauge(b, "halite_disk_size_bytes", "Size of the disk of halite.data.",
-              (double)fs.f_blocks * (double)fs.f_frsize);
-    put_gauge(b, "halite_disk_free_bytes", "Free on that disk.",
-              (double)fs.f_bavail * (double)fs.f_frsize);
-    put_gauge(b, "halite_disk_used_bytes", "Used on that disk, by anybody.",
-              (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
-    put_gauge(b, "halite_disk_min_free_bytes",
-              "Writes are rejected while less is free.",
-              (double)settings_size(s, "halite.store.min_free_bytes"));
+    prom_gauge(b, "halite_disk_size_bytes", "Size of the disk of the store.",
+               (double)fs.f_blocks * (double)fs.f_frsize);
+    prom_gauge(b, "halite_disk_free_bytes", "Free on that disk.",
+               (double)fs.f_bavail * (double)fs.f_frsize);
+    prom_gauge(b, "halite_disk_used_bytes", "Used on that disk, by anybody.",
+               (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
+    prom_gauge(b, "halite_disk_min_free_bytes",
+               "Writes are rejected while less is free.",
+               (double)settings_size(s, "halite.store.min_free_bytes"));
 }
 
 static void
@@ -243,22 +199,22 @@ put_process(const struct api *a, struct buf *b)
     struct process_counts c = stats_process();
     struct rlimit files;
 
-    put_head(b, "halite_build_info", "gauge", "The version; always 1.");
-    put_labelled(b, "halite_build_info", "version", PACKAGE_VERSION, 1);
-    put_gauge(b, "process_start_time_seconds", "Start, in seconds since 1970.",
-              (double)a->started_ms / 1000);
-    put_total(b, "process_cpu_seconds_total", "CPU time, user and system.",
-              c.cpu_seconds);
-    put_gauge(b, "process_resident_memory_bytes", "Resident memory.",
-              (double)c.resident_bytes);
-    put_gauge(b, "process_virtual_memory_bytes", "Virtual memory.",
-              (double)c.virtual_bytes);
-    put_gauge(b, "process_open_fds", "Open file descriptors.",
-              (double)c.open_files);
+    prom_head(b, "halite_build_info", "gauge", "The version; always 1.");
+    prom_labelled(b, "halite_build_info", "version", PACKAGE_VERSION, 1);
+    prom_gauge(b, "process_start_time_seconds", "Start, in seconds since 1970.",
+               (double)a->started_ms / 1000);
+    prom_total(b, "process_cpu_seconds_total", "CPU time, user and system.",
+               c.cpu_seconds);
+    prom_gauge(b, "process_resident_memory_bytes", "Resident memory.",
+               (double)c.resident_bytes);
+    prom_gauge(b, "process_virtual_memory_bytes", "Virtual memory.",
+               (double)c.virtual_bytes);
+    prom_gauge(b, "process_open_fds", "Open file descriptors.",
+               (double)c.open_files);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        put_gauge(b, "process_max_fds", "How many may be open.",
-                  (double)files.rlim_cur);
-    put_gauge(b, "process_threads", "Threads.", (double)c.threads);
+        prom_gauge(b, "process_max_fds", "How many may be open.",
+                   (double)files.rlim_cur);
+    prom_gauge(b, "process_threads", "Threads.", (double)c.threads);
 }
 
 static void
@@ -267,14 +223,14 @@ put_connections(const struct api *a, struct buf *b)
     struct listener_counts c = a->connections(a->connections_ctx);
     const char *name = "halite_connections";
 
-    put_head(b, name, "gauge",
-             "Open connections; none: those that said nothing yet.");
-    put_labelled(b, name, "protocol", "http", c.http);
-    put_labelled(b, name, "protocol", "telnet", c.telnet);
-    put_labelled(b, name, "protocol", "none",
-                 c.open > c.http + c.telnet ? c.open - c.http - c.telnet : 0);
-    put_gauge(b, "halite_tls_connections", "Those of them that came by TLS.",
-              (double)c.tls);
+    prom_head(b, name, "gauge",
+              "Open connections; none: those that said nothing yet.");
+    prom_labelled(b, name, "protocol", "http", c.http);
+    prom_labelled(b, name, "protocol", "telnet", c.telnet);
+    prom_labelled(b, name, "protocol", "none",
+                  c.open > c.http + c.telnet ? c.open - c.http - c.telnet : 0);
+    prom_gauge(b, "halite_tls_connections", "Those of them that came by TLS.",
+               (double)c.tls);
 }
 
 void
@@ -285,25 +241,26 @@ api_metrics(void *ctx, const struct http_request *r, struct http_reply *out)
 
     http_reply_type(out, "text/plain; version=0.0.4; charset=utf-8");
     put_process(a, b);
-    put_gauge(b, "halite_writable", "0: writes are rejected (/api/status).",
-              strcmp(api_status_word(a), "ok") == 0);
+    prom_gauge(b, "halite_writable", "0: writes are rejected (/api/status).",
+               strcmp(api_status_word(a), "ok") == 0);
     put_disk(a, b);
     put_counters(b);
     put_connections(a, b);
-    put_gauge(b, "halite_queries_running", "Queries under way.",
-              (double)queries_running(a->queries));
+    prom_gauge(b, "halite_queries_running", "Queries under way.",
+               (double)queries_running(a->queries));
     put_names(a, b);
     put_store(a, b);
-    put_latency(b, "halite_http_request_duration_seconds",
-                "HTTP requests, from the first line to the reply.",
-                a->http == NULL ? NULL : http_server_latency(a->http));
-    put_latency(b, "halite_put_batch_duration_seconds",
-                "Batches of points until they are in the WAL.",
-                a->put == NULL ? NULL : put_path_latency(a->put));
-    put_latency(b, "halite_query_duration_seconds",
-                "Queries, until their answer is made.",
-                queries_latency(a->queries));
-    put_latency(b, "halite_query_scan_duration_seconds",
-                "Sub-queries, reading their points.",
-                a->engine == NULL ? NULL : engine_latency(a->engine));
+    metrics_cluster(a, b);
+    prom_latency(b, "halite_http_request_duration_seconds",
+                 "HTTP requests, from the first line to the reply.",
+                 a->http == NULL ? NULL : http_server_latency(a->http));
+    prom_latency(b, "halite_put_batch_duration_seconds",
+                 "Batches of points until they are in the WAL.",
+                 a->put == NULL ? NULL : put_path_latency(a->put));
+    prom_latency(b, "halite_query_duration_seconds",
+                 "Queries, until their answer is made.",
+                 queries_latency(a->queries));
+    prom_latency(b, "halite_query_scan_duration_seconds",
+                 "Sub-queries, reading their points.",
+                 a->engine == NULL ? NULL : engine_latency(a->engine));
 }

@@ -1,11 +1,13 @@
-/* /api/stats and /stats: counters; /api/stats/query: queries under way; and
- * what OpenTSDB tells of its virtual machine. */
+/* /api/stats and /stats: counters; /api/stats/query: queries under way;
+ * /api/stats/range: the oldest and the newest point; and what OpenTSDB tells of
+ * its virtual machine. */
 #include "tsd/api/api.h"
 
 #include <stdio.h>
 
 #include "base/log.h"
 #include "base/text/number.h"
+#include "tsd/stats/point_range.h"
 #include "tsd/stats/queries.h"
 #include "tsd/api/server/stats.h"
 #include "web/json/json.h"
@@ -96,6 +98,37 @@ stop_query(const struct api *a, const struct http_request *r,
     http_reply_empty(out, 204);
 }
 
+static bool
+go_on(void *ctx)
+{
+    return !http_is_cancelled(ctx);
+}
+
+/* {"oldest":..,"newest":..,"age":..}; without points the age alone. */
+static void
+write_range(const struct api *a, const struct http_request *r,
+            struct http_reply *out)
+{
+    struct buf *b = http_reply_body(out);
+    struct point_times times;
+    struct error e;
+    int64_t age_ms;
+
+    /* The callback reads the request only. */
+    if (point_range_get(a->point_range, a->store, go_on, (void *)(uintptr_t)r,
+                        &times, &age_ms, &e) != ST_OK) {
+        http_reply_failure(out, &e);
+        return;
+    }
+    buf_put_u8(b, '{');
+    if (!point_times_are_none(&times)) {
+        json_put_int(b, "oldest", times.oldest_ms);
+        json_put_int(b, "newest", times.newest_ms);
+    }
+    json_put_int(b, "age", age_ms);
+    buf_put_u8(b, '}');
+}
+
 void
 api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -118,6 +151,8 @@ api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
             queries_write(a->queries, b);
     } else if (slice_eq_str(what, "jvm")) {
         stats_write_process(a, b);
+    } else if (slice_eq_str(what, "range")) {
+        write_range(a, r, out);
     } else if (slice_eq_str(what, "threads")) {
         stats_write_threads(b);
     } else if (slice_eq_str(what, "region_clients")) {

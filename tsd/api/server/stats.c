@@ -44,6 +44,21 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "series.total", "", series_total(a->series));
 }
 
+static void
+each_of_cluster(const struct api *a, stats_found *found, void *ctx)
+{
+    struct cluster_counts c;
+
+    if (a->cluster == NULL)
+        return;
+    a->cluster_counts(a->cluster, &c);
+    found(ctx, "cluster.members", "state=live", c.members_live);
+    found(ctx, "cluster.members", "state=dead", c.members_dead);
+    found(ctx, "cluster.buckets", "state=owned", c.buckets_local);
+    found(ctx, "cluster.buckets", "state=unowned", c.buckets_unowned);
+    found(ctx, "cluster.takeovers", "", c.takeovers);
+}
+
 /* The process, in the place of a virtual machine. */
 static void
 each_of_process(stats_found *found, void *ctx)
@@ -120,6 +135,7 @@ stats_each(const struct api *a, stats_found *found, void *ctx)
     for (int k = 0; k < UID_KINDS; k++)
         each_uid(a, (enum uid_kind)k, found, ctx);
     each_of_store(a, found, ctx);
+    each_of_cluster(a, found, ctx);
     each_latency(a, found, ctx);
     each_absent(found, ctx);
     found(ctx, "query.count", "type=running", queries_running(a->queries));

@@ -1,0 +1,73 @@
+/* What a daemon does for its peers: takes over their connections, hears their
+ * hello, reads frames, calls handlers, answers.
+ *
+ *     adopt -> hello -> PUT, PUT, PUT ... -> (commit) -> one answer for all
+ *                   `-> HEAD, LAST, DELETE, FLUSH -> a worker -> answer
+ *
+ * PUTs of a connection are handled in their order, one at a time; what else it
+ * asks is done by workers of that connection, beside them and in any order, so
+ * that a slow answer holds up nothing, and a slow peer only itself.  A PUT is
+ * answered when a commit has made it durable: one commit for all that came
+ * since the last.
+ *
+ * Owns:    the sockets that it was given; five threads a connection.
+ * Threads: adopt: any; open and close: the owner.
+ * Bounds:  a connection: REQUESTS_MAX requests and 'request_bytes' of them that
+ *          wait, then nothing is read; 1 MB of answers that wait, beside those
+ *          that are being made. */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "cluster/frame.h"
+
+struct peer_server; /* opaque */
+
+struct peer_handlers {
+    void *ctx;
+    /* At a connection's begin and end. */
+    void *(*session_open)(void *ctx);
+    void (*session_close)(void *ctx, void *session);
+    /* One at a time in a session.  '*lsn' is what to commit.  ST_CORRUPT: the
+     * connection is closed. */
+    enum status (*put)(void *ctx, void *session, struct slice record,
+                       uint64_t *lsn, struct error *e);
+    enum status (*commit)(void *ctx, uint64_t lsn, struct error *e);
+    /* Of the types HEAD, LAST, DELETE, FLUSH; any thread. */
+    enum status (*serve)(void *ctx, uint8_t type, struct slice request,
+                         struct buf *answer, struct error *e);
+};
+
+struct peer_server_options {
+    const uint8_t *secret; /* FRAME_SECRET_SIZE bytes; outlives the server */
+    uint16_t version;      /* 0: FRAME_VERSION */
+    struct peer_handlers handlers;
+    unsigned hello_ms;         /* 0: 5 s for a hello */
+    unsigned idle_ms;          /* 0: 60 s without a frame; peers ping */
+    unsigned stall_ms;         /* 0: 20 s in which a peer reads nothing */
+    size_t max_connections;    /* 0: 512 */
+    size_t max_unproven;       /* 0: 32; then the oldest of them gives way */
+    size_t request_bytes;      /* 0: 32 MB */
+    void (*closed)(void *ctx); /* a connection has ended; may be NULL */
+    void *closed_ctx;
+};
+
+struct peer_server *
+peer_server_open(const struct peer_server_options *o); /* not NULL */
+
+/* Takes over a connected, non-blocking socket.  On failure it is closed, and
+ * closed() is not called. */
+MUST_CHECK enum status peer_server_adopt(struct peer_server *s, int fd,
+                                         const struct sockaddr *peer,
+                                         struct error *e);
+
+/* Ends all connections, whatever they asked, and waits for their threads. */
+void peer_server_close(struct peer_server **s);
+
+struct peer_server_counts {
+    uint64_t open;    /* connections now */
+    uint64_t proven;  /* of these */
+    uint64_t puts;    /* PUTs handled */
+    uint64_t commits; /* for them */
+};
+struct peer_server_counts peer_server_counts(struct peer_server *s);

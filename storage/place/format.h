@@ -1,0 +1,69 @@
+/* The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
+ * of which version, with keys of which key layout (docs/FORMAT.md, "FORMAT
+ * file"). It is read before anything else in the folder is touched.  And the
+ * LOCK file, which keeps a second process out.
+ *
+ *     format_lock -> format_read -> ST_OK, complete: open what is there
+ *                         |-> ST_OK, not complete: a creation was cut short,
+ *                         |   before anything was acknowledged: go on with it
+ *                         `-> ST_NOT_FOUND: format_new, format_write, make the
+ *                             engine and the WAL, complete = true,
+ *                             format_write
+ *
+ * So a complete store whose engine is missing is rejected, not made anew.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
+ *          with a sentence for the operator. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "storage/row/key.h"
+
+/* What this program writes, and all that it reads. */
+#define FORMAT_VERSION 1
+#define FORMAT_ID_SIZE 33
+
+struct format {
+    unsigned version;
+    bool complete; /* everything was made; never create again */
+    bool damaged;  /* one of the two files does not check: write both again */
+    struct key_layout layout;
+    char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
+    /* Of a pool: the hours of rows that one object holds, a multiple of
+     * row_hours; 0 in a folder. */
+    unsigned window_hours;
+};
+
+/* A new identity, not complete. */
+void format_new(struct format *out, const struct key_layout *layout);
+
+/* The text, without a checksum; and back: ST_CORRUPT for all but what
+ * format_print() writes.  'where' names it in the errors. */
+void format_print(const struct format *f, struct buf *out);
+MUST_CHECK enum status format_parse(struct buf *text, const char *where,
+                                    struct format *out, struct error *e);
+
+/* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
+ * ST_NOT_FOUND when both are absent, or the folder is. */
+MUST_CHECK enum status format_read(const char *dir, struct format *out,
+                                   struct error *e);
+
+/* Replaces both files, the copy first, each all or nothing; durable when it
+ * returns. */
+MUST_CHECK enum status format_write(const char *dir, const struct format *f,
+                                    struct error *e);
+
+/* Takes the folder for this process.  '*fd' holds it until format_unlock(), or
+ * until the process ends, however it ends. */
+MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
+/* Writes a line behind the pid, for who wants to ask the process that has the
+ * folder; reads it, without the newline: "" when there is none. */
+#define FORMAT_NOTE_MAX 200
+void format_lock_note(int fd, const char *note);
+void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
+/* Has a process taken the folder? */
+bool format_is_locked(const char *dir);
+/* Sets '*fd' to -1; -1 is unlocked already. */
+void format_unlock(int *fd);

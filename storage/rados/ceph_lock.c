@@ -1,0 +1,74 @@
+/* Locks. */
+#include "storage/rados/ceph_lock.h"
+
+#include <errno.h>
+#include <sys/time.h>
+
+#include "storage/rados/ceph_priv.h"
+
+enum status
+ceph_lock_take(struct ceph *c, const char *object, const char *name,
+               const char *cookie, unsigned duration_ms, enum ceph_lock_how how,
+               struct error *e)
+{
+    struct timeval duration = { .tv_sec = duration_ms / 1000,
+                                .tv_usec = (int)(duration_ms % 1000) * 1000 };
+    static const uint8_t flags[] = {
+        [CEPH_LOCK_RENEW] = LIBRADOS_LOCK_FLAG_MUST_RENEW,
+        [CEPH_LOCK_KEEP] = LIBRADOS_LOCK_FLAG_MAY_RENEW,
+    };
+    int fault = ceph_enter(c, CEPH_CALL_LOCK, object), r = 0;
+
+    if (fault >= 0)
+        r = rados_lock_exclusive(c->pool, object, name, cookie, "",
+                                 duration_ms == 0 ? NULL : &duration,
+                                 flags[how]);
+    r = ceph_leave(fault, r);
+    return ceph_status(c, r, how == CEPH_LOCK_TAKE ? "lock" : "renew the lock",
+                       object, e);
+}
+
+enum status
+ceph_lock_drop(struct ceph *c, const char *object, const char *name,
+               const char *cookie, struct error *e)
+{
+    int fault = ceph_enter(c, CEPH_CALL_UNLOCK, object), r = 0;
+
+    if (fault >= 0)
+        r = rados_unlock(c->pool, object, name, cookie);
+    return ceph_status(c, ceph_leave(fault, r), "unlock", object, e);
+}
+
+enum status
+ceph_lock_owner(struct ceph *c, const char *object, const char *name,
+                struct ceph_locker *out, struct error *e)
+{
+    size_t client_size = sizeof out->client, cookie_size = sizeof out->cookie;
+    size_t address_size = sizeof out->address, tag_size = 64;
+    int fault = ceph_enter(c, CEPH_CALL_LOCK, object), exclusive, r = 0;
+    char tag[64];
+
+    *out = (struct ceph_locker){ .client = "" };
+    if (fault >= 0)
+        r = (int)rados_list_lockers(c->pool, object, name, &exclusive, tag,
+                                    &tag_size, out->client, &client_size,
+                                    out->cookie, &cookie_size, out->address,
+                                    &address_size);
+    r = ceph_leave(fault, r);
+    if (r <= 0)
+        *out = (struct ceph_locker){ .client = "" };
+    return r == -ENOENT ? ST_OK
+                        : ceph_status(c, r, "ask who locked", object, e);
+}
+
+enum status
+ceph_lock_break(struct ceph *c, const char *object, const char *name,
+                const struct ceph_locker *owner, struct error *e)
+{
+    int fault = ceph_enter(c, CEPH_CALL_UNLOCK, object), r = 0;
+
+    if (fault >= 0)
+        r = rados_break_lock(c->pool, object, name, owner->client,
+                             owner->cookie);
+    return ceph_status(c, ceph_leave(fault, r), "break the lock of", object, e);
+}

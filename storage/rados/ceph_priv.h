@@ -1,0 +1,28 @@
+/* What the files of this room share of a connection. */
+#pragma once
+
+#include <rados/librados.h>
+#include <stdatomic.h>
+
+#include "storage/rados/ceph.h"
+
+#define CEPH_MAGIC FOURCC('C', 'E', 'P', 'H')
+
+struct ceph {
+    uint32_t magic;
+    unsigned users; /* under the list's lock */
+    struct ceph *next;
+    char *at;
+    rados_t cluster;
+    rados_ioctx_t pool;
+    atomic_bool blocklisted, full;
+    atomic_uint_fast64_t calls[CEPH_CALLS];
+    atomic_uint_fast64_t cookies; /* for locks: each another one */
+    ceph_fault_fn *fault;
+    void *fault_ctx;
+};
+
+/* Call 'call' in librados unless tests have it fail: 0, or their errno. */
+int ceph_enter(struct ceph *c, enum ceph_call call, const char *object);
+/* The result of that call, made unless 'fault' is negative. */
+int ceph_leave(int fault, int result);

@@ -1,0 +1,149 @@
+/* Watch and notify. */
+#include "storage/rados/ceph_watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/obj.h"
+#include "storage/rados/ceph_op.h"
+#include "storage/rados/ceph_priv.h"
+
+#define WATCH_MAGIC FOURCC('C', 'E', 'W', 'A')
+
+struct ceph_watch {
+    uint32_t magic;
+    struct ceph *c;
+    struct ceph_watch_calls calls;
+    void *ctx;
+    uint64_t cookie;
+    char object[128];
+    atomic_bool broken;
+};
+
+static void
+on_notify(void *ctx, uint64_t id, uint64_t cookie, uint64_t notifier,
+          void *data, size_t size)
+{
+    struct ceph_watch *w = ctx;
+
+    (void)notifier;
+    w->calls.heard(w->ctx, slice_of(data, size));
+    (void)rados_notify_ack(w->c->pool, w->object, id, cookie, NULL, 0);
+}
+
+static void
+on_error(void *ctx, uint64_t cookie, int error)
+{
+    struct ceph_watch *w = ctx;
+
+    (void)cookie;
+    (void)error;
+    atomic_store(&w->broken, true);
+    w->calls.broken(w->ctx);
+}
+
+enum status
+ceph_watch_open(struct ceph *c, const char *object, unsigned timeout_s,
+                const struct ceph_watch_calls *calls, void *ctx,
+                struct ceph_watch **out, struct error *e)
+{
+    struct ceph_op *op = ceph_write_new(c);
+    struct ceph_watch *w;
+    enum status st;
+    int fault, r = 0;
+
+    *out = NULL;
+    ceph_write_create(op, false);
+    st = ceph_op_run(op, object, e);
+    if (st != ST_OK)
+        return st;
+    INSIST(strlen(object) < sizeof w->object);
+    w = mem_new(sizeof *w);
+    w->magic = WATCH_MAGIC;
+    w->c = c;
+    w->calls = *calls;
+    w->ctx = ctx;
+    memcpy(w->object, object, strlen(object) + 1);
+    fault = ceph_enter(c, CEPH_CALL_WATCH, object);
+    if (fault >= 0)
+        r = rados_watch3(c->pool, object, &w->cookie, on_notify, on_error,
+                         timeout_s, w);
+    if (fault > 0 && r >= 0)
+        (void)rados_unwatch2(c->pool, w->cookie);
+    r = ceph_leave(fault, r);
+    if (r < 0) {
+        (void)rados_watch_flush(c->cluster);
+        OBJ_FREE(w);
+        return ceph_status(c, r, "watch", object, e);
+    }
+    *out = w;
+    return ST_OK;
+}
+
+enum status
+ceph_watch_check(struct ceph_watch *w, unsigned *age_ms, struct error *e)
+{
+    int fault, r = 0;
+
+    OBJ_CHECK(w, WATCH_MAGIC);
+    fault = ceph_enter(w->c, CEPH_CALL_WATCH, w->object);
+    if (fault >= 0)
+        r = rados_watch_check(w->c->pool, w->cookie);
+    r = ceph_leave(fault, r);
+    if (age_ms != NULL)
+        *age_ms = r < 0 ? 0 : (unsigned)r;
+    if (r >= 0 && !atomic_load(&w->broken))
+        return ST_OK;
+    if (r == -ESHUTDOWN)
+        return ceph_status(w->c, r, "watch", w->object, e);
+    return error_set(e, ST_IO, "watch %s: it is broken: %s", w->object,
+                     strerror(r < 0 ? -r : ENOTCONN));
+}
+
+void
+ceph_watch_close(struct ceph_watch **owner)
+{
+    struct ceph_watch *w = OBJ_TAKE(owner, WATCH_MAGIC);
+
+    if (w == NULL)
+        return;
+    (void)rados_unwatch2(w->c->pool, w->cookie);
+    (void)rados_watch_flush(w->c->cluster);
+    OBJ_FREE(w);
+}
+
+/* How many watchers are named as silent in an answer. */
+static size_t
+count_silent(char *reply, size_t size)
+{
+    struct notify_ack_t *acks = NULL;
+    struct notify_timeout_t *timeouts = NULL;
+    size_t acks_len = 0, timeouts_len = 0;
+
+    if (reply != NULL &&
+        rados_decode_notify_response(reply, size, &acks, &acks_len, &timeouts,
+                                     &timeouts_len) == 0)
+        rados_free_notify_response(acks, acks_len, timeouts);
+    return timeouts_len;
+}
+
+enum status
+ceph_notify(struct ceph *c, const char *object, struct slice payload,
+            unsigned timeout_ms, size_t *silent, struct error *e)
+{
+    int fault = ceph_enter(c, CEPH_CALL_NOTIFY, object), r = 0;
+    char *reply = NULL;
+    size_t size = 0, n;
+
+    if (fault >= 0)
+        r = rados_notify2(c->pool, object, (const char *)payload.data,
+                          (int)payload.size, timeout_ms, &reply, &size);
+    r = ceph_leave(fault, r);
+    n = count_silent(reply, size);
+    rados_buffer_free(reply);
+    if (silent != NULL)
+        *silent = n;
+    return ceph_status(c, r, "notify the watchers of", object, e);
+}

@@ -1,0 +1,140 @@
+/* The open rows of a bucket for a scan: of this process's head, and as bytes
+ * that go from the bucket's owner to the process that scans:
+ *
+ *     { <size> TSUID <base:4> <points> <size> bytes }...
+ *
+ * Sizes and numbers of points are varints; the bytes are open_row.h's.  Rows of
+ * an hour come in the order of their making. */
+#include "storage/store/store_priv.h"
+
+#include "storage/head/open_row.h"
+
+bool
+store_takes_row(const struct key_layout *layout, const struct scan_spec *spec,
+                const struct head_row_view *v)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+
+    if (v->base < spec->from_base || v->base > spec->to_base)
+        return false;
+    return spec->way == SCAN_SEEKS ||
+           mask_set_match(
+               spec->masks,
+               slice_of(bytes, key_row(layout, v->tsuid, v->base, bytes)));
+}
+
+void
+store_each_row(struct store *s, const struct scan_spec *spec, head_row_fn *f,
+               void *ctx)
+{
+    head_each_row(s->head, spec->bucket, spec->metric,
+                  spec->way == SCAN_SEEKS ? spec->series : NULL,
+                  spec->series_len, f, ctx);
+}
+
+/* -- the owner ------------------------------------------------------------- */
+
+struct head_copy {
+    const struct key_layout *layout;
+    const struct scan_spec *spec;
+    struct buf *out;
+    size_t begin; /* of 'out' */
+};
+
+static bool
+is_too_large(const struct head_copy *c)
+{
+    return c->spec->max_bytes != 0 &&
+           c->out->size - c->begin > c->spec->max_bytes;
+}
+
+static bool
+write_row(void *ctx, const struct head_row_view *v)
+{
+    struct head_copy *c = ctx;
+
+    if (!store_takes_row(c->layout, c->spec, v))
+        return true;
+    buf_put_varint(c->out, v->tsuid.size);
+    buf_put_slice(c->out, v->tsuid);
+    buf_put_u32(c->out, v->base);
+    buf_put_varint(c->out, v->count);
+    buf_put_varint(c->out, v->bytes.size);
+    buf_put_slice(c->out, v->bytes);
+    return !c->out->failed && !is_too_large(c);
+}
+
+enum status
+store_head_copy(struct store *s, const struct scan_spec *spec, struct buf *out,
+                struct error *e)
+{
+    struct head_copy c = { &s->layout, spec, out, out->size };
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (spec->bucket >= s->layout.salt_buckets ||
+        store_bucket_state(s, spec->bucket) == BUCKET_REMOTE)
+        return store_not_owner(spec->bucket, e);
+    status = store_owns(s, e);
+    if (status != ST_OK)
+        return status;
+    store_each_row(s, spec, write_row, &c);
+    if (out->failed || is_too_large(&c))
+        return error_set(e, ST_LIMIT,
+                         "copies of open rows take more than they may");
+    return ST_OK;
+}
+
+/* -- who asked ------------------------------------------------------------- */
+
+/* The series that were asked for ascend. */
+static bool
+is_asked_for(const struct scan_spec *spec, struct slice tsuid)
+{
+    size_t from = 0, to = spec->series_len;
+
+    while (from < to) {
+        size_t at = from + (to - from) / 2;
+        int order = slice_cmp(spec->series[at], tsuid);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return false;
+}
+
+static struct slice
+read_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
+}
+
+bool
+store_head_next(struct cursor *c, const struct key_layout *layout,
+                const struct scan_spec *spec, struct head_row_view *out)
+{
+    uint64_t count;
+
+    if (c->failed || cursor_left(c) == 0)
+        return false;
+    *out = (struct head_row_view){ .tsuid = read_sized(c) };
+    out->base = cursor_u32(c);
+    count = cursor_varint(c);
+    out->count = (uint32_t)count;
+    out->bytes = read_sized(c);
+    if (c->failed || count > UINT32_MAX || out->base % HOUR_S != 0 ||
+        !tsuid_is_valid(layout, out->tsuid) ||
+        key_salt(layout, out->tsuid) != spec->bucket ||
+        !slice_starts(out->tsuid, spec->metric) ||
+        (spec->way == SCAN_SEEKS && !is_asked_for(spec, out->tsuid)) ||
+        !store_takes_row(layout, spec, out) ||
+        !open_row_check(out->bytes, out->count))
+        c->failed = true;
+    return !c->failed;
+}

@@ -1,0 +1,264 @@
+/* The head first and the engine second, as scans do.  In the engine a metric
+ * and salt bucket cost a seek where they have nothing older or newer than what
+ * is known: the seek behind the newest known span arrives at the metric's newer
+ * rows, or at the next metric's oldest one. */
+#include "storage/store/store_times.h"
+
+#include "storage/store/store_priv.h"
+
+#define STEPS_A_CALL 256
+
+struct walk {
+    const struct key_layout *layout;
+    const struct store_times_spec *spec;
+    struct kv_iter *it;
+    struct point_times times;
+    size_t steps;
+    bool cancelled;
+    /* Where the iterator stands. */
+    bool on_row;
+    uint32_t base;
+    uint8_t head[ROW_KEY_MAX]; /* table, salt, metric */
+    size_t head_size;
+};
+
+static bool
+takes(void *ctx, struct slice tsuid)
+{
+    const struct walk *w = ctx;
+
+    return tsuid_tags_begin_at(w->layout, tsuid, w->spec->least_tagk);
+}
+
+static bool
+go_on(void *ctx)
+{
+    const struct walk *w = ctx;
+
+    return w->spec->go_on(w->spec->ctx);
+}
+
+/* -- moving ---------------------------------------------------------------- */
+
+/* After a step of the iterator; keys that are none of rows are stepped over. */
+static bool
+arrive(struct walk *w, bool on_key)
+{
+    while (on_key && kv_iter_key(w->it).size < w->head_size + 4)
+        on_key = kv_iter_next(w->it);
+    if (++w->steps % STEPS_A_CALL == 0 && !go_on(w))
+        w->cancelled = true;
+    w->on_row = on_key && !w->cancelled;
+    if (w->on_row)
+        w->base =
+            (uint32_t)key_get_uint(kv_iter_key(w->it).data + w->head_size, 4);
+    return w->on_row;
+}
+
+static bool
+is_of_metric(const struct walk *w)
+{
+    return w->on_row &&
+           memcmp(kv_iter_key(w->it).data, w->head, w->head_size) == 0;
+}
+
+/* The metric's first row from 'base' on whose tags begin at 'tagk', or what is
+ * behind it. */
+static bool
+seek_metric(struct walk *w, uint32_t base, uint64_t tagk)
+{
+    uint8_t key[ROW_KEY_MAX];
+    size_t size = w->head_size;
+
+    memcpy(key, w->head, size);
+    key_put_uint(key + size, base, 4);
+    size += 4;
+    if (tagk > 0) {
+        key_put_uint(key + size, tagk, w->layout->tagk_width);
+        size += w->layout->tagk_width;
+    }
+    return arrive(w, kv_iter_seek(w->it, slice_of(key, size))) &&
+           is_of_metric(w);
+}
+
+/* Is the row of a series that is left out? */
+static bool
+is_left_out(const struct walk *w)
+{
+    struct slice key = kv_iter_key(w->it);
+    size_t tags = w->head_size + 4;
+
+    return key.size >= tags + w->layout->tagk_width &&
+           key_get_uint(key.data + tags, w->layout->tagk_width) <
+               w->spec->least_tagk;
+}
+
+/* -- reading --------------------------------------------------------------- */
+
+static void
+take_block(struct walk *w, uint32_t base, struct slice block)
+{
+    int64_t base_ms = (int64_t)base * 1000;
+    struct summary s;
+
+    if ((base_ms < w->times.oldest_ms ||
+         base_ms + HOUR_MS > w->times.newest_ms) &&
+        block_summary(block, base, &s, NULL) == ST_OK)
+        point_times_widen(&w->times, s.first_ms, s.last_ms);
+}
+
+static void
+take_row(struct walk *w)
+{
+    struct row_hours hours;
+    struct slice block;
+    uint32_t base;
+
+    if (row_hours_begin(w->layout, w->base, kv_iter_value(w->it), &hours,
+                        NULL) != ST_OK)
+        return;
+    while (row_hours_next(&hours, &base, &block))
+        take_block(w, base, block);
+}
+
+/* From where the iterator stands on all rows of the metric up to 'last'; a span
+ * of series that are left out costs a seek. */
+static void
+take_rows(struct walk *w, uint32_t last)
+{
+    while (is_of_metric(w) && w->base <= last) {
+        if (is_left_out(w)) {
+            (void)seek_metric(w, w->base, w->spec->least_tagk);
+        } else {
+            take_row(w);
+            (void)arrive(w, kv_iter_next(w->it));
+        }
+    }
+}
+
+/* -- one metric in one bucket ---------------------------------------------- */
+
+/* From the metric's first row to the first span that has a point, unless that
+ * is known to be no older than another's. */
+static void
+take_oldest(struct walk *w)
+{
+    int64_t known_ms = w->times.oldest_ms;
+
+    while (is_of_metric(w) && (int64_t)w->base * 1000 < known_ms) {
+        int64_t before_ms = w->times.oldest_ms;
+
+        take_rows(w, w->base);
+        if (w->times.oldest_ms < before_ms)
+            return;
+    }
+}
+
+/* The last span of the metric in [from, to) that has a row: by steps that grow
+ * from its end until there is one, then by halves.  False: there is none. */
+static bool
+find_last_span(struct walk *w, uint64_t from, uint64_t to, uint32_t *span)
+{
+    const uint64_t span_s = key_span_s(w->layout);
+    uint64_t step = span_s;
+    bool found = false;
+
+    while (from < to && !w->cancelled) {
+        uint64_t at = to - from > step ? to - step : from;
+
+        if (seek_metric(w, (uint32_t)at, 0) && w->base < to) {
+            found = true;
+            *span = w->base;
+            from = w->base + span_s;
+        } else {
+            to = at;
+        }
+        if (found)
+            step = (to - from) / span_s / 2 * span_s;
+        else
+            step *= 2;
+        step = step < span_s ? span_s : step;
+    }
+    return found && !w->cancelled;
+}
+
+/* From the row where the iterator stands: behind the metric's last one, and not
+ * far behind. */
+static uint64_t
+end_of_metric(struct walk *w)
+{
+    const uint64_t span_s = key_span_s(w->layout);
+    const uint64_t most = (UINT32_MAX / span_s + 1) * span_s;
+    uint64_t step = span_s, end = w->base + step;
+
+    while (end < most && seek_metric(w, (uint32_t)end, 0)) {
+        step *= 2;
+        end = w->base + step;
+    }
+    return end < most ? end : most;
+}
+
+/* The spans from the newest known one on, the last one first. */
+static void
+take_newest(struct walk *w)
+{
+    uint32_t from =
+        w->times.newest_ms < 0
+            ? 0
+            : key_span_base(w->layout, (uint32_t)(w->times.newest_ms / 1000));
+    uint32_t span;
+    uint64_t end;
+
+    if (!seek_metric(w, from, 0))
+        return;
+    end = end_of_metric(w);
+    while (find_last_span(w, from, end, &span)) {
+        int64_t before_ms = w->times.newest_ms;
+
+        if (seek_metric(w, span, 0))
+            take_rows(w, span);
+        if (w->times.newest_ms > before_ms)
+            return;
+        end = span;
+    }
+}
+
+/* Leaves the iterator on the next metric of the bucket, or of the next one. */
+static void
+take_metric(struct walk *w)
+{
+    memcpy(w->head, kv_iter_key(w->it).data, w->head_size);
+    take_oldest(w);
+    if (!w->cancelled)
+        take_newest(w);
+    if (!w->cancelled && (is_of_metric(w) || !w->on_row))
+        (void)seek_metric(w, UINT32_MAX, 0);
+}
+
+enum status
+store_times(struct store *s, const struct store_times_spec *spec,
+            struct point_times *out, struct error *e)
+{
+    struct walk w = {
+        .layout = &s->layout,
+        .spec = spec,
+        .times = POINT_TIMES_NONE,
+    };
+    const struct head_times_visit visit = { takes, go_on, &w };
+    enum status st = ST_OK;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    w.head_size = 1u + s->layout.salt_width + s->layout.metric_width;
+    w.cancelled = !head_times(s->head, &visit, &w.times);
+    w.it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
+    if (!w.cancelled)
+        (void)arrive(&w, kv_iter_seek(w.it, KEY_TABLE(TABLE_ROWS)));
+    while (w.on_row)
+        take_metric(&w);
+    if (w.cancelled)
+        st = error_set(e, ST_BUSY,
+                       "the search for the oldest and the newest "
+                       "point was cancelled");
+    *out = w.times;
+    return kv_iter_end(&w.it, st, e);
+}

@@ -1,0 +1,450 @@
+/* The files of a WAL: made, appended to, cut and deleted so that after a power
+ * cut they tell what was lost from what was damaged.
+ *
+ * Before a new file is made, the last one is cut where a crash tore it, and
+ * synced: from then on it is no longer the last, and a torn end is damage. */
+#include "storage/wal/wal_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "base/durable.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/number.h"
+
+#define EXTENT_NAME "SEGMENTS"
+
+struct wal_files {
+    struct wal_medium medium;
+    struct wal_io io;
+    char *dir;
+    int dir_fd;
+    int fd; /* of the newest segment; -1: none was begun */
+
+    struct lock note_lock; /* a leaf; held while SEGMENTS is written */
+    struct wal_extent noted GUARDED_BY(note_lock);
+};
+
+enum wal_end { WAL_FIRST, WAL_LAST };
+
+static struct wal_files *
+files_of(struct wal_medium *m)
+{
+    return (struct wal_files *)m;
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+void
+wal_name(uint64_t segment, char out[WAL_NAME_SIZE])
+{
+    (void)snprintf(out, WAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
+}
+
+/* 0 when it is no name of a segment. */
+static uint64_t
+name_parse(const char *name)
+{
+    uint64_t n;
+
+    if (strlen(name) != WAL_NAME_SIZE - 1 || strcmp(name + 20, ".wal") != 0 ||
+        !number_parse_u64(slice_of(name, 20), &n))
+        return 0;
+    return n;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+enum status
+wal_list(const char *dir, struct wal_segments *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    size_t cap = 0;
+    enum status st = ST_OK;
+
+    *out = (struct wal_segments){ NULL, 0 };
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", dir);
+    for (;;) {
+        struct dirent *entry;
+        uint64_t number;
+
+        errno = 0;
+        entry = readdir(d);
+        if (entry == NULL)
+            break;
+        number = name_parse(entry->d_name);
+        if (number == 0)
+            continue;
+        out->numbers = mem_grow(out->numbers, out->len, &cap, sizeof number);
+        out->numbers[out->len++] = number;
+    }
+    if (errno != 0)
+        st = error_set(e, ST_IO, "list %s: %m", dir);
+    (void)closedir(d);
+    if (out->len > 0)
+        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
+    return st;
+}
+
+enum status
+wal_file_load(const char *dir, uint64_t segment, bool last,
+              struct wal_file *out, struct error *e)
+{
+    char name[WAL_NAME_SIZE];
+
+    wal_name(segment, name);
+    *out = (struct wal_file){ .path = files_path(dir, name),
+                              .segment = segment,
+                              .last = last };
+    return file_read(out->path, SIZE_MAX, &out->bytes, e);
+}
+
+/* -- SEGMENTS ------------------------------------------------------------- */
+
+/* Which files of the WAL there are (docs/FORMAT.md, "Write-ahead log").  It is
+ * written when a file was made, and before files are deleted; so what it names
+ * is there, and only more can be. */
+enum status
+wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st = files_get_text(dir, EXTENT_NAME, &text, e);
+
+    if (st == ST_OK &&
+        sscanf(buf_cstr(&text),
+               "halite segments 1\nfirst %" SCNu64 "\nlast %" SCNu64,
+               &out->first, &out->last) != 2)
+        st = error_set(e, ST_CORRUPT, "'%s/" EXTENT_NAME "' is malformed", dir);
+    buf_fini(&text);
+    return st;
+}
+
+static enum status
+extent_write(const char *dir, const struct wal_extent *x, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    buf_printf(&text,
+               "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
+               x->first, x->last);
+    st = files_put_text(dir, EXTENT_NAME, &text, e);
+    buf_fini(&text);
+    return st;
+}
+
+/* Notes that the segments begin, or end, with another one.  Where there is no
+ * room for that, the first one is not noted, and nothing else is: SEGMENTS
+ * goes, so that files can be deleted. */
+static enum status
+note(struct wal_files *f, enum wal_end end, uint64_t segment, struct error *e)
+    EXCLUDES(f->note_lock)
+{
+    struct wal_extent x;
+    enum status st = ST_OK;
+
+    lock_take(&f->note_lock);
+    x = f->noted;
+    *(end == WAL_FIRST ? &x.first : &x.last) = segment;
+    if (x.first != f->noted.first || x.last != f->noted.last)
+        st = extent_write(f->dir, &x, e);
+    if (st != ST_OK && end == WAL_FIRST) {
+        x.last = 0;
+        if (unlinkat(f->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)
+            st = ST_OK;
+    }
+    if (st == ST_OK || end == WAL_FIRST)
+        f->noted = x;
+    lock_drop(&f->note_lock);
+    return st;
+}
+
+/* -- one file -------------------------------------------------------------- */
+
+static enum status
+files_begin(struct wal_medium *m, uint64_t segment, struct slice header,
+            struct error *e)
+{
+    struct wal_files *f = files_of(m);
+    char name[WAL_NAME_SIZE];
+    enum status st;
+    int fd;
+
+    wal_name(segment, name);
+    fd = openat(f->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set(e, ST_IO, "make %s/%s: %m", f->dir, name);
+    st = file_write_fd(fd, name, header, e);
+    crash_point("rotate-headed");
+    if (st == ST_OK && (fsync(fd) != 0 || fsync(f->dir_fd) != 0))
+        st = error_set(e, ST_IO, "make %s/%s: %m", f->dir, name);
+    crash_point("rotate-made");
+    if (st == ST_OK)
+        st = note(f, WAL_LAST, segment, e);
+    crash_point("rotate-noted");
+    if (st != ST_OK) {
+        (void)close(fd);
+        return st;
+    }
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    f->fd = fd;
+    return ST_OK;
+}
+
+static enum status
+files_append(struct wal_medium *m, struct slice bytes, uint64_t *writes,
+             struct error *e)
+{
+    const struct wal_files *f = files_of(m);
+    size_t done = 0;
+
+    while (done < bytes.size) {
+        ssize_t n = f->io.write(f->fd, bytes.data + done, bytes.size - done);
+
+        ++*writes;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0)
+            return error_set(e, ST_IO, "write to the WAL in %s: %m", f->dir);
+        done += (size_t)n;
+    }
+    return ST_OK;
+}
+
+static enum status
+files_sync(struct wal_medium *m, struct error *e)
+{
+    const struct wal_files *f = files_of(m);
+    int rc;
+
+    do
+        rc = f->io.sync(f->fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0)
+        return error_set(e, ST_IO, "sync the WAL in %s: %m", f->dir);
+    return ST_OK;
+}
+
+static enum status
+delete_file(const struct wal_files *f, uint64_t segment, struct error *e)
+{
+    char name[WAL_NAME_SIZE];
+
+    wal_name(segment, name);
+    if (unlinkat(f->dir_fd, name, 0) != 0 && errno != ENOENT)
+        return error_set(e, ST_IO, "delete %s/%s: %m", f->dir, name);
+    crash_point("trim-deleted");
+    if (fsync(f->dir_fd) != 0)
+        return error_set(e, ST_IO, "sync %s: %m", f->dir);
+    return ST_OK;
+}
+
+static enum status
+files_remove(struct wal_medium *m, uint64_t segment, struct error *e)
+{
+    struct wal_files *f = files_of(m);
+    enum status st = note(f, WAL_FIRST, segment + 1, e);
+
+    return st == ST_OK ? delete_file(f, segment, e) : st;
+}
+
+static uint64_t
+files_size(struct wal_medium *m, uint64_t segment)
+{
+    char name[WAL_NAME_SIZE];
+    struct stat info;
+
+    wal_name(segment, name);
+    return fstatat(files_of(m)->dir_fd, name, &info, 0) == 0
+               ? (uint64_t)info.st_size
+               : 0;
+}
+
+static enum status
+files_load(struct wal_medium *m, uint64_t segment, struct wal_file *out,
+           struct error *e)
+{
+    return wal_file_load(files_of(m)->dir, segment, false, out, e);
+}
+
+/* -- opening -------------------------------------------------------------- */
+
+static enum status
+open_folder(struct wal_files *f, struct error *e)
+{
+    enum status st = files_make_dir(f->dir, e);
+
+    if (st != ST_OK)
+        return st;
+    f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return f->dir_fd < 0 ? error_set(e, ST_IO, "open %s: %m", f->dir) : ST_OK;
+}
+
+/* Which segments there are; none may be missing between others. */
+static enum status
+list_files(const struct wal_files *f, struct wal_held *out, struct error *e)
+{
+    struct wal_segments s;
+    enum status st = wal_list(f->dir, &s, e);
+
+    for (size_t i = 1; i < s.len && st == ST_OK; i++)
+        if (s.numbers[i] != s.numbers[i - 1] + 1)
+            st = error_set(e, ST_CORRUPT,
+                           "%s: segment %" PRIu64 " is missing between "
+                           "others",
+                           f->dir, s.numbers[i - 1] + 1);
+    out->first = s.len == 0 ? 1 : s.numbers[0];
+    out->next = out->first + s.len;
+    free(s.numbers);
+    return st;
+}
+
+/* Are the files there that SEGMENTS names?  There is none in a new folder, and
+ * where it could not be written. */
+static enum status
+check_extent(const struct wal_files *f, const struct wal_held *held,
+             struct error *e)
+{
+    struct wal_extent x;
+    enum status st = wal_extent_read(f->dir, &x, e);
+
+    if (st == ST_NOT_FOUND || (st == ST_OK && x.last < x.first))
+        return ST_OK;
+    if (st != ST_OK)
+        return st;
+    if (held->next == held->first || held->first > x.first ||
+        held->next <= x.last)
+        return error_set(e, ST_CORRUPT,
+                         "%s: there should be segments %" PRIu64 " to %" PRIu64
+                         ", and some are gone",
+                         f->dir, x.first, x.last);
+    return ST_OK;
+}
+
+/* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
+ * later one exists: then a torn end of it would be damage. */
+static enum status
+cut_tail(const struct wal_file *w, uint64_t good, struct error *e)
+{
+    int fd = open(w->path, O_WRONLY | O_CLOEXEC);
+    enum status st = ST_OK;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "open %s: %m", w->path);
+    if (good < w->bytes.size) {
+        log_warn("wal",
+                 "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
+                 ", which a crash left",
+                 w->path, w->bytes.size - good, good);
+        if (ftruncate(fd, (off_t)good) != 0)
+            st = error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m",
+                           w->path, good);
+        crash_point("open-journal-cut");
+    }
+    if (st == ST_OK)
+        st = files_sync_fd(fd, w->path, e);
+    (void)close(fd);
+    return st;
+}
+
+/* The last file, without its torn tail; one that holds nothing then is deleted,
+ * and its number is free. */
+static enum status
+close_last(struct wal_files *f, struct wal_held *held, struct error *e)
+{
+    struct wal_file w;
+    uint64_t last = held->next - 1, size = 0;
+    enum status st = wal_file_load(f->dir, last, true, &w, e);
+
+    if (st == ST_OK)
+        st = wal_file_read(&w, NULL, NULL, &size, e);
+    if (st == ST_OK)
+        st = cut_tail(&w, size, e);
+    wal_file_fini(&w);
+    if (st != ST_OK || size > WAL_FILE_HEADER)
+        return st;
+    held->next = last;
+    st = note(f, WAL_LAST, last - 1, e);
+    return st == ST_OK ? delete_file(f, last, e) : st;
+}
+
+static enum status
+files_open(struct wal_medium *m, struct wal_held *out, struct error *e)
+{
+    struct wal_files *f = files_of(m);
+    enum status st = open_folder(f, e);
+
+    if (st == ST_OK)
+        st = list_files(f, out, e);
+    if (st == ST_OK)
+        st = check_extent(f, out, e);
+    if (st != ST_OK)
+        return st;
+    lock_take(&f->note_lock);
+    f->noted = (struct wal_extent){ out->first, out->next - 1 };
+    lock_drop(&f->note_lock);
+    return out->next > out->first ? close_last(f, out, e) : ST_OK;
+}
+
+static void
+files_close(struct wal_medium *m)
+{
+    struct wal_files *f = files_of(m);
+
+    if (f->fd >= 0)
+        (void)close(f->fd);
+    if (f->dir_fd >= 0)
+        (void)close(f->dir_fd);
+    free(f->dir);
+    lock_fini(&f->note_lock);
+    free(f);
+}
+
+struct wal_medium *
+wal_files_new(const char *dir)
+{
+    static const struct wal_medium_ops ops = {
+        .open = files_open,
+        .load = files_load,
+        .begin = files_begin,
+        .append = files_append,
+        .sync = files_sync,
+        .size = files_size,
+        .remove = files_remove,
+        .close = files_close,
+    };
+    struct wal_files *f = mem_new(sizeof *f);
+
+    f->medium = (struct wal_medium){ &ops, WAL_MAX_BUNDLE, SIZE_MAX };
+    f->io = (struct wal_io){ write, fdatasync };
+    f->dir = mem_strdup(dir);
+    f->dir_fd = f->fd = -1;
+    lock_init(&f->note_lock);
+    return &f->medium;
+}
+
+struct wal_io *
+wal_files_io(struct wal_medium *m)
+{
+    return &files_of(m)->io;
+}

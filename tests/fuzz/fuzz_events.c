@@ -1,0 +1,73 @@
+/* Events of other daemons, as they come from a pool: what is taken leaves
+ * memory as it should be, and what is not is ST_CORRUPT.
+ *
+ *     <kind:1> <payload> */
+#include "base/obj.h"
+#include "tests/storage/kv/kv_shared.h"
+#include "uid/events/uid_hear.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct series_rules rules = { true, true, true, 8, false };
+
+struct daemon {
+    struct store *store;
+    struct uid_listener l;
+};
+
+static void
+must(enum status st)
+{
+    INSIST(st == ST_OK);
+}
+
+static struct daemon
+daemon_open(void)
+{
+    const struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
+    const struct uid_options uo = { .cache_entries = 64 };
+    struct daemon d;
+    struct tag tag = { slice_str("host"), slice_str("a") };
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+    must(store_open(&so, &d.store, NULL));
+    must(uid_open(d.store, &uo, &d.l.uids, NULL));
+    must(series_open(d.store, d.l.uids, &d.l.series, NULL));
+    must(records_open(d.store, d.l.uids, d.l.series, &d.l.records, NULL));
+    must(series_resolve(d.l.series, &rules, slice_str("m"), &tag, 1, &ref,
+                        tsuid, &size, NULL));
+    return d;
+}
+
+static void
+daemon_close(struct daemon *d)
+{
+    records_close(&d->l.records);
+    series_close(&d->l.series);
+    uid_close(&d->l.uids);
+    must(store_close(&d->store, NULL));
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct daemon d;
+    uint64_t id = 0;
+    enum status st;
+
+    if (size == 0)
+        return 0;
+    d = daemon_open();
+    st = uid_events_hear(&d.l, data[0], slice_of(data + 1, size - 1), NULL);
+    INSIST(st == ST_OK || st == ST_CORRUPT);
+    /* Counts only rise, and the engine's names are what they were. */
+    INSIST(series_total(d.l.series) >= 1);
+    INSIST(series_total_of(d.l.series, 1) >= 1);
+    INSIST(series_total_of(d.l.series, 1) <= series_total(d.l.series));
+    INSIST(uid_find(d.l.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
+           id == 1);
+    daemon_close(&d);
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* Some daemons over one engine, in one process: each has a store, a table of
+ * names, a directory and records of its own.  A test links shared_LIBS. */
+#pragma once
+
+#include "tests/storage/kv/kv_shared.h"
+#include "tests/uid/fixture.h"
+#include "uid/events/uid_hear.h"
+
+enum { DAEMONS = 3 };
+
+struct daemons {
+    struct fixture d[DAEMONS];
+    struct uid_events events;
+    bool deaf[DAEMONS];     /* hears nothing, and is not waited for */
+    _Atomic unsigned sent;  /* events */
+    _Atomic size_t largest; /* payload */
+};
+
+/* As a pool does it: all hear, the sender too, before it goes on. */
+static inline enum status
+daemons_send(void *ctx, enum uid_event kind, struct slice payload,
+             struct error *e)
+{
+    struct daemons *all = ctx;
+    enum status st = ST_OK;
+    size_t largest = atomic_load(&all->largest);
+
+    atomic_fetch_add(&all->sent, 1);
+    while (payload.size > largest &&
+           !atomic_compare_exchange_weak(&all->largest, &largest, payload.size))
+        ;
+    for (int i = 0; i < DAEMONS && st == ST_OK; i++) {
+        const struct uid_listener l = { all->d[i].uids, all->d[i].series,
+                                        all->d[i].records };
+
+        if (!all->deaf[i])
+            st = uid_events_hear(&l, kind, payload, e);
+    }
+    return st;
+}
+
+static inline void
+daemons_missed(struct daemons *all, int i)
+{
+    const struct uid_listener l = { all->d[i].uids, all->d[i].series,
+                                    all->d[i].records };
+
+    uid_events_missed(&l);
+}
+
+static inline void
+daemons_open(struct daemons *all)
+{
+    *all = (struct daemons){ .events = { all, daemons_send } };
+    for (int i = 0; i < DAEMONS; i++)
+        all->d[i] = fixture_new(layout_default);
+    for (int i = 0; i < DAEMONS; i++)
+        uid_set_events(all->d[i].uids, &all->events);
+}
+
+static inline void
+daemons_close(struct daemons *all)
+{
+    for (int i = 0; i < DAEMONS; i++)
+        fixture_free(&all->d[i]);
+}
+
+static inline struct kv *
+daemons_kv(const struct daemons *all)
+{
+    return store_kv(all->d[0].store);
+}

@@ -1,0 +1,257 @@
+/* 'uid' and 'mkmetric': names and their ids. */
+#include "tsd/tool/names/tool_uid_priv.h"
+
+#include <stdlib.h>
+
+#include "base/text/number.h"
+#include "tsd/put/put.h"
+
+/* Exit statuses. */
+#define UID_BAD_WIDTH 3
+#define UID_BAD_KIND  4 /* of 'uid delete' */
+
+void
+tool_uid_print(struct tool *t, enum uid_kind kind, struct slice name,
+               uint64_t id)
+{
+    char bytes[UID_BYTES_TEXT];
+
+    tool_printf(t, "%s %.*s: %s\n", uid_kind_name(kind), SLICE_ARG(name),
+                uid_bytes_text(t->api->uids, kind, id, bytes));
+}
+
+bool
+tool_uid_kind(struct tool *t, size_t word, enum uid_kind *out)
+{
+    const char *name = t->args->words[word];
+
+    if (uid_kind_parse(name, out))
+        return true;
+    (void)tool_fail(t, "Invalid type requested: %s", name);
+    return false;
+}
+
+/* -- lookup ---------------------------------------------------------------- */
+
+/* Of a name when 'is_id' is not set, else of the id. */
+static enum status
+look_up(struct tool *t, enum uid_kind kind, struct slice name, bool is_id,
+        uint64_t id, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    if (is_id) {
+        st = uid_name(t->api->uids, kind, id, &text, e);
+        name = buf_slice(&text);
+    } else {
+        st = uid_find(t->api->uids, kind, name, &id, e);
+    }
+    if (st == ST_OK)
+        tool_uid_print(t, kind, name, id);
+    buf_fini(&text);
+    return st;
+}
+
+/* Bytes of an id as --idwidth or the store has them. */
+static unsigned
+id_width(const struct tool *t, enum uid_kind kind)
+{
+    const char *text = tool_option(t, "--idwidth");
+    int64_t width;
+
+    return text != NULL && number_parse_i64(slice_str(text), &width)
+               ? (unsigned)width
+               : uid_width(t->api->uids, kind);
+}
+
+static int
+check_width(struct tool *t)
+{
+    const char *text = tool_option(t, "--idwidth");
+    int64_t width;
+
+    if (text == NULL)
+        return 0;
+    if (!number_parse_i64(slice_str(text), &width) || width > INT16_MAX)
+        return tool_fail(t, "For input string: \"%s\"", text);
+    if (width > 0)
+        return 0;
+    tool_say(t, "Negative or 0 --idwidth");
+    return UID_BAD_WIDTH;
+}
+
+static bool
+fits(uint64_t id, unsigned width)
+{
+    return width >= 8 || id >> 8 * width == 0;
+}
+
+/* 'uid [KIND] NAME|ID' */
+static int
+uid_lookup_word(struct tool *t)
+{
+    bool one = tool_words(t) == 2, found = false, is_id;
+    struct slice name = tool_word(t, one ? 1 : 0);
+    enum uid_kind kind = UID_METRIC;
+    uint64_t id = 0;
+    struct error e;
+
+    if (one && !tool_uid_kind(t, 0, &kind))
+        return TOOL_FAILED;
+    is_id = number_parse_u64(name, &id);
+    for (int k = one ? (int)kind : 0; k < (one ? (int)kind + 1 : UID_KINDS);
+         k++) {
+        unsigned width = id_width(t, (enum uid_kind)k);
+        enum status st;
+
+        if (is_id && !fits(id, width))
+            return tool_fail(t,
+                             "%.*s is too large to fit on %u bytes.  Maybe "
+                             "you forgot to adjust --idwidth?",
+                             SLICE_ARG(name), width);
+        if (is_id && width != uid_width(t->api->uids, (enum uid_kind)k))
+            continue;
+        st = look_up(t, (enum uid_kind)k, name, is_id, id, &e);
+        if (st == ST_OK)
+            found = true;
+        else if (one || st != ST_NOT_FOUND)
+            return tool_fail(t, "%s", e.text);
+    }
+    return found ? 0 : TOOL_FAILED;
+}
+
+/* -- changes --------------------------------------------------------------- */
+
+/* All names are checked before the first of them gets an id. */
+static int
+assign_words(struct tool *t, enum uid_kind kind, size_t first)
+{
+    const char *what = kind == UID_METRIC ? "metric" : uid_kind_name(kind);
+    struct uid_table *u = t->api->uids;
+    struct error e;
+    uint64_t id;
+
+    for (size_t i = first; i < tool_words(t); i++)
+        if (uid_validate_name(u, what, tool_word(t, i), &e) != ST_OK)
+            return tool_fail(t, "%s", e.text);
+    for (size_t i = first; i < tool_words(t); i++) {
+        if (uid_get_or_create(u, kind, tool_word(t, i), &id, &e) != ST_OK)
+            return tool_fail(t, "%s", e.text);
+        tool_uid_print(t, kind, tool_word(t, i), id);
+    }
+    return 0;
+}
+
+static int
+uid_assign_words(struct tool *t)
+{
+    enum uid_kind kind;
+
+    return tool_uid_kind(t, 1, &kind) ? assign_words(t, kind, 2) : TOOL_FAILED;
+}
+
+static int
+uid_rename_words(struct tool *t)
+{
+    struct slice old_name = tool_word(t, 2), new_name = tool_word(t, 3);
+    enum uid_kind kind;
+    struct error e;
+    uint64_t id;
+    enum status st;
+
+    if (!tool_uid_kind(t, 1, &kind))
+        return TOOL_FAILED;
+    st = uid_find(t->api->uids, kind, old_name, &id, &e);
+    if (st == ST_OK)
+        st = uid_rename(t->api->uids, kind, old_name, new_name, &e);
+    if (st != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    tool_printf(t, "%s %.*s -> %.*s\n", uid_kind_name(kind),
+                SLICE_ARG(old_name), SLICE_ARG(new_name));
+    return 0;
+}
+
+static int
+uid_delete_words(struct tool *t)
+{
+    struct slice name = tool_word(t, 2);
+    enum uid_kind kind;
+    struct error e;
+
+    if (!tool_uid_kind(t, 1, &kind))
+        return UID_BAD_KIND;
+    if (uid_delete(t->api->uids, kind, name, &e) != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    if (tool_is_verbose(t))
+        tool_say(t, "UID %s %.*s deleted.", uid_kind_name(kind),
+                 SLICE_ARG(name));
+    return 0;
+}
+
+int
+tool_mkmetric(struct tool *t)
+{
+    return assign_words(t, UID_METRIC, 0);
+}
+
+int
+tool_mkmetric_check(struct tool *t)
+{
+    if (tool_words(t) == 0)
+        return tool_usage(t, "Wrong number of arguments");
+    return check_width(t);
+}
+
+/* -- all of them ----------------------------------------------------------- */
+
+static const struct sub_command {
+    const char *name;
+    size_t least, most; /* words, its own too */
+    int (*run)(struct tool *t);
+} sub_commands[] = {
+    { "grep", 2, 3, tool_uid_grep },
+    { "assign", 3, SIZE_MAX, uid_assign_words },
+    { "rename", 4, 4, uid_rename_words },
+    { "delete", 3, 3, uid_delete_words },
+    { "fsck", 1, 3, tool_uid_fsck },
+    { "metasync", 1, 1, tool_uid_metasync },
+    { "metapurge", 1, 1, tool_uid_metapurge },
+    { "treesync", 1, 1, tool_uid_treesync },
+    { "treepurge", 2, 3, tool_uid_treepurge },
+};
+
+/* A lookup where the first word names none. */
+static const struct sub_command *
+find_sub_command(const struct tool *t)
+{
+    static const struct sub_command lookup = { "", 1, 2, uid_lookup_word };
+
+    for (size_t i = 0; i < sizeof sub_commands / sizeof sub_commands[0]; i++)
+        if (slice_eq_str(tool_word(t, 0), sub_commands[i].name))
+            return &sub_commands[i];
+    return &lookup;
+}
+
+int
+tool_uid_check(struct tool *t)
+{
+    const struct sub_command *s;
+    int rc;
+
+    if (tool_words(t) == 0)
+        return tool_usage(t, "Not enough arguments");
+    rc = check_width(t);
+    if (rc != 0)
+        return rc;
+    s = find_sub_command(t);
+    return tool_words(t) >= s->least && tool_words(t) <= s->most
+               ? 0
+               : tool_usage(t, "Wrong number of arguments");
+}
+
+int
+tool_uid(struct tool *t)
+{
+    return find_sub_command(t)->run(t);
+}

@@ -1,0 +1,130 @@
+/* 'query': the points of queries, a line each. */
+#include "tsd/tool/points/tool_points.h"
+
+#include <math.h>
+
+#include "query/engine/engine.h"
+#include "tsd/tool/points/query_words.h"
+#include "tsd/tool/points/tool_graph.h"
+
+int
+tool_query_check(struct tool *t)
+{
+    if (tool_words(t) < 3)
+        return tool_usage(t, "Not enough arguments.");
+    if (tool_option(t, "--exact") != NULL &&
+        tool_option(t, "--whole-hours") != NULL)
+        return tool_usage(t, "--exact and --whole-hours exclude another.");
+    return 0;
+}
+
+static void
+put_tags(struct buf *out, const struct result_group *g)
+{
+    buf_put_str(out, " {");
+    for (size_t i = 0; i < g->tags_len; i++)
+        buf_printf(out, "%s%.*s=%.*s", i == 0 ? "" : ", ",
+                   SLICE_ARG(g->tag_keys[i]), SLICE_ARG(g->tag_values[i]));
+    buf_put_str(out, "}\n");
+}
+
+static void
+put_value(struct tool *t, enum dp_kind kind, union number v)
+{
+    if (kind == DP_INT)
+        tool_printf(t, "%lld", (long long)v.i);
+    else if (kind == DP_NULL || isnan(v.d))
+        tool_printf(t, "NaN");
+    else if (isinf(v.d))
+        tool_printf(t, v.d < 0 ? "-Infinity" : "Infinity");
+    else
+        tool_printf(t, "%f", v.d);
+}
+
+static void
+print_group(struct tool *t, const struct query *q, const struct result_group *g)
+{
+    const struct dps *d = &g->dps;
+    struct buf tags = BUF_INIT;
+
+    put_tags(&tags, g);
+    for (size_t i = 0; i < d->len && !tool_is_cancelled(t); i++) {
+        if (!q->whole_hours &&
+            (d->ts_ms[i] < q->start_ms || d->ts_ms[i] > q->end_ms))
+            continue;
+        tool_printf(t, "%.*s %lld ", SLICE_ARG(g->metric),
+                    (long long)d->ts_ms[i]);
+        put_value(t, (enum dp_kind)d->kind[i], d->v[i]);
+        tool_write(t, buf_slice(&tags));
+    }
+    buf_fini(&tags);
+}
+
+static bool
+query_is_cancelled(void *ctx)
+{
+    return tool_is_cancelled(ctx);
+}
+
+static enum status
+run_query(struct tool *t, const struct query *q, struct error *e)
+{
+    struct arena *a =
+        arena_new(settings_size(t->settings, "halite.query.bytes"));
+    struct query_result result;
+    struct parse_error why = { 0 };
+    enum status st = engine_run(t->api->engine, q, query_is_cancelled, t, NULL,
+                                a, &result, &why);
+
+    if (st == ST_OK)
+        for (size_t i = 0; i < result.groups_len; i++)
+            print_group(t, q, &result.groups[i]);
+    else
+        (void)error_set(e, st, "%s", why.message.text);
+    arena_free(&a);
+    return st;
+}
+
+/* Whole hours as OpenTSDB's, or the range alone. */
+static bool
+wants_whole_hours(const struct tool *t)
+{
+    if (tool_option(t, "--exact") != NULL)
+        return false;
+    return t->as_tsdb || tool_option(t, "--whole-hours") != NULL;
+}
+
+/* One after another, so that only one is in memory. */
+static enum status
+print_queries(struct tool *t, struct query *q, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        struct query one = *q;
+
+        one.subs = &q->subs[i];
+        one.subs->index = 0;
+        one.subs_len = 1;
+        one.ms_resolution = one.no_annotations = true;
+        one.whole_hours = wants_whole_hours(t);
+        st = run_query(t, &one, e);
+    }
+    return st;
+}
+
+int
+tool_query(struct tool *t)
+{
+    struct query_words w;
+    struct error e;
+    enum status st = query_words_parse(t->args->words, tool_words(t),
+                                       clock_now_ms(t->api->clock), t->zone,
+                                       t->arena, &w, &e);
+
+    if (st == ST_OK)
+        st = tool_option(t, "--graph") != NULL ? tool_graph(t, &w, &e)
+                                               : print_queries(t, &w.query, &e);
+    query_fini(&w.query);
+    return st == ST_OK ? 0 : tool_fail(t, "%s", e.text);
+}

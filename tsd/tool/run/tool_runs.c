@@ -1,0 +1,389 @@
+#include "tsd/tool/run/tool_runs.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "tsd/tool/run/tool_commands.h"
+#include "tsd/tool/run/tool_frames.h"
+
+#define RUNS_MAGIC FOURCC('T', 'R', 'N', 'S')
+#define WAIT_MS    1000 /* a read, until there is something */
+#define LOOK_MS    50   /* how often it asks whether its client is there */
+
+struct run {
+    struct tool_runs *runs;
+    char id[RUN_ID_SIZE];
+    char **words;
+    size_t words_len;
+    struct tool_args args;
+    struct tool tool;
+    pthread_t thread;
+    struct cond changed; /* anything below */
+    /* Under the lock of the runs. */
+    struct buf pending; /* frames */
+    bool ended, cancelled, is_read;
+    bool handed; /* by the last read, whose client has not shown yet that it
+                    has it */
+    int status;
+    int64_t asked_us; /* when a read ended */
+};
+
+struct tool_runs {
+    uint32_t magic;
+    struct lock lock;
+    struct run *list[RUNS_MAX];
+};
+
+struct tool_runs *
+tool_runs_new(void)
+{
+    struct tool_runs *r = mem_new(sizeof *r);
+
+    r->magic = RUNS_MAGIC;
+    lock_init(&r->lock);
+    return r;
+}
+
+/* -- a run ----------------------------------------------------------------- */
+
+static bool
+is_idle(const struct run *run)
+{
+    return !run->is_read &&
+           clock_monotonic_us() - run->asked_us > (int64_t)RUN_IDLE_MS * 1000;
+}
+
+static bool
+run_is_gone(void *ctx)
+{
+    struct run *run = ctx;
+    bool gone;
+
+    lock_take(&run->runs->lock);
+    run->cancelled |= is_idle(run);
+    gone = run->cancelled;
+    lock_drop(&run->runs->lock);
+    return gone;
+}
+
+static bool
+run_write(struct run *run, enum tool_frame kind, struct slice bytes)
+{
+    struct lock *lock = &run->runs->lock;
+    bool taken;
+
+    lock_take(lock);
+    while (run->pending.size >= RUN_PENDING_BYTES && !run->cancelled) {
+        cond_wait_ms(&run->changed, lock, WAIT_MS);
+        run->cancelled |= is_idle(run);
+    }
+    taken = !run->cancelled;
+    if (taken)
+        tool_frame_put(&run->pending, kind, bytes);
+    cond_broadcast(&run->changed);
+    lock_drop(lock);
+    return taken;
+}
+
+static bool
+write_out(void *ctx, struct slice bytes)
+{
+    return run_write(ctx, TOOL_FRAME_OUT, bytes);
+}
+
+static bool
+write_err(void *ctx, struct slice bytes)
+{
+    return run_write(ctx, TOOL_FRAME_ERR, bytes);
+}
+
+/* Who asks for more has got what was handed over. */
+static bool
+drain_out(void *ctx)
+{
+    struct run *run = ctx;
+    struct lock *lock = &run->runs->lock;
+    bool taken;
+
+    lock_take(lock);
+    while ((run->pending.size > 0 || run->handed) && !run->cancelled) {
+        cond_wait_ms(&run->changed, lock, WAIT_MS);
+        run->cancelled |= is_idle(run);
+    }
+    taken = !run->cancelled;
+    lock_drop(lock);
+    return taken;
+}
+
+/* What was printed may not be all of it: a client that comes back is told. */
+static void *
+run_main(void *arg)
+{
+    struct run *run = arg;
+    struct tool *t = &run->tool;
+    int status = tool_check(t);
+
+    if (status == 0)
+        status = tool_run(t);
+    lock_take(&run->runs->lock);
+    if (run->cancelled) {
+        tool_frame_put(&run->pending, TOOL_FRAME_ERR,
+                       slice_str("Cancelled: the client has not read on\n"));
+        status = TOOL_FAILED;
+    }
+    run->status = status;
+    run->ended = true;
+    cond_broadcast(&run->changed);
+    lock_drop(&run->runs->lock);
+    return NULL;
+}
+
+static void
+run_free(struct run *run)
+{
+    for (size_t i = 0; i < run->words_len; i++)
+        free(run->words[i]);
+    free(run->words);
+    tool_args_fini(&run->args);
+    buf_fini(&run->pending);
+    cond_fini(&run->changed);
+    free(run);
+}
+
+static void
+make_id(char id[RUN_ID_SIZE])
+{
+    uint8_t bytes[16];
+
+    INSIST(getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static enum status
+check_mode(struct tool *t, struct error *e)
+{
+    const char *mode = settings_text(t->settings, "tsd.mode");
+    const char *name = t->command->name;
+    bool reads = (t->command->flags & TOOL_READS) != 0;
+    bool deletes =
+        strcmp(name, "scan") == 0 && tool_option(t, "--delete") != NULL;
+
+    if (strcmp(mode, "ro") == 0 && (!reads || deletes))
+        return error_set(e, ST_INVALID, "%s: this server reads only", name);
+    if (strcmp(mode, "wo") == 0 && reads)
+        return error_set(e, ST_INVALID, "%s: this server writes only", name);
+    return ST_OK;
+}
+
+static enum status
+run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
+        struct run **out, struct error *e)
+{
+    const struct tool_command *c = tool_command_find(call->words[0]);
+    struct run *run;
+    enum status st;
+
+    if (c == NULL || (c->flags & TOOL_AT_CLIENT) != 0)
+        return error_set(e, ST_INVALID, "%s is no tool of a server",
+                         log_quote(slice_str(call->words[0])));
+    run = mem_new(sizeof *run);
+    run->runs = r;
+    cond_init(&run->changed);
+    make_id(run->id);
+    run->words = mem_new_array(call->len, sizeof *run->words);
+    for (; run->words_len < call->len; run->words_len++)
+        run->words[run->words_len] = mem_strdup(call->words[run->words_len]);
+    run->asked_us = clock_monotonic_us();
+    run->tool = (struct tool){
+        .command = c,
+        .args = &run->args,
+        .settings = a->settings,
+        .api = a,
+        .at_server = true,
+        .zone = call->zone,
+        .as_tsdb = call->as_tsdb,
+        .out = { write_out, run, drain_out },
+        .err = { write_err, run, NULL },
+        .gone = run_is_gone,
+        .gone_ctx = run,
+    };
+    st = tool_args_parse(&run->args, c->options, tool_common_options,
+                         run->words_len - 1,
+                         (const char *const *)run->words + 1, e);
+    if (st == ST_OK)
+        st = check_mode(&run->tool, e);
+    if (st != ST_OK)
+        run_free(run);
+    *out = run;
+    return st;
+}
+
+/* -- all of them ----------------------------------------------------------- */
+
+/* Takes away what ended and was not asked for any more. */
+static void
+sweep(struct tool_runs *r) REQUIRES(r->lock)
+{
+    for (size_t i = 0; i < RUNS_MAX; i++) {
+        struct run *run = r->list[i];
+
+        if (run == NULL || !run->ended || run->is_read ||
+            !(run->cancelled || is_idle(run)))
+            continue;
+        r->list[i] = NULL;
+        (void)pthread_join(run->thread, NULL);
+        run_free(run);
+    }
+}
+
+static enum status
+run_enter(struct tool_runs *r, struct run *run, struct error *e)
+    REQUIRES(r->lock)
+{
+    size_t i = 0;
+    int rc;
+
+    sweep(r);
+    while (i < RUNS_MAX && r->list[i] != NULL)
+        i++;
+    if (i == RUNS_MAX)
+        return error_set(e, ST_BUSY, "The server runs %d tools already",
+                         RUNS_MAX);
+    rc = pthread_create(&run->thread, NULL, run_main, run);
+    if (rc != 0)
+        return error_set(e, ST_BUSY, "start a thread: %s", strerror(rc));
+    r->list[i] = run;
+    return ST_OK;
+}
+
+enum status
+tool_runs_begin(struct tool_runs *r, const struct api *a,
+                const struct tool_call *call, char id[RUN_ID_SIZE],
+                struct error *e)
+{
+    struct run *run;
+    enum status st;
+
+    OBJ_CHECK(r, RUNS_MAGIC);
+    st = run_new(r, a, call, &run, e);
+    if (st != ST_OK)
+        return st;
+    memcpy(id, run->id, RUN_ID_SIZE);
+    lock_take(&r->lock);
+    st = run_enter(r, run, e);
+    lock_drop(&r->lock);
+    if (st != ST_OK)
+        run_free(run);
+    return st;
+}
+
+static struct run **
+find_run(struct tool_runs *r, const char *id) REQUIRES(r->lock)
+{
+    for (size_t i = 0; i < RUNS_MAX; i++)
+        if (r->list[i] != NULL && strcmp(r->list[i]->id, id) == 0)
+            return &r->list[i];
+    return NULL;
+}
+
+/* Until there is something to read, or a little while. */
+static void
+wait_for_text(struct tool_runs *r, struct run *run, bool (*gone)(void *ctx),
+              void *gone_ctx) REQUIRES(r->lock)
+{
+    for (int ms = 0; ms < WAIT_MS && run->pending.size == 0 && !run->ended;
+         ms += LOOK_MS) {
+        cond_wait_ms(&run->changed, &r->lock, LOOK_MS);
+        lock_drop(&r->lock);
+        if (gone(gone_ctx)) {
+            lock_take(&r->lock);
+            run->cancelled = true;
+            return;
+        }
+        lock_take(&r->lock);
+    }
+}
+
+enum status
+tool_runs_read(struct tool_runs *r, const char *id, bool (*gone)(void *ctx),
+               void *gone_ctx, struct buf *out, struct error *e)
+{
+    struct run **place, *run, *over = NULL;
+    uint8_t status;
+
+    OBJ_CHECK(r, RUNS_MAGIC);
+    lock_take(&r->lock);
+    place = find_run(r, id);
+    if (place == NULL || (*place)->is_read) {
+        lock_drop(&r->lock);
+        return error_set(e, ST_NOT_FOUND, "There is no such run of a tool");
+    }
+    run = *place;
+    run->is_read = true;
+    run->handed = false;
+    cond_broadcast(&run->changed);
+    wait_for_text(r, run, gone, gone_ctx);
+    buf_put_slice(out, buf_slice(&run->pending));
+    run->handed = run->pending.size > 0;
+    buf_clear(&run->pending);
+    run->is_read = false;
+    run->asked_us = clock_monotonic_us();
+    cond_broadcast(&run->changed);
+    if (run->ended) {
+        over = run;
+        *place = NULL;
+    }
+    lock_drop(&r->lock);
+    if (over == NULL) {
+        tool_frame_put(out, TOOL_FRAME_NEXT, slice_str(id));
+        return ST_OK;
+    }
+    status = (uint8_t)over->status;
+    tool_frame_put(out, TOOL_FRAME_EXIT, slice_of(&status, 1));
+    (void)pthread_join(over->thread, NULL);
+    run_free(over);
+    return ST_OK;
+}
+
+void
+tool_runs_cancel(struct tool_runs *r, const char *id)
+{
+    struct run **place;
+
+    OBJ_CHECK(r, RUNS_MAGIC);
+    lock_take(&r->lock);
+    place = find_run(r, id);
+    if (place != NULL) {
+        (*place)->cancelled = true;
+        cond_broadcast(&(*place)->changed);
+    }
+    lock_drop(&r->lock);
+}
+
+void
+tool_runs_close(struct tool_runs **rp)
+{
+    struct tool_runs *r = OBJ_TAKE(rp, RUNS_MAGIC);
+
+    if (r == NULL)
+        return;
+    lock_take(&r->lock);
+    for (size_t i = 0; i < RUNS_MAX; i++)
+        if (r->list[i] != NULL) {
+            r->list[i]->cancelled = true;
+            cond_broadcast(&r->list[i]->changed);
+        }
+    lock_drop(&r->lock);
+    for (size_t i = 0; i < RUNS_MAX; i++)
+        if (r->list[i] != NULL) {
+            (void)pthread_join(r->list[i]->thread, NULL);
+            run_free(r->list[i]);
+        }
+    lock_fini(&r->lock);
+    OBJ_FREE(r);
+}
