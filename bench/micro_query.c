@@ -119,7 +119,7 @@ measure_masks(void)
 
 struct number_rig {
     struct query q;
-    struct series_data spans[SERIES];
+    struct column spans[SERIES];
     int64_t ts[POINTS];
     union number v[SERIES][POINTS];
     uint8_t is_float[POINTS];
@@ -143,7 +143,7 @@ make_series(struct number_rig *r, const char *downsample)
     for (size_t k = 0; k < SERIES; k++) {
         for (size_t i = 0; i < POINTS; i++)
             r->v[k][i].d = (double)(k * 31 + i * 7 % 100) / 4;
-        r->spans[k] = (struct series_data){
+        r->spans[k] = (struct column){
             .ts_ms = r->ts, .v = r->v[k], .is_float = r->is_float, .len = POINTS
         };
     }

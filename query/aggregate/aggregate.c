@@ -116,36 +116,15 @@ numbers_bounds(const struct query *q, const struct sub_query *sq)
 }
 
 bool
-series_in_range(const struct numbers_bounds *b, const struct series_data *s)
+series_in_range(const struct numbers_bounds *b, const struct column *s)
 {
     bool any = s->downsampled ? s->has_points : s->len > 0;
-    int64_t first_ms = s->downsampled || !any ? s->first_ms : s->ts_ms[0];
-    int64_t last_ms =
-        s->downsampled || !any ? s->last_ms : s->ts_ms[s->len - 1];
+    bool written = !s->downsampled && any && s->ts_ms != NULL;
+    int64_t first_ms = written ? s->ts_ms[0] : s->first_ms;
+    int64_t last_ms = written ? s->ts_ms[s->len - 1] : s->last_ms;
 
     return any && opentsdb_seconds_quirk(first_ms) <= b->first_most &&
            opentsdb_seconds_quirk(last_ms) >= b->last_least;
-}
-
-size_t
-column_seek(const int64_t *ts, size_t len, int64_t ms)
-{
-    size_t from = 0, to = len;
-
-    /* Mostly all lie on one side. */
-    if (len == 0 || ts[0] >= ms)
-        return 0;
-    if (ts[len - 1] < ms)
-        return len;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (ts[middle] < ms)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
 }
 
 struct window
@@ -160,7 +139,7 @@ numbers_window(const struct query *q, const struct sub_query *sq)
 }
 
 static size_t
-longest_series(const struct series_data *series, size_t len)
+longest_series(const struct column *series, size_t len)
 {
     size_t longest = 0;
 
@@ -175,27 +154,47 @@ longest_series(const struct series_data *series, size_t len)
 static void
 drop_before(struct column *c, int64_t ms)
 {
-    size_t n = column_seek(c->ts_ms, c->len, ms);
+    size_t n = column_seek(c, ms);
 
-    c->ts_ms += n;
-    c->v += n;
-    if (c->is_float != NULL)
-        c->is_float += n;
+    if (n == 0)
+        return;
+    c->ts_ms = c->ts_ms == NULL ? NULL : c->ts_ms + n;
+    c->v = c->v == NULL ? NULL : c->v + n;
+    c->is_float = c->is_float == NULL ? NULL : c->is_float + n;
+    c->first_ms += (int64_t)n * c->step_ms;
+    c->skip += n;
     c->len -= n;
+}
+
+/* Out of scratch memory. */
+static enum status
+keep_points(struct column *c, struct arena *a, struct error *e)
+{
+    c->ts_ms = arena_copy(a, c->ts_ms, c->len * sizeof *c->ts_ms);
+    c->v = arena_copy(a, c->v, c->len * sizeof *c->v);
+    c->is_float = arena_copy(a, c->is_float, c->len);
+    if (c->ts_ms == NULL || c->v == NULL || c->is_float == NULL)
+        return query_no_memory(e);
+    return ST_OK;
 }
 
 static enum status
 make_column(const struct sub_query *sq, const struct downsampler *d,
-            const struct series_data *span, struct arena *a, struct column *out,
-            struct error *e)
+            const struct column *series, struct points *scratch,
+            struct arena *a, struct column *out, struct error *e)
 {
-    struct column c = { span->ts_ms, span->v, span->is_float, span->len };
+    struct column c = *series;
     enum status st = ST_OK;
 
-    if (sq->downsample.on)
-        st = downsampler_run(d, span, &c, e);
+    if (column_is_packed(&c) && (sq->downsample.on || c.uneven)) {
+        st = column_unpack(series, scratch, &c, e);
+        if (st == ST_OK && !sq->downsample.on && !sq->rate)
+            st = keep_points(&c, a, e);
+    }
+    if (st == ST_OK && sq->downsample.on)
+        st = downsampler_run(d, &c, &c, e);
     if (st == ST_OK && sq->rate)
-        st = rate_run(&c, &sq->rate_options, a, &c, e);
+        st = rate_run(&c, &sq->rate_options, scratch, a, &c, e);
     if (st != ST_OK)
         return st;
     drop_before(&c, d->window.scan_start_ms);
@@ -212,7 +211,7 @@ buckets_are_final(const struct sub_query *sq)
 
 enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                const struct series_data *series, size_t len,
+                const struct column *series, size_t len,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e)
 {
@@ -227,6 +226,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .deadline = deadline,
     };
     struct column one, *columns = &one;
+    struct points scratch = { 0 };
     enum status st = ST_OK;
 
     *out = (struct dps){ 0 };
@@ -248,12 +248,13 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_series(series, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        st = make_column(sq, &d, &series[i], a, &columns[i], e);
+        st = make_column(sq, &d, &series[i], &scratch, a, &columns[i], e);
         if (st == ST_OK)
             st = deadline_tick(deadline, columns[i].len, e);
     }
     if (st == ST_OK)
-        st = aggregate_columns(&merge, columns, len, a, out, e);
+        st = aggregate_columns(&merge, columns, len, &scratch, a, out, e);
+    points_fini(&scratch);
     if (st == ST_OK && sq->downsample.thin != THIN_NONE)
         thin_dps(&sq->downsample, out);
     return st;

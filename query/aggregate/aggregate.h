@@ -9,7 +9,8 @@
 
 #include "query/model/deadline.h"
 #include "query/model/query.h"
-#include "query/model/series_data.h"
+#include "query/model/dps.h"
+#include "storage/store/column.h"
 
 /* The hour-aligned range [from_base, to_base] of base times (both included)
  * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which
@@ -27,8 +28,7 @@ struct numbers_bounds {
 };
 struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);
-bool series_in_range(const struct numbers_bounds *b,
-                     const struct series_data *s);
+bool series_in_range(const struct numbers_bounds *b, const struct column *s);
 
 /* What was scanned, and of it what the query wants; in ms, ends included. */
 struct window {
@@ -54,7 +54,7 @@ int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
  * one. */
 MUST_CHECK enum status aggregate_group(const struct query *q,
                                        const struct sub_query *sq,
-                                       const struct series_data *series,
-                                       size_t len, struct deadline *deadline,
+                                       const struct column *series, size_t len,
+                                       struct deadline *deadline,
                                        struct arena *a, struct dps *out,
                                        struct error *e);

@@ -1,24 +1,14 @@
 /* The stages between a group's series and its answer, one function each:
  *
- *     series_data -> downsample -> rate -> interpolate and aggregate -> dps
+ *     column -> downsample -> rate -> interpolate and aggregate -> dps
  *
  * Each takes and gives whole columns; a column lies in the query's arena, or is
- * the series itself when a stage has nothing to do. */
+ * the series itself when a stage has nothing to do: even columns are unpacked
+ * only when they are added up. */
 #pragma once
 
 #include "query/aggregate/aggregate.h"
 #include "query/model/deadline.h"
-
-/* One series on its way: ascending times. */
-struct column {
-    const int64_t *ts_ms;
-    const union number *v;
-    const uint8_t *is_float; /* NULL: all are doubles */
-    size_t len;
-};
-
-/* The first index of 'ts', ascending, whose time is >= 'ms'; or 'len'. */
-size_t column_seek(const int64_t *ts, size_t len, int64_t ms);
 
 /* As arena_array(), but not zeroed: what is written once needs no zeros. */
 static inline void *
@@ -55,7 +45,7 @@ MUST_CHECK enum status downsampler_init(struct downsampler *d,
                                         struct arena *a, struct error *e);
 
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
-                                       const struct series_data *in,
+                                       const struct column *in,
                                        struct column *out, struct error *e);
 
 /* Where the walk over a series is: the bucket [start, next). */
@@ -79,18 +69,21 @@ void thin_dps(const struct downsample *spec, struct dps *d);
 /* Change per second from point to point.  The first is the change from 0 at
  * 1970, and no answer shows it, but its group uses it (interpolate.c). */
 MUST_CHECK enum status rate_run(const struct column *in,
-                                const struct rate_options *o, struct arena *a,
+                                const struct rate_options *o,
+                                struct points *scratch, struct arena *a,
                                 struct column *out, struct error *e);
 
 /* -- timestamps.c ---------------------------------------------------------- */
 
+/* Ascending, unique. */
 struct times {
-    const int64_t *ms; /* ascending, unique */
+    const int64_t *ms; /* NULL: even */
+    int64_t first_ms, step_ms;
     size_t len;
 };
 
-/* The union of 'lists', which are used up; it may be one of them.  False when
- * the arena is full. */
+/* The union of 'lists', which are used up; it may be one of them, and is even
+ * where they are, at the same timestamps.  False when the arena is full. */
 bool times_union(struct times *lists, size_t len, struct arena *a,
                  struct times *out);
 
@@ -104,7 +97,9 @@ struct aggregate_spec {
     struct deadline *deadline;
 };
 
+/* Packed columns are even; 'scratch' is for their values. */
 MUST_CHECK enum status aggregate_columns(const struct aggregate_spec *spec,
                                          const struct column *columns,
-                                         size_t len, struct arena *a,
-                                         struct dps *out, struct error *e);
+                                         size_t len, struct points *scratch,
+                                         struct arena *a, struct dps *out,
+                                         struct error *e);

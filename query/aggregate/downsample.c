@@ -164,8 +164,8 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
 
 /* Of rollups: a sum of counts, or of sums over counts. */
 static double
-rollups_value(const struct downsampler *d, const struct series_data *in,
-              size_t from, size_t to)
+rollups_value(const struct downsampler *d, const struct column *in, size_t from,
+              size_t to)
 {
     double sum = 0;
     int64_t count = 0;
@@ -183,8 +183,8 @@ rollups_value(const struct downsampler *d, const struct series_data *in,
 /* The value of the bucket of points from..to, which may be known to be
  * doubles. */
 static double
-bucket_value(const struct downsampler *d, const struct series_data *in,
-             bool doubles, size_t from, size_t to)
+bucket_value(const struct downsampler *d, const struct column *in, bool doubles,
+             size_t from, size_t to)
 {
     const struct aggregator *a = d->spec->aggregator;
     const union number *v = in->v;
@@ -216,14 +216,14 @@ buckets_max(const struct downsampler *d, const int64_t *ts, size_t len)
 
 /* The buckets in which there are points. */
 static enum status
-run_points(const struct downsampler *d, const struct series_data *in,
+run_points(const struct downsampler *d, const struct column *in,
            struct column *out, struct error *e)
 {
     bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
     bool all = d->spec->all;
-    size_t at = column_seek(in->ts_ms, in->len, d->seek_ms), n = 0;
+    size_t at = times_seek(in->ts_ms, in->len, d->seek_ms), n = 0;
     size_t to =
-        all ? column_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
+        all ? times_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
     size_t cap = at < to ? buckets_max(d, in->ts_ms + at, to - at) : 0;
     int64_t *ts = column_array(d->arena, cap, sizeof *ts);
     union number *v = column_array(d->arena, cap, sizeof *v);
@@ -237,12 +237,12 @@ run_points(const struct downsampler *d, const struct series_data *in,
         size_t end;
 
         bucket_move(d->spec, &b, in->ts_ms[at]);
-        end = at + column_seek(in->ts_ms + at, to - at, b.next);
+        end = at + times_seek(in->ts_ms + at, to - at, b.next);
         ts[n] = b.start;
         v[n++].d = bucket_value(d, in, !ints, at, end);
         at = end;
     }
-    *out = (struct column){ ts, v, NULL, n };
+    *out = (struct column){ .ts_ms = ts, .v = v, .len = n };
     return ST_OK;
 }
 
@@ -277,15 +277,15 @@ fill_grid(const struct downsampler *d, const struct column *in,
         if (st == ST_OK && i % 65536 == 65535)
             st = deadline_check(d->deadline, e);
     }
-    *out = (struct column){ d->shown, v, NULL, d->grid_len };
+    *out = (struct column){ .ts_ms = d->shown, .v = v, .len = d->grid_len };
     return st;
 }
 
 enum status
-downsampler_run(const struct downsampler *d, const struct series_data *in,
+downsampler_run(const struct downsampler *d, const struct column *in,
                 struct column *out, struct error *e)
 {
-    struct column buckets = { in->ts_ms, in->v, NULL, in->len };
+    struct column buckets = { .ts_ms = in->ts_ms, .v = in->v, .len = in->len };
     enum status st = in->downsampled ? ST_OK : run_points(d, in, &buckets, e);
 
     if (st == ST_OK && !d->spec->all && d->spec->fill != FILL_NONE)
@@ -299,7 +299,7 @@ downsample_starts(const struct downsample *spec, const struct window *w,
                   const int64_t *ts, size_t len, int64_t *starts)
 {
     struct downsampler d = { .spec = spec, .window = *w };
-    size_t from = column_seek(ts, len, seek_time(&d));
+    size_t from = times_seek(ts, len, seek_time(&d));
     struct bucket b = { 0, 0 };
 
     for (size_t i = from; i < len; i++) {

@@ -24,7 +24,7 @@
  * next point of each series, and the first of each that is yet to begin.  The
  * results of a stretch are all integers or all doubles. */
 
-struct cursor {
+struct series_cursor {
     struct column c;
     size_t
         at; /* the point before or at the next moment; the first if none is */
@@ -33,25 +33,21 @@ struct cursor {
 struct aggregation {
     const struct aggregate_spec *spec;
     struct arena *arena;
-    struct cursor *cursors;
+    struct series_cursor *cursors;
     size_t len;
     struct times timestamps;
+    int64_t step_ms;  /* of all timestamps; 0: they are not even */
     uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
     bool all_doubles;
-    union number *values; /* of one series in one stretch */
+    union number *values;   /* of one series in one stretch */
+    struct points *scratch; /* for the values of a packed one */
     struct accumulator acc;
 };
 
-static bool
-cursor_is_float(const struct cursor *cur, size_t i)
-{
-    return cur->c.is_float == NULL || cur->c.is_float[i] != 0;
-}
-
 static double
-cursor_double(const struct cursor *cur, size_t i)
+cursor_double(const struct series_cursor *cur, size_t i)
 {
-    return cursor_is_float(cur, i) ? cur->c.v[i].d : (double)cur->c.v[i].i;
+    return column_is_float(&cur->c, i) ? cur->c.v[i].d : (double)cur->c.v[i].i;
 }
 
 /* -- before the first moment ---------------------------------------------- */
@@ -69,31 +65,34 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
         return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         const struct column *c = &columns[i];
-        size_t first = column_seek(c->ts_ms, c->len, w->start_ms), last;
+        size_t first = column_seek(c, w->start_ms), last;
 
         if (first == c->len || (m->spec->rate && c->len < 2))
             continue;
-        m->cursors[m->len] = (struct cursor){ *c, first > 0 ? first - 1 : 0 };
+        m->cursors[m->len] =
+            (struct series_cursor){ *c, first > 0 ? first - 1 : 0 };
         /* The first rate is never a moment. */
         if (m->spec->rate && first == 0)
             first = 1;
-        last = first +
-               column_seek(c->ts_ms + first, c->len - first, w->end_ms + 1);
-        own[m->len++] = (struct times){ c->ts_ms + first, last - first };
+        last = column_seek(c, w->end_ms + 1);
+        own[m->len++] = (struct times){
+            .ms = c->ts_ms == NULL ? NULL : c->ts_ms + first,
+            .first_ms = column_time(c, first),
+            .step_ms = c->step_ms,
+            .len = last > first ? last - first : 0,
+        };
     }
     return ST_OK;
 }
 
 /* From the current point of the first moment to the next one of the last. */
 static void
-in_view(const struct aggregation *m, const struct cursor *cur, size_t *from,
-        size_t *to)
+in_view(const struct aggregation *m, const struct series_cursor *cur,
+        size_t *from, size_t *to)
 {
-    size_t rest = cur->c.len - cur->at;
-
     *from = cur->at;
-    *to = cur->at +
-          column_seek(cur->c.ts_ms + cur->at, rest, m->spec->window.end_ms + 1);
+    *to = column_seek(&cur->c, m->spec->window.end_ms + 1);
+    *to = *to > *from ? *to : *from;
     if (*to < cur->c.len)
         (*to)++;
 }
@@ -101,21 +100,22 @@ in_view(const struct aggregation *m, const struct cursor *cur, size_t *from,
 /* The floats of points first..last: where they come into view, +1; where they
  * leave it, -1. */
 static void
-mark_floats(const struct aggregation *m, const struct cursor *cur, size_t first,
-            size_t last, int32_t *changes)
+mark_floats(const struct aggregation *m, const struct series_cursor *cur,
+            size_t first, size_t last, int32_t *changes)
 {
-    const int64_t *ts = cur->c.ts_ms;
-    int64_t end = last + 1 < cur->c.len ? ts[last + 1] : ts[last] + 1;
-    size_t from = 0, to = column_seek(m->timestamps.ms, m->timestamps.len, end);
+    const struct times *t = &m->timestamps;
+    int64_t end = last + 1 < cur->c.len ? column_time(&cur->c, last + 1)
+                                        : column_time(&cur->c, last) + 1;
+    size_t from = 0, to = times_seek(t->ms, t->len, end);
 
     if (first > 0)
-        from = column_seek(m->timestamps.ms, m->timestamps.len, ts[first - 1]);
+        from = times_seek(t->ms, t->len, column_time(&cur->c, first - 1));
     changes[from]++;
     changes[to]--;
 }
 
 static void
-mark_cursor(const struct aggregation *m, const struct cursor *cur,
+mark_cursor(const struct aggregation *m, const struct series_cursor *cur,
             int32_t *changes)
 {
     size_t from, to;
@@ -124,7 +124,7 @@ mark_cursor(const struct aggregation *m, const struct cursor *cur,
     while (from < to) {
         size_t end = from;
 
-        while (end < to && cursor_is_float(cur, end))
+        while (end < to && column_is_float(&cur->c, end))
             end++;
         if (end > from)
             mark_floats(m, cur, from, end - 1, changes);
@@ -160,7 +160,8 @@ find_kinds(struct aggregation *m, struct error *e)
         size_t from, to;
 
         if (f == NULL) {
-            floats = true;
+            ints = ints || m->cursors[i].c.all_int;
+            floats = floats || !m->cursors[i].c.all_int;
             continue;
         }
         in_view(m, &m->cursors[i], &from, &to);
@@ -185,7 +186,7 @@ interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
 
 /* The values between the points cur->at and the one after it. */
 static void
-interpolate(const struct cursor *cur, const int64_t *ms, size_t len,
+interpolate(const struct series_cursor *cur, const int64_t *ms, size_t len,
             enum interpolation method, bool doubles, union number *out)
 {
     static const union number constants[][2] = {
@@ -193,20 +194,21 @@ interpolate(const struct cursor *cur, const int64_t *ms, size_t len,
         [INTERPOLATE_MAX] = { { .i = INT64_MAX }, { .d = DBL_MAX } },
         [INTERPOLATE_MIN] = { { .i = INT64_MIN }, { .d = -DBL_MAX } },
     };
-    const int64_t *x = cur->c.ts_ms + cur->at;
+    int64_t x0 = column_time(&cur->c, cur->at);
+    int64_t x1 = column_time(&cur->c, cur->at + 1);
     union number y = cur->c.v[cur->at];
 
     if (doubles)
         y.d = cursor_double(cur, cur->at);
     if (method == INTERPOLATE_LERP && doubles) {
-        double run = (double)(x[1] - x[0]);
+        double run = (double)(x1 - x0);
         double rise = cursor_double(cur, cur->at + 1) - y.d;
 
         for (size_t k = 0; k < len; k++)
-            out[k].d = y.d + (double)(ms[k] - x[0]) * rise / run;
+            out[k].d = y.d + (double)(ms[k] - x0) * rise / run;
     } else if (method == INTERPOLATE_LERP) {
         for (size_t k = 0; k < len; k++)
-            out[k].i = interpolate_linear_int(ms[k], x[0], y.i, x[1],
+            out[k].i = interpolate_linear_int(ms[k], x0, y.i, x1,
                                               cur->c.v[cur->at + 1].i);
     } else {
         if (method != INTERPOLATE_PREV)
@@ -220,10 +222,10 @@ interpolate(const struct cursor *cur, const int64_t *ms, size_t len,
  * first, their number is returned.  Moves on to the last of these timestamps.
  */
 static size_t
-cursor_values(const struct aggregation *m, struct cursor *cur,
+cursor_values(const struct aggregation *m, struct series_cursor *cur,
               const int64_t *ms, size_t len, bool doubles, size_t *from)
 {
-    const int64_t *ts = cur->c.ts_ms;
+    const struct column *c = &cur->c;
     enum interpolation method = m->spec->aggregator->interpolation;
     union number *out = m->values;
     size_t k = 0;
@@ -231,21 +233,23 @@ cursor_values(const struct aggregation *m, struct cursor *cur,
     /* Rates hold until the next, and the first also before. */
     if (m->spec->rate)
         method = INTERPOLATE_PREV;
-    else if (ts[cur->at] > ms[0])
-        k = column_seek(ms, len, ts[cur->at]);
+    else if (column_time(c, cur->at) > ms[0])
+        k = times_seek(ms, len, column_time(c, cur->at));
     *from = k;
     while (k < len) {
         size_t end;
+        int64_t next_ms;
 
-        if (ms[k] == ts[cur->at]) {
-            out[k] = cur->c.v[cur->at];
+        if (ms[k] == column_time(c, cur->at)) {
+            out[k] = c->v[cur->at];
             if (doubles)
                 out[k].d = cursor_double(cur, cur->at);
             k++;
         }
-        if (cur->at + 1 == cur->c.len)
+        if (cur->at + 1 == c->len)
             break;
-        for (end = k; end < len && ms[end] < ts[cur->at + 1]; end++)
+        next_ms = column_time(c, cur->at + 1);
+        for (end = k; end < len && ms[end] < next_ms; end++)
             continue;
         if (end > k)
             interpolate(cur, ms + k, end - k, method, doubles, out + k);
@@ -259,19 +263,24 @@ cursor_values(const struct aggregation *m, struct cursor *cur,
 /* Has the series a point at each of these timestamps, and just at these?  Then
  * the first is point '*first'. */
 static bool
-cursor_matches(const struct cursor *cur, const int64_t *ms, size_t len,
-               size_t *first)
+cursor_matches(const struct aggregation *m, const struct series_cursor *cur,
+               const int64_t *ms, size_t len, size_t *first)
 {
-    const int64_t *ts = cur->c.ts_ms;
-    size_t i = cur->at;
+    const struct column *c = &cur->c;
+    size_t i = cur->at, k = 1;
 
-    if (ts[i] < ms[0])
+    if (column_time(c, i) < ms[0])
         i++;
     *first = i;
-    if (cur->c.len - i < len || ts[i] != ms[0] ||
-        ts[i + len - 1] != ms[len - 1])
+    if (c->len - i < len || column_time(c, i) != ms[0] ||
+        column_time(c, i + len - 1) != ms[len - 1])
         return false;
-    return ts + i == ms || memcmp(ts + i, ms, len * sizeof *ms) == 0;
+    if (c->ts_ms != NULL)
+        return c->ts_ms + i == ms ||
+               memcmp(c->ts_ms + i, ms, len * sizeof *ms) == 0;
+    while (m->step_ms == 0 && k < len && ms[k] == column_time(c, i + k))
+        k++;
+    return m->step_ms != 0 || k == len;
 }
 
 /* The values of points 'from' .. from + len - 1: where they are, or made
@@ -282,21 +291,25 @@ own_values(const struct column *c, size_t from, size_t len, bool doubles,
 {
     const union number *v = c->v + from;
 
-    if (!doubles || c->is_float == NULL)
+    if (!doubles || (c->is_float == NULL && !c->all_int))
         return v;
     for (size_t k = 0; k < len; k++)
-        room[k].d = c->is_float[from + k] != 0 ? v[k].d : (double)v[k].i;
+        room[k].d = column_is_float(c, from + k) ? v[k].d : (double)v[k].i;
     return room;
 }
 
-static void
-add_cursor(struct aggregation *m, struct cursor *cur, const int64_t *ms,
-           size_t len, bool doubles)
+/* A packed one is unpacked for as long as it is added. */
+static enum status
+add_cursor(struct aggregation *m, struct series_cursor *cur, const int64_t *ms,
+           size_t len, bool doubles, struct error *e)
 {
-    const union number *v;
+    const union number *v, *unpacked = cur->c.v;
     size_t first, from = 0, n = len;
+    enum status st = column_values(&cur->c, m->scratch, &cur->c.v, e);
 
-    if (cursor_matches(cur, ms, len, &first)) {
+    if (st != ST_OK)
+        return st;
+    if (cursor_matches(m, cur, ms, len, &first)) {
         v = own_values(&cur->c, first, len, doubles, m->values);
         cur->at = first + len - 1;
     } else {
@@ -304,6 +317,8 @@ add_cursor(struct aggregation *m, struct cursor *cur, const int64_t *ms,
         v = m->values + from;
     }
     accumulator_add(&m->acc, from, v, n);
+    cur->c.v = unpacked;
+    return ST_OK;
 }
 
 /* Drops the series that end with the stretch that ended at 'ms'. */
@@ -315,7 +330,7 @@ drop_ended(struct aggregation *m, int64_t ms)
     for (size_t i = 0; i < m->len; i++) {
         const struct column *c = &m->cursors[i].c;
 
-        if (c->ts_ms[c->len - 1] <= ms)
+        if (column_time(c, c->len - 1) <= ms)
             continue;
         if (n < i)
             m->cursors[n] = m->cursors[i];
@@ -370,31 +385,74 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
 {
     const int64_t *ms = m->timestamps.ms + from;
     bool doubles = is_double(m, from);
+    enum status st = ST_OK;
 
     accumulator_begin(&m->acc, doubles, len);
-    for (size_t i = 0; i < m->len; i++)
-        add_cursor(m, &m->cursors[i], ms, len, doubles);
+    for (size_t i = 0; i < m->len && st == ST_OK; i++)
+        st = add_cursor(m, &m->cursors[i], ms, len, doubles, e);
+    if (st != ST_OK)
+        return st;
     accumulator_end(&m->acc, out->v + from);
     drop_ended(m, ms[len - 1]);
     return show(m->spec, out, from, len, doubles, e);
 }
 
-/* With the times, and room for as many values. */
+/* With these times, and room for as many values. */
 static enum status
-make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
-         struct error *e)
+make_dps(struct times t, struct arena *a, struct dps *out, struct error *e)
 {
-    out->ts_ms = column_array(a, len, sizeof *out->ts_ms);
-    out->v = column_array(a, len, sizeof *out->v);
-    out->kind = column_array(a, len, sizeof *out->kind);
+    out->ts_ms = column_array(a, t.len, sizeof *out->ts_ms);
+    out->v = column_array(a, t.len, sizeof *out->v);
+    out->kind = column_array(a, t.len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return query_no_memory(e);
-    memcpy(out->ts_ms, ms, len * sizeof *out->ts_ms);
+    if (t.ms != NULL)
+        memcpy(out->ts_ms, t.ms, t.len * sizeof *t.ms);
+    for (size_t i = 0; i < t.len && t.ms == NULL; i++)
+        out->ts_ms[i] = t.first_ms + (int64_t)i * t.step_ms;
     return ST_OK;
 }
 
 static enum status
-make_room(struct aggregation *m, struct dps *out, struct error *e)
+make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
+                struct error *e)
+{
+    struct times *t = &m->timestamps;
+    enum status st = ST_OK;
+
+    if (!times_union(own, m->len, m->arena, t))
+        return query_no_memory(e);
+    if (t->len > 0)
+        st = make_dps(*t, m->arena, out, e);
+    if (t->ms == NULL)
+        m->step_ms = t->step_ms;
+    t->ms = out->ts_ms;
+    return st;
+}
+
+/* Those that would be unpacked more than once are so now. */
+static enum status
+unpack_cursors(struct aggregation *m, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < m->len && st == ST_OK; i++) {
+        struct column *c = &m->cursors[i].c;
+
+        if (!column_is_packed(c))
+            continue;
+        st = column_values(c, m->scratch, &c->v, e);
+        if (st != ST_OK)
+            return st;
+        c->v = arena_copy(m->arena, c->v, c->len * sizeof *c->v);
+        if (c->v == NULL)
+            st = query_no_memory(e);
+    }
+    return st;
+}
+
+static enum status
+make_room(struct aggregation *m, struct error *e)
 {
     struct arena *a = m->arena;
     size_t len = m->timestamps.len;
@@ -402,8 +460,9 @@ make_room(struct aggregation *m, struct dps *out, struct error *e)
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return query_no_memory(e);
     m->values = column_array(a, m->acc.cap, sizeof *m->values);
-    return m->values == NULL ? query_no_memory(e)
-                             : make_dps(m->timestamps.ms, len, a, out, e);
+    if (m->values == NULL)
+        return query_no_memory(e);
+    return stretch(m, 0) < len ? unpack_cursors(m, e) : ST_OK;
 }
 
 static enum status
@@ -432,7 +491,7 @@ same_kind(const struct column *c, size_t at, size_t most, bool *doubles)
     const uint8_t *f = c->is_float == NULL ? NULL : c->is_float + at, *other;
     size_t seen = most < c->len - at ? most + 1 : most;
 
-    *doubles = f == NULL || f[0] != 0 || (seen > 1 && f[1] != 0);
+    *doubles = f == NULL ? !c->all_int : f[0] != 0 || (seen > 1 && f[1] != 0);
     if (f == NULL)
         return most;
     other = memchr(f, !f[0], seen);
@@ -469,10 +528,13 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
 
 /* Its timestamps are its points. */
 static enum status
-run_single(const struct aggregate_spec *spec, const struct column *c,
-           struct arena *a, struct dps *out, struct error *e)
+run_single(const struct aggregate_spec *spec, const struct column *column,
+           struct points *scratch, struct arena *a, struct dps *out,
+           struct error *e)
 {
-    size_t first = column_seek(c->ts_ms, c->len, spec->window.start_ms), len;
+    struct column unpacked = *column, *c = &unpacked;
+    size_t first = column_seek(c, spec->window.start_ms), len;
+    struct times t;
     enum status st;
 
     /* The first rate is never a moment. */
@@ -480,9 +542,13 @@ run_single(const struct aggregate_spec *spec, const struct column *c,
         first = 1;
     if (first >= c->len)
         return ST_OK;
-    len =
-        column_seek(c->ts_ms + first, c->len - first, spec->window.end_ms + 1);
-    st = make_dps(c->ts_ms + first, len, a, out, e);
+    len = column_seek(c, spec->window.end_ms + 1);
+    len = len > first ? len - first : 0;
+    t = (struct times){ c->ts_ms == NULL ? NULL : c->ts_ms + first,
+                        column_time(c, first), c->step_ms, len };
+    st = make_dps(t, a, out, e);
+    if (st == ST_OK && len > 0)
+        st = column_values(column, scratch, &c->v, e);
     while (st == ST_OK && out->len < len) {
         size_t at = first + out->len, n = len - out->len;
         bool doubles;
@@ -499,27 +565,27 @@ run_single(const struct aggregate_spec *spec, const struct column *c,
 
 enum status
 aggregate_columns(const struct aggregate_spec *spec,
-                  const struct column *columns, size_t len, struct arena *a,
-                  struct dps *out, struct error *e)
+                  const struct column *columns, size_t len,
+                  struct points *scratch, struct arena *a, struct dps *out,
+                  struct error *e)
 {
-    struct aggregation m = { .spec = spec, .arena = a };
+    struct aggregation m = { .spec = spec, .arena = a, .scratch = scratch };
     struct times *own;
     enum status st;
 
     if (len == 1)
-        return run_single(spec, columns, a, out, e);
+        return run_single(spec, columns, scratch, a, out, e);
     own = arena_array(a, len, sizeof *own);
     if (own == NULL)
         return query_no_memory(e);
     st = make_cursors(&m, columns, len, own, e);
     if (st != ST_OK)
         return st;
-    if (!times_union(own, m.len, a, &m.timestamps))
-        return query_no_memory(e);
-    if (m.timestamps.len == 0)
-        return ST_OK;
+    st = make_timestamps(&m, own, out, e);
+    if (st != ST_OK || m.timestamps.len == 0)
+        return st;
     st = find_kinds(&m, e);
     if (st == ST_OK)
-        st = make_room(&m, out, e);
+        st = make_room(&m, e);
     return st == ST_OK ? run_group(&m, out, e) : st;
 }

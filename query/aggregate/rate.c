@@ -54,19 +54,24 @@ rate_between(struct value from, struct value to, const struct rate_options *o,
 }
 
 enum status
-rate_run(const struct column *in, const struct rate_options *o, struct arena *a,
-         struct column *out, struct error *e)
+rate_run(const struct column *in, const struct rate_options *o,
+         struct points *scratch, struct arena *a, struct column *out,
+         struct error *e)
 {
     struct value last = { .ts_ms = 0, .v.i = 0, .is_int = true };
-    int64_t *ts = column_array(a, in->len, sizeof *ts);
-    union number *v = column_array(a, in->len, sizeof *v);
+    struct column c = *in;
+    bool even = c.ts_ms == NULL && !(o->counter && o->drop_resets);
+    int64_t *ts = even ? NULL : column_array(a, c.len, sizeof *ts);
+    union number *v = column_array(a, c.len, sizeof *v);
     size_t n = 0;
+    enum status st;
 
-    if (in->len > 0 && (ts == NULL || v == NULL))
+    if (c.len > 0 && ((!even && ts == NULL) || v == NULL))
         return query_no_memory(e);
-    for (size_t i = 0; i < in->len; i++) {
-        struct value now = { in->ts_ms[i], in->v[i],
-                             in->is_float != NULL && in->is_float[i] == 0 };
+    st = column_values(in, scratch, &c.v, e);
+    for (size_t i = 0; i < c.len && st == ST_OK; i++) {
+        struct value now = { column_time(&c, i), c.v[i],
+                             !column_is_float(&c, i) };
 
         if (now.ts_ms <= last.ts_ms)
             return error_set(e, ST_INVALID,
@@ -74,10 +79,19 @@ rate_run(const struct column *in, const struct rate_options *o, struct arena *a,
                              " greater than the previous one (%lld), but it's"
                              " not.",
                              (long long)now.ts_ms, (long long)last.ts_ms);
-        if (rate_between(last, now, o, &v[n].d))
-            ts[n++] = now.ts_ms;
+        if (rate_between(last, now, o, &v[n].d)) {
+            if (!even)
+                ts[n] = now.ts_ms;
+            n++;
+        }
         last = now;
     }
-    *out = (struct column){ ts, v, NULL, n };
-    return ST_OK;
+    *out = (struct column){
+        .ts_ms = ts,
+        .v = v,
+        .len = n,
+        .first_ms = c.first_ms,
+        .step_ms = c.step_ms,
+    };
+    return st;
 }

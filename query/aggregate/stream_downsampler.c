@@ -290,7 +290,7 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
         size_t len;
 
         move_to(f, s, p->ts_ms[from], a);
-        len = column_seek(p->ts_ms + from, to - from, s->end);
+        len = times_seek(p->ts_ms + from, to - from, s->end);
         if (is_float)
             acc_doubles(f, s, p->v + from, len);
         else
@@ -309,9 +309,9 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
     if (p->len == 0 || s->failed)
         return;
     note_range(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
-    at = p->ts_ms[0] >= f->from ? 0 : column_seek(p->ts_ms, p->len, f->from);
+    at = p->ts_ms[0] >= f->from ? 0 : times_seek(p->ts_ms, p->len, f->from);
     if (p->ts_ms[p->len - 1] >= f->to)
-        to = column_seek(p->ts_ms, p->len, f->to);
+        to = times_seek(p->ts_ms, p->len, f->to);
     while (at < to) {
         const uint8_t *kinds = p->is_float;
         const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);

@@ -57,7 +57,7 @@ thin_dps(const struct downsample *spec, struct dps *d)
         b = bucket_of(spec, d->ts_ms[0]);
     for (size_t from = 0; from < d->len; from = to) {
         bucket_move(spec, &b, d->ts_ms[from]);
-        to = from + column_seek(d->ts_ms + from, d->len - from, b.next);
+        to = from + times_seek(d->ts_ms + from, d->len - from, b.next);
         keep(spec->thin, d, from, to, &len);
     }
     d->len = len;

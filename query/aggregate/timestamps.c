@@ -9,8 +9,66 @@
 static bool
 same(struct times a, struct times b)
 {
-    return a.len == b.len &&
-           (a.ms == b.ms || memcmp(a.ms, b.ms, a.len * sizeof *a.ms) == 0);
+    if (a.len != b.len || (a.ms == NULL) != (b.ms == NULL))
+        return false;
+    if (a.ms == NULL)
+        return a.first_ms == b.first_ms &&
+               (a.len == 1 || a.step_ms == b.step_ms);
+    return a.ms == b.ms || memcmp(a.ms, b.ms, a.len * sizeof *a.ms) == 0;
+}
+
+static int64_t
+last_of(struct times t)
+{
+    return t.first_ms + (int64_t)(t.len - 1) * t.step_ms;
+}
+
+/* Is there an even list that all others are a part of? */
+static bool
+find_widest(const struct times *lists, size_t len, struct times *out)
+{
+    const struct times *one = NULL;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (size_t i = 0; i < len; i++) {
+        const struct times *t = &lists[i];
+
+        if (t->len == 0)
+            continue;
+        one = one == NULL ? t : one;
+        if (t->ms != NULL || t->step_ms != one->step_ms ||
+            (t->first_ms != one->first_ms &&
+             (t->step_ms == 0 ||
+              (t->first_ms - one->first_ms) % t->step_ms != 0)))
+            return false;
+        first = t->first_ms < first ? t->first_ms : first;
+        last = last_of(*t) > last ? last_of(*t) : last;
+    }
+    *out = (struct times){ .len = 0 };
+    for (size_t i = 0; i < len && out->len == 0; i++)
+        if (lists[i].len > 0 && lists[i].first_ms == first &&
+            last_of(lists[i]) == last)
+            *out = lists[i];
+    return one == NULL || out->len > 0;
+}
+
+/* Writes even lists out. */
+static bool
+write_times(struct times *lists, size_t len, struct arena *a)
+{
+    for (size_t i = 0; i < len; i++) {
+        int64_t *ms;
+
+        if (lists[i].ms != NULL)
+            continue;
+        ms = column_array(a, lists[i].len, sizeof *ms);
+        if (ms == NULL)
+            return false;
+        for (size_t k = 0; k < lists[i].len; k++)
+            ms[k] = lists[i].first_ms + (int64_t)k * lists[i].step_ms;
+        lists[i].ms = ms;
+    }
+    return true;
 }
 
 /* Leaves out what equals its neighbour; returns how many are left. */
@@ -49,7 +107,7 @@ merge_two(struct times a, struct times b, int64_t *out)
     }
     n += copy_rest(out + n, a, i);
     n += copy_rest(out + n, b, j);
-    return (struct times){ out, n };
+    return (struct times){ .ms = out, .len = n };
 }
 
 static size_t
@@ -64,7 +122,7 @@ merge_pairs(struct times *lists, size_t len, int64_t *out)
             t = merge_two(t, lists[i + 1], out);
         else
             (void)copy_rest(out, t, 0);
-        lists[n++] = (struct times){ out, t.len };
+        lists[n++] = (struct times){ .ms = out, .len = t.len };
         out += t.len;
     }
     return n;
@@ -73,12 +131,14 @@ merge_pairs(struct times *lists, size_t len, int64_t *out)
 bool
 times_union(struct times *lists, size_t len, struct arena *a, struct times *out)
 {
-    size_t n = drop_same(lists, len), total = 0;
+    size_t n, total = 0;
     int64_t *from, *to;
 
-    *out = (struct times){ NULL, 0 };
-    if (n == 0)
+    if (find_widest(lists, len, out))
         return true;
+    n = drop_same(lists, len);
+    if (!write_times(lists, n, a))
+        return false;
     for (size_t i = 0; i < n && n > 1; i++)
         total += lists[i].len;
     if (total == 0) { /* one list, or nothing in any */

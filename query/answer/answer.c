@@ -66,7 +66,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
             struct arena *a, struct dps *out)
 {
     const struct answer_job *w = job->w;
-    struct series_data one = { 0 }, *series = &one;
+    struct column one = { 0 }, *series = &one;
     size_t steps = group->len;
     enum status status;
 

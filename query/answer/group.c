@@ -126,7 +126,7 @@ drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
 
         for (size_t k = 0; k < g->groups[i].len; k++) {
             const struct fetched *one = series[k];
-            struct series_data s = fetched_data(f, one);
+            struct column s = fetched_data(f, one);
 
             if (series_in_range(&bounds, &s)) {
                 series[k] = series[n + annotated_only];

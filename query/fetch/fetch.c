@@ -11,13 +11,11 @@
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin. */
 #define ROWS_A_TURN 256
-/* Room for so many hours is made at once, where one has so many points. */
-#define HOURS_EXPECTED  8
-#define POINTS_EXPECTED 32
 
 /* What the tasks of one turn share. */
 struct turn {
     struct arena *arena;
+    size_t held;       /* of the arena, what is in the limits */
     struct points row; /* with a downsampler: what was unpacked last */
 };
 
@@ -100,14 +98,6 @@ out_of_memory(struct fetch_limits *l, struct error *e)
         l->max_memory >> 20);
 }
 
-/* Enough to make room for what only may come? */
-static bool
-has_much_memory(const struct fetch_limits *l)
-{
-    return atomic_load(l->all_held == NULL ? &l->held : l->all_held) <=
-           l->max_memory / 16;
-}
-
 enum status
 fetch_check_limits(struct fetch_limits *l, struct error *e)
 {
@@ -149,12 +139,15 @@ set_head(const struct plan *p, struct fetched *f)
 }
 
 static struct fetched *
-add_series(struct task *t, struct slice tsuid)
+add_series(struct task *t, const struct store_row *row)
 {
-    uint8_t *copy = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
+    struct slice tsuid = row->tsuid;
     struct fetched *f;
 
-    if (copy == NULL)
+    /* Of a row that is kept, the head's stays. */
+    if (row->block.size > 0 || t->job->downsampler != NULL)
+        tsuid.data = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
+    if (tsuid.data == NULL)
         return NULL;
     if (t->len == t->cap) {
         size_t cap = t->cap == 0 ? 64 : t->cap * 2;
@@ -167,9 +160,8 @@ add_series(struct task *t, struct slice tsuid)
         t->series = series;
         t->cap = cap;
     }
-    t->new_held += tsuid.size;
     f = &t->series[t->len];
-    *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
+    *f = (struct fetched){ .tsuid = tsuid };
     set_head(t->job->p, f);
     t->current = t->len++;
     return f;
@@ -213,8 +205,9 @@ expected_series(const struct task *t)
 
 /* Finds or adds; NULL when there is no memory. */
 static struct fetched *
-series_of(struct task *t, struct slice tsuid)
+series_of(struct task *t, const struct store_row *row)
 {
+    struct slice tsuid = row->tsuid;
     size_t next = expected_series(t);
 
     if (t->len > 0 && is_series(t, t->current, tsuid))
@@ -223,13 +216,13 @@ series_of(struct task *t, struct slice tsuid)
         /* The first span's ascend: most queries need no table. */
         if (t->table.len == 0 &&
             (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
-            return add_series(t, tsuid);
+            return add_series(t, row);
         if (!fill_table(t))
             return NULL;
         next = table_find(&t->table, hash_slice(tsuid, t->job->seed), is_key, t,
                           &tsuid);
         if (next == TABLE_NONE)
-            return add_series(t, tsuid);
+            return add_series(t, row);
     }
     t->current = next;
     return &t->series[next];
@@ -249,11 +242,10 @@ row_bytes(const struct store_row *row)
 }
 
 static void
-count_points(struct task *t, uint64_t points, size_t held)
+count_points(struct task *t, uint64_t points)
 {
     t->points += points;
     t->new_points += points;
-    t->new_held += held * FETCH_POINT_BYTES;
 }
 
 /* Adds the row to the series' buckets: its block summary, or its points. */
@@ -263,7 +255,6 @@ downsample_row(struct task *t, const struct store_row *row,
 {
     const struct stream_downsampler *f = t->job->downsampler;
     struct points *points = &t->turn->row;
-    size_t before = acc->len;
     struct spacing spacing;
     struct summary summary;
     bool known = false;
@@ -274,7 +265,7 @@ downsample_row(struct task *t, const struct store_row *row,
     if (status != ST_OK)
         return status;
     if (known && bucket_acc_summary(f, acc, &summary, t->turn->arena)) {
-        count_points(t, summary.count, acc->len - before);
+        count_points(t, summary.count);
         return ST_OK;
     }
     points_clear(points);
@@ -286,50 +277,49 @@ downsample_row(struct task *t, const struct store_row *row,
                           t->turn->arena);
     else
         bucket_acc_points(f, acc, points, t->turn->arena);
-    count_points(t, points->len, acc->len - before);
+    count_points(t, points->len);
     return ST_OK;
 }
 
-/* The other hours will have about as many as the first one. */
-static void
-reserve_points(const struct task *t, struct points *p)
+/* Adds the row to the series' column. */
+static enum status
+keep_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
-    const struct plan *plan = t->job->p;
-    size_t hours = (plan->to_base - plan->from_base) / HOUR_S + 1;
+    struct store_row kept = *row;
+    struct packed_hour *hour;
+    enum status status;
 
-    hours = hours < HOURS_EXPECTED ? hours : HOURS_EXPECTED;
-    if (hours > 1 && p->len >= POINTS_EXPECTED &&
-        has_much_memory(t->job->limits))
-        (void)!points_reserve(p, p->len * (hours - 1));
+    kept.tsuid = f->tsuid;
+    status = packed_hour_keep(&kept, t->turn->arena, &hour, &t->error);
+    if (status == ST_LIMIT)
+        return out_of_memory(t->job->limits, &t->error);
+    if (status != ST_OK)
+        return status;
+    column_add(&f->column, hour);
+    count_points(t, hour->count);
+    return ST_OK;
 }
 
 static enum status
 add_row(struct task *t, const struct store_row *row)
 {
-    const struct fetch_job *job = t->job;
-    struct fetched *f = series_of(t, row->tsuid);
-    size_t before, cap;
-    enum status status;
+    struct fetched *f = series_of(t, row);
 
     if (f == NULL)
-        return query_no_memory(&t->error);
+        return out_of_memory(t->job->limits, &t->error);
     t->new_bytes += row_bytes(row);
-    if (job->downsampler != NULL)
-        return downsample_row(t, row, &f->acc);
-    before = f->points.len;
-    cap = f->points.cap;
-    status = store_row_points(row, &f->points, &t->error);
-    if (before == 0)
-        reserve_points(t, &f->points);
-    count_points(t, f->points.len - before, f->points.cap - cap);
-    return status;
+    return t->job->downsampler != NULL ? downsample_row(t, row, &f->acc)
+                                       : keep_row(t, row, f);
 }
 
 static enum status
 check_limits(struct task *t)
 {
     struct fetch_limits *l = t->job->limits;
+    size_t held = arena_used(t->turn->arena);
 
+    t->new_held += held - t->turn->held;
+    t->turn->held = held;
     fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
     return fetch_check_limits(l, &t->error);
@@ -363,6 +353,7 @@ spec_of(const struct task *t)
         .metric = p->metric_id,
         .summaries = t->job->downsampler != NULL &&
                      stream_downsampler_uses_summaries(t->job->downsampler),
+        .arena = t->job->downsampler == NULL ? t->turn->arena : NULL,
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,
         .end_us = t->job->limits->deadline.end_us,
@@ -520,9 +511,6 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
     for (size_t i = 0; i < len; i++) {
         out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
                                               tasks[i].us };
-        for (size_t k = 0;
-             status != ST_OK && !out->downsampled && k < tasks[i].len; k++)
-            points_fini(&tasks[i].series[k].points);
         free(tasks[i].series);
         table_fini(&tasks[i].table);
     }
@@ -587,34 +575,25 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     return status;
 }
 
-struct series_data
+struct column
 fetched_data(const struct fetch *f, const struct fetched *s)
 {
-    const struct points *p = &s->points;
     const struct bucket_acc *acc = &s->acc;
 
-    if (f->downsampled)
-        return (struct series_data){ .ts_ms = acc->ts,
-                                     .v = acc->v,
-                                     .len = acc->len,
-                                     .downsampled = true,
-                                     .has_points = acc->some,
-                                     .first_ms = acc->first_ms,
-                                     .last_ms = acc->last_ms };
-    return (struct series_data){ .ts_ms = p->ts_ms,
-                                 .v = p->v,
-                                 .is_float = p->is_float,
-                                 .len = p->len,
-                                 .counts = s->counts };
+    if (!f->downsampled)
+        return s->column;
+    return (struct column){ .ts_ms = acc->ts,
+                            .v = acc->v,
+                            .len = acc->len,
+                            .downsampled = true,
+                            .has_points = acc->some,
+                            .first_ms = acc->first_ms,
+                            .last_ms = acc->last_ms };
 }
 
 void
 fetch_fini(struct fetch *f)
 {
-    for (size_t i = 0; i < f->len && !f->downsampled; i++) {
-        points_fini(&f->series[i].points);
-        free(f->series[i].counts);
-    }
     free(f->series);
     free(f->scans);
     for (size_t i = 0; i < f->arenas_len; i++)

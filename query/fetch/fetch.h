@@ -3,7 +3,7 @@
  * each salt bucket, on the pool, or some of them one after the other where
  * there is little to read.
  *
- * Owns:    fetched series own their points: fetch_fini().
+ * Owns:    hours and buckets lie in arenas of the fetch: fetch_fini().
  * Threads: fetch_run(): any. */
 #pragma once
 
@@ -13,18 +13,16 @@
 #include "query/aggregate/stream_downsampler.h"
 #include "query/model/result.h"
 #include "query/plan/plan.h"
+#include "storage/store/column.h"
 #include "uid/meta/annotation.h"
 
+/* It and its column lie in arenas of the fetch. */
 struct fetched {
-    struct slice tsuid; /* in an arena of the fetch */
-    uint64_t head[2];   /* of it, what follows the metric, as numbers */
+    struct slice tsuid;
+    uint64_t head[2]; /* of it, what follows the metric, as numbers */
     union {
         struct bucket_acc acc; /* with a downsampler */
-        struct {
-            struct points points;
-            int64_t
-                *counts; /* of averages over rollups: see struct series_data */
-        };
+        struct column column;
     };
     bool annotated_only; /* it has notes in the hours read, and no points */
 };
@@ -37,13 +35,11 @@ struct fetch_limits {
     struct arena_budget *budget;    /* of all queries, or NULL */
     struct deadline deadline;
     _Atomic uint64_t points, bytes; /* read */
-    _Atomic uint64_t held;          /* bytes of points and series in memory */
+    _Atomic uint64_t held;          /* bytes of rows and series in memory */
     /* Of all sub-queries that share the memory; NULL: it is alone. */
     _Atomic uint64_t *all_held;
     atomic_bool out_of_memory; /* that was the end of it */
 };
-
-#define FETCH_POINT_BYTES 17 /* of one point in struct points */
 
 /* Adds points and bytes that were read, and bytes that are held. */
 void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
@@ -74,7 +70,7 @@ MUST_CHECK enum status fetch_run(const struct plan_context *c,
 void fetch_fini(struct fetch *f);
 
 /* What aggregate_group() takes: lent. */
-struct series_data fetched_data(const struct fetch *f, const struct fetched *s);
+struct column fetched_data(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */

@@ -7,23 +7,35 @@
 #include "query/aggregate/aggregate.h"
 #include "query/model/rollup.h"
 
-/* A stored row can reach beyond what was to be read. */
-static void
+/* Written out, in the arena.  A stored row can reach beyond what was to be
+ * read. */
+static enum status
 to_real_times(const struct rollup_interval *i, int64_t from_ms, int64_t end_ms,
-              struct points *p)
+              struct points *scratch, struct arena *a, struct column *c,
+              struct error *e)
 {
+    struct column x;
+    enum status status = column_unpack(c, scratch, &x, e);
+    int64_t *ts = arena_alloc(a, x.len * sizeof *ts);
+    union number *v = arena_alloc(a, x.len * sizeof *v);
+    uint8_t *is_float = arena_alloc(a, x.len);
     size_t n = 0;
 
-    for (size_t k = 0; k < p->len; k++) {
-        int64_t ms = rollup_real_ms(i, p->ts_ms[k]);
+    if (status != ST_OK)
+        return status;
+    if (ts == NULL || v == NULL || is_float == NULL)
+        return query_no_memory(e);
+    for (size_t k = 0; k < x.len; k++) {
+        int64_t ms = i == NULL ? x.ts_ms[k] : rollup_real_ms(i, x.ts_ms[k]);
 
-        if (ms < from_ms || ms >= end_ms)
+        if (i != NULL && (ms < from_ms || ms >= end_ms))
             continue;
-        p->ts_ms[n] = ms;
-        p->v[n] = p->v[k];
-        p->is_float[n++] = p->is_float[k];
+        ts[n] = ms;
+        v[n] = x.v[k];
+        is_float[n++] = x.is_float[k];
     }
-    p->len = n;
+    *c = (struct column){ .ts_ms = ts, .v = v, .is_float = is_float, .len = n };
+    return ST_OK;
 }
 
 static enum status
@@ -51,53 +63,59 @@ rollup_restore_times(const struct key_layout *layout, const struct query *q,
 {
     uint32_t from, to;
     size_t n = 0;
+    struct points scratch = { 0 };
     enum status status = ST_OK;
 
     numbers_scan_range(q, sq, &from, &to);
-    for (size_t i = 0; i < f->len; i++) {
+    for (size_t i = 0; i < f->len && status == ST_OK; i++) {
         struct fetched *s = &f->series[i];
 
-        if (sq->rollup.interval != NULL)
-            to_real_times(sq->rollup.interval, (int64_t)from * 1000,
-                          ((int64_t)to + HOUR_S) * 1000, &s->points);
-        if (status == ST_OK && s->points.len > 0)
+        status = to_real_times(sq->rollup.interval, (int64_t)from * 1000,
+                               ((int64_t)to + HOUR_S) * 1000, &scratch, a,
+                               &s->column, e);
+        if (status == ST_OK && s->column.len > 0)
             status = drop_kind(layout, a, s, e);
-        if (s->points.len > 0)
+        if (s->column.len > 0)
             f->series[n++] = *s;
-        else
-            points_fini(&s->points);
     }
     f->len = n;
+    points_fini(&scratch);
     return status;
 }
 
 static int64_t
-as_count(const struct points *p, size_t i)
+as_count(const struct column *c, size_t i)
 {
-    return p->is_float[i] != 0 ? (int64_t)p->v[i].d : p->v[i].i;
+    return c->is_float[i] != 0 ? (int64_t)c->v[i].d : c->v[i].i;
 }
 
 /* Keeps the sums that have a count. */
 static enum status
-join(struct fetched *sums, const struct points *counts, struct error *e)
+join(struct fetched *sums, const struct column *counts, struct arena *a,
+     struct error *e)
 {
-    struct points *p = &sums->points;
+    struct column *c = &sums->column;
+    int64_t *ts = arena_alloc(a, c->len * sizeof *ts);
+    union number *v = arena_alloc(a, c->len * sizeof *v);
+    uint8_t *is_float = arena_alloc(a, c->len);
+    int64_t *n_of = arena_alloc(a, c->len * sizeof *n_of);
     size_t n = 0, at = 0;
 
-    sums->counts = calloc(p->len == 0 ? 1 : p->len, sizeof *sums->counts);
-    if (sums->counts == NULL)
+    if (ts == NULL || v == NULL || is_float == NULL || n_of == NULL)
         return query_no_memory(e);
-    for (size_t i = 0; i < p->len; i++) {
-        while (at < counts->len && counts->ts_ms[at] < p->ts_ms[i])
+    for (size_t i = 0; i < c->len; i++) {
+        while (at < counts->len && counts->ts_ms[at] < c->ts_ms[i])
             at++;
-        if (at == counts->len || counts->ts_ms[at] != p->ts_ms[i])
+        if (at == counts->len || counts->ts_ms[at] != c->ts_ms[i])
             continue;
-        sums->counts[n] = as_count(counts, at);
-        p->ts_ms[n] = p->ts_ms[i];
-        p->v[n] = p->v[i];
-        p->is_float[n++] = p->is_float[i];
+        n_of[n] = as_count(counts, at);
+        ts[n] = c->ts_ms[i];
+        v[n] = c->v[i];
+        is_float[n++] = c->is_float[i];
     }
-    p->len = n;
+    *c = (struct column){
+        .ts_ms = ts, .v = v, .is_float = is_float, .len = n, .counts = n_of
+    };
     return ST_OK;
 }
 
@@ -107,7 +125,7 @@ enum status
 fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
                   struct error *e)
 {
-    static const struct points none = { 0 };
+    static const struct column none = { 0 };
     struct fetched *all = calloc(f->len + counts->len + 1, sizeof *all);
     size_t n = 0, i = 0, k = 0;
     enum status status = ST_OK;
@@ -124,7 +142,7 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
         if (order <= 0) {
             all[n] = f->series[i++];
             if (status == ST_OK)
-                status = join(&all[n], order == 0 ? &c->points : &none, e);
+                status = join(&all[n], order == 0 ? &c->column : &none, a, e);
             n++;
         } else if (status == ST_OK) {
             status = copy_tsuid(c->tsuid, a, &all[n++].tsuid, e);

@@ -69,7 +69,7 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
         return error_set(e, ST_INVALID, "No codec found mapped to ID %u",
                          codec);
     r->points++;
-    fetch_limits_add(job->limits, 1, bytes.size, FETCH_POINT_BYTES);
+    fetch_limits_add(job->limits, 1, bytes.size, sizeof(struct item));
     st = check_limits(r);
     if (st != ST_OK)
         return st;

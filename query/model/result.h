@@ -7,7 +7,7 @@
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/rollup.h"
-#include "query/model/series_data.h"
+#include "query/model/dps.h"
 #include "storage/store/store.h"
 
 struct result_group {

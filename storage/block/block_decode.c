@@ -207,6 +207,21 @@ spacing_of(const struct block_header *h)
     return s;
 }
 
+enum status
+block_spacing(struct slice block, uint32_t base, struct spacing *s,
+              struct summary *out, struct error *e)
+{
+    struct block_header h;
+    struct cursor c;
+    enum status st = block_header_get(block, base, &c, &h, e);
+
+    if (st != ST_OK)
+        return st;
+    *s = spacing_of(&h);
+    *out = h.summary;
+    return ST_OK;
+}
+
 /* A block whose values are about to be decoded. */
 struct opened {
     struct block_header h;

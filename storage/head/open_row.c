@@ -325,6 +325,82 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
     return s->even;
 }
 
+/* As long as each point is one byte, an integer at the usual step, eight at
+ * once; returns how many. */
+static size_t
+skip_shorts(const uint8_t *at, const uint8_t *end)
+{
+    const uint8_t *from = at;
+
+    while (end - at >= 8) {
+        uint64_t w, far;
+
+        memcpy(&w, at, sizeof w);
+        /* z >= 60: the upper four bits are set. */
+        far =
+            (w & (w << 1) & (w << 2) & (w << 3)) & UINT64_C(0x8080808080808080);
+        if ((w & UINT64_C(0x0303030303030303)) != 0 || far != 0)
+            break;
+        at += 8;
+    }
+    return (size_t)(at - from);
+}
+
+/* Behind a point, without its value; true if it is a double. */
+static inline bool
+skip_point(struct reader *in)
+{
+    uint8_t control = *in->at++;
+    unsigned high = control >> 2;
+
+    if (control & TIME_FOLLOWS)
+        in->step = get_step(&in->at);
+    in->ts_ms += in->step;
+    if (control & IS_DOUBLE)
+        in->at += 8 - (high & 7) - (high >> 3);
+    else if (high >= 60)
+        in->at += int_sizes[high - 60];
+    return (control & IS_DOUBLE) != 0;
+}
+
+void
+open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
+                  struct point_times *times)
+{
+    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    const uint8_t *end = bytes.data + bytes.size;
+    int64_t last_ms = 0;
+
+    *s = (struct spacing){ .even = true };
+    for (size_t len = 0; in.at < end; len++) {
+        int64_t step_ms = in.step;
+        bool is_float = skip_point(&in);
+
+        if (len == 0) {
+            s->is_float = is_float;
+            s->first_ms = last_ms = in.ts_ms;
+        } else if (len == 1) {
+            s->step_ms = step_ms = in.step;
+        }
+        s->even = s->even && is_float == s->is_float &&
+                  (len == 0 || (in.step > 0 && in.step == step_ms));
+        /* Times of an even row ascend: the first and the last tell. */
+        if (len == 0 || !s->even) {
+            point_times_widen(times, last_ms, last_ms);
+            point_times_widen(times, in.ts_ms, in.ts_ms);
+        }
+        if (len > 0 && !s->is_float && !is_float) {
+            size_t n = skip_shorts(in.at, end);
+
+            in.at += n;
+            in.ts_ms += (int64_t)n * in.step;
+        }
+        last_ms = in.ts_ms;
+    }
+    if (bytes.size > 0)
+        point_times_widen(times, last_ms, last_ms);
+}
+
 /* -- the block summary ----------------------------------------------------- */
 
 /* Goes on to the end of the row: with integers, or with doubles and integers as

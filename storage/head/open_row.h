@@ -54,6 +54,11 @@ bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
 bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                           struct points *out, struct spacing *s);
 
+/* What open_row_unpack_even() would say, but for 'greatest', and all times:
+ * '*times' is widened. */
+void open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
+                       struct point_times *times);
+
 /* The block summary that the block of these points would have, to the bit.
  * False if there are none, or if they are not in the order of time.  With
  * 'keep' a row that is not small keeps it, and only what was appended since is

@@ -185,8 +185,11 @@ struct scan_spec {
     size_t series_len;
     struct slice metric; /* id: all rows are of one */
     bool summaries;      /* of open rows: they may be asked for */
+    /* Where copies of open rows, and their TSUIDs, lie when the scan is closed
+     * already, too; it may be that of several.  NULL: they go with the scan. */
+    struct arena *arena;
     /* What the copies of open rows may take, of all scans that are opened
-     * together; 0: no limit.  NULL: no budget. */
+     * together; 0: no limit.  NULL: no budget.  An arena has its own. */
     size_t max_bytes;
     struct arena_budget *budget;
     /* Until then (monotonic; 0: as long as it tries) an engine that gives no

@@ -365,13 +365,16 @@ copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
 {
     size_t most = scan->spec.max_bytes;
 
-    scan->arena = arena_new_within(
-        most > o->taken ? most - o->taken : most != 0, scan->spec.budget);
+    scan->arena = scan->spec.arena;
+    if (scan->arena == NULL)
+        scan->arena = arena_new_within(
+            most > o->taken ? most - o->taken : most != 0, scan->spec.budget);
     if (sent == NULL)
         copy_head(scan);
     else
         copy_sent(scan, buf_slice(sent));
-    o->taken += arena_used(scan->arena);
+    if (scan->spec.arena == NULL)
+        o->taken += arena_used(scan->arena);
     if (o->status == ST_OK && scan->error.status != ST_OK) {
         *o->e = scan->error;
         o->status = scan->error.status;
@@ -554,7 +557,8 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
         closed = kv_iter_close(&scan->it, status == ST_OK ? e : NULL);
     if (counts != NULL)
         *counts = scan->counts;
-    arena_free(&scan->arena);
+    if (scan->spec.arena == NULL)
+        arena_free(&scan->arena);
     OBJ_FREE(scan);
     return status != ST_OK ? status : closed;
 }

@@ -147,8 +147,8 @@ static void
 run(struct cli_case *c)
 {
     struct arena *a = arena_new(0);
-    struct series_data *spans =
-        (struct series_data *)mem_new_array(SPANS_MAX, sizeof *spans);
+    struct column *spans =
+        (struct column *)mem_new_array(SPANS_MAX, sizeof *spans);
     struct numbers_bounds bounds = numbers_bounds(&c->q, &c->sq);
     struct dps out;
     struct error e;
@@ -167,10 +167,10 @@ run(struct cli_case *c)
         last = first;
         while (last < p->len && hour_base(p->ts_ms[last]) <= to)
             last++;
-        spans[n] = (struct series_data){ .ts_ms = p->ts_ms + first,
-                                         .v = p->v + first,
-                                         .is_float = p->is_float + first,
-                                         .len = last - first };
+        spans[n] = (struct column){ .ts_ms = p->ts_ms + first,
+                                    .v = p->v + first,
+                                    .is_float = p->is_float + first,
+                                    .len = last - first };
         n += series_in_range(&bounds, &spans[n]); /* as groups are made */
     }
     if (aggregate_group(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) ==

@@ -31,14 +31,14 @@ struct parsed {
     int64_t ts[SPANS_MAX][POINTS_MAX];
     union number v[SPANS_MAX][POINTS_MAX];
     uint8_t is_float[SPANS_MAX][POINTS_MAX];
-    struct series_data spans[SPANS_MAX];
+    struct column spans[SPANS_MAX];
     size_t len;
 };
 
 static void
 parse_point(struct parsed *p, const char *text)
 {
-    struct series_data *s = &p->spans[p->len - 1];
+    struct column *s = &p->spans[p->len - 1];
     const char *colon = strchr(text, ':');
     size_t i = s->len++;
 
@@ -57,9 +57,9 @@ begin_span(struct parsed *p)
     size_t i = p->len++;
 
     ck_assert(i < SPANS_MAX);
-    p->spans[i] = (struct series_data){ .ts_ms = p->ts[i],
-                                        .v = p->v[i],
-                                        .is_float = p->is_float[i] };
+    p->spans[i] = (struct column){ .ts_ms = p->ts[i],
+                                   .v = p->v[i],
+                                   .is_float = p->is_float[i] };
 }
 
 static void
@@ -329,10 +329,10 @@ takes_points(const struct query *q, const struct sub_query *sq,
              int64_t first_ms, int64_t last_ms)
 {
     const struct numbers_bounds b = numbers_bounds(q, sq);
-    const struct series_data s = { .downsampled = true,
-                                   .has_points = true,
-                                   .first_ms = first_ms,
-                                   .last_ms = last_ms };
+    const struct column s = { .downsampled = true,
+                              .has_points = true,
+                              .first_ms = first_ms,
+                              .last_ms = last_ms };
 
     return series_in_range(&b, &s);
 }
@@ -345,10 +345,8 @@ START_TEST(a_span_without_points_is_not_taken)
     const struct sub_query sq = { 0 };
     const struct numbers_bounds b = numbers_bounds(&q, &sq);
 
-    ck_assert(
-        !series_in_range(&b, &(struct series_data){ .downsampled = true }));
-    ck_assert(
-        !series_in_range(&b, &(struct series_data){ .downsampled = false }));
+    ck_assert(!series_in_range(&b, &(struct column){ .downsampled = true }));
+    ck_assert(!series_in_range(&b, &(struct column){ .downsampled = false }));
     ck_assert(takes_points(&q, &sq, 0, 0));
 }
 END_TEST
@@ -380,7 +378,7 @@ START_TEST(calendar_days_of_a_zone)
                                   BASE_MS + 19 * 3600000 };
     static const union number v[] = { { .i = 1 }, { .i = 2 }, { .i = 4 } };
     static const uint8_t ints[] = { 0, 0, 0 };
-    const struct series_data span = {
+    const struct column span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 3
     };
     struct query q = { .start_ms = BASE_MS - 86400000,
@@ -423,7 +421,7 @@ START_TEST(groups_share_a_deadline)
     static int64_t ts[1000];
     static union number v[1000];
     static uint8_t ints[1000];
-    const struct series_data span = {
+    const struct column span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
     };
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 3600000 };
@@ -450,7 +448,7 @@ START_TEST(a_small_arena_is_a_limit)
     static const int64_t ts[] = { BASE_MS };
     static const union number v[] = { { .i = 1 } };
     static const uint8_t ints[] = { 0 };
-    const struct series_data span = {
+    const struct column span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 1
     };
     struct query q = { .start_ms = BASE_MS - 86400000,

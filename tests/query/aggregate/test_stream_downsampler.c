@@ -159,10 +159,10 @@ static void
 check(const struct query *q, const struct sub_query *sq, const struct series *s,
       struct arena *a, struct ways *ways)
 {
-    struct series_data span = { .ts_ms = s->all.ts_ms,
-                                .v = s->all.v,
-                                .is_float = s->all.is_float,
-                                .len = s->all.len };
+    struct column span = { .ts_ms = s->all.ts_ms,
+                           .v = s->all.v,
+                           .is_float = s->all.is_float,
+                           .len = s->all.len };
     struct window w = numbers_window(q, sq);
     struct downsampler d = { .sum_counts = false };
     struct stream_downsampler f;

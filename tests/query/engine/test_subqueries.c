@@ -5,6 +5,8 @@
 #define MOST 40
 
 /* What each sub-query does, and how often it was run. */
+#define POINT_BYTES 17
+
 struct script {
     enum status fails[MOST];
     uint64_t held[MOST]; /* points */
@@ -25,7 +27,7 @@ play(void *ctx, size_t i, struct subquery_run *r)
     atomic_fetch_add(&s->runs[i], 1);
     fetch_limits_reset(&r->limits);
     for (uint64_t n = 0; n < s->held[i]; n++) {
-        fetch_limits_add(&r->limits, 1, 1, FETCH_POINT_BYTES);
+        fetch_limits_add(&r->limits, 1, 1, POINT_BYTES);
         st = fetch_check_limits(&r->limits, &r->error);
         if (st != ST_OK)
             return st;
@@ -52,7 +54,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .ctx = s,
         .pool = s->pool,
         .worth_us = worth_us,
-        .max_memory = points * FETCH_POINT_BYTES,
+        .max_memory = points * POINT_BYTES,
         .deadline = deadline_start(0, NULL, NULL),
     };
 

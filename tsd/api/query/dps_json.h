@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "query/model/query.h"
-#include "query/model/series_data.h"
+#include "query/model/dps.h"
 
 /* Those in the range of the query, in seconds or milliseconds, as the query
  * wants them.  Of several that share a second the object has the last: a key

@@ -1,0 +1,224 @@
+#include "storage/store/column.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/obj.h"
+#include "storage/head/open_row.h"
+
+size_t
+times_seek(const int64_t *ts, size_t len, int64_t ms)
+{
+    size_t from = 0, to = len;
+
+    /* Mostly all lie on one side. */
+    if (len == 0 || ts[0] >= ms)
+        return 0;
+    if (ts[len - 1] < ms)
+        return len;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (ts[middle] < ms)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+size_t
+column_seek(const struct column *c, int64_t ms)
+{
+    uint64_t n;
+
+    if (c->ts_ms != NULL)
+        return times_seek(c->ts_ms, c->len, ms);
+    if (c->len == 0 || ms <= c->first_ms)
+        return 0;
+    if (c->step_ms == 0)
+        return c->len;
+    n = ((uint64_t)ms - (uint64_t)c->first_ms - 1) / (uint64_t)c->step_ms + 1;
+    return n < c->len ? (size_t)n : c->len;
+}
+
+/* -- hours ----------------------------------------------------------------- */
+
+static enum status
+describe_block(struct packed_hour *h, struct error *e)
+{
+    struct summary s;
+    enum status status =
+        block_spacing(h->row.block, h->row.base, &h->spacing, &s, e);
+
+    if (status != ST_OK)
+        return status;
+    h->count += s.count;
+    point_times_widen(&h->times, s.first_ms, s.last_ms);
+    return ST_OK;
+}
+
+static enum status
+describe(struct packed_hour *h, struct error *e)
+{
+    const struct store_row *row = &h->row;
+    enum status status = ST_OK;
+
+    if (row->block.size > 0)
+        status = describe_block(h, e);
+    for (size_t i = 0; i < row->open_len; i++) {
+        open_row_describe(row->open[i].bytes, row->base, &h->spacing,
+                          &h->times);
+        h->count += row->open[i].count;
+    }
+    if ((row->block.size > 0) + row->open_len > 1)
+        h->spacing.even = false;
+    return status;
+}
+
+/* Which row it was. */
+static enum status
+wrap_error(const struct store_row *row, enum status status, struct error *e)
+{
+    char hex[2 * TSUID_MAX + 1] = "";
+
+    for (size_t i = 0; i < row->tsuid.size && i < TSUID_MAX; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02X", row->tsuid.data[i]);
+    return error_wrap(e, status, "series %s, hour %u", hex, row->base);
+}
+
+enum status
+packed_hour_keep(const struct store_row *row, struct arena *a,
+                 struct packed_hour **out, struct error *e)
+{
+    struct packed_hour *h = arena_alloc(a, sizeof *h);
+    enum status status;
+
+    if (h == NULL)
+        return error_no_memory(e);
+    *h = (struct packed_hour){ .row = *row, .times = POINT_TIMES_NONE };
+    h->row.block.data = arena_copy(a, row->block.data, row->block.size);
+    if (h->row.block.data == NULL)
+        return error_no_memory(e);
+    *out = h;
+    status = describe(h, e);
+    return status == ST_OK ? ST_OK : wrap_error(row, status, e);
+}
+
+/* Is the hour the column's next points, at its step? */
+static bool
+goes_on(const struct column *c, const struct packed_hour *h)
+{
+    int64_t gap = h->spacing.first_ms - c->last_ms;
+
+    return !c->uneven && h->spacing.even && h->spacing.is_float != c->all_int &&
+           gap > 0 && (c->len == 1 || c->step_ms == gap) &&
+           (h->count == 1 || h->spacing.step_ms == gap);
+}
+
+void
+column_add(struct column *c, struct packed_hour *h)
+{
+    if (c->hours == NULL) {
+        c->hours = h;
+        c->all_int = !h->spacing.is_float;
+        c->uneven = !h->spacing.even;
+        c->first_ms = h->times.oldest_ms;
+        c->step_ms = h->spacing.step_ms;
+    } else {
+        c->newest->next = h;
+        if (!goes_on(c, h))
+            c->uneven = true;
+        c->step_ms = h->times.oldest_ms - c->last_ms;
+    }
+    c->newest = h;
+    c->len += h->count;
+    c->last_ms = h->times.newest_ms;
+}
+
+void
+column_crop(struct column *c, int64_t from_ms, int64_t to_ms, size_t before)
+{
+    size_t from, to;
+
+    if (c->uneven || c->len == 0)
+        return;
+    from = column_seek(c, from_ms);
+    from = from > before ? from - before : 0;
+    to = column_seek(c, to_ms + 1);
+    to += to < c->len;
+    c->last_ms = column_time(c, to - 1);
+    c->first_ms = column_time(c, from);
+    c->len = to - from;
+    c->skip += from;
+    while (c->skip >= c->hours->count) {
+        c->skip -= c->hours->count;
+        c->hours = c->hours->next;
+    }
+    c->newest = c->hours;
+    for (to = c->hours->count; to < c->skip + c->len; to += c->newest->count)
+        c->newest = c->newest->next;
+    c->newest->next = NULL;
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+/* Appends the values of all hours, or their points. */
+static enum status
+unpack_hours(const struct column *c, struct points *out, struct error *e)
+{
+    enum status status = ST_OK;
+
+    points_clear(out);
+    for (const struct packed_hour *h = c->hours; h != NULL && status == ST_OK;
+         h = h->next) {
+        struct spacing spacing;
+
+        status = c->uneven ? store_row_points(&h->row, out, e)
+                           : store_row_spaced(&h->row, out, &spacing, e);
+        if (status != ST_OK)
+            status = wrap_error(&h->row, status, e);
+    }
+    return status;
+}
+
+enum status
+column_values(const struct column *c, struct points *scratch,
+              const union number **v, struct error *e)
+{
+    enum status status = ST_OK;
+
+    *v = c->v;
+    if (!column_is_packed(c))
+        return ST_OK;
+    status = unpack_hours(c, scratch, e);
+    if (status != ST_OK)
+        return status;
+    INSIST(scratch->len >= c->skip + c->len);
+    *v = scratch->v + c->skip;
+    return ST_OK;
+}
+
+enum status
+column_unpack(const struct column *c, struct points *scratch,
+              struct column *out, struct error *e)
+{
+    size_t at = c->uneven ? 0 : c->skip;
+    enum status status;
+
+    *out = *c;
+    if (!column_is_packed(c))
+        return ST_OK;
+    status = unpack_hours(c, scratch, e);
+    if (status != ST_OK)
+        return status;
+    for (size_t i = 0; i < c->len && !c->uneven; i++)
+        scratch->ts_ms[at + i] = column_time(c, i);
+    if (!c->uneven)
+        memset(scratch->is_float + at, !c->all_int, c->len);
+    *out = (struct column){ .ts_ms = scratch->ts_ms + at,
+                            .v = scratch->v + at,
+                            .is_float = scratch->is_float + at,
+                            .len = c->uneven ? scratch->len : c->len };
+    return ST_OK;
+}

@@ -1,0 +1,98 @@
+/* A column: the points of one series, ascending and unique, on their way from a
+ * scan to a sum.  It is made of hours as they are stored, and stays packed
+ * until its points are wanted:
+ *
+ *     even     points of one kind at equal distances: the first time, the step
+ *              and the values
+ *     uneven   times, values and kinds, each written out
+ *     packed   hours instead of values; of uneven ones times are not known, and
+ *              'len' counts repeated ones too
+ *
+ * Owns:    nothing: hours and arrays are an arena's, or lent by who unpacks.
+ * Threads: owner.
+ * Fails:   what unpacks: ST_CORRUPT, with the series and the hour. */
+#pragma once
+
+#include "storage/store/store.h"
+
+/* An hour that a scan lent, kept. */
+struct packed_hour {
+    struct packed_hour *next; /* of a column: a later one */
+    struct store_row row;
+    struct spacing spacing;
+    struct point_times times;
+    uint32_t count;
+};
+
+struct column {
+    const int64_t *ts_ms;    /* NULL: even, or packed */
+    const union number *v;   /* NULL: packed */
+    const uint8_t *is_float; /* NULL: all are integers, or all doubles */
+    size_t len;
+    bool all_int;               /* without 'is_float' */
+    int64_t first_ms, last_ms;  /* without 'ts_ms' */
+    int64_t step_ms;            /* even; one point alone has none: 0 */
+    struct packed_hour *hours;  /* packed, in the order of time */
+    struct packed_hour *newest; /* of them */
+    size_t skip;                /* so many values of them are left out */
+    bool uneven;                /* though packed */
+    /* Of averages over rollups: how many points each sum is of; else NULL. */
+    const int64_t *counts;
+    /* Buckets instead of points, all doubles: what a stream_downsampler made of
+     * points from first_ms to last_ms, if the series 'has_points' in the
+     * scanned rows. */
+    bool downsampled, has_points;
+};
+
+static inline bool
+column_is_packed(const struct column *c)
+{
+    return c->v == NULL && c->hours != NULL;
+}
+
+/* Not of packed and uneven ones, as are the next two. */
+static inline int64_t
+column_time(const struct column *c, size_t i)
+{
+    return c->ts_ms != NULL ? c->ts_ms[i]
+                            : c->first_ms + (int64_t)i * c->step_ms;
+}
+
+static inline bool
+column_is_float(const struct column *c, size_t i)
+{
+    return c->is_float != NULL ? c->is_float[i] != 0 : !c->all_int;
+}
+
+/* The first point at or behind 'ms'; 'len' when there is none. */
+size_t column_seek(const struct column *c, int64_t ms);
+/* The same of ascending times. */
+size_t times_seek(const int64_t *ts, size_t len, int64_t ms);
+
+/* Keeps an hour, of which the TSUID and open rows stay as long as the arena
+ * does: its block is copied, and nothing is unpacked.  ST_LIMIT: the arena is
+ * full. */
+MUST_CHECK enum status packed_hour_keep(const struct store_row *row,
+                                        struct arena *a,
+                                        struct packed_hour **out,
+                                        struct error *e);
+
+/* Adds a later hour to a column of hours; one of zeros has none yet. */
+void column_add(struct column *c, struct packed_hour *hour);
+
+/* Leaves out what is neither between these times, both included, nor among the
+ * 'before' points before them or the one behind; nothing of an uneven one. */
+void column_crop(struct column *c, int64_t from_ms, int64_t to_ms,
+                 size_t before);
+
+/* The values of an even column; unpacked ones lie in 'scratch' until it is used
+ * again. */
+MUST_CHECK enum status column_values(const struct column *c,
+                                     struct points *scratch,
+                                     const union number **v, struct error *e);
+
+/* A packed column written out, kinds too, in 'scratch', until that is used
+ * again; others as they are. */
+MUST_CHECK enum status column_unpack(const struct column *c,
+                                     struct points *scratch, struct column *out,
+                                     struct error *e);
