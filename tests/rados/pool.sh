@@ -1,5 +1,5 @@
 #!/bin/sh
-# pool.sh HALITE: several daemons on one pool, the short forms, two at a time; the cluster is
+# pool.sh HALITE: several daemons on one pool, the short forms, three at a time; the cluster is
 # that of HALITE_TEST_RADOS.  See README.md for the long ones.
 here=$(dirname "$0")
 out=$(mktemp -d) || exit 99
@@ -10,9 +10,10 @@ export HALITE_LEASE_MS="${HALITE_LEASE_MS:-2000}"
 run()
 {
     name=$1
+    from=$(date +%s)
     shift
     if "$@" >"$out/$name" 2>&1; then
-        echo "$name: $(tail -n 1 "$out/$name")"
+        echo "$name, $(($(date +%s) - from)) s: $(tail -n 1 "$out/$name")"
     else
         touch "$out/bad"
         tail -n 60 "$out/$name"
@@ -21,13 +22,15 @@ run()
 }
 (
     run killed node "$here/takeover.mjs" "$1" 2 kill
-    run stopped node "$here/takeover.mjs" "$1" 1 stop
     run told-to-end node "$here/takeover.mjs" "$1" 1 term
 ) &
 (
-    run write-read node "$here/readwrite.mjs" "$1" 3000 points sum
-    run backup node "$here/backup.mjs" "$1"
+    run stopped node "$here/takeover.mjs" "$1" 1 stop
     run rolling node "$here/rolling.mjs" "$1" 1
+    run write-read node "$here/readwrite.mjs" "$1" 3000 points sum
+) &
+(
+    run backup node "$here/backup.mjs" "$1"
     run differential node "$here/../model/differential.mjs" "$1" 15 pool
 ) &
 wait
