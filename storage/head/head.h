@@ -54,7 +54,7 @@ void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
 
 /* -- points ---------------------------------------------------------------- */
 
-#define HEAD_PUT_MAX 1024
+#define HEAD_PUT_MAX 4096
 
 /* The id under which the log knows a series: the log's to read and set; 0, 0
  * when the series is made. */

@@ -11,7 +11,7 @@
 #include "base/loop.h"
 #include "tsd/net/telnet.h"
 
-#define TELNET_READ_BYTES ((size_t)128 << 10)
+#define TELNET_READ_BYTES ((size_t)1 << 20)
 
 struct telnet_conn {
     struct loop_conn link;

@@ -22,7 +22,7 @@
 #include "uid/series/series.h"
 #include "tsd/put/put_json.h"
 
-#define PUT_BATCH_MAX 1024
+#define PUT_BATCH_MAX 4096
 
 struct rollups;
 

@@ -12,10 +12,10 @@
 #include "tsd/tool/import/api_import.h"
 #include "tsd/client/client.h"
 
-#define LINES      6000
+#define LINES      24000
 #define BAD        3 /* of these lines */
-#define HEAD_BYTES (1u << 20)
-#define ROOM       (100u << 10) /* for less than these lines */
+#define HEAD_BYTES (4u << 20)
+#define ROOM       (400u << 10) /* for less than these lines */
 
 struct server {
     struct workbench *bench;
@@ -228,7 +228,7 @@ START_TEST(nothing_is_lost_or_counted_twice)
     (void)snprintf(expected, sizeof expected, ", %d bad lines", BAD);
     ck_assert_msg(strstr(buf_cstr(&w.err), expected) != NULL, "%s",
                   buf_cstr(&w.err));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "lines:4008: "));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "lines:16008: "));
     count_points(&w);
     server_stop(&s);
     workbench_close(&w);
