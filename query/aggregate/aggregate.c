@@ -138,6 +138,19 @@ numbers_window(const struct query *q, const struct sub_query *sq)
     };
 }
 
+/* A rate needs a point more, and where rates are dropped any may be the last
+ * one before the start. */
+bool
+numbers_crop(const struct query *q, const struct sub_query *sq,
+             struct column_window *out)
+{
+    *out = (struct column_window){ q->start_ms, q->end_ms, sq->rate ? 2 : 1 };
+    return !sq->downsample.on && !rollup_is_used(&sq->rollup) &&
+           !q->whole_hours && q->start_ms >= SECONDS_END &&
+           !(sq->rate && sq->rate_options.counter &&
+             sq->rate_options.drop_resets);
+}
+
 static size_t
 longest_series(const struct column *series, size_t len)
 {

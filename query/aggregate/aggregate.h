@@ -37,6 +37,10 @@ struct window {
 };
 struct window numbers_window(const struct query *q, const struct sub_query *sq);
 
+/* What of a series the numbers need; false: all that was scanned. */
+bool numbers_crop(const struct query *q, const struct sub_query *sq,
+                  struct column_window *out);
+
 /* The starts of the buckets of 'len' ascending times go to 'starts', but for
  * those times that are left out at the beginning: returns how many.  Not for
  * one bucket for all. */

@@ -8,6 +8,7 @@
 #include "base/latency.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "query/aggregate/aggregate.h"
 #include "query/answer/answer.h"
 #include "query/answer/rollup_raw_merge.h"
 #include "query/fetch/fetch.h"
@@ -152,11 +153,13 @@ fetch_plan(const struct execution *x, const struct sub_query *sq,
            struct fetch *f)
 {
     struct engine *en = x->en;
+    struct column_window window;
+    bool crops = numbers_crop(x->q, sq, &window);
     enum status status = ST_OK;
 
     if (!p->empty)
-        status = fetch_run(&en->context, p, downsampler, en->pool, x->limits, f,
-                           x->e);
+        status = fetch_run(&en->context, p, downsampler, crops ? &window : NULL,
+                           en->pool, x->limits, f, x->e);
     if (status == ST_OK && rollup_is_used(&sq->rollup))
         status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
                                       f, x->arena, x->e);

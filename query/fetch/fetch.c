@@ -43,6 +43,7 @@ struct fetch_job {
     const struct plan_context *c;
     const struct plan *p;
     const struct stream_downsampler *downsampler;
+    const struct column_window *window;
     struct fetch_limits *limits;
     struct task *tasks;
     size_t tasks_len;
@@ -325,15 +326,22 @@ check_limits(struct task *t)
     return fetch_check_limits(l, &t->error);
 }
 
+/* When all rows have been read. */
 static enum status
-end_folds(struct task *t)
+end_series(struct task *t)
 {
-    for (size_t i = 0; i < t->len && t->job->downsampler != NULL; i++)
-        if (!bucket_acc_end(t->job->downsampler, &t->series[i].acc,
-                            t->turn->arena))
-            return error_set(&t->error, ST_LIMIT,
-                             "the downsampling interval makes too many points");
-    return ST_OK;
+    const struct fetch_job *job = t->job;
+    bool good = true;
+
+    for (size_t i = 0; i < t->len && good; i++)
+        if (job->downsampler != NULL)
+            good = bucket_acc_end(job->downsampler, &t->series[i].acc,
+                                  t->turn->arena);
+        else if (job->window != NULL)
+            column_crop(&t->series[i].column, job->window);
+    return good ? ST_OK
+                : error_set(&t->error, ST_LIMIT,
+                            "the downsampling interval makes too many points");
 }
 
 static struct scan_spec
@@ -378,7 +386,7 @@ read_bucket(struct task *t, struct store_scan **scan)
     if (status == ST_OK)
         status = closed;
     if (status == ST_OK)
-        status = end_folds(t);
+        status = end_series(t);
     return status == ST_OK ? check_limits(t) : status;
 }
 
@@ -553,12 +561,14 @@ make_turns(struct fetch_job *job, struct fetch *out)
 
 enum status
 fetch_run(const struct plan_context *c, const struct plan *p,
-          const struct stream_downsampler *downsampler, struct pool *pool,
+          const struct stream_downsampler *downsampler,
+          const struct column_window *window, struct pool *pool,
           struct fetch_limits *limits, struct fetch *out, struct error *e)
 {
     struct fetch_job job = { .c = c,
                              .p = p,
                              .downsampler = downsampler,
+                             .window = window,
                              .limits = limits,
                              .seed = hash_random_seed() };
     enum status status;

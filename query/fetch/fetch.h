@@ -61,10 +61,11 @@ struct fetch {
     size_t arenas_len;
 };
 
-/* 'downsampler' NULL: the points themselves. */
+/* 'downsampler' NULL: the points themselves; 'window' NULL: all of them. */
 MUST_CHECK enum status fetch_run(const struct plan_context *c,
                                  const struct plan *p,
                                  const struct stream_downsampler *downsampler,
+                                 const struct column_window *window,
                                  struct pool *pool, struct fetch_limits *limits,
                                  struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);

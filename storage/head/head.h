@@ -33,6 +33,7 @@ struct head_row_view {
     struct slice bytes; /* the points, packed (open_row.h) */
     uint32_t base;      /* s, of the hour */
     uint32_t count;     /* points, repeated times included */
+    union number last;  /* the value that came last */
 };
 
 struct head *head_new(const struct key_layout *layout);

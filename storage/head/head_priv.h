@@ -115,6 +115,7 @@ head_view(struct head_row *r)
         .bytes = { r->open.bytes, r->open.size },
         .base = r->open.base,
         .count = r->open.count,
+        .last.i = (int64_t)r->open.last,
     };
 }
 

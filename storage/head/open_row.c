@@ -363,18 +363,22 @@ skip_point(struct reader *in)
     return (control & IS_DOUBLE) != 0;
 }
 
-void
+size_t
 open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
                   struct point_times *times)
 {
     struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end = bytes.data + bytes.size;
+    const uint8_t *tail = in.at;
     int64_t last_ms = 0;
 
     *s = (struct spacing){ .even = true };
     for (size_t len = 0; in.at < end; len++) {
+        const uint8_t *at = in.at;
         int64_t step_ms = in.step;
         bool is_float = skip_point(&in);
+
+        tail = is_float || in.at - at > 1 ? in.at : tail;
 
         if (len == 0) {
             s->is_float = is_float;
@@ -399,6 +403,24 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
     }
     if (bytes.size > 0)
         point_times_widen(times, last_ms, last_ms);
+    return (size_t)(tail - bytes.data);
+}
+
+bool
+open_row_unpack_end(struct slice bytes, union number last, struct points *out)
+{
+    union number *v;
+    uint64_t x = (uint64_t)last.i;
+
+    if (!points_reserve(out, bytes.size))
+        return false;
+    v = out->v + out->len;
+    for (size_t i = bytes.size; i-- > 0;) {
+        v[i].i = (int64_t)x;
+        x -= (uint64_t)varint_unzigzag(bytes.data[i] >> 2);
+    }
+    out->len += bytes.size;
+    return true;
 }
 
 /* -- the block summary ----------------------------------------------------- */

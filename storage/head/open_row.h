@@ -55,9 +55,15 @@ bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                           struct points *out, struct spacing *s);
 
 /* What open_row_unpack_even() would say, but for 'greatest', and all times:
- * '*times' is widened. */
-void open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
-                       struct point_times *times);
+ * '*times' is widened.  Returns behind how many bytes each point is one byte,
+ * an integer. */
+size_t open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
+                         struct point_times *times);
+
+/* Appends the values of the last points of an even row, of which 'bytes' are
+ * such bytes.  False when there is no memory. */
+bool open_row_unpack_end(struct slice bytes, union number last,
+                         struct points *out);
 
 /* The block summary that the block of these points would have, to the bit.
  * False if there are none, or if they are not in the order of time.  With

@@ -67,9 +67,12 @@ describe(struct packed_hour *h, struct error *e)
     if (row->block.size > 0)
         status = describe_block(h, e);
     for (size_t i = 0; i < row->open_len; i++) {
-        open_row_describe(row->open[i].bytes, row->base, &h->spacing,
-                          &h->times);
-        h->count += row->open[i].count;
+        const struct open_copy *c = &row->open[i];
+        size_t tail =
+            open_row_describe(c->bytes, row->base, &h->spacing, &h->times);
+
+        h->count += c->count;
+        h->end = c->knows_last ? (uint32_t)(c->bytes.size - tail) : 0;
     }
     if ((row->block.size > 0) + row->open_len > 1)
         h->spacing.even = false;
@@ -137,15 +140,15 @@ column_add(struct column *c, struct packed_hour *h)
 }
 
 void
-column_crop(struct column *c, int64_t from_ms, int64_t to_ms, size_t before)
+column_crop(struct column *c, const struct column_window *w)
 {
     size_t from, to;
 
     if (c->uneven || c->len == 0)
         return;
-    from = column_seek(c, from_ms);
-    from = from > before ? from - before : 0;
-    to = column_seek(c, to_ms + 1);
+    from = column_seek(c, w->from_ms);
+    from = from > w->before ? from - w->before : 0;
+    to = column_seek(c, w->to_ms + 1);
     to += to < c->len;
     c->last_ms = column_time(c, to - 1);
     c->first_ms = column_time(c, from);
@@ -163,15 +166,36 @@ column_crop(struct column *c, int64_t from_ms, int64_t to_ms, size_t before)
 
 /* -- points ---------------------------------------------------------------- */
 
-/* Appends the values of all hours, or their points. */
-static enum status
-unpack_hours(const struct column *c, struct points *out, struct error *e)
+/* The values of the first hour, if it is enough to unpack its end. */
+static bool
+unpack_end(const struct column *c, struct points *out)
 {
+    const struct packed_hour *h = c->hours;
+    size_t n = h->count - c->skip;
+    struct slice bytes;
+
+    if (c->uneven || c->skip == 0 || n > h->end)
+        return false;
+    bytes = h->row.open->bytes;
+    return open_row_unpack_end(slice_of(bytes.data + bytes.size - n, n),
+                               h->row.open->last, out);
+}
+
+/* The values of all hours, or their points; the column's begin at '*at'. */
+static enum status
+unpack_hours(const struct column *c, struct points *out, size_t *at,
+             struct error *e)
+{
+    const struct packed_hour *h = c->hours;
     enum status status = ST_OK;
 
     points_clear(out);
-    for (const struct packed_hour *h = c->hours; h != NULL && status == ST_OK;
-         h = h->next) {
+    *at = c->skip;
+    if (unpack_end(c, out)) {
+        *at = 0;
+        h = h->next;
+    }
+    for (; h != NULL && status == ST_OK; h = h->next) {
         struct spacing spacing;
 
         status = c->uneven ? store_row_points(&h->row, out, e)
@@ -187,15 +211,16 @@ column_values(const struct column *c, struct points *scratch,
               const union number **v, struct error *e)
 {
     enum status status = ST_OK;
+    size_t at;
 
     *v = c->v;
     if (!column_is_packed(c))
         return ST_OK;
-    status = unpack_hours(c, scratch, e);
+    status = unpack_hours(c, scratch, &at, e);
     if (status != ST_OK)
         return status;
-    INSIST(scratch->len >= c->skip + c->len);
-    *v = scratch->v + c->skip;
+    INSIST(scratch->len >= at + c->len);
+    *v = scratch->v + at;
     return ST_OK;
 }
 
@@ -203,13 +228,13 @@ enum status
 column_unpack(const struct column *c, struct points *scratch,
               struct column *out, struct error *e)
 {
-    size_t at = c->uneven ? 0 : c->skip;
+    size_t at;
     enum status status;
 
     *out = *c;
     if (!column_is_packed(c))
         return ST_OK;
-    status = unpack_hours(c, scratch, e);
+    status = unpack_hours(c, scratch, &at, e);
     if (status != ST_OK)
         return status;
     for (size_t i = 0; i < c->len && !c->uneven; i++)

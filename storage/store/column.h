@@ -22,6 +22,7 @@ struct packed_hour {
     struct spacing spacing;
     struct point_times times;
     uint32_t count;
+    uint32_t end; /* so many of the last points can be unpacked alone */
 };
 
 struct column {
@@ -80,10 +81,15 @@ MUST_CHECK enum status packed_hour_keep(const struct store_row *row,
 /* Adds a later hour to a column of hours; one of zeros has none yet. */
 void column_add(struct column *c, struct packed_hour *hour);
 
-/* Leaves out what is neither between these times, both included, nor among the
- * 'before' points before them or the one behind; nothing of an uneven one. */
-void column_crop(struct column *c, int64_t from_ms, int64_t to_ms,
-                 size_t before);
+/* Points between two times, both included, so many before them and one
+ * behind. */
+struct column_window {
+    int64_t from_ms, to_ms;
+    size_t before;
+};
+
+/* Leaves out what is not in the window; nothing of an uneven column. */
+void column_crop(struct column *c, const struct column_window *w);
 
 /* The values of an even column; unpacked ones lie in 'scratch' until it is used
  * again. */

@@ -154,7 +154,9 @@ struct open_copy {
     uint32_t span, base; /* the first seconds of the row and of the hour */
     uint32_t count;      /* points, repeated ones included */
     uint32_t order;      /* of making, within an hour */
-    struct slice bytes;  /* the points, packed (open_row.h) */
+    bool knows_last;     /* the value that came last */
+    union number last;
+    struct slice bytes;            /* the points, packed (open_row.h) */
     const struct summary *summary; /* NULL: not known */
 };
 

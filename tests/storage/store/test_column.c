@@ -46,6 +46,8 @@ add_hour(struct made *m, size_t i, const struct points *p, bool packs)
     m->copies[i] = (struct open_copy){ .tsuid = row.tsuid,
                                        .base = row.base,
                                        .count = r->count,
+                                       .knows_last = random_below(4) > 0,
+                                       .last.i = (int64_t)r->last,
                                        .bytes = slice_of(r->bytes, r->size) };
     row.block = buf_slice(&m->blocks[i]);
     row.open = &m->copies[i];
@@ -156,7 +158,8 @@ START_TEST(keeps_a_window_and_its_neighbours)
             from = from > before ? from - before : 0;
             to = times_seek(m.all.ts_ms, m.all.len, to_ms + 1);
             to += to < m.all.len;
-            column_crop(&m.column, from_ms, to_ms, before);
+            column_crop(&m.column,
+                        &(struct column_window){ from_ms, to_ms, before });
             check(&m, &m.column, from, to);
         }
         end(&m);
