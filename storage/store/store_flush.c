@@ -16,6 +16,7 @@
 #include "base/crash.h"
 #include "base/mem.h"
 #include "storage/head/open_row.h"
+#include "storage/store/row_values.h"
 #include "storage/store/store_priv.h"
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
@@ -32,7 +33,9 @@ struct flush_batch {
     struct head_flushing *rows; /* put in order and written together */
     size_t len;
     struct points fresh, stored, merged;
-    struct buf stored_value, value, padded;
+    struct row_values stored_rows; /* of the next rows in order */
+    struct slice stored_value;     /* of the row at hand */
+    struct buf value, padded;
     struct buf blocks[ROW_HOURS_MAX]; /* of the row at hand */
     struct kv_batch *writes;
     size_t quarantined, unreadable; /* rows in 'writes' */
@@ -86,8 +89,7 @@ quarantine(struct store *s, struct flush_batch *b, struct slice key,
     memcpy(bytes + 1, key.data, key.size);
     key_put_uint(bytes + 1 + key.size, (uint64_t)clock_now_ms(s->options.clock),
                  8);
-    kv_batch_put(b->writes, slice_of(bytes, 1 + key.size + 8),
-                 buf_slice(&b->stored_value));
+    kv_batch_put(b->writes, slice_of(bytes, 1 + key.size + 8), b->stored_value);
     b->quarantined++;
     log_error("store",
               "%s is damaged; new points replace it, and the row's value is "
@@ -95,13 +97,16 @@ quarantine(struct store *s, struct flush_batch *b, struct slice key,
               what, why->text);
 }
 
-/* What the engine has of a row, hour by hour: nothing where it is damaged. */
+/* What the engine has of the i-th row that was read, hour by hour: nothing
+ * where it is damaged. */
 static enum status
-read_stored(struct store *s, struct flush_batch *b, struct slice key,
-            uint32_t span, struct row_parts *parts, struct error *e)
+take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
+            struct row_parts *parts, struct error *e)
 {
+    struct slice key = row_values_key(&b->stored_rows, i);
     struct error why;
-    enum status status = kv_get(s->kv, key, &b->stored_value, &why);
+    enum status status =
+        row_values_get(&b->stored_rows, s->kv, i, &b->stored_value, &why);
 
     if (status == ST_NOT_FOUND)
         return ST_OK;
@@ -116,8 +121,7 @@ read_stored(struct store *s, struct flush_batch *b, struct slice key,
     if (status != ST_OK)
         return error_set(e, status, "%s", why.text);
     atomic_fetch_add(&s->rows_rewritten, 1);
-    status = row_parts_of(&s->layout, span, buf_slice(&b->stored_value), parts,
-                          &why);
+    status = row_parts_of(&s->layout, span, b->stored_value, parts, &why);
     if (status != ST_CORRUPT)
         return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
     quarantine(s, b, key, "a stored row", &why);
@@ -158,10 +162,12 @@ flush_hour(struct store *s, struct flush_batch *b,
                          : ST_OK;
 }
 
-/* Flushes open rows of one row in the engine, with what is stored of it. */
+/* Flushes open rows of one row in the engine, with what is stored of it: the
+ * '*stored'-th that was read, or surely nothing. */
 static enum status
 flush_span(struct store *s, struct flush_batch *b,
-           const struct head_flushing *x, size_t len, struct error *e)
+           const struct head_flushing *x, size_t len, size_t *stored,
+           struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
@@ -171,7 +177,7 @@ flush_span(struct store *s, struct flush_batch *b,
     enum status status = ST_OK;
 
     if (!x->is_unflushed)
-        status = read_stored(s, b, key, x->span, &parts, e);
+        status = take_stored(s, b, (*stored)++, x->span, &parts, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         unsigned hour = row_hour_of(&s->layout, x[i].v.base);
         struct buf *block = &b->blocks[hour];
@@ -217,17 +223,53 @@ span_len(const struct head_flushing *x, size_t left)
     return n;
 }
 
+/* Reads what is stored of the rows from 'from' on, as many as are read at once;
+ * '*to' is behind the last of them. */
 static enum status
-flush_rows(struct store *s, struct flush_batch *b, struct error *e)
+read_stored(struct store *s, struct flush_batch *b, size_t from, size_t *to,
+            struct error *e)
+{
+    struct row_values *v = &b->stored_rows;
+    size_t room = row_values_room(v);
+    uint8_t bytes[ROW_KEY_MAX];
+
+    row_values_clear(v);
+    for (*to = from; *to < b->len && v->len < room;) {
+        const struct head_flushing *x = &b->rows[*to];
+
+        if (!x->is_unflushed)
+            row_values_add(v, slice_of(bytes, key_row(&s->layout, x->v.tsuid,
+                                                      x->span, bytes)));
+        *to += span_len(x, b->len - *to);
+    }
+    return row_values_read(v, s->kv, e);
+}
+
+static enum status
+encode_rows(struct store *s, struct flush_batch *b, struct error *e)
 {
     enum status status = ST_OK;
 
+    for (size_t i = 0, to, n; i < b->len && status == ST_OK;) {
+        size_t stored = 0;
+
+        status = read_stored(s, b, i, &to, e);
+        for (; i < to && status == ST_OK; i += n) {
+            n = span_len(&b->rows[i], to - i);
+            status = flush_span(s, b, &b->rows[i], n, &stored, e);
+        }
+    }
+    return status;
+}
+
+static enum status
+flush_rows(struct store *s, struct flush_batch *b, struct error *e)
+{
+    enum status status;
+
     kv_batch_clear(b->writes);
     b->quarantined = b->unreadable = 0;
-    for (size_t i = 0, n; i < b->len && status == ST_OK; i += n) {
-        n = span_len(&b->rows[i], b->len - i);
-        status = flush_span(s, b, &b->rows[i], n, e);
-    }
+    status = encode_rows(s, b, e);
     crash_point("flush-encoded");
     if (status == ST_OK)
         status = store_owns(s, e);
@@ -278,7 +320,7 @@ flush_batch_fini(struct flush_batch *b)
     points_fini(&b->fresh);
     points_fini(&b->stored);
     points_fini(&b->merged);
-    buf_fini(&b->stored_value);
+    row_values_fini(&b->stored_rows);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&b->blocks[i]);
     buf_fini(&b->value);
