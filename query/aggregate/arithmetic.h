@@ -16,7 +16,7 @@ aggregator_sorts(const struct aggregator *a)
 }
 
 /* The values of one moment, in the order of their series; 'len' >= 1.  They may
- * be reordered in place.  Integers follow OpenTSDB's integer maths; of doubles
+ * be used up.  Integers follow OpenTSDB's integer maths; of doubles
  * NaNs are skipped, and all NaN gives NaN. */
 union number aggregator_run(const struct aggregator *a, bool doubles,
                             union number *v, size_t len);

@@ -4,6 +4,41 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define FEW 24 /* sorted faster than selected */
+
+/* Doubles as integers of the same order, -0.0 before 0.0, and back. */
+static inline int64_t
+order_of(int64_t bits)
+{
+    return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
+}
+
+/* Moves what is no NaN to the front, as integers of their order; returns how
+ * many there are. */
+static size_t
+order_doubles(union number *v, size_t len)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (!isnan(v[i].d))
+            v[n++].i = order_of(v[i].i);
+    return n;
+}
+
+static void
+sort_few(union number *v, size_t len)
+{
+    for (size_t i = 1; i < len; i++) {
+        union number x = v[i];
+        size_t j = i;
+
+        for (; j > 0 && v[j - 1].i > x.i; j--)
+            v[j] = v[j - 1];
+        v[j] = x;
+    }
+}
+
 static int
 compare_ints(const void *pa, const void *pb)
 {
@@ -13,46 +48,66 @@ compare_ints(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* Ascending, -0.0 before 0.0; there are no NaNs. */
-static int
-compare_doubles(const void *pa, const void *pb)
-{
-    double a = ((const union number *)pa)->d, b = ((const union number *)pb)->d;
-
-    if (a < b)
-        return -1;
-    if (a > b)
-        return 1;
-    return (signbit(a) == 0) - (signbit(b) == 0);
-}
-
-static void
-sort_doubles(union number *v, size_t len)
-{
-    if (len > 32) {
-        qsort(v, len, sizeof *v, compare_doubles);
-        return;
-    }
-    for (size_t i = 1; i < len; i++) {
-        union number x = v[i];
-        size_t j = i;
-
-        for (; j > 0 && compare_doubles(&v[j - 1], &x) > 0; j--)
-            v[j] = v[j - 1];
-        v[j] = x;
-    }
-}
-
-/* Moves what is no NaN to the front; returns how many there are. */
-static size_t
-drop_nans(union number *v, size_t len)
+/* Moves those below 'x' to the front, or with 'equal' 1 those up to it; returns
+ * how many there are. */
+static inline size_t
+part(union number *v, size_t len, int64_t x, size_t equal)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < len; i++)
-        if (!isnan(v[i].d))
-            v[n++] = v[i];
+    for (size_t i = 0; i < len; i++) {
+        union number y = v[i];
+
+        v[i] = v[n];
+        v[n] = y;
+        n += (size_t)(y.i < x) | ((size_t)(y.i == x) & equal);
+    }
     return n;
+}
+
+static int64_t
+median_of_three(int64_t a, int64_t b, int64_t c)
+{
+    int64_t low = a < b ? a : b, high = a < b ? b : a;
+
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Brings the n-th to its place, behind none that is greater. */
+static void
+select_nth(union number *v, size_t len, size_t nth)
+{
+    /* Values may come in an order that is bad for it. */
+    for (unsigned rounds = 64; len > FEW && rounds > 0; rounds--) {
+        int64_t x = median_of_three(v[0].i, v[len / 2].i, v[len - 1].i);
+        size_t below = part(v, len, x, 0), equal;
+
+        if (nth < below) {
+            len = below;
+            continue;
+        }
+        equal = part(v + below, len - below, x, 1);
+        if (nth < below + equal)
+            return;
+        v += below + equal;
+        len -= below + equal;
+        nth -= below + equal;
+    }
+    if (len > FEW)
+        qsort(v, len, sizeof *v, compare_ints);
+    else
+        sort_few(v, len);
+}
+
+/* Of selected values, the least from 'from' on. */
+static int64_t
+least(const union number *v, size_t from, size_t len)
+{
+    int64_t x = v[from].i;
+
+    for (size_t i = from + 1; i < len; i++)
+        x = v[i].i < x ? v[i].i : x;
+    return x;
 }
 
 /* The place of quantile 'p' among 'len' sorted values, counted from 1. */
@@ -92,25 +147,31 @@ percentile_find(double p, enum estimation est, size_t len, size_t *low,
     }
 }
 
+static double
+as_double(int64_t x, bool doubles)
+{
+    union number n = { .i = order_of(x) };
+
+    return doubles ? n.d : (double)x;
+}
+
+/* Doubles as order_doubles() makes them. */
 static union number
-percentile(const struct aggregator *a, bool doubles, const union number *v,
+percentile(const struct aggregator *a, bool doubles, union number *v,
            size_t len)
 {
     size_t low, high;
-    double part, bottom, top;
-    union number out;
+    double part, bottom;
 
     percentile_find(a->percentile, doubles ? EST_LEGACY : a->estimation, len,
                     &low, &high, &part);
-    bottom = doubles ? v[low].d : (double)v[low].i;
-    top = doubles ? v[high].d : (double)v[high].i;
+    select_nth(v, len, low);
+    bottom = as_double(v[low].i, doubles);
     if (low != high)
-        bottom += part * (top - bottom);
+        bottom += part * (as_double(least(v, high, len), doubles) - bottom);
     if (doubles)
-        out.d = bottom;
-    else
-        out.i = java_long(bottom);
-    return out;
+        return (union number){ .d = bottom };
+    return (union number){ .i = java_long(bottom) };
 }
 
 union number
@@ -132,12 +193,12 @@ aggregator_run(const struct aggregator *a, bool doubles, union number *v,
     if (!aggregator_sorts(a))
         return aggregator_run_unsorted(a, doubles, v, len);
     if (doubles) {
-        len = drop_nans(v, len);
+        len = order_doubles(v, len);
         if (len == 0)
             return (union number){ .d = NAN };
-        sort_doubles(v, len);
-    } else {
-        qsort(v, len, sizeof *v, compare_ints);
     }
-    return a->kind == KIND_MEDIAN ? v[len / 2] : percentile(a, doubles, v, len);
+    if (a->kind != KIND_MEDIAN)
+        return percentile(a, doubles, v, len);
+    select_nth(v, len, len / 2);
+    return doubles ? (union number){ .i = order_of(v[len / 2].i) } : v[len / 2];
 }

@@ -1,6 +1,7 @@
 #include "query/model/aggregator.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/harness.h"
@@ -197,7 +198,42 @@ START_TEST(percentiles_of_many)
 }
 END_TEST
 
+static int
+ascending(const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* Any number of values in any order, many of them equal: the median is what a
+ * sort brings to its place, as integer and as double. */
+START_TEST(selects_what_a_sort_would)
+{
+    uint64_t random = harness_seed((unsigned long)_i);
+    const struct aggregator *a = aggregator_find(slice_str("median"));
+    static union number i[600], d[600];
+    static double sorted[600];
+
+    for (size_t n = 0; n < 300; n++) {
+        size_t len = 1 + harness_random(&random) % 600;
+        uint64_t kinds = 1 + harness_random(&random) % (n % 3 == 0 ? 4 : 4000);
+        bool ordered = harness_random(&random) % 4 == 0;
+
+        for (size_t k = 0; k < len; k++) {
+            i[k].i = ordered ? 40 - (int64_t)k
+                             : (int64_t)(harness_random(&random) % kinds) - 50;
+            sorted[k] = d[k].d = (double)i[k].i / 4;
+        }
+        qsort(sorted, len, sizeof *sorted, ascending);
+        ck_assert(aggregator_run(a, true, d, len).d == sorted[len / 2]);
+        ck_assert_int_eq(aggregator_run(a, false, i, len).i,
+                         (int64_t)(sorted[len / 2] * 4));
+    }
+}
+END_TEST
+
 TEST_MAIN("aggregator", LOOP(the_same_for_both, sames),
           LOOP(integers_wrap, wraps), LOOP(nans_are_skipped, nans),
           LOOP(each_interpolates_its_way, methods), TEST(all_have_names),
-          TEST(percentiles_of_many))
+          TEST(percentiles_of_many), TEST(selects_what_a_sort_would))
