@@ -167,16 +167,26 @@ longest_series(const struct column *series, size_t len)
 static void
 drop_before(struct column *c, int64_t ms)
 {
-    size_t n = column_seek(c, ms);
+    size_t n = times_seek(c->ts_ms, c->len, ms);
 
     if (n == 0)
         return;
-    c->ts_ms = c->ts_ms == NULL ? NULL : c->ts_ms + n;
-    c->v = c->v == NULL ? NULL : c->v + n;
+    c->ts_ms += n;
+    c->v += n;
     c->is_float = c->is_float == NULL ? NULL : c->is_float + n;
-    c->first_ms += (int64_t)n * c->step_ms;
-    c->skip += n;
     c->len -= n;
+}
+
+/* Are its points used as they are, or the rates of all of them? */
+static bool
+stays_packed(const struct sub_query *sq, const struct window *w,
+             const struct column *c)
+{
+    bool drops = sq->rate_options.counter && sq->rate_options.drop_resets;
+
+    return column_is_packed(c) && !c->uneven && !sq->downsample.on &&
+           c->first_ms >= w->scan_start_ms &&
+           !(sq->rate && (drops || c->first_ms <= 0));
 }
 
 /* Out of scratch memory. */
@@ -199,7 +209,15 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     struct column c = *series;
     enum status st = ST_OK;
 
-    if (column_is_packed(&c) && (sq->downsample.on || c.uneven)) {
+    *out = c;
+    if (stays_packed(sq, &d->window, series)) {
+        if (sq->rate) {
+            out->rates = c.all_int ? RATES_OF_INTS : RATES_OF_DOUBLES;
+            out->all_int = false;
+        }
+        return ST_OK;
+    }
+    if (column_is_packed(&c)) {
         st = column_unpack(series, scratch, &c, e);
         if (st == ST_OK && !sq->downsample.on && !sq->rate)
             st = keep_points(&c, a, e);
@@ -207,7 +225,7 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     if (st == ST_OK && sq->downsample.on)
         st = downsampler_run(d, &c, &c, e);
     if (st == ST_OK && sq->rate)
-        st = rate_run(&c, &sq->rate_options, scratch, a, &c, e);
+        st = rate_run(&c, &sq->rate_options, a, &c, e);
     if (st != ST_OK)
         return st;
     drop_before(&c, d->window.scan_start_ms);
@@ -233,7 +251,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
                              .deadline = deadline };
     struct aggregate_spec merge = {
         .aggregator = sq->aggregator,
-        .rate = sq->rate,
+        .rate = sq->rate ? &sq->rate_options : NULL,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
         .window = d.window,
         .deadline = deadline,

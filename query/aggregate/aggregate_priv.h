@@ -69,9 +69,12 @@ void thin_dps(const struct downsample *spec, struct dps *d);
 /* Change per second from point to point.  The first is the change from 0 at
  * 1970, and no answer shows it, but its group uses it (interpolate.c). */
 MUST_CHECK enum status rate_run(const struct column *in,
-                                const struct rate_options *o,
-                                struct points *scratch, struct arena *a,
+                                const struct rate_options *o, struct arena *a,
                                 struct column *out, struct error *e);
+/* The same of the values of an even column, in their place, where none is
+ * dropped. */
+void rate_even(const struct column *c, const struct rate_options *o,
+               union number *v);
 
 /* -- timestamps.c ---------------------------------------------------------- */
 
@@ -91,8 +94,8 @@ bool times_union(struct times *lists, size_t len, struct arena *a,
 
 struct aggregate_spec {
     const struct aggregator *aggregator;
-    bool rate;      /* the columns are rates */
-    bool null_fill; /* show NaN as nothing */
+    const struct rate_options *rate; /* the columns are rates; or NULL */
+    bool null_fill;                  /* show NaN as nothing */
     struct window window;
     struct deadline *deadline;
 };

@@ -67,12 +67,12 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
         const struct column *c = &columns[i];
         size_t first = column_seek(c, w->start_ms), last;
 
-        if (first == c->len || (m->spec->rate && c->len < 2))
+        if (first == c->len || (m->spec->rate != NULL && c->len < 2))
             continue;
         m->cursors[m->len] =
             (struct series_cursor){ *c, first > 0 ? first - 1 : 0 };
         /* The first rate is never a moment. */
-        if (m->spec->rate && first == 0)
+        if (m->spec->rate != NULL && first == 0)
             first = 1;
         last = column_seek(c, w->end_ms + 1);
         own[m->len++] = (struct times){
@@ -231,7 +231,7 @@ cursor_values(const struct aggregation *m, struct series_cursor *cur,
     size_t k = 0;
 
     /* Rates hold until the next, and the first also before. */
-    if (m->spec->rate)
+    if (m->spec->rate != NULL)
         method = INTERPOLATE_PREV;
     else if (column_time(c, cur->at) > ms[0])
         k = times_seek(ms, len, column_time(c, cur->at));
@@ -298,6 +298,25 @@ own_values(const struct column *c, size_t from, size_t len, bool doubles,
     return room;
 }
 
+/* Its values, unpacked into 'scratch' if they are packed. */
+static enum status
+values_of(const struct aggregate_spec *spec, const struct column *c,
+          struct points *scratch, const union number **out, struct error *e)
+{
+    union number *v;
+    enum status st;
+
+    *out = c->v;
+    if (!column_is_packed(c))
+        return ST_OK;
+    st = column_values(c, scratch, &v, e);
+    if (st == ST_OK && c->rates != RATES_NONE)
+        rate_even(c, spec->rate, v);
+    if (st == ST_OK)
+        *out = v;
+    return st;
+}
+
 /* A packed one is unpacked for as long as it is added. */
 static enum status
 add_cursor(struct aggregation *m, struct series_cursor *cur, const int64_t *ms,
@@ -305,7 +324,7 @@ add_cursor(struct aggregation *m, struct series_cursor *cur, const int64_t *ms,
 {
     const union number *v, *unpacked = cur->c.v;
     size_t first, from = 0, n = len;
-    enum status st = column_values(&cur->c, m->scratch, &cur->c.v, e);
+    enum status st = values_of(m->spec, &cur->c, m->scratch, &cur->c.v, e);
 
     if (st != ST_OK)
         return st;
@@ -441,7 +460,7 @@ unpack_cursors(struct aggregation *m, struct error *e)
 
         if (!column_is_packed(c))
             continue;
-        st = column_values(c, m->scratch, &c->v, e);
+        st = values_of(m->spec, c, m->scratch, &c->v, e);
         if (st != ST_OK)
             return st;
         c->v = arena_copy(m->arena, c->v, c->len * sizeof *c->v);
@@ -538,7 +557,7 @@ run_single(const struct aggregate_spec *spec, const struct column *column,
     enum status st;
 
     /* The first rate is never a moment. */
-    if (spec->rate && first == 0)
+    if (spec->rate != NULL && first == 0)
         first = 1;
     if (first >= c->len)
         return ST_OK;
@@ -548,7 +567,7 @@ run_single(const struct aggregate_spec *spec, const struct column *column,
                         column_time(c, first), c->step_ms, len };
     st = make_dps(t, a, out, e);
     if (st == ST_OK && len > 0)
-        st = column_values(column, scratch, &c->v, e);
+        st = values_of(spec, column, scratch, &c->v, e);
     while (st == ST_OK && out->len < len) {
         size_t at = first + out->len, n = len - out->len;
         bool doubles;

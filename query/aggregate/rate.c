@@ -54,24 +54,19 @@ rate_between(struct value from, struct value to, const struct rate_options *o,
 }
 
 enum status
-rate_run(const struct column *in, const struct rate_options *o,
-         struct points *scratch, struct arena *a, struct column *out,
-         struct error *e)
+rate_run(const struct column *in, const struct rate_options *o, struct arena *a,
+         struct column *out, struct error *e)
 {
     struct value last = { .ts_ms = 0, .v.i = 0, .is_int = true };
-    struct column c = *in;
-    bool even = c.ts_ms == NULL && !(o->counter && o->drop_resets);
-    int64_t *ts = even ? NULL : column_array(a, c.len, sizeof *ts);
-    union number *v = column_array(a, c.len, sizeof *v);
+    int64_t *ts = column_array(a, in->len, sizeof *ts);
+    union number *v = column_array(a, in->len, sizeof *v);
     size_t n = 0;
-    enum status st;
 
-    if (c.len > 0 && ((!even && ts == NULL) || v == NULL))
+    if (in->len > 0 && (ts == NULL || v == NULL))
         return query_no_memory(e);
-    st = column_values(in, scratch, &c.v, e);
-    for (size_t i = 0; i < c.len && st == ST_OK; i++) {
-        struct value now = { column_time(&c, i), c.v[i],
-                             !column_is_float(&c, i) };
+    for (size_t i = 0; i < in->len; i++) {
+        struct value now = { in->ts_ms[i], in->v[i],
+                             in->is_float != NULL && in->is_float[i] == 0 };
 
         if (now.ts_ms <= last.ts_ms)
             return error_set(e, ST_INVALID,
@@ -79,19 +74,33 @@ rate_run(const struct column *in, const struct rate_options *o,
                              " greater than the previous one (%lld), but it's"
                              " not.",
                              (long long)now.ts_ms, (long long)last.ts_ms);
-        if (rate_between(last, now, o, &v[n].d)) {
-            if (!even)
-                ts[n] = now.ts_ms;
-            n++;
-        }
+        if (rate_between(last, now, o, &v[n].d))
+            ts[n++] = now.ts_ms;
         last = now;
     }
-    *out = (struct column){
-        .ts_ms = ts,
-        .v = v,
-        .len = n,
-        .first_ms = c.first_ms,
-        .step_ms = c.step_ms,
-    };
-    return st;
+    *out = (struct column){ .ts_ms = ts, .v = v, .len = n };
+    return ST_OK;
+}
+
+/* From the last on: each needs the value before it. */
+void
+rate_even(const struct column *c, const struct rate_options *o, union number *v)
+{
+    bool is_int = c->rates == RATES_OF_INTS;
+    double seconds = (double)c->step_ms / 1000.0;
+    struct value zero = { .ts_ms = 0, .v.i = 0, .is_int = true }, first;
+
+    for (size_t i = c->len - 1; i > 0 && o->counter; i--) {
+        struct value from = { 0, v[i - 1], is_int };
+        struct value to = { c->step_ms, v[i], is_int };
+
+        (void)rate_between(from, to, o, &v[i].d);
+    }
+    for (size_t i = c->len - 1; i > 0 && !o->counter && is_int; i--)
+        v[i].d = (double)(int64_t)((uint64_t)v[i].i - (uint64_t)v[i - 1].i) /
+                 seconds;
+    for (size_t i = c->len - 1; i > 0 && !o->counter && !is_int; i--)
+        v[i].d = (v[i].d - v[i - 1].d) / seconds;
+    first = (struct value){ c->first_ms, v[0], is_int };
+    (void)rate_between(zero, first, o, &v[0].d);
 }

@@ -207,16 +207,12 @@ unpack_hours(const struct column *c, struct points *out, size_t *at,
 }
 
 enum status
-column_values(const struct column *c, struct points *scratch,
-              const union number **v, struct error *e)
+column_values(const struct column *c, struct points *scratch, union number **v,
+              struct error *e)
 {
-    enum status status = ST_OK;
     size_t at;
+    enum status status = unpack_hours(c, scratch, &at, e);
 
-    *v = c->v;
-    if (!column_is_packed(c))
-        return ST_OK;
-    status = unpack_hours(c, scratch, &at, e);
     if (status != ST_OK)
         return status;
     INSIST(scratch->len >= at + c->len);

@@ -37,6 +37,9 @@ struct column {
     struct packed_hour *newest; /* of them */
     size_t skip;                /* so many values of them are left out */
     bool uneven;                /* though packed */
+    /* Packed, and even: the hours have points of which these are the rates, all
+     * doubles.  Who unpacks them takes the rates. */
+    enum { RATES_NONE, RATES_OF_INTS, RATES_OF_DOUBLES } rates;
     /* Of averages over rollups: how many points each sum is of; else NULL. */
     const int64_t *counts;
     /* Buckets instead of points, all doubles: what a stream_downsampler made of
@@ -91,11 +94,10 @@ struct column_window {
 /* Leaves out what is not in the window; nothing of an uneven column. */
 void column_crop(struct column *c, const struct column_window *w);
 
-/* The values of an even column; unpacked ones lie in 'scratch' until it is used
- * again. */
+/* The values of a packed, even column, in 'scratch' until it is used again. */
 MUST_CHECK enum status column_values(const struct column *c,
-                                     struct points *scratch,
-                                     const union number **v, struct error *e);
+                                     struct points *scratch, union number **v,
+                                     struct error *e);
 
 /* A packed column written out, kinds too, in 'scratch', until that is used
  * again; others as they are. */

@@ -172,7 +172,7 @@ START_TEST(says_what_is_damaged_when_it_is_unpacked)
 {
     struct points p = { 0 };
     struct made m = { .arena = arena_new(0) };
-    const union number *v;
+    union number *v;
     uint8_t *bytes;
 
     for (int64_t i = 0; i < 100; i++)
