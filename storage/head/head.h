@@ -30,10 +30,11 @@ struct head_row; /* opaque */
 struct head_row_view {
     struct head_row *row;
     struct slice tsuid;
-    struct slice bytes; /* the points, packed (open_row.h) */
-    uint32_t base;      /* s, of the hour */
-    uint32_t count;     /* points, repeated times included */
-    union number last;  /* the value that came last */
+    struct slice bytes;     /* the points, packed (open_row.h) */
+    uint32_t base;          /* s, of the hour */
+    uint32_t count;         /* points, repeated times included */
+    union number last;      /* the value that came last */
+    struct spacing spacing; /* see open_row_spacing() */
 };
 
 struct head *head_new(const struct key_layout *layout);

@@ -116,6 +116,7 @@ head_view(struct head_row *r)
         .base = r->open.base,
         .count = r->open.count,
         .last.i = (int64_t)r->open.last,
+        .spacing = open_row_spacing(&r->open),
     };
 }
 

@@ -13,6 +13,7 @@
 #define IS_DOUBLE    2u
 #define FIRST_CAP    24
 #define POINT_BYTES  16  /* the most that one point takes */
+#define SHORTS_REACH 240 /* eight steps of one byte: as far as they lead */
 #define WORTH_SUMMED 128 /* bytes that take longer than to remember */
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
@@ -134,6 +135,9 @@ open_row_append(struct open_row *r, struct point p)
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
+    r->uneven |=
+        (r->count > 0 && (step <= 0 || p.is_float != r->last_is_double)) ||
+        (r->count > 1 && step != r->last_step_ms);
     if (step != r->last_step_ms) {
         *control = TIME_FOLLOWS;
         at = put_step(at, step);
@@ -272,25 +276,109 @@ open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
 
 /* -- evenly spaced points -------------------------------------------------- */
 
+/* Are these eight points of one byte each, integers at the usual step? */
+static inline bool
+are_shorts(uint64_t w)
+{
+    /* z >= 60: the upper four bits are set. */
+    uint64_t far = w & (w << 1) & (w << 2) & (w << 3);
+
+    return ((w & UINT64_C(0x0303030303030303)) |
+            (far & UINT64_C(0x8080808080808080))) == 0;
+}
+
+/* As long as there are eight such; returns how many. */
+static size_t
+skip_shorts(const uint8_t *at, const uint8_t *end)
+{
+    const uint8_t *from = at;
+    uint64_t w;
+
+    for (; end - at >= 8; at += 8) {
+        memcpy(&w, at, sizeof w);
+        if (!are_shorts(w))
+            break;
+    }
+    return (size_t)(at - from);
+}
+
+/* The same, with their values behind '*last', which becomes the last of them:
+ * all eight steps are made from zig-zag at once. */
+static size_t
+read_shorts(const uint8_t *at, const uint8_t *end, uint64_t *last,
+            union number *v, struct spacing *s)
+{
+    uint64_t x = *last, w;
+    int64_t min = (int64_t)x, max = (int64_t)x;
+    size_t len = 0;
+
+    for (; end - at >= 8; at += 8, len += 8) {
+        memcpy(&w, at, sizeof w);
+        if (!are_shorts(w))
+            break;
+        w = w >> 2 & UINT64_C(0x3f3f3f3f3f3f3f3f);
+        w = (w >> 1 & UINT64_C(0x1f1f1f1f1f1f1f1f)) ^
+            (w & UINT64_C(0x0101010101010101)) * 0xff;
+        for (unsigned i = 0; i < 8; i++) {
+            x += (uint64_t)(int8_t)(w >> (8 * i));
+            v[len + i].i = (int64_t)x;
+        }
+        min = (int64_t)x < min ? (int64_t)x : min;
+        max = (int64_t)x > max ? (int64_t)x : max;
+    }
+    *last = x;
+    if (len > 0) { /* those between are near */
+        raise_greatest(s, (int64_t)((uint64_t)min - SHORTS_REACH));
+        raise_greatest(s, (int64_t)((uint64_t)max + SHORTS_REACH));
+    }
+    return len;
+}
+
+/* Doubles, as long as the step is the same and there are bytes behind to load
+ * at once. */
+static size_t
+read_doubles(struct reader *in, const uint8_t *end, union number *v)
+{
+    const uint8_t *at = in->at;
+    uint64_t x = in->last_double, w;
+    size_t len = 0;
+
+    while (end - at > 8 && (*at & (TIME_FOLLOWS | IS_DOUBLE)) == IS_DOUBLE) {
+        unsigned top = *at >> 2 & 7, bottom = *at >> 5, n = 8 - top - bottom;
+
+        memcpy(&w, at + 1, sizeof w);
+        w = n == 0 ? 0 : w << (8 * (8 - n)) >> (8 * (8 - n));
+        x ^= w << (8 * bottom);
+        v[len++].i = (int64_t)x;
+        at += 1 + n;
+    }
+    in->at = at;
+    in->last_double = x;
+    return len;
+}
+
 /* Values of one kind, as long as the step is the same; returns how many. */
 static inline __attribute__((always_inline)) size_t
 read_even(struct reader *in, const uint8_t *end, uint8_t kind, union number *v,
           struct spacing *s)
 {
     struct reader x = *in;
-    int64_t min = 0, max = 0;
     size_t len = 0;
 
-    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == kind; len++) {
-        (void)read_point(&x, &v[len]);
+    if (kind == IS_DOUBLE)
+        len = read_doubles(&x, end, v);
+    while (x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == kind) {
+        (void)read_point(&x, &v[len++]);
         if (kind != IS_DOUBLE) {
-            min = v[len].i < min ? v[len].i : min;
-            max = v[len].i > max ? v[len].i : max;
+            size_t n;
+
+            raise_greatest(s, v[len - 1].i);
+            n = read_shorts(x.at, end, &x.last_int, v + len, s);
+            x.at += n;
+            len += n;
         }
     }
     *in = x;
-    raise_greatest(s, min);
-    raise_greatest(s, max);
     return len;
 }
 
@@ -323,27 +411,6 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
     s->even = in.at == end && (len == 1 || s->step_ms > 0);
     out->len += s->even ? len : 0;
     return s->even;
-}
-
-/* As long as each point is one byte, an integer at the usual step, eight at
- * once; returns how many. */
-static size_t
-skip_shorts(const uint8_t *at, const uint8_t *end)
-{
-    const uint8_t *from = at;
-
-    while (end - at >= 8) {
-        uint64_t w, far;
-
-        memcpy(&w, at, sizeof w);
-        /* z >= 60: the upper four bits are set. */
-        far =
-            (w & (w << 1) & (w << 2) & (w << 3)) & UINT64_C(0x8080808080808080);
-        if ((w & UINT64_C(0x0303030303030303)) != 0 || far != 0)
-            break;
-        at += 8;
-    }
-    return (size_t)(at - from);
 }
 
 /* Behind a point, without its value; true if it is a double. */
@@ -404,6 +471,19 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
     if (bytes.size > 0)
         point_times_widen(times, last_ms, last_ms);
     return (size_t)(tail - bytes.data);
+}
+
+struct spacing
+open_row_spacing(const struct open_row *r)
+{
+    int64_t last_ms = (int64_t)r->base * 1000 + r->last_offset_ms;
+
+    return (struct spacing){
+        .even = r->count > 0 && !r->uneven,
+        .is_float = r->last_is_double,
+        .first_ms = last_ms - (int64_t)(r->count - 1) * r->last_step_ms,
+        .step_ms = r->count > 1 ? r->last_step_ms : 0,
+    };
 }
 
 bool

@@ -26,9 +26,10 @@
 struct open_row {
     uint8_t *bytes;
     uint32_t size, cap;
-    uint32_t count : 30; /* points appended, repeated times included */
+    uint32_t count : 29; /* points appended, repeated times included */
     bool last_is_double : 1;
     bool summed : 1; /* there is a summary */
+    bool uneven : 1; /* of both kinds, or not at equal distances */
     uint32_t base;   /* s */
     int32_t last_offset_ms;
     int32_t last_step_ms;
@@ -59,6 +60,10 @@ bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
  * an integer. */
 size_t open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
                          struct point_times *times);
+
+/* The same, without looking at its points, of a row that is even; other rows
+ * come out as not even. */
+struct spacing open_row_spacing(const struct open_row *r);
 
 /* Appends the values of the last points of an even row, of which 'bytes' are
  * such bytes.  False when there is no memory. */

@@ -58,6 +58,23 @@ describe_block(struct packed_hour *h, struct error *e)
     return ST_OK;
 }
 
+static void
+describe_open(struct packed_hour *h, const struct open_copy *c)
+{
+    const struct spacing *s = &c->spacing;
+    size_t tail;
+
+    h->count += c->count;
+    if (s->even && s->is_float) { /* the longest to look at */
+        h->spacing = *s;
+        point_times_widen(&h->times, s->first_ms,
+                          s->first_ms + (int64_t)(c->count - 1) * s->step_ms);
+        return;
+    }
+    tail = open_row_describe(c->bytes, c->base, &h->spacing, &h->times);
+    h->end = c->knows_last ? (uint32_t)(c->bytes.size - tail) : 0;
+}
+
 static enum status
 describe(struct packed_hour *h, struct error *e)
 {
@@ -66,14 +83,8 @@ describe(struct packed_hour *h, struct error *e)
 
     if (row->block.size > 0)
         status = describe_block(h, e);
-    for (size_t i = 0; i < row->open_len; i++) {
-        const struct open_copy *c = &row->open[i];
-        size_t tail =
-            open_row_describe(c->bytes, row->base, &h->spacing, &h->times);
-
-        h->count += c->count;
-        h->end = c->knows_last ? (uint32_t)(c->bytes.size - tail) : 0;
-    }
+    for (size_t i = 0; i < row->open_len; i++)
+        describe_open(h, &row->open[i]);
     if ((row->block.size > 0) + row->open_len > 1)
         h->spacing.even = false;
     return status;

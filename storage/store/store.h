@@ -156,6 +156,7 @@ struct open_copy {
     uint32_t order;      /* of making, within an hour */
     bool knows_last;     /* the value that came last */
     union number last;
+    struct spacing spacing;        /* not even: it may be so, or not be known */
     struct slice bytes;            /* the points, packed (open_row.h) */
     const struct summary *summary; /* NULL: not known */
 };

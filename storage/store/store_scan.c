@@ -65,7 +65,8 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     struct open_copy c = { .base = v->base,
                            .count = v->count,
                            .knows_last = v->row != NULL,
-                           .last = v->last };
+                           .last = v->last,
+                           .spacing = v->spacing };
     struct summary s, *summary = NULL;
     uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + v->bytes.size);
     struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,

@@ -48,6 +48,7 @@ add_hour(struct made *m, size_t i, const struct points *p, bool packs)
                                        .count = r->count,
                                        .knows_last = random_below(4) > 0,
                                        .last.i = (int64_t)r->last,
+                                       .spacing = open_row_spacing(r),
                                        .bytes = slice_of(r->bytes, r->size) };
     row.block = buf_slice(&m->blocks[i]);
     row.open = &m->copies[i];
