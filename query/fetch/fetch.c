@@ -238,7 +238,7 @@ row_bytes(const struct store_row *row)
     size_t bytes = row->block.size;
 
     for (size_t i = 0; i < row->open_len; i++)
-        bytes += row->open[i].count * HEAD_POINT_BYTES;
+        bytes += row->open[i].row_count * HEAD_POINT_BYTES;
     return bytes;
 }
 
@@ -297,7 +297,7 @@ keep_row(struct task *t, const struct store_row *row, struct fetched *f)
     if (status != ST_OK)
         return status;
     column_add(&f->column, hour);
-    count_points(t, hour->count);
+    count_points(t, hour->read);
     return ST_OK;
 }
 
@@ -361,6 +361,7 @@ spec_of(const struct task *t)
         .metric = p->metric_id,
         .summaries = t->job->downsampler != NULL &&
                      stream_downsampler_uses_summaries(t->job->downsampler),
+        .window = t->job->window,
         .arena = t->job->downsampler == NULL ? t->turn->arena : NULL,
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,

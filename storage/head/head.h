@@ -30,11 +30,13 @@ struct head_row; /* opaque */
 struct head_row_view {
     struct head_row *row;
     struct slice tsuid;
-    struct slice bytes;     /* the points, packed (open_row.h) */
-    uint32_t base;          /* s, of the hour */
-    uint32_t count;         /* points, repeated times included */
-    union number last;      /* the value that came last */
-    struct spacing spacing; /* see open_row_spacing() */
+    struct slice bytes; /* the points, packed (open_row.h) */
+    uint32_t base;      /* s, of the hour */
+    uint32_t count;     /* points, repeated times included */
+    /* See open_row.h; of one that came from another process they are zeros. */
+    struct spacing spacing;
+    uint32_t tail;
+    union number last; /* the value that came last */
 };
 
 struct head *head_new(const struct key_layout *layout);

@@ -115,8 +115,9 @@ head_view(struct head_row *r)
         .bytes = { r->open.bytes, r->open.size },
         .base = r->open.base,
         .count = r->open.count,
-        .last.i = (int64_t)r->open.last,
         .spacing = open_row_spacing(&r->open),
+        .tail = r->open.tail,
+        .last.i = (int64_t)r->open.last,
     };
 }
 

@@ -147,6 +147,8 @@ open_row_append(struct open_row *r, struct point p)
     at = p.is_float ? put_double(r, control, at, p.v.d)
                     : put_int(r, control, at, p.v.i);
     r->size = (uint32_t)(at - r->bytes);
+    if (p.is_float || at - control > 1)
+        r->tail = r->size;
     r->count++;
     return true;
 }
@@ -430,22 +432,18 @@ skip_point(struct reader *in)
     return (control & IS_DOUBLE) != 0;
 }
 
-size_t
+void
 open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
                   struct point_times *times)
 {
     struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end = bytes.data + bytes.size;
-    const uint8_t *tail = in.at;
     int64_t last_ms = 0;
 
     *s = (struct spacing){ .even = true };
     for (size_t len = 0; in.at < end; len++) {
-        const uint8_t *at = in.at;
         int64_t step_ms = in.step;
         bool is_float = skip_point(&in);
-
-        tail = is_float || in.at - at > 1 ? in.at : tail;
 
         if (len == 0) {
             s->is_float = is_float;
@@ -470,7 +468,6 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
     }
     if (bytes.size > 0)
         point_times_widen(times, last_ms, last_ms);
-    return (size_t)(tail - bytes.data);
 }
 
 struct spacing

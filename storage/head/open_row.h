@@ -33,6 +33,7 @@ struct open_row {
     uint32_t base;   /* s */
     int32_t last_offset_ms;
     int32_t last_step_ms;
+    uint32_t tail; /* behind so many bytes each point is one, an integer */
     uint64_t last; /* the bits of the last value */
 };
 
@@ -56,17 +57,16 @@ bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                           struct points *out, struct spacing *s);
 
 /* What open_row_unpack_even() would say, but for 'greatest', and all times:
- * '*times' is widened.  Returns behind how many bytes each point is one byte,
- * an integer. */
-size_t open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
-                         struct point_times *times);
+ * '*times' is widened. */
+void open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
+                       struct point_times *times);
 
 /* The same, without looking at its points, of a row that is even; other rows
  * come out as not even. */
 struct spacing open_row_spacing(const struct open_row *r);
 
-/* Appends the values of the last points of an even row, of which 'bytes' are
- * such bytes.  False when there is no memory. */
+/* Appends the values of the last points of a row, of which 'bytes' are the last
+ * ones behind its 'tail'.  False when there is no memory. */
 bool open_row_unpack_end(struct slice bytes, union number last,
                          struct points *out);
 

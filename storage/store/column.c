@@ -53,7 +53,7 @@ describe_block(struct packed_hour *h, struct error *e)
 
     if (status != ST_OK)
         return status;
-    h->count += s.count;
+    h->count = h->read = s.count;
     point_times_widen(&h->times, s.first_ms, s.last_ms);
     return ST_OK;
 }
@@ -62,17 +62,15 @@ static void
 describe_open(struct packed_hour *h, const struct open_copy *c)
 {
     const struct spacing *s = &c->spacing;
-    size_t tail;
 
     h->count += c->count;
-    if (s->even && s->is_float) { /* the longest to look at */
-        h->spacing = *s;
+    h->read += c->row_count;
+    h->spacing = *s;
+    if (s->even)
         point_times_widen(&h->times, s->first_ms,
                           s->first_ms + (int64_t)(c->count - 1) * s->step_ms);
-        return;
-    }
-    tail = open_row_describe(c->bytes, c->base, &h->spacing, &h->times);
-    h->end = c->knows_last ? (uint32_t)(c->bytes.size - tail) : 0;
+    else
+        open_row_describe(c->bytes, c->base, &h->spacing, &h->times);
 }
 
 static enum status
@@ -177,36 +175,15 @@ column_crop(struct column *c, const struct column_window *w)
 
 /* -- points ---------------------------------------------------------------- */
 
-/* The values of the first hour, if it is enough to unpack its end. */
-static bool
-unpack_end(const struct column *c, struct points *out)
-{
-    const struct packed_hour *h = c->hours;
-    size_t n = h->count - c->skip;
-    struct slice bytes;
-
-    if (c->uneven || c->skip == 0 || n > h->end)
-        return false;
-    bytes = h->row.open->bytes;
-    return open_row_unpack_end(slice_of(bytes.data + bytes.size - n, n),
-                               h->row.open->last, out);
-}
-
-/* The values of all hours, or their points; the column's begin at '*at'. */
+/* The values of all hours, or their points. */
 static enum status
-unpack_hours(const struct column *c, struct points *out, size_t *at,
-             struct error *e)
+unpack_hours(const struct column *c, struct points *out, struct error *e)
 {
-    const struct packed_hour *h = c->hours;
     enum status status = ST_OK;
 
     points_clear(out);
-    *at = c->skip;
-    if (unpack_end(c, out)) {
-        *at = 0;
-        h = h->next;
-    }
-    for (; h != NULL && status == ST_OK; h = h->next) {
+    for (const struct packed_hour *h = c->hours; h != NULL && status == ST_OK;
+         h = h->next) {
         struct spacing spacing;
 
         status = c->uneven ? store_row_points(&h->row, out, e)
@@ -221,13 +198,12 @@ enum status
 column_values(const struct column *c, struct points *scratch, union number **v,
               struct error *e)
 {
-    size_t at;
-    enum status status = unpack_hours(c, scratch, &at, e);
+    enum status status = unpack_hours(c, scratch, e);
 
     if (status != ST_OK)
         return status;
-    INSIST(scratch->len >= at + c->len);
-    *v = scratch->v + at;
+    INSIST(scratch->len >= c->skip + c->len);
+    *v = scratch->v + c->skip;
     return ST_OK;
 }
 
@@ -235,13 +211,13 @@ enum status
 column_unpack(const struct column *c, struct points *scratch,
               struct column *out, struct error *e)
 {
-    size_t at;
+    size_t at = c->uneven ? 0 : c->skip;
     enum status status;
 
     *out = *c;
     if (!column_is_packed(c))
         return ST_OK;
-    status = unpack_hours(c, scratch, &at, e);
+    status = unpack_hours(c, scratch, e);
     if (status != ST_OK)
         return status;
     for (size_t i = 0; i < c->len && !c->uneven; i++)

@@ -22,7 +22,7 @@ struct packed_hour {
     struct spacing spacing;
     struct point_times times;
     uint32_t count;
-    uint32_t end; /* so many of the last points can be unpacked alone */
+    uint32_t read; /* points, with those that the scan left out */
 };
 
 struct column {
@@ -83,13 +83,6 @@ MUST_CHECK enum status packed_hour_keep(const struct store_row *row,
 
 /* Adds a later hour to a column of hours; one of zeros has none yet. */
 void column_add(struct column *c, struct packed_hour *hour);
-
-/* Points between two times, both included, so many before them and one
- * behind. */
-struct column_window {
-    int64_t from_ms, to_ms;
-    size_t before;
-};
 
 /* Leaves out what is not in the window; nothing of an uneven column. */
 void column_crop(struct column *c, const struct column_window *w);

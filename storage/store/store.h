@@ -148,17 +148,26 @@ void store_announce(struct store *s, const char *address);
 
 /* -- reading -------------------------------------------------------------- */
 
-/* An open row of the head, as a scan copied it. */
+/* An open row of the head, as a scan copied it; or its end, of what is in the
+ * scan's window. */
 struct open_copy {
     struct slice tsuid;
     uint32_t span, base; /* the first seconds of the row and of the hour */
     uint32_t count;      /* points, repeated ones included */
+    uint32_t row_count;  /* those of the row */
     uint32_t order;      /* of making, within an hour */
-    bool knows_last;     /* the value that came last */
+    bool is_end;         /* of one-byte points, behind which 'last' came last */
     union number last;
-    struct spacing spacing;        /* not even: it may be so, or not be known */
     struct slice bytes;            /* the points, packed (open_row.h) */
+    struct spacing spacing;        /* not even: it may be so, or not be known */
     const struct summary *summary; /* NULL: not known */
+};
+
+/* Points between two times, both included, so many before them and one
+ * behind. */
+struct column_window {
+    int64_t from_ms, to_ms;
+    size_t before;
 };
 
 /* One hour of a row as a scan lends it, until the scan's next step. */
@@ -188,6 +197,9 @@ struct scan_spec {
     size_t series_len;
     struct slice metric; /* id: all rows are of one */
     bool summaries;      /* of open rows: they may be asked for */
+    /* Points that are wanted: of open rows others may be left out; NULL: all.
+     */
+    const struct column_window *window;
     /* Where copies of open rows, and their TSUIDs, lie when the scan is closed
      * already, too; it may be that of several.  NULL: they go with the scan. */
     struct arena *arena;

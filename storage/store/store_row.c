@@ -4,6 +4,35 @@
 #include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
+static bool
+unpack_copy(const struct open_copy *c, struct points *out)
+{
+    size_t from = out->len;
+
+    if (!c->is_end)
+        return open_row_unpack(c->bytes, c->count, c->base, out);
+    if (!open_row_unpack_end(c->bytes, c->last, out))
+        return false;
+    for (size_t i = from; i < out->len; i++) {
+        out->ts_ms[i] =
+            c->spacing.first_ms + (int64_t)(i - from) * c->spacing.step_ms;
+        out->is_float[i] = false;
+    }
+    return true;
+}
+
+/* The values alone; false if it is not even. */
+static bool
+unpack_copy_even(const struct open_copy *c, struct points *out,
+                 struct spacing *s)
+{
+    if (!c->is_end)
+        return open_row_unpack_even(c->bytes, c->count, c->base, out, s);
+    *s = c->spacing;
+    s->greatest = UINT64_MAX; /* not known */
+    return open_row_unpack_end(c->bytes, c->last, out);
+}
+
 enum status
 store_row_points(const struct store_row *row, struct points *out,
                  struct error *e)
@@ -16,8 +45,7 @@ store_row_points(const struct store_row *row, struct points *out,
     if (row->open_len == 0)
         return block_decode(row->block, row->base, out, e);
     for (size_t i = 0; i < row->open_len && good; i++)
-        good = open_row_unpack(row->open[i].bytes, row->open[i].count,
-                               row->base, out);
+        good = unpack_copy(&row->open[i], out);
     open = (struct points){ .ts_ms = out->ts_ms + from,
                             .v = out->v + from,
                             .is_float = out->is_float + from,
@@ -42,8 +70,7 @@ store_row_spaced(const struct store_row *row, struct points *out,
     if (row->open_len == 0)
         return block_decode_spaced(row->block, row->base, out, s, e);
     if (row->block.size == 0 && row->open_len == 1 &&
-        open_row_unpack_even(row->open->bytes, row->open->count, row->base, out,
-                             s))
+        unpack_copy_even(row->open, out, s))
         return ST_OK;
     *s = (struct spacing){ .even = false };
     return store_row_points(row, out, e);

@@ -57,18 +57,38 @@ row_summary(struct store_scan *scan, const struct head_row_view *v,
     return open_row_summary(&r, false, out);
 }
 
+/* How many points of an even row are not wanted, and not among those that are
+ * found from the end only.  */
+static uint32_t
+left_out(const struct scan_spec *spec, const struct head_row_view *v)
+{
+    const struct column_window *w = spec->window;
+    const struct spacing *s = &v->spacing;
+    uint64_t n;
+
+    if (w == NULL || !s->even || s->step_ms == 0 || w->from_ms <= s->first_ms)
+        return 0;
+    n = (uint64_t)(w->from_ms - s->first_ms - 1) / (uint64_t)s->step_ms + 1;
+    n = n < v->count ? n : v->count;
+    n = n > w->before ? n - w->before : 0;
+    return v->count - n <= v->bytes.size - v->tail ? (uint32_t)n : 0;
+}
+
 /* An open row of the head, under its bucket's lock, or of another's: false when
  * there is no room for a copy. */
 static bool
 copy_row(struct store_scan *scan, const struct head_row_view *v)
 {
+    uint32_t without = left_out(&scan->spec, v);
     struct open_copy c = { .base = v->base,
-                           .count = v->count,
-                           .knows_last = v->row != NULL,
+                           .count = v->count - without,
+                           .row_count = v->count,
+                           .is_end = without > 0,
                            .last = v->last,
                            .spacing = v->spacing };
+    size_t size = c.is_end ? c.count : v->bytes.size;
     struct summary s, *summary = NULL;
-    uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + v->bytes.size);
+    uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
     struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
                                         &scan->head_cap, sizeof *head);
 
@@ -76,9 +96,10 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
         return false;
     scan->head = head;
     memcpy(bytes, v->tsuid.data, v->tsuid.size);
-    memcpy(bytes + v->tsuid.size, v->bytes.data, v->bytes.size);
+    memcpy(bytes + v->tsuid.size, v->bytes.data + v->bytes.size - size, size);
     c.tsuid = slice_of(bytes, v->tsuid.size);
-    c.bytes = slice_of(bytes + v->tsuid.size, v->bytes.size);
+    c.bytes = slice_of(bytes + v->tsuid.size, size);
+    c.spacing.first_ms += without * c.spacing.step_ms;
     c.span = key_span_base(&scan->s->layout, c.base);
     c.order = (uint32_t)scan->head_len;
     if (scan->spec.summaries && row_summary(scan, v, &s))

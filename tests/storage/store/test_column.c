@@ -46,7 +46,7 @@ add_hour(struct made *m, size_t i, const struct points *p, bool packs)
     m->copies[i] = (struct open_copy){ .tsuid = row.tsuid,
                                        .base = row.base,
                                        .count = r->count,
-                                       .knows_last = random_below(4) > 0,
+                                       .row_count = r->count,
                                        .last.i = (int64_t)r->last,
                                        .spacing = open_row_spacing(r),
                                        .bytes = slice_of(r->bytes, r->size) };
