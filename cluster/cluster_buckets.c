@@ -16,6 +16,7 @@
 
 #define LOOK_MS   1000
 #define NOTIFY_MS 5000
+#define GIVEN_MS  500 /* for one bucket that was given */
 
 /* One look. */
 struct look {
@@ -279,6 +280,7 @@ static enum status
 give_away(struct look *l, struct error *e)
 {
     enum status st = ST_OK;
+    bool told = true;
 
     for (unsigned i = 0; i < l->buckets && st == ST_OK; i++) {
         const struct member *m = assign_bucket(&l->members, i);
@@ -294,10 +296,15 @@ give_away(struct look *l, struct error *e)
         if (st != ST_OK)
             continue;
         count(l->c, &l->c->view.given, 1);
-        /* Each at once: its next owner begins while others are flushed. */
+        /* Each at once: its next owner begins while others are flushed.  It
+         * looks each second anyway; a member that is silent is waited for
+         * once. */
         route(l, i, m);
-        st = events_send(l->c->ceph, NOTIFY_MS, EVENT_OWNERS, slice_str(""), e);
-        l->changed = false;
+        if (told && events_send(l->c->ceph, GIVEN_MS, EVENT_OWNERS,
+                                slice_str(""), NULL) == ST_OK)
+            l->changed = false;
+        else
+            told = false;
     }
     return st;
 }

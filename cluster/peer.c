@@ -31,7 +31,8 @@ struct peer {
     struct peer_options o;
     char *address;
     int wake_fd;
-    atomic_bool stopping;
+    atomic_bool stopping, ended;
+    bool has_thread;
     pthread_t thread;
     struct lock lock;
     struct cond changed;                      /* a link, an answer to PUTs */
@@ -42,6 +43,7 @@ struct peer {
     size_t out_at GUARDED_BY(lock);           /* .. from here on */
     bool blocked GUARDED_BY(lock); /* the thread sends what is left */
     bool broken GUARDED_BY(lock);  /* sending failed */
+    bool late GUARDED_BY(lock);    /* a PUT was not answered in time */
     /* Numbers of PUTs: the last that was queued, was sent (or is blocked), was
      * answered, or its link ended. */
     uint64_t put_queued GUARDED_BY(lock);
@@ -207,6 +209,8 @@ peer_put_wait(struct peer *p, uint64_t link, uint64_t ticket, int64_t end_us,
         if (ms_until(end_us) == 0) {
             st = error_set(e, ST_BUSY, "peer %s gave no answer in time",
                            p->address);
+            p->late = true;
+            peer_signal(p);
             break;
         }
         cond_wait_ms(&p->changed, &p->lock, ms_until(end_us));
@@ -464,7 +468,7 @@ link_begin(struct peer *p, struct channel *c)
     p->put_queued = p->put_sent = p->put_answered = p->number;
     p->failed_len = 0;
     p->timed_us = 0;
-    p->broken = p->blocked = false;
+    p->broken = p->blocked = p->late = false;
     p->counts.links++;
     cond_broadcast(&p->changed);
     lock_drop(&p->lock);
@@ -499,18 +503,23 @@ peer_ping(struct peer *p)
     lock_drop(&p->lock);
 }
 
-static bool
-link_is_broken(struct peer *p, bool writable, bool *blocked)
+/* Where a PUT was not answered in time its client is told so: the link ends, so
+ * that those behind it, and those on their way, are not taken later. */
+static enum status
+link_check(struct peer *p, bool writable, bool *blocked, struct error *e)
 {
-    bool broken;
+    enum status st = ST_OK;
 
     lock_take(&p->lock);
     if (writable && p->blocked)
         peer_send(p);
     *blocked = p->blocked;
-    broken = p->broken;
+    if (p->broken)
+        st = error_set(e, ST_IO, "connection lost while sending");
+    else if (p->late)
+        st = error_set(e, ST_TIMEOUT, "points were not answered in time");
     lock_drop(&p->lock);
-    return broken;
+    return st;
 }
 
 /* A link, until it ends: why is in 'e'. */
@@ -550,9 +559,8 @@ link_run(struct peer *p, struct channel *c, struct error *e)
             st = error_set(e, ST_IO, "poll: %m");
         if (fds[1].revents != 0)
             (void)!read(p->wake_fd, &wakes, sizeof wakes);
-        if (st == ST_OK &&
-            link_is_broken(p, (fds[0].revents & POLLOUT) != 0, &blocked))
-            st = error_set(e, ST_IO, "connection lost while sending");
+        if (st == ST_OK)
+            st = link_check(p, (fds[0].revents & POLLOUT) != 0, &blocked, e);
     }
     if (st == ST_OK)
         (void)error_set(e, ST_BUSY, "this daemon stops");
@@ -617,6 +625,7 @@ peer_run(void *arg)
         }
         retry_ms = retry_ms * 2 < p->o.retry_ms ? retry_ms * 2 : p->o.retry_ms;
     }
+    atomic_store(&p->ended, true);
     return NULL;
 }
 
@@ -643,12 +652,9 @@ peer_open(const struct peer_options *o, const char *address, struct peer **out,
     err =
         p->wake_fd < 0 ? errno : pthread_create(&p->thread, NULL, peer_run, p);
     *out = p;
+    p->has_thread = err == 0;
     if (err == 0)
         return ST_OK;
-    atomic_store(&p->stopping, true);
-    if (p->wake_fd >= 0)
-        (void)close(p->wake_fd);
-    p->wake_fd = -1;
     peer_close(out);
     return error_set(e, ST_IO, "peer %s: no thread: %s", address,
                      strerror(err));
@@ -658,11 +664,15 @@ void
 peer_stop(struct peer *p)
 {
     OBJ_CHECK(p, PEER_MAGIC);
-    if (atomic_exchange(&p->stopping, true))
-        return;
+    atomic_store(&p->stopping, true);
     peer_signal(p);
-    INSIST(pthread_join(p->thread, NULL) == 0);
-    (void)close(p->wake_fd);
+}
+
+bool
+peer_has_ended(struct peer *p)
+{
+    OBJ_CHECK(p, PEER_MAGIC);
+    return atomic_load(&p->ended);
 }
 
 void
@@ -673,6 +683,10 @@ peer_close(struct peer **p)
     if (x == NULL)
         return;
     peer_stop(x);
+    if (x->has_thread)
+        INSIST(pthread_join(x->thread, NULL) == 0);
+    if (x->wake_fd >= 0)
+        (void)close(x->wake_fd);
     INSIST(x->calls == NULL);
     buf_fini(&x->out);
     cond_fini(&x->changed);

@@ -41,8 +41,11 @@ struct peer_options {
 MUST_CHECK enum status peer_open(const struct peer_options *o,
                                  const char *address, struct peer **out,
                                  struct error *e);
-/* Ends the link, and makes no other: who waits for it learns that. */
+/* Ends the link soon, and makes no other: who waits for it learns that.  Does
+ * not wait: its thread may be asking for the address of a name. */
 void peer_stop(struct peer *p);
+/* After peer_stop(): its thread is done, so that peer_close() does not wait. */
+bool peer_has_ended(struct peer *p);
 /* No thread is in a call of it any more. */
 void peer_close(struct peer **p);
 
@@ -60,7 +63,9 @@ MUST_CHECK enum status peer_put(struct peer *p, uint64_t link,
                                 struct slice record, uint64_t *ticket,
                                 struct error *e);
 /* ST_OK: it is durable at the peer.  Ends with ST_NOT_FOUND, too, when 'moved'
- * (may be NULL) is true; who makes it so calls peer_wake(). */
+ * (may be NULL) is true; who makes it so calls peer_wake().  ST_BUSY, 'end_us'
+ * has come: the link ends, so that the record is not taken later if it was not
+ * yet. */
 MUST_CHECK enum status peer_put_wait(struct peer *p, uint64_t link,
                                      uint64_t ticket, int64_t end_us,
                                      bool (*moved)(void *ctx), void *ctx,

@@ -16,9 +16,11 @@
 
 #define PEER_SERVER_MAGIC FOURCC('S', 'V', 'C', 'E')
 #define WORKERS           3 /* of a connection */
+#define LONG_AT_ONCE      1 /* of their requests that take long */
 #define REQUESTS_MAX      64
 #define OUT_BYTES         ((size_t)1 << 20)
 #define COMPLAIN_US       INT64_C(10000000)
+#define STALL_US          INT64_C(100000) /* a PUT that has waited */
 
 /* A request that waits for a worker. */
 struct request {
@@ -54,6 +56,7 @@ struct server_conn {
     struct cond put;   /* for the committer, and who waits for room */
     struct request *first GUARDED_BY(lock), **last GUARDED_BY(lock);
     size_t requests GUARDED_BY(lock), request_bytes GUARDED_BY(lock);
+    unsigned long_running GUARDED_BY(lock), others_running GUARDED_BY(lock);
     struct outcomes outcomes GUARDED_BY(lock); /* of PUTs, to be answered */
     bool ending GUARDED_BY(lock);
 
@@ -220,30 +223,76 @@ serve_request(struct server_conn *c, const struct request *r)
     buf_fini(&answer);
 }
 
+/* They write to the engine; queries do not wait behind them. */
+static bool
+takes_long(const struct request *r)
+{
+    return r->type == FRAME_DELETE || r->type == FRAME_FLUSH;
+}
+
+/* A HEAD is answered from memory.  What else a worker serves may itself wait
+ * for the HEAD of another daemon, as of a bucket that has just moved: so one
+ * worker is left for HEADs, or two daemons could wait for each other. */
+static bool
+may_begin(const struct server_conn *c, const struct request *r)
+    REQUIRES(c->lock)
+{
+    return r->type == FRAME_HEAD ||
+           (c->others_running < WORKERS - 1 &&
+            (!takes_long(r) || c->long_running < LONG_AT_ONCE));
+}
+
+static void
+count_running(struct server_conn *c, const struct request *r, unsigned by)
+    REQUIRES(c->lock)
+{
+    if (r->type != FRAME_HEAD)
+        c->others_running += by;
+    if (takes_long(r))
+        c->long_running += by;
+}
+
+/* The first request that may begin, out of the queue; NULL: none. */
+static struct request *
+take_request(struct server_conn *c) REQUIRES(c->lock)
+{
+    struct request **at = &c->first, *r;
+
+    while (*at != NULL && !may_begin(c, *at))
+        at = &(*at)->next;
+    r = *at;
+    if (r == NULL)
+        return NULL;
+    *at = r->next;
+    if (r->next == NULL)
+        c->last = at;
+    c->requests--;
+    c->request_bytes -= r->payload.size;
+    count_running(c, r, 1);
+    cond_broadcast(&c->asked);
+    return r;
+}
+
 static void *
 worker(void *arg)
 {
     struct server_conn *c = arg;
 
     lock_take(&c->lock);
-    for (;;) {
-        struct request *r;
+    while (!c->ending) {
+        struct request *r = take_request(c);
 
-        while (c->first == NULL && !c->ending)
+        if (r == NULL) {
             cond_wait(&c->asked, &c->lock);
-        if (c->ending)
-            break;
-        r = c->first;
-        c->first = r->next;
-        if (c->first == NULL)
-            c->last = &c->first;
-        c->requests--;
-        c->request_bytes -= r->payload.size;
-        cond_broadcast(&c->asked);
+            continue;
+        }
         lock_drop(&c->lock);
         serve_request(c, r);
-        free(r);
         lock_take(&c->lock);
+        count_running(c, r, -1u);
+        if (c->first != NULL)
+            cond_broadcast(&c->asked);
+        free(r);
     }
     lock_drop(&c->lock);
     return NULL;
@@ -348,6 +397,17 @@ hear_hello(const struct server_conn *c, struct error *e)
     return st == ST_OK ? hello_check(&h, slice_of(proof, sizeof proof), e) : st;
 }
 
+/* Has the peer ended its side?  Then it has told its clients that what it sent
+ * and was not answered is not stored: nothing more of it is. */
+static bool
+is_left(const struct server_conn *c)
+{
+    struct pollfd fd = { .fd = c->fd, .events = POLLRDHUP };
+
+    return poll(&fd, 1, 0) > 0 &&
+           (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 /* What became of the PUTs of one reading, so far. */
 struct put_run {
     struct outcome o;
@@ -367,10 +427,13 @@ handle_put(struct server_conn *c, const struct frame *f, struct put_run *run,
            struct error *e)
 {
     const struct peer_handlers *h = &c->s->o.handlers;
+    int64_t from_us = clock_monotonic_us();
     uint64_t lsn = 0;
     enum status st = h->put(h->ctx, c->session, f->payload, &lsn, e);
 
     run->puts++;
+    if (clock_monotonic_us() - from_us > STALL_US && is_left(c))
+        return error_set(e, ST_CORRUPT, "ended by the peer while it waited");
     if (st == ST_OK) {
         run->o.number = f->number;
         run->o.lsn = lsn > run->o.lsn ? lsn : run->o.lsn;

@@ -31,6 +31,7 @@ struct remote {
     struct latency put_latency;
     struct rwlock lock; /* the table; members are counted under it */
     struct member *members GUARDED_BY(lock);
+    struct member *leaving GUARDED_BY(lock); /* their peers are ending */
     _Atomic(struct member *) routes[BUCKETS_MAX];
 };
 
@@ -106,9 +107,41 @@ member_new(struct remote *r, const char *name, const char *address,
     return ST_OK;
 }
 
-/* Points a bucket to 'to', which may be NULL; returns whom no bucket names any
- * more, out of the list. */
+/* Those of the leaving whose peers have ended, to be released; 'all' of them
+ * otherwise. */
 static struct member *
+take_left(struct remote *r, bool all) REQUIRES(r->lock)
+{
+    struct member **at = &r->leaving, *out = NULL;
+
+    while (*at != NULL) {
+        struct member *m = *at;
+
+        if (!all && !peer_has_ended(m->peer)) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        m->next = out;
+        out = m;
+    }
+    return out;
+}
+
+static void
+release_all(struct member *m)
+{
+    while (m != NULL) {
+        struct member *next = m->next;
+
+        member_release(m);
+        m = next;
+    }
+}
+
+/* Points a bucket to 'to', which may be NULL.  Whom no bucket names any more
+ * leaves. */
+static void
 route_to(struct remote *r, unsigned bucket, struct member *to) REQUIRES(r->lock)
 {
     struct member *from = atomic_exchange(&r->routes[bucket], to);
@@ -117,18 +150,20 @@ route_to(struct remote *r, unsigned bucket, struct member *to) REQUIRES(r->lock)
     if (to != NULL)
         to->buckets++;
     if (from == NULL || --from->buckets > 0)
-        return NULL;
+        return;
     while (*at != from)
         at = &(*at)->next;
     *at = from->next;
-    return from;
+    peer_stop(from->peer);
+    from->next = r->leaving;
+    r->leaving = from;
 }
 
 enum status
 remote_route(struct remote *r, unsigned bucket, const char *member,
              const char *address, struct error *e)
 {
-    struct member *to = NULL, *was, *unused;
+    struct member *to = NULL, *was, *left;
     enum status st = ST_OK;
 
     OBJ_CHECK(r, REMOTE_MAGIC);
@@ -145,16 +180,15 @@ remote_route(struct remote *r, unsigned bucket, const char *member,
             }
         }
     }
-    unused = st == ST_OK ? route_to(r, bucket, to) : NULL;
+    if (st == ST_OK)
+        route_to(r, bucket, to);
+    left = take_left(r, false);
     rwlock_drop_write(&r->lock);
     if (was != NULL) {
         peer_wake(was->peer);
         member_release(was);
     }
-    if (unused != NULL) {
-        peer_stop(unused->peer);
-        member_release(unused);
-    }
+    release_all(left);
     return st;
 }
 
@@ -481,12 +515,17 @@ void
 remote_free(struct remote **r)
 {
     struct remote *x = OBJ_TAKE(r, REMOTE_MAGIC);
+    struct member *left;
 
     if (x == NULL)
         return;
     for (unsigned b = 0; b < x->o.layout.salt_buckets; b++)
         INSIST(remote_route(x, b, NULL, NULL, NULL) == ST_OK);
     INSIST(x->members == NULL);
+    rwlock_take_write(&x->lock);
+    left = take_left(x, true);
+    rwlock_drop_write(&x->lock);
+    release_all(left);
     rwlock_fini(&x->lock);
     OBJ_FREE(x);
 }

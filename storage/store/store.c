@@ -308,18 +308,12 @@ log_batch(struct store *s, const struct buf *record, uint64_t *lsn,
  * batch's number is in it for that time. */
 static enum status
 write_both(struct store *s, struct kv_batch *b, struct buf *record,
-           const struct store_key *keys, size_t len, size_t *at, uint64_t *lsn,
-           struct error *e)
+           uint64_t *lsn, struct error *e)
 {
     struct kv_batch_mark mark = kv_batch_mark(b);
     enum status status = ST_OK;
 
     lock_take(&s->write_lock);
-    for (*at = 0; *at < len; ++*at) {
-        status = kv_expect(s->kv, keys[*at].key, NULL, e);
-        if (status != ST_OK)
-            break;
-    }
     if (s->wal != NULL)
         record_batch_number(record, b, s->batches + 1);
     /* What the engine rejects must not come back from the WAL. */
@@ -338,20 +332,14 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     return status;
 }
 
-/* One by one, each by a swap: other processes write to the same keys.  A batch
- * of no bucket is durable when it is written. */
+/* Other processes write to the engine, too.  A batch of no bucket is durable
+ * when it is written. */
 static enum status
-create_shared(struct store *s, struct kv_batch *b, const struct store_key *keys,
-              size_t len, size_t *at, struct error *e)
+write_shared(struct store *s, struct kv_batch *b, struct error *e)
 {
     uint32_t bucket = kv_batch_bucket(b);
-    enum status status = ST_OK;
+    enum status status;
 
-    for (*at = 0; *at < len; ++*at) {
-        status = kv_swap(s->kv, keys[*at].key, NULL, keys[*at].value, e);
-        if (status != ST_OK)
-            return status;
-    }
     if (kv_batch_len(b) == 0)
         return ST_OK;
     kv_batch_set_bucket(b, KV_NO_BUCKET);
@@ -361,37 +349,25 @@ create_shared(struct store *s, struct kv_batch *b, const struct store_key *keys,
 }
 
 enum status
-store_create(struct store *s, struct kv_batch *b, const struct store_key *keys,
-             size_t len, size_t *at, uint64_t *lsn, struct error *e)
+store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
 {
-    struct kv_batch_mark mark;
     struct buf record = BUF_INIT;
+    uint64_t unused;
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
+    if (lsn == NULL)
+        lsn = &unused;
     *lsn = 0;
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
     if (kv_traits(s->kv)->shared)
-        return create_shared(s, b, keys, len, at, e);
-    mark = kv_batch_mark(b);
-    for (size_t i = 0; i < len; i++)
-        kv_batch_put(b, keys[i].key, keys[i].value);
+        return write_shared(s, b, e);
     if (s->wal != NULL)
         record_batch(&record, b);
-    status = write_both(s, b, &record, keys, len, at, lsn, e);
-    kv_batch_rewind(b, mark);
+    status = write_both(s, b, &record, lsn, e);
     buf_fini(&record);
     return status;
-}
-
-enum status
-store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
-{
-    uint64_t unused;
-    size_t at;
-
-    return store_create(s, b, NULL, 0, &at, lsn == NULL ? &unused : lsn, e);
 }
 
 /* -- counts ---------------------------------------------------------------- */

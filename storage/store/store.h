@@ -71,17 +71,6 @@ struct kv *store_kv(struct store *s);
 MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,
                                    uint64_t *lsn, struct error *e);
 
-/* Writes 'b' and these keys, if none of them is there: ST_CONFLICT if one is,
- * which is keys['*at'].  Nothing is changed then, unless other processes write
- * to the engine, too (kv_traits): there the keys before '*at' were set, each
- * before the next one was looked at, and 'b' was not written. */
-struct store_key {
-    struct slice key, value;
-};
-MUST_CHECK enum status store_create(struct store *s, struct kv_batch *b,
-                                    const struct store_key *keys, size_t len,
-                                    size_t *at, uint64_t *lsn, struct error *e);
-
 /* 'tsuid' must be valid.  Makes the series known to the head, not to the
  * directory (uid/series/series.h), which must know it first.  With 'is_new' the
  * directory did not: the series has no rows yet, and none are looked for. */

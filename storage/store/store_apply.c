@@ -13,6 +13,10 @@
 
 #define MAX_IDS ((uint32_t)1 << 26) /* of a bucket, in a segment */
 
+/* The ids of a connection count on from 0; what a peer says takes memory as
+ * what it has defined does. */
+#define LINK_GAP ((size_t)1 << 12)
+
 /* The series of a bucket's ids; SERIES_REF_NONE when unknown. */
 struct applier_bucket {
     series_ref *series;
@@ -107,7 +111,8 @@ take_point(struct applier *r, const struct wal_points_reader *in, bool discards,
     if (in->tsuid.size > 0) {
         if (!tsuid_is_valid(layout, in->tsuid) ||
             key_salt(layout, in->tsuid) != in->bucket ||
-            in->state.id >= MAX_IDS)
+            in->state.id >= MAX_IDS ||
+            (r->logs && in->state.id >= m->len + LINK_GAP))
             return error_set(e, ST_CORRUPT,
                              "a record of points with an id that is too large "
                              "or a TSUID of another salt bucket");

@@ -190,6 +190,7 @@ forward_points(void *ctx, const struct head_put *p,
     };
     struct slice record;
     struct error why;
+    uint32_t first;
     enum status st;
 
     if (f.link == 0)
@@ -204,12 +205,14 @@ forward_points(void *ctx, const struct head_put *p,
     begin_ids(w, &w->link_ids, f.link);
     if (put->again) /* the owner may not know them */
         wal_forget_ids(w);
+    first = w->link_ids.next;
     record = write_record(w, &w->link_ids, p, ids);
     st = w->writer.record.failed
              ? error_set(&why, ST_BUSY, "no memory for a record")
              : r->put(r->ctx, p->bucket, f.link, record, &f.ticket, &why);
     if (st != ST_OK) {
         wal_forget_ids(w);
+        w->link_ids.next = first; /* the owner has not seen them */
         return st == ST_NOT_FOUND ? AGAIN : error_set(e, st, "%s", why.text);
     }
     put->forwarded = mem_grow(put->forwarded, put->forwarded_len,

@@ -216,7 +216,7 @@ static struct {
     uint64_t committed; /* up to here */
     uint64_t sessions;  /* open */
     uint64_t serving;   /* requests at the gate */
-    bool holds_commits, holds_serving;
+    bool holds_commits, holds_serving, holds_puts;
     enum status commit_fails;
 } notes = { .lock = LOCK_INIT };
 
@@ -241,7 +241,7 @@ note_session_end(void *ctx, void *session)
     lock_drop(&notes.lock);
 }
 
-/* "!moved" is a bucket that is not here, "!bad" no record. */
+/* "!moved" is a bucket that is not here, "!bad" no record, "!wait" waits. */
 static inline enum status
 note_put(void *ctx, void *session, struct slice record, uint64_t *lsn,
          struct error *e)
@@ -253,6 +253,9 @@ note_put(void *ctx, void *session, struct slice record, uint64_t *lsn,
     if (slice_eq_str(record, "!moved"))
         return error_set(e, ST_NOT_FOUND, "bucket 3 is not here");
     lock_take(&notes.lock);
+    notes.serving += slice_eq_str(record, "!wait");
+    while (notes.holds_puts && slice_eq_str(record, "!wait"))
+        cond_wait(&notes.changed, &notes.lock);
     buf_put_slice(&notes.records, record);
     *lsn = ++notes.lsn;
     cond_broadcast(&notes.changed);
@@ -320,7 +323,7 @@ static inline void
 open_gates(void)
 {
     lock_take(&notes.lock);
-    notes.holds_commits = notes.holds_serving = false;
+    notes.holds_commits = notes.holds_serving = notes.holds_puts = false;
     cond_broadcast(&notes.changed);
     lock_drop(&notes.lock);
 }

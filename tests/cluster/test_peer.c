@@ -58,7 +58,11 @@ START_TEST(answers_when_durable)
                      ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "no answer in time"));
     ck_assert_uint_eq(noted(&notes.lsn), 1);
+    /* The client was told so, and what is behind it is not taken later. */
+    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_NOT_FOUND);
     open_gates();
+    ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
+    ck_assert_int_eq(peer_put(p, link, slice_str("b"), &ticket, &e), ST_OK);
     ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_OK);
     peer_close(&p);
     rig_close(&port);
@@ -150,7 +154,7 @@ END_TEST
 START_TEST(slow_requests_hold_nothing_up)
 {
     struct rig_port port;
-    struct peer_call slow, call;
+    struct peer_call slow, behind[3], call;
     uint64_t link, ticket;
     struct error e;
     struct peer *p;
@@ -163,6 +167,12 @@ START_TEST(slow_requests_hold_nothing_up)
         peer_call_begin(p, link, FRAME_DELETE, slice_str("slow"), 0, &slow, &e),
         ST_OK);
     RIG_UNTIL(noted(&notes.serving) == 1);
+    /* As many as there are threads, and they leave some for others. */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(peer_call_begin(p, link, FRAME_DELETE,
+                                         slice_str("behind"), 0, &behind[i],
+                                         &e),
+                         ST_OK);
     ck_assert_int_eq(peer_put(p, link, slice_str("a"), &ticket, &e), ST_OK);
     ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_OK);
     ck_assert_int_eq(ask(p, link, FRAME_LAST, "hi", 0, &call, &e), ST_OK);
@@ -178,6 +188,10 @@ START_TEST(slow_requests_hold_nothing_up)
     ck_assert_int_eq(peer_call_end(&slow, rig_end(), &e), ST_OK);
     ck_assert(slice_eq_str(buf_slice(&slow.answer), "slow"));
     peer_call_fini(&slow);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(peer_call_end(&behind[i], rig_end(), &e), ST_OK);
+        peer_call_fini(&behind[i]);
+    }
     ck_assert_uint_eq(peer_link(p), link);
     peer_close(&p);
     rig_close(&port);

@@ -185,6 +185,34 @@ START_TEST(survives_a_death_within_a_frame)
 END_TEST
 
 /* One that asks for much and reads nothing is ended, and others go on. */
+/* A PUT that waits, one behind it in the same bytes, and a peer that left: it
+ * has told its client that nothing is stored. */
+START_TEST(takes_nothing_of_one_who_left)
+{
+    struct buf bytes = BUF_INIT;
+    struct rig_port port;
+    int fd;
+
+    notes_begin();
+    notes.holds_puts = true;
+    rig_open(&port, &server_defaults, 0);
+    fd = rig_dial(port.address);
+    rig_hello(fd);
+    frame_put(&bytes, FRAME_PUT, 5, slice_str("!wait"));
+    frame_put(&bytes, FRAME_PUT, 6, slice_str("late"));
+    rig_send(fd, buf_slice(&bytes));
+    RIG_UNTIL(noted(&notes.serving) == 1);
+    (void)close(fd);
+    (void)usleep(120000);
+    open_gates();
+    RIG_UNTIL(noted(&notes.sessions) == 0);
+    ck_assert(slice_eq_str(buf_slice(&notes.records), "!wait"));
+    buf_fini(&bytes);
+    rig_close(&port);
+    notes_end();
+}
+END_TEST
+
 START_TEST(ends_who_reads_nothing)
 {
     struct peer_server_options o = server_defaults;
@@ -220,4 +248,5 @@ TEST_MAIN("peer_server", TEST(rejects_another_secret),
           TEST(rejects_another_version),
           LOOP(rejects_garbage_for_a_hello, garbage),
           TEST(ends_who_says_no_hello), TIMES(ends_for_bad_frames, 5),
-          TEST(survives_a_death_within_a_frame), TEST(ends_who_reads_nothing))
+          TEST(survives_a_death_within_a_frame),
+          TEST(takes_nothing_of_one_who_left), TEST(ends_who_reads_nothing))

@@ -219,6 +219,7 @@ records_open(struct store *s, struct uid_table *u, struct series_directory *d,
     r->series = d;
     lock_init(&r->lock);
     atomic_store(&r->annotated, kv_iter_seek(it, notes));
+    atomic_store(&r->announced, atomic_load(&r->annotated));
     st = kv_iter_close(&it, e);
     if (st != ST_OK)
         records_close(&r);
@@ -285,11 +286,16 @@ records_hear_annotated(struct records *r)
 enum status
 records_annotate(struct records *r, struct error *e)
 {
+    enum status st;
+
     OBJ_CHECK(r, RECORDS_MAGIC);
-    if (atomic_load(&r->annotated))
+    if (atomic_load(&r->announced))
         return ST_OK;
     atomic_store(&r->annotated, true);
-    return uid_announce(r->uids, UID_EVENT_ANNOTATED, slice_str(""), e);
+    st = uid_announce(r->uids, UID_EVENT_ANNOTATED, slice_str(""), e);
+    if (st == ST_OK)
+        atomic_store(&r->announced, true);
+    return st;
 }
 
 struct kv_batch *

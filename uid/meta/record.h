@@ -89,6 +89,7 @@ struct records {
     int64_t begun_us GUARDED_BY(lock);
     struct error begun GUARDED_BY(lock);
     atomic_bool annotated; /* a note was there at the start, or came since */
+    atomic_bool announced; /* of the first one all others know */
 };
 
 MUST_CHECK enum status records_open(struct store *s, struct uid_table *u,

@@ -253,6 +253,11 @@ START_TEST(a_stale_map_is_noticed)
                      ST_NOT_FOUND);
     rig_ok(store_owner_last(s, t, INT64_MAX, &last, &any, &e), &e);
     ck_assert(any && last.v.i == 3);
+    /* One so far from those before it that a table up to it is not made. */
+    wal_points_begin(&w, bucket);
+    wal_points_add(&w, 1 << 25, t, &p);
+    ck_assert_int_eq(store_session_put(ss, wal_points_end(&w), &lsn, &e),
+                     ST_CORRUPT);
     wal_points_fini(&w);
     buf_fini(&out);
     store_session_free(&ss);

@@ -12,6 +12,7 @@ struct daemons {
     struct fixture d[DAEMONS];
     struct uid_events events;
     bool deaf[DAEMONS];     /* hears nothing, and is not waited for */
+    bool cut;               /* what is sent fails, and is heard by none */
     _Atomic unsigned sent;  /* events */
     _Atomic size_t largest; /* payload */
 };
@@ -25,6 +26,8 @@ daemons_send(void *ctx, enum uid_event kind, struct slice payload,
     enum status st = ST_OK;
     size_t largest = atomic_load(&all->largest);
 
+    if (all->cut)
+        return error_set(e, ST_TIMEOUT, "others were not told");
     atomic_fetch_add(&all->sent, 1);
     while (payload.size > largest &&
            !atomic_compare_exchange_weak(&all->largest, &largest, payload.size))

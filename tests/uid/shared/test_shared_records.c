@@ -69,5 +69,30 @@ START_TEST(all_know_that_there_are_annotations)
 }
 END_TEST
 
+/* The one that wrote the first annotation could not tell: it tells with the
+ * next one. */
+START_TEST(an_announcement_that_failed_is_made_again)
+{
+    struct arena *a = arena_new(0);
+    struct annotation n = { .start = 1356998400,
+                            .description = slice_str("x") };
+    struct daemons all;
+    bool changed;
+
+    daemons_open(&all);
+    all.cut = true;
+    ck_assert_int_eq(
+        annotation_put(all.d[0].records, &n, ~0u, false, a, &changed, NULL),
+        ST_TIMEOUT);
+    all.cut = false;
+    OK(annotation_put(all.d[0].records, &n, ~0u, false, a, &changed, &e));
+    for (int i = 0; i < DAEMONS; i++)
+        ck_assert(annotation_any(all.d[i].records));
+    arena_free(&a);
+    daemons_close(&all);
+}
+END_TEST
+
 TEST_MAIN("shared_records", TEST(trees_of_all_daemons_have_ids_of_their_own),
-          TEST(all_know_that_there_are_annotations))
+          TEST(all_know_that_there_are_annotations),
+          TEST(an_announcement_that_failed_is_made_again))
