@@ -18,6 +18,7 @@
 #include "query/model/rollup.h"
 #include "query/engine/subqueries.h"
 #include "storage/histogram/histogram_table.h"
+#include "storage/store/owners.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
 
@@ -463,7 +464,10 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
         chunks->metric_width = store_layout(en->context.store)->metric_width;
         chunks_init(chunks, q->subs_len);
     }
-    status = subqueries_run(&subs, a, parts, out->stats, &e->message);
+    /* The plan is made of names and tag-key sets in memory. */
+    status = store_wait_current(en->context.store, &e->message);
+    if (status == ST_OK)
+        status = subqueries_run(&subs, a, parts, out->stats, &e->message);
     return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
                            : status;
 }

@@ -65,6 +65,12 @@ struct store_remote {
     enum status (*owns)(void *ctx, struct error *e);
 };
 
+/* For what is answered from memory alone (names, which series there are): waits
+ * until this process hears what others change, so that all that was
+ * acknowledged before the call is known here.  ST_BUSY, or what owns() says,
+ * after 'wait_ms'.  At once where no other process has the engine. */
+MUST_CHECK enum status store_wait_current(struct store *s, struct error *e);
+
 /* -- what others ask of a store --------------------------------------------
  */
 

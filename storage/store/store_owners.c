@@ -84,6 +84,19 @@ store_retry(const struct store *s, struct store_retry *r)
     return true;
 }
 
+enum status
+store_wait_current(struct store *s, struct error *e)
+{
+    struct store_retry retry = { .end_us = 0 };
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    do
+        status = store_owns(s, e);
+    while (status != ST_OK && store_retry(s, &retry));
+    return status;
+}
+
 /* -- taking and giving ----------------------------------------------------- */
 
 enum status

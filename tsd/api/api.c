@@ -5,6 +5,7 @@
 
 #include "base/counters.h"
 #include "base/text/number.h"
+#include "storage/store/owners.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
 #include "web/json/json.h"
@@ -75,6 +76,17 @@ bool
 api_is_cancelled(void *request)
 {
     return http_is_cancelled(request);
+}
+
+bool
+api_is_current(const struct api *a, struct http_reply *out)
+{
+    struct error e;
+
+    if (store_wait_current(a->store, &e) == ST_OK)
+        return true;
+    http_reply_failure(out, &e);
+    return false;
 }
 
 struct slice

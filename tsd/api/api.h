@@ -117,6 +117,10 @@ bool api_json_value_text(const struct json_t *v, char *number,
 extern const char api_version_text[];
 /* For what runs long: has the client, 'request' its http_request, hung up? */
 bool api_is_cancelled(void *request);
+/* False, and the reply is made, while this server does not hear what others of
+ * its pool change: names and series that it has in memory may be old.  Waits
+ * for some seconds.  For what is not asked of the owners of rows. */
+bool api_is_current(const struct api *a, struct http_reply *out);
 /* What an endpoint chooses by: "rule" of "/api/tree/rule/x", nothing of
  * "/api/tree". */
 struct slice api_sub_path(const struct http_request *r);

@@ -1,5 +1,8 @@
 /* Several stores over one engine: each bucket has one owner, and every store
  * takes and shows all points. */
+#include <pthread.h>
+#include <unistd.h>
+
 #include "tests/storage/owners_rig.h"
 
 #define SERIES 64
@@ -326,6 +329,39 @@ START_TEST(a_lost_lease_stops_all)
 }
 END_TEST
 
+static void *
+hear_again(void *arg)
+{
+    struct rig *rig = arg;
+
+    (void)usleep(30000);
+    atomic_store(&rig->lost, false);
+    return NULL;
+}
+
+/* Names and series that are in memory are not told before it is sure that they
+ * are current. */
+START_TEST(what_is_in_memory_waits_to_be_current)
+{
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct error e = { 0 };
+    pthread_t thread;
+
+    rig_ok(store_wait_current(s, &e), &e);
+    rig->nodes[0].remote.wait_ms = 20;
+    atomic_store(&rig->lost, true);
+    ck_assert_int_eq(store_wait_current(s, &e), ST_IO);
+    ck_assert_ptr_nonnull(strstr(e.text, "the lease is lost"));
+    rig->nodes[0].remote.wait_ms = 10000;
+    ck_assert_int_eq(pthread_create(&thread, NULL, hear_again, rig), 0);
+    rig_ok(store_wait_current(s, &e), &e);
+    ck_assert(!atomic_load(&rig->lost));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    rig_free(&rig);
+}
+END_TEST
+
 /* Other tables are written to the engine, not to the WAL. */
 START_TEST(batches_are_in_the_engine_at_once)
 {
@@ -358,4 +394,5 @@ TEST_MAIN("owners", TEST(what_one_store_took_all_show),
           TEST(each_point_has_its_own_status),
           TEST(a_bucket_without_an_owner_is_busy), TEST(a_stale_map_is_noticed),
           TEST(an_owner_may_forget_a_series), TEST(a_lost_lease_stops_all),
+          TEST(what_is_in_memory_waits_to_be_current),
           TEST(batches_are_in_the_engine_at_once))

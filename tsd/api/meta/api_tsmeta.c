@@ -369,6 +369,8 @@ api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
     struct api_call w = { ctx, r, out, http_arena(r) };
     struct slice text;
 
+    if (!api_is_current(ctx, out))
+        return;
     if (http_method(r) == HTTP_DELETE)
         tsmeta_delete(&w);
     else if (http_method(r) != HTTP_GET)

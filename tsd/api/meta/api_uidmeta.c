@@ -128,6 +128,8 @@ api_uidmeta(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct api_call w = { ctx, r, out, http_arena(r) };
 
+    if (!api_is_current(ctx, out))
+        return;
     if (http_method(r) == HTTP_DELETE)
         uidmeta_delete(&w);
     else if (http_method(r) == HTTP_GET)

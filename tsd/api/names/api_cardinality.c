@@ -197,6 +197,8 @@ api_cardinality(void *ctx, const struct http_request *r, struct http_reply *out)
     struct error e;
     enum status st;
 
+    if (!api_is_current(ctx, out))
+        return;
     if (http_param(r, "max", &max) && max.size > 0 &&
         !api_parse_int(max, &w.max)) {
         http_reply_error(out, 400, "Unable to parse 'max' as a number", NULL);

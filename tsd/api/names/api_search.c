@@ -115,6 +115,8 @@ api_search(void *ctx, const struct http_request *r, struct http_reply *out)
     char details[200];
     size_t size;
 
+    if (!api_is_current(ctx, out))
+        return;
     type += *type == '/';
     size = strcspn(type, "/");
     if (size == strlen("lookup") && strncmp(type, "lookup", size) == 0) {

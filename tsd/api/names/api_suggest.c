@@ -125,6 +125,8 @@ api_suggest(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct query ask = { .q = slice_str(""), .tags = slice_str("") };
 
+    if (!api_is_current(ctx, out))
+        return;
     if (http_is_api(r) && http_method(r) == HTTP_POST) {
         answer_post(ctx, r, out);
         return;

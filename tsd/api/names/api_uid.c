@@ -322,6 +322,8 @@ api_uid(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct slice what = api_sub_path(r);
 
+    if (!api_is_current(ctx, out))
+        return;
     if (slice_eq_str(what, "assign"))
         uid_serve_assign(ctx, r, out);
     else if (slice_eq_str(what, "rename"))
