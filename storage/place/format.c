@@ -28,6 +28,12 @@ format_new(struct format *out, const struct key_layout *layout)
                    hash_random_seed(), hash_random_seed());
 }
 
+bool
+format_is_old(const struct format *f)
+{
+    return f->version < FORMAT_VERSION;
+}
+
 void
 format_print(const struct format *f, struct buf *out)
 {
@@ -62,14 +68,15 @@ format_parse(struct buf *text, const char *path, struct format *out,
                &out->version, out->id, &complete, &s->salt_width,
                &s->salt_buckets, &s->metric_width, &s->tagk_width,
                &s->tagv_width, &s->row_hours, &out->window_hours);
-    if (n > 0 && out->version != FORMAT_VERSION && out->version != 0)
+    if (n > 0 && out->version > FORMAT_VERSION)
         return error_set(e, ST_CORRUPT,
-                         "'%s' says format %u, this program reads format %u "
-                         "only: the store was made by another Halite",
-                         path, out->version, (unsigned)FORMAT_VERSION);
+                         "'%s' says format %u, this program reads formats %d "
+                         "to %d: a newer Halite wrote into the store",
+                         path, out->version, FORMAT_OLDEST, FORMAT_VERSION);
     out->complete = complete == 1;
     format_print(out, &again);
-    whole = out->version != 0 && strlen(out->id) == FORMAT_ID_SIZE - 1 &&
+    whole = out->version >= FORMAT_OLDEST &&
+            strlen(out->id) == FORMAT_ID_SIZE - 1 &&
             slice_eq(buf_slice(&again), buf_slice(text)) &&
             key_layout_is_valid(s);
     buf_fini(&again);

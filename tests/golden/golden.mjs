@@ -8,6 +8,11 @@ import zlib from 'node:zlib';
 
 const T0 = 1735689600, range = `start=${T0}&end=${T0 + 4 * 3600}&ms=true`;
 const metrics = ['int', 'decimal', 'float', 'mixed', 'constant', 'large'];
+// What a server needs to know of what lies in the folder.
+export const settings = [
+  'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder":0}', 'tsd.rollups.enable=true',
+  'tsd.rollups.config={"aggregationIds":{"sum":0,"count":1},"intervals":[{"table":"a","preAggregationTable":"b","interval":"1m","rowSpan":"1h","defaultInterval":true},{"table":"c","preAggregationTable":"d","interval":"1h","rowSpan":"1d"}]}',
+];
 export const queries = [
   ...metrics.map(m => `/api/query?${range}&m=none:golden.${m}%7Bhost=*%7D`),
   ...metrics.map(m => `/api/query?${range}&m=sum:30m-avg:golden.${m}`),
@@ -15,6 +20,8 @@ export const queries = [
   `/api/query?${range}&m=sum:rate:golden.int%7Bhost=web01%7Cdb01%7D`,
   '/api/suggest?type=metrics&max=100', '/api/suggest?type=tagk&max=100', '/api/suggest?type=tagv&max=100',
   '/api/search/lookup?m=golden.int', `/api/query/last?timeseries=golden.mixed%7Bhost=web01%7D&resolve=true`,
+  `/api/query?${range}&m=sum:percentiles%5B50,99.9%5D:golden.histogram%7Bhost=*%7D`,
+  `/api/query?${range}&m=none:1h-sum:golden.rollup%7Bhost=*%7D`,
   `/api/annotations?start_time=${T0}&end_time=${T0 + 4 * 3600}`, '/api/uid/uidmeta?uid=000001&type=metric',
 ];
 
@@ -46,16 +53,21 @@ async function main() {
   if (conf) process.on('exit', emptyPool);
   const names = fs.readdirSync(here).filter(n => n.endsWith('.tar.gz')).sort();
   if (names.length < 1) fail('no folders');
+  const newest = /\d+/.exec(names[names.length - 1])[0];
   for (const name of names) {
     const packed = fs.readFileSync(path.join(here, name.replace('.tar.gz', '.json.gz')));
     const answers = zlib.gunzipSync(packed).toString().trim().split('\n').map(l => JSON.parse(l));
     unpack(name);
+    const versions = () => ['FORMAT', 'FORMAT.1'].map(f => /^halite (\d+)/.exec(fs.readFileSync(path.join(data, f), 'utf8'))[1]).join();
+    const old = /\d+/.exec(name)[0];
     const looked = run('fsck', data);
     if (looked.rc !== 0) fail(`${name}: fsck: ${looked.text}`);
+    if (versions() !== `${old},${old}`) fail(`${name}: fsck changed the version: ${versions()}`);
     const untimed = text => text.replace(/"time":\d+/, '"time":0'); // of a lookup, in ms
     const compare = async (how, place) => {
-      const s = await start(place);
+      const s = await start(place, settings);
       if (!s.port) fail(`${name}: no start: ${s.log}`);
+      if (place === data && versions() !== `${newest},${newest}`) fail(`${name}: opened, and of version ${versions()}`);
       for (const [q, status, text] of answers) {
         const r = await ask(s, 'GET', q);
         if (r.status !== status || untimed(r.text) !== untimed(text)) fail(`${name}, ${how}: ${q} is answered\n${r.status} ${r.text}\nand was\n${status} ${text}`);
@@ -81,7 +93,13 @@ async function main() {
     for (const buckets of conf ? [64, 3] : []) {
       made('copy', '--buckets', String(buckets), data, pool);
       made('fsck', pool);
+      if (old < newest) { // as a pool of that version
+        const text = rados('get', 'FORMAT', '-').stdout.replace(/^halite \d+/, `halite ${old}`);
+        const put = spawnSync('rados', ['-c', conf, '-p', 'tsdb', '-N', ns, 'put', 'FORMAT', '-'], { input: text });
+        if (put.status !== 0) fail(`rados put: ${put.stderr}`);
+      }
       await compare(`in a pool, in ${buckets} buckets`, pool);
+      if (!rados('get', 'FORMAT', '-').stdout.startsWith(`halite ${newest}\n`)) fail(`${name}: opened in a pool, and still of version ${old}`);
       // By a command of its own, and while a server has it.
       made('copy', '--buckets', '5', pool, `${data}.copy`);
       replace();

@@ -9,11 +9,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
 import { ask, fail, root, run, start, stop } from '../admin/rig.mjs';
-import { queries } from './golden.mjs';
+import { queries, settings } from './golden.mjs';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
 const data = path.join(root, 'data'), T0 = 1735689600;
-const words = ['halite.store.seal_delay_ms=3600000', 'halite.sync=always'];
+const words = ['halite.store.seal_delay_ms=3600000', 'halite.sync=always', ...settings];
 
 const hosts = ['web01', 'web02', 'db01', 'zürich'];
 const kinds = { // metric -> value at step i of series h
@@ -35,8 +35,15 @@ async function put(s, hour) {
           tags: h % 2 ? { host, dc: 'lga' } : { host } });
       }
     });
-  const r = await ask(s, 'POST', '/api/put', points);
-  if (r.status !== 204) fail(`put: ${r.status} ${r.text}`);
+  await post(s, '/api/put', points);
+  await post(s, '/api/histogram', hosts.flatMap((host, h) => [0, 1, 2].map(i => ({ metric: 'golden.histogram', timestamp: T0 + hour * 3600 + i * 600,
+    tags: { host }, buckets: { '0,10': h + i, '10,20': hour, '20,50.5': 3 }, underflow: 1, overflow: i }))));
+  await post(s, '/api/rollup', hosts.map((host, h) => ({ metric: 'golden.rollup', timestamp: T0 + hour * 3600, value: h + hour / 4,
+    tags: { host }, interval: '1h', aggregator: 'SUM' })));
+}
+async function post(s, p, body) {
+  const r = await ask(s, 'POST', p, body);
+  if (r.status !== 204) fail(`${p}: ${r.status} ${r.text}`);
 }
 async function maybe(s, p, body) { 
   const r = await ask(s, 'POST', p, body);

@@ -74,7 +74,7 @@ END_TEST
 
 /* As docs/FORMAT.md shows it. */
 #define DOCUMENTED                          \
-    "halite 1\n"                            \
+    "halite 2\n"                            \
     "id 00112233445566778899aabbccddeeff\n" \
     "complete 1\n"                          \
     "salt-width 1\n"                        \
@@ -103,7 +103,7 @@ START_TEST(the_documented_file)
 
     write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
     rejects(dir, ST_CORRUPT, "checksum");
-    write_text(dir, slice_str(DOCUMENTED "crc32c ce75072a\n"));
+    write_text(dir, slice_str(DOCUMENTED "crc32c 20287437\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
     ck_assert_uint_eq(f.layout.salt_buckets, 16);
     ck_assert(f.complete);
@@ -112,6 +112,27 @@ START_TEST(the_documented_file)
     ck_assert(slice_starts(buf_slice(&text), slice_str(DOCUMENTED)));
     ck_assert_uint_eq(text.size, strlen(DOCUMENTED) + 16);
     buf_fini(&text);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Reading changes no version, and neither does writing what was read. */
+START_TEST(an_older_version_is_read)
+{
+    char *dir = tempdir_new(), text[] = DOCUMENTED;
+    struct format f;
+
+    text[strlen("halite ")] = '1';
+    write_with_checksum(dir, text);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
+        ck_assert_uint_eq(f.version, 1);
+        ck_assert(format_is_old(&f));
+        ck_assert_int_eq(f.damaged, i == 0); /* there was no copy */
+        ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    }
+    f.version = FORMAT_VERSION;
+    ck_assert(!format_is_old(&f));
     tempdir_free(&dir);
 }
 END_TEST
@@ -179,8 +200,8 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 2\nwhat version 2 needs\n", "reads format 1" },
-    { "halite 4294967295\n", "reads format 1" },
+    { "halite 3\nwhat version 3 needs\n", "reads formats 1 to 2" },
+    { "halite 4294967295\n", "reads formats 1 to 2" },
     { "halite 0\n", "malformed" },
     { "halite 01\n", "malformed" },
     { "halite 1\n", "malformed" },
@@ -282,6 +303,7 @@ START_TEST(the_lock_keeps_others_out)
 END_TEST
 
 TEST_MAIN("format_file", TEST(comes_back_as_written), TEST(the_documented_file),
+          TEST(an_older_version_is_read),
           TEST(every_flipped_bit_and_every_cut_is_seen),
           TEST(what_follows_the_checksum_is_ignored),
           LOOP(strange_files_are_rejected_with_a_sentence, strange),

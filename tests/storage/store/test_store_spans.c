@@ -289,5 +289,39 @@ START_TEST(a_span_is_written_once)
 }
 END_TEST
 
-TEST_MAIN("store_spans", LOOP(all_is_as_the_model_says, spans),
-          TEST(a_span_is_written_once))
+/* Also one of which a crash left only the copy renewed. */
+START_TEST(an_older_store_becomes_of_this_version)
+{
+    struct world *w = world_new(6);
+    struct format f, copy;
+    char *from = tempdir_path(w->dir, _i == 0 ? "LOCK" : "FORMAT.1"),
+         *to = tempdir_path(w->dir, "kept");
+
+    ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
+    ck_assert_int_eq(format_read(w->dir, &f, &e), ST_OK);
+    ck_assert_uint_eq(f.version, FORMAT_VERSION);
+    ck_assert_int_eq(rename(from, to), 0);
+    f.version = FORMAT_OLDEST;
+    ck_assert_int_eq(format_write(w->dir, &f, &e), ST_OK);
+    ck_assert_int_eq(rename(to, from), 0);
+    ck_assert_int_eq(format_read(w->dir, &f, &e), ST_OK);
+    ck_assert(format_is_old(&f) && !f.damaged);
+    open_world(w);
+    ck_assert_int_eq(format_read(w->dir, &copy, &e), ST_OK);
+    ck_assert_uint_eq(copy.version, FORMAT_VERSION);
+    ck_assert_str_eq(copy.id, f.id);
+    free(from);
+    free(to);
+    from = tempdir_path(w->dir, "FORMAT");
+    ck_assert_int_eq(remove(from), 0); /* the copy says the same */
+    ck_assert_int_eq(format_read(w->dir, &copy, &e), ST_OK);
+    ck_assert_uint_eq(copy.version, FORMAT_VERSION);
+    free(from);
+    world_free(&w);
+}
+END_TEST
+
+static const uint8_t renewed[] = { 0, 1 };
+
+TEST_MAIN("store_spans", LOOP(an_older_store_becomes_of_this_version, renewed),
+          LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once))
