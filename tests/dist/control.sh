@@ -36,6 +36,17 @@ for told in "debian/changelog $(sed -n '1s/^halite (\([^)]*\)).*/\1/p' debian/ch
     }
 done
 
+# Each script of a package says what runs it: a link that became a file, with the name that it
+# led to, does not.
+scripts=$(find debian -name '*.postinst' -o -name '*.postrm' -o -name '*.preinst' -o -name '*.prerm')
+test -n "$scripts" || exit 99
+for script in $scripts; do
+    head -n 1 "$script" | grep -q '^#!/bin/sh' && test -x "$script" || {
+        echo "$script: no script"
+        bad=1
+    }
+done
+
 # A tarball has the page of each folder.  (All files: the step distcheck of ./check all.)
 for page in $(find */ -name README.md ! -path 'build*' ! -path '_*' ! -path 'halite-*' ! -path 'node_modules/*' | sort); do
     cat ./*.am */Makemodule.am */*/Makemodule.am | grep -q "$page" || {
