@@ -76,7 +76,9 @@ if has haproxy node; then
 fi
 if has collectd; then
     {
-        printf 'BaseDir "%s"\nPIDFile "%s/collectd.pid"\nInterval 0.5\nLoadPlugin load\n' "$work" "$work"
+        # A name of its own: that of the machine may be unknown to the machine.
+        printf 'Hostname a\nBaseDir "%s"\nPIDFile "%s/collectd.pid"\nInterval 0.5\nLoadPlugin load\n' \
+            "$work" "$work"
         cat collectd.conf
     } >collectd.whole
     collectd -f -C collectd.whole >collectd.log 2>&1 &

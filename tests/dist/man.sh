@@ -30,6 +30,8 @@ for name in $("$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A
     grep -qF "$name" conf || complain "halite.conf(5) does not have $name"
 done
 grep -q "$("$halite" --version)" "$pages/halite.1" || complain 'halite(1) is of another version'
+# man(1) does not ask for tbl where scdoc does not.
+grep -l '^\.TS' "$pages"/*.[15] >tables && complain "pages with tables: $(cat tables)"
 
 command -v mandoc >/dev/null || { echo 'mandoc is missing: not linted'; exit $bad; }
 for page in "$pages"/*.[15]; do
