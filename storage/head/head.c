@@ -4,6 +4,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/obj.h"
+#include "storage/block/row_value.h"
 
 struct head *
 head_new(const struct key_layout *layout)
@@ -106,8 +108,34 @@ link_metric(const struct head *h, struct head_bucket *b, struct head_series *s)
         first->metric_next = s;
 }
 
+bool
+head_each_block(const struct head *h, struct head_row *r,
+                const struct head_visit *visit)
+{
+    struct head_row_view v = head_view(r);
+    uint32_t span_s = key_span_s(h->layout);
+    struct row_hours hours;
+    bool more = true;
+
+    if (v.base > visit->to_base || v.base + (span_s - 1) < visit->from_base)
+        return true;
+    v.is_block = true;
+    INSIST(row_hours_begin(h->layout, v.base, v.bytes, &hours, NULL) == ST_OK);
+    while (more && row_hours_next(&hours, &v.base, &v.bytes)) {
+        struct summary s;
+
+        if (v.base < visit->from_base || v.base > visit->to_base)
+            continue;
+        INSIST(block_summary(v.bytes, v.base, &s, NULL) == ST_OK);
+        v.count = s.count;
+        more = visit->f(visit->ctx, &v);
+    }
+    return more;
+}
+
 static bool
-each_row(const struct head_series *s, head_row_fn *f, void *ctx)
+each_row(const struct head *h, const struct head_series *s,
+         const struct head_visit *visit)
 {
     struct head_row *r = s->rows;
     bool more = true;
@@ -117,28 +145,31 @@ each_row(const struct head_series *s, head_row_fn *f, void *ctx)
     for (; r != NULL && more; r = r->newer) {
         struct head_row_view v = head_view(r);
 
-        more = f(ctx, &v);
+        if (r->encoded)
+            more = head_each_block(h, r, visit);
+        else if (v.base >= visit->from_base && v.base <= visit->to_base)
+            more = visit->f(visit->ctx, &v);
     }
     return more;
 }
 
 void
-head_each_row(struct head *h, unsigned bucket, struct slice metric,
-              const struct slice *series, size_t len, head_row_fn *f, void *ctx)
+head_each_row(struct head *h, const struct head_visit *visit)
 {
-    struct head_bucket *b = &h->buckets[bucket];
+    struct head_bucket *b = &h->buckets[visit->bucket];
     const struct head_series *s = NULL;
     bool more = true;
 
     lock_take(&b->lock);
-    for (size_t i = 0; series != NULL && i < len && more; i++) {
-        s = head_find(h, b, series[i]);
-        more = s == NULL || each_row(s, f, ctx);
+    for (size_t i = 0; visit->series != NULL && i < visit->series_len && more;
+         i++) {
+        s = head_find(h, b, visit->series[i]);
+        more = s == NULL || each_row(h, s, visit);
     }
-    if (series == NULL)
-        for (s = find_metric(h, b, metric); s != NULL && more;
+    if (visit->series == NULL)
+        for (s = find_metric(h, b, visit->metric); s != NULL && more;
              s = s->metric_next)
-            more = each_row(s, f, ctx);
+            more = each_row(h, s, visit);
     lock_drop(&b->lock);
 }
 
@@ -274,6 +305,7 @@ head_counts(const struct head *h)
         .series = atomic_load(&h->series),
         .rows = atomic_load(&h->rows),
         .points = atomic_load(&h->points),
+        .encoded = atomic_load(&h->encoded),
         .bytes = atomic_load(&h->bytes),
     };
 }

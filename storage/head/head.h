@@ -2,9 +2,14 @@
  * salt bucket.  Each bucket has its own lock; a batch takes it once.
  *
  *     row:   open --flush begins--> immutable (being flushed) --unlink--> gone
+ *            open --head_encode()--> immutable --> a block of an encoded row
  *
  * An immutable row is still read, and never appended to: points that come for
  * the same hour open a new row behind it.
+ *
+ * Hours that are over take too much memory as open rows.  An encoded row has
+ * those of one series and span, as the engine will have them: it is the value
+ * of a row (row_value.h).  Late points for an hour of it open a row over it.
  *
  * It knows neither the write-ahead log nor the engine.  What must be logged in
  * the order in which the head changes is logged by a callback, under the
@@ -25,12 +30,14 @@
 struct head;     /* opaque */
 struct head_row; /* opaque */
 
-/* An open row as it is lent: by head_each_row() under the bucket's lock; by a
- * pass until it is done with it, for an immutable row does not change. */
+/* An open row, or a block of an encoded one, as it is lent: by head_each_row()
+ * under the bucket's lock; by a pass until it is done with it, for an immutable
+ * row does not change. */
 struct head_row_view {
     struct head_row *row;
     struct slice tsuid;
-    struct slice bytes; /* the points, packed (open_row.h) */
+    struct slice bytes; /* the points, packed (open_row.h); or the block */
+    bool is_block;      /* then what follows 'count' is not set */
     uint32_t base;      /* s, of the hour */
     uint32_t count;     /* points, repeated times included */
     /* See open_row.h; of one that came from another process they are zeros. */
@@ -122,11 +129,21 @@ head_delete(struct head *h, const struct head_deletion *d, struct error *e);
 /* Takes an open row, under the bucket's lock; false: no more. */
 typedef bool head_row_fn(void *ctx, const struct head_row_view *v);
 
-/* Calls 'f' for the open rows of a bucket: those of 'series', or with NULL
- * those of a metric.  A series' rows come in the order of their making. */
-void head_each_row(struct head *h, unsigned bucket, struct slice metric,
-                   const struct slice *series, size_t len, head_row_fn *f,
-                   void *ctx);
+/* Some hours of a bucket's series: those of 'series', or with NULL those of a
+ * metric. */
+struct head_visit {
+    unsigned bucket;
+    struct slice metric;
+    const struct slice *series;
+    size_t series_len;
+    uint32_t from_base, to_base; /* both included */
+    head_row_fn *f;
+    void *ctx;
+};
+
+/* Calls 'f' for their open rows and blocks.  The open rows of a series come in
+ * the order of their making; a block is older than those of its hour. */
+void head_each_row(struct head *h, const struct head_visit *visit);
 
 /* Widens '*times' to the points of the series that 'takes' takes.  The bucket's
  * lock is dropped now and then: points that come meanwhile may be missed.
@@ -139,8 +156,8 @@ struct head_times_visit {
 bool head_times(struct head *h, const struct head_times_visit *visit,
                 struct point_times *times);
 
-/* What the row's block would say of it (open_row.h), remembered.  Only from
- * within head_each_row(); the view's 'bytes' are gone then. */
+/* What the block of an open row would say of it (open_row.h), remembered.  Only
+ * from within head_each_row(); the view's 'bytes' are gone then. */
 bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
 
 /* -- flushing -------------------------------------------------------------- */
@@ -169,12 +186,13 @@ struct flush_rule {
     int64_t wall_s;
 };
 
-/* A row that is being flushed.  All that are open of a series and span come
- * together, hour by hour, as each way to the engine writes the whole span. */
+/* A row that is being flushed.  All of a series and span come together, hour by
+ * hour, as each way to the engine writes the whole span. */
 struct head_flushing {
     struct head_row_view v;
     uint64_t metric;
     uint32_t span;     /* its first second */
+    bool is_encoded;   /* 'v.bytes' are the value of a row; it comes first */
     bool is_unflushed; /* surely no row of its series is in the engine */
 };
 
@@ -201,6 +219,19 @@ size_t head_pass_next(struct head_pass *p, struct head_flushing *rows);
 void head_pass_done(struct head_pass *p, const struct head_flushing *rows,
                     size_t len, bool written);
 
+/* Which open rows are encoded: their hour is over for so long, by the clock,
+ * and nothing came to them for so long. */
+struct encode_rule {
+    uint32_t now_s, delay_s;
+    int64_t wall_s;
+};
+
+/* Encodes them, but for rows over an hour that is encoded already; returns how
+ * many.  The bucket's lock is taken for short steps and not held meanwhile.
+ * Not while a pass or a deletion goes on. */
+size_t head_encode(struct head *h, unsigned bucket,
+                   const struct encode_rule *rule);
+
 bool head_bucket_is_empty(struct head *h, unsigned bucket);
 
 /* Drops all rows of a bucket, unflushed.  Not while a pass goes on. */
@@ -220,7 +251,8 @@ head_while_empty(struct head *h, enum status (*f)(void *ctx, struct error *e),
 
 struct head_counts {
     size_t series, rows, points;
-    size_t bytes; /* of open rows */
+    size_t encoded; /* hours that were, ever */
+    size_t bytes;   /* of rows */
 };
 struct head_counts head_counts(const struct head *h);
 size_t head_bytes(const struct head *h);

@@ -1,5 +1,10 @@
-/* Deleting points of open rows. */
+/* Deleting points of rows. */
 #include "storage/head/head_priv.h"
+
+#include <stdlib.h>
+
+#include "base/obj.h"
+#include "storage/block/row_value.h"
 
 /* The row is written again with the points that stay; false: no memory. */
 static bool
@@ -28,6 +33,70 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     return good;
 }
 
+/* A block without those points; '*out' stays empty if none is left. */
+static bool
+delete_from_block(const struct head_deletion *d, struct slice block,
+                  uint32_t base, struct buf *out, uint32_t *kept_len)
+{
+    struct points all = { 0 }, kept = { 0 };
+    bool good = block_decode(block, base, &all, NULL) == ST_OK &&
+                points_part(&all, d->from_ms, d->to_ms, d->gone, &kept);
+
+    if (good && kept.len > 0)
+        block_encode(&kept, base, out);
+    *kept_len = (uint32_t)kept.len;
+    points_fini(&all);
+    points_fini(&kept);
+    return good && !out->failed;
+}
+
+/* All hours of an encoded row are written again. */
+static bool
+delete_from_encoded(struct head *h, struct head_bucket *b,
+                    const struct head_deletion *d, struct head_row *r)
+    REQUIRES(b->lock)
+{
+    uint32_t span = r->open.base - 1, count = 0, len;
+    struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
+    struct row_parts parts;
+    uint8_t *bytes = NULL;
+    bool good = true;
+
+    INSIST(row_parts_of(h->layout, span, slice_of(r->open.bytes, r->open.size),
+                        &parts, NULL) == ST_OK);
+    for (unsigned i = 0; i < h->layout->row_hours && good; i++) {
+        if (parts.blocks[i].size == 0)
+            continue;
+        good = delete_from_block(d, parts.blocks[i], span + i * HOUR_S,
+                                 &blocks[i], &len);
+        parts.blocks[i] = buf_slice(&blocks[i]);
+        count += len;
+    }
+    row_value_put(h->layout, span, &parts, &value);
+    good = good && !value.failed;
+    if (good && value.size > 0)
+        bytes = malloc(value.size);
+    good = good && (bytes != NULL || value.size == 0);
+    if (bytes != NULL)
+        memcpy(bytes, value.data, value.size);
+    if (good)
+        head_set_encoded(h, b, r, slice_of(bytes, value.size), count);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        buf_fini(&blocks[i]);
+    buf_fini(&value);
+    return good;
+}
+
+static bool
+overlaps(const struct head *h, const struct head_deletion *d,
+         const struct head_row *r)
+{
+    uint32_t hours = r->encoded ? h->layout->row_hours : 1;
+    int64_t base_ms = (int64_t)(r->open.base - r->encoded) * 1000;
+
+    return base_ms <= d->to_ms && base_ms + hours * HOUR_MS > d->from_ms;
+}
+
 static enum status
 delete_from_rows(struct head *h, struct head_bucket *b,
                  const struct head_deletion *d, struct error *e)
@@ -40,9 +109,10 @@ delete_from_rows(struct head *h, struct head_bucket *b,
          r = next) {
         next = r->next;
         INSIST(!r->immutable);
-        if (!hour_overlaps(r->open.base, d->from_ms, d->to_ms))
+        if (!overlaps(h, d, r))
             continue;
-        if (!delete_from_row(h, d, r))
+        if (!(r->encoded ? delete_from_encoded(h, b, d, r)
+                         : delete_from_row(h, d, r)))
             return error_set(e, ST_BUSY, "no memory to delete points");
         if (r->open.count == 0)
             head_drop_row(h, b, r);

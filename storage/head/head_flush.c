@@ -9,12 +9,6 @@
 
 /* -- the rule -------------------------------------------------------------- */
 
-static uint32_t
-idle_for(const struct flush_rule *rule, uint32_t touched_s)
-{
-    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
-}
-
 bool
 head_row_is_due(const struct flush_times *t, uint32_t delay_s, uint32_t span_s)
 {
@@ -45,8 +39,8 @@ takes(const struct head_pass *p, const struct head_row *r)
         return false;
     return head_row_is_due(
         &(struct flush_times){
-            .idle_s = idle_for(rule, r->touched_s),
-            .series_idle_s = idle_for(rule, series->touched_s),
+            .idle_s = head_idle_s(rule->now_s, r->touched_s),
+            .series_idle_s = head_idle_s(rule->now_s, series->touched_s),
             .newest = (newest > span) - (newest < span),
             .has_passed = rule->wall_s >= (int64_t)span + key_span_s(layout),
         },
@@ -54,11 +48,13 @@ takes(const struct head_pass *p, const struct head_row *r)
 }
 
 /* Because another one of its span is flushed.  Not one that was just written
- * to, if the rule is for idle ones. */
+ * to, if the rule is for idle ones; the encoded one must be in the engine
+ * before a row over it is. */
 static bool
 takes_with_span(const struct head_pass *p, const struct head_row *r)
 {
-    return !p->rule->idle || idle_for(p->rule, r->touched_s) >= p->rule->idle_s;
+    return !p->rule->idle || r->encoded ||
+           head_idle_s(p->rule->now_s, r->touched_s) >= p->rule->idle_s;
 }
 
 /* A predecessor is there when a flushing failed and points came meanwhile: it
@@ -86,7 +82,7 @@ head_pass_begin(struct head_pass *p, struct head *h, unsigned bucket,
     lock_drop(&b->lock);
 }
 
-/* All open rows of 'first's span go with it; returns their bytes. */
+/* All rows of 'first's span go with it; returns their bytes. */
 static size_t
 mark_span(const struct head_pass *p, const struct head_bucket *b,
           struct head_row *first, struct head_flushing *rows, size_t *len)
@@ -97,8 +93,8 @@ mark_span(const struct head_pass *p, const struct head_bucket *b,
     uint32_t span = key_span_base(layout, first->open.base);
     size_t bytes = 0;
 
-    for (unsigned i = 0; i < layout->row_hours; i++) {
-        uint32_t base = span + i * HOUR_S;
+    for (unsigned i = 0; i <= layout->row_hours; i++) {
+        uint32_t base = i == 0 ? ENCODED_BASE(span) : span + (i - 1) * HOUR_S;
         struct head_row *r = first;
 
         if (base != first->open.base)
@@ -112,6 +108,7 @@ mark_span(const struct head_pass *p, const struct head_bucket *b,
             .v = head_view(r),
             .metric = key_get_uint(series->tsuid, layout->metric_width),
             .span = span,
+            .is_encoded = r->encoded,
             .is_unflushed = series->is_unflushed,
         };
     }

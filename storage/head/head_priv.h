@@ -2,7 +2,7 @@
  *
  * The rows of a bucket are linked in the order of their making.  A series' only
  * row is found at once; where there are more, an index has of each hour the row
- * made last. */
+ * made last, and of each span the encoded row. */
 #pragma once
 
 #include <stdatomic.h>
@@ -13,9 +13,10 @@
 #include "storage/head/open_row.h"
 
 struct head_row {
-    struct open_row open;
+    struct open_row open;    /* encoded: only bytes, size, cap, count, base */
     uint32_t segment;        /* centuries fit */
-    uint32_t touched_s : 29; /* monotonic, of the last append */
+    uint32_t touched_s : 28; /* monotonic, of the last append */
+    bool encoded : 1;
     bool immutable : 1;
     bool indexed : 1;
     bool behind : 1; /* another one of its hour, when it was made */
@@ -36,12 +37,16 @@ struct head_series {
     uint8_t tsuid[];
 };
 
+/* The 'base' of an encoded row, which is that of no hour. */
+#define ENCODED_BASE(span) ((span) + 1)
+
 /* Of the index of rows; no row: free. */
 struct head_slot {
     struct head_row *row;
     uint32_t series, base;
 };
 
+#define TOUCHED_MASK        ((UINT32_C(1) << 28) - 1)
 #define HEAD_GENERATION_MAX ((UINT32_C(1) << 24) - 1)
 
 struct head_bucket {
@@ -69,9 +74,10 @@ struct head {
     struct head_bucket *buckets;
     uint64_t seed;
     _Atomic bool evicted; /* a series, ever */
-    _Atomic size_t bytes; /* of open rows */
+    _Atomic size_t bytes; /* of rows */
     _Atomic size_t rows;
-    _Atomic size_t points; /* in open rows */
+    _Atomic size_t points; /* in rows */
+    _Atomic size_t encoded;
     _Atomic size_t series;
 };
 
@@ -93,8 +99,33 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
                  struct head_row *r, struct point p, uint64_t segment,
                  uint32_t now_s) REQUIRES(b->lock);
 
-/* The row of its series and hour that was made before, or NULL. */
+/* The open row of its series and hour that was made before, or NULL. */
 struct head_row *head_predecessor(const struct head_row *r);
+
+/* The encoded row of a span, or NULL. */
+static inline struct head_row *
+head_encoded_row(const struct head *h, const struct head_bucket *b,
+                 const struct head_series *s, uint32_t span) REQUIRES(b->lock)
+{
+    return head_newest_row(h, b, s, ENCODED_BASE(span));
+}
+
+/* Calls the visit's 'f' for those blocks of an encoded row that it is for;
+ * false when that said so.  Under the bucket's lock. */
+bool head_each_block(const struct head *h, struct head_row *r,
+                     const struct head_visit *visit);
+
+/* An immutable open row becomes an encoded one, which has 'value', that is
+ * taken over.  Or an encoded row gets another value. */
+void head_set_encoded(struct head *h, struct head_bucket *b, struct head_row *r,
+                      struct slice value, uint32_t count) REQUIRES(b->lock);
+
+/* How long ago that was, by a monotonic clock. */
+static inline uint32_t
+head_idle_s(uint32_t now_s, uint32_t touched_s)
+{
+    return touched_s > now_s ? 0 : now_s - touched_s;
+}
 
 /* Takes the row out of its lists and frees it. */
 void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
@@ -113,7 +144,7 @@ head_view(struct head_row *r)
         .row = r,
         .tsuid = head_tsuid(r->series),
         .bytes = { r->open.bytes, r->open.size },
-        .base = r->open.base,
+        .base = r->open.base - r->encoded,
         .count = r->open.count,
         .spacing = open_row_spacing(&r->open),
         .tail = r->open.tail,

@@ -1,15 +1,17 @@
 /* The rows of the head.  Where a series has one row alone, the index does not
  * know it: most have, and need no more memory.  With a second one both go in,
  * of each hour the row that was made last; so years of a series, or points in
- * any order, take no longer than the newest hour. */
+ * any order, take no longer than the newest hour.  Of each span it has the
+ * encoded row, too. */
 #include "storage/head/head_priv.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/obj.h"
 
-#define FIRST_SLOTS  64
-#define TOUCHED_MASK ((UINT32_C(1) << 29) - 1)
+#define COUNT_MASK  ((UINT32_C(1) << 29) - 1)
+#define FIRST_SLOTS 64
 
 /* The slot of that hour, or the free one where it would go. */
 static struct head_slot *
@@ -177,6 +179,32 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     return true;
 }
 
+void
+head_set_encoded(struct head *h, struct head_bucket *b, struct head_row *r,
+                 struct slice value, uint32_t count)
+{
+    const struct head_series *s = r->series;
+    uint32_t size = (uint32_t)value.size;
+    uint32_t span = key_span_base(h->layout, r->open.base);
+
+    atomic_fetch_add(&h->bytes, size - (size_t)open_row_held(&r->open));
+    atomic_fetch_add(&h->points, count - (size_t)r->open.count);
+    if (!r->encoded && r->indexed)
+        unindex_row(h, b, r);
+    open_row_fini(&r->open);
+    r->open = (struct open_row){ .bytes = (uint8_t *)(uintptr_t)value.data,
+                                 .size = size,
+                                 .cap = size,
+                                 .count = count & COUNT_MASK,
+                                 .base = ENCODED_BASE(span) };
+    if (!r->encoded) {
+        r->encoded = true;
+        r->immutable = r->indexed = r->behind = false;
+        if (s->rows->next != NULL)
+            index_row(h, b, r);
+    }
+}
+
 /* What flushes an immutable row reads it without the lock. */
 bool
 head_row_summary(struct head *h, struct head_row *r, struct summary *out)
@@ -219,20 +247,37 @@ head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
 /* Series under one lock: some milliseconds of full rows. */
 #define TIMES_SERIES 512
 
-static void
-series_times(const struct head_series *s, struct point_times *times)
+static bool
+block_times(void *ctx, const struct head_row_view *v)
 {
-    for (const struct head_row *r = s->rows; r != NULL; r = r->next) {
+    struct summary s;
+
+    INSIST(block_summary(v->bytes, v->base, &s, NULL) == ST_OK);
+    point_times_widen(ctx, s.first_ms, s.last_ms);
+    return true;
+}
+
+static void
+series_times(const struct head *h, const struct head_series *s,
+             struct point_times *times)
+{
+    for (struct head_row *r = s->rows; r != NULL; r = r->next) {
         int64_t base_ms = (int64_t)r->open.base * 1000;
 
-        if (base_ms < times->oldest_ms || base_ms + HOUR_MS > times->newest_ms)
+        if (r->encoded)
+            head_each_block(h, r,
+                            &(struct head_visit){ .to_base = UINT32_MAX,
+                                                  .f = block_times,
+                                                  .ctx = times });
+        else if (base_ms < times->oldest_ms ||
+                 base_ms + HOUR_MS > times->newest_ms)
             open_row_times(&r->open, times);
     }
 }
 
 static bool
-bucket_times(struct head_bucket *b, const struct head_times_visit *visit,
-             struct point_times *times)
+bucket_times(const struct head *h, struct head_bucket *b,
+             const struct head_times_visit *visit, struct point_times *times)
 {
     bool more = true;
 
@@ -245,7 +290,7 @@ bucket_times(struct head_bucket *b, const struct head_times_visit *visit,
 
             if (s != NULL && s->rows != NULL &&
                 visit->takes(visit->ctx, head_tsuid(s)))
-                series_times(s, times);
+                series_times(h, s, times);
         }
         more = at < b->series_len;
         lock_drop(&b->lock);
@@ -258,7 +303,7 @@ head_times(struct head *h, const struct head_times_visit *visit,
            struct point_times *times)
 {
     for (size_t i = 0; i < h->buckets_len; i++)
-        if (!bucket_times(&h->buckets[i], visit, times))
+        if (!bucket_times(h, &h->buckets[i], visit, times))
             return false;
     return true;
 }

@@ -45,15 +45,15 @@ column_seek(const struct column *c, int64_t ms)
 /* -- hours ----------------------------------------------------------------- */
 
 static enum status
-describe_block(struct packed_hour *h, struct error *e)
+describe_block(struct packed_hour *h, struct slice block, struct error *e)
 {
     struct summary s;
-    enum status status =
-        block_spacing(h->row.block, h->row.base, &h->spacing, &s, e);
+    enum status status = block_spacing(block, h->row.base, &h->spacing, &s, e);
 
     if (status != ST_OK)
         return status;
-    h->count = h->read = s.count;
+    h->count += s.count;
+    h->read += s.count;
     point_times_widen(&h->times, s.first_ms, s.last_ms);
     return ST_OK;
 }
@@ -80,9 +80,13 @@ describe(struct packed_hour *h, struct error *e)
     enum status status = ST_OK;
 
     if (row->block.size > 0)
-        status = describe_block(h, e);
-    for (size_t i = 0; i < row->open_len; i++)
-        describe_open(h, &row->open[i]);
+        status = describe_block(h, row->block, e);
+    for (size_t i = 0; i < row->open_len && status == ST_OK; i++) {
+        if (row->open[i].is_block)
+            status = describe_block(h, row->open[i].bytes, e);
+        else
+            describe_open(h, &row->open[i]);
+    }
     if ((row->block.size > 0) + row->open_len > 1)
         h->spacing.even = false;
     return status;

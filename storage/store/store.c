@@ -37,6 +37,8 @@ fill_defaults(struct store_options *o)
         o->wal_segment_bytes = 64 * MB;
     if (o->flush_delay_ms == 0)
         o->flush_delay_ms = 60000;
+    if (o->encode_delay_ms == 0)
+        o->encode_delay_ms = 600000;
     if (o->min_free_bytes == 0)
         o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)
@@ -394,6 +396,7 @@ store_counts(struct store *s)
         .head_rows = head.rows,
         .head_points = head.points,
         .head_bytes = head.bytes,
+        .hours_encoded = head.encoded,
         .rows_flushed = atomic_load(&s->rows_flushed),
         .rows_merged = atomic_load(&s->rows_merged),
         .rows_rewritten = atomic_load(&s->rows_rewritten),

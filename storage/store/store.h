@@ -43,6 +43,7 @@ struct store_options {
     size_t wal_bytes;          /* 0: 512 MB, then rows are flushed early */
     size_t wal_segment_bytes;  /* 0: 64 MB */
     unsigned flush_delay_ms;   /* 0: 60 s after its span has passed */
+    unsigned encode_delay_ms;  /* 0: 10 minutes after its hour has passed */
     uint64_t
         min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
     size_t engine_write_buffer_bytes; /* 0: 32 MB */
@@ -138,16 +139,18 @@ void store_announce(struct store *s, const char *address);
 /* -- reading -------------------------------------------------------------- */
 
 /* An open row of the head, as a scan copied it; or its end, of what is in the
- * scan's window. */
+ * scan's window; or a block of the head, which is older than the open rows of
+ * its hour. */
 struct open_copy {
     struct slice tsuid;
     uint32_t span, base; /* the first seconds of the row and of the hour */
     uint32_t count;      /* points, repeated ones included */
     uint32_t row_count;  /* those of the row */
     uint32_t order;      /* of making, within an hour */
+    bool is_block;       /* 'bytes' are one, and 'spacing' is not set */
     bool is_end;         /* of one-byte points, behind which 'last' came last */
     union number last;
-    struct slice bytes;            /* the points, packed (open_row.h) */
+    struct slice bytes;            /* packed points (open_row.h), or a block */
     struct spacing spacing;        /* not even: it may be so, or not be known */
     const struct summary *summary; /* NULL: not known */
 };
@@ -163,7 +166,7 @@ struct column_window {
 struct store_row {
     struct slice tsuid;
     uint32_t base;
-    struct slice block;           /* empty: only in the head */
+    struct slice block;           /* empty: only in open rows */
     const struct open_copy *open; /* over it, in the order of making */
     size_t open_len;              /* 0: all points are in the block */
 };
@@ -253,7 +256,8 @@ MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
 struct store_counts {
     uint64_t points_added;
     uint64_t head_series, head_rows, head_points, head_bytes;
-    uint64_t rows_flushed; /* open ones */
+    uint64_t hours_encoded; /* in the head */
+    uint64_t rows_flushed;  /* of the head */
     /* Of these, whose hour was stored already; rows of the engine that were
      * read to be written again with more. */
     uint64_t rows_merged, rows_rewritten;

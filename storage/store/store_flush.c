@@ -1,7 +1,8 @@
-/* Flushing: open rows become blocks in the engine.
+/* Flushing: open rows become blocks in the engine, those of encoded rows as
+ * they are.
  *
  *     head_pass_next()   makes rows immutable
- *     no lock            unpack, merge with the stored block, encode, write
+ *     no lock            unpack, merge with older blocks, encode, write
  *     head_pass_done()   drops the rows
  *
  * A reader that copied the head before the drop and looks at the engine after
@@ -9,12 +10,17 @@
  * Readers look at the head first, so they never see it in neither.
  *
  * An open row is of one hour, a row in the engine of a span of them: all that
- * are open of a span are written together, and with what is stored of it. */
+ * the head has of a span is written together, and with what is stored of it:
+ *
+ *     stored block  <  block of the encoded row  <  open row
+ *
+ * of each hour, where a later one wins. */
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/crash.h"
 #include "base/mem.h"
+#include "base/obj.h"
 #include "storage/head/open_row.h"
 #include "storage/store/row_values.h"
 #include "storage/store/store_priv.h"
@@ -130,21 +136,15 @@ take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
 
 /* -- rows ------------------------------------------------------------------ */
 
-/* Makes 'block', which is empty, of an open row and the points of 'stored'.
- * ST_CORRUPT when that is damaged: then it stays empty. */
+/* Makes 'block' of the fresh points and those of 'stored', which may be its own
+ * bytes.  ST_CORRUPT when those are damaged. */
 static enum status
-flush_hour(struct store *s, struct flush_batch *b,
-           const struct head_row_view *r, struct slice stored,
-           struct buf *block, struct error *e)
+encode_over(struct store *s, struct flush_batch *b, uint32_t base,
+            struct slice stored, struct buf *block, struct error *e)
 {
     const struct points *out = &b->fresh;
-    uint32_t base = r->base;
     enum status status;
 
-    points_clear(&b->fresh);
-    if (!open_row_unpack(r->bytes, r->count, base, &b->fresh))
-        return error_set(e, ST_BUSY, "no memory to flush a row");
-    points_sort_unique(&b->fresh);
     if (stored.size > 0) {
         points_clear(&b->stored);
         points_clear(&b->merged);
@@ -157,13 +157,67 @@ flush_hour(struct store *s, struct flush_batch *b,
         crash_point("merge");
         atomic_fetch_add(&s->rows_merged, 1);
     }
+    buf_clear(block);
     block_encode(out, base, block);
     return block->failed ? error_set(e, ST_BUSY, "no memory for a block")
                          : ST_OK;
 }
 
-/* Flushes open rows of one row in the engine, with what is stored of it: the
- * '*stored'-th that was read, or surely nothing. */
+/* Lays an hour of the head over its block in 'parts'.  What is damaged there
+ * makes way: '*damaged' is set, and 'why'. */
+static enum status
+flush_hour(struct store *s, struct flush_batch *b,
+           const struct head_row_view *r, struct row_parts *parts,
+           bool *damaged, struct error *why, struct error *e)
+{
+    unsigned hour = row_hour_of(&s->layout, r->base);
+    struct slice *block = &parts->blocks[hour];
+    struct buf *out = &b->blocks[hour];
+    enum status status = ST_OK;
+
+    if (r->is_block && block->size == 0) {
+        *block = r->bytes;
+        return ST_OK;
+    }
+    points_clear(&b->fresh);
+    if (r->is_block)
+        status = block_decode(r->bytes, r->base, &b->fresh, e);
+    else if (!open_row_unpack(r->bytes, r->count, r->base, &b->fresh))
+        status = error_set(e, ST_BUSY, "no memory to flush a row");
+    if (status != ST_OK)
+        return status;
+    points_sort_unique(&b->fresh);
+    status = encode_over(s, b, r->base, *block, out, why);
+    if (status == ST_CORRUPT) {
+        *damaged = true;
+        status = encode_over(s, b, r->base, slice_of(NULL, 0), out, why);
+    }
+    *block = buf_slice(out);
+    return status == ST_OK ? ST_OK : error_set(e, status, "%s", why->text);
+}
+
+/* All hours of a row of the head. */
+static enum status
+flush_row(struct store *s, struct flush_batch *b, const struct head_flushing *x,
+          struct row_parts *parts, bool *damaged, struct error *why,
+          struct error *e)
+{
+    struct head_row_view hour = x->v;
+    struct row_hours hours;
+    enum status status = ST_OK;
+
+    if (!x->is_encoded)
+        return flush_hour(s, b, &x->v, parts, damaged, why, e);
+    hour.is_block = true;
+    INSIST(row_hours_begin(&s->layout, x->span, x->v.bytes, &hours, NULL) ==
+           ST_OK);
+    while (status == ST_OK && row_hours_next(&hours, &hour.base, &hour.bytes))
+        status = flush_hour(s, b, &hour, parts, damaged, why, e);
+    return status;
+}
+
+/* Flushes what the head has of one row in the engine, with what is stored of
+ * it: the '*stored'-th that was read, or surely nothing. */
 static enum status
 flush_span(struct store *s, struct flush_batch *b,
            const struct head_flushing *x, size_t len, size_t *stored,
@@ -175,41 +229,36 @@ flush_span(struct store *s, struct flush_batch *b,
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     size_t quarantined = b->quarantined;
     enum status status = ST_OK;
+    bool damaged = false;
+    struct error why;
 
     if (!x->is_unflushed)
         status = take_stored(s, b, (*stored)++, x->span, &parts, e);
-    for (size_t i = 0; i < len && status == ST_OK; i++) {
-        unsigned hour = row_hour_of(&s->layout, x[i].v.base);
-        struct buf *block = &b->blocks[hour];
-
-        buf_clear(block);
-        status = flush_hour(s, b, &x[i].v, parts.blocks[hour], block, e);
-        if (status == ST_CORRUPT) {
-            if (b->quarantined == quarantined)
-                quarantine(s, b, key, "an hour of a stored row", e);
-            status = flush_hour(s, b, &x[i].v, slice_of(NULL, 0), block, e);
-        }
-        parts.blocks[hour] = buf_slice(block);
-    }
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        status = flush_row(s, b, &x[i], &parts, &damaged, &why, e);
     if (status != ST_OK)
         return status;
+    if (damaged && b->quarantined == quarantined)
+        quarantine(s, b, key, "an hour of a stored row", &why);
     buf_clear(&b->value);
     row_value_put(&s->layout, x->span, &parts, &b->value);
     return put_row(s, b, key, e);
 }
 
 /* By key: neighbours in the engine then have neighbouring numbers of their
- * writing, which compress. */
+ * writing, which compress.  Of a span the encoded row comes first. */
 static int
 compare_rows(const void *a, const void *b)
 {
     const struct head_flushing *x = a, *y = b;
+    int order;
 
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
     if (x->span != y->span)
         return x->span < y->span ? -1 : 1;
-    return slice_cmp(x->v.tsuid, y->v.tsuid);
+    order = slice_cmp(x->v.tsuid, y->v.tsuid);
+    return order != 0 ? order : y->is_encoded - x->is_encoded;
 }
 
 static size_t

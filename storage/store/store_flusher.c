@@ -1,15 +1,17 @@
 /* The thread that flushes on its own: rows whose span has passed and that lie
  * idle, rows of series that lie idle for long whatever their time, the oldest
- * rows when the head or the WAL grows too large.  And who else starts a flush,
+ * rows when the head or the WAL grows too large.  Between them it encodes hours
+ * that are over, in the head (head_encode()).  And who else starts a flush,
  * the trimming of the WAL behind it, and waiting for room in the head. */
 #include "base/crash.h"
 #include "base/log.h"
 #include "storage/store/store_priv.h"
 
-#define SWEEP_EVERY_S  5
-#define ROOM_WAIT_MS   100
-#define ROOM_WAITS     50
-#define WORTH_TRIMMING ((uint64_t)1 << 20) /* bytes of a WAL segment */
+#define SWEEP_EVERY_S   5
+#define ENCODE_EVERY_MS 60000
+#define ROOM_WAIT_MS    100
+#define ROOM_WAITS      50
+#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
 
 enum status
 store_trim(struct store *s, struct error *e)
@@ -98,6 +100,26 @@ rotate_after_flushing(struct store *s) REQUIRES(s->flush_lock)
     wal_rotate(s->wal);
 }
 
+static unsigned
+encode_every_ms(const struct store *s)
+{
+    return s->options.encode_delay_ms < ENCODE_EVERY_MS
+               ? s->options.encode_delay_ms
+               : ENCODE_EVERY_MS;
+}
+
+/* Is there something that must not wait? */
+static bool
+has_to_flush(struct store *s)
+{
+    bool has;
+
+    lock_take(&s->wake_lock);
+    has = s->stopping || s->flush_requested;
+    lock_drop(&s->wake_lock);
+    return has || head_bytes(s->head) > s->options.head_bytes / 4 * 3;
+}
+
 static enum status
 sweep(struct store *s, struct error *e)
 {
@@ -126,6 +148,28 @@ sweep(struct store *s, struct error *e)
         kv_settle(s->kv, WORTH_TRIMMING);
     lock_drop(&s->flush_lock);
     return status;
+}
+
+/* Bucket by bucket, so that a flush need not wait for all of them.  It may look
+ * at all rows, and so is not done more often than rows can become due. */
+static void
+encode_hours(struct store *s, int64_t *done_ms)
+{
+    int64_t now_ms = clock_monotonic_us() / 1000;
+    struct encode_rule rule = {
+        .now_s = store_now_s(),
+        .delay_s = s->options.encode_delay_ms / 1000,
+        .wall_s = clock_now_ms(s->options.clock) / 1000,
+    };
+
+    if (now_ms - *done_ms < (int64_t)encode_every_ms(s))
+        return;
+    for (unsigned i = 0; i < s->layout.salt_buckets && !has_to_flush(s); i++) {
+        lock_take(&s->flush_lock);
+        (void)head_encode(s->head, i, &rule);
+        lock_drop(&s->flush_lock);
+    }
+    *done_ms = clock_monotonic_us() / 1000;
 }
 
 static void
@@ -164,6 +208,8 @@ flusher(void *arg)
 {
     struct store *s = arg;
     uint32_t swept_s = store_now_s();
+    int64_t encoded_ms = clock_monotonic_us() / 1000;
+    unsigned wait_ms = encode_every_ms(s) < 1000 ? encode_every_ms(s) : 1000;
 
     for (;;) {
         struct error e;
@@ -172,7 +218,7 @@ flusher(void *arg)
 
         lock_take(&s->wake_lock);
         if (!s->stopping && !s->flush_requested)
-            cond_wait_ms(&s->wake, &s->wake_lock, 1000);
+            cond_wait_ms(&s->wake, &s->wake_lock, wait_ms);
         stop = s->stopping;
         lock_drop(&s->wake_lock);
         if (stop)
@@ -191,6 +237,8 @@ flusher(void *arg)
             status = sweep(s, &e);
             evict_series(s);
         }
+        if (status == ST_OK)
+            encode_hours(s, &encoded_ms);
         report(s, status, &e);
     }
 }

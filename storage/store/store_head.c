@@ -1,13 +1,16 @@
-/* The open rows of a bucket for a scan: of this process's head, and as bytes
- * that go from the bucket's owner to the process that scans:
+/* The rows of a bucket's head for a scan: of this process's, and as bytes that
+ * go from the bucket's owner to the process that scans:
  *
  *     { <size> TSUID <base:4> <points> <size> bytes }...
  *
- * Sizes and numbers of points are varints; the bytes are open_row.h's.  Rows of
- * an hour come in the order of their making. */
+ * Sizes and numbers of points are varints; the bytes are open_row.h's, or with
+ * a base that is one second more those of a block.  Open rows of an hour come
+ * in the order of their making. */
 #include "storage/store/store_priv.h"
 
 #include "storage/head/open_row.h"
+
+#define BLOCK_MARK 1 /* s, on the base */
 
 bool
 store_takes_row(const struct key_layout *layout, const struct scan_spec *spec,
@@ -27,9 +30,17 @@ void
 store_each_row(struct store *s, const struct scan_spec *spec, head_row_fn *f,
                void *ctx)
 {
-    head_each_row(s->head, spec->bucket, spec->metric,
-                  spec->way == SCAN_SEEKS ? spec->series : NULL,
-                  spec->series_len, f, ctx);
+    head_each_row(s->head,
+                  &(struct head_visit){
+                      .bucket = spec->bucket,
+                      .metric = spec->metric,
+                      .series = spec->way == SCAN_SEEKS ? spec->series : NULL,
+                      .series_len = spec->series_len,
+                      .from_base = spec->from_base,
+                      .to_base = spec->to_base,
+                      .f = f,
+                      .ctx = ctx,
+                  });
 }
 
 /* -- the owner ------------------------------------------------------------- */
@@ -57,7 +68,7 @@ write_row(void *ctx, const struct head_row_view *v)
         return true;
     buf_put_varint(c->out, v->tsuid.size);
     buf_put_slice(c->out, v->tsuid);
-    buf_put_u32(c->out, v->base);
+    buf_put_u32(c->out, v->base + (v->is_block ? BLOCK_MARK : 0));
     buf_put_varint(c->out, v->count);
     buf_put_varint(c->out, v->bytes.size);
     buf_put_slice(c->out, v->bytes);
@@ -115,6 +126,18 @@ read_sized(struct cursor *c)
     return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
 }
 
+/* The bytes of one that was sent. */
+static bool
+check_bytes(const struct head_row_view *v)
+{
+    struct summary s;
+
+    if (!v->is_block)
+        return open_row_check(v->bytes, v->count);
+    return block_summary(v->bytes, v->base, &s, NULL) == ST_OK &&
+           s.count == v->count;
+}
+
 bool
 store_head_next(struct cursor *c, const struct key_layout *layout,
                 const struct scan_spec *spec, struct head_row_view *out)
@@ -125,6 +148,8 @@ store_head_next(struct cursor *c, const struct key_layout *layout,
         return false;
     *out = (struct head_row_view){ .tsuid = read_sized(c) };
     out->base = cursor_u32(c);
+    out->is_block = out->base % HOUR_S == BLOCK_MARK;
+    out->base -= out->is_block ? BLOCK_MARK : 0;
     count = cursor_varint(c);
     out->count = (uint32_t)count;
     out->bytes = read_sized(c);
@@ -133,8 +158,7 @@ store_head_next(struct cursor *c, const struct key_layout *layout,
         key_salt(layout, out->tsuid) != spec->bucket ||
         !slice_starts(out->tsuid, spec->metric) ||
         (spec->way == SCAN_SEEKS && !is_asked_for(spec, out->tsuid)) ||
-        !store_takes_row(layout, spec, out) ||
-        !open_row_check(out->bytes, out->count))
+        !store_takes_row(layout, spec, out) || !check_bytes(out))
         c->failed = true;
     return !c->failed;
 }

@@ -1,24 +1,27 @@
 /*
- * The points of an hour that a scan lent: its block, and the open rows over it.
+ * The points of an hour that a scan lent: its block, and what is over it.
  */
 #include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
-static bool
-unpack_copy(const struct open_copy *c, struct points *out)
+static enum status
+unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
 {
     size_t from = out->len;
 
+    if (c->is_block)
+        return block_decode(c->bytes, c->base, out, e);
+    if (c->is_end ? !open_row_unpack_end(c->bytes, c->last, out)
+                  : !open_row_unpack(c->bytes, c->count, c->base, out))
+        return error_set(e, ST_BUSY, "no memory for points");
     if (!c->is_end)
-        return open_row_unpack(c->bytes, c->count, c->base, out);
-    if (!open_row_unpack_end(c->bytes, c->last, out))
-        return false;
+        return ST_OK;
     for (size_t i = from; i < out->len; i++) {
         out->ts_ms[i] =
             c->spacing.first_ms + (int64_t)(i - from) * c->spacing.step_ms;
         out->is_float[i] = false;
     }
-    return true;
+    return ST_OK;
 }
 
 /* The values alone; false if it is not even. */
@@ -39,20 +42,22 @@ store_row_points(const struct store_row *row, struct points *out,
 {
     struct points stored = { 0 }, all = { 0 }, open;
     size_t from = out->len;
-    bool good = true;
     enum status status = ST_OK;
+    bool good = true;
 
     if (row->open_len == 0)
         return block_decode(row->block, row->base, out, e);
-    for (size_t i = 0; i < row->open_len && good; i++)
-        good = unpack_copy(&row->open[i], out);
+    for (size_t i = 0; i < row->open_len && status == ST_OK; i++)
+        status = unpack_copy(&row->open[i], out, e);
+    if (status != ST_OK)
+        return status;
     open = (struct points){ .ts_ms = out->ts_ms + from,
                             .v = out->v + from,
                             .is_float = out->is_float + from,
                             .len = out->len - from };
     points_sort_unique(&open);
     out->len = from + open.len;
-    if (good && row->block.size > 0) {
+    if (row->block.size > 0) {
         status = block_decode(row->block, row->base, &stored, e);
         good = status != ST_OK || points_merge(&stored, &open, &all);
         out->len = from;
@@ -69,7 +74,7 @@ store_row_spaced(const struct store_row *row, struct points *out,
 {
     if (row->open_len == 0)
         return block_decode_spaced(row->block, row->base, out, s, e);
-    if (row->block.size == 0 && row->open_len == 1 &&
+    if (row->block.size == 0 && row->open_len == 1 && !row->open->is_block &&
         unpack_copy_even(row->open, out, s))
         return ST_OK;
     *s = (struct spacing){ .even = false };

@@ -74,13 +74,14 @@ left_out(const struct scan_spec *spec, const struct head_row_view *v)
     return v->count - n <= v->bytes.size - v->tail ? (uint32_t)n : 0;
 }
 
-/* An open row of the head, under its bucket's lock, or of another's: false when
- * there is no room for a copy. */
+/* An open row or a block of the head, under its bucket's lock, or of another's:
+ * false when there is no room for a copy. */
 static bool
 copy_row(struct store_scan *scan, const struct head_row_view *v)
 {
     uint32_t without = left_out(&scan->spec, v);
     struct open_copy c = { .base = v->base,
+                           .is_block = v->is_block,
                            .count = v->count - without,
                            .row_count = v->count,
                            .is_end = without > 0,
@@ -102,7 +103,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     c.spacing.first_ms += without * c.spacing.step_ms;
     c.span = key_span_base(&scan->s->layout, c.base);
     c.order = (uint32_t)scan->head_len;
-    if (scan->spec.summaries && row_summary(scan, v, &s))
+    if (scan->spec.summaries && !v->is_block && row_summary(scan, v, &s))
         summary = arena_alloc(scan->arena, sizeof *summary);
     if (summary != NULL)
         *summary = s;
@@ -139,6 +140,8 @@ compare_copies(const void *a, const void *b)
         return c;
     if (x->base != y->base)
         return x->base < y->base ? -1 : 1;
+    if (x->is_block != y->is_block)
+        return x->is_block ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
@@ -534,6 +537,11 @@ take_head(struct store_scan *scan, struct store_row *row)
     row->base = c->base;
     row->open = c;
     row->open_len = n;
+    if (c->is_block && row->block.size == 0) {
+        row->block = c->bytes;
+        row->open++;
+        row->open_len--;
+    }
     scan->head_at += n;
     scan->counts.head_rows++;
 }

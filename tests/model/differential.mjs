@@ -4,8 +4,8 @@
  *     node tests/model/differential.mjs HALITE [SECONDS] [pool]
  *
  * Each round asks three servers, which must agree: one in memory with 16 salt buckets; one
- * on disk with another number of them, and one on disk without salt, with a head so small
- * that it flushes all the time.  'pool': instead of those on disk, three daemons of one
+ * on disk with another number of them, whose head encodes hours at once, and one on disk
+ * without salt, with a head so small that it flushes all the time.  'pool': instead of those on disk, three daemons of one
  * store in a pool of Ceph (tests/rados/), with each request to any of them.  Between the queries things happen to all of them: more points, a range
  * deleted, a name changed; those on disk are stopped or killed, and started again.
  *
@@ -32,6 +32,8 @@ const draw = world => {
   const fit = FAMILIES.filter(f => !f.fits || f.fits(world)), only = fit.filter(f => f.name === process.env.HALITE_ONLY);
   return pick((only.length ? only : process.env.HALITE_ONLY ? [plain] : fit).flatMap(f => Array(f.weight).fill(f)));
 };
+/* A head that encodes hours at once. */
+const ENCODES = ['halite.store.encode_delay_ms=20'];
 const MEMORY = ['--memory', 'tsd.http.query.allow_delete=true'];
 
 const query = (s, world, family, q) => {
@@ -143,10 +145,10 @@ async function round(n) {
   const disk = k => ['--data', path.join(dir, `${n}-${k}`), 'tsd.http.query.allow_delete=true', ...world.settings];
   const servers = process.argv[4] === 'pool' ? [
     await start([...MEMORY, ...world.settings]),
-    await startThree(['tsd.http.query.allow_delete=true', 'halite.store.seal_delay_ms=1', ...world.settings]),
+    await startThree(['tsd.http.query.allow_delete=true', ...pick([['halite.store.seal_delay_ms=1'], ENCODES]), ...world.settings]),
   ] : [
     await start([...MEMORY, ...world.settings]),
-    await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`]),
+    await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`, ...ENCODES]),
     await start([...disk('none'), 'tsd.storage.salt.width=0', 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1']),
   ];
   for (const s of servers) await load(s, world, pointsOf(world));

@@ -53,7 +53,7 @@ function makeRequest(world, asked) {
 
 let fresh = 0;
 const otherSettings = () => pick([
-  ['--memory'], ['--memory', 'tsd.storage.salt.buckets=1'], ['--memory', 'tsd.storage.salt.width=0'],
+  ['--memory'], ['--memory', 'halite.store.encode_delay_ms=5'], ['--memory', 'tsd.storage.salt.buckets=1'], ['--memory', 'tsd.storage.salt.width=0'],
   ...['range', 'hints', 'seeks'].map(way => ['--memory', `halite.query.scan=${way}`]),
   ['--data', path.join(dir, `fresh-${fresh++}`), 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1'],
 ]);
@@ -178,7 +178,7 @@ async function round() {
   const world = makeWorld(), asked = [];
   world.values = ['web01', 'WEB02', 'Web03', 'db01', 'DB02', 'lga', 'LGA', 'Kim', 'kim']; /* case matters */
   for (const f of FAMILIES) f.prepare?.(world);
-  const warm = await start(['--memory', 'tsd.http.query.allow_delete=true', ...world.settings]);
+  const warm = await start(['--memory', 'tsd.http.query.allow_delete=true', ...pick([[], ['halite.store.encode_delay_ms=5']]), ...world.settings]);
   warm.writes = [];
   warm.recording = true;
   await assign(warm, world);

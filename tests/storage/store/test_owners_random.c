@@ -1,6 +1,7 @@
 /* The same requests to one store, and to three with buckets that move, links
  * that end and owners that die: what they show is the same.  And with threads:
  * what was acknowledged is there. */
+#include "tests/storage/encoding.h"
 #include "tests/storage/owners_rig.h"
 
 #include <pthread.h>
@@ -44,6 +45,7 @@ struct pair {
     struct rig *rig;
     struct store *one;
     uint64_t random;
+    size_t encoded;
 };
 
 static struct store *
@@ -134,7 +136,7 @@ step(struct pair *p)
     struct error e = { 0 };
     int id = (int)below(&p->random, NODES);
 
-    switch (below(&p->random, 24)) {
+    switch (below(&p->random, 26)) {
     case 0:
     case 1:
     case 2:
@@ -163,6 +165,10 @@ step(struct pair *p)
     case 12:
         compare_last(p);
         break;
+    case 13:
+    case 14:
+        p->encoded += encode_all(rig->nodes[id].s);
+        break;
     default:
         put_some(p);
     }
@@ -180,6 +186,7 @@ START_TEST(three_show_what_one_shows)
     rig_ok(store_open(&o, &p.one, &e), &e);
     for (int i = 0; i < 200; i++)
         step(&p);
+    ck_assert_uint_gt(p.encoded, 0);
     compare_all(&p);
     for (int i = 0; i < NODES; i++)
         rig_ok(store_flush(p.rig->nodes[i].s, &e), &e);

@@ -148,10 +148,12 @@ put_store(const struct api *a, struct buf *b)
                (double)settings_size(a->settings, "halite.store.head_bytes"));
     prom_gauge(b, "halite_head_series", "Series in the head.",
                (double)c.head_series);
-    prom_gauge(b, "halite_head_rows", "Open rows in the head.",
-               (double)c.head_rows);
+    prom_gauge(b, "halite_head_rows", "Rows in the head.", (double)c.head_rows);
     prom_gauge(b, "halite_head_points", "Points in the head.",
                (double)c.head_points);
+    prom_total(b, "halite_hours_encoded_total",
+               "Open rows that became blocks in the head.",
+               (double)c.hours_encoded);
     prom_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
                (double)c.rows_flushed);
     prom_total(b, "halite_rows_merged_total",

@@ -33,6 +33,7 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.head.rows", "", c.head_rows);
     found(ctx, "storage.head.points", "", c.head_points);
     found(ctx, "storage.head.bytes", "", c.head_bytes);
+    found(ctx, "storage.hours.encoded", "", c.hours_encoded);
     found(ctx, "storage.rows.flushed", "", c.rows_flushed);
     found(ctx, "storage.rows.merged", "", c.rows_merged);
     found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
