@@ -24,6 +24,9 @@ curl -fsS "$address/api/stats" | grep -o '"metric":"[^"]*"' | sort -u >stats
     grep -ohE '"halite_[a-z_]+"' "$top/tsd/api/server/metrics_cluster.c" | tr -d '"'
 } | sort -u >there
 test "$(wc -l <there)" -gt 60 || complain "few metrics: $(cat metrics)"
+# What promtool would say of units.
+strange=$(grep -E '_(weeks|days|hours|minutes|millis(econds)?|micros(econds)?|nanos(econds)?|kilobytes|megabytes|percent)(_|$)' there)
+test -z "$strange" || complain "no base units: $strange"
 for file in "$top"/dist/alerts.yml "$top"/dist/grafana/halite-prometheus.json "$top"/docs/MONITORING.md \
     "$top"/web/ui/health.tsx; do
     grep -oE '\b(halite|process)_[a-z_]+[a-z]' "$file" | sort -u >used

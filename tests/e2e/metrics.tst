@@ -47,7 +47,7 @@ GET /metrics
 ~ # TYPE halite_head_bytes gauge\nhalite_head_bytes 
 ~ \nhalite_head_limit_bytes 201326592\n
 ~ \nhalite_head_points 2\n
-~ \nhalite_hours_encoded_total 0\n
+~ \nhalite_head_blocks_total 0\n
 ~ \nhalite_wal_bytes 
 ~ \nhalite_wal_unsynced_seconds 
 ~ # TYPE halite_wal_fsync_duration_seconds histogram\n

@@ -151,7 +151,7 @@ put_store(const struct api *a, struct buf *b)
     prom_gauge(b, "halite_head_rows", "Rows in the head.", (double)c.head_rows);
     prom_gauge(b, "halite_head_points", "Points in the head.",
                (double)c.head_points);
-    prom_total(b, "halite_hours_encoded_total",
+    prom_total(b, "halite_head_blocks_total",
                "Open rows that became blocks in the head.",
                (double)c.hours_encoded);
     prom_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
