@@ -92,16 +92,15 @@ shim()
         -o "$2" "$1" -ldl || exit 99
 }
 
-# ends CODE COMMAND...: its exit status; 'out' and 'err' are what it says.
+# ends CODE COMMAND...: its exit status; 'out', and the file 'err', are what it says.
 ends()
 {
     wanted=$1
     shift
     out=$("$@" 2>err </dev/null)
     status=$?
-    err=$(cat err)
     test "$status" -eq "$wanted" ||
-        complain "'$*' ended with $status, not $wanted: $out $err"
+        complain "'$*' ended with $status, not $wanted: $out $(cat err)"
 }
 
 # gives CODE TEXT COMMAND...: ends so, and prints the text and no more.
@@ -114,7 +113,7 @@ gives()
 $out
 not:
 $text
-and said: $err"
+and said: $(cat err)"
 }
 
 # holds TEXT PATTERN
@@ -127,5 +126,5 @@ holds()
 # says PATTERN: what the command of the 'ends' or 'gives' before wrote to stderr.
 says()
 {
-    holds "$err" "$1"
+    holds "$(cat err)" "$1"
 }

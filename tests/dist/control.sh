@@ -48,8 +48,9 @@ for script in $scripts; do
 done
 
 # A tarball has the page of each folder.  (All files: the step distcheck of ./check all.)
+cat ./*.am */Makemodule.am */*/Makemodule.am >"$work/lists"
 for page in $(find */ -name README.md ! -path 'build*' ! -path '_*' ! -path 'halite-*' ! -path 'node_modules/*' | sort); do
-    cat ./*.am */Makemodule.am */*/Makemodule.am | grep -q "$page" || {
+    grep -qF "$page" "$work/lists" || {
         echo "$page: not in EXTRA_DIST"
         bad=1
     }

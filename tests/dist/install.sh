@@ -62,18 +62,15 @@ echo 'tsd.network.port = 4999' >>"$conf"
 quiet_make install
 grep -q 4999 "$conf" || complain "make install wrote over a changed halite.conf"
 
-# complete WORDS...: what the last one may become.
-complete()
-{
-    bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"
-        _halite; echo "${COMPREPLY[*]}"' - "$to/usr/share/bash-completion/completions/halite" "$@"
-}
-expect() # PATTERN WORDS...
+. "$to/usr/share/bash-completion/completions/halite"
+expect() # PATTERN WORDS...: what the last one may become
 {
     pattern=$1
     shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
+    _halite
     # shellcheck disable=SC2254
-    case " $(complete "$@") " in $pattern) ;; *) complain "completion of '$*': $(complete "$@")" ;; esac
+    case " ${COMPREPLY[*]} " in $pattern) ;; *) complain "completion of '$*': ${COMPREPLY[*]}" ;; esac
 }
 expect '* tsd *backup *' halite ''
 expect ' backup ' halite ba

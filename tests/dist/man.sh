@@ -26,9 +26,12 @@ for command in $commands; do
     grep -q '^.SH EXIT STATUS' "$page" || complain "halite-$command(1) does not tell the exit status"
 done
 plain "$pages/halite.conf.5" >conf
-for name in $("$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A-Z]*'); do
-    grep -qF "$name" conf || complain "halite.conf(5) does not have $name"
-done
+"$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A-Z]*' | tr -d ' ' >settings
+test "$(wc -l <settings)" -gt 80 || complain '--help-settings tells too little'
+conf=$(cat conf)
+while read -r name; do
+    case $conf in *"$name"*) ;; *) complain "halite.conf(5) does not have $name" ;; esac
+done <settings
 grep -q "$("$halite" --version)" "$pages/halite.1" || complain 'halite(1) is of another version'
 # man(1) does not ask for tbl where scdoc does not.
 grep -l '^\.TS' "$pages"/*.[15] >tables && complain "pages with tables: $(cat tables)"
