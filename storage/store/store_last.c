@@ -1,8 +1,11 @@
-/* The newest point of a series: in windows of time, the newest one first and
- * each twice as long as the one before, until one has it. */
+/* The newest point of a series: in windows of time.  First all that is newer
+ * than now, which is seldom anything; then back from now, each longer than the
+ * one before; at last all that is older.  Of a long one that has rows the half
+ * with the newest is looked for. */
 #include "storage/store/store_priv.h"
 
-#define WIDEST 64 /* spans: a window's rows are all read, oldest first */
+#define WIDEST 64 /* spans of which all rows are read, oldest first */
+#define WIDER  8  /* times the window before */
 
 /* The newest of 'p' at or before 'until_ms'. */
 static bool
@@ -16,27 +19,82 @@ newest_in(const struct points *p, int64_t until_ms, struct point *out)
     return false;
 }
 
-/* The newest hour of a series between two, both included: its points go to
- * 'out'; none is no failure. */
-static enum status
-read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
-            uint32_t to_base, uint32_t *base, struct points *out,
-            struct error *e)
+static struct scan_spec
+spec_of(struct store *s, const struct slice *tsuid, uint32_t from_base,
+        uint32_t to_base)
 {
-    struct scan_spec spec = {
-        .bucket = key_salt(&s->layout, tsuid),
+    return (struct scan_spec){
+        .bucket = key_salt(&s->layout, *tsuid),
         .way = SCAN_SEEKS,
         .from_base = from_base,
         .to_base = to_base,
-        .series = &tsuid,
+        .series = tsuid,
         .series_len = 1,
-        .metric = { tsuid.data, s->layout.metric_width },
+        .metric = { tsuid->data, s->layout.metric_width },
     };
+}
+
+/* The oldest hour of a series between '*base' and another, both included. */
+static enum status
+find_oldest(struct store *s, struct slice tsuid, uint32_t *base,
+            uint32_t to_base, bool *found, struct error *e)
+{
+    struct scan_spec spec = spec_of(s, &tsuid, *base, to_base);
+    struct store_scan *scan;
+    struct store_row row;
+    enum status status = store_scans_open(s, &spec, 1, &scan, e);
+
+    if (status != ST_OK)
+        return status;
+    *found = store_scan_next(scan, &row);
+    if (*found)
+        *base = row.base;
+    return store_scan_close(&scan, NULL, e);
+}
+
+/* Moves two hours together until few rows can be between them, the newest of
+ * those before among them; false in 'has': there was none. */
+static enum status
+narrow(struct store *s, struct slice tsuid, uint32_t *from_base,
+       uint32_t *to_base, bool *has, struct error *e)
+{
+    const uint32_t most = WIDEST * key_span_s(&s->layout);
+    enum status status = ST_OK;
+
+    *has = true;
+    if (*to_base - *from_base >= most)
+        status = find_oldest(s, tsuid, from_base, *to_base, has, e);
+    while (status == ST_OK && *has && *to_base - *from_base >= most) {
+        uint32_t hours = (*to_base - *from_base) / HOUR_S;
+        uint32_t half = *from_base + (hours / 2 + 1) * HOUR_S, base = half;
+        bool later;
+
+        status = find_oldest(s, tsuid, &base, *to_base, &later, e);
+        if (status == ST_OK && later)
+            *from_base = base;
+        else
+            *to_base = half - HOUR_S;
+    }
+    return status;
+}
+
+/* The newest hour of a series between two, both included: its points go to
+ * 'out'; none is no failure.  '*base': it, or the first one otherwise. */
+static enum status
+read_newest(struct store *s, struct slice tsuid, uint32_t *base,
+            uint32_t to_base, struct points *out, struct error *e)
+{
+    struct scan_spec spec;
     struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
     struct store_scan *scan;
     struct store_row row;
-    enum status status = store_scans_open(s, &spec, 1, &scan, e), closed;
+    bool has;
+    enum status status = narrow(s, tsuid, base, &to_base, &has, e), closed;
 
+    if (status != ST_OK || !has)
+        return status;
+    spec = spec_of(s, &tsuid, *base, to_base);
+    status = store_scans_open(s, &spec, 1, &scan, e);
     if (status != ST_OK)
         return status;
     while (status == ST_OK && store_scan_next(scan, &row)) {
@@ -65,8 +123,9 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
           struct point *out, bool *is_found, struct error *e)
 {
     struct points hour = { 0 };
+    const uint32_t now = hour_base(clock_now_ms(s->options.clock));
     const uint32_t span_s = key_span_s(&s->layout);
-    uint32_t width_s = span_s;
+    uint32_t width_s = span_s; /* of a window that is not newer than now */
     enum status status = ST_OK;
     uint32_t to, base;
     bool found = false, more = until_ms >= 0;
@@ -75,16 +134,17 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
         until_ms = POINT_MAX_TS_MS;
     to = until_ms < 0 ? 0 : hour_base(until_ms);
     while (more) {
-        uint32_t from = to < width_s ? 0 : to - width_s + HOUR_S;
+        uint32_t all_s = to > now ? to - now : width_s;
 
         points_clear(&hour);
-        base = from;
-        status = read_newest(s, tsuid, from, to, &base, &hour, e);
+        base = to < all_s ? 0 : to - all_s + HOUR_S;
+        status = read_newest(s, tsuid, &base, to, &hour, e);
         found = status == ST_OK && newest_in(&hour, until_ms, out);
         /* In this window it may be an hour that is too new. */
         more = status == ST_OK && !found && base >= HOUR_S;
+        if (to <= now)
+            width_s = width_s < WIDEST * span_s ? WIDER * width_s : UINT32_MAX;
         to = base - HOUR_S;
-        width_s = width_s < WIDEST * span_s ? 2 * width_s : width_s;
     }
     points_fini(&hour);
     *is_found = found;

@@ -247,6 +247,65 @@ START_TEST(all_is_as_the_model_says)
 }
 END_TEST
 
+/* The newest of some times at or before one; none: ABSENT. */
+static int64_t
+newest(const int64_t *times, size_t len, int64_t until)
+{
+    int64_t best = ABSENT;
+
+    for (size_t i = 0; i < len; i++)
+        if (times[i] <= until && times[i] > best)
+            best = times[i];
+    return best;
+}
+
+/* From 1970 to the last second, among another series' points that are dense
+ * here and there, with clocks of any time. */
+START_TEST(points_far_apart_have_a_newest_one)
+{
+    uint64_t r = harness_seed((uint64_t)_i + 10);
+    struct clock clock = { .fixed_ms = ms_of(0) };
+    struct world w = { .options.layout = { 0, 1, 3, 3, 3, spans[_i] },
+                       .options.clock = &clock };
+    int64_t times[40];
+    uint8_t bytes[TSUID_BYTES];
+
+    open_world(&w);
+    for (size_t i = 0; i < 40; i++) {
+        struct series_point p = { .point = { 0, { .i = 1 }, false } };
+        int64_t around = (int64_t)(harness_random(&r) % POINT_MAX_TS_MS);
+
+        times[i] = i % 3 == 0 && i > 0 ? times[i - 1] - times[i - 1] % HOUR_MS
+                                       : around;
+        for (unsigned k = 0; k < 30; k++) {
+            p.point.ts_ms = k == 0 ? times[i] : times[i] / 2 + k * HOUR_MS;
+            ck_assert_int_eq(
+                store_series(w.s, tsuid(bytes, k > 0), false, &p.series, &e),
+                ST_OK);
+            ck_assert_int_eq(store_put(w.s, &p, 1, NULL, &e), ST_OK);
+        }
+        if (i % 8 == 5)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+        for (int k = 0; k < 20; k++) {
+            int64_t at = times[harness_random(&r) % (i + 1)];
+            int64_t until =
+                k % 4 == 0   ? POINT_MAX_TS_MS
+                : k % 4 == 1 ? at - k % 3
+                             : (int64_t)(harness_random(&r) % POINT_MAX_TS_MS);
+            int64_t want = newest(times, i + 1, until);
+            struct point last;
+            enum status st;
+
+            clock.fixed_ms = k % 3 == 0 ? at : ms_of(0);
+            st = store_last(w.s, tsuid(bytes, 0), until, &last, &e);
+            ck_assert_int_eq(st, want == ABSENT ? ST_NOT_FOUND : ST_OK);
+            ck_assert(want == ABSENT || last.ts_ms == want);
+        }
+    }
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+}
+END_TEST
+
 static size_t
 count_rows(struct world *w)
 {
@@ -324,4 +383,5 @@ END_TEST
 static const uint8_t renewed[] = { 0, 1 };
 
 TEST_MAIN("store_spans", LOOP(an_older_store_becomes_of_this_version, renewed),
-          LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once))
+          LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once),
+          LOOP(points_far_apart_have_a_newest_one, spans))
