@@ -28,7 +28,7 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
-    status = annotation_list(records, all, len, from_ms, to_ms, a, &notes,
+    status = annotation_list(records, all, len, from_ms, to_ms, NULL, a, &notes,
                              &notes_len, e);
     if (status != ST_OK)
         return status;

@@ -91,7 +91,7 @@ listed(struct fixture *f, const struct slice *tsuids, size_t tsuids_len,
     size_t len;
 
     t = (struct text){ .left = 99 };
-    OK(annotation_list(f->records, tsuids, tsuids_len, from_ms, to_ms, a,
+    OK(annotation_list(f->records, tsuids, tsuids_len, from_ms, to_ms, NULL, a,
                        &notes, &len, &e));
     for (size_t i = 0; i < len; i++)
         (void)print(&t, &notes[i]);
@@ -416,7 +416,8 @@ START_TEST(lists_what_a_walk_finds)
         uint8_t bytes[64][2] = { { 0 } };
         struct slice tsuids[64];
         struct annotation *notes;
-        size_t len = harness_random(&state) % 64, got;
+        size_t len = harness_random(&state) % 64, got, single = 0;
+        struct annotation_gap gap = { .from_size = 0 };
         struct expected x = { .from_s =
                                   (int64_t)(harness_random(&state) % 60) };
 
@@ -435,8 +436,19 @@ START_TEST(lists_what_a_walk_finds)
         }
         OK(annotation_walk(f.records, expect, &x, &e));
         OK(annotation_list(f.records, tsuids, len, x.from_s * 1000,
-                           x.to_s * 1000, a, &notes, &got, &e));
+                           x.to_s * 1000, NULL, a, &notes, &got, &e));
         ck_assert_uint_eq(got, x.len);
+        /* One by one, in any order, with what is known of gaps. */
+        for (size_t i = 0; i < len; i++) {
+            struct annotation *few;
+            size_t n;
+
+            OK(annotation_list(
+                f.records, &tsuids[i % 2 == 0 ? i / 2 : len - 1 - i / 2], 1,
+                x.from_s * 1000, x.to_s * 1000, &gap, a, &few, &n, &e));
+            single += n;
+        }
+        ck_assert_uint_eq(single, x.len);
         for (size_t i = 1; i < got; i++)
             ck_assert_int_le(notes[i - 1].start, notes[i].start);
         arena_free(&a);

@@ -23,9 +23,10 @@ struct work {
     struct gexp_group *computed; /* what is answered, with gexp */
     size_t computed_len;
     struct notes globals;
-    bool has_notes;           /* there may be some */
-    const struct dps *before; /* of the group that was written last */
-    bool at_once;             /* groups are written as they come */
+    bool has_notes;                 /* there may be some */
+    struct annotation_gap no_notes; /* where there are none */
+    const struct dps *before;       /* of the group that was written last */
+    bool at_once;                   /* groups are written as they come */
     struct chunks chunks;
     size_t groups_written;
     int64_t started_us, ran_us;
@@ -225,7 +226,8 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
 
     *out = (struct notes){ 0 };
     if (w->has_notes)
-        st = group_notes_read(w->a, &w->q, g, w->arena, &list, &out->len, e);
+        st = group_notes_read(w->a, &w->q, g, &w->no_notes, w->arena, &list,
+                              &out->len, e);
     out->list = list;
     return st;
 }

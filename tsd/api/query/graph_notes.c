@@ -56,6 +56,7 @@ graph_notes_read(const struct api *a, const struct query *q,
                  const struct query_result *result, struct arena *arena,
                  struct chart *chart, struct error *e)
 {
+    struct annotation_gap gap = { .from_size = 0 };
     struct notes_list l = { 0 };
     struct annotation *list;
     enum status st = ST_OK;
@@ -70,7 +71,8 @@ graph_notes_read(const struct api *a, const struct query *q,
             st = add(&l, q, list, len, arena, e);
     }
     for (size_t i = 0; i < result->groups_len && st == ST_OK; i++) {
-        st = group_notes_read(a, q, &result->groups[i], arena, &list, &len, e);
+        st = group_notes_read(a, q, &result->groups[i], &gap, arena, &list,
+                              &len, e);
         if (st == ST_OK)
             st = add(&l, q, list, len, arena, e);
     }

@@ -24,8 +24,9 @@ noted_series(const struct result_group *g, struct arena *a, size_t *len)
 
 enum status
 group_notes_read(const struct api *a, const struct query *q,
-                 const struct result_group *g, struct arena *arena,
-                 struct annotation **out, size_t *out_len, struct error *e)
+                 const struct result_group *g, struct annotation_gap *gap,
+                 struct arena *arena, struct annotation **out, size_t *out_len,
+                 struct error *e)
 {
     struct query read = *q;
     struct slice *series;
@@ -43,6 +44,6 @@ group_notes_read(const struct api *a, const struct query *q,
     if (series == NULL && len > 0)
         return error_set(e, ST_LIMIT, "no memory for the annotations");
     return annotation_list(a->records, series, len, (int64_t)from * 1000,
-                           ((int64_t)to + HOUR_S) * 1000 - 1, arena, out,
+                           ((int64_t)to + HOUR_S) * 1000 - 1, gap, arena, out,
                            out_len, e);
 }
