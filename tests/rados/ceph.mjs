@@ -35,6 +35,7 @@ export class Ceph {
         try { return Number(fs.readFileSync(path.join(this.dir, 'run', `${what}.pid`), 'utf8')); } catch { return 0; }
     }
     killOsd(i) { return this.run('osd-kill', String(i)); }
+    killNode(i) { return this.run('kill', String(i)); }
     killMon(i) { process.kill(this.pid(`mon.${i}`), 'SIGKILL'); }
     revive(i) { return this.run('revive', String(i)); }
     pauseOsd(i) { return this.run('osd-pause', String(i)); }

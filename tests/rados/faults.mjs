@@ -1,27 +1,38 @@
-// faults.mjs HALITE [full|size|rights...]: clusters that cannot do what daemons need.
+// faults.mjs HALITE [full|size|eight|rights...]: clusters that cannot do what daemons need.
 //
 //   full    no room: puts are answered 503 at once, reads and leases go on; then it goes on
 //   size    fewer replicas than its least number: nothing is acknowledged; then it goes on
+//   eight   on disks, under load: nodes, OSDs, the leading monitor killed, an OSD that hangs, no
+//           room, all at once and all twice; puts go on, each acknowledged point is there
 //   rights  a user who may not use the blocklist: the daemon does not start, and says why
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Ceph } from './ceph.mjs';
-import { Fleet, Ledger, Load, Probes, clusterOf, compare, fail, finish, halite, lease, look, seconds, seed, sleep, until } from './rig.mjs';
+import { Fleet, HEADS, Ledger, Load, Probes, clusterOf, compare, fail, finish, halite, lease, look, random, seconds, seed, sleep, until } from './rig.mjs';
 
 const only = process.argv.slice(3);
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
 const surprise = (d) => fail(`${d.name} ended by itself with ${d.how}`);
-const words = ['halite.store.seal_delay_ms=1', 'halite.store.head_bytes=4M'];
+const words = ['halite.store.head_bytes=4M'];
 
-async function loaded(ceph, ns) {
-    const fleet = new Fleet(words, { place: `rados:tsdb/${ns}?conf=${ceph.conf}`, surprise });
+async function loaded(ceph, ns, n = 2) {
+    const fleet = new Fleet(words, { place: `rados:tsdb/${ns}?conf=${ceph.conf}`, surprise, heads: HEADS });
     const ledger = new Ledger(), load = new Load(fleet, ledger), probes = new Probes(fleet, ledger);
-    await fleet.start(2);
+    await fleet.start(n);
     load.start();
     probes.start();
     await until('writing', () => load.batches > 50);
     return { fleet, ledger, load, probes };
+}
+// As systemd: a lease ends where nothing is written, and another daemon is started.
+function restart(fleet, told = () => {}) {
+    fleet.surprise = async (d) => {
+        fleet.drop(d);
+        if (d.how !== 75 && d.port !== 0) await fail(`${d.name} ended with ${d.how}`);
+        told(d);
+        for (;; await sleep(500)) { const n = await fleet.add(0, true); if (n.process) return; fleet.drop(n); }
+    };
 }
 async function well({ fleet, ledger, load, probes }) {
     const from = performance.now();
@@ -57,11 +68,7 @@ const cases = {
 
     async size(ceph) {
         const all = await loaded(ceph, 'size'), { load } = all;
-        all.fleet.surprise = async (d) => { // a lease ends where nothing is written; systemd starts another
-            all.fleet.drop(d);
-            if (d.how !== 75 && d.port !== 0) await fail(`${d.name} ended with ${d.how}`);
-            for (;; await sleep(500)) { const n = await all.fleet.add(0, true); if (n.process) return; all.fleet.drop(n); }
-        };
+        restart(all.fleet);
         await ceph.killOsd(0);
         await ceph.killOsd(1);
         await sleep(6000); // until that is known
@@ -72,6 +79,46 @@ const cases = {
         await ceph.revive(1);
         await all.fleet.ready(120000);
         return await well(all);
+    },
+
+    async eight() {
+        const ceph = await Ceph.start({ CLUSTER_STORE: 'bluestore' }), all = await loaded(ceph, 'eight', 3);
+        const { fleet, probes } = all, nodes = [0, 1, 2], told = [];
+        let ended = 0;
+        restart(fleet, () => ended++);
+        const ratios = (near, back, full) => Promise.all([['nearfull', near], ['backfillfull', back], ['full', full]].map(([k, v]) => ceph.ceph('osd', `set-${k}-ratio`, String(v))));
+        const leader = async () => Number(JSON.parse((await ceph.ceph('quorum_status')).stdout).quorum_leader_name);
+        const killed = async (list, ms) => {
+            for (const i of list) await ceph.killOsd(i);
+            await sleep(ms);
+            for (const i of list) await ceph.revive(i);
+        };
+        const node = async (i, ms) => { await ceph.killNode(i); await sleep(ms); await ceph.revive(i); };
+        const faults = {
+            'a node killed': () => node(random(3), 10000),
+            'an OSD killed': () => killed([random(3)], 5000),
+            'the node of the leading monitor killed': async () => node(await leader(), 10000),
+            'an OSD hangs': async () => { const i = random(3); await ceph.pauseOsd(i); await sleep(12000); await ceph.wakeOsd(i); },
+            'two OSDs killed': () => killed([0, 1], 8000),
+            'all OSDs killed': () => killed(nodes, 2000),
+            'no room': async () => { await ratios(0.00001, 0.00002, 0.00003); await sleep(14000); await ratios(0.85, 0.9, 0.95); },
+            'an owner and an OSD killed': async () => {
+                const d = fleet.live[random(fleet.live.length)];
+                fleet.drop(d);
+                d.end('SIGKILL');
+                await killed([random(3)], 5000);
+                await fleet.add();
+            },
+        };
+        for (const [name, fault] of Object.entries(faults)) {
+            probes.done = [];
+            await fault();
+            await fleet.ready(120000);
+            const from = performance.now();
+            await until('an acknowledgement of each series', () => probes.first(from).size === probes.n, 120000);
+            told.push(`${name} ${seconds(probes.longest(0))}`);
+        }
+        return `longest put: ${told.join(', ')}; ${ended} daemons ended by themselves; ${await well(all)}`;
     },
 
     async rights() {
@@ -99,7 +146,8 @@ const cases = {
         return `refused: ${told.join(' / ')}`;
     },
 };
-const ceph = only.length === 1 && only[0] === 'rights' ? null : await Ceph.start();
+const own = ['eight', 'rights']; // each has a cluster of its own
+const ceph = only.length > 0 && only.every((name) => own.includes(name)) ? null : await Ceph.start();
 for (const [name, test] of Object.entries(cases)) {
     if (only.length > 0 && !only.includes(name)) continue;
     console.log(`${name}: ok; ${await test(ceph)}`);

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Ceph } from './ceph.mjs';
-import { Fleet, Ledger, Load, Probes, clusterOf, compare, fail, finish, lease, pick, random, seconds, seed, sleep, until } from './rig.mjs';
+import { Fleet, HEADS, Ledger, Load, Probes, clusterOf, compare, fail, finish, lease, pick, random, seconds, seed, sleep, until } from './rig.mjs';
 
 const end = Date.now() + 1000 * Number(process.argv[3] ?? 60);
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
@@ -19,8 +19,8 @@ setClock(0);
 const env = faketime ? { LD_PRELOAD: faketime, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' } : {};
 
 let surprises = 0, quiet = false;
-const fleet = new Fleet(['halite.store.seal_delay_ms=1', 'halite.store.head_bytes=4M', 'halite.store.journal_segment_bytes=256K'],
-    { env, place: `rados:tsdb/nemesis?conf=${ceph.conf}`, surprise: lost });
+const fleet = new Fleet(['halite.store.head_bytes=4M', 'halite.store.journal_segment_bytes=256K'],
+    { env, place: `rados:tsdb/nemesis?conf=${ceph.conf}`, surprise: lost, heads: HEADS });
 const ledger = new Ledger(), load = new Load(fleet, ledger), probes = new Probes(fleet, ledger);
 
 // What systemd does: a daemon that ended is started again until it comes up, which it does

@@ -4,12 +4,12 @@
 // that are there, some of series that are new with all their names; when that is
 // acknowledged, another daemon is asked for the points, for the newest of each series, or
 // for their sum.  A pair is one point written and read.
-import { Fleet, fail, finish, pick, query, random, seed, T0 } from './rig.mjs';
+import { Fleet, HEADS, T0, fail, finish, pick, query, random, seed } from './rig.mjs';
 
 const pairs = Number(process.argv[3] ?? 5000), LANES = 4, SIZE = 50;
 const kinds = process.argv.length > 4 ? process.argv.slice(4) : ['points', 'last', 'sum'];
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
-const fleet = new Fleet(['halite.store.seal_delay_ms=1', 'halite.store.head_bytes=4M']);
+const fleet = new Fleet(['halite.store.head_bytes=4M'], { heads: HEADS });
 const counts = { points: 0, last: 0, sum: 0 };
 let value = 0, fresh = 0, tries = 0;
 

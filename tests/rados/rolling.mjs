@@ -1,12 +1,12 @@
 // rolling.mjs HALITE [TURNS]: three daemons are restarted one by one, on their ports, under
 // load.  Clients try again what was answered with 503 or by a closed connection; nothing
 // else may go wrong, and all that was acknowledged is there in the end.
-import { Fleet, Ledger, Load, Probes, compare, fail, finish, seconds, seed, sleep } from './rig.mjs';
+import { Fleet, HEADS, Ledger, Load, Probes, compare, fail, finish, seconds, seed, sleep } from './rig.mjs';
 
 const turns = Number(process.argv[3] ?? 1);
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
-const fleet = new Fleet(['halite.store.seal_delay_ms=1', 'halite.store.head_bytes=4M'],
-    { surprise: (d) => fail(`${d.name} ended by itself with ${d.how}`) });
+const fleet = new Fleet(['halite.store.head_bytes=4M'],
+    { surprise: (d) => fail(`${d.name} ended by itself with ${d.how}`), heads: HEADS });
 const ledger = new Ledger(), load = new Load(fleet, ledger, { retry: true }), probes = new Probes(fleet, ledger);
 await fleet.start(3);
 load.start();

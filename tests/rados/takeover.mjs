@@ -5,13 +5,13 @@
 // lease and woken up, or told to end; the others go on with its buckets, and a new one
 // comes.  Then all that was acknowledged is compared, key by key, with what a daemon
 // answers; at the end, with what each of them answers.
-import { Fleet, Ledger, Load, Probes, T0, compare, fail, finish, lease, median, pick, random, seconds, seed, sleep, until } from './rig.mjs';
+import { Fleet, HEADS, Ledger, Load, Probes, T0, compare, fail, finish, lease, median, pick, random, seconds, seed, sleep, until } from './rig.mjs';
 
 const rounds = Number(process.argv[3] ?? 5), kind = process.argv[4] ?? 'any';
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
 
 const surprises = [];
-const fleet = new Fleet(['halite.store.seal_delay_ms=1', 'halite.store.head_bytes=4M', 'halite.store.journal_segment_bytes=256K'], { surprise: lost });
+const fleet = new Fleet(['halite.store.head_bytes=4M', 'halite.store.journal_segment_bytes=256K'], { surprise: lost, heads: HEADS });
 const ledger = new Ledger();
 const load = new Load(fleet, ledger), probes = new Probes(fleet, ledger);
 
