@@ -18,6 +18,7 @@ static const struct option options[] = {
     { "step", required_argument, NULL, 'p' },
     { "seed", required_argument, NULL, 'r' },
     { "values", required_argument, NULL, 'v' },
+    { "prefix", required_argument, NULL, 'x' },
     { "order", required_argument, NULL, 'o' },
     { "format", required_argument, NULL, 'f' },
     { "jitter-ms", required_argument, NULL, 'j' },
@@ -34,7 +35,8 @@ usage(const char *why)
     fprintf(stderr,
             "generate: %s\n"
             "  --hosts N --metrics N --start S --end S --step S --seed N\n"
-            "  --values int|float|counter --order time|host|shuffled\n"
+            "  --values int|float|counter|mixed --prefix TEXT\n"
+            "  --order time|host|shuffled\n"
             "  --format telnet|json --jitter-ms N --gap-permille N\n"
             "  --part K --parts N --totals FILE\n",
             why);
@@ -98,7 +100,7 @@ set(struct workload *w, int option, const char *v)
         w->seed = (uint64_t)number(v);
         break;
     case 'v':
-        w->values = (enum workload_values)choice(v, "int|float|counter");
+        w->values = (enum workload_values)choice(v, "int|float|counter|mixed");
         break;
     case 'o':
         w->order = (enum workload_order)choice(v, "time|host|shuffled");
@@ -108,6 +110,9 @@ set(struct workload *w, int option, const char *v)
         break;
     case 'j':
         w->jitter_ms = small(v);
+        break;
+    case 'x':
+        w->prefix = v;
         break;
     case 'g':
         w->gap_permille = small(v);
@@ -149,12 +154,11 @@ write_totals(const char *path, const struct workload *w,
         return false;
     fprintf(f,
             "{\"points\":%" PRIu64 ",\"bytes\":%" PRIu64
-            ",\"lastSeconds\":%" PRId64 ",\"scale\":%d,\"sums\":{",
-            t->points, t->bytes, t->last_s,
-            w->values == WORKLOAD_FLOAT ? 100 : 1);
+            ",\"lastSeconds\":%" PRId64 ",\"sums\":{",
+            t->points, t->bytes, t->last_s);
     for (uint32_t i = 0; i < w->metrics; i++)
-        fprintf(f, "%s\"%s\":%" PRId64, i > 0 ? "," : "", workload_metric(i),
-                t->sums[i]);
+        fprintf(f, "%s\"%s%s\":%.17g", i > 0 ? "," : "", w->prefix,
+                workload_metric(i), (double)t->sums[i] * workload_unit(w, i));
     fprintf(f, "}}\n");
     return fclose(f) == 0;
 }

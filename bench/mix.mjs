@@ -1,14 +1,15 @@
 // The queries of dashboards, each said once and put to every system in its
 // own language; and their answers in one form, so that they can be compared.
-import { metrics } from './workload.mjs';
+import { kinds, metrics } from './workload.mjs';
 
 const hour = 3600;
 const enc = encodeURIComponent;
 
 // Kinds of queries over a workload 'w'.  A query: how many metrics ('m',
 // from number 'first' on), which hosts (some, by pattern, or all), from when to
-// when, how downsampled ('fn' each 'step' seconds), and either aggregated
-// ('agg'), maybe by a tag ('by'), or one answer a host.
+// when, how downsampled ('fn' each 'step' seconds; without 'fn' at raw steps),
+// maybe as a 'rate', and either aggregated ('agg'), maybe by a tag ('by'), or
+// one answer a host ('alone': no other system aggregates it either).
 export function queries(w, random) {
   const span = w.end - w.start;
   const hosts = n => {
@@ -32,6 +33,11 @@ export function queries(w, random) {
   const sums = (size, more) => () => ({
     m: 1, first: random(10), ...range(size, 60), fn: 'avg', step: 60,
     agg: 'sum', ...more(),
+  });
+  // The newest of all hosts at raw steps.
+  const newest = (size, more) => () => ({
+    m: 1, first: random(w.metrics), from: w.end - size, to: w.end,
+    step: w.step, ...more,
   });
   const raw_metrics = Math.min(w.metrics,
     Math.ceil(1e6 / (w.hosts * span / w.step)));
@@ -63,6 +69,21 @@ export function queries(w, random) {
       return { regexp: pattern, pattern };
     }),
     'groupby-dc-1h': sums(hour, () => ({ by: 'datacenter' })),
+    // OpenTSDB's percentile is at place p (n + 1), others' at 1 + q (n - 1).
+    'p95-all-hosts-1h': sums(hour, () => ({
+      agg: 'p95', quantile: Math.min(1,
+        (0.95 * (w.hosts + 1) - 1) / (w.hosts - 1)),
+    })),
+    'newest-5m': newest(300, { agg: 'sum' }),
+    'newest-5m-decimals': newest(300, { agg: 'sum', first: kinds.dec }),
+    'newest-30m-dc': newest(1800, { agg: 'avg', by: 'datacenter' }),
+    'newest-1h-max': newest(hour, { agg: 'max' }),
+    'newest-5m-rate': newest(300, {
+      agg: 'sum', first: kinds.cnt, rate: true,
+    }),
+    'newest-1h-rate': newest(hour, {
+      agg: 'sum', first: kinds.cnt, rate: true,
+    }),
     'raw-1-1-12': () => ({
       m: 1, first: random(10), hosts: hosts(1), ...range(12 * hour, 60),
       raw: true,
@@ -101,12 +122,17 @@ function for_vm(q) {
     return once(`${series}[${to - from}s]`, to - 1);
   if (q.fn === 'last')
     return once(`last_over_time(${series}[${to - from}s])`, to - 1);
-  const each = `${q.fn}_over_time(${series}[${step}s])`;
+  const each = q.rate ? `rate(${series}[${step}s])`
+    : q.fn ? `${q.fn}_over_time(${series}[${step}s])` : series;
   const by = ['__name__', ...q.by ? [q.by] : []].join(',');
-  const query = `${q.by === 'host' ? 'avg' : q.agg}(${each}) by (${by})`;
+  const agg = q.by === 'host' ? 'avg(' : q.quantile
+    ? `quantile(${q.quantile},` : `${q.agg}(`;
+  const query = q.alone ? each : `${agg}${each}) by (${by})`;
   // A window is what lies before a time: it is asked for at its last second.
+  // The first rate is that of the second bucket.
+  const first = from + (q.fn ? step - 1 + (q.rate ? step : 0) : 0);
   return ['GET', `/api/v1/query_range?query=${enc(query)}` +
-    `&start=${from + step - 1}&end=${to - 1}&step=${step}&nocache=1`];
+    `&start=${first}&end=${to - 1}&step=${step}&nocache=1`];
 }
 
 function for_influx(q) {
@@ -124,6 +150,11 @@ function for_influx(q) {
       (q.by ? ` GROUP BY ${q.by}` : '');
   else if (q.fn === 'last')
     query = `SELECT last(value) FROM ${from} GROUP BY host`;
+  else if (q.rate || q.quantile)
+    return null;
+  else if (!q.fn)
+    query = `SELECT ${q.agg === 'avg' ? 'mean' : q.agg}(value) FROM ${from} ` +
+      `WHERE ${where} GROUP BY ${every}${by} fill(none)`;
   else if (q.agg === 'sum')
     query = `SELECT sum(v) FROM (SELECT ${fn}(value) AS v FROM ${from} ` +
       `WHERE ${where} GROUP BY ${every}, host${by} fill(none)) ` +
@@ -148,9 +179,9 @@ function for_halite(q) {
     add('wildcard', q.by, '*', true);
   const queries = names(q).map(metric => ({
     aggregator: q.agg ?? (q.raw ? 'none' : 'avg'), metric, filters,
-    ...q.raw ? {} : {
-      downsample: q.fn === 'last' ? '0all-last' : `${q.step}s-${q.fn}`,
-    },
+    ...q.rate ? { rate: true } : {},
+    ...q.fn ? { downsample: q.every ?? (q.step ? `${q.step}s-${q.fn}`
+      : `0all-${q.fn}`) } : {},
   }));
   return ['POST', '/api/query', 'application/json',
     JSON.stringify({ start: q.from, end: q.to - 1, queries })];
@@ -159,8 +190,37 @@ function for_halite(q) {
 // A ping reads nothing: its time is the client's, the machine's and HTTP's.
 const pings = { vm: '/health', influx: '/ping' };
 
-export const request = (kind, q) => q.ping ? ['GET', pings[kind] ?? '/api/version']
-  : (({ vm: for_vm, influx: for_influx })[kind] ?? for_halite)(q);
+// The points of one metric are a table, of which each row tells its host.
+function for_duckdb(q) {
+  if (q.m > 1 || q.ping)
+    return null;
+  const at = q.step ? `t - (t - ${q.from}) % ${q.step}` : '0';
+  const wanted = [`t >= ${q.from - (q.rate ? q.step : 0)}`, `t < ${q.to}`];
+  if (q.hosts)
+    wanted.push(`host IN (${q.hosts.map(h => `'${h}'`)})`);
+  if (q.wildcard)
+    wanted.push(`host LIKE '${q.wildcard.replace('_', '!_')
+      .replace('*', '%')}' ESCAPE '!'`);
+  if (q.regexp)
+    wanted.push(`regexp_full_match(host, '${q.regexp}')`);
+  const from = `FROM m${q.first ?? 0} WHERE ${wanted.join(' AND ')}`;
+  const by = q.by ? `, ${q.by}` : '', fn = q.fn === 'last' ? 'arg_max(v, t)'
+    : `${q.fn}(v)`;
+  const all = q.quantile ? `quantile_cont(x, ${q.quantile})` : `${q.agg}(x)`;
+  const rate = `(v - lag(v) OVER (PARTITION BY host ORDER BY t)) / ${q.step}`;
+  const sql = q.raw ? `SELECT t, v${by} ${from}`
+    : q.by === 'host' ? `SELECT ${at} AS b, ${fn}${by} ${from} GROUP BY b${by}`
+      : `SELECT b, ${all}${by} FROM (SELECT ` + (q.rate ? `t AS b, ${rate} ` +
+        `AS x${by} ${from}) WHERE x IS NOT NULL AND b >= ${q.from}` : q.fn ? `${at} AS b, ` +
+        `${fn} AS x${by} ${from} GROUP BY host, b${by})`
+        : `t AS b, v AS x${by} ${from})`) + ` GROUP BY b${by}`;
+  return ['POST', '/sql', 'text/plain', sql];
+}
+
+// Null: the system has no words for it.
+export const request = (kind, q) => q.ping && kind !== 'duckdb' ? ['GET', pings[kind] ?? '/api/version']
+  : (({ vm: for_vm, influx: for_influx, duckdb: for_duckdb })[kind] ??
+    for_halite)(q);
 
 // "metric|tag" -> [[time, value], ...].
 export function normal(kind, q, body) {
@@ -175,10 +235,16 @@ export function normal(kind, q, body) {
         r.values.map((v, i) => [r.timestamps[i] / 1000, v]));
     }
   } else if (kind === 'vm') {
-    const back = q.raw || last ? 0 : q.step - 1;
+    const back = q.raw || last || !q.fn ? 0 : q.step - 1;
     for (const r of JSON.parse(body).data.result)
       add(r.metric.__name__, r.metric,
         (r.values ?? [r.value]).map(([t, v]) => [t - back, v]));
+  } else if (kind === 'duckdb') {
+    const groups = new Map();
+    for (const [t, v, tag] of JSON.parse(body))
+      (groups.get(tag) ?? groups.set(tag, []).get(tag)).push([t, v]);
+    for (const [tag, points] of groups)
+      add(undefined, { [q.by]: tag }, points);
   } else if (kind === 'influx') {
     for (const r of JSON.parse(body).results[0].series ?? [])
       add(r.name, r.tags, r.values);

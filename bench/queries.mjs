@@ -1,12 +1,14 @@
 // How long queries take: the mix, warm with one and four at a time, and the
-// first time after a start with nothing in the page cache.
+// first time after a start with nothing in the page cache; some also while the
+// rows are open, as those of the last hour are.
 import fs from 'node:fs';
 import {
-  bin, quantile, random, remove, run, say, scratch, settings, median,
+  bin, median, now, quantile, random, remove, run, say, scratch, settings,
 } from './tools.mjs';
-import { measure } from './ingest.mjs';
+import { load } from './ingest.mjs';
 import { differ, normal, queries as mix, request } from './mix.mjs';
-import { files, scales } from './workload.mjs';
+import { Server } from './servers.mjs';
+import { differs, files, mixed, scales } from './workload.mjs';
 
 export const MOST = 200; // queries of a kind
 
@@ -15,6 +17,13 @@ export async function ask(s, requests, workers) {
   const file = scratch('requests');
   fs.writeFileSync(file, requests.map(r => r.join('\t') + '\n').join(''));
   const cpu = s.cpu();
+  if (s.time) {
+    const from = now(), ms = await s.time(s, requests);
+    return {
+      ms, bytes: NaN, wall: now() - from,
+      cpu_ms: (s.cpu() - cpu) / ms.length * 1e3,
+    };
+  }
   const lines = (await run(bin('ask'), [s.web_port, workers, file]))
     .trim().split('\n').map(l => l.split(' '));
   remove(file);
@@ -31,7 +40,7 @@ export async function ask(s, requests, workers) {
 }
 
 // The answers of all systems to one query are the same.
-async function verify(servers, q) {
+export async function verify(servers, q) {
   let first;
   for (const s of servers) {
     const r = await s.ask(request(s.kind, q));
@@ -64,13 +73,16 @@ export async function warm(s, list, workers) {
 }
 
 async function cold(s, q) {
+  if (s.in_memory)
+    return { first_ms: NaN };
   await s.stop();
   await s.forget();
   await s.start({ fresh: false });
   return { first_ms: (await ask(s, [request(s.kind, q)], 1)).ms[0] };
 }
 
-async function measure_kind(servers, name, list, key, report) {
+async function measure_kind(all, name, list, key, report, stopped) {
+  const servers = all.filter(s => request(s.kind, list[0]) !== null);
   for (const q of list.slice(0, 2).filter(x => !x.ping)) {
     const why = await verify(servers, q);
     if (why)
@@ -81,16 +93,18 @@ async function measure_kind(servers, name, list, key, report) {
   for (let i = 0; i < settings.runs; i++)
     for (const workers of [1, 4])
       for (const [s, of] of rows)
-        of[workers].push(await warm(s, list, workers));
+        if (workers === 1 || !s.time) // by its own clock: one at a time
+          of[workers].push(await warm(s, list, workers));
   for (const s of servers) {
     const [one, four] = [1, 4].map(n => rows.get(s)[n]).map(r => ({
       p50_ms: median(r.map(x => x.p50_ms)),
       p99_ms: median(r.map(x => x.p99_ms)),
       qps: median(r.map(x => x.qps)),
       cpu_ms: median(r.map(x => x.cpu_ms)),
-      bytes: r[0].bytes, n: r[0].n,
+      bytes: r[0]?.bytes, n: r[0]?.n,
     }));
-    const first = await cold(s, list[list.length - 1]);
+    const first = stopped ? await cold(s, list[list.length - 1])
+      : { first_ms: NaN };
     say(`  ${name}, ${s.kind}: ${one.p50_ms.toFixed(2)} ms, ` +
       `CPU ${one.cpu_ms.toFixed(2)} ms, first ${first.first_ms.toFixed(1)}`);
     report({
@@ -101,26 +115,53 @@ async function measure_kind(servers, name, list, key, report) {
   }
 }
 
+// A server that has the points of all workloads, in rows that are open.
+async function filled(kind, workloads) {
+  const s = new Server(kind);
+  await s.start({ options: s.keep_open });
+  for (const { loaded } of workloads)
+    await (s.take?.(s, loaded) ?? load(s, 'telnet', loaded));
+  // What it still merges would cost the others their time.
+  await s.idle(120);
+  await s.settle?.(s);
+  for (const { w, loaded } of s.take ? [] : workloads) {
+    const wrong = await differs(s, w, loaded);
+    if (wrong)
+      throw new Error(`${kind}: ${wrong}`);
+  }
+  return s;
+}
+
+// What dashboards ask of the newest hour.
+const of_open_rows = name => name.startsWith('newest-') ||
+  ['double-groupby-1', 'sum-all-hosts-1h', 'groupby-dc-1h',
+    'p95-all-hosts-1h'].includes(name);
+
 export async function queries(systems, report) {
   for (const scale of settings.scales) {
-    const w = scales[scale], servers = [];
+    const workloads = [scales[scale], mixed(scales[scale])].map(w => ({ w }));
+    const servers = [], { w } = workloads[0];
     say(`queries, scale ${scale}: loading`);
-    const loaded = await files(w, 'telnet', 1);
+    for (const one of workloads)
+      one.loaded = await files(one.w, 'telnet', 1);
     for (const kind of systems)
-      servers.push((await measure(kind, w, 'telnet', loaded, true)).server);
-    loaded.remove();
-    // What one of them still merges would cost the other its time.
-    for (const s of servers) {
-      await s.idle(120);
-      await s.stop(); // all are asked of what is flushed, not of open rows
-      await s.start({ fresh: false });
-    }
+      servers.push(await filled(kind, workloads));
+    for (const { loaded } of workloads)
+      loaded.remove();
     const all = mix(w, random(settings.seed));
     const wanted = Object.entries(all).filter(([name]) =>
-      settings.queries.length === 0 || settings.queries.includes(name));
-    for (const [name, make] of wanted)
-      await measure_kind(servers, name, Array.from({ length: MOST }, make),
-        { scale }, report);
+      settings.queries.length === 0 || settings.queries.includes(name))
+      .map(([name, make]) => [name, Array.from({ length: MOST }, make)]);
+    if (w.end - w.start <= 3600)
+      for (const [name, list] of wanted.filter(([x]) => of_open_rows(x)))
+        await measure_kind(servers, `${name}, open`, list, { scale }, report,
+          false);
+    for (const s of servers.filter(x => !x.in_memory)) {
+      await s.stop(); // now all are asked of what is flushed
+      await s.start({ fresh: false });
+    }
+    for (const [name, list] of wanted)
+      await measure_kind(servers, name, list, { scale }, report, true);
     for (const s of servers) {
       await s.stop();
       s.remove();

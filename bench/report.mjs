@@ -54,9 +54,10 @@ function query_tables(data) {
   return unique(data.rows, 'scale').map(scale => {
     const rows = data.rows.filter(r => r.scale === scale);
     const systems = unique(rows, 'system');
+    const rivals = ['vm', 'duckdb'].filter(s => systems.includes(s));
     const body = unique(rows, 'query').map(query => {
       const of = s => rows.find(r => r.query === query && r.system === s);
-      const us = of('halite'), vm = of('vm');
+      const us = of('halite');
       const from = data.machines.length > 1 ? ` (${rows.find(
         r => r.query === query).on + 1})` : '';
       return [query + from,
@@ -66,13 +67,14 @@ function query_tables(data) {
             `${digits(r.cpu_ms)}; ${digits(r.p50_4)} / ${digits(r.p99_4)}; ` +
             digits(r.first_ms);
         }),
-        us && vm && query !== 'ping' ? `${digits(vm.p50_ms / us.p50_ms)}; ` +
-          digits(vm.cpu_ms / us.cpu_ms) : '-',
+        ...rivals.map(of).map(r => us && r && query !== 'ping'
+          ? `${digits(r.p50_ms / us.p50_ms)}; ` +
+            digits(r.cpu_ms / us.cpu_ms) : '-'),
       ];
     });
     return `Scale ${scale}.\n\n` + table(
       ['query', ...systems.map(title),
-        'VictoriaMetrics / Halite: time; CPU'],
+        ...rivals.map(s => `${title(s)} / Halite: time; CPU`)],
       body);
   }).join('\n\n');
 }

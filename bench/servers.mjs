@@ -6,7 +6,8 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import {
-  bin, build, disk_bytes, has, now, remove, run, say, scratch, settings, sleep,
+  bin, build, disk_bytes, has, now, remove, rivals, run, say, scratch, settings,
+  sleep, source,
 } from './tools.mjs';
 
 const influx_config = (dir, web, put, rpc) => `reporting-disabled = true
@@ -44,16 +45,27 @@ const halite = {
     `--port=${s.web_port}`, `--data=${s.dir}`, ...options],
   ports: s => ({ put_port: s.web_port }),
   ping: '/api/version',
+  // Rows of hours that are long over stay as those of this hour are.
+  keep_open: ['halite.store.seal_delay_ms=86400000',
+    'halite.store.encode_delay_ms=86400000'],
 };
+
+// Beside, if it was got: bench/rivals.sh.
+const beside = (file, otherwise) =>
+  fs.existsSync(path.join(rivals, file)) ? path.join(rivals, file) : otherwise;
+const duckdb = 'node_modules/@duckdb/node-api';
 
 // What is known of each kind: its program, its command, how it is asked.
 const kinds = {
   halite,
   // A second Halite, to compare with.
-  old: { ...halite, title: 'Halite, old', program: settings.halite_old },
+  old: {
+    ...halite, title: 'Halite, old', program: settings.halite_old,
+    keep_open: halite.keep_open.slice(0, 1), // what any version has
+  },
   vm: {
     title: 'VictoriaMetrics',
-    program: 'victoria-metrics',
+    program: beside('usr/bin/victoria-metrics', 'victoria-metrics'),
     command: (s, options) => [s.program, `-storageDataPath=${s.dir}`,
       '-retentionPeriod=100y', `-httpListenAddr=127.0.0.1:${s.web_port}`,
       `-opentsdbListenAddr=127.0.0.1:${s.put_port}`,
@@ -78,6 +90,19 @@ const kinds = {
     ping: '/ping',
     ready: s => s.get(`/query?q=${encodeURIComponent(
       'CREATE DATABASE opentsdb')}`, 'POST'),
+  },
+  duckdb: {
+    title: 'DuckDB, 2 threads',
+    program: beside(duckdb, '') && process.execPath,
+    command: s => [s.program, path.join(source, 'bench/duckdb.mjs'),
+      s.web_port, rivals, 2],
+    ping: '/',
+    in_memory: true, // a stop forgets all
+    take: (s, loaded) => s.json(['POST', '/load', 'text/plain',
+      loaded.paths.join('\n')]),
+    // By its own clock: what HTTP and JSON cost is not its fault.
+    time: (s, requests) => s.json(['POST', '/time', 'text/plain',
+      requests.map(r => r[3]).join('\n')]),
   },
 };
 

@@ -60,7 +60,10 @@ export function targets(rows_of) {
     ['A', 'single-groupby-1-1-1', 1, 1], ['B', 'single-groupby-1-1-1', 1, 1],
     ['B', 'double-groupby-1', 10, 15], ['B', 'double-groupby-5', 10, 15],
     ['B', 'double-groupby-all', 10, 15], ['B', 'sum-all-hosts-1h', 8, 8],
-    ['B', 'groupby-dc-1h', 8, 8], ['B', 'lastpoint', 10, 15]])
+    ['B', 'groupby-dc-1h', 8, 8], ['B', 'lastpoint', 10, 15],
+    ['B', 'newest-5m, open', 8, 8], ['B', 'newest-1h-max, open', 8, 8],
+    ['B', 'newest-30m-dc, open', 8, 8], ['B', 'newest-5m', 3, 3],
+    ['B', 'newest-1h-max', 3, 3], ['B', 'newest-30m-dc', 3, 3]])
     both(`${query}, scale ${scale}`, { scale, query }, must, aim);
   return out;
 }

@@ -10,13 +10,16 @@ export const source = path.resolve(env.srcdir || '.');
 export const build = path.resolve(env.builddir || '.');
 export const bin = name => path.join(build, 'bench', name);
 export const results = path.join(source, 'docs/performance');
+// Where bench/rivals.sh put what Debian's release does not have.
+export const rivals = path.resolve(env.RIVALS || path.join(build,
+  'bench-rivals'));
 
 const list = (text, fallback) => (text || fallback).split(',').filter(x => x);
 export const settings = {
   scales: list(env.SCALE, 'A'),
   only: list(env.ONLY, ''),
   runs: +(env.RUNS || 1),
-  systems: list(env.SYSTEMS, 'halite,vm,influx'),
+  systems: list(env.SYSTEMS, 'halite,vm,influx,duckdb'),
   halite_old: env.HALITE_OLD || '', // the program of the system "old"
   modes: list(env.MODES, 'telnet1,telnet4,http1,http4'),
   queries: list(env.QUERIES, ''), // none: all
@@ -148,10 +151,12 @@ export function machine() {
       return 'a tarball';
     }
   };
-  const packages = ['victoria-metrics', 'influxdb'].map(p => {
-    const v = version('dpkg-query', ['-W', '-f', '${Version}', p]);
-    return v ? `${p} ${v}` : '';
-  }).filter(x => x).join(', ');
+  const packages = [...['victoria-metrics', 'influxdb'].map(p => [p,
+    first(path.join(rivals, `${p}.version`), /(.*)/) ||
+      version('dpkg-query', ['-W', '-f', '${Version}', p])]),
+  ['duckdb', first(path.join(rivals, 'node_modules/@duckdb/node-api',
+    'package.json'), /"version": "(.*)"/)],
+  ].filter(([, v]) => v).map(x => x.join(' ')).join(', ');
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),

@@ -32,6 +32,7 @@ const struct workload workload_default = {
     .end = 1735689600 + 12 * 3600,
     .step = 10,
     .seed = 1,
+    .prefix = "",
     .parts = 1,
 };
 
@@ -93,6 +94,20 @@ workload_metric(uint32_t i)
     return metrics[i];
 }
 
+/* What a metric's values are, where kinds are mixed. */
+static enum workload_values
+values_of(const struct workload *w, uint32_t metric)
+{
+    return w->values == WORKLOAD_MIXED ? (enum workload_values)(metric % 3)
+                                       : w->values;
+}
+
+double
+workload_unit(const struct workload *w, uint32_t metric)
+{
+    return values_of(w, metric) == WORKLOAD_FLOAT ? 0.01 : 1;
+}
+
 const char *
 workload_fault(const struct workload *w)
 {
@@ -106,6 +121,8 @@ workload_fault(const struct workload *w)
         return "there is no such part";
     if (w->gap_permille >= 1000 || w->jitter_ms >= w->step * 1000)
         return "gaps or jitter are too large";
+    if (strlen(w->prefix) > 64)
+        return "the prefix is too long";
     return "";
 }
 
@@ -145,7 +162,7 @@ begin_walk(const struct run *r, uint32_t host, uint32_t metric)
     struct walk *walk = &r->walks[series];
 
     walk->state = seed_of(w, series);
-    walk->at = w->values == WORKLOAD_COUNTER
+    walk->at = values_of(w, metric) == WORKLOAD_COUNTER
                    ? (double)(next(&walk->state) % 1000000)
                    : (double)(next(&walk->state) >> 11) * 0x1p-53 * 100;
 }
@@ -159,10 +176,10 @@ begin(struct run *r)
     r->tails = mem_new_array(w->hosts, sizeof *r->tails);
     r->walks = mem_new_array((size_t)w->hosts * w->metrics, sizeof *r->walks);
     for (uint32_t i = 0; i < w->metrics; i++)
-        r->heads[i].size =
-            (uint16_t)snprintf(r->heads[i].bytes, sizeof r->heads[i].bytes,
-                               "%s%s%s", w->json ? "{\"metric\":\"" : "put ",
-                               metrics[i], w->json ? "\",\"timestamp\":" : " ");
+        r->heads[i].size = (uint16_t)snprintf(
+            r->heads[i].bytes, sizeof r->heads[i].bytes, "%s%s%s%s",
+            w->json ? "{\"metric\":\"" : "put ", w->prefix, metrics[i],
+            w->json ? "\",\"timestamp\":" : " ");
     for (uint32_t h = 0; h < w->hosts; h++) {
         r->tails[h] = tail_of(w, h);
         for (uint32_t i = 0; i < w->metrics; i++)
@@ -178,19 +195,20 @@ static uint64_t
 take_value(const struct run *r, uint64_t series, uint32_t *draw)
 {
     const struct workload *w = r->w;
+    enum workload_values kind = values_of(w, (uint32_t)(series % w->metrics));
     struct walk *walk = &r->walks[series];
     double at = walk->at;
 
     *draw = 0;
     if (w->gap_permille > 0 || w->jitter_ms > 0)
         *draw = (uint32_t)next(&walk->state);
-    if (w->values == WORKLOAD_COUNTER) {
+    if (kind == WORKLOAD_COUNTER) {
         walk->at += (double)(next(&walk->state) % 1001);
         return (uint64_t)at;
     }
     walk->at += normal(&walk->state);
     walk->at = walk->at < 0 ? 0 : walk->at > 100 ? 100 : walk->at;
-    return (uint64_t)(w->values == WORKLOAD_FLOAT ? at * 100 : at);
+    return (uint64_t)(kind == WORKLOAD_FLOAT ? at * 100 : at);
 }
 
 static void
@@ -201,9 +219,9 @@ put_text(struct run *r, const char *bytes, size_t size)
 }
 
 static void
-put_value(struct run *r, uint64_t value)
+put_value(struct run *r, uint32_t metric, uint64_t value)
 {
-    bool cents = r->w->values == WORKLOAD_FLOAT;
+    bool cents = values_of(r->w, metric) == WORKLOAD_FLOAT;
     char *end;
 
     r->used += number_format_i64((int64_t)(cents ? value / 100 : value),
@@ -246,7 +264,7 @@ put_point(struct run *r, uint32_t host, uint32_t metric, int64_t time,
         put_text(r, ",\"value\":", 9);
     else
         put_text(r, " ", 1);
-    put_value(r, value);
+    put_value(r, metric, value);
     put_text(r, tail->bytes, tail->size);
     r->totals->points++;
     r->totals->sums[metric] += (int64_t)value;

@@ -14,8 +14,14 @@
 #define WORKLOAD_METRICS 10
 
 /* A walk of normal steps between 0 and 100, cut to whole numbers, or to two
- * decimals; or a counter that grows by 500 on average. */
-enum workload_values { WORKLOAD_INT, WORKLOAD_FLOAT, WORKLOAD_COUNTER };
+ * decimals; or a counter that grows by 500 on average; or these three by turns,
+ * metric by metric. */
+enum workload_values {
+    WORKLOAD_INT,
+    WORKLOAD_FLOAT,
+    WORKLOAD_COUNTER,
+    WORKLOAD_MIXED
+};
 
 /* As collectors push them; a host's whole time, then the next one's; or any. */
 enum workload_order { WORKLOAD_BY_TIME, WORKLOAD_BY_HOST, WORKLOAD_SHUFFLED };
@@ -25,6 +31,7 @@ struct workload {
     int64_t start, end, step; /* seconds */
     uint64_t seed;
     enum workload_values values;
+    const char *prefix; /* of the names of metrics */
     enum workload_order order;
     bool json;             /* an object a line, else "put ..." lines */
     uint32_t jitter_ms;    /* 0: whole seconds; else times are up to so late */
@@ -35,7 +42,7 @@ struct workload {
 struct workload_totals {
     uint64_t points, bytes;
     int64_t last_s;                 /* time of the newest point */
-    int64_t sums[WORKLOAD_METRICS]; /* of floats: in hundredths */
+    int64_t sums[WORKLOAD_METRICS]; /* in units of workload_unit() */
 };
 
 /* The defaults: 100 hosts, 10 metrics, 12 hours at 10 s, integers. */
@@ -51,3 +58,6 @@ bool workload_run(const struct workload *w, workload_write *write, void *ctx,
                   struct workload_totals *out);
 
 const char *workload_metric(uint32_t i);
+
+/* Of a metric's values: 0.01 where they have two decimals, else 1. */
+double workload_unit(const struct workload *w, uint32_t metric);

@@ -3,8 +3,16 @@ import fs from 'node:fs';
 import { bin, remove, run, scratch, settings } from './tools.mjs';
 
 export const start = 1735689600;
-export const metrics = ['user', 'system', 'idle', 'nice', 'iowait', 'irq',
+const names = ['user', 'system', 'idle', 'nice', 'iowait', 'irq',
   'softirq', 'steal', 'guest', 'guest_nice'].map(x => 'cpu.usage_' + x);
+
+// Beside the whole numbers of the scales: one metric of each kind.
+const beside = { metrics: 3, values: 'mixed', prefix: 'mixed.' };
+export const mixed = w => ({ ...w, ...beside });
+export const kinds = { int: names.length, dec: names.length + 1,
+  cnt: names.length + 2 };
+export const metrics = [...names,
+  ...names.slice(0, beside.metrics).map(x => beside.prefix + x)];
 
 const scale = (hosts, seconds, step = 10, more = {}) => ({
   hosts, metrics: 10, start, end: start + seconds, step, ...more,
@@ -23,7 +31,8 @@ export const flags = w => Object.entries({ seed: settings.seed, ...w })
 export async function files(w, format, connections) {
   const out = { paths: [], points: 0, bytes: 0, sums: {} };
   for (let part = 0; part < connections; part++) {
-    const file = scratch(`load-${part}.${format}`), totals = file + '.totals';
+    const file = scratch(`load-${w.prefix ?? ''}${part}.${format}`);
+    const totals = file + '.totals';
     const args = flags({ ...w, format, part, parts: connections })
       .concat(['--totals', totals]).map(x => `'${x}'`).join(' ');
     await run('sh', ['-c', `'${bin('generate')}' ${args} >'${file}'`]);
@@ -34,7 +43,7 @@ export async function files(w, format, connections) {
     out.bytes += t.bytes;
     out.last = Math.max(out.last ?? 0, t.lastSeconds);
     for (const [m, sum] of Object.entries(t.sums))
-      out.sums[m] = (out.sums[m] ?? 0) + sum / t.scale;
+      out.sums[m] = (out.sums[m] ?? 0) + sum;
   }
   out.remove = () => out.paths.forEach(remove);
   return out;

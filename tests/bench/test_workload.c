@@ -62,6 +62,7 @@ static const struct {
     { WORKLOAD_INT, false, 0, 0 },      { WORKLOAD_FLOAT, false, 0, 0 },
     { WORKLOAD_COUNTER, false, 0, 0 },  { WORKLOAD_INT, true, 0, 0 },
     { WORKLOAD_FLOAT, true, 900, 100 }, { WORKLOAD_INT, false, 5000, 50 },
+    { WORKLOAD_MIXED, false, 0, 0 },
 };
 
 /* The same points in any order and in any number of parts. */
@@ -142,6 +143,77 @@ START_TEST(is_written_so)
 }
 END_TEST
 
+struct line {
+    char bytes[256];
+};
+
+/* The next line of a metric behind those that '*at' has passed. */
+static void
+next_line(const char **at, const char *metric, struct line *out)
+{
+    const char *p = strstr(*at, metric), *end;
+
+    ck_assert_ptr_nonnull(p);
+    end = strchr(p, '\n');
+    ck_assert_ptr_nonnull(end);
+    (void)snprintf(out->bytes, sizeof out->bytes, "%.*s", (int)(end - p), p);
+    *at = end;
+}
+
+struct text {
+    char bytes[1 << 16];
+    size_t size;
+};
+
+static bool
+keep(void *ctx, const void *data, size_t size)
+{
+    struct text *t = ctx;
+
+    ck_assert_uint_lt(t->size + size, sizeof t->bytes);
+    memcpy(t->bytes + t->size, data, size);
+    t->size += size;
+    t->bytes[t->size] = '\0';
+    return true;
+}
+
+/* Whole numbers, two decimals and counters by turns; names with a prefix. */
+START_TEST(mixes_kinds)
+{
+    static struct text text;
+    struct workload w = small();
+    struct workload_totals t;
+    const char *at = text.bytes;
+    struct line line;
+    double user, system, idle;
+    long long before, after;
+    char dot;
+
+    w.hosts = 1;
+    w.end = w.start + 2 * w.step;
+    w.values = WORKLOAD_MIXED;
+    w.prefix = "mixed.";
+    text.size = 0;
+    ck_assert(workload_run(&w, keep, &text, &t));
+    next_line(&at, "mixed.cpu.usage_user ", &line);
+    ck_assert_int_eq(sscanf(line.bytes, "%*s %*u %lf%c", &user, &dot), 2);
+    ck_assert_int_eq(dot, ' ');
+    next_line(&at, "mixed.cpu.usage_system ", &line);
+    ck_assert_int_eq(sscanf(line.bytes, "%*s %*u %*u%c%lf", &dot, &system), 2);
+    ck_assert_int_eq(dot, '.');
+    next_line(&at, "mixed.cpu.usage_idle ", &line);
+    ck_assert_int_eq(sscanf(line.bytes, "%*s %*u %lld", &before), 1);
+    next_line(&at, "mixed.cpu.usage_idle ", &line);
+    ck_assert_int_eq(sscanf(line.bytes, "%*s %*u %lld", &after), 1);
+    ck_assert_int_ge(after, before);
+    ck_assert_int_le(after, before + 1000);
+    idle = (double)t.sums[2] * workload_unit(&w, 2);
+    ck_assert_double_eq(idle, (double)(before + after));
+    ck_assert_double_eq(workload_unit(&w, 0), 1);
+    ck_assert_double_eq(workload_unit(&w, 1), 0.01);
+}
+END_TEST
+
 static bool
 reject(void *ctx, const void *data, size_t size)
 {
@@ -170,4 +242,4 @@ END_TEST
 
 TEST_MAIN("workload", LOOP(the_same_points, kinds),
           TEST(another_seed_other_points), LOOP(is_written_so, forms),
-          TEST(says_what_is_wrong))
+          TEST(mixes_kinds), TEST(says_what_is_wrong))
