@@ -7,6 +7,7 @@ import { digits, table } from './report.mjs';
 const figures = {
   ingest: ['cpu_sent_us', 'cpu_us', 'bytes_point', 'amplification', 'peak_mb'],
   queries: ['p50_ms', 'cpu_ms', 'cpu_ms_4'],
+  years: ['ms', 'cpu_ms', 'bytes_point', 'cpu_us'],
 };
 figures.values = figures.backfill = figures.recorded = figures.ingest;
 
@@ -39,7 +40,7 @@ export class Comparison {
     const old = new Map(rows.filter(r => r.system === 'old')
       .map(r => [label(r), r]));
     return rows.filter(r => r.system === 'halite' && old.has(label(r)))
-      .flatMap(r => (figures[name] ?? []).map(key => {
+      .flatMap(r => (figures[name] ?? []).filter(key => key in r).map(key => {
         const before = old.get(label(r))[key];
         return [label(r), key, digits(before), digits(r[key]),
           (r[key] / before).toFixed(3)];

@@ -120,7 +120,7 @@ function for_vm(q) {
       `&end=${to - 1}`];
   if (q.raw)
     return once(`${series}[${to - from}s]`, to - 1);
-  if (q.fn === 'last')
+  if (q.fn === 'last' && !q.step)
     return once(`last_over_time(${series}[${to - from}s])`, to - 1);
   const each = q.rate ? `rate(${series}[${step}s])`
     : q.fn ? `${q.fn}_over_time(${series}[${step}s])` : series;
@@ -148,7 +148,7 @@ function for_influx(q) {
   if (q.raw)
     query = `SELECT value FROM ${from} WHERE ${where}` +
       (q.by ? ` GROUP BY ${q.by}` : '');
-  else if (q.fn === 'last')
+  else if (q.fn === 'last' && !q.step)
     query = `SELECT last(value) FROM ${from} GROUP BY host`;
   else if (q.rate || q.quantile)
     return null;
@@ -224,7 +224,7 @@ export const request = (kind, q) => q.ping && kind !== 'duckdb' ? ['GET', pings[
 
 // "metric|tag" -> [[time, value], ...].
 export function normal(kind, q, body) {
-  const out = new Map(), last = q.fn === 'last';
+  const out = new Map(), last = !q.step && q.fn === 'last';
   const add = (metric, tags, points) => out.set((metric ?? names(q)[0]) +
     (q.by ? '|' + tags?.[q.by] : ''),
     points.map(([t, v]) => [last ? 0 : +t, +v]).sort((a, b) => a[0] - b[0]));

@@ -79,6 +79,35 @@ function query_tables(data) {
   }).join('\n\n');
 }
 
+function year_tables(data) {
+  const words = { int: 'whole numbers', dec: 'two decimals', cnt: 'counters' };
+  return unique(data.rows, 'size').map(size => {
+    const of_size = data.rows.filter(r => r.size === size);
+    const loads = of_size.filter(r => r.query === 'loading');
+    const rows = of_size.filter(r => r.query !== 'loading');
+    const systems = unique(rows, 'system');
+    const body = unique(rows, 'query').flatMap(query => unique(
+      rows.filter(r => r.query === query), 'values').map(values => {
+      const of = s => rows.find(r => r.query === query && r.system === s &&
+        r.values === values);
+      const us = of('halite'), vm = of('vm');
+      const times = key => us && vm ? digits(vm[key] / us[key]) : '-';
+      return [query, words[values], ...systems.map(s => {
+        const r = of(s) ?? {};
+        return `${digits(r.ms)}; ${digits(r.cpu_ms)}; ` +
+          `${digits(r.first_ms)} / ${digits(r.first_cpu_ms)}`;
+      }), `${times('ms')}; ${times('cpu_ms')}; ${times('first_ms')}`];
+    }));
+    return `${size} hosts, ${loads[0]?.days} days.\n\n` +
+      plain({ ...data, rows: loads }, [system, ['points', 'points'],
+        ['points/s', 'points_s'], ['CPU us, sent', 'cpu_sent_us'],
+        ['CPU us, settled', 'cpu_us'], ['peak MB', 'peak_mb'],
+        ['bytes a point', 'bytes_point'], ['start ms', 'start_ms']]) +
+      '\n\n' + table(['query', 'values', ...systems.map(title),
+        'VictoriaMetrics / Halite: time; CPU; first'], body);
+  }).join('\n\n');
+}
+
 // The ways of one filter below each other.
 function side_by_side(data) {
   const rows = unique(data.rows, 'place').flatMap(place =>
@@ -100,6 +129,7 @@ const printers = {
     ['series', 'series'], system, ['CPU us, settled', 'cpu_us'],
     ['bytes a point', 'bytes_point']]),
   queries: query_tables,
+  years: year_tables,
   workers: d => plain(d, [['scale', 'scale'], ['query', 'query'],
     ['answers/s, one worker', 'qps_1'], ['four', 'qps_4'],
     ['times', 'times']]),

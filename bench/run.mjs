@@ -11,10 +11,11 @@ import { write_document } from './report.mjs';
 import { installed } from './servers.mjs';
 import { machine, remove, say, scratch, settings } from './tools.mjs';
 import { workers } from './workers.mjs';
+import { years } from './years.mjs';
 
 const sections = {
-  ingest, values, backfill, recorded, queries, workers, series, replay, open, masks,
-  micro,
+  ingest, values, backfill, recorded, queries, workers, years, series, replay,
+  open, masks, micro,
 };
 
 const wanted = settings.only.length > 0 ? settings.only

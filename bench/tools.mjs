@@ -28,6 +28,8 @@ export const settings = {
   recorded: list(env.RECORDED, ''), // files of put lines
   points: +(env.POINTS || 100e6), // of the store that "growth" opens
   series: +(env.SERIES || 1e6), // the most that "growth" makes
+  hosts: +(env.HOSTS || 25), // of "years", with ten metrics each
+  days: +(env.DAYS || 365), // of "years"
 };
 
 // Where data and stores go, some gigabytes; removed in the end.

@@ -6,9 +6,12 @@ command -v node >/dev/null || exit 77
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 srcdir=${srcdir:-.} builddir=. BENCH_DIR=$dir SYSTEMS=halite,old HALITE_OLD=$halite \
-    ONLY=ingest,queries SCALE=tiny MODES=http1 QUERIES=lastpoint BUDGET=0.01 \
+    ONLY=ingest,queries,years SCALE=tiny MODES=http1 BUDGET=0.01 HOSTS=1 DAYS=3 \
+    QUERIES='lastpoint,newest-5m-rate,year by day' \
     node "${srcdir:-.}/bench/run.mjs" >"$dir/out" 2>"$dir/err" ||
     { cat "$dir/err"; exit 1; }
 cat "$dir/out"
 grep -q '^| tiny http1 | bytes_point | .* | [01]\.[0-9]* |$' "$dir/out" &&
-    grep -q '^geometric mean of 1 queries, cpu_ms: [0-9]' "$dir/out"
+    grep -q '^| tiny newest-5m-rate, open | cpu_ms | ' "$dir/out" &&
+    grep -q '^| cnt year by day | cpu_ms | ' "$dir/out" &&
+    grep -q '^geometric mean of 3 queries, cpu_ms: [0-9]' "$dir/out"
