@@ -68,7 +68,7 @@ function list() {
   for (const [kind, { fns, more }] of Object.entries(kinds)) {
     for (const by of [false, true]) {
       const ask_of = (range, name, step, cold) =>
-        add(kind, range, name + (by ? ', by host' : ''), fns[0], step, by,
+        add(kind, range, name + (by ? ' of each host' : ''), fns[0], step, by,
           cold && !by);
       ask_of(week, 'week by hour', hour);
       ask_of(week, 'week by day', day, true);
@@ -80,7 +80,7 @@ function list() {
       const c = calendar();
       if (c.length > 1)
         all.push({
-          kind, name: 'year by calendar month' + (by ? ', by host' : ''),
+          kind, name: 'year by calendar month' + (by ? ' of each host' : ''),
           q: {
             m: 1, first: kinds[kind].first, from: c[0][0],
             to: c[c.length - 1][1], fn: fns[0], step: month,
@@ -92,7 +92,7 @@ function list() {
     }
     for (const fn of more)
       for (const [step, name] of [[hour, 'hour'], [day, 'day']])
-        add(kind, year, `year by ${name}, ${fn}`, fn, step, false, false);
+        add(kind, year, `year by ${name}: ${fn}`, fn, step, false, false);
   }
   return all.filter(({ name }) => settings.queries.length === 0 ||
     settings.queries.includes(name));
