@@ -116,6 +116,8 @@ open_store(struct database *d, struct error *e)
         .wal_segment_bytes =
             settings_size(s, "halite.store.journal_segment_bytes"),
         .flush_delay_ms = settings_unsigned(s, "halite.store.seal_delay_ms"),
+        .summary_delay_ms =
+            settings_unsigned(s, "halite.store.summary_delay_ms"),
         .encode_delay_ms = settings_unsigned(s, "halite.store.encode_delay_ms"),
         .min_free_bytes = settings_size(s, "halite.store.min_free_bytes"),
         .engine_write_buffer_bytes =

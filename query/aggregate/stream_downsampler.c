@@ -72,6 +72,15 @@ stream_downsampler_uses_summaries(const struct stream_downsampler *f)
     return f->length == 0 || f->length >= HOUR_MS;
 }
 
+bool
+stream_downsampler_uses_weeks(const struct stream_downsampler *f, bool *hours)
+{
+    bool adds = adds_up(f) || f->kind == KIND_COUNT;
+
+    *hours = f->length % DAY_MS != 0;
+    return f->length % (*hours ? HOUR_MS : DAY_MS) == 0 && (adds || !*hours);
+}
+
 /* -- buckets --------------------------------------------------------------- */
 
 /* Of the last, 'value' is that. */
@@ -497,6 +506,10 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 
     if (s->failed)
         return true;
+    if (row->last_ms < f->from || row->first_ms >= f->to) {
+        note_range(s, row->first_ms, row->last_ms);
+        return true;
+    }
     /* Where there is a NaN, the sum is one. */
     if (!lies_within(f, s, row) || (!row->all_int && isnan(row->sum.d)))
         return false;
@@ -518,5 +531,39 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
     s->bound = bound;
     s->count += row->count;
     s->all += row->count;
+    return true;
+}
+
+/* -- weeks ----------------------------------------------------------------- */
+
+static bool
+add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
+          const struct week *w, unsigned day, struct arena *a)
+{
+    for (unsigned i = day * 24; i < (day + 1) * 24; i++) {
+        struct summary hour;
+
+        if (w->hour[i].count == 0)
+            continue;
+        hour = week_hour_summary(w, i);
+        if (!bucket_acc_summary(f, s, &hour, a))
+            return false;
+    }
+    return true;
+}
+
+bool
+bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
+                const struct week *w, unsigned day, unsigned day_end,
+                struct arena *a)
+{
+    struct bucket_acc before = *s;
+
+    for (unsigned i = day; i < day_end; i++)
+        if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
+            !(w->has_hours && add_hours(f, s, w, i, a))) {
+            *s = before; /* arrays that have grown are copies */
+            return false;
+        }
     return true;
 }

@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "query/model/aggregator.h"
 #include "query/model/query.h"
-#include "storage/block/block.h"
+#include "storage/block/week.h"
 
 struct stream_downsampler {
     enum aggregator_kind kind;
@@ -54,6 +54,17 @@ bool stream_downsampler_init(struct stream_downsampler *f,
 
 /* Can a row's block summary ever be enough? */
 bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
+
+/* Can weeks (storage/block/week.h) stand for rows, and are their hours needed?
+ */
+bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
+                                   bool *hours);
+
+/* Adds these days of a week.  False: the rows must be read; nothing has
+ * changed. */
+bool bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
+                     const struct week *w, unsigned day, unsigned day_end,
+                     struct arena *a);
 
 /* False: this row must be unpacked; nothing has changed. */
 bool bucket_acc_summary(const struct stream_downsampler *f,

@@ -100,7 +100,6 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 /* -- shift ----------------------------------------------------------------- */
 
 #define SECOND_MS INT64_C(1000)
-#define DAY_MS    (24 * HOUR_MS)
 
 /* A unit of time and its names, of which a window knows the first few only. */
 static const struct unit {

@@ -27,6 +27,7 @@ struct task {
     struct fetched *series;
     size_t len, cap;
     struct hash_table table; /* of the series, by TSUID */
+    struct store_scan *scan;
     /* The series that was found last: hours of a series come one after the
      * other, and the series of a span as in the one before. */
     size_t current;
@@ -282,6 +283,20 @@ downsample_row(struct task *t, const struct store_row *row,
     return ST_OK;
 }
 
+/* Adds a week to the series' buckets, or asks for its rows. */
+static void
+downsample_week(struct task *t, const struct store_row *row,
+                struct bucket_acc *acc)
+{
+    if (!bucket_acc_week(t->job->downsampler, acc, row->week, row->day,
+                         row->day_end, t->turn->arena)) {
+        store_scan_reject(t->scan);
+        return;
+    }
+    for (unsigned i = row->day; i < row->day_end; i++)
+        count_points(t, row->week->day[i].count);
+}
+
 /* Adds the row to the series' column. */
 static enum status
 keep_row(struct task *t, const struct store_row *row, struct fetched *f)
@@ -308,6 +323,10 @@ add_row(struct task *t, const struct store_row *row)
 
     if (f == NULL)
         return out_of_memory(t->job->limits, &t->error);
+    if (row->week != NULL) {
+        downsample_week(t, row, &f->acc);
+        return ST_OK;
+    }
     t->new_bytes += row_bytes(row);
     return t->job->downsampler != NULL ? downsample_row(t, row, &f->acc)
                                        : keep_row(t, row, f);
@@ -347,7 +366,11 @@ end_series(struct task *t)
 static struct scan_spec
 spec_of(const struct task *t)
 {
+    const struct stream_downsampler *d = t->job->downsampler;
     const struct plan *p = t->job->p;
+    bool hours = false;
+    bool weeks = d != NULL && stream_downsampler_uses_weeks(d, &hours);
+
     const struct plan_bucket *b = &p->buckets[t->bucket];
 
     return (struct scan_spec){
@@ -359,8 +382,10 @@ spec_of(const struct task *t)
         .series = b->series,
         .series_len = b->series_len,
         .metric = p->metric_id,
-        .summaries = t->job->downsampler != NULL &&
-                     stream_downsampler_uses_summaries(t->job->downsampler),
+        .summaries = d != NULL && stream_downsampler_uses_summaries(d),
+        .weeks = !weeks  ? WEEKS_NONE
+                 : hours ? WEEKS_OF_HOURS
+                         : WEEKS_OF_DAYS,
         .window = t->job->window,
         .arena = t->job->downsampler == NULL ? t->turn->arena : NULL,
         .max_bytes = t->job->limits->max_memory,
@@ -377,6 +402,7 @@ read_bucket(struct task *t, struct store_scan **scan)
     struct store_row row;
     size_t rows = 0;
 
+    t->scan = *scan;
     while (status == ST_OK && store_scan_next(*scan, &row)) {
         status = add_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)

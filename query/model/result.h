@@ -41,6 +41,7 @@ scan_counts_add(struct scan_counts *sum, const struct scan_counts *more)
 {
     sum->rows += more->rows;
     sum->head_rows += more->head_rows;
+    sum->weeks += more->weeks;
     sum->bytes += more->bytes;
     sum->keys += more->keys;
     sum->seeks += more->seeks;

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "query/model/duration.h"
 
-#define DAY_S 86400
 /* What a span's row could hold, and the least that makes one worth it. */
 #define SLOTS_MAX   7774
 #define SLOTS_MIN   12

@@ -131,7 +131,13 @@ bucket_of_counted(const struct key_layout *s, struct cursor c)
     return c.failed || size == 0 ? KV_NO_BUCKET : key_salt(s, tsuid);
 }
 
-/* Of what is behind a row's table byte. */
+static unsigned
+bucket_below(const struct key_layout *s, unsigned salt)
+{
+    return salt >= s->salt_buckets ? KV_NO_BUCKET : salt;
+}
+
+/* Of what is behind the table byte of a row or a week. */
 static unsigned
 bucket_of_row(const struct key_layout *s, struct cursor c)
 {
@@ -139,7 +145,7 @@ bucket_of_row(const struct key_layout *s, struct cursor c)
 
     (void)cursor_bytes(&c, s->metric_width);
     (void)cursor_u32(&c);
-    return c.failed || salt >= s->salt_buckets ? KV_NO_BUCKET : salt;
+    return c.failed ? KV_NO_BUCKET : bucket_below(s, salt);
 }
 
 unsigned
@@ -148,11 +154,14 @@ key_bucket(const struct key_layout *s, struct slice key)
     struct cursor c = cursor_of(key);
     uint8_t table = cursor_u8(&c);
     struct slice rest = slice_of(key.data + 1, cursor_left(&c));
-    unsigned salt;
 
     if (c.failed)
         return KV_NO_BUCKET;
     if (table == TABLE_ROWS)
+        return bucket_of_row(s, c);
+    if (table == TABLE_WEEKS && rest.size == s->salt_width)
+        return s->salt_width == 0 ? 0 : bucket_below(s, rest.data[0]);
+    if (table == TABLE_WEEKS)
         return bucket_of_row(s, c);
     if (table == TABLE_SERIES)
         return key_salt(s, rest);
@@ -164,64 +173,107 @@ key_bucket(const struct key_layout *s, struct slice key)
         return key_salt(s, slice_of(rest.data + 1, rest.size - 1));
     if (table != TABLE_TAGK_SETS || rest.size <= s->metric_width)
         return KV_NO_BUCKET;
-    salt = rest.data[rest.size - 1];
-    return salt >= s->salt_buckets ? KV_NO_BUCKET : salt;
+    return bucket_below(s, rest.data[rest.size - 1]);
 }
 
-size_t
-key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
-        uint8_t *out)
+/* -- rows and weeks -------------------------------------------------------- */
+
+static size_t
+put_key(const struct key_layout *s, enum table table, struct slice tsuid,
+        uint32_t base, uint8_t *out)
 {
     size_t n = 0, tags_size = tsuid.size - s->metric_width;
 
     INSIST(tsuid.size >= s->metric_width && tsuid.size <= TSUID_MAX);
-    out[n++] = TABLE_ROWS;
+    out[n++] = (uint8_t)table;
     if (s->salt_width == 1)
         out[n++] = (uint8_t)key_salt(s, tsuid);
     memcpy(out + n, tsuid.data, s->metric_width);
     n += s->metric_width;
-    key_put_uint(out + n, key_span_base(s, time_s), BASE_SIZE);
+    key_put_uint(out + n, base, BASE_SIZE);
     n += BASE_SIZE;
     if (tags_size > 0)
         memcpy(out + n, tsuid.data + s->metric_width, tags_size);
     return n + tags_size;
 }
 
-enum status
-key_row_parse(const struct key_layout *s, struct slice key, uint32_t *base,
-              uint8_t *tsuid, size_t *tsuid_size, struct error *e)
+/* 'what' begins at multiples of 'span_s'. */
+static enum status
+parse_key(const struct key_layout *s, enum table table, const char *what,
+          uint32_t span_s, struct slice key, uint32_t *base, uint8_t *tsuid,
+          size_t *tsuid_size, struct error *e)
 {
     struct cursor c = cursor_of(key);
-    uint8_t table = cursor_u8(&c);
+    uint8_t first = cursor_u8(&c);
     unsigned found = s->salt_width == 0 ? 0 : cursor_u8(&c);
     struct slice metric = cursor_bytes(&c, s->metric_width);
     uint32_t begins = cursor_u32(&c);
     struct slice tags = cursor_bytes(&c, cursor_left(&c));
     struct slice whole = { tsuid, metric.size + tags.size };
 
-    if (c.failed || table != TABLE_ROWS || whole.size > TSUID_MAX)
-        return error_set(e, ST_CORRUPT, "a row key of %zu bytes, table 0x%02x",
-                         key.size, table);
+    if (c.failed || first != table || whole.size > TSUID_MAX)
+        return error_set(e, ST_CORRUPT, "a %s key of %zu bytes, table 0x%02x",
+                         what, key.size, first);
     memcpy(tsuid, metric.data, metric.size);
     if (tags.size > 0)
         memcpy(tsuid + metric.size, tags.data, tags.size);
     if (!tsuid_is_valid(s, whole))
         return error_set(e, ST_CORRUPT,
-                         "a row key of %zu bytes whose tags are not whole "
+                         "a %s key of %zu bytes whose tags are not whole "
                          "pairs in ascending order",
-                         key.size);
-    if (begins != key_span_base(s, begins))
+                         what, key.size);
+    if (begins % span_s != 0)
         return error_set(e, ST_CORRUPT,
-                         "a row key whose time %u is none at which rows of "
+                         "a %s key whose time %u is none at which %ss of "
                          "%u hours begin",
-                         (unsigned)begins, s->row_hours);
+                         what, (unsigned)begins, what,
+                         (unsigned)(span_s / 3600));
     if (found != key_salt(s, whole))
         return error_set(e, ST_CORRUPT,
-                         "a row key in salt bucket %u that belongs in %u",
+                         "a %s key in salt bucket %u that belongs in %u", what,
                          found, key_salt(s, whole));
     *base = begins;
     *tsuid_size = whole.size;
     return ST_OK;
+}
+
+size_t
+key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
+        uint8_t *out)
+{
+    return put_key(s, TABLE_ROWS, tsuid, key_span_base(s, time_s), out);
+}
+
+enum status
+key_row_parse(const struct key_layout *s, struct slice key, uint32_t *base,
+              uint8_t *tsuid, size_t *tsuid_size, struct error *e)
+{
+    return parse_key(s, TABLE_ROWS, "row", key_span_s(s), key, base, tsuid,
+                     tsuid_size, e);
+}
+
+size_t
+key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
+         uint8_t *out)
+{
+    return put_key(s, TABLE_WEEKS, tsuid, time_s - time_s % WEEK_S, out);
+}
+
+enum status
+key_week_parse(const struct key_layout *s, struct slice key, uint32_t *base,
+               uint8_t *tsuid, size_t *tsuid_size, struct error *e)
+{
+    return parse_key(s, TABLE_WEEKS, "week", WEEK_S, key, base, tsuid,
+                     tsuid_size, e);
+}
+
+size_t
+key_weeks_state(const struct key_layout *s, unsigned bucket, uint8_t *out)
+{
+    out[0] = TABLE_WEEKS;
+    if (s->salt_width == 1)
+        out[1] = (uint8_t)bucket;
+    return 1u + s->salt_width;
 }
 
 size_t

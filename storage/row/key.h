@@ -2,6 +2,7 @@
  * decoded here and nowhere else (docs/FORMAT.md, "Keys").
  *
  *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...   base: of a span
+ *     week:    <'w'> <salt> <metric> <base:4> <tagk tagv>...   base: of a week
  *     series:  <'s'> <metric> <tagk tagv>...
  *
  * A TSUID is <metric> <tagk tagv>..., tags ascending by tagk id.  The salt is
@@ -29,6 +30,7 @@ enum table {
     TABLE_HISTOGRAMS = 'g',
     TABLE_BATCHES = 'b',
     TABLE_QUARANTINE = 'q', /* damaged values of rows, put aside */
+    TABLE_WEEKS = 'w',      /* summaries of a series' weeks */
 };
 
 /* The prefix of all keys of a table, for kv_iter_open(). */
@@ -53,6 +55,7 @@ struct key_layout {
         1, 16, 3, 3, 3, 6  \
     }
 #define ROW_HOURS_MAX 24
+#define WEEK_S        UINT32_C(604800)
 
 /* Widths of 1..8, salt_width 0 or 1, buckets that fit it, hours that divide a
  * day? */
@@ -107,6 +110,19 @@ MUST_CHECK enum status key_row_parse(const struct key_layout *s,
                                      struct slice key, uint32_t *base,
                                      uint8_t *tsuid, size_t *tsuid_size,
                                      struct error *e);
+
+/* The same two of weeks (storage/block/week.h): of the one that has 'time_s'.
+ */
+size_t key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
+                uint8_t *out);
+MUST_CHECK enum status key_week_parse(const struct key_layout *s,
+                                      struct slice key, uint32_t *base,
+                                      uint8_t *tsuid, size_t *tsuid_size,
+                                      struct error *e);
+/* The key before all weeks of a salt bucket: what is known of them.  At most 2
+ * bytes. */
+size_t key_weeks_state(const struct key_layout *s, unsigned bucket,
+                       uint8_t *out);
 
 /* The key of a series in the directory; at most 1 + TSUID_MAX bytes. */
 size_t key_series(struct slice tsuid, uint8_t *out);

@@ -12,7 +12,7 @@
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_medium.h"
-#include "storage/store/store_priv.h"
+#include "storage/store/store_weeks_priv.h"
 
 #define MB ((size_t)1 << 20)
 
@@ -39,6 +39,8 @@ fill_defaults(struct store_options *o)
         o->flush_delay_ms = 60000;
     if (o->encode_delay_ms == 0)
         o->encode_delay_ms = 600000;
+    if (o->summary_delay_ms == 0)
+        o->summary_delay_ms = 600000;
     if (o->min_free_bytes == 0)
         o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)
@@ -192,15 +194,29 @@ store_destroy(struct store *s)
         buf_fini(&s->wal_buckets[i].owned_record);
     }
     free(s->wal_buckets);
+    store_weeks_fini(s);
     free(s->states);
     head_free(&s->head);
     cond_fini(&s->wake);
     cond_fini(&s->room);
+    cond_fini(&s->stop);
     lock_fini(&s->wake_lock);
     lock_fini(&s->write_lock);
     lock_fini(&s->flush_lock);
     free(s->dir);
     OBJ_FREE(s);
+}
+
+static enum status
+open_rows(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    lock_take(&s->flush_lock);
+    for (unsigned i = 0; i < s->layout.salt_buckets && status == ST_OK; i++)
+        status = store_weeks_load(s, i, e);
+    lock_drop(&s->flush_lock);
+    return status == ST_OK ? store_replay(s, e) : status;
 }
 
 enum status
@@ -221,6 +237,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     lock_init(&s->wake_lock);
     cond_init(&s->wake);
     cond_init(&s->room);
+    cond_init(&s->stop);
     if (!key_layout_is_valid(&o->layout)) {
         status = error_set(e, ST_INVALID,
                            "a row has 1, 2, 3, 4, 6, 8, 12 or 24 hours "
@@ -238,17 +255,21 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     }
     if (status == ST_OK) {
         s->head = head_new(&s->layout);
+        store_weeks_init(s);
         if (s->wal != NULL || o->remote != NULL)
             s->wal_buckets =
                 mem_new_array(s->layout.salt_buckets, sizeof *s->wal_buckets);
         if (o->remote != NULL)
             store_owners_init(s);
         else
-            status = store_replay(s, e);
+            status = open_rows(s, e);
     }
     if (status == ST_OK)
         status = store_flusher_start(s, e);
+    if (status == ST_OK)
+        status = store_weeks_start(s, e);
     if (status != ST_OK) {
+        store_flusher_stop(s);
         store_destroy(s);
         return status;
     }
@@ -266,6 +287,7 @@ store_close(struct store **sp, struct error *e)
     if (s == NULL)
         return ST_OK;
     OBJ_CHECK(s, STORE_MAGIC);
+    store_weeks_stop(s);
     store_flusher_stop(s);
     crash_point("close-begun");
     status = store_flush(s, e);
@@ -402,6 +424,7 @@ store_counts(struct store *s)
         .rows_rewritten = atomic_load(&s->rows_rewritten),
         .rows_quarantined = atomic_load(&s->rows_quarantined),
         .rows_unreadable = atomic_load(&s->rows_unreadable),
+        .weeks_written = atomic_load(&s->weeks_written),
     };
     c.replay_us = s->replay_us;
     if (s->wal != NULL)

@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "storage/block/block.h"
+#include "storage/block/week.h"
 #include "storage/wal/wal.h"
 #include "storage/row/key.h"
 #include "storage/kv/kv.h"
@@ -44,6 +44,7 @@ struct store_options {
     size_t wal_segment_bytes;  /* 0: 64 MB */
     unsigned flush_delay_ms;   /* 0: 60 s after its span has passed */
     unsigned encode_delay_ms;  /* 0: 10 minutes after its hour has passed */
+    unsigned summary_delay_ms; /* 0: 10 minutes after the last late row */
     uint64_t
         min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
     size_t engine_write_buffer_bytes; /* 0: 32 MB */
@@ -169,6 +170,9 @@ struct store_row {
     struct slice block;           /* empty: only in open rows */
     const struct open_copy *open; /* over it, in the order of making */
     size_t open_len;              /* 0: all points are in the block */
+    /* Instead of hours, days of a week: from 'day' to 'day_end' - 1. */
+    const struct week *week;
+    unsigned day, day_end;
 };
 
 /* How a scan moves; the planner chooses. */
@@ -189,6 +193,9 @@ struct scan_spec {
     size_t series_len;
     struct slice metric; /* id: all rows are of one */
     bool summaries;      /* of open rows: they may be asked for */
+    /* Weeks may be lent in the place of their rows; not of rollups, which have
+     * none. */
+    enum { WEEKS_NONE, WEEKS_OF_DAYS, WEEKS_OF_HOURS } weeks;
     /* Points that are wanted: of open rows others may be left out; NULL: all.
      */
     const struct column_window *window;
@@ -208,6 +215,7 @@ struct scan_spec {
 struct scan_counts {
     uint64_t rows;      /* lent */
     uint64_t head_rows; /* of these, at least partly in the head */
+    uint64_t weeks;     /* of these, weeks in the place of rows */
     uint64_t keys;      /* keys of the engine looked at */
     uint64_t seeks;
     uint64_t bytes;
@@ -227,6 +235,9 @@ MUST_CHECK enum status store_scans_open(struct store *s,
                                         size_t len, struct store_scan **out,
                                         struct error *e);
 bool store_scan_next(struct store_scan *scan, struct store_row *row);
+/* The week that was lent last does not do: what it is made of comes as rows,
+ * before any later week of the series. */
+void store_scan_reject(struct store_scan *scan);
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,
                                         struct scan_counts *counts,
                                         struct error *e);
@@ -261,6 +272,7 @@ struct store_counts {
     /* Of these, whose hour was stored already; rows of the engine that were
      * read to be written again with more. */
     uint64_t rows_merged, rows_rewritten;
+    uint64_t weeks_written; /* entries of weeks */
     /* Damaged ones that made way for new points: kept in quarantine; lost,
      * because the engine cannot read them. */
     uint64_t rows_quarantined, rows_unreadable;
@@ -268,6 +280,12 @@ struct store_counts {
     struct wal_counts wal;
 };
 struct store_counts store_counts(struct store *s);
+
+/* Of the value behind key_weeks_state(), until when weeks are summarised:
+ * ST_CORRUPT if it is none.  Behind that time, 4 bytes, are those that have
+ * stale entries. */
+MUST_CHECK enum status store_weeks_state(struct slice value, uint32_t *done,
+                                         struct error *e);
 
 /* Of syncs of the WAL; NULL: there is none. */
 const struct latency *store_sync_latency(const struct store *s);

@@ -2,7 +2,7 @@
  * engine, after the WAL has it. */
 #include <stdlib.h>
 
-#include "storage/store/store_priv.h"
+#include "storage/store/store_weeks_priv.h"
 #include "base/crash.h"
 
 struct deletion {
@@ -12,7 +12,7 @@ struct deletion {
     struct points all, kept;                 /* of the hour at hand */
     struct points gone;                      /* of all */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
-    struct kv_batch *batch;
+    struct kv_batch *batch, *stale;
     const struct buf *record; /* NULL: the WAL has it */
     uint64_t *lsn;
 };
@@ -66,7 +66,11 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
         kv_batch_delete(d->batch, key);
     else
         kv_batch_put(d->batch, key, buf_slice(&d->value));
-    status = store_owns(d->s, e); /* it may have stood still since the last */
+    store_weeks_touch(d->s, d->tsuid, base, d->stale);
+    status = store_weeks_spoil(d->s, d->stale, e);
+    if (status == ST_OK)
+        status =
+            store_owns(d->s, e); /* it may have stood still since the last */
     if (status == ST_OK)
         status = kv_write(d->s->kv, d->batch, e);
     crash_point("delete-written");
@@ -173,6 +177,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (d.from_ms > d.to_ms)
         return ST_OK;
     d.batch = kv_batch_new();
+    d.stale = kv_batch_new();
     kv_batch_set_bucket(d.batch, key_salt(&s->layout, tsuid));
     status = delete_in_order(&d, e);
     if (status == ST_OK)
@@ -187,6 +192,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
         buf_fini(&d.blocks[i]);
     buf_fini(&d.value);
     kv_batch_free(&d.batch);
+    kv_batch_free(&d.stale);
     return status;
 }
 

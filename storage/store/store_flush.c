@@ -23,7 +23,7 @@
 #include "base/obj.h"
 #include "storage/head/open_row.h"
 #include "storage/store/row_values.h"
-#include "storage/store/store_priv.h"
+#include "storage/store/store_weeks_priv.h"
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -44,6 +44,7 @@ struct flush_batch {
     struct buf value, padded;
     struct buf blocks[ROW_HOURS_MAX]; /* of the row at hand */
     struct kv_batch *writes;
+    struct kv_batch *stale; /* weeks of their rows, written before them */
     size_t quarantined, unreadable; /* rows in 'writes' */
 };
 
@@ -242,6 +243,7 @@ flush_span(struct store *s, struct flush_batch *b,
         quarantine(s, b, key, "an hour of a stored row", &why);
     buf_clear(&b->value);
     row_value_put(&s->layout, x->span, &parts, &b->value);
+    store_weeks_touch(s, x->v.tsuid, x->span, b->stale);
     return put_row(s, b, key, e);
 }
 
@@ -321,6 +323,8 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     status = encode_rows(s, b, e);
     crash_point("flush-encoded");
     if (status == ST_OK)
+        status = store_weeks_spoil(s, b->stale, e);
+    if (status == ST_OK)
         status = store_owns(s, e);
     if (status == ST_OK)
         status = kv_write(s->kv, b->writes, e);
@@ -359,6 +363,7 @@ flush_batch_init(struct flush_batch *b)
         .rows = mem_new_array(HEAD_PASS_ROWS + ROW_HOURS_MAX,
                               sizeof(struct head_flushing)),
         .writes = kv_batch_new(),
+        .stale = kv_batch_new(),
     };
 }
 
@@ -375,6 +380,7 @@ flush_batch_fini(struct flush_batch *b)
     buf_fini(&b->value);
     buf_fini(&b->padded);
     kv_batch_free(&b->writes);
+    kv_batch_free(&b->stale);
 }
 
 enum status

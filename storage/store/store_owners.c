@@ -10,7 +10,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "storage/store/store_priv.h"
+#include "storage/store/store_weeks_priv.h"
 
 #define WAIT_MS       10000
 #define RETRY_MS      2
@@ -114,6 +114,8 @@ store_buckets_take(struct store *s, const struct bucket_claim *claims,
         status = store_replay_dead(s, claims, len, dead, e);
     crash_point("take-replayed");
     lock_take(&s->flush_lock);
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        status = store_weeks_load(s, claims[i].bucket, e);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = store_flush_bucket(s, claims[i].bucket, e);
     if (status == ST_OK)

@@ -62,11 +62,14 @@ struct store {
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
 
-    pthread_t flusher;
-    bool flusher_started;
+    struct weeks *weeks; /* by salt bucket (store_weeks_priv.h) */
+
+    pthread_t flusher, summariser;
+    bool flusher_started, summariser_started;
     struct lock wake_lock;
     struct cond wake; /* the flusher has something to do */
     struct cond room; /* the flusher has made room in the head */
+    struct cond stop; /* 'stopping' is set */
     bool stopping GUARDED_BY(wake_lock);
     bool flush_requested GUARDED_BY(wake_lock);
     struct error flush_error GUARDED_BY(wake_lock); /* of the last flushing */
@@ -79,6 +82,7 @@ struct store {
     _Atomic uint64_t rows_rewritten;
     _Atomic uint64_t rows_quarantined;
     _Atomic uint64_t rows_unreadable;
+    _Atomic uint64_t weeks_written;
     int64_t replay_us; /* set before the threads start */
 };
 

@@ -1,5 +1,6 @@
 /* Scans: the rows of one salt bucket that a mask takes, from head and engine as
- * one, ordered by key, hour by hour.
+ * one, ordered by key, hour by hour.  store_scan_weeks.c lends weeks in their
+ * place: then the range is read in stretches, one after the other.
  *
  * Rows of a bucket that another process owns are copied by that one.
  *
@@ -11,35 +12,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "storage/head/open_row.h"
-#include "storage/store/store_priv.h"
-
-#define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
-
-struct store_scan {
-    uint32_t magic;
-    struct store *s;
-    struct scan_spec spec;
-    struct arena *arena;
-    struct open_copy *head; /* in order of keys, hours and making */
-    size_t head_len, head_cap, head_at;
-    struct kv_iter *it;
-    bool shares; /* the iterator is closed with a later scan */
-    bool begun;
-    bool on_key; /* the iterator stands on a row whose hours are lent */
-    struct row_hours hours; /* of it, that are to come */
-    bool has_block;         /* the one to be lent next */
-    struct slice block;
-    uint32_t span, block_base; /* of the row, and of the block in it */
-    struct slice tsuid;        /* of the row that the iterator stands on */
-    uint32_t to_row;           /* the range's last row */
-    uint8_t end[ROW_KEY_MAX];  /* behind all its rows */
-    size_t end_size;
-    uint32_t seek_base;
-    size_t seek_at; /* of spec.series, for SCAN_SEEKS */
-    uint8_t engine_tsuid[TSUID_MAX];
-    struct scan_counts counts;
-    struct error error; /* ST_OK: none */
-};
+#include "storage/store/store_scan_priv.h"
 
 /* -- the head's part ------------------------------------------------------- */
 
@@ -214,8 +187,10 @@ advance_by_masks(struct store_scan *scan)
         size_t size;
 
         if (mask_set_match(scan->spec.masks, key)) {
-            return;
-        } else if (scan->spec.way == SCAN_RANGE) {
+            if (scan->weeks == NULL || store_scan_takes(scan, key))
+                return;
+            step(scan);
+        } else if (scan->way == SCAN_RANGE) {
             step(scan);
         } else {
             size = mask_set_hint(scan->spec.masks, key, hint);
@@ -230,7 +205,7 @@ advance_by_masks(struct store_scan *scan)
 static bool
 next_target(struct store_scan *scan)
 {
-    if (++scan->seek_at < scan->spec.series_len)
+    if (++scan->seek_at < scan->series_len)
         return true;
     scan->seek_at = 0;
     if (scan->seek_base >= scan->to_row)
@@ -252,7 +227,7 @@ advance_by_seeks(struct store_scan *scan)
         uint32_t span;
         int order = -1;
 
-        target.size = key_row(layout, scan->spec.series[scan->seek_at],
+        target.size = key_row(layout, scan->series[scan->seek_at],
                               scan->seek_base, bytes);
         if (scan->on_key)
             order = slice_cmp(kv_iter_key(scan->it), target);
@@ -289,8 +264,8 @@ next_key(struct store_scan *scan)
     scan->begun = true;
     if (first)
         kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
-    if (scan->spec.way == SCAN_SEEKS) {
-        if (scan->spec.series_len > 0 && (first || next_target(scan)))
+    if (scan->way == SCAN_SEEKS) {
+        if (scan->series_len > 0 && (first || next_target(scan)))
             advance_by_seeks(scan);
         else
             scan->on_key = false;
@@ -298,7 +273,7 @@ next_key(struct store_scan *scan)
     }
     if (first) {
         size = mask_set_hint(scan->spec.masks,
-                             slice_of(scan->end, base_at(scan)), hint);
+                             slice_of(scan->begin, scan->end_size), hint);
         if (size > 0)
             seek(scan, slice_of(hint, size));
     } else {
@@ -330,8 +305,8 @@ static bool
 next_hour(struct store_scan *scan)
 {
     while (row_hours_next(&scan->hours, &scan->block_base, &scan->block))
-        if (scan->block_base >= scan->spec.from_base &&
-            scan->block_base <= scan->spec.to_base)
+        if (scan->block_base >= scan->from_base &&
+            scan->block_base <= scan->to_base)
             return true;
     if (scan->error.status == ST_OK)
         scan->error.status = row_hours_end(&scan->hours, &scan->error);
@@ -364,16 +339,37 @@ new_scan(struct store *s, const struct scan_spec *spec)
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;
-    scan->seek_base = key_span_base(&s->layout, spec->from_base);
-    scan->to_row = key_span_base(&s->layout, spec->to_base);
     *end++ = TABLE_ROWS;
     if (s->layout.salt_width > 0)
         *end++ = (uint8_t)spec->bucket;
     memcpy(end, spec->metric.data, spec->metric.size);
     end += spec->metric.size;
-    key_put_uint(end, scan->to_row + 1u, 4);
     scan->end_size = (size_t)(end + 4 - scan->end);
+    memcpy(scan->begin, scan->end, scan->end_size - 4);
+    scan->series = spec->series;
+    scan->series_len = spec->series_len;
+    scan->way = spec->way;
     return scan;
+}
+
+void
+store_scan_stretch(struct store_scan *scan, uint32_t from_base,
+                   uint32_t to_base)
+{
+    const struct key_layout *layout = &scan->s->layout;
+
+    scan->from_base = from_base;
+    scan->to_base = to_base;
+    scan->seek_base = key_span_base(layout, from_base);
+    scan->seek_at = 0;
+    scan->to_row = key_span_base(layout, to_base);
+    key_put_uint(scan->begin + scan->end_size - 4, scan->seek_base, 4);
+    key_put_uint(scan->end + scan->end_size - 4, scan->to_row + 1u, 4);
+    scan->begun = scan->on_key = scan->has_block = false;
+    for (scan->head_end = scan->head_at;
+         scan->head_end < scan->head_len &&
+         scan->head[scan->head_end].span <= scan->to_row;)
+        scan->head_end++;
 }
 
 /* Copies open rows for one scan after the other. */
@@ -485,6 +481,10 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     for (size_t i = 0; i < len; i++)
         out[i] = new_scan(s, &specs[i]);
     status = copy_heads(&o);
+    for (size_t i = 0; i < len; i++)
+        store_scan_stretch(out[i], specs[i].from_base, specs[i].to_base);
+    if (status == ST_OK)
+        status = store_scans_begin_weeks(s, out, len, e);
     /* What is asked for was found in memory: do we hear what others change? */
     if (status == ST_OK && s->remote != NULL)
         status = store_owns(s, e);
@@ -511,7 +511,7 @@ compare_hours(const struct store_scan *scan)
     const struct open_copy *c;
     int order;
 
-    if (scan->head_at == scan->head_len)
+    if (scan->head_at == scan->head_end)
         return -1;
     if (!scan->has_block)
         return 1;
@@ -530,7 +530,7 @@ take_head(struct store_scan *scan, struct store_row *row)
     const struct open_copy *c = &scan->head[scan->head_at];
     size_t n = 1;
 
-    while (scan->head_at + n < scan->head_len && c[n].base == c->base &&
+    while (scan->head_at + n < scan->head_end && c[n].base == c->base &&
            slice_eq(c[n].tsuid, c->tsuid))
         n++;
     row->tsuid = row->block.size > 0 ? row->tsuid : c->tsuid;
@@ -546,16 +546,16 @@ take_head(struct store_scan *scan, struct store_row *row)
     scan->counts.head_rows++;
 }
 
-bool
-store_scan_next(struct store_scan *scan, struct store_row *row)
+/* Of the stretch at hand. */
+static bool
+next_hour_of_both(struct store_scan *scan, struct store_row *row)
 {
     int order;
 
-    OBJ_CHECK(scan, SCAN_MAGIC);
     if (!scan->has_block && (scan->on_key || !scan->begun))
         next_block(scan);
     if (scan->error.status != ST_OK ||
-        (!scan->has_block && scan->head_at == scan->head_len))
+        (!scan->has_block && scan->head_at == scan->head_end))
         return false;
     *row = (struct store_row){ 0 };
     order = compare_hours(scan);
@@ -572,6 +572,20 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
     return true;
 }
 
+bool
+store_scan_next(struct store_scan *scan, struct store_row *row)
+{
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    do
+        if (scan->weeks != NULL && store_scan_next_week(scan, row))
+            return true;
+        else if (next_hour_of_both(scan, row))
+            return true;
+    while (scan->error.status == ST_OK && scan->weeks != NULL &&
+           store_scan_next_stretch(scan));
+    return false;
+}
+
 enum status
 store_scan_close(struct store_scan **sp, struct scan_counts *counts,
                  struct error *e)
@@ -583,6 +597,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     if (scan == NULL)
         return ST_OK;
     OBJ_CHECK(scan, SCAN_MAGIC);
+    store_scan_end_weeks(scan);
     status = scan->error.status;
     if (status != ST_OK && e != NULL)
         *e = scan->error;

@@ -35,7 +35,7 @@ function start() {
         const from = Date.now();
         server = spawn(halite, ['tsd', '--bind', '127.0.0.1', '--port', '0', '--data', path.join(dir, 'data'),
             'halite.store.head_bytes=1M', 'halite.store.journal_segment_bytes=64K', 'halite.store.seal_delay_ms=1',
-            'halite.store.encode_delay_ms=20', 'halite.store.journal_bytes=1M'], { stdio: ['ignore', 'ignore', 'pipe'] });
+            'halite.store.encode_delay_ms=20', 'halite.store.summary_delay_ms=20', 'halite.store.journal_bytes=1M'], { stdio: ['ignore', 'ignore', 'pipe'] });
         server.gone = new Promise((r) => server.on('exit', (code, signal) => r({ code, signal })));
         server.stderr.on('data', (d) => {
             text += d;

@@ -32,8 +32,8 @@ const draw = world => {
   const fit = FAMILIES.filter(f => !f.fits || f.fits(world)), only = fit.filter(f => f.name === process.env.HALITE_ONLY);
   return pick((only.length ? only : process.env.HALITE_ONLY ? [plain] : fit).flatMap(f => Array(f.weight).fill(f)));
 };
-/* A head that encodes hours at once. */
-const ENCODES = ['halite.store.encode_delay_ms=20'];
+/* A head that encodes hours at once, and weeks that are summed up at once. */
+const ENCODES = ['halite.store.encode_delay_ms=20', 'halite.store.summary_delay_ms=1'];
 const MEMORY = ['--memory', 'tsd.http.query.allow_delete=true'];
 
 const query = (s, world, family, q) => {
@@ -149,7 +149,7 @@ async function round(n) {
   ] : [
     await start([...MEMORY, ...world.settings]),
     await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`, ...ENCODES]),
-    await start([...disk('none'), 'tsd.storage.salt.width=0', 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1']),
+    await start([...disk('none'), 'tsd.storage.salt.width=0', 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1', 'halite.store.summary_delay_ms=1']),
   ];
   for (const s of servers) await load(s, world, pointsOf(world));
   for (let phase = 1 + below(4); phase > 0 && Date.now() < until; phase--) {

@@ -31,8 +31,11 @@ export function makeDownsample(range, zone, fills = ['none', 'zero', 'nan', 'nul
   const fill = pick(fills), aggregator = pick(NAMES.filter(n => n !== 'none'));
   if (chance(15))
     return { all: true, ms: 0, count: 0, unit: 0, calendar: false, zone, fill, aggregator, interval: '0all' };
+  /* As weeks are summed up: by whole hours and days. */
+  const whole = range > 3 * 864e5 && chance(40);
   for (;;) {
-    const unit = below(8), count = 1 + below(unit === 0 ? 900 : unit === 5 ? 2 : 40), ms = UNIT_MS[unit] * count;
+    const unit = whole ? pick([3, 4, 4, 5]) : below(8);
+    const count = whole ? pick([1, 1, 2, 6]) : 1 + below(unit === 0 ? 900 : unit === 5 ? 2 : 40), ms = UNIT_MS[unit] * count;
     if (range / ms >= 300 || ms >= range * 40 + 864e5) continue;
     const calendar = chance(calendars);
     return { all: false, ms, count, unit, calendar, zone, fill, aggregator, interval: `${count}${UNITS[unit]}${calendar ? 'c' : ''}` };

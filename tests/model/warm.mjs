@@ -178,7 +178,7 @@ async function round() {
   const world = makeWorld(), asked = [];
   world.values = ['web01', 'WEB02', 'Web03', 'db01', 'DB02', 'lga', 'LGA', 'Kim', 'kim']; /* case matters */
   for (const f of FAMILIES) f.prepare?.(world);
-  const warm = await start(['--memory', 'tsd.http.query.allow_delete=true', ...pick([[], ['halite.store.encode_delay_ms=5']]), ...world.settings]);
+  const warm = await start(['--memory', 'tsd.http.query.allow_delete=true', ...pick([[], ['halite.store.encode_delay_ms=5', 'halite.store.seal_delay_ms=1', 'halite.store.summary_delay_ms=1']]), ...world.settings]);
   warm.writes = [];
   warm.recording = true;
   await assign(warm, world);

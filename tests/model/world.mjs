@@ -25,7 +25,7 @@ const compareSeries = (a, b) => a.metric - b.metric || compareOrder(a.tags.flat(
 export function makeWorld() {
   const base = pick([1356998400e3, 1414303200e3, 1711846800e3, 2147480000e3]) + below(3600) * 1000;
   const world = {
-    base, step: pick([500, 1000, 10000, 60000, 600000]), series: [], notes: [], rollups: [], histograms: [],
+    base, step: pick([500, 1000, 10000, 60000, 600000, 7200e3, 21600e3]), series: [], notes: [], rollups: [], histograms: [],
     settings: [], more: { metrics: [], keys: [], values: [] },
     metrics: ['m.one', 'm.two', 'm.three'], keys: ['host', 'dc', 'owner'],
     values: ['web01', 'web02', 'db01', 'db02', 'lga', 'sjc', 'Kim', 'jo', 'x-1'],

@@ -157,7 +157,7 @@ export async function look(server, fail) {
 
 // Small files, so that all that happens to them happens soon.
 export const settings = ['halite.store.head_bytes=1M', 'halite.store.journal_segment_bytes=64K',
-    'halite.store.seal_delay_ms=1', 'halite.store.encode_delay_ms=20', 'halite.store.journal_bytes=1M', 'halite.store.write_buffer_bytes=64K',
+    'halite.store.seal_delay_ms=1', 'halite.store.encode_delay_ms=20', 'halite.store.summary_delay_ms=20', 'halite.store.journal_bytes=1M', 'halite.store.write_buffer_bytes=64K',
     'halite.sync.interval_ms=50', 'tsd.http.query.allow_delete=true', 'tsd.rollups.enable=true',
     'tsd.rollups.config={"aggregationIds":{"sum":0,"count":1,"max":2},"intervals":[' +
         '{"table":"a","preAggregationTable":"b","interval":"1m","rowSpan":"1h","defaultInterval":true},' +

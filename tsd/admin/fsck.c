@@ -38,6 +38,7 @@ static enum status
 open_store(const char *dir, struct store **out, struct error *e)
 {
     const struct store_options o = {
+        .summary_delay_ms = 86400000, /* it changes nothing meanwhile */
         .dir = dir,
         .layout = KEY_LAYOUT_DEFAULT,
         .sync = WAL_SYNC_OFF,

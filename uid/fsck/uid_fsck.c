@@ -286,6 +286,7 @@ static const struct step {
     { TABLE_SERIES, NULL, check_series },
     { TABLE_TAGK_SETS, NULL, NULL }, /* with the series */
     { TABLE_ROWS, check_row, NULL },
+    { TABLE_WEEKS, NULL, check_weeks },
     { TABLE_HISTOGRAMS, check_histogram, NULL },
     { TABLE_ANNOTATIONS, check_annotation, NULL },
     { TABLE_META, check_meta, NULL },

@@ -5,6 +5,7 @@
  *     series     known ids, in order; tag-key sets and their counts
  *     rows       the salt, hour and tags of the key; a series in the directory;
  *                a block that can be read, with the block summary of its points
+ *     weeks      what their rows say; one for each series that has rows
  *     others     histograms, annotations, metadata, trees, kinds of rollups
  *
  * Each table is read once, in order; series once more where a tag-key set is
@@ -21,7 +22,8 @@
 #include "storage/store/store.h"
 
 struct check_counts {
-    uint64_t names, series, tagk_sets, rows, points, histograms, notes, others;
+    uint64_t names, series, tagk_sets, rows, points, histograms, notes, others,
+        weeks;
 };
 
 /* What is wrong goes to c->say().  With c->aside it is repaired, through the

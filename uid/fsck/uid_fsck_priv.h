@@ -5,6 +5,7 @@
  *     uid_fsck_series.c  kinds, the directory, tag-key sets; which series there
  *                        are
  *     uid_fsck_rows.c    rows and histograms
+ *     uid_fsck_weeks.c   weeks, held against the rows
  *     uid_fsck_notes.c   annotations, metadata, trees, and the small tables
  *
  * Threads: owner. */
@@ -67,6 +68,7 @@ struct tables {
 /* Steps of check_tables() that take more than one look at each entry. */
 MUST_CHECK enum status check_names(struct tables *t, struct error *e);
 MUST_CHECK enum status check_series(struct tables *t, struct error *e);
+MUST_CHECK enum status check_weeks(struct tables *t, struct error *e);
 
 /* One entry, its key and its value.  Only what cannot be looked at fails. */
 typedef enum status check_entry_fn(struct tables *t, struct slice key,

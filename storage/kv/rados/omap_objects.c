@@ -11,7 +11,8 @@ static const uint8_t tables[] = { /* ascending */
                                   TABLE_HISTOGRAMS,  TABLE_TAGK_SETS,
                                   TABLE_META,        TABLE_QUARANTINE,
                                   TABLE_ROWS,        TABLE_SERIES,
-                                  TABLE_TREES,       TABLE_UID
+                                  TABLE_TREES,       TABLE_UID,
+                                  TABLE_WEEKS
 };
 static const char kinds[] = "kmpv"; /* of names, ascending */
 static const char whats[] = "cin";  /* counter, ids, names */
@@ -91,6 +92,8 @@ table_of_buckets(uint8_t table)
     case TABLE_META:
     case TABLE_QUARANTINE:
         return (char)table;
+    case TABLE_WEEKS:
+        return 'y';
     default:
         return '\0';
     }
@@ -183,6 +186,19 @@ section_of_rows(const struct omap_map *m, struct slice key,
     return salt < m->layout.salt_buckets;
 }
 
+/* Each salt bucket's lie together, and in one object. */
+static bool
+section_of_weeks(const struct omap_map *m, struct slice key,
+                 struct omap_section *out)
+{
+    uint8_t salt = m->layout.salt_width == 1 && key.size > 1 ? key.data[1] : 0;
+
+    *out = (struct omap_section){ .prefix = { TABLE_WEEKS, salt },
+                                  .bucket = salt };
+    out->prefix_size = (uint8_t)(1 + m->layout.salt_width);
+    return salt < m->layout.salt_buckets;
+}
+
 static bool
 section_of_names(struct slice key, struct omap_section *out)
 {
@@ -212,9 +228,10 @@ omap_section_at(const struct omap_map *m, struct slice key,
     *out = (struct omap_section){ 0 };
     if (!m->has_layout)
         return true;
-    if (table == TABLE_ROWS || table == TABLE_UID) {
-        if (table == TABLE_ROWS ? section_of_rows(m, key, out)
-                                : section_of_names(key, out))
+    if (table == TABLE_ROWS || table == TABLE_UID || table == TABLE_WEEKS) {
+        if (table == TABLE_ROWS    ? section_of_rows(m, key, out)
+            : table == TABLE_WEEKS ? section_of_weeks(m, key, out)
+                                   : section_of_names(key, out))
             return true;
         table++;
     }
@@ -258,6 +275,10 @@ omap_section_object(const struct omap_map *m, const struct omap_section *s,
         name_of_shard((char)s->prefix[1], (char)s->prefix[2], (unsigned)i,
                       name);
         return i < (s->prefix[2] == 'c' ? 1 : OMAP_SHARDS);
+    }
+    if (table == TABLE_WEEKS) {
+        name_of_bucket(table_of_buckets(table), s->bucket, name);
+        return i == 0;
     }
     by_bucket = m->has_layout ? table_of_buckets(table) : '\0';
     if (by_bucket != '\0' && i < buckets) {

@@ -5,8 +5,6 @@
 #include "tsd/api/names/ranking.h"
 #include "web/json/json.h"
 
-#define DAY_S 86400
-
 struct work {
     const struct api *a;
     const struct http_request *r;

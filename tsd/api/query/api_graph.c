@@ -11,8 +11,6 @@
 #include "tsd/api/query/serve.h"
 #include "web/json/json.h"
 
-#define DAY_S 86400
-
 static void
 redirect(const struct http_request *r, struct http_reply *out)
 {

@@ -1,0 +1,65 @@
+/* A week of one series, summarised: what long queries need of its blocks, the
+ * same to the last bit (docs/FORMAT.md, "Weeks").  Of each day in UTC all that
+ * a block summary has, of each hour count and sum.
+ *
+ * A week begins at a multiple of seven days since 1970.  Some weeks cannot be
+ * summarised ('unfit'): a value is no finite number, or so large that a sum of
+ * integers depends on its order as doubles.  Points of both kinds are taken
+ * for doubles, as sums of them are.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_CORRUPT on bytes that week_encode() does not write. */
+#pragma once
+
+#include "storage/block/block.h"
+#include "storage/row/key.h"
+
+#define DAY_S      UINT32_C(86400)
+#define DAY_MS     INT64_C(86400000)
+#define WEEK_DAYS  7
+#define WEEK_HOURS (7 * 24)
+
+struct week_hour {
+    uint32_t count; /* 0: no points */
+    union number sum;
+};
+
+struct week {
+    uint32_t base; /* its first second */
+    bool unfit;    /* then nothing else is set */
+    bool all_int;  /* all values, or all are taken for doubles */
+    /* A day without points has a count of 0. */
+    struct summary day[WEEK_DAYS];
+    struct week_hour hour[WEEK_HOURS];
+    bool has_hours; /* week_decode() was told to read them */
+};
+
+static inline uint32_t
+week_base(uint32_t time_s)
+{
+    return time_s - time_s % WEEK_S;
+}
+
+/* A week without points. */
+void week_init(struct week *w, uint32_t base);
+
+/* Adds the block of an hour, later than those before.  What is unpacked lies
+ * in 'scratch'. */
+MUST_CHECK enum status week_add(struct week *w, struct slice block,
+                                uint32_t base, struct points *scratch,
+                                struct error *e);
+
+bool week_is_empty(const struct week *w);
+
+/* Appends a week that is not empty. */
+void week_encode(const struct week *w, struct buf *out);
+
+/* Checks the checksum; 'hours': reads them, too. */
+MUST_CHECK enum status week_decode(struct slice bytes, uint32_t base,
+                                   bool hours, struct week *out,
+                                   struct error *e);
+
+/* What a week knows of its i-th hour, which has points: count, sum, and times
+ * and values between which its own are; the first time of the day's first
+ * hour, and the last of its last one, are exact. */
+struct summary week_hour_summary(const struct week *w, unsigned i);

@@ -1,0 +1,67 @@
+/* The insides of a scan, for store_scan*.c alone.
+ *
+ * A scan reads one *stretch* of hours after the other: one alone, or where
+ * weeks are lent
+ *
+ *     rows | week, what of it must be rows | week, ... | rows
+ *
+ * Of the head's copies those of the stretch are head_at .. head_end - 1. */
+#pragma once
+
+#include "storage/store/store_weeks_priv.h"
+
+#define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
+
+struct scan_weeks; /* store_scan_weeks.c */
+
+struct store_scan {
+    uint32_t magic;
+    struct store *s;
+    struct scan_spec spec;
+    struct arena *arena;
+    struct open_copy *head; /* in order of keys, hours and making */
+    size_t head_len, head_cap, head_at, head_end;
+    struct kv_iter *it;
+    bool shares; /* the iterator is closed with a later scan */
+    bool begun;
+    bool on_key; /* the iterator stands on a row whose hours are lent */
+    struct row_hours hours; /* of it, that are to come */
+    bool has_block;         /* the one to be lent next */
+    struct slice block;
+    uint32_t span, block_base; /* of the row, and of the block in it */
+    struct slice tsuid;        /* of the row that the iterator stands on */
+    /* The stretch: hours, both included; how it is read. */
+    uint32_t from_base, to_base;
+    enum scan_way way;
+    const struct slice *series; /* for SCAN_SEEKS */
+    size_t series_len;
+    uint32_t to_row; /* its last row */
+    /* At its first row, and behind all its rows. */
+    uint8_t begin[ROW_KEY_MAX], end[ROW_KEY_MAX];
+    size_t end_size; /* of both */
+    uint32_t seek_base;
+    size_t seek_at; /* of 'series' */
+    uint8_t engine_tsuid[TSUID_MAX];
+    struct scan_weeks *weeks; /* NULL: none are lent */
+    struct scan_counts counts;
+    struct error error; /* ST_OK: none */
+};
+
+/* Begins a stretch behind the one before. */
+void store_scan_stretch(struct store_scan *scan, uint32_t from_base,
+                        uint32_t to_base);
+
+/* Behind the copying of heads: those scans that may lend weeks begin to. */
+MUST_CHECK enum status store_scans_begin_weeks(struct store *s,
+                                               struct store_scan **scans,
+                                               size_t len, struct error *e);
+void store_scan_end_weeks(struct store_scan *scan);
+
+/* The next week to be lent; false: rows of the stretch are next. */
+bool store_scan_next_week(struct store_scan *scan, struct store_row *row);
+
+/* Moves on when all rows of a stretch were lent; false: it was the last. */
+bool store_scan_next_stretch(struct store_scan *scan);
+
+/* Is the row, which masks take, still to be lent? */
+bool store_scan_takes(const struct store_scan *scan, struct slice key);

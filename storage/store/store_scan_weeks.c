@@ -1,0 +1,473 @@
+/* Weeks in the place of rows (store_weeks_priv.h).  Of each week that the range
+ * has days of, first the entries are gone through, and lent, then follow as
+ * rows the series
+ *
+ *     that have open rows in those days,
+ *     whose entries are stale or unfit,
+ *     whose weeks the reader rejected.
+ *
+ * They are few, mostly, and sought one by one; where they are many, all rows
+ * are gone through as without weeks, and the others' stepped over.
+ *
+ * Entries are read after the head was copied: what was flushed before that has
+ * made them stale, and what was not is in the head. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "storage/store/store_scan_priv.h"
+
+#define DAYS_AT_LEAST 2 /* for less it is not worth a look */
+#define FEW           8 /* one of so many series is sought */
+
+/* Of a TSUID in a buffer that grows. */
+struct place {
+    size_t at, size;
+};
+
+struct scan_weeks {
+    uint32_t from, to; /* days with from <= time < to are read by weeks */
+    uint32_t day, end; /* those of the week at hand */
+    enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
+    struct kv_iter *it; /* of all scans that are opened together */
+    bool shares;        /* it is closed with a later scan */
+    bool begun;         /* the week is */
+    bool on_key;
+    bool ended;                     /* nothing is behind the last key */
+    size_t seek_at;                 /* of spec.series */
+    uint8_t range_end[ROW_KEY_MAX]; /* behind all weeks' entries */
+    uint8_t row[ROW_KEY_MAX];       /* an entry's key as a row's of 'day' */
+    struct week week;               /* that was lent last */
+    size_t entries;                 /* of the week at hand, so far */
+    /* Series that are to come as rows: of the entries, and all of them,
+     * ascending; those of the head, lent from its copies. */
+    struct buf bytes;
+    struct place *places;
+    size_t places_len, places_cap;
+    struct slice *rest, *busy;
+    size_t rest_len, busy_len;
+    bool skips; /* rows of other series are stepped over */
+};
+
+/* -- ranges ---------------------------------------------------------------- */
+
+/* The days of which there are entries, from 'done' on backwards. */
+static bool
+days_of(const struct scan_spec *spec, uint32_t done, uint32_t *from,
+        uint32_t *to)
+{
+    uint64_t end = (uint64_t)spec->to_base + HOUR_S;
+
+    *from = (spec->from_base + DAY_S - 1) / DAY_S * DAY_S;
+    *to = (uint32_t)(end > done ? done : end / DAY_S * DAY_S);
+    return *from >= spec->from_base && *to > *from &&
+           *to - *from >= DAYS_AT_LEAST * DAY_S;
+}
+
+static int
+compare_slices(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static size_t
+sort_unique(struct slice *all, size_t len)
+{
+    size_t n = 0;
+
+    if (len > 1)
+        qsort(all, len, sizeof *all, compare_slices);
+    for (size_t i = 0; i < len; i++)
+        if (n == 0 || !slice_eq(all[i], all[n - 1]))
+            all[n++] = all[i];
+    return n;
+}
+
+static bool
+is_among(const struct slice *all, size_t len, struct slice tsuid)
+{
+    return len > 0 && bsearch(&tsuid, all, len, sizeof *all, compare_slices);
+}
+
+static void
+begin_week(struct store_scan *scan, uint32_t day)
+{
+    struct scan_weeks *w = scan->weeks;
+    uint32_t end = week_base(day) + WEEK_S;
+    size_t len;
+
+    w->state = ENTRIES;
+    w->day = day;
+    w->end = end < w->to ? end : w->to;
+    w->begun = w->skips = false;
+    w->entries = w->places_len = 0;
+    buf_clear(&w->bytes);
+    store_scan_stretch(scan, day, w->end - HOUR_S);
+    len = scan->head_end - scan->head_at;
+    w->busy = len == 0 ? w->busy : mem_resize(w->busy, len, sizeof *w->busy);
+    for (size_t i = 0; i < len; i++)
+        w->busy[i] = scan->head[scan->head_at + i].tsuid;
+    w->busy_len = sort_unique(w->busy, len);
+}
+
+/* The rows of what entries do not tell. */
+static void
+begin_rest(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    size_t len = w->places_len + w->busy_len;
+
+    w->state = ROWS;
+    if (len > 0)
+        w->rest = mem_resize(w->rest, len, sizeof *w->rest);
+    for (size_t i = 0; i < w->places_len; i++)
+        w->rest[i] =
+            slice_of(w->bytes.data + w->places[i].at, w->places[i].size);
+    for (size_t i = 0; i < w->busy_len; i++)
+        w->rest[w->places_len + i] = w->busy[i];
+    w->rest_len = sort_unique(w->rest, len);
+    w->skips = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
+    scan->way = w->skips ? scan->spec.way : SCAN_SEEKS;
+    scan->series = w->rest;
+    scan->series_len = w->rest_len;
+    if (w->rest_len == 0)
+        scan->begun = true; /* and it stands on nothing */
+}
+
+bool
+store_scan_takes(const struct store_scan *scan, struct slice key)
+{
+    const struct scan_weeks *w = scan->weeks;
+    uint8_t tsuid[TSUID_MAX];
+    uint32_t base;
+    size_t size;
+
+    /* What is damaged is found out behind this. */
+    return w->state != ROWS || !w->skips ||
+           key_row_parse(&scan->s->layout, key, &base, tsuid, &size, NULL) !=
+               ST_OK ||
+           is_among(w->rest, w->rest_len, slice_of(tsuid, size));
+}
+
+bool
+store_scan_next_stretch(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+
+    if (w->state == BEHIND)
+        return false;
+    if (w->state == BEFORE || w->end < w->to) {
+        begin_week(scan, w->state == BEFORE ? w->from : w->end);
+        return true;
+    }
+    w->state = BEHIND;
+    scan->way = scan->spec.way;
+    scan->series = scan->spec.series;
+    scan->series_len = scan->spec.series_len;
+    if (w->to > scan->spec.to_base)
+        return false;
+    store_scan_stretch(scan, w->to, scan->spec.to_base);
+    return true;
+}
+
+enum status
+store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
+                        struct error *e)
+{
+    struct scan_spec *specs = mem_new_array(len, sizeof *specs);
+    uint32_t *done = mem_new_array(len, sizeof *done);
+    struct scan_weeks *last = NULL;
+    struct kv_iter *it = NULL;
+    enum status status = ST_OK;
+    uint32_t from, to;
+
+    for (size_t i = 0; i < len; i++)
+        specs[i] = scans[i]->spec;
+    if (len > 0 && specs[0].weeks != WEEKS_NONE &&
+        days_of(&specs[0], UINT32_MAX, &from, &to))
+        status = store_weeks_done(s, specs, len, done, e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        struct scan_weeks *w;
+
+        if (!days_of(&specs[i], done[i], &from, &to))
+            continue;
+        if (it == NULL) {
+            it = kv_iter_open(s->kv, KEY_TABLE(TABLE_WEEKS));
+            kv_iter_deadline(it, specs[0].end_us);
+        }
+        w = last = scans[i]->weeks = mem_new(sizeof *w);
+        *w = (struct scan_weeks){
+            .from = from, .to = to, .it = it, .shares = true
+        };
+        if (from > specs[i].from_base)
+            store_scan_stretch(scans[i], specs[i].from_base, from - HOUR_S);
+        else
+            begin_week(scans[i], from);
+    }
+    if (last != NULL)
+        last->shares = false;
+    free(specs);
+    free(done);
+    return status;
+}
+
+void
+store_scan_end_weeks(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    struct error why;
+
+    if (w == NULL)
+        return;
+    if (!w->shares && kv_iter_close(&w->it, &why) != ST_OK &&
+        scan->error.status == ST_OK)
+        scan->error = why;
+    buf_fini(&w->bytes);
+    free(w->places);
+    free(w->rest);
+    free(w->busy);
+    free(w);
+    scan->weeks = NULL;
+}
+
+/* -- entries --------------------------------------------------------------- */
+
+static size_t
+base_at(const struct store_scan *scan)
+{
+    return scan->end_size - 4;
+}
+
+static void
+seek(struct store_scan *scan, struct slice key)
+{
+    struct scan_weeks *w = scan->weeks;
+
+    if (w->ended)
+        return;
+    scan->counts.seeks++;
+    w->on_key = kv_iter_seek(w->it, key);
+    w->ended = !w->on_key;
+    scan->counts.keys += w->on_key;
+}
+
+static void
+step(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+
+    w->on_key = kv_iter_next(w->it);
+    w->ended = !w->on_key;
+    scan->counts.keys += w->on_key;
+}
+
+/* Is the iterator still in the week?  Then its key, as that of a row. */
+static bool
+row_of_entry(struct store_scan *scan, struct slice *row)
+{
+    struct scan_weeks *w = scan->weeks;
+    size_t at = base_at(scan);
+    struct slice key;
+
+    if (!w->on_key)
+        return false;
+    key = kv_iter_key(w->it);
+    if (key.size < at + 4 || key.size > ROW_KEY_MAX ||
+        memcmp(key.data + 1, scan->begin + 1, at - 1) != 0 ||
+        key_get_uint(key.data + at, 4) != week_base(w->day))
+        return false;
+    memcpy(w->row, key.data, key.size);
+    w->row[0] = TABLE_ROWS;
+    key_put_uint(w->row + at, key_span_base(&scan->s->layout, w->day), 4);
+    *row = slice_of(w->row, key.size);
+    return true;
+}
+
+/* From an entry whose row masks do not take to the next one that could be;
+ * false: the week has none. */
+static bool
+step_or_hint(struct store_scan *scan, struct slice row)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    size_t at = base_at(scan), size;
+
+    if (scan->spec.way == SCAN_RANGE) {
+        step(scan);
+        return true;
+    }
+    size = mask_set_hint(scan->spec.masks, row, hint);
+    if (size < at + 4 || memcmp(hint, row.data, at + 4) != 0)
+        return false;
+    hint[0] = TABLE_WEEKS;
+    key_put_uint(hint + at, week_base(scan->weeks->day), 4);
+    seek(scan, slice_of(hint, size));
+    return true;
+}
+
+static bool
+advance_by_masks(struct store_scan *scan)
+{
+    struct slice row;
+
+    while (row_of_entry(scan, &row)) {
+        if (mask_set_match(scan->spec.masks, row))
+            return true;
+        if (!step_or_hint(scan, row))
+            return false;
+    }
+    return false;
+}
+
+static bool
+advance_by_seeks(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice row;
+
+    for (; w->seek_at < scan->spec.series_len; w->seek_at++) {
+        struct slice key = { bytes, 0 };
+
+        key.size = key_week(&scan->s->layout, scan->spec.series[w->seek_at],
+                            w->day, bytes);
+        if (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0)
+            seek(scan, key);
+        if (!row_of_entry(scan, &row))
+            return false;
+        if (slice_eq(kv_iter_key(w->it), key))
+            return true;
+    }
+    return false;
+}
+
+static void
+begin_entries(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice key = slice_of(bytes, scan->end_size);
+
+    w->begun = true;
+    w->seek_at = 0;
+    memcpy(bytes, scan->begin, scan->end_size);
+    bytes[0] = TABLE_WEEKS;
+    if (w->day == w->from) {
+        memcpy(w->range_end, bytes, scan->end_size);
+        key_put_uint(w->range_end + base_at(scan),
+                     week_base(w->to - DAY_S) + 1u, 4);
+        kv_iter_bound(w->it, slice_of(w->range_end, scan->end_size));
+    }
+    key_put_uint(bytes + base_at(scan), week_base(w->day), 4);
+    /* Where the week before ended this one begins, mostly. */
+    if (scan->spec.way != SCAN_SEEKS &&
+        (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0))
+        seek(scan, key);
+}
+
+/* The next entry of the week that masks take. */
+static bool
+next_entry(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    bool seeks = scan->spec.way == SCAN_SEEKS;
+
+    if (!w->begun) {
+        begin_entries(scan);
+    } else if (seeks) {
+        w->seek_at++;
+    } else {
+        step(scan);
+    }
+    return seeks ? advance_by_seeks(scan) : advance_by_masks(scan);
+}
+
+static void
+to_rest(struct store_scan *scan, struct slice tsuid)
+{
+    struct scan_weeks *w = scan->weeks;
+
+    w->places =
+        mem_grow(w->places, w->places_len, &w->places_cap, sizeof *w->places);
+    w->places[w->places_len++] = (struct place){ w->bytes.size, tsuid.size };
+    buf_put_slice(&w->bytes, tsuid);
+    if (w->bytes.failed && scan->error.status == ST_OK)
+        (void)error_set(&scan->error, ST_LIMIT, "no memory for series");
+}
+
+static struct slice
+tsuid_of_entry(struct store_scan *scan)
+{
+    struct slice key = kv_iter_key(scan->weeks->it);
+    size_t at = base_at(scan), metric = scan->s->layout.metric_width;
+    size_t tags = key.size - at - 4;
+
+    memcpy(scan->engine_tsuid, key.data + at - metric, metric);
+    memcpy(scan->engine_tsuid + metric, key.data + at + 4, tags);
+    return slice_of(scan->engine_tsuid, metric + tags);
+}
+
+/* Can the entry be read in the place of rows? */
+static bool
+reads_entry(struct store_scan *scan, struct slice tsuid)
+{
+    struct scan_weeks *w = scan->weeks;
+    struct slice value = kv_iter_value(w->it);
+    struct error why;
+    enum status status;
+
+    scan->counts.bytes += kv_iter_key(w->it).size + value.size;
+    if (value.size == 0 || is_among(w->busy, w->busy_len, tsuid))
+        return false;
+    status = week_decode(value, week_base(w->day),
+                         scan->spec.weeks == WEEKS_OF_HOURS, &w->week, &why);
+    if (status != ST_OK)
+        (void)error_set(&scan->error, status, "the week of %u of a series: %s",
+                        (unsigned)week_base(w->day), why.text);
+    return status == ST_OK && !w->week.unfit;
+}
+
+static bool
+has_points(const struct store_row *row)
+{
+    for (unsigned i = row->day; i < row->day_end; i++)
+        if (row->week->day[i].count > 0)
+            return true;
+    return false;
+}
+
+bool
+store_scan_next_week(struct store_scan *scan, struct store_row *row)
+{
+    struct scan_weeks *w = scan->weeks;
+    uint32_t base = week_base(w->day);
+
+    if (w->state != ENTRIES)
+        return false;
+    while (scan->error.status == ST_OK && next_entry(scan)) {
+        *row = (struct store_row){ .tsuid = tsuid_of_entry(scan),
+                                   .base = base,
+                                   .week = &w->week,
+                                   .day = (w->day - base) / DAY_S,
+                                   .day_end = (w->end - base) / DAY_S };
+        w->entries++;
+        if (!reads_entry(scan, row->tsuid)) {
+            to_rest(scan, row->tsuid);
+        } else if (has_points(row)) {
+            scan->counts.rows++;
+            scan->counts.weeks++;
+            return true;
+        }
+    }
+    if (scan->error.status == ST_OK)
+        begin_rest(scan);
+    return false;
+}
+
+void
+store_scan_reject(struct store_scan *scan)
+{
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
+    scan->counts.rows--;
+    scan->counts.weeks--;
+    to_rest(scan, tsuid_of_entry(scan));
+}

@@ -1,0 +1,183 @@
+/* What is known of a salt bucket's weeks, and how they become stale. */
+#include "storage/store/store_weeks_priv.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "storage/block/week.h"
+
+/* So long after its end rows of a week are in the engine: a span, and the time
+ * that it lies idle. */
+#define OVER_AFTER_S (30 * HOUR_S)
+
+void
+store_weeks_init(struct store *s)
+{
+    s->weeks = mem_new_array(s->layout.salt_buckets, sizeof *s->weeks);
+}
+
+void
+store_weeks_fini(struct store *s)
+{
+    for (size_t i = 0; s->weeks != NULL && i < s->layout.salt_buckets; i++)
+        free(s->weeks[i].stale);
+    free(s->weeks);
+    s->weeks = NULL;
+}
+
+uint32_t
+store_weeks_over(const struct store *s)
+{
+    int64_t now_s = clock_now_ms(s->options.clock) / 1000 - OVER_AFTER_S;
+
+    return now_s <= 0
+               ? 0
+               : week_base(now_s > UINT32_MAX ? UINT32_MAX : (uint32_t)now_s);
+}
+
+/* -- the state in the engine ----------------------------------------------- */
+
+enum status
+store_weeks_state(struct slice value, uint32_t *done, struct error *e)
+{
+    *done = 0;
+    if (value.size < 4 || value.size % 4 != 0)
+        return error_set(e, ST_CORRUPT, "weeks: a state of %zu bytes",
+                         value.size);
+    *done = (uint32_t)key_get_uint(value.data, 4);
+    return *done % WEEK_S == 0
+               ? ST_OK
+               : error_set(e, ST_CORRUPT, "weeks: no week begins at %u",
+                           (unsigned)*done);
+}
+
+void
+store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
+{
+    const struct weeks *w = &s->weeks[bucket];
+    uint8_t key[2];
+    struct buf value = BUF_INIT;
+
+    buf_put_u32(&value, w->done);
+    for (size_t i = 0; i < w->stale_len; i++)
+        buf_put_u32(&value, w->stale[i]);
+    kv_batch_put(b, slice_of(key, key_weeks_state(&s->layout, bucket, key)),
+                 buf_slice(&value));
+    buf_fini(&value);
+}
+
+bool
+store_weeks_note_stale(struct weeks *w, uint32_t week)
+{
+    size_t i = w->stale_len;
+
+    while (i > 0 && w->stale[i - 1] >= week)
+        i--;
+    if (i < w->stale_len && w->stale[i] == week)
+        return false;
+    w->stale =
+        mem_grow(w->stale, w->stale_len, &w->stale_cap, sizeof *w->stale);
+    memmove(w->stale + i + 1, w->stale + i,
+            (w->stale_len - i) * sizeof *w->stale);
+    w->stale[i] = week;
+    w->stale_len++;
+    return true;
+}
+
+enum status
+store_weeks_load(struct store *s, unsigned bucket, struct error *e)
+{
+    struct weeks *w = &s->weeks[bucket];
+    struct buf value = BUF_INIT;
+    uint8_t key[2];
+    enum status status =
+        kv_get(s->kv, slice_of(key, key_weeks_state(&s->layout, bucket, key)),
+               &value, e);
+
+    w->done = 0;
+    w->stale_len = 0;
+    if (status == ST_OK)
+        status = store_weeks_state(buf_slice(&value), &w->done, e);
+    for (size_t i = 4; status == ST_OK && i < value.size; i += 4)
+        (void)store_weeks_note_stale(w,
+                                     (uint32_t)key_get_uint(value.data + i, 4));
+    w->watched = w->done;
+    w->old_row_us = clock_monotonic_us();
+    buf_fini(&value);
+    return status == ST_NOT_FOUND ? ST_OK : status;
+}
+
+struct reading {
+    uint32_t *done;
+    struct error error;
+};
+
+static void
+take_state(void *ctx, size_t i, const struct slice *value)
+{
+    struct reading *r = ctx;
+    struct error *e = r->error.status == ST_OK ? &r->error : NULL;
+
+    r->done[i] = 0;
+    if (value != NULL)
+        (void)!store_weeks_state(*value, &r->done[i], e);
+}
+
+enum status
+store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
+                 uint32_t *done, struct error *e)
+{
+    struct slice *keys = mem_new_array(len, sizeof *keys);
+    uint8_t *bytes = mem_new_array(len, 2);
+    struct reading r = { .done = done };
+    enum status status;
+
+    for (size_t i = 0; i < len; i++)
+        keys[i] =
+            slice_of(bytes + 2 * i, key_weeks_state(&s->layout, specs[i].bucket,
+                                                    bytes + 2 * i));
+    status = kv_get_many(s->kv, keys, len, take_state, &r, e);
+    if (status == ST_OK && r.error.status != ST_OK) {
+        *e = r.error;
+        status = r.error.status;
+    }
+    free(keys);
+    free(bytes);
+    return status;
+}
+
+/* -- becoming stale -------------------------------------------------------- */
+
+void
+store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
+                  struct kv_batch *stale)
+{
+    unsigned bucket = key_salt(&s->layout, tsuid);
+    struct weeks *w = &s->weeks[bucket];
+    uint32_t week = week_base(span);
+    uint8_t key[ROW_KEY_MAX];
+
+    if (span < store_weeks_over(s))
+        w->old_row_us = clock_monotonic_us();
+    if (span >= w->watched || !tsuid_tags_begin_at(&s->layout, tsuid, 1))
+        return;
+    kv_batch_set_bucket(stale, bucket);
+    kv_batch_put(stale, slice_of(key, key_week(&s->layout, tsuid, span, key)),
+                 slice_of(NULL, 0));
+    if (week < w->done && store_weeks_note_stale(w, week))
+        store_weeks_put_state(s, bucket, stale);
+}
+
+enum status
+store_weeks_spoil(struct store *s, struct kv_batch *stale, struct error *e)
+{
+    enum status status;
+
+    if (kv_batch_len(stale) == 0)
+        return ST_OK;
+    status = store_owns(s, e);
+    if (status == ST_OK)
+        status = kv_write(s->kv, stale, e);
+    kv_batch_clear(stale);
+    return status;
+}

@@ -1,0 +1,534 @@
+/* The thread that summarises weeks.  In each salt bucket, metric by metric and
+ * week by week, it reads the rows of some series at a time, as the directory
+ * names them, and writes their entries. */
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/block/week.h"
+#include "storage/store/store_weeks_priv.h"
+
+#define CHUNK         256 /* series at a time: some 30 ms with the flush lock */
+#define STEPS         4   /* to a key, before it is sought */
+#define LOOK_EVERY_MS 10000
+#define NICENESS      10
+
+struct filling {
+    struct store *s;
+    unsigned bucket;
+    uint32_t from, to; /* weeks with from <= base < to */
+    struct week *weeks;
+    struct slice tsuids[CHUNK]; /* in 'bytes' */
+    size_t len;
+    struct buf bytes, value;
+    struct points scratch;
+    struct kv_batch *batch;
+    bool again;       /* entries that were stale: some have no rows any more */
+    uint64_t entries; /* written */
+};
+
+/* -- keys ------------------------------------------------------------------ */
+
+/* A place in a table of <table> <salt> <metric> <base> <tags>. */
+struct place {
+    uint8_t table;
+    unsigned bucket;
+    uint64_t metric;
+    uint32_t base;
+};
+
+static size_t
+head_size(const struct store *s)
+{
+    return 1u + s->layout.salt_width + s->layout.metric_width;
+}
+
+static struct slice
+place_key(const struct store *s, const struct place *p, uint8_t *out)
+{
+    uint8_t *at = out;
+
+    *at++ = p->table;
+    if (s->layout.salt_width > 0)
+        *at++ = (uint8_t)p->bucket;
+    key_put_uint(at, p->metric, s->layout.metric_width);
+    at += s->layout.metric_width;
+    key_put_uint(at, p->base, 4);
+    return slice_of(out, (size_t)(at + 4 - out));
+}
+
+/* Moves on to the first key of the bucket at or behind the place; false: there
+ * is none. */
+static bool
+next_place(const struct store *s, struct kv_iter *it, struct place *p)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+    size_t head = head_size(s);
+    bool on_key = kv_iter_seek(it, place_key(s, p, bytes));
+    struct slice key;
+
+    while (on_key && kv_iter_key(it).size < head + 4) /* a state */
+        on_key = kv_iter_next(it);
+    if (!on_key)
+        return false;
+    key = kv_iter_key(it);
+    if (memcmp(key.data, bytes, 1u + s->layout.salt_width) != 0)
+        return false;
+    p->metric = key_get_uint(key.data + head - s->layout.metric_width,
+                             s->layout.metric_width);
+    p->base = (uint32_t)key_get_uint(key.data + head, 4);
+    return true;
+}
+
+/* The same, but of weeks from .. to - 1 alone. */
+static bool
+next_week(const struct filling *f, struct place *p, struct error *e,
+          enum status *status)
+{
+    const uint8_t prefix[] = { p->table, (uint8_t)p->bucket };
+    struct kv_iter *it =
+        kv_iter_open(f->s->kv, slice_of(prefix, 1u + f->s->layout.salt_width));
+    bool found;
+
+    while ((found = next_place(f->s, it, p)))
+        if (p->base < f->from)
+            p->base = f->from;
+        else if (p->base < f->to)
+            break;
+        else
+            p->base = UINT32_MAX;
+    *status = kv_iter_close(&it, e);
+    return found && *status == ST_OK;
+}
+
+static void
+next_in_metric(struct place *p)
+{
+    p->base = p->base > UINT32_MAX - WEEK_S ? UINT32_MAX : p->base + WEEK_S;
+}
+
+/* -- entries --------------------------------------------------------------- */
+
+static bool
+is_stopping(struct store *s)
+{
+    bool stopping;
+
+    lock_take(&s->wake_lock);
+    stopping = s->stopping;
+    lock_drop(&s->wake_lock);
+    return stopping;
+}
+
+static enum status
+stopped(struct error *e)
+{
+    return error_set(e, ST_BUSY, "the store is closing");
+}
+
+/* A damaged row is what its reader is to see. */
+static enum status
+add_row(struct filling *f, struct week *w, uint32_t span, struct slice value,
+        struct error *e)
+{
+    struct row_hours hours;
+    struct slice block;
+    uint32_t base;
+    enum status status = row_hours_begin(&f->s->layout, span, value, &hours, e);
+
+    while (status == ST_OK && row_hours_next(&hours, &base, &block))
+        status = week_add(w, block, base, &f->scratch, e);
+    if (status == ST_OK)
+        status = row_hours_end(&hours, e);
+    if (status != ST_CORRUPT)
+        return status;
+    w->unfit = true;
+    return ST_OK;
+}
+
+/* Stands on the key afterwards, if it is there. */
+static bool
+find_row(struct kv_iter *it, bool *on_key, struct slice key)
+{
+    int order = *on_key ? slice_cmp(kv_iter_key(it), key) : -1;
+
+    for (size_t i = 0; i < STEPS && *on_key && order < 0; i++) {
+        *on_key = kv_iter_next(it);
+        order = *on_key ? slice_cmp(kv_iter_key(it), key) : 1;
+    }
+    if (order < 0) {
+        *on_key = kv_iter_seek(it, key);
+        order = *on_key ? slice_cmp(kv_iter_key(it), key) : 1;
+    }
+    return order == 0;
+}
+
+static enum status
+read_weeks(struct filling *f, uint32_t week, struct error *e)
+{
+    struct store *s = f->s;
+    struct kv_iter *it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
+    uint8_t bytes[ROW_KEY_MAX];
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < f->len; i++)
+        week_init(&f->weeks[i], week);
+    for (uint32_t span = week; span - week < WEEK_S && status == ST_OK;
+         span += key_span_s(&s->layout)) {
+        bool on_key = false;
+
+        for (size_t i = 0; i < f->len && status == ST_OK; i++) {
+            struct slice key =
+                slice_of(bytes, key_row(&s->layout, f->tsuids[i], span, bytes));
+
+            if (i == 0)
+                on_key = kv_iter_seek(it, key);
+            if (!on_key)
+                break; /* behind all rows */
+            if (find_row(it, &on_key, key))
+                status = add_row(f, &f->weeks[i], span, kv_iter_value(it), e);
+        }
+    }
+    return kv_iter_end(&it, status, e);
+}
+
+static enum status
+write_weeks(struct filling *f, uint32_t week, struct error *e)
+{
+    struct store *s = f->s;
+    uint8_t bytes[ROW_KEY_MAX];
+    enum status status;
+
+    kv_batch_clear(f->batch);
+    kv_batch_set_bucket(f->batch, f->bucket);
+    for (size_t i = 0; i < f->len; i++) {
+        struct slice key =
+            slice_of(bytes, key_week(&s->layout, f->tsuids[i], week, bytes));
+
+        if (!week_is_empty(&f->weeks[i])) {
+            buf_clear(&f->value);
+            week_encode(&f->weeks[i], &f->value);
+            if (f->value.failed)
+                return error_set(e, ST_BUSY, "no memory for a week");
+            kv_batch_put(f->batch, key, buf_slice(&f->value));
+            f->entries++;
+        } else if (f->again) {
+            kv_batch_delete(f->batch, key);
+        }
+    }
+    if (kv_batch_len(f->batch) == 0)
+        return ST_OK;
+    status = store_owns(s, e);
+    if (status == ST_OK)
+        status = kv_write(s->kv, f->batch, e);
+    crash_point("weeks-written");
+    return status;
+}
+
+/* Of the series that were gathered. */
+static enum status
+fill_chunk(struct filling *f, uint32_t week, struct error *e)
+{
+    struct store *s = f->s;
+    enum status status = ST_OK;
+
+    if (f->len == 0)
+        return ST_OK;
+    if (is_stopping(s))
+        return stopped(e);
+    lock_take(&s->flush_lock);
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
+        status = store_not_owner(f->bucket, e);
+    if (status == ST_OK)
+        status = read_weeks(f, week, e);
+    if (status == ST_OK)
+        status = write_weeks(f, week, e);
+    lock_drop(&s->flush_lock);
+    f->len = 0;
+    buf_clear(&f->bytes);
+    return status;
+}
+
+/* 'bytes' has room for a chunk and does not move. */
+static void
+gather(struct filling *f, struct slice tsuid)
+{
+    uint8_t *at = f->bytes.data + f->bytes.size;
+
+    buf_put_slice(&f->bytes, tsuid);
+    f->tsuids[f->len++] = slice_of(at, tsuid.size);
+}
+
+/* All series of the metric that the directory has in this bucket. */
+static enum status
+fill_week(struct filling *f, const struct place *p, struct error *e)
+{
+    const struct key_layout *layout = &f->s->layout;
+    uint8_t key[1 + TSUID_MAX] = { TABLE_SERIES };
+    struct slice at = slice_of(key, 1u + layout->metric_width);
+    enum status status = ST_OK;
+    bool more = true;
+
+    key_put_uint(key + 1, p->metric, layout->metric_width);
+    while (more && status == ST_OK) {
+        struct kv_iter *it =
+            kv_iter_open(f->s->kv, slice_of(key, 1u + layout->metric_width));
+
+        for (more = kv_iter_seek(it, at); more && f->len < CHUNK;
+             more = kv_iter_next(it)) {
+            struct slice found = kv_iter_key(it);
+            struct slice tsuid = slice_of(found.data + 1, found.size - 1);
+
+            if (tsuid_is_valid(layout, tsuid) &&
+                key_salt(layout, tsuid) == f->bucket &&
+                tsuid_tags_begin_at(layout, tsuid, 1))
+                gather(f, tsuid);
+        }
+        if (more) {
+            at = slice_of(key, kv_iter_key(it).size);
+            memcpy(key, kv_iter_key(it).data, at.size);
+        }
+        status = kv_iter_close(&it, e);
+        if (status == ST_OK)
+            status = fill_chunk(f, p->base, e);
+    }
+    return status;
+}
+
+/* The entries of a metric's week that are stale. */
+static enum status
+refill_week(struct filling *f, const struct place *p, struct error *e)
+{
+    struct store *s = f->s;
+    uint8_t bytes[ROW_KEY_MAX], tsuid[TSUID_MAX];
+    struct slice prefix = place_key(s, p, bytes);
+    struct kv_iter *it = kv_iter_open(s->kv, prefix);
+    enum status status = ST_OK;
+    uint32_t base;
+    size_t size;
+
+    for (bool on_key = kv_iter_seek(it, prefix); on_key && status == ST_OK;
+         on_key = kv_iter_next(it)) {
+        if (kv_iter_value(it).size > 0 ||
+            key_week_parse(&s->layout, kv_iter_key(it), &base, tsuid, &size,
+                           NULL) != ST_OK)
+            continue;
+        gather(f, slice_of(tsuid, size));
+        if (f->len == CHUNK)
+            status = fill_chunk(f, p->base, e);
+    }
+    status = kv_iter_end(&it, status, e);
+    return status == ST_OK ? fill_chunk(f, p->base, e) : status;
+}
+
+/* A pass that did not come to its end may have left entries which nothing has
+ * made stale since: all of them go. */
+static enum status
+drop_ahead(struct filling *f, struct error *e)
+{
+    struct store *s = f->s;
+    struct place p = { TABLE_WEEKS, f->bucket, 0, 0 };
+    struct filling ahead = *f;
+    enum status status = ST_OK;
+    uint8_t bytes[ROW_KEY_MAX];
+
+    ahead.to = UINT32_MAX;
+    while (status == ST_OK && next_week(&ahead, &p, e, &status)) {
+        struct slice prefix = place_key(s, &p, bytes);
+        struct kv_iter *it = kv_iter_open(s->kv, prefix);
+
+        kv_batch_clear(f->batch);
+        kv_batch_set_bucket(f->batch, f->bucket);
+        for (bool on_key = kv_iter_seek(it, prefix); on_key;
+             on_key = kv_iter_next(it))
+            kv_batch_delete(f->batch, kv_iter_key(it));
+        status = kv_iter_close(&it, e);
+        lock_take(&s->flush_lock);
+        if (status == ST_OK && store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
+            status = store_not_owner(f->bucket, e);
+        if (status == ST_OK)
+            status = store_owns(s, e);
+        if (status == ST_OK)
+            status = kv_write(s->kv, f->batch, e);
+        lock_drop(&s->flush_lock);
+        next_in_metric(&p);
+    }
+    return status;
+}
+
+/* -- a bucket -------------------------------------------------------------- */
+
+static enum status
+walk(struct filling *f, uint8_t table,
+     enum status (*fill)(struct filling *f, const struct place *p,
+                         struct error *e),
+     struct error *e)
+{
+    struct place p = { table, f->bucket, 0, f->from };
+    enum status status = ST_OK;
+
+    while (status == ST_OK && next_week(f, &p, e, &status)) {
+        p.base = week_base(p.base);
+        status = fill(f, &p, e);
+        next_in_metric(&p);
+    }
+    return status;
+}
+
+static enum status
+put_state(struct filling *f, struct error *e) REQUIRES(f->s->flush_lock)
+{
+    enum status status = store_owns(f->s, e);
+
+    kv_batch_clear(f->batch);
+    kv_batch_set_bucket(f->batch, f->bucket);
+    store_weeks_put_state(f->s, f->bucket, f->batch);
+    return status == ST_OK ? kv_write(f->s->kv, f->batch, e) : status;
+}
+
+static bool
+begins(struct filling *f, struct weeks *w) REQUIRES(f->s->flush_lock)
+{
+    struct store *s = f->s;
+    int64_t quiet_us = clock_monotonic_us() - w->old_row_us;
+
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL ||
+        quiet_us < (int64_t)s->options.summary_delay_ms * 1000)
+        return false;
+    f->from = w->done;
+    f->to = store_weeks_over(s);
+    if (f->from < f->to) {
+        w->watched = f->to;
+        return true;
+    }
+    if (w->stale_len == 0)
+        return false;
+    /* What becomes stale from now on is noted again. */
+    f->again = true;
+    f->from = w->stale[0];
+    f->to = f->from + WEEK_S;
+    memmove(w->stale, w->stale + 1, --w->stale_len * sizeof *w->stale);
+    return true;
+}
+
+static enum status
+ends(struct filling *f, struct weeks *w, enum status status, struct error *e)
+    REQUIRES(f->s->flush_lock)
+{
+    if (store_bucket_state(f->s, f->bucket) != BUCKET_LOCAL)
+        return status; /* it is loaded anew if it comes back */
+    if (f->again && status != ST_OK)
+        (void)store_weeks_note_stale(w, f->from);
+    if (!f->again && status == ST_OK)
+        w->done = f->to;
+    w->watched = w->done;
+    if (status == ST_OK)
+        status = put_state(f, e);
+    return status;
+}
+
+/* One pass over a bucket; '*more' if there was something to do. */
+static enum status
+fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
+{
+    struct filling f = { .s = s, .bucket = bucket };
+    struct weeks *w = &s->weeks[bucket];
+    enum status status = ST_OK;
+
+    lock_take(&s->flush_lock);
+    *more = begins(&f, w);
+    lock_drop(&s->flush_lock);
+    if (!*more)
+        return ST_OK;
+    f.weeks = mem_new_array(CHUNK, sizeof *f.weeks);
+    f.batch = kv_batch_new();
+    buf_make_room(&f.bytes, (size_t)CHUNK * TSUID_MAX);
+    if (f.bytes.failed)
+        status = error_set(e, ST_BUSY, "no memory to summarise weeks");
+    if (status == ST_OK && !f.again)
+        status = drop_ahead(&f, e);
+    if (status == ST_OK)
+        status = f.again ? walk(&f, TABLE_WEEKS, refill_week, e)
+                         : walk(&f, TABLE_ROWS, fill_week, e);
+    crash_point("weeks-filled");
+    lock_take(&s->flush_lock);
+    status = ends(&f, w, status, e);
+    lock_drop(&s->flush_lock);
+    atomic_fetch_add(&s->weeks_written, f.entries);
+    free(f.weeks);
+    kv_batch_free(&f.batch);
+    buf_fini(&f.bytes);
+    buf_fini(&f.value);
+    points_fini(&f.scratch);
+    return status;
+}
+
+/* -- the thread ------------------------------------------------------------ */
+
+static bool
+wait_a_while(struct store *s)
+{
+    unsigned ms = s->options.summary_delay_ms < LOOK_EVERY_MS
+                      ? s->options.summary_delay_ms
+                      : LOOK_EVERY_MS;
+    bool stop;
+
+    lock_take(&s->wake_lock);
+    if (!s->stopping)
+        cond_wait_ms(&s->stop, &s->wake_lock, ms);
+    stop = s->stopping;
+    lock_drop(&s->wake_lock);
+    return !stop;
+}
+
+static void *
+summarise(void *arg)
+{
+    struct store *s = arg;
+    bool failing = false;
+
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread alone */
+    while (wait_a_while(s)) {
+        enum status status = ST_OK;
+        struct error e;
+
+        for (unsigned i = 0; i < s->layout.salt_buckets; i++) {
+            bool more = true;
+
+            while (more && status == ST_OK && !is_stopping(s))
+                status = fill_bucket(s, i, &more, &e);
+            if (status == ST_NOT_FOUND)
+                status = ST_OK; /* the bucket is another's now */
+        }
+        if (status != ST_OK && status != ST_BUSY && !failing)
+            log_error("store",
+                      "weeks are not summarised, long queries read rows: %s",
+                      e.text);
+        failing = status != ST_OK && status != ST_BUSY;
+    }
+    return NULL;
+}
+
+enum status
+store_weeks_start(struct store *s, struct error *e)
+{
+    if (pthread_create(&s->summariser, NULL, summarise, s) != 0)
+        return error_set(e, ST_IO, "cannot start the summarising thread");
+    s->summariser_started = true;
+    return ST_OK;
+}
+
+void
+store_weeks_stop(struct store *s)
+{
+    if (!s->summariser_started)
+        return;
+    lock_take(&s->wake_lock);
+    s->stopping = true;
+    cond_broadcast(&s->stop);
+    lock_drop(&s->wake_lock);
+    INSIST(pthread_join(s->summariser, NULL) == 0);
+    s->summariser_started = false;
+}

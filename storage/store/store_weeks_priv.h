@@ -1,0 +1,67 @@
+/* The table of weeks: what long queries read in the place of rows
+ * (storage/block/week.h).
+ *
+ * For each salt bucket there is a time 'done': of every week before it each
+ * series that has points in it has an entry.  An empty entry is *stale*: read
+ * the rows.  So is an entry that is unfit.  Rollups have no entries.
+ *
+ *     rows are written or deleted     their weeks before 'watched' become
+ * stale, in a write before that of the rows store_weeks_start()'s thread
+ * summarises weeks that are over, once nothing has come to them for a while
+ *
+ * While that thread works, 'watched' is where it is going to, and 'done' where
+ * it was.  It holds the flush lock while it reads some series' rows of a week
+ * and writes their entries, so neither rows nor entries change meanwhile.
+ *
+ * The table follows from the rows alone: without its entries of a bucket, the
+ * state among them, it is made again. */
+#pragma once
+
+#include "storage/store/store_priv.h"
+
+/* Of a salt bucket; guarded by the flush lock. */
+struct weeks {
+    uint32_t done;    /* as the engine has it */
+    uint32_t watched; /* >= done */
+    uint32_t *stale;  /* weeks before 'done' with stale entries, ascending */
+    size_t stale_len, stale_cap;
+    int64_t old_row_us; /* when a row of a week that is over was written */
+};
+
+void store_weeks_init(struct store *s);
+void store_weeks_fini(struct store *s);
+
+/* Reads what the engine has of a bucket. */
+MUST_CHECK enum status store_weeks_load(struct store *s, unsigned bucket,
+                                        struct error *e)
+    REQUIRES(s->flush_lock);
+
+/* A row of this span is to be written or deleted: adds what makes its week
+ * stale to 'stale', if it must be. */
+void store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
+                       struct kv_batch *stale) REQUIRES(s->flush_lock);
+
+/* The week in which rows may still come, in the ordinary course; what is before
+ * it is over. */
+uint32_t store_weeks_over(const struct store *s);
+
+/* False: it is noted already. */
+bool store_weeks_note_stale(struct weeks *w, uint32_t week);
+void store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
+    REQUIRES(s->flush_lock);
+
+/* Writes and clears what store_weeks_touch() added: before the rows. */
+MUST_CHECK enum status
+store_weeks_spoil(struct store *s, struct kv_batch *stale, struct error *e)
+    REQUIRES(s->flush_lock);
+
+/* Makes and corrects entries on its own. */
+MUST_CHECK enum status store_weeks_start(struct store *s, struct error *e);
+void store_weeks_stop(struct store *s);
+
+/* Where the entries of these buckets end, of any owner: all before 'done[i]'
+ * may be read. */
+MUST_CHECK enum status store_weeks_done(struct store *s,
+                                        const struct scan_spec *specs,
+                                        size_t len, uint32_t *done,
+                                        struct error *e);

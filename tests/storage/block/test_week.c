@@ -1,0 +1,238 @@
+/* Weeks: what a series' blocks say, summed by week_add(), written, and read. */
+#include "storage/block/week.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/harness.h"
+
+#define START UINT32_C(1735776000) /* a week begins */
+
+static uint64_t state;
+
+static uint64_t
+rnd(uint64_t below)
+{
+    return harness_random(&state) % below;
+}
+
+/* How values of a series are made. */
+enum values { INTS, LARGE_INTS, DECIMALS, DOUBLES, MIXED, ZEROS, VALUES_LAST };
+
+static void
+add_value(struct points *p, int64_t ms, enum values kind)
+{
+    enum values k = kind != MIXED ? kind : rnd(2) ? INTS : DECIMALS;
+    struct point v = { .ts_ms = ms, .is_float = k != INTS && k != LARGE_INTS };
+
+    if (k == LARGE_INTS)
+        v.v.i = (int64_t)(rnd(1u << 30) << 8) - (INT64_C(1) << 37);
+    else if (k == DECIMALS)
+        v.v.d = (double)((int64_t)rnd(200000) - 100000) / 100;
+    else if (k == DOUBLES)
+        v.v.d = ((double)rnd(1u << 31) - 1e9) / 7;
+    else if (k == ZEROS)
+        v.v.d = rnd(2) ? 0.0 : -0.0;
+    else
+        v.v.i = (int64_t)rnd(1000) - 500;
+    ck_assert(points_add(p, v));
+}
+
+/* The plain way: a day's points, one after the other. */
+static void
+check_day(const struct week *w, unsigned day, const struct points *p)
+{
+    const struct summary *s = &w->day[day];
+    int64_t from = ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
+    double sum = 0, min = 0, max = 0, first = 0, last = 0;
+    int64_t isum = 0, first_ms = 0, last_ms = 0;
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < p->len; i++) {
+        double d = p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
+
+        if (p->ts_ms[i] < from || p->ts_ms[i] >= from + DAY_MS)
+            continue;
+        if (n++ == 0) {
+            first_ms = p->ts_ms[i];
+            first = min = max = d;
+        }
+        last_ms = p->ts_ms[i];
+        last = d;
+        sum += d;
+        isum += p->is_float[i] ? 0 : p->v[i].i;
+        min = d < min ? d : min;
+        max = d > max ? d : max;
+    }
+    ck_assert_uint_eq(s->count, n);
+    if (n == 0)
+        return;
+    ck_assert_int_eq(s->first_ms, first_ms);
+    ck_assert_int_eq(s->last_ms, last_ms);
+    if (w->all_int) {
+        ck_assert_int_eq(s->sum.i, isum);
+        ck_assert(s->first.i == (int64_t)first && s->last.i == (int64_t)last &&
+                  s->min.i == (int64_t)min && s->max.i == (int64_t)max);
+        return;
+    }
+    ck_assert(memcmp(&s->sum.d, &sum, 8) == 0);
+    ck_assert(memcmp(&s->first.d, &first, 8) == 0);
+    ck_assert(memcmp(&s->last.d, &last, 8) == 0);
+    ck_assert(memcmp(&s->min.d, &min, 8) == 0);
+    ck_assert(memcmp(&s->max.d, &max, 8) == 0);
+}
+
+static void
+check_hour(const struct week *w, unsigned hour, const struct points *p)
+{
+    int64_t from = ((int64_t)w->base + (int64_t)hour * HOUR_S) * 1000;
+    double sum = 0;
+    int64_t isum = 0;
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < p->len; i++)
+        if (p->ts_ms[i] >= from && p->ts_ms[i] < from + HOUR_MS) {
+            sum += p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
+            isum += p->is_float[i] ? 0 : p->v[i].i;
+            n++;
+        }
+    ck_assert_uint_eq(w->hour[hour].count, n);
+    if (n > 0 && w->all_int)
+        ck_assert_int_eq(w->hour[hour].sum.i, isum);
+    else if (n > 0)
+        ck_assert(memcmp(&w->hour[hour].sum.d, &sum, 8) == 0);
+}
+
+static void
+summarise(const struct points *p, struct week *w)
+{
+    struct points scratch = { 0 };
+    struct buf block = BUF_INIT;
+
+    week_init(w, START);
+    for (size_t i = 0, n; i < p->len; i += n) {
+        struct points hour = { .ts_ms = p->ts_ms + i,
+                               .v = p->v + i,
+                               .is_float = p->is_float + i };
+        uint32_t base = hour_base(p->ts_ms[i]);
+
+        for (n = 0; i + n < p->len && hour_base(p->ts_ms[i + n]) == base;)
+            n++;
+        hour.len = n;
+        buf_clear(&block);
+        block_encode(&hour, base, &block);
+        ck_assert_int_eq(week_add(w, buf_slice(&block), base, &scratch, NULL),
+                         ST_OK);
+    }
+    points_fini(&scratch);
+    buf_fini(&block);
+}
+
+static void
+make_points(struct points *p, enum values kind, int64_t step_ms, unsigned gaps)
+{
+    int64_t ms = (int64_t)START * 1000 + (int64_t)rnd(1 + rnd(86400000));
+    int64_t end = ((int64_t)START + WEEK_S) * 1000;
+
+    for (; ms < end;
+         ms += gaps == 2 ? 1 + (int64_t)rnd(2 * (uint64_t)step_ms) : step_ms) {
+        if (gaps == 1 && rnd(50) == 0)
+            ms += (int64_t)rnd(2 * 86400000u);
+        if (ms < end)
+            add_value(p, ms, kind);
+    }
+}
+
+START_TEST(round_trip)
+{
+    state = harness_seed(1);
+    for (int turn = 0; turn < 60; turn++) {
+        enum values kind = (enum values)(turn % VALUES_LAST);
+        struct points p = { 0 };
+        struct week w, back, days;
+        struct buf bytes = BUF_INIT;
+
+        make_points(&p, kind, 60000 * (int64_t)(1 + rnd(90)), (unsigned)rnd(3));
+        if (p.len == 0)
+            continue;
+        summarise(&p, &w);
+        ck_assert(!w.unfit && !week_is_empty(&w));
+        week_encode(&w, &bytes);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, true, &back, NULL), ST_OK);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, false, &days, NULL), ST_OK);
+        ck_assert(back.has_hours && !days.has_hours);
+        for (unsigned i = 0; i < WEEK_DAYS; i++) {
+            check_day(&back, i, &p);
+            check_day(&days, i, &p);
+        }
+        for (unsigned i = 0; i < WEEK_HOURS; i++)
+            check_hour(&back, i, &p);
+        buf_fini(&bytes);
+        points_fini(&p);
+    }
+}
+END_TEST
+
+/* Order, kind or NaN matter: such weeks are left to their rows. */
+START_TEST(unfit)
+{
+    static const union number bad[] = {
+        { .i = INT64_MAX }, { .i = INT64_MIN }, { .i = INT64_C(1) << 53 },
+        { .d = NAN },       { .d = INFINITY },  { .d = 1e308 },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct points p = { 0 };
+        struct week w, back;
+        struct buf bytes = BUF_INIT;
+
+        for (int64_t k = 0; k < 30; k++) {
+            struct point v = { .ts_ms = ((int64_t)START + 600 * k) * 1000,
+                               .is_float = i >= 3,
+                               .v = bad[i] };
+
+            ck_assert(points_add(&p, v));
+        }
+        summarise(&p, &w);
+        ck_assert(w.unfit && !week_is_empty(&w));
+        week_encode(&w, &bytes);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, true, &back, NULL), ST_OK);
+        ck_assert(back.unfit);
+        buf_fini(&bytes);
+        points_fini(&p);
+    }
+}
+END_TEST
+
+START_TEST(damage)
+{
+    struct points p = { 0 };
+    struct week w, back;
+    struct buf bytes = BUF_INIT;
+    struct error e;
+
+    state = 1;
+    make_points(&p, DECIMALS, 600000, 1);
+    summarise(&p, &w);
+    week_encode(&w, &bytes);
+    for (size_t i = 0; i < bytes.size; i++) {
+        bytes.data[i] ^= 1u << (i % 8);
+        ck_assert_int_eq(week_decode(buf_slice(&bytes), START, true, &back, &e),
+                         ST_CORRUPT);
+        bytes.data[i] ^= 1u << (i % 8);
+        ck_assert_int_eq(
+            week_decode(slice_of(bytes.data, i), START, true, &back, &e),
+            ST_CORRUPT);
+    }
+    ck_assert_int_eq(
+        week_decode(buf_slice(&bytes), START + WEEK_S, true, &back, &e),
+        ST_CORRUPT);
+    buf_fini(&bytes);
+    points_fini(&p);
+}
+END_TEST
+
+TEST_MAIN("week", TEST(round_trip), TEST(unfit), TEST(damage))
