@@ -88,6 +88,7 @@ put_tables(const struct api *a, struct buf *b)
         const char *name;
     } tables[] = {
         { TABLE_ROWS, "rows" },
+        { TABLE_WEEKS, "weeks" },
         { TABLE_HISTOGRAMS, "histograms" },
         { TABLE_SERIES, "series" },
         { TABLE_TAGK_SETS, "tagk_sets" },
@@ -154,6 +155,9 @@ put_store(const struct api *a, struct buf *b)
     prom_total(b, "halite_head_blocks_total",
                "Open rows that became blocks in the head.",
                (double)c.hours_encoded);
+    prom_total(b, "halite_summaries_written_total",
+               "Weeks of a series that were summed up.",
+               (double)c.weeks_written);
     prom_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
                (double)c.rows_flushed);
     prom_total(b, "halite_rows_merged_total",
