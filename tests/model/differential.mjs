@@ -145,7 +145,7 @@ async function round(n) {
   const disk = k => ['--data', path.join(dir, `${n}-${k}`), 'tsd.http.query.allow_delete=true', ...world.settings];
   const servers = process.argv[4] === 'pool' ? [
     await start([...MEMORY, ...world.settings]),
-    await startThree(['tsd.http.query.allow_delete=true', ...pick([['halite.store.seal_delay_ms=1'], ENCODES]), ...world.settings]),
+    await startThree(['tsd.http.query.allow_delete=true', ...pick([['halite.store.seal_delay_ms=1', 'halite.store.summary_delay_ms=1'], ENCODES]), ...world.settings]),
   ] : [
     await start([...MEMORY, ...world.settings]),
     await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`, ...ENCODES]),
