@@ -246,7 +246,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e)
 {
-    struct downsampler d = { .spec = &sq->downsample,
+    struct downsampler d = { .buckets = { .spec = &sq->downsample },
                              .window = numbers_window(q, sq),
                              .deadline = deadline };
     struct aggregate_spec merge = {

@@ -7,6 +7,7 @@
  * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena). */
 #pragma once
 
+#include "query/aggregate/buckets.h"
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/dps.h"
@@ -30,11 +31,6 @@ struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);
 bool series_in_range(const struct numbers_bounds *b, const struct column *s);
 
-/* What was scanned, and of it what the query wants; in ms, ends included. */
-struct window {
-    int64_t scan_start_ms, scan_end_ms;
-    int64_t start_ms, end_ms;
-};
 struct window numbers_window(const struct query *q, const struct sub_query *sq);
 
 /* What of a series the numbers need; false: all that was scanned. */

@@ -24,10 +24,9 @@ column_array(struct arena *a, size_t len, size_t size)
 /* -- downsample.c --------------------------------------------------------- */
 
 struct downsampler {
-    const struct downsample *spec;
+    struct buckets buckets;
     struct window window;
     struct arena *arena;
-    int64_t seek_ms; /* earlier points are left out: half a bucket */
     bool sum_counts; /* "count" adds up what rollups counted */
     struct deadline *deadline;
     union number *scratch; /* the values of one bucket: doubles, to sort */
@@ -47,15 +46,6 @@ MUST_CHECK enum status downsampler_init(struct downsampler *d,
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct column *in,
                                        struct column *out, struct error *e);
-
-/* Where the walk over a series is: the bucket [start, next). */
-struct bucket {
-    int64_t start, next;
-};
-struct bucket bucket_of(const struct downsample *s, int64_t ms);
-/* From a bucket to a later one which holds 'ms'.  The calendar is walked, not
- * asked again: from a day that begins at 1 o'clock the next ones do too. */
-void bucket_move(const struct downsample *s, struct bucket *b, int64_t ms);
 
 /* -- thin.c --------------------------------------------------------------- */
 

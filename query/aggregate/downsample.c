@@ -4,91 +4,9 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
-/*
- * Buckets: of equal length from 1970 on, or the calendar's, or one for all.
- * A bucket's time is its start; its value is always a double.
- *
- * Without a fill policy a series has the buckets in which it has points.  With
- * one it has every bucket of the scanned range, whether or not it has points.
- */
-
-/* What 'count' of a unit last, or 0 when the calendar must be asked. */
-static int64_t
-fixed_length(const struct downsample *s)
-{
-    static const int64_t unit_ms[] = {
-        [UNIT_MS] = 1,      [UNIT_S] = 1000, [UNIT_M] = 60000,
-        [UNIT_H] = 3600000, [UNIT_Y] = 0,
-    };
-
-    if (!s->calendar)
-        return s->interval_ms;
-    return unit_ms[s->unit] * s->count;
-}
-
-/* 'by' buckets of the calendar on from a bucket's start: 1 or -1. */
-static int64_t
-step(const struct downsample *s, int64_t start, int by)
-{
-    int64_t length = fixed_length(s);
-
-    if (length != 0)
-        return start + by * length;
-    return calendar_next(s->zone, start, by * s->count, s->unit);
-}
-
-static int64_t
-bucket_floor(const struct downsample *s, int64_t ms)
-{
-    if (s->calendar)
-        return calendar_floor(s->zone, ms, s->count, s->unit);
-    return ms - ms % s->interval_ms;
-}
-
-struct bucket
-bucket_of(const struct downsample *s, int64_t ms)
-{
-    int64_t start = bucket_floor(s, ms);
-
-    return (struct bucket){ start, step(s, start, 1) };
-}
-
-void
-bucket_move(const struct downsample *s, struct bucket *b, int64_t ms)
-{
-    int64_t length = fixed_length(s);
-
-    if (ms < b->next)
-        return;
-    if (length != 0) {
-        b->start = b->next;
-        if (ms - b->start >= length)
-            b->start += (ms - b->start) / length * length;
-        b->next = b->start + length;
-        return;
-    }
-    while (ms >= b->next) {
-        int64_t next = step(s, b->next, 1);
-
-        b->start = b->next;
-        b->next = next > b->next ? next : b->next + 1;
-    }
-}
-
-/* The first time of which points are taken: the start of the first bucket that
- * lies wholly in the scanned range. */
-static int64_t
-seek_time(const struct downsampler *d)
-{
-    struct bucket b;
-
-    if (d->spec->all)
-        return d->window.start_ms > d->window.scan_start_ms
-                   ? d->window.start_ms
-                   : d->window.scan_start_ms;
-    b = bucket_of(d->spec, d->window.scan_start_ms);
-    return b.start < d->window.scan_start_ms ? b.next : b.start;
-}
+/* A bucket's time is its start; its value is always a double.  Without a fill
+ * policy a series has the buckets in which it has points.  With one it has
+ * every bucket of the scanned range, whether or not it has points. */
 
 static enum status
 no_memory(struct error *e)
@@ -98,15 +16,14 @@ no_memory(struct error *e)
 }
 
 static size_t
-grid_count(const struct downsample *s, int64_t from, int64_t to)
+grid_count(const struct buckets *b, int64_t from, int64_t to)
 {
-    int64_t length = fixed_length(s), at = from;
     size_t n = 0;
 
-    if (length != 0)
-        return from >= to ? 0 : (size_t)((to - from - 1) / length + 1);
-    while (at < to) {
-        at = step(s, at, 1);
+    if (b->length != 0)
+        return from >= to ? 0 : (size_t)((to - from - 1) / b->length + 1);
+    while (from < to) {
+        from = bucket_step(b, from, 1);
         n++;
     }
     return n;
@@ -117,17 +34,17 @@ grid_count(const struct downsample *s, int64_t from, int64_t to)
 static enum status
 make_grid(struct downsampler *d, struct error *e)
 {
-    const struct downsample *s = d->spec;
-    int64_t from = bucket_floor(s, d->window.scan_start_ms);
-    int64_t to = bucket_floor(s, d->window.scan_end_ms);
+    const struct buckets *b = &d->buckets;
+    int64_t from = bucket_floor(b, d->window.scan_start_ms);
+    int64_t to = bucket_floor(b, d->window.scan_end_ms);
     int64_t shown = from;
 
-    if (s->calendar) {
+    if (b->spec->calendar) {
         if (to == from)
-            to = step(s, to, 1);
-        shown = step(s, step(s, from, -1), 1);
+            to = bucket_step(b, to, 1);
+        shown = bucket_step(b, bucket_step(b, from, -1), 1);
     }
-    d->grid_len = grid_count(s, from, to);
+    d->grid_len = grid_count(b, from, to);
     d->want = column_array(d->arena, d->grid_len, sizeof *d->want);
     d->shown = d->want;
     if (shown != from)
@@ -137,8 +54,8 @@ make_grid(struct downsampler *d, struct error *e)
     for (size_t i = 0; i < d->grid_len; i++) {
         d->shown[i] = shown;
         d->want[i] = from;
-        shown = step(s, shown, 1);
-        from = step(s, from, 1);
+        shown = bucket_step(b, shown, 1);
+        from = bucket_step(b, from, 1);
     }
     return ST_OK;
 }
@@ -148,12 +65,11 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                  const struct window *w, size_t longest, struct arena *a,
                  struct error *e)
 {
-    *d = (struct downsampler){ .spec = spec,
+    *d = (struct downsampler){ .buckets = buckets_make(spec, w),
                                .window = *w,
                                .arena = a,
                                .sum_counts = d->sum_counts,
                                .deadline = d->deadline };
-    d->seek_ms = seek_time(d);
     d->scratch = column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return no_memory(e);
@@ -186,7 +102,7 @@ static double
 bucket_value(const struct downsampler *d, const struct column *in, bool doubles,
              size_t from, size_t to)
 {
-    const struct aggregator *a = d->spec->aggregator;
+    const struct aggregator *a = d->buckets.spec->aggregator;
     const union number *v = in->v;
 
     if (in->counts != NULL || d->sum_counts)
@@ -198,20 +114,17 @@ bucket_value(const struct downsampler *d, const struct column *in, bool doubles,
     return aggregator_run(a, true, d->scratch, to - from).d;
 }
 
-/* How many buckets points at these times can be in at most.  Some may lie
- * behind the scanned range: with explicit tags an hour more is read. */
 static size_t
-buckets_max(const struct downsampler *d, const int64_t *ts, size_t len)
+count_buckets(const struct buckets *b, const int64_t *ts, size_t len)
 {
-    int64_t length = fixed_length(d->spec);
-    uint64_t most;
+    struct bucket at = { 0, 0 };
+    size_t n = 0;
 
-    if (len == 0 || d->spec->all)
-        return len == 0 ? 0 : 1;
-    if (length <= 0)
-        return len;
-    most = (uint64_t)(ts[len - 1] - ts[0]) / (uint64_t)length + 2;
-    return most < len ? (size_t)most : len;
+    for (size_t i = 0; i < len; n++) {
+        bucket_move(b, &at, ts[i]);
+        i += times_seek(ts + i, len - i, at.next);
+    }
+    return n;
 }
 
 /* The buckets in which there are points. */
@@ -219,26 +132,23 @@ static enum status
 run_points(const struct downsampler *d, const struct column *in,
            struct column *out, struct error *e)
 {
+    const struct buckets *b = &d->buckets;
     bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
-    bool all = d->spec->all;
-    size_t at = times_seek(in->ts_ms, in->len, d->seek_ms), n = 0;
-    size_t to =
-        all ? times_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
-    size_t cap = at < to ? buckets_max(d, in->ts_ms + at, to - at) : 0;
+    size_t at = times_seek(in->ts_ms, in->len, b->from), n = 0;
+    size_t to = times_seek(in->ts_ms, in->len, b->to);
+    size_t cap = at < to ? count_buckets(b, in->ts_ms + at, to - at) : 0;
     int64_t *ts = column_array(d->arena, cap, sizeof *ts);
     union number *v = column_array(d->arena, cap, sizeof *v);
-    struct bucket b = { d->window.start_ms, d->window.end_ms };
+    struct bucket bucket = { 0, 0 };
 
     if (cap > 0 && (ts == NULL || v == NULL))
         return no_memory(e);
-    if (at < to && !all)
-        b = bucket_of(d->spec, in->ts_ms[at]);
     while (at < to) {
         size_t end;
 
-        bucket_move(d->spec, &b, in->ts_ms[at]);
-        end = at + times_seek(in->ts_ms + at, to - at, b.next);
-        ts[n] = b.start;
+        bucket_move(b, &bucket, in->ts_ms[at]);
+        end = at + times_seek(in->ts_ms + at, to - at, bucket.next);
+        ts[n] = bucket.start;
         v[n++].d = bucket_value(d, in, !ints, at, end);
         at = end;
     }
@@ -272,7 +182,7 @@ fill_grid(const struct downsampler *d, const struct column *in,
         if (at < in->len && in->ts_ms[at] == d->want[i])
             v[i] = in->v[at];
         else
-            st = fill_value(d->spec->fill, &v[i].d, e);
+            st = fill_value(d->buckets.spec->fill, &v[i].d, e);
         /* A grid may be long. */
         if (st == ST_OK && i % 65536 == 65535)
             st = deadline_check(d->deadline, e);
@@ -285,10 +195,11 @@ enum status
 downsampler_run(const struct downsampler *d, const struct column *in,
                 struct column *out, struct error *e)
 {
+    const struct downsample *spec = d->buckets.spec;
     struct column buckets = { .ts_ms = in->ts_ms, .v = in->v, .len = in->len };
     enum status st = in->downsampled ? ST_OK : run_points(d, in, &buckets, e);
 
-    if (st == ST_OK && !d->spec->all && d->spec->fill != FILL_NONE)
+    if (st == ST_OK && !spec->all && spec->fill != FILL_NONE)
         return fill_grid(d, &buckets, out, e);
     *out = buckets;
     return st;
@@ -298,15 +209,13 @@ size_t
 downsample_starts(const struct downsample *spec, const struct window *w,
                   const int64_t *ts, size_t len, int64_t *starts)
 {
-    struct downsampler d = { .spec = spec, .window = *w };
-    size_t from = times_seek(ts, len, seek_time(&d));
-    struct bucket b = { 0, 0 };
+    struct buckets b = buckets_make(spec, w);
+    struct bucket bucket = { 0, 0 };
+    size_t from = times_seek(ts, len, b.from);
 
     for (size_t i = from; i < len; i++) {
-        if (i == from)
-            b = bucket_of(spec, ts[i]);
-        bucket_move(spec, &b, ts[i]);
-        starts[i] = b.start;
+        bucket_move(&b, &bucket, ts[i]);
+        starts[i] = bucket.start;
     }
     return from;
 }

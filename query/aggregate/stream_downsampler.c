@@ -14,7 +14,6 @@
  * it. */
 
 #define EXACT_MAX 0x1p53
-#define GRID_MOST 65536
 
 /* -- memory of buckets ----------------------------------------------------- */
 
@@ -39,37 +38,22 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
 {
     const struct downsample *d = &sq->downsample;
     struct window w = numbers_window(q, sq);
-    int64_t *grid;
 
-    *f = (struct stream_downsampler){ .to = INT64_MAX, .buckets_most = 1 };
     if (!d->on || rollup_is_used(&sq->rollup) || !can_fold(d->aggregator->kind))
         return false;
-    f->kind = d->aggregator->kind;
-    if (d->all) {
-        f->from = w.start_ms > w.scan_start_ms ? w.start_ms : w.scan_start_ms;
-        f->to = w.end_ms;
-        f->start = w.start_ms;
-        return true;
-    }
-    if (d->calendar || d->interval_ms <= 0)
-        return false;
-    f->length = d->interval_ms;
-    f->from = (w.scan_start_ms + f->length - 1) / f->length * f->length;
-    f->buckets_most =
-        (size_t)((w.scan_end_ms - w.scan_start_ms) / f->length) + 2;
-    if (a == NULL || f->buckets_most > GRID_MOST)
-        return true;
-    f->grid = grid = column_array(a, f->buckets_most, sizeof *grid);
-    f->grid_len = grid == NULL ? 0 : f->buckets_most;
-    for (size_t i = 0; i < f->grid_len; i++)
-        grid[i] = f->from + (int64_t)i * f->length;
+    *f = (struct stream_downsampler){ .kind = d->aggregator->kind,
+                                      .buckets = buckets_make(d, &w) };
+    if (a != NULL)
+        buckets_list(&f->buckets, a);
     return true;
 }
 
 bool
 stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 {
-    return f->length == 0 || f->length >= HOUR_MS;
+    const struct downsample *d = f->buckets.spec;
+
+    return d->all || d->interval_ms >= HOUR_MS;
 }
 
 bool
@@ -108,33 +92,34 @@ own_times(struct bucket_acc *s, size_t cap, struct arena *a)
     return true;
 }
 
-/* Can the next 'n' buckets, the first at 'at', have their times in the grid? */
+/* Can the next 'n' buckets, the first at 'at', have their times in the list of
+ * all? */
 static bool
-fits_grid(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
-          size_t n)
+are_listed(const struct buckets *b, struct bucket_acc *s, int64_t at, size_t n)
 {
-    uint64_t i;
+    size_t i = s->len;
 
-    if (f->grid == NULL || s->own != NULL || at < f->from)
+    if (s->own != NULL)
         return false;
-    i = (uint64_t)(at - f->from) / (uint64_t)f->length;
-    if (i >= f->grid_len || n > f->grid_len - i)
+    i = i > 0 ? i + (size_t)(s->ts - b->starts)
+              : times_seek(b->starts, b->starts_len, at);
+    if (i >= b->starts_len || n > b->starts_len - i || b->starts[i] != at)
         return false;
     if (s->len == 0)
-        s->ts = f->grid + i;
-    return s->ts + s->len == f->grid + i;
+        s->ts = b->starts + i;
+    return true;
 }
 
 static bool
 add_times(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
           size_t n, struct arena *a)
 {
-    if (fits_grid(f, s, at, n))
+    if (are_listed(&f->buckets, s, at, n))
         return true;
     if (s->own == NULL && !own_times(s, s->cap, a))
         return false;
     for (size_t i = 0; i < n; i++)
-        s->own[s->len + i] = at + (int64_t)i * f->length;
+        s->own[s->len + i] = at + (int64_t)i * f->buckets.length;
     return true;
 }
 
@@ -147,8 +132,8 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
     size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
     union number *v;
 
-    if (cap > f->buckets_most || f->buckets_most <= 128)
-        cap = f->buckets_most;
+    if (cap > f->buckets.most || f->buckets.most <= 128)
+        cap = f->buckets.most;
     if (cap < s->len + more || cap > UINT32_MAX)
         cap = s->len + more + 16;
     v = column_array(a, cap, sizeof *v);
@@ -168,7 +153,7 @@ end_bucket(const struct stream_downsampler *f, struct bucket_acc *s,
            struct arena *a)
 {
     if (s->all == 0 || (s->len == s->cap && !grow(f, s, 1, a)) ||
-        !add_times(f, s, s->at, 1, a))
+        !add_times(f, s, s->bucket.start, 1, a))
         return;
     s->v[s->len++].d = bucket_value(f, s);
     s->all = 0;
@@ -187,19 +172,10 @@ static void
 move_to(const struct stream_downsampler *f, struct bucket_acc *s, int64_t ms,
         struct arena *a)
 {
-    if (s->all > 0 && ms < s->end)
+    if (ms < s->bucket.next)
         return;
     end_bucket(f, s, a);
-    if (f->length == 0) {
-        s->at = f->start;
-        s->end = f->to;
-    } else {
-        /* Mostly the next one. */
-        s->at = s->end;
-        if (ms < s->at || ms - s->at >= f->length)
-            s->at = ms - ms % f->length;
-        s->end = s->at + f->length;
-    }
+    bucket_move(&f->buckets, &s->bucket, ms);
     empty_bucket(f, s);
 }
 
@@ -210,6 +186,18 @@ bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
     if (!s->failed)
         end_bucket(f, s, a);
     return !s->failed;
+}
+
+struct column
+bucket_acc_column(const struct bucket_acc *s)
+{
+    return (struct column){ .ts_ms = s->ts,
+                            .v = s->v,
+                            .len = s->len,
+                            .downsampled = true,
+                            .has_points = s->some,
+                            .first_ms = s->first_ms,
+                            .last_ms = s->last_ms };
 }
 
 static void
@@ -299,7 +287,7 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
         size_t len;
 
         move_to(f, s, p->ts_ms[from], a);
-        len = times_seek(p->ts_ms + from, to - from, s->end);
+        len = times_seek(p->ts_ms + from, to - from, s->bucket.next);
         if (is_float)
             acc_doubles(f, s, p->v + from, len);
         else
@@ -313,14 +301,13 @@ void
 bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
                   const struct points *p, struct arena *a)
 {
-    size_t at, to = p->len;
+    size_t at, to;
 
     if (p->len == 0 || s->failed)
         return;
     note_range(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
-    at = p->ts_ms[0] >= f->from ? 0 : times_seek(p->ts_ms, p->len, f->from);
-    if (p->ts_ms[p->len - 1] >= f->to)
-        to = times_seek(p->ts_ms, p->len, f->to);
+    at = times_seek(p->ts_ms, p->len, f->buckets.from);
+    to = times_seek(p->ts_ms, p->len, f->buckets.to);
     while (at < to) {
         const uint8_t *kinds = p->is_float;
         const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);
@@ -358,7 +345,7 @@ acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
     size_t n;
 
     move_to(f, s, ms, a);
-    n = spaced_seek(&rest, len, s->end);
+    n = spaced_seek(&rest, len, s->bucket.next);
     if (p->is_float)
         acc_doubles(f, s, v, n);
     else
@@ -423,16 +410,16 @@ acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
          const struct spacing *p, const union number *v, size_t len,
          struct arena *a)
 {
-    size_t every = (size_t)(f->length / p->step_ms);
+    size_t every = (size_t)(f->buckets.length / p->step_ms);
     size_t n = (len - 1) / every;
 
     end_bucket(f, s, a);
     if (n > s->cap - s->len && !grow(f, s, n, a))
         return len;
-    if (n == 0 || !add_times(f, s, s->end, n, a))
+    if (n == 0 || !add_times(f, s, s->bucket.next, n, a))
         return n == 0 ? 0 : len;
     acc_each(f, p, v, every, n, s->v + s->len);
-    s->end += (int64_t)n * f->length;
+    s->bucket.next += (int64_t)n * f->buckets.length;
     s->len += (uint32_t)n;
     return n * every;
 }
@@ -442,13 +429,14 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
                   const struct spacing *p, const union number *v, size_t len,
                   struct arena *a)
 {
-    bool fits = p->step_ms > 0 && f->length > 0 && f->length % p->step_ms == 0;
-    size_t at = spaced_seek(p, len, f->from), to;
+    int64_t length = f->buckets.length;
+    bool fits = p->step_ms > 0 && length > 0 && length % p->step_ms == 0;
+    size_t at = spaced_seek(p, len, f->buckets.from), to;
 
     if (len == 0 || s->failed)
         return;
     note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
-    to = spaced_seek(p, len, f->to);
+    to = spaced_seek(p, len, f->buckets.to);
     while (at < to && !s->failed) {
         at += acc_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
                       to - at, a);
@@ -485,23 +473,22 @@ sum_is_fit(const struct bucket_acc *s, const struct summary *row, bool fresh,
 
 /* All of the row's points lie in one bucket, and take part. */
 static bool
-lies_within(const struct stream_downsampler *f, const struct bucket_acc *s,
+lies_within(const struct buckets *b, const struct bucket_acc *s,
             const struct summary *row)
 {
-    if (row->first_ms < f->from || row->last_ms >= f->to)
+    struct bucket at = s->bucket;
+
+    if (row->first_ms < b->from || row->last_ms >= b->to)
         return false;
-    if (s->all > 0 && row->first_ms < s->end)
-        return row->last_ms < s->end;
-    return f->length == 0 ||
-           row->last_ms - (row->first_ms - row->first_ms % f->length) <
-               f->length;
+    bucket_move(b, &at, row->first_ms);
+    return row->last_ms < at.next;
 }
 
 bool
 bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
                    const struct summary *row, struct arena *a)
 {
-    bool fresh = s->all == 0 || row->first_ms >= s->end;
+    bool fresh = s->all == 0 || row->first_ms >= s->bucket.next;
     double bound = 0, v;
 
     if (s->failed)
@@ -511,7 +498,8 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
         return true;
     }
     /* Where there is a NaN, the sum is one. */
-    if (!lies_within(f, s, row) || (!row->all_int && isnan(row->sum.d)))
+    if (!lies_within(&f->buckets, s, row) ||
+        (!row->all_int && isnan(row->sum.d)))
         return false;
     if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound))
         return false;

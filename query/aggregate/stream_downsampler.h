@@ -4,8 +4,8 @@
  * into one bucket may go in as its block summary alone, where that tells the
  * same.
  *
- * Only for buckets of equal length and those functions that a running number or
- * two are enough for: sum, avg, min, max, count, first, last and their kin.
+ * Only for those functions that a running number or two are enough for: sum,
+ * avg, min, max, count, first, last and their kin.
  *
  * Owns:    what comes out lies in the arena.
  * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
@@ -13,31 +13,26 @@
 #pragma once
 
 #include "base/arena.h"
+#include "query/aggregate/buckets.h"
 #include "query/model/aggregator.h"
 #include "query/model/query.h"
 #include "storage/block/week.h"
 
 struct stream_downsampler {
     enum aggregator_kind kind;
-    int64_t length;      /* of a bucket; 0: one for all, which is at 'start' */
-    int64_t from, to;    /* points with from <= time < to take part */
-    int64_t start;       /* of the bucket for all */
-    size_t buckets_most; /* that a series can have */
-    /* The times of all buckets from 'from' on, or NULL: a series without gaps
-     * has its times here, as all others do. */
-    const int64_t *grid;
-    size_t grid_len;
+    /* Their list, if there is one: a series without gaps has its times there,
+     * as all others do. */
+    struct buckets buckets;
 };
 
 /* One series; begins as zeros. */
 struct bucket_acc {
-    const int64_t
-        *ts; /* of the buckets that are complete; 'own', or a grid's */
+    const int64_t *ts; /* of complete buckets; 'own', or those of the list */
     int64_t *own;
     union number *v;
     uint32_t len, cap;
     uint64_t all, count; /* points of the bucket, and those that are no NaN */
-    int64_t at, end;     /* the bucket: at <= time < end */
+    struct bucket bucket;
     double value;
     double bound; /* of the sum's absolute value while it is of integers */
     int64_t first_ms, last_ms; /* of all points that were given */
@@ -45,9 +40,8 @@ struct bucket_acc {
     bool failed;               /* the arena is full; later calls do nothing */
 };
 
-/* False: not for this sub-query.  The grid, where it is not too long, lies in
- * the arena, as long as its buckets are used; without an arena there is none.
- */
+/* False: not for this sub-query, which is lent.  The list of buckets lies in
+ * the arena, as long as they are used; without an arena there is none. */
 bool stream_downsampler_init(struct stream_downsampler *f,
                              const struct query *q, const struct sub_query *sq,
                              struct arena *a);
@@ -79,3 +73,5 @@ void bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
 /* Ends the last bucket.  False when the arena was too small. */
 bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
                     struct arena *a);
+/* What comes out, once it has ended: lent. */
+struct column bucket_acc_column(const struct bucket_acc *s);

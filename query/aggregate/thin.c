@@ -50,14 +50,13 @@ keep(enum thinning thin, struct dps *d, size_t from, size_t to, size_t *len)
 void
 thin_dps(const struct downsample *spec, struct dps *d)
 {
+    struct buckets b = buckets_make(spec, NULL);
+    struct bucket bucket = { 0, 0 };
     size_t len = 0, to;
-    struct bucket b = { INT64_MIN, INT64_MAX };
 
-    if (d->len > 0 && !spec->all)
-        b = bucket_of(spec, d->ts_ms[0]);
     for (size_t from = 0; from < d->len; from = to) {
-        bucket_move(spec, &b, d->ts_ms[from]);
-        to = from + times_seek(d->ts_ms + from, d->len - from, b.next);
+        bucket_move(&b, &bucket, d->ts_ms[from]);
+        to = from + times_seek(d->ts_ms + from, d->len - from, bucket.next);
         keep(spec->thin, d, from, to, &len);
     }
     d->len = len;

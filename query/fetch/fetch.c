@@ -615,17 +615,7 @@ fetch_run(const struct plan_context *c, const struct plan *p,
 struct column
 fetched_data(const struct fetch *f, const struct fetched *s)
 {
-    const struct bucket_acc *acc = &s->acc;
-
-    if (!f->downsampled)
-        return s->column;
-    return (struct column){ .ts_ms = acc->ts,
-                            .v = acc->v,
-                            .len = acc->len,
-                            .downsampled = true,
-                            .has_points = acc->some,
-                            .first_ms = acc->first_ms,
-                            .last_ms = acc->last_ms };
+    return f->downsampled ? bucket_acc_column(&s->acc) : s->column;
 }
 
 void

@@ -1,5 +1,7 @@
 #include "query/aggregate/aggregate.h"
 
+#include "query/aggregate/stream_downsampler.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,10 @@ static struct deadline deadline; /* without a timeout */
  *
  *     range FROM_BASE TO_BASE
  *     TIME_MS i INTEGER | TIME_MS d BITS | TIME_MS n
- *     end | error TEXT */
+ *     end | error TEXT
+ *
+ * With "stream", where there is "run", series are downsampled hour by hour, by
+ * block summaries where these do. */
 
 #define SPANS_MAX 4096
 
@@ -143,10 +148,53 @@ print_answer(const struct dps *out)
     (void)printf("end\n");
 }
 
+/* Downsamples points as a fetch does their rows: of an hour each. */
 static void
-run(struct cli_case *c)
+stream(const struct stream_downsampler *f, const struct column *span,
+       struct arena *a, struct column *out)
+{
+    struct bucket_acc acc = { 0 };
+    size_t to;
+
+    for (size_t at = 0; at < span->len; at = to) {
+        uint32_t base = hour_base(span->ts_ms[at]);
+        struct points hour = { 0 }, back = { 0 };
+        struct summary summary;
+        struct spacing spacing;
+        struct buf block = BUF_INIT;
+        bool good = true;
+
+        for (to = at; to < span->len && hour_base(span->ts_ms[to]) == base;
+             to++)
+            good &=
+                points_add(&hour, (struct point){ span->ts_ms[to], span->v[to],
+                                                  span->is_float[to] != 0 });
+        block_encode(&hour, base, &block);
+        if (!good ||
+            block_summary(buf_slice(&block), base, &summary, NULL) != ST_OK ||
+            block_decode_spaced(buf_slice(&block), base, &back, &spacing,
+                                NULL) != ST_OK)
+            die("a block");
+        if (!bucket_acc_summary(f, &acc, &summary, a)) {
+            if (spacing.even)
+                bucket_acc_spaced(f, &acc, &spacing, back.v, back.len, a);
+            else
+                bucket_acc_points(f, &acc, &hour, a);
+        }
+        points_fini(&hour);
+        points_fini(&back);
+        buf_fini(&block);
+    }
+    if (!bucket_acc_end(f, &acc, a))
+        die("too many buckets");
+    *out = bucket_acc_column(&acc);
+}
+
+static void
+run(struct cli_case *c, bool streams)
 {
     struct arena *a = arena_new(0);
+    struct stream_downsampler f;
     struct column *spans =
         (struct column *)mem_new_array(SPANS_MAX, sizeof *spans);
     struct numbers_bounds bounds = numbers_bounds(&c->q, &c->sq);
@@ -155,6 +203,7 @@ run(struct cli_case *c)
     uint32_t from, to;
     size_t n = 0;
 
+    streams = streams && stream_downsampler_init(&f, &c->q, &c->sq, a);
     numbers_scan_range(&c->q, &c->sq, &from, &to);
     (void)printf("range %" PRIu32 " %" PRIu32 "\n", from, to);
     for (size_t i = 0; i < c->len; i++) {
@@ -171,6 +220,8 @@ run(struct cli_case *c)
                                     .v = p->v + first,
                                     .is_float = p->is_float + first,
                                     .len = last - first };
+        if (streams)
+            stream(&f, &spans[n], a, &spans[n]);
         n += series_in_range(&bounds, &spans[n]); /* as groups are made */
     }
     if (aggregate_group(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) ==
@@ -218,7 +269,9 @@ main(int argc, char **argv)
         else if (strncmp(line, "p ", 2) == 0)
             read_point(c, line);
         else if (strncmp(line, "run", 3) == 0)
-            run(c);
+            run(c, false);
+        else if (strncmp(line, "stream", 6) == 0)
+            run(c, true);
         else
             die(line);
     }

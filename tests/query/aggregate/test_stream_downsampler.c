@@ -10,10 +10,11 @@
 
 #define BASE_S  INT64_C(1356998400)
 #define BASE_MS (BASE_S * 1000)
-#define HOURS   5
+#define HOURS   12
 
 /* Rows of hours, and the same points together. */
 struct series {
+    uint32_t bases[HOURS];
     struct points rows[HOURS];
     struct points all;
 };
@@ -50,18 +51,21 @@ random_point(uint64_t *state, enum values values, int64_t ms)
     return p;
 }
 
+/* Hours from 'base' on, 'apart' or fewer from one another. */
 static void
-fill(struct series *s, uint64_t *state)
+fill(struct series *s, uint64_t *state, uint32_t base, uint64_t apart)
 {
     int64_t steps[] = { 10000, 20000, 60000, 30137, 900000 };
 
     for (int64_t h = 0; h < HOURS; h++) {
         enum values values = (enum values)(harness_random(state) % VALUES);
         int64_t step = steps[harness_random(state) % 5];
-        int64_t ms = BASE_MS + h * HOUR_MS, end = ms + HOUR_MS;
+        int64_t ms = (int64_t)base * 1000, end = ms + HOUR_MS;
         bool regular = harness_random(state) % 2 == 0;
 
         points_clear(&s->rows[h]);
+        s->bases[h] = base;
+        base += HOUR_S * (uint32_t)(1 + harness_random(state) % apart);
         ms += (int64_t)(harness_random(state) % 5000);
         if (harness_random(state) % 6 == 0)
             continue;
@@ -83,9 +87,7 @@ cut(struct series *s, const struct query *q, const struct sub_query *sq)
     numbers_scan_range(q, sq, &from, &to);
     points_clear(&s->all);
     for (uint32_t h = 0; h < HOURS; h++) {
-        uint32_t base = (uint32_t)BASE_S + h * HOUR_S;
-
-        if (base < from || base > to)
+        if (s->bases[h] < from || s->bases[h] > to)
             points_clear(&s->rows[h]);
         ck_assert(points_append(&s->all, &s->rows[h]));
     }
@@ -131,8 +133,8 @@ accumulate_all(const struct stream_downsampler *f, const struct series *s,
     *out = (struct bucket_acc){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
         if (s->rows[h].len > 0)
-            accumulate_row(f, &s->rows[h], (uint32_t)BASE_S + h * HOUR_S,
-                           by_points, a, out, ways);
+            accumulate_row(f, &s->rows[h], s->bases[h], by_points, a, out,
+                           ways);
     ck_assert(bucket_acc_end(f, out, a));
 }
 
@@ -190,6 +192,33 @@ static const char *const names[] = { "sum",   "zimsum", "pfsum", "avg",
                                      "min",   "mimmin", "max",   "mimmax",
                                      "count", "first",  "last" };
 
+static void
+check_range(struct query *q, struct sub_query *sq, struct series *s,
+            struct arena *a, uint64_t *state, struct ways *ways)
+{
+    int64_t first_ms = (int64_t)s->bases[0] * 1000;
+    int64_t range = (int64_t)s->bases[HOURS - 1] * 1000 - first_ms;
+
+    q->start_ms = first_ms + (int64_t)(harness_random(state) % 4000000);
+    q->end_ms =
+        q->start_ms + (int64_t)(harness_random(state) % (uint64_t)range);
+    sq->downsample.on = true;
+    /* Then the hour behind the range is read, too. */
+    sq->explicit_tags = harness_random(state) % 2 == 0;
+    sq->filters_len = 1;
+    cut(s, q, sq);
+    check(q, sq, s, a, ways);
+    arena_reset(a);
+}
+
+static void
+series_fini(struct series *s)
+{
+    for (int h = 0; h < HOURS; h++)
+        points_fini(&s->rows[h]);
+    points_fini(&s->all);
+}
+
 START_TEST(folds_as_the_downsampler_does)
 {
     static const int64_t intervals[] = { 1000,    7000,     60000,
@@ -204,26 +233,85 @@ START_TEST(folds_as_the_downsampler_does)
         struct query q = { 0 };
         struct sub_query sq = { 0 };
 
-        fill(&s, &state);
-        q.start_ms = BASE_MS + (int64_t)(harness_random(&state) % 4000000);
-        q.end_ms = q.start_ms + (int64_t)(harness_random(&state) % 16000000);
-        sq.downsample.on = true;
+        fill(&s, &state, (uint32_t)BASE_S, 1);
         sq.downsample.interval_ms = intervals[i % 9];
         sq.downsample.all = intervals[i % 9] == 0;
         sq.downsample.aggregator = aggregator_find(slice_str(names[_i]));
-        /* Then the hour behind the range is read, too. */
-        sq.explicit_tags = harness_random(&state) % 2 == 0;
-        sq.filters_len = 1;
-        cut(&s, &q, &sq);
-        check(&q, &sq, &s, a, &ways);
-        arena_reset(a);
+        check_range(&q, &sq, &s, a, &state, &ways);
     }
     ck_assert_uint_gt(ways.summaries, 8);
     ck_assert_uint_gt(ways.spaced, 40);
     ck_assert_uint_gt(ways.points, 40);
-    for (int h = 0; h < HOURS; h++)
-        points_fini(&s.rows[h]);
-    points_fini(&s.all);
+    series_fini(&s);
+    arena_free(&a);
+}
+END_TEST
+
+/* Zones, and days on which their clocks are changed: by half an hour, at
+ * midnight (so that a day begins at 1 o'clock), by a day that is left out; and
+ * zones of half and quarter hours. */
+static const struct {
+    const char *zone;
+    uint32_t days[3];
+} changes[] = {
+    { "UTC", { 1356912000, 1362009600, 1483142400 } },
+    { "Europe/Berlin", { 1364601600, 1382745600, 1711756800 } },
+    { "America/New_York", { 1362787200, 1383350400, 4076524800 } },
+    { "Australia/Lord_Howe", { 1365177600, 1380931200, 1727956800 } },
+    { "Asia/Kolkata", { 1356912000, 1362009600, 1483142400 } },
+    { "Asia/Kathmandu", { 1356912000, 1362009600, 504835200 } },
+    { "America/Sao_Paulo", { 1476489600, 1487376000, 1508025600 } },
+    { "Pacific/Apia", { 1325116800, 1325030400, 1316736000 } },
+    { "America/St_Johns", { 1299888000, 1320537600, 1143849600 } },
+    { "Asia/Tehran", { 1363824000, 1379721600, 1205971200 } },
+};
+
+START_TEST(folds_by_the_calendar)
+{
+    static const struct {
+        enum time_unit unit;
+        int64_t ms;
+        int counts; /* random, up to */
+        uint64_t apart;
+    } units[] = {
+        { UNIT_S, 1000, 900, 1 },
+        { UNIT_M, 60000, 120, 2 },
+        { UNIT_H, 3600000, 30, 6 },
+        { UNIT_D, 86400000, 9, 48 },
+        { UNIT_W, 604800000, 4, 200 },
+        { UNIT_N, 2592000000, 5, 1200 },
+        { UNIT_Y, INT64_C(31536000000), 2, 3000 },
+    };
+    uint64_t state = harness_seed(2);
+    struct arena *a = arena_new(0);
+    struct series s = { 0 };
+    struct ways ways = { 0 };
+
+    for (size_t i = 0; i < 210; i++) {
+        size_t unit = i % 7, zone = harness_random(&state) % 10;
+        struct query q = { 0 };
+        struct sub_query sq = { .downsample = { .calendar = true } };
+        struct downsample *d = &sq.downsample;
+        uint32_t base = changes[zone].days[harness_random(&state) % 3];
+
+        ck_assert_int_eq(
+            timezone_find(slice_str(changes[zone].zone), &d->zone, NULL),
+            ST_OK);
+        base += HOUR_S * (uint32_t)(harness_random(&state) % 24);
+        fill(&s, &state, base, units[unit].apart);
+        d->unit = units[unit].unit;
+        d->count = 1;
+        if (harness_random(&state) % 2 != 0)
+            d->count +=
+                (int)(harness_random(&state) % (uint64_t)units[unit].counts);
+        d->interval_ms = units[unit].ms * d->count;
+        d->aggregator = aggregator_find(slice_str(names[_i]));
+        check_range(&q, &sq, &s, a, &state, &ways);
+    }
+    ck_assert_uint_gt(ways.summaries, 100);
+    ck_assert_uint_gt(ways.spaced, 100);
+    ck_assert_uint_gt(ways.points, 100);
+    series_fini(&s);
     arena_free(&a);
 }
 END_TEST
@@ -239,8 +327,6 @@ START_TEST(knows_what_it_cannot_fold)
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
     ck_assert(!stream_downsampler_uses_summaries(&f));
-    sq.downsample.calendar = true;
-    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
     sq.downsample.on = false;
     ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
 }
@@ -257,17 +343,16 @@ START_TEST(says_when_the_arena_is_full)
     struct bucket_acc acc = { 0 };
 
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
-    fill(&s, &state);
+    fill(&s, &state, (uint32_t)BASE_S, 1);
     ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
     for (int h = 0; h < HOURS; h++)
         bucket_acc_points(&f, &acc, &s.rows[h], a);
     ck_assert(!bucket_acc_end(&f, &acc, a));
-    for (int h = 0; h < HOURS; h++)
-        points_fini(&s.rows[h]);
-    points_fini(&s.all);
+    series_fini(&s);
     arena_free(&a);
 }
 END_TEST
 
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
-          TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))
+          LOOP(folds_by_the_calendar, names), TEST(knows_what_it_cannot_fold),
+          TEST(says_when_the_arena_is_full))
