@@ -59,10 +59,16 @@ stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 bool
 stream_downsampler_uses_weeks(const struct stream_downsampler *f, bool *hours)
 {
+    const struct downsample *d = f->buckets.spec;
     bool adds = adds_up(f) || f->kind == KIND_COUNT;
 
-    *hours = f->length % DAY_MS != 0;
-    return f->length % (*hours ? HOUR_MS : DAY_MS) == 0 && (adds || !*hours);
+    if (d->all) {
+        *hours = false;
+        return true;
+    }
+    /* Days of the calendar are others than UTC's in most zones. */
+    *hours = adds && (d->calendar || d->interval_ms % DAY_MS != 0);
+    return d->interval_ms % (*hours ? HOUR_MS : DAY_MS) == 0;
 }
 
 /* -- buckets --------------------------------------------------------------- */
@@ -493,7 +499,7 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 
     if (s->failed)
         return true;
-    if (row->last_ms < f->from || row->first_ms >= f->to) {
+    if (row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to) {
         note_range(s, row->first_ms, row->last_ms);
         return true;
     }
