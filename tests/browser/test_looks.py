@@ -121,3 +121,11 @@ def test_login_where_the_server_wants_one(page):
     finally:
         halite.close()
         page.js("sessionStorage.clear()")
+
+
+def test_works_without_login_or_cloud(page):
+    page.open(CPU)
+    assert not page.all(".login")
+    asked = page.js("return performance.getEntriesByType('resource').map(r => r.name)")
+    assert asked and all(url.startswith((page.base, "data:")) for url in asked), asked
+    assert page.js("return document.cookie") == "" and page.d.get_cookies() == []

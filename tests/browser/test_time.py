@@ -58,6 +58,18 @@ def test_live_asks_only_the_new_tail(page):
     assert starts and min(starts) > now - 400, (now, starts)
 
 
+def test_live_every_1_5_15_or_60_seconds(page):
+    page.open("start=1h-ago&m=avg:10s-avg:sys.cpu.user{host=web00}&o=")
+    choices = [o.text for o in page.label("live").find_elements("tag name", "option")]
+    assert choices == ["not live", "every 1 s", "every 5 s", "every 15 s", "every 60 s"], choices
+    page.label("live").send_keys("every 5")
+    page.wait(lambda: "autoreload=5" in page.hash(), "the choice in the URL")
+    page.requests_clear()
+    begin = time.time()
+    page.wait(lambda: [r for r in page.requests() if "api/query" in r], "a look")
+    assert time.time() - begin > 2, "it does not wait"
+
+
 def test_live_stops_in_a_hidden_tab(page):
     page.open("start=1h-ago&m=avg:10s-avg:sys.cpu.user{host=web00}&o=&autoreload=1")
     page.wait(lambda: len(page.requests()) > 3, "looks")
