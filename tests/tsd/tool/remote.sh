@@ -89,7 +89,7 @@ grep -q '^sys.cpu 1356998400000 1' out || complain "zone: $(cat out)"
 # Changes, and whoever reads no more leaves nothing behind.
 test "$("$halite" mkmetric --data data new.m)" = 'metrics new.m: [0, 0, 3]' ||
     complain 'mkmetric'
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+for _ in 1 2 3 4 5 6; do
     "$halite" scan --import --server "$address" | head -n 1 >out
     test "$(wc -l <out)" -eq 1 || complain 'a tool that is cancelled'
 done
