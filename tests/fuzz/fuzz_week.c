@@ -21,9 +21,9 @@ check_days(const struct week *w, bool hours)
         for (unsigned h = 24 * i; h < 24 * (i + 1); h++)
             count += w->hour[h].count;
         INSIST(!hours || count == s->count);
-        INSIST(s->count == 0 || (s->first_ms >= from &&
-                                 s->last_ms < from + DAY_MS &&
-                                 s->first_ms <= s->last_ms));
+        INSIST(s->count == 0 ||
+               (s->first_ms >= from && s->last_ms < from + DAY_MS &&
+                s->first_ms <= s->last_ms));
     }
 }
 
