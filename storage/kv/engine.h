@@ -45,6 +45,8 @@ struct kv_engine {
     kv_get_many_fn *get_many; /* NULL: one by one */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
+    /* NULL: what is deleted takes no room. */
+    void (*compact)(struct kv *kv, struct slice from, struct slice to);
     struct kv_iter *(*iter_open)(struct kv *kv,
                                  struct slice prefix); /* kv.c filters */
     uint64_t (*approximate_bytes)(struct kv *kv, struct slice from,

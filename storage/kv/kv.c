@@ -517,6 +517,14 @@ kv_iter_counts(const struct kv_iter *it)
     return it->counts;
 }
 
+void
+kv_compact(struct kv *kv, struct slice from, struct slice to)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    if (kv->engine->compact != NULL)
+        kv->engine->compact(kv, from, to);
+}
+
 uint64_t
 kv_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
 {

@@ -189,6 +189,10 @@ struct kv_copying {
 MUST_CHECK enum status kv_copy(struct kv *kv, struct kv *to,
                                struct kv_copying *c, struct error *e);
 
+/* Gives the room back that deleted keys in ['from', 'to') take.  It reads and
+ * writes what else lies among them, and lets others work meanwhile. */
+void kv_compact(struct kv *kv, struct slice from, struct slice to);
+
 /* About how many bytes lie in ['from', 'to'); 0, too, where an engine does not
  * know. */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,

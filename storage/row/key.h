@@ -31,6 +31,7 @@ enum table {
     TABLE_BATCHES = 'b',
     TABLE_QUARANTINE = 'q', /* damaged values of rows, put aside */
     TABLE_WEEKS = 'w',      /* summaries of a series' weeks */
+    TABLE_RETENTION = 'c',  /* what is kept for how long; cuts */
 };
 
 /* The prefix of all keys of a table, for kv_iter_open(). */

@@ -200,6 +200,7 @@ store_destroy(struct store *s)
     cond_fini(&s->wake);
     cond_fini(&s->room);
     cond_fini(&s->stop);
+    cuts_fini(&s->cuts);
     lock_fini(&s->wake_lock);
     lock_fini(&s->write_lock);
     lock_fini(&s->flush_lock);
@@ -235,6 +236,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     lock_init(&s->flush_lock);
     lock_init(&s->write_lock);
     lock_init(&s->wake_lock);
+    cuts_init(&s->cuts);
     cond_init(&s->wake);
     cond_init(&s->room);
     cond_init(&s->stop);
@@ -264,6 +266,8 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
         else
             status = open_rows(s, e);
     }
+    if (status == ST_OK)
+        status = store_cuts_read(s, e);
     if (status == ST_OK)
         status = store_flusher_start(s, e);
     if (status == ST_OK)

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
+#include "storage/store/cuts.h"
 #include "storage/store/store.h"
 #include "storage/wal/wal_points.h"
 #include "storage/wal/wal_record.h"
@@ -61,6 +62,7 @@ struct store {
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
+    struct cuts cuts;
 
     struct weeks *weeks; /* by salt bucket (store_weeks_priv.h) */
 
@@ -175,6 +177,9 @@ void applier_forget_ids(struct applier *r);
 /* With 'discards' only what the record defines is learnt. */
 MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
                                     bool discards, struct error *e);
+
+/* Reads the cuts of all metrics. */
+MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
 
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);

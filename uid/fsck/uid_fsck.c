@@ -292,6 +292,7 @@ static const struct step {
     { TABLE_META, check_meta, NULL },
     { TABLE_TREES, check_tree, NULL },
     { TABLE_BATCHES, check_batches, NULL },
+    { TABLE_RETENTION, check_cut, NULL },
     { TABLE_QUARANTINE, check_quarantined, NULL },
 };
 #define STEPS (sizeof steps / sizeof steps[0])
@@ -371,6 +372,11 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
         st = check_table(&t, &steps[i], e);
     if (st == ST_OK)
         st = check_others(&t, e);
+    if (t.expired > 0)
+        check_note(c, "row-expired",
+                   "%llu rows lie before the cut of their metric: retention "
+                   "drops them while a server runs",
+                   (unsigned long long)t.expired);
     *out = t.n;
     fini(&t);
     return st;

@@ -1,6 +1,7 @@
 /* Annotations, metadata, trees, and the tables of one kind of entry. */
 #include "uid/fsck/uid_fsck_priv.h"
 
+#include "storage/store/cuts.h"
 #include "uid/meta/annotation.h"
 #include "uid/meta/meta.h"
 #include "uid/meta/tree.h"
@@ -99,6 +100,25 @@ check_batches(struct tables *t, struct slice key, struct slice value,
         check_drops_bad(t, "batches", key, value,
                         "no number of the newest batch");
     return ST_OK;
+}
+
+/* The policies are the daemon's, which tells what is wrong with them. */
+enum status
+check_cut(struct tables *t, struct slice key, struct slice value,
+          struct error *e)
+{
+    uint64_t metric;
+    uint32_t cut_s;
+    struct error why;
+    enum status st;
+
+    t->n.others++;
+    if (key.size == 1)
+        return ST_OK;
+    st = cuts_parse(t->layout, key, value, &metric, &cut_s, &why);
+    if (st == ST_OK && !id_ranges_have(&t->ids[UID_METRIC], metric))
+        st = error_set(&why, ST_CORRUPT, "a cut of a metric that has no id");
+    return check_decoded(t, "cut-entry", key, value, st, &why, e);
 }
 
 enum status

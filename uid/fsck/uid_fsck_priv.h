@@ -59,6 +59,7 @@ struct tables {
     struct tagk_sets *tagk_sets;
     struct tsuid_set series;
     struct points points;
+    uint64_t expired; /* rows before the cuts of their metrics */
     /* Repairing. */
     struct kv_batch *batch;
     size_t batch_bytes;
@@ -74,7 +75,7 @@ MUST_CHECK enum status check_weeks(struct tables *t, struct error *e);
 typedef enum status check_entry_fn(struct tables *t, struct slice key,
                                    struct slice value, struct error *e);
 check_entry_fn check_row, check_histogram, check_annotation, check_meta,
-    check_tree, check_batches, check_quarantined;
+    check_tree, check_batches, check_cut, check_quarantined;
 
 /* -- what they use --------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 
 #include "storage/histogram/histogram.h"
 #include "storage/block/row_value.h"
+#include "storage/store/store_retention.h"
 
 /* A series that has something, but is not in the directory: no query finds it.
  * False when it cannot be entered. */
@@ -143,6 +144,16 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
     buf_fini(&rest);
 }
 
+/* Late points that the next pass of retention drops: nothing is wrong. */
+static bool
+is_expired(struct tables *t, struct slice tsuid, uint32_t base)
+{
+    uint64_t metric = key_get_uint(tsuid.data, t->layout->metric_width);
+
+    return tsuid_tags_begin_at(t->layout, tsuid, 1) &&
+           (int64_t)base * 1000 < store_cut_ms(t->store, metric);
+}
+
 enum status
 check_row(struct tables *t, struct slice key, struct slice value,
           struct error *e)
@@ -165,6 +176,7 @@ check_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
+    t->expired += is_expired(t, tsuid, base);
     st = row_parts_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, &parts, &bad, &why);

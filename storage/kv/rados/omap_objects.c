@@ -8,11 +8,11 @@
 
 static const uint8_t tables[] = { /* ascending */
                                   TABLE_ANNOTATIONS, TABLE_BATCHES,
-                                  TABLE_HISTOGRAMS,  TABLE_TAGK_SETS,
-                                  TABLE_META,        TABLE_QUARANTINE,
-                                  TABLE_ROWS,        TABLE_SERIES,
-                                  TABLE_TREES,       TABLE_UID,
-                                  TABLE_WEEKS
+                                  TABLE_RETENTION,   TABLE_HISTOGRAMS,
+                                  TABLE_TAGK_SETS,   TABLE_META,
+                                  TABLE_QUARANTINE,  TABLE_ROWS,
+                                  TABLE_SERIES,      TABLE_TREES,
+                                  TABLE_UID,         TABLE_WEEKS
 };
 static const char kinds[] = "kmpv"; /* of names, ascending */
 static const char whats[] = "cin";  /* counter, ids, names */

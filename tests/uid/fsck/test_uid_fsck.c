@@ -3,6 +3,7 @@
 #include "uid/fsck/uid_fsck.h"
 
 #include "storage/histogram/histogram_table.h"
+#include "storage/store/store_retention.h"
 #include "tests/uid/fixture.h"
 
 #define METRIC  "000001"
@@ -248,6 +249,31 @@ START_TEST(finds_nothing_where_nothing_is_wrong)
 }
 END_TEST
 
+static void
+say_note(void *ctx, const struct finding *f)
+{
+    struct rig *r = ctx;
+
+    ck_assert(f->is_note);
+    ck_assert_ptr_nonnull(strstr(f->text, "2 rows lie before the cut"));
+    add_word(r->codes, f->code);
+}
+
+/* Rows that retention has yet to drop are no damage. */
+START_TEST(notes_expired_rows)
+{
+    struct rig r = rig_new();
+    struct check c = { .say = say_note, .ctx = &r };
+    struct store_cut cut = { 1, (BASE + 21600) * INT64_C(1000) };
+
+    OK(store_cuts_set(r.f.store, &cut, 1, &e));
+    OK(check_tables(r.f.store, &c, &r.n, &e));
+    ck_assert_str_eq(r.codes, "row-expired");
+    ck_assert_uint_eq(c.found, 0);
+    rig_free(&r);
+}
+END_TEST
+
 /* -- planted --------------------------------------------------------------- */
 
 static void
@@ -396,6 +422,10 @@ static const struct {
     const char *key, *value;        /* planted; value NULL: the key deleted */
     void (*plant)(struct rig *rig); /* or so */
 } faults[] = {
+    { "cut-entry", "63" METRIC, "0102", NULL },
+    { "cut-entry", "63" METRIC, "00000e10", NULL }, /* no span begins */
+    { "cut-entry", "63000009", "50e22700", NULL },  /* no such metric */
+    { "cut-entry", "630001", "50e22700", NULL },
     { "uid-no-id", "756b6e686f7374", NULL, NULL },
     { "uid-no-name", "756b69" HOST, NULL, NULL },
     { "uid-lost", NULL, NULL, lost_both_ways },
@@ -522,5 +552,6 @@ START_TEST(moves_to_the_right_salt)
 END_TEST
 
 TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
+          TEST(notes_expired_rows),
           LOOP(finds_and_repairs, faults), TEST(keeps_aside),
           TEST(moves_to_the_right_salt))

@@ -1,0 +1,143 @@
+#include "storage/store/cuts.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+void
+cuts_init(struct cuts *c)
+{
+    *c = (struct cuts){ .len = 0 };
+    lock_init(&c->lock);
+}
+
+void
+cuts_fini(struct cuts *c) NO_TS_CHECK
+{
+    free(c->list);
+    lock_fini(&c->lock);
+}
+
+/* Of the first whose metric is not less. */
+static size_t
+cuts_find(const struct cuts *c, uint64_t metric) REQUIRES(c->lock)
+{
+    size_t from = 0, to = c->len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (c->list[middle].metric < metric)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static struct cut
+cuts_copy(struct cuts *c, uint64_t metric)
+{
+    struct cut found = { .metric = metric };
+    size_t i;
+
+    lock_take(&c->lock);
+    i = cuts_find(c, metric);
+    if (i < c->len && c->list[i].metric == metric)
+        found = c->list[i];
+    lock_drop(&c->lock);
+    return found;
+}
+
+uint32_t
+cuts_get(struct cuts *c, uint64_t metric)
+{
+    return cuts_copy(c, metric).cut_s;
+}
+
+uint32_t
+cuts_settled(struct cuts *c, uint64_t metric)
+{
+    const struct cut found = cuts_copy(c, metric);
+
+    return clock_monotonic_us() < found.since_us ? found.settled_s
+                                                 : found.cut_s;
+}
+
+void
+cuts_raise(struct cuts *c, uint64_t metric, uint32_t cut_s, int64_t since_us)
+{
+    size_t i;
+
+    lock_take(&c->lock);
+    i = cuts_find(c, metric);
+    if (i == c->len || c->list[i].metric != metric) {
+        c->list = mem_grow(c->list, c->len, &c->cap, sizeof *c->list);
+        memmove(c->list + i + 1, c->list + i, (c->len - i) * sizeof *c->list);
+        c->list[i] = (struct cut){ .metric = metric };
+        c->len++;
+    }
+    if (cut_s > c->list[i].cut_s) {
+        if (clock_monotonic_us() >= c->list[i].since_us)
+            c->list[i].settled_s = c->list[i].cut_s;
+        c->list[i].cut_s = cut_s;
+        c->list[i].since_us = since_us;
+    }
+    lock_drop(&c->lock);
+}
+
+/* -- bytes ----------------------------------------------------------------- */
+
+size_t
+cuts_key(const struct key_layout *layout, uint64_t metric,
+         uint8_t out[CUTS_KEY_MAX])
+{
+    out[0] = TABLE_RETENTION;
+    key_put_uint(out + 1, metric, layout->metric_width);
+    return 1u + layout->metric_width;
+}
+
+enum status
+cuts_parse(const struct key_layout *layout, struct slice key,
+           struct slice value, uint64_t *metric, uint32_t *cut_s,
+           struct error *e)
+{
+    if (key.size != 1u + layout->metric_width || value.size != 4)
+        return error_set(e, ST_CORRUPT,
+                         "a cut with a key of %zu and a value of %zu bytes",
+                         key.size, value.size);
+    *metric = key_get_uint(key.data + 1, layout->metric_width);
+    *cut_s = (uint32_t)key_get_uint(value.data, 4);
+    return *cut_s == key_span_base(layout, *cut_s)
+               ? ST_OK
+               : error_set(e, ST_CORRUPT,
+                           "a cut at %u, where no row of %u hours begins",
+                           (unsigned)*cut_s, layout->row_hours);
+}
+
+enum status
+cuts_read(struct cuts *c, const struct key_layout *layout, struct kv *kv,
+          int64_t since_us, struct error *e)
+{
+    const struct slice table = KEY_TABLE(TABLE_RETENTION);
+    struct kv_iter *it = kv_iter_open(kv, table);
+    uint64_t metric;
+    uint32_t cut_s;
+    struct error why;
+
+    for (bool on = kv_iter_seek(it, table); on; on = kv_iter_next(it)) {
+        if (kv_iter_key(it).size == 1) /* the policies */
+            continue;
+        if (cuts_parse(layout, kv_iter_key(it), kv_iter_value(it), &metric,
+                       &cut_s, &why) == ST_OK)
+            cuts_raise(c, metric, cut_s, since_us);
+        else
+            log_error("store", "%s is skipped (see: halite fsck)", why.text);
+    }
+    atomic_store(&c->read_us, clock_monotonic_us());
+    return kv_iter_close(&it, e);
+}

@@ -1,0 +1,51 @@
+/* Dropping expired rows: of a metric, those whose whole span lies before a
+ * time.  Rows of raw points alone: those of rollups stay.
+ *
+ *     store_cuts_set()       what goes is written down, on the disk
+ *     store_drop_rows()      the rows go, some hundred at a time
+ *
+ * A row goes only if it lies before the metric's cut, too; a query that asks
+ * for more can tell so by store_cut_ms().  Points older than that which come
+ * later are taken, and dropped once they are flushed, when store_drop_rows() is
+ * called again; so is what a power cut brings back.
+ *
+ * Threads: any; one call at a time for a metric.
+ * Fails:   ST_IO; ST_BUSY when 'go_on' says no. */
+#pragma once
+
+#include "storage/store/store.h"
+
+/* The metric's raw points before this time are dropped, or about to be; 0: none
+ * are.  It never falls. */
+int64_t store_cut_ms(struct store *s, uint64_t metric);
+
+struct store_cut {
+    uint64_t metric;
+    int64_t cut_ms; /* a span begins at it: store_cut_floor() */
+};
+
+/* When the span that has this time begins; 0 for times before 1970. */
+int64_t store_cut_floor(const struct store *s, int64_t time_ms);
+
+/* Writes down those that rise, in one batch, on the disk when it returns. */
+MUST_CHECK enum status store_cuts_set(struct store *s,
+                                      const struct store_cut *cuts, size_t len,
+                                      struct error *e);
+
+struct store_dropped {
+    uint64_t rows, points, bytes; /* bytes: of keys and values */
+};
+
+struct store_drop {
+    uint64_t metric;
+    int64_t before_ms;
+    bool dry_run;             /* counts what is there, whatever the cut */
+    bool all_buckets;         /* of a dry run: those of others, too */
+    uint64_t max_rows;        /* then it ends; 0: all */
+    bool (*go_on)(void *ctx); /* asked between batches; NULL: always */
+    void *ctx;
+    struct store_dropped dropped; /* out, added to, after a failure too */
+};
+
+MUST_CHECK enum status store_drop_rows(struct store *s, struct store_drop *d,
+                                       struct error *e);
