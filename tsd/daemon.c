@@ -13,6 +13,7 @@
 #include "tsd/net/listener.h"
 #include "tsd/routes.h"
 #include "tsd/net/tls.h"
+#include "tsd/retention/retention.h"
 #include "tsd/tool/run/tool_runs.h"
 
 /* At stop, for what TLS clients have not taken yet. */
@@ -186,6 +187,9 @@ open_database(struct daemon *d, struct error *e)
 
     d->db.api.tools = tool_runs_new();
     if (st == ST_OK)
+        st = retention_open(d->settings, d->db.api.store, d->db.api.uids,
+                            d->db.api.clock, &d->db.api.retention, e);
+    if (st == ST_OK)
         routes_make(&d->db.api, d->db.api.put, &d->routes);
     return st;
 }
@@ -275,6 +279,8 @@ start_listener(struct daemon *d, struct error *e)
         listener_serve_peers(d->listener, d->peers);
     st = listener_start(d->listener, d->http, d->telnet, e);
     if (st == ST_OK)
+        st = retention_start(d->db.api.retention, e);
+    if (st == ST_OK)
         store_announce(d->db.api.store, listener_address(d->listener));
     return st;
 }
@@ -340,6 +346,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     listener_close(&d->listener);
     tool_runs_close(&d->db.api.tools);
     auth_close(&auth);
+    retention_close(&d->db.api.retention);
     st = database_close(&d->db, e);
     free(d->address);
     OBJ_FREE(d);

@@ -45,6 +45,8 @@ static const struct entry {
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       MODE_ANY | WORKER | FOR_ADMINS },
     { "/api/openapi.json", api_openapi, HTTP_GET, MODE_ANY | FOR_READERS },
+    { "/api/retention", api_retention, HTTP_GET | HTTP_PUT | HTTP_DELETE,
+      MODE_ANY | WORKER | FOR_READERS | FOR_ADMINS },
     { "/api/serializers", api_serializers, GET_POST, MODE_ANY | FOR_READERS },
     { "/api/stats", api_stats, GET_POST | HTTP_DELETE,
       MODE_ANY | WORKER | FOR_READERS },

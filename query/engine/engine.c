@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/counters.h"
 #include "base/latency.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/aggregate/aggregate.h"
@@ -19,10 +21,14 @@
 #include "query/engine/subqueries.h"
 #include "storage/histogram/histogram_table.h"
 #include "storage/store/owners.h"
+#include "storage/store/store_retention.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
 
 #define MB ((size_t)1 << 20)
+
+/* Of queries that ask for dropped points one in so long is logged. */
+#define WARN_EVERY_US (INT64_C(60) * 1000000)
 
 struct engine {
     uint32_t magic;
@@ -30,7 +36,8 @@ struct engine {
     struct engine_options options;
     struct arena_budget budget; /* of all that run */
     struct pool *pool;
-    struct latency latency; /* of reading points */
+    struct latency latency;    /* of reading points */
+    _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
 };
 
 enum status
@@ -247,6 +254,29 @@ aggregate_and_answer(const struct execution *x,
     return status;
 }
 
+/* What retention dropped is not told from what never was: the answer says so.
+ * After the fetch, as the cut is written before rows go. */
+static void
+note_dropped(const struct execution *x, uint64_t metric)
+{
+    struct engine *en = x->en;
+    int64_t cut_ms = store_cut_ms(en->context.store, metric);
+    int64_t now_us = clock_monotonic_us(), warned_us;
+
+    if (x->q->start_ms >= cut_ms)
+        return;
+    x->stats->dropped_before_ms = cut_ms;
+    counter_add(CNT_QUERY_EXPIRED, 1);
+    warned_us = atomic_load(&en->warned_us);
+    if ((warned_us == 0 || now_us - warned_us > WARN_EVERY_US) &&
+        atomic_compare_exchange_strong(&en->warned_us, &warned_us, now_us))
+        log_warn("query",
+                 "a query wants raw points of %s since %lld, and those before "
+                 "%lld are dropped (retention)",
+                 log_quote(x->sq->metric), (long long)x->q->start_ms / 1000,
+                 (long long)cut_ms / 1000);
+}
+
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
 static enum status
 execute(const struct execution *x, const struct rollup_candidate *c,
@@ -263,6 +293,8 @@ execute(const struct execution *x, const struct rollup_candidate *c,
         *x->e = c->missing;
     else
         status = fetch_series(x, &c->sub, &p, &f);
+    if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
+        note_dropped(x, p.metric);
     *found = f.len > 0;
     if (status == ST_OK && *found)
         status = aggregate_and_answer(x, c, &p, &f, out);

@@ -64,6 +64,8 @@ struct result_stats {
     uint64_t points_out; /* answered */
     int64_t plan_us, scan_us, numbers_us;
     const char *plan; /* which way, and why */
+    /* Raw points before this time were asked for, and are dropped; 0: none. */
+    int64_t dropped_before_ms;
 };
 
 struct query_result {

@@ -16,11 +16,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 
 #define DEADLINE_MS 10000
+#define UNTIL_MS    50
 #define CONNS       10
 #define ARGS        32
 
@@ -495,6 +497,29 @@ takes_method(struct talk *t, const char *word, char *rest)
     return false;
 }
 
+/* "/path text": asks until the body holds the text. */
+static void
+ask_until(struct talk *t, char *rest)
+{
+    char *text = strchr(rest, ' ');
+    struct buf b = BUF_INIT;
+
+    if (text == NULL)
+        fail(t, "until what?");
+    *text++ = '\0';
+    unescape(text, &b);
+    for (int ms = 0; ms < DEADLINE_MS; ms += UNTIL_MS) {
+        const struct timespec pause = { .tv_nsec = UNTIL_MS * 1000000L };
+
+        ask(t, "GET", rest);
+        if (strstr(buf_cstr(&t->body), buf_cstr(&b)) != NULL)
+            break;
+        (void)nanosleep(&pause, NULL);
+    }
+    buf_fini(&b);
+    expect_part(t, text, true);
+}
+
 static void
 run_word(struct talk *t, const char *word, char *rest)
 {
@@ -506,6 +531,8 @@ run_word(struct talk *t, const char *word, char *rest)
         add_file(t, rest);
     else if (strcmp(word, "repeat") == 0)
         repeat(t, rest);
+    else if (strcmp(word, "until") == 0)
+        ask_until(t, rest);
     else if (strcmp(word, "fin") == 0)
         end_conn(t, true, false);
     else if (strcmp(word, "leave") == 0)

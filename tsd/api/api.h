@@ -44,9 +44,10 @@ struct api {
     /* Counts of what this struct does not know: the sockets. */
     struct listener_counts (*connections)(void *ctx);
     void *connections_ctx;
-    struct http_server *http; /* for its latencies */
-    struct auth *auth;        /* NULL: everybody may do all */
-    struct tool_runs *tools;  /* tsd/tool/run/tool_runs.h */
+    struct http_server *http;    /* for its latencies */
+    struct auth *auth;           /* NULL: everybody may do all */
+    struct tool_runs *tools;     /* tsd/tool/run/tool_runs.h */
+    struct retention *retention; /* tsd/retention/retention.h */
 };
 
 /* A request being served. */
@@ -78,6 +79,7 @@ http_serve api_openapi;
 http_serve api_plugin;
 http_serve api_q;
 http_serve api_query;
+http_serve api_retention;
 http_serve api_search;
 http_serve api_serializers;
 http_serve api_static;

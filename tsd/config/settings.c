@@ -14,6 +14,7 @@
 #include "base/obj.h"
 #include "base/time/timezone.h"
 #include "tsd/config/properties.h"
+#include "tsd/config/retention_policies.h"
 
 #define SETTINGS_MAGIC  FOURCC('C', 'N', 'F', 'G')
 #define CONFIG_FILE_MAX ((size_t)4 << 20)
@@ -320,6 +321,20 @@ check_unknown(const char *key, struct error *e)
     return ST_OK;
 }
 
+static enum status
+check_retention(const struct settings *c, struct error *e)
+{
+    const char *text = settings_text(c, "halite.retention");
+    struct retention_policies p;
+    enum status st;
+
+    if (text == NULL)
+        return ST_OK;
+    st = retention_policies_parse(slice_str(text), &p, e);
+    retention_policies_fini(&p);
+    return st == ST_OK ? ST_OK : error_wrap(e, st, "halite.retention");
+}
+
 enum status
 settings_check(const struct settings *c, struct error *e)
 {
@@ -337,6 +352,8 @@ settings_check(const struct settings *c, struct error *e)
         if (st != ST_OK)
             return st;
     }
+    if (check_retention(c, e) != ST_OK)
+        return ST_INVALID;
     if (settings_has(c, "tsd.core.timezone") &&
         timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,
                       e) != ST_OK)

@@ -70,6 +70,12 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                (double)st->plan_us / 1000, (double)st->scan_us / 1000,
                (double)st->numbers_us / 1000);
     json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
+    if (st->dropped_before_ms > 0)
+        buf_printf(b,
+                   ",\"droppedBefore\":%lld,\"warning\":\"raw points before "
+                   "%lld are dropped (retention)\"",
+                   (long long)st->dropped_before_ms,
+                   (long long)st->dropped_before_ms / 1000);
 }
 
 /* Masks leave out what filters do before it is read: what OpenTSDB counts

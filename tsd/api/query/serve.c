@@ -58,12 +58,34 @@ is_over(void *ctx)
            (s->entry != NULL && query_is_stopped(s->entry));
 }
 
+/* An answer without statistics, or without a single group, says so as well. */
+static void
+warn_of_dropped(const struct serving *s)
+{
+    int64_t before_ms = 0;
+    char text[120];
+
+    for (size_t i = 0; i < s->result.stats_len; i++)
+        if (s->result.stats[i].dropped_before_ms > before_ms)
+            before_ms = s->result.stats[i].dropped_before_ms;
+    if (before_ms == 0)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "299 - \"raw points before %lld are dropped (retention)\"",
+                   (long long)before_ms / 1000);
+    http_reply_header(s->out, "Warning", text);
+}
+
 enum status
 serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
           struct parse_error *e)
 {
-    return engine_run(s->a->engine, q, is_over, s, chunks, http_arena(s->r),
-                      &s->result, e);
+    enum status st = engine_run(s->a->engine, q, is_over, s, chunks,
+                                http_arena(s->r), &s->result, e);
+
+    if (st == ST_OK)
+        warn_of_dropped(s);
+    return st;
 }
 
 enum status

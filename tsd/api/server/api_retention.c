@@ -1,0 +1,101 @@
+/* /api/retention: for how long points are kept, what that freed, and with
+ * ?dry_run what it would free (docs/RETENTION.md). */
+#include "tsd/api/api.h"
+
+#include <jansson.h>
+
+#include "tsd/retention/retention.h"
+#include "web/json/json.h"
+
+static void
+put_policy(struct buf *b, const struct retention_policy *p,
+           const struct retention_freed *f)
+{
+    json_open(b, NULL, '{');
+    json_put_text(b, "pattern", p->pattern);
+    json_put_text(b, "raw", p->raw);
+    json_put_text(b, "hourly", p->hourly);
+    json_put_int(b, "metrics", (int64_t)f->metrics);
+    json_put_int(b, "rows", (int64_t)f->dropped.rows);
+    json_put_int(b, "points", (int64_t)f->dropped.points);
+    json_put_int(b, "bytes", (int64_t)f->dropped.bytes);
+    buf_put_u8(b, '}');
+}
+
+static const char *
+source_of(const struct retention_view *v)
+{
+    return v->is_set ? "api" : "settings";
+}
+
+static void
+put_view(struct buf *b, const struct retention_view *v, bool dry_run)
+{
+    buf_put_u8(b, '{');
+    json_put_text(b, "source", slice_str(source_of(v)));
+    json_put_text(b, "policies", slice_str(v->policies.text));
+    json_put_bool(b, "dryRun", dry_run);
+    json_put_int(b, "lastPass", v->passed_ms);
+    if (v->failure.status != ST_OK)
+        json_put_text(b, "failure", slice_str(v->failure.text));
+    json_open(b, "list", '[');
+    for (size_t i = 0; i < v->policies.len; i++)
+        put_policy(b, &v->policies.list[i], &v->freed[i]);
+    buf_put_str(b, "]}");
+}
+
+static bool
+read_text(const json_t *body, struct slice *out, struct http_reply *reply)
+{
+    const json_t *v = json_object_get(body, "policies");
+
+    if (!json_is_string(v)) {
+        http_reply_error(reply, 400, "Missing policies",
+                         "The body is {\"policies\":\"sys.* 90d 2y; ...\"}");
+        return false;
+    }
+    *out = slice_of(json_string_value(v), json_string_length(v));
+    return true;
+}
+
+static enum status
+serve_text(const struct api *a, const struct http_request *r,
+           const struct slice *text, struct retention_view *out,
+           struct error *e)
+{
+    enum status st;
+
+    if (http_has_param(r, "dry_run"))
+        return retention_dry_run(a->retention, text, api_is_cancelled,
+                                 (void *)(uintptr_t)r, out, e);
+    st = http_method(r) == HTTP_GET || http_method(r) == HTTP_HEAD
+             ? ST_OK
+             : retention_set(a->retention, text, e);
+    if (st == ST_OK)
+        retention_view(a->retention, out);
+    return st;
+}
+
+void
+api_retention(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+    bool has_body = http_method(r) == HTTP_PUT;
+    json_t *body = has_body ? api_parse_body(r, out) : NULL;
+    struct slice text;
+    struct retention_view view;
+    struct error e;
+
+    if (has_body && (body == NULL || !read_text(body, &text, out))) {
+        json_decref(body);
+        return;
+    }
+    if (serve_text(a, r, has_body ? &text : NULL, &view, &e) == ST_OK) {
+        api_json_type(r, out);
+        put_view(http_reply_body(out), &view, http_has_param(r, "dry_run"));
+        retention_view_fini(&view);
+    } else {
+        api_reject(out, &e);
+    }
+    json_decref(body);
+}

@@ -1,0 +1,506 @@
+/* See tsd/retention/retention.h.  A pass:
+ *
+ *     names -> metrics that have something expired -> cuts -> rows
+ *
+ * Cuts of all metrics are one batch, and on the disk before the first row
+ * goes. */
+#include "tsd/retention/retention.h"
+
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "uid/names/uid_names.h"
+
+#define RETENTION_MAGIC FOURCC('R', 'T', 'N', 'T')
+
+/* What is in force: replaced as a whole. */
+struct in_force {
+    struct retention_policies policies;
+    struct retention_freed *freed;
+    bool is_set;
+};
+
+struct retention {
+    uint32_t magic;
+    struct store *store;
+    struct uid_table *uids;
+    const struct clock *clock;
+    const char *configured; /* halite.retention; NULL: nothing */
+    unsigned interval_ms;
+    pthread_t thread;
+    bool started;
+    struct lock pass_lock; /* one pass, or change, at a time */
+    struct lock lock;
+    struct cond wake;
+    bool stopping GUARDED_BY(lock);
+    struct in_force now GUARDED_BY(lock);
+    int64_t passed_ms GUARDED_BY(lock);
+    struct error failure GUARDED_BY(lock);
+};
+
+static void
+in_force_fini(struct in_force *f)
+{
+    retention_policies_fini(&f->policies);
+    free(f->freed);
+    *f = (struct in_force){ .is_set = false };
+}
+
+static enum status
+in_force_parse(struct slice text, bool is_set, struct in_force *out,
+               struct error *e)
+{
+    enum status st = retention_policies_parse(text, &out->policies, e);
+
+    out->is_set = is_set;
+    out->freed = mem_new_array(out->policies.len + 1, sizeof *out->freed);
+    if (st != ST_OK)
+        in_force_fini(out);
+    return st;
+}
+
+/* -- what is in force ------------------------------------------------------ */
+
+/* The text that was set; ST_NOT_FOUND. */
+static enum status
+read_set(struct retention *r, struct buf *out, struct error *e)
+{
+    return kv_get(store_kv(r->store), KEY_TABLE(TABLE_RETENTION), out, e);
+}
+
+static void
+put_in_force(struct retention *r, struct in_force *f)
+{
+    struct in_force old;
+
+    lock_take(&r->lock);
+    old = r->now;
+    r->now = *f;
+    lock_drop(&r->lock);
+    in_force_fini(&old);
+}
+
+static bool
+is_in_force(struct retention *r, struct slice text, bool is_set)
+{
+    bool same;
+
+    lock_take(&r->lock);
+    same = r->now.policies.text != NULL && r->now.is_set == is_set &&
+           slice_eq_str(text, r->now.policies.text);
+    lock_drop(&r->lock);
+    return same;
+}
+
+/* Another daemon of the store may have set a list meanwhile.  One that does not
+ * parse drops nothing. */
+static enum status
+read_in_force(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
+{
+    struct buf text = BUF_INIT;
+    struct in_force f = { .is_set = false };
+    enum status st = read_set(r, &text, e);
+    bool is_set = st == ST_OK;
+
+    if (st == ST_NOT_FOUND) {
+        buf_put_str(&text, r->configured == NULL ? "" : r->configured);
+        st = ST_OK;
+    }
+    if (st == ST_OK && !is_in_force(r, buf_slice(&text), is_set)) {
+        st = in_force_parse(buf_slice(&text), is_set, &f, e);
+        if (st == ST_OK)
+            put_in_force(r, &f);
+    }
+    buf_fini(&text);
+    return st;
+}
+
+enum status
+retention_set(struct retention *r, const struct slice *text, struct error *e)
+{
+    struct retention_policies parsed = { .len = 0 };
+    struct kv_batch *b = kv_batch_new();
+    uint64_t lsn = 0;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    if (text == NULL) {
+        kv_batch_delete(b, KEY_TABLE(TABLE_RETENTION));
+    } else {
+        kv_batch_put(b, KEY_TABLE(TABLE_RETENTION), *text);
+        st = retention_policies_parse(*text, &parsed, e);
+        retention_policies_fini(&parsed);
+    }
+    lock_take(&r->pass_lock);
+    if (st == ST_OK)
+        st = store_write(r->store, b, &lsn, e);
+    if (st == ST_OK)
+        st = store_commit(r->store, lsn, true, e);
+    if (st == ST_OK)
+        st = read_in_force(r, e);
+    lock_drop(&r->pass_lock);
+    kv_batch_free(&b);
+    return st;
+}
+
+/* -- a pass ---------------------------------------------------------------- */
+
+/* A metric of which something may go. */
+struct expiring {
+    uint64_t metric;
+    size_t policy;
+    int64_t before_ms;
+};
+
+struct pass {
+    struct retention *r;
+    const struct retention_policies *policies;
+    struct retention_freed *freed; /* of this pass */
+    int64_t now_ms;
+    struct expiring *list;
+    size_t len, cap;
+    bool dry_run;
+    bool (*gone)(void *ctx); /* or NULL */
+    void *ctx;
+};
+
+static bool
+go_on(void *ctx)
+{
+    const struct pass *p = ctx;
+    bool stops;
+
+    if (p->gone != NULL && p->gone(p->ctx))
+        return false;
+    lock_take(&p->r->lock);
+    stops = p->r->stopping;
+    lock_drop(&p->r->lock);
+    return !stops;
+}
+
+/* Where hourly values are to be kept for longer, raw points are the only ones
+ * that have them: they stay as long. */
+static int64_t
+raw_expired_ms(const struct retention_policy *policy, int64_t now_ms)
+{
+    return retention_expired_ms(policy->hourly_ms, now_ms);
+}
+
+static bool
+find_metric(void *ctx, struct slice name, uint64_t id)
+{
+    struct pass *p = ctx;
+    size_t i = retention_policies_find(p->policies, name);
+    int64_t before_ms;
+
+    if (i == p->policies->len)
+        return true;
+    p->freed[i].metrics++;
+    before_ms = store_cut_floor(
+        p->r->store, raw_expired_ms(&p->policies->list[i], p->now_ms));
+    if (before_ms == 0)
+        return true;
+    p->list = mem_grow(p->list, p->len, &p->cap, sizeof *p->list);
+    p->list[p->len++] = (struct expiring){ id, i, before_ms };
+    return true;
+}
+
+static struct store_drop
+drop_of(struct pass *p, const struct expiring *x)
+{
+    return (struct store_drop){
+        .metric = x->metric,
+        .before_ms = x->before_ms,
+        .go_on = go_on,
+        .ctx = p,
+    };
+}
+
+/* Only those stay in the list that have an expired row: a metric whose points
+ * are all younger gets no cut. */
+static enum status
+find_rows(struct pass *p, struct error *e)
+{
+    size_t len = 0;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < p->len && st == ST_OK; i++) {
+        struct store_drop d = drop_of(p, &p->list[i]);
+
+        d.dry_run = true;
+        d.max_rows = 1;
+        st = store_drop_rows(p->r->store, &d, e);
+        if (d.dropped.rows > 0)
+            p->list[len++] = p->list[i];
+        if (st == ST_OK && !go_on(p))
+            st = error_set(e, ST_BUSY, "the pass was cancelled");
+    }
+    p->len = len;
+    return st;
+}
+
+static enum status
+set_cuts(struct pass *p, struct error *e)
+{
+    struct store_cut *cuts = mem_new_array(p->len + 1, sizeof *cuts);
+    enum status st;
+
+    for (size_t i = 0; i < p->len; i++)
+        cuts[i] = (struct store_cut){ p->list[i].metric, p->list[i].before_ms };
+    st = store_cuts_set(p->r->store, cuts, p->len, e);
+    free(cuts);
+    return st;
+}
+
+static void
+add_dropped(struct store_dropped *to, const struct store_dropped *more)
+{
+    to->rows += more->rows;
+    to->points += more->points;
+    to->bytes += more->bytes;
+}
+
+static enum status
+drop_rows(struct pass *p, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < p->len && st == ST_OK; i++) {
+        struct store_drop d = drop_of(p, &p->list[i]);
+
+        d.dry_run = d.all_buckets = p->dry_run;
+        st = store_drop_rows(p->r->store, &d, e);
+        add_dropped(&p->freed[p->list[i].policy].dropped, &d.dropped);
+    }
+    return st;
+}
+
+static enum status
+run_pass(struct pass *p, struct error *e)
+{
+    enum status st;
+
+    p->freed = mem_new_array(p->policies->len + 1, sizeof *p->freed);
+    p->now_ms = clock_now_ms(p->r->clock);
+    st = p->policies->len == 0
+             ? ST_OK
+             : uid_suggest(p->r->uids, UID_METRIC, slice_str(""), 0,
+                           find_metric, p, e);
+    if (st == ST_OK && !p->dry_run)
+        st = find_rows(p, e);
+    if (st == ST_OK && !p->dry_run)
+        st = set_cuts(p, e);
+    if (st == ST_OK)
+        st = drop_rows(p, e);
+    free(p->list);
+    return st;
+}
+
+/* Tells what went: to the log, to the counters, to the list in force, which is
+ * still the same, as changes wait for the pass. */
+static void
+count_pass(struct pass *p)
+{
+    struct retention *r = p->r;
+
+    for (size_t i = 0; i < p->policies->len; i++) {
+        const struct store_dropped *d = &p->freed[i].dropped;
+
+        lock_take(&r->lock);
+        r->now.freed[i].metrics = p->freed[i].metrics;
+        add_dropped(&r->now.freed[i].dropped, d);
+        lock_drop(&r->lock);
+        counter_add(CNT_RETENTION_ROWS, d->rows);
+        counter_add(CNT_RETENTION_POINTS, d->points);
+        counter_add(CNT_RETENTION_BYTES, d->bytes);
+        if (d->rows > 0)
+            log_info("retention",
+                     "%s is kept for %.*s: dropped %llu points in %llu rows, "
+                     "%llu bytes",
+                     log_quote(p->policies->list[i].pattern),
+                     SLICE_ARG(p->policies->list[i].raw),
+                     (unsigned long long)d->points, (unsigned long long)d->rows,
+                     (unsigned long long)d->bytes);
+    }
+}
+
+static enum status
+apply_locked(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
+{
+    struct pass p = { .r = r };
+    enum status st = read_in_force(r, e);
+
+    if (st != ST_OK)
+        return st;
+    /* It is changed with the pass lock alone. */
+    lock_take(&r->lock);
+    p.policies = &r->now.policies;
+    lock_drop(&r->lock);
+    st = run_pass(&p, e);
+    count_pass(&p);
+    free(p.freed);
+    return st;
+}
+
+enum status
+retention_apply(struct retention *r, struct error *e)
+{
+    struct error why = { .status = ST_OK };
+    enum status st;
+
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    lock_take(&r->pass_lock);
+    st = apply_locked(r, &why);
+    lock_drop(&r->pass_lock);
+    lock_take(&r->lock);
+    if (st != ST_OK && r->failure.status == ST_OK && !r->stopping)
+        log_error("retention", "cannot drop what expired: %s", why.text);
+    r->failure = why;
+    r->failure.status = st;
+    r->passed_ms = clock_now_ms(r->clock);
+    lock_drop(&r->lock);
+    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why.text);
+}
+
+enum status
+retention_dry_run(struct retention *r, const struct slice *text,
+                  bool (*gone)(void *ctx), void *ctx,
+                  struct retention_view *out, struct error *e)
+{
+    struct pass p = { .r = r, .dry_run = true, .gone = gone, .ctx = ctx };
+    enum status st = ST_OK;
+
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    retention_view(r, out);
+    if (text != NULL) {
+        retention_policies_fini(&out->policies);
+        st = retention_policies_parse(*text, &out->policies, e);
+    }
+    p.policies = &out->policies;
+    if (st == ST_OK) {
+        st = run_pass(&p, e);
+        free(out->freed);
+        out->freed = p.freed;
+    }
+    if (st != ST_OK)
+        retention_view_fini(out);
+    return st;
+}
+
+/* -- for readers ----------------------------------------------------------- */
+
+void
+retention_view(struct retention *r, struct retention_view *out)
+{
+    size_t len;
+
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    *out = (struct retention_view){ .passed_ms = 0 };
+    lock_take(&r->lock);
+    len = r->now.policies.len;
+    INSIST(retention_policies_parse(slice_str(r->now.policies.text),
+                                    &out->policies, NULL) == ST_OK);
+    out->freed = mem_new_array(len + 1, sizeof *out->freed);
+    memcpy(out->freed, r->now.freed, len * sizeof *out->freed);
+    out->is_set = r->now.is_set;
+    out->passed_ms = r->passed_ms;
+    out->failure = r->failure;
+    lock_drop(&r->lock);
+}
+
+void
+retention_view_fini(struct retention_view *v)
+{
+    retention_policies_fini(&v->policies);
+    free(v->freed);
+    v->freed = NULL;
+}
+
+/* -- life ------------------------------------------------------------------ */
+
+enum status
+retention_open(const struct settings *settings, struct store *s,
+               struct uid_table *u, const struct clock *clock,
+               struct retention **out, struct error *e)
+{
+    struct retention *r = mem_new(sizeof *r);
+    enum status st;
+
+    r->magic = RETENTION_MAGIC;
+    r->store = s;
+    r->uids = u;
+    r->clock = clock;
+    r->configured = settings_text(settings, "halite.retention");
+    r->interval_ms =
+        settings_unsigned(settings, "halite.retention.interval_ms");
+    lock_init(&r->pass_lock);
+    lock_init(&r->lock);
+    cond_init(&r->wake);
+    lock_take(&r->pass_lock);
+    st = read_in_force(r, e);
+    if (st == ST_INVALID) {
+        log_error("retention",
+                  "nothing is dropped until the policies that "
+                  "the store has are set again: %s",
+                  e->text);
+        st = in_force_parse(slice_str(""), true, &r->now, e);
+    }
+    lock_drop(&r->pass_lock);
+    *out = r;
+    if (st != ST_OK)
+        retention_close(out);
+    return st;
+}
+
+static void *
+retention_thread(void *arg)
+{
+    struct retention *r = arg;
+
+    for (;;) {
+        bool stop;
+
+        lock_take(&r->lock);
+        if (!r->stopping)
+            cond_wait_ms(&r->wake, &r->lock, r->interval_ms);
+        stop = r->stopping;
+        lock_drop(&r->lock);
+        if (stop)
+            return NULL;
+        (void)(retention_apply(r, NULL) == ST_OK); /* it is logged */
+    }
+}
+
+enum status
+retention_start(struct retention *r, struct error *e)
+{
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    if (pthread_create(&r->thread, NULL, retention_thread, r) != 0)
+        return error_set(e, ST_IO, "cannot start the thread of retention");
+    r->started = true;
+    return ST_OK;
+}
+
+void
+retention_close(struct retention **rp) NO_TS_CHECK
+{
+    struct retention *r = OBJ_TAKE(rp, RETENTION_MAGIC);
+
+    if (r == NULL)
+        return;
+    lock_take(&r->lock);
+    r->stopping = true;
+    cond_signal(&r->wake);
+    lock_drop(&r->lock);
+    if (r->started)
+        INSIST(pthread_join(r->thread, NULL) == 0);
+    in_force_fini(&r->now);
+    cond_fini(&r->wake);
+    lock_fini(&r->lock);
+    lock_fini(&r->pass_lock);
+    OBJ_FREE(r);
+}
