@@ -13,7 +13,7 @@ rooms='
     storage/rados storage/kv storage/kv/mem storage/kv/leveldb
     storage/row storage/kv/rados storage/block storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store
     storage/histogram storage/fsck
-    uid/names uid/series uid/meta uid/events uid/fsck
+    uid/names uid/series uid/meta uid/events uid/fsck uid/purge
     cluster
     query/model query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
     web web/json web/mhd web/chart

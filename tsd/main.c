@@ -17,6 +17,7 @@ static const struct command commands[] = {
     { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
     { "import", true, cmd_tool, "store the points of files" },
     { "mkmetric", true, cmd_tool, "give metrics ids" },
+    { "purge", false, cmd_tool, "forget series and names without points" },
     { "query", true, cmd_tool, "print the points of queries" },
     { "tsd", true, cmd_tsd, "run the daemon" },
     { "scan", true, cmd_tool, "print what is stored" },

@@ -4,4 +4,5 @@
 #include "tsd/tool/tool.h"
 
 tool_fn tool_mkmetric, tool_mkmetric_check;
+tool_fn tool_purge;
 tool_fn tool_uid, tool_uid_check;

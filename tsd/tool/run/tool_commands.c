@@ -38,6 +38,13 @@ static const struct tool_option scan_options[] = {
     { 0 },
 };
 
+static const struct tool_option purge_options[] = {
+    { "--dry-run", NULL, "Change nothing: tell what would be forgotten." },
+    { "--unused-names", NULL,
+      "Also names that no series ever had, as those of mkmetric." },
+    { 0 },
+};
+
 static const struct tool_option query_options[] = {
     { "--exact", NULL, "Only what lies in the range (as halite always)." },
     { "--whole-hours", NULL,
@@ -85,6 +92,12 @@ const struct tool_command tool_commands[] = {
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",
       uid_options, tool_mkmetric_check, tool_mkmetric },
+    { "purge", 0, NULL,
+      "purge [--dry-run] [METRIC]...\n"
+      "Forgets series without points, histograms and annotations, and names\n"
+      "that only they had.  A METRIC may have stars: 'debug.*'; without one\n"
+      "all are looked at.  Ids are not used again.\n",
+      purge_options, NULL, tool_purge },
     { "query", TOOL_READS, NULL,
       "query START [END] QUERY...\n"
       "QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC]\n"

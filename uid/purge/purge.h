@@ -1,0 +1,36 @@
+/* Forgets series of which nothing is left, and the names that only they had.
+ *
+ *     rows, histograms, annotations, quarantine  ->  which series have some
+ *     the directory    the others go, with their metadata and their counts
+ *     the UID table    names that no series has any more go; their ids stay
+ *                      used, with an empty name (uid_delete())
+ *
+ * Each series goes in one batch with its count, so a kill leaves the directory
+ * whole; names of series that are forgotten already then stay, unless
+ * 'unused_names' is set.
+ *
+ * Bounds:  some 20 bytes a series that has something, and each id.
+ * Threads: owner; no other uses the store, and uid and series tables that
+ *          are open are to be closed next.
+ * Fails:   ST_IO, ST_CORRUPT; ST_INVALID where the engine is shared; ST_BUSY
+ *          when 'go_on' says no. */
+#pragma once
+
+#include "uid/names/uid.h"
+
+struct purge {
+    bool dry_run;
+    bool unused_names; /* also those that no series had */
+    /* Asked for each metric that has a series; NULL: all of them. */
+    bool (*takes)(void *ctx, uint64_t metric);
+    /* What goes; or NULL. */
+    void (*series)(void *ctx, struct slice tsuid);
+    void (*name)(void *ctx, enum uid_kind kind, struct slice name, uint64_t id);
+    bool (*go_on)(void *ctx); /* NULL: always */
+    void *ctx;
+    uint64_t looked_at, forgotten; /* out: series */
+    uint64_t names[UID_KINDS];     /* out: forgotten */
+};
+
+MUST_CHECK enum status purge_run(struct purge *p, struct store *s,
+                                 struct uid_table *u, struct error *e);
