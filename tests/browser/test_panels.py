@@ -151,3 +151,27 @@ def test_health_names_the_servers_of_a_pool(page):
     assert rows[1].startswith("db8.example:4242 (this one) held rw 40 "), rows
     assert rows[2].startswith("db9.example:4242 ended rw 3 5 MB 10 days"), rows
     assert "3 of 64 salt buckets have no server" in page.text('section[aria-label="members"]')
+
+
+def test_retention_is_shown_tried_and_set(page):
+    retention = 'section[aria-label="retention"]'
+    page.open("view=health")
+    page.wait(lambda: "all of it, for ever" in page.text(retention), "no policies")
+    page.button("edit").click()
+    page.set("policies", "sys.cpu.* forever\nno.such.* 7d 2y")
+    page.button("what would it free?").click()
+    page.wait(lambda: "points it would free" in page.text(retention), "the dry run")
+    rows = [" ".join(r.text.split()) for r in page.all(retention + " tbody tr")]
+    assert rows[0].startswith("sys.cpu.* forever forever "), rows
+    assert rows[1].startswith("no.such.* 7d 2y 0 0 "), rows
+    assert page.halite.json("GET", "api/retention")["list"] == []
+    page.button("set").click()
+    page.wait(lambda: "points freed" in page.text(retention), "it is set")
+    assert page.halite.json("GET", "api/retention")["policies"].strip() == "sys.cpu.* forever\nno.such.* 7d 2y"
+    page.button("edit").click()
+    page.set("policies", "sys 7")
+    page.button("set").click()
+    page.wait(lambda: "is no time such as 90d" in page.text(retention), "why not")
+    page.button("cancel").click()
+    page.button("as the settings say").click()
+    page.wait(lambda: "all of it, for ever" in page.text(retention), "none again")

@@ -3,6 +3,7 @@ import { Component, h } from 'preact';
 import { ask, json } from './api';
 import { Queries } from './cost';
 import { bytes, count, few } from './look';
+import { Retention } from './retention';
 import { stamp } from './time';
 
 type Figures = Map<string, number>;
@@ -64,6 +65,6 @@ export class Health extends Component<{ zone: string }, State> {
       ['connections', count(sum('halite_connections{'))], ['up', age(Date.now() / 1000 - v('process_start_time_seconds'))],
     ];
     return <section aria-label="health" class="health">{error && <p class="err" role="alert">{error}</p>}
-      <dl>{now.size > 0 && tiles.filter(([, x]) => !x.startsWith('-')).map(([k, x]) => <div><dt>{k}</dt><dd>{x}</dd></div>)}</dl>{cluster && <Members c={cluster} />}<Queries /></section>;
+      <dl>{now.size > 0 && tiles.filter(([, x]) => !x.startsWith('-')).map(([k, x]) => <div><dt>{k}</dt><dd>{x}</dd></div>)}</dl>{cluster && <Members c={cluster} />}<Retention /><Queries /></section>;
   }
 }
