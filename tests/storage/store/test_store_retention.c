@@ -330,7 +330,7 @@ START_TEST(never_drops_what_is_to_stay)
         int64_t at = T0 + (int64_t)(harness_random(&w.random) %
                                     (uint64_t)(SPAN_MS * 40));
 
-        switch (harness_random(&w.random) % 16) {
+        switch (harness_random(&w.random) % 24) {
         case 0:
             flush(&w);
             break;
@@ -501,6 +501,6 @@ END_TEST
 
 TEST_MAIN("store_retention", LOOP(drops_whole_spans_before_a_cut, salts),
           LOOP(late_points_are_taken_and_dropped, salts),
-          TIMES(never_drops_what_is_to_stay, 20),
+          TIMES(never_drops_what_is_to_stay, 10),
           TIMES(a_kill_amid_a_pass_loses_nothing, 3),
           TEST(ends_when_it_is_cancelled), TIMES(a_damaged_cut_is_skipped, 4))

@@ -266,6 +266,8 @@ static const struct {
     { KEY("um"), MALFORMED },
     { KEY("t\0\1"), "x.74" },
     { KEY("b"), "x.62" },
+    { KEY("c"), "x.63" },
+    { KEY("c\0\0\1"), "x.63" },
     { KEY("z"), MALFORMED },
     { KEY(""), MALFORMED },
 };
