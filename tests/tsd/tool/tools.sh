@@ -245,4 +245,14 @@ gives 0 '' ./tsdb fsck 1h-ago sum cpu.user
 gives 1 '' ./tsdb fsck 1h-ago bogus cpu.user
 says 'No such aggregator: bogus'
 gives 0 'looked at * clean' sh -c "'$halite' fsck '$work/points' | tr '\n' ' ' | sed 's/at.*clean /at * clean/'"
+
+# -- purge
+HALITE_DATA=$work/purge
+echo 'p.a 1356998400 1 host=x' >p.in
+gives 0 '' "$halite" import p.in
+gives 0 'would forget 0 of 1 series, 0 metrics, 0 tag keys, 0 tag values' "$halite" purge --dry-run
+gives 0 'p.a 1356998400 1 host=x' "$halite" scan --delete 1356998400 1357000000 sum p.a
+gives 0 'forgot 0 of 1 series, 0 metrics, 0 tag keys, 0 tag values' "$halite" purge 'q*'
+gives 0 'forgot 1 of 1 series, 1 metrics, 1 tag keys, 1 tag values' "$halite" purge 'p.*'
+gives 0 'metrics p.a: [0, 0, 2]' "$halite" mkmetric p.a
 exit $bad
