@@ -93,6 +93,7 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
 struct dropping {
     struct store *s;
     struct store_drop *d;
+    uint8_t table; /* rows, and then weeks */
     unsigned bucket;
     uint32_t end;     /* of the spans that go; one begins at it */
     struct buf from;  /* the key where the next batch begins */
@@ -149,6 +150,11 @@ take_row(struct dropping *x, struct kv_iter *it)
     uint32_t base;
     size_t size;
 
+    if (x->table == TABLE_WEEKS) {
+        x->in_batch.bytes += key.size + value.size;
+        kv_batch_delete(x->batch, key);
+        return kv_iter_next(it);
+    }
     if (key_row_parse(layout, key, &base, tsuid, &size, NULL) != ST_OK)
         return kv_iter_next(it);
     if (!tsuid_tags_begin_at(layout, slice_of(tsuid, size), 1))
@@ -252,7 +258,7 @@ static enum status
 drop_bucket(struct dropping *x, struct error *e)
 {
     const struct key_layout *layout = &x->s->layout;
-    uint8_t head[1 + 1 + 8] = { TABLE_ROWS, (uint8_t)x->bucket };
+    uint8_t head[1 + 1 + 8] = { x->table, (uint8_t)x->bucket };
     uint8_t end[ROW_KEY_MAX];
     uint64_t bytes = x->d->dropped.bytes;
     enum status st = ST_OK;
@@ -275,23 +281,37 @@ drop_bucket(struct dropping *x, struct error *e)
     return st;
 }
 
+static enum status
+drop_table(struct dropping *x, uint8_t table, uint32_t end, struct error *e)
+{
+    const struct store_drop *d = x->d;
+    size_t buckets = x->s->layout.salt_buckets;
+    enum status st = ST_OK;
+
+    x->table = table;
+    x->end = end;
+    for (x->bucket = 0;
+         x->bucket < buckets && x->end > 0 && st == ST_OK && !has_enough(x);
+         x->bucket++)
+        if ((d->dry_run && d->all_buckets) ||
+            store_bucket_state(x->s, x->bucket) == BUCKET_LOCAL)
+            st = drop_bucket(x, e);
+    return st;
+}
+
 enum status
 store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
 {
     struct dropping x = { .s = s, .d = d, .batch = kv_batch_new() };
-    int64_t before_ms = store_cut_floor(s, d->before_ms);
-    enum status st = ST_OK;
+    uint32_t end = (uint32_t)(store_cut_floor(s, d->before_ms) / 1000);
+    enum status st;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    x.end = (uint32_t)(before_ms / 1000);
-    if (!d->dry_run && x.end > cuts_settled(&s->cuts, d->metric))
-        x.end = cuts_settled(&s->cuts, d->metric);
-    for (x.bucket = 0; x.bucket < s->layout.salt_buckets && x.end > 0 &&
-                       st == ST_OK && !has_enough(&x);
-         x.bucket++)
-        if ((d->dry_run && d->all_buckets) ||
-            store_bucket_state(s, x.bucket) == BUCKET_LOCAL)
-            st = drop_bucket(&x, e);
+    if (!d->dry_run && end > cuts_settled(&s->cuts, d->metric))
+        end = cuts_settled(&s->cuts, d->metric);
+    st = drop_table(&x, TABLE_ROWS, end, e);
+    if (st == ST_OK && !d->dry_run)
+        st = drop_table(&x, TABLE_WEEKS, end - end % WEEK_S, e);
     if (st == ST_OK && x.from.failed)
         st = error_set(e, ST_BUSY, "no memory to drop rows");
     buf_fini(&x.from);

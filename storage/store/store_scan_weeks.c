@@ -50,14 +50,19 @@ struct scan_weeks {
 
 /* -- ranges ---------------------------------------------------------------- */
 
-/* The days of which there are entries, from 'done' on backwards. */
+/* The days of which there are entries, from 'done' on backwards, and not older
+ * than points are kept. */
 static bool
-days_of(const struct scan_spec *spec, uint32_t done, uint32_t *from,
-        uint32_t *to)
+days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
+        uint32_t *from, uint32_t *to)
 {
     uint64_t end = (uint64_t)spec->to_base + HOUR_S;
+    uint32_t first = cuts_get(
+        &s->cuts, key_get_uint(spec->metric.data, s->layout.metric_width));
 
-    *from = (spec->from_base + DAY_S - 1) / DAY_S * DAY_S;
+    if (first < spec->from_base)
+        first = spec->from_base;
+    *from = (first + DAY_S - 1) / DAY_S * DAY_S;
     *to = (uint32_t)(end > done ? done : end / DAY_S * DAY_S);
     return *from >= spec->from_base && *to > *from &&
            *to - *from >= DAYS_AT_LEAST * DAY_S;
@@ -183,12 +188,12 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
     for (size_t i = 0; i < len; i++)
         specs[i] = scans[i]->spec;
     if (len > 0 && specs[0].weeks != WEEKS_NONE &&
-        days_of(&specs[0], UINT32_MAX, &from, &to))
+        days_of(s, &specs[0], UINT32_MAX, &from, &to))
         status = store_weeks_done(s, specs, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         struct scan_weeks *w;
 
-        if (!days_of(&specs[i], done[i], &from, &to))
+        if (!days_of(s, &specs[i], done[i], &from, &to))
             continue;
         if (it == NULL) {
             it = kv_iter_open(s->kv, KEY_TABLE(TABLE_WEEKS));

@@ -159,12 +159,15 @@ store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
 
     if (span < store_weeks_over(s))
         w->old_row_us = clock_monotonic_us();
-    if (span >= w->watched || !tsuid_tags_begin_at(&s->layout, tsuid, 1))
+    if (span >= w->watched || !tsuid_tags_begin_at(&s->layout, tsuid, 1) ||
+        span < cuts_get(&s->cuts,
+                        key_get_uint(tsuid.data, s->layout.metric_width)))
         return;
     kv_batch_set_bucket(stale, bucket);
     kv_batch_put(stale, slice_of(key, key_week(&s->layout, tsuid, span, key)),
                  slice_of(NULL, 0));
-    if (week < w->done && store_weeks_note_stale(w, week))
+    /* Also if 'done' is not there yet: the pass under way may be past it. */
+    if (store_weeks_note_stale(w, week))
         store_weeks_put_state(s, bucket, stale);
 }
 

@@ -13,6 +13,9 @@
  * it was.  It holds the flush lock while it reads some series' rows of a week
  * and writes their entries, so neither rows nor entries change meanwhile.
  *
+ * Days before a metric's cut are not read, and weeks before it go with its rows
+ * (cuts.h).
+ *
  * The table follows from the rows alone: without its entries of a bucket, the
  * state among them, it is made again. */
 #pragma once
@@ -23,7 +26,7 @@
 struct weeks {
     uint32_t done;    /* as the engine has it */
     uint32_t watched; /* >= done */
-    uint32_t *stale;  /* weeks before 'done' with stale entries, ascending */
+    uint32_t *stale;  /* weeks with stale entries, ascending */
     size_t stale_len, stale_cap;
     int64_t old_row_us; /* when a row of a week that is over was written */
 };

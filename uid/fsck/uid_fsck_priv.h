@@ -112,6 +112,8 @@ bool check_ids(struct tables *t, struct slice tsuid, char what[64]);
 /* Is the series in the directory? */
 MUST_CHECK enum status check_has_series(struct tables *t, struct slice tsuid,
                                         bool *out, struct error *e);
+/* Is it older than the metric's points are kept? */
+bool check_is_expired(struct tables *t, struct slice tsuid, uint32_t base);
 /* Enters a series which has a row or a histogram, but no entry. */
 void check_enter_series(struct tables *t, struct slice tsuid,
                         uint32_t created_s);

@@ -145,8 +145,8 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
 }
 
 /* Late points that the next pass of retention drops: nothing is wrong. */
-static bool
-is_expired(struct tables *t, struct slice tsuid, uint32_t base)
+bool
+check_is_expired(struct tables *t, struct slice tsuid, uint32_t base)
 {
     uint64_t metric = key_get_uint(tsuid.data, t->layout->metric_width);
 
@@ -176,7 +176,7 @@ check_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
-    t->expired += is_expired(t, tsuid, base);
+    t->expired += check_is_expired(t, tsuid, base);
     st = row_parts_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, &parts, &bad, &why);

@@ -79,7 +79,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     if (key_week_parse(t->layout, key, &base, tsuid, &series.size, &why) !=
         ST_OK)
         return check_drops_bad(t, "week-key", key, value, "%s", why.text);
-    if (value.size == 0 || base >= b->done)
+    if (value.size == 0 || base >= b->done || check_is_expired(t, series, base))
         return ST_OK;
     st = sum_up(t, b, series, base, e);
     if (st != ST_OK)
@@ -124,7 +124,8 @@ check_has_entry(struct tables *t, struct bucket_weeks *b, struct slice row,
 
     if (key_row_parse(t->layout, row, &base, tsuid, &series.size, NULL) !=
             ST_OK ||
-        base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1))
+        base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1) ||
+        check_is_expired(t, series, base))
         return ST_OK;
     key = slice_of(bytes, key_week(t->layout, series, base, bytes));
     st = kv_get(t->kv, key, &b->value, e);
