@@ -203,7 +203,7 @@ def test_common_tags_are_written_once(page):
 
 def test_hundred_of_many_series_are_drawn(page):
     page.halite.put([("many", NOW - 60 * i, i, {"n": "n%03d" % n}) for n in range(230) for i in range(3)])
-    page.open("start=10m-ago&m=none:many{n=*}&o=")
+    page.open("start=1h-ago&m=none:many{n=*}&o=")
     page.wait(lambda: len(page.names()) == 100, "a hundred")
     assert "100 of 230 series drawn" in page.text('section[aria-label="legend"]')
     page.button("100 more").click()
