@@ -9,7 +9,7 @@ import { Fleet, HEADS, T0, fail, finish, pick, query, random, seed } from './rig
 const pairs = Number(process.argv[3] ?? 5000), LANES = 4, SIZE = 50;
 const kinds = process.argv.length > 4 ? process.argv.slice(4) : ['points', 'last', 'sum'];
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
-const fleet = new Fleet(['halite.store.head_bytes=4M'], { heads: HEADS });
+const fleet = new Fleet(['halite.store.head_bytes=4M'], { heads: HEADS, surprise: (d) => fail(`${d.name} ended by itself with ${d.how}`) });
 const counts = { points: 0, last: 0, sum: 0 };
 let value = 0, fresh = 0, tries = 0;
 
@@ -41,7 +41,9 @@ async function lane(n) {
             if (kind === 'points') {
                 for (const g of await query(d, { start: t, end: t + 1, queries: [{ metric, aggregator: 'none' }] })) seen.set(g.tags.id, g.dps[t]);
             } else {
-                const a = await d.ask('POST', '/api/query/last', { queries: [{ metric, tags: {} }], resolveNames: true, backScan: 0 });
+                let a;
+                do a = await d.ask('POST', '/api/query/last', { queries: [{ metric, tags: {} }], resolveNames: true, backScan: 0 }, 180000);
+                while (a.status === 503); // busy, as above
                 if (a.status !== 200) await fail(`${where}: last answered ${a.status} ${a.text.slice(0, 300)}`);
                 for (const g of JSON.parse(a.text)) seen.set(g.tags.id, Number(g.value));
             }

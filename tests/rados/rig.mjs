@@ -42,8 +42,8 @@ if (halite === undefined) {
     process.exit(2);
 }
 
-// Tries until 'f' gives something, a minute at most.
-export async function until(what, f, ms = 60000) {
+// Tries until 'f' gives something; on a machine that others use that may take long.
+export async function until(what, f, ms = 180000) {
     for (const last = Date.now() + ms; ; await sleep(20)) {
         const got = await f();
         if (got) return got;
@@ -230,20 +230,23 @@ export class Ledger {
 export const T0 = 1735689600;
 export const SPAN = 900, SERIES = 24;
 
-// A query that is asked again while the daemon is busy.
+// A query that is asked again while the daemon is busy; null when that has ended by itself.
 export async function query(d, body, ms = 180000) {
     for (const last = Date.now() + ms; ; await sleep(100)) {
         const a = await d.ask('POST', '/api/query', body, ms / 2);
         if (a.status === 200) return JSON.parse(a.text);
         if (a.status === 400 && /No such name/.test(a.text)) return [];
-        if ((a.status !== 503 && a.status !== 0) || !d.live || Date.now() > last) return fail(`${d.name}: a query answered ${a.status} ${a.text.slice(0, 300)}`);
+        if (!d.live) return null;
+        if ((a.status !== 503 && a.status !== 0) || Date.now() > last) return fail(`${d.name}: a query answered ${a.status} ${a.text.slice(0, 300)}`);
     }
 }
-// All that the writers below wrote, as one daemon sees it.
+// All that the writers below wrote, as one daemon sees it, or null.
 export async function look(d) {
     const seen = new Map();
     for (const metric of ['pool.test', 'pool.fresh']) {
-        for (const g of await query(d, { start: T0 - 1, end: T0 + SPAN, queries: [{ metric, aggregator: 'none' }] })) {
+        const groups = await query(d, { start: T0 - 1, end: T0 + SPAN, queries: [{ metric, aggregator: 'none' }] });
+        if (groups === null) return null;
+        for (const g of groups) {
             const name = g.metric === 'pool.test' ? `${g.tags.writer} ${g.tags.series}` : g.tags.id;
             for (const [t, v] of Object.entries(g.dps)) {
                 const key = `${name} ${t}`;
@@ -254,9 +257,12 @@ export async function look(d) {
     }
     return seen;
 }
+// Where one ended meanwhile, whose lease was lost on a busy machine, another is asked.
 export async function compare(ledger, daemons, when) {
-    for (const d of daemons) {
-        const wrong = ledger.compare(await look(d));
+    for (let d of daemons) {
+        let seen;
+        while ((seen = await look(d)) === null) d = await until('a daemon that lives', () => d.fleet.live.at(-1));
+        const wrong = ledger.compare(seen);
         if (wrong.length > 0) await fail(`${when}: ${d.name} has ${wrong.length} of ${ledger.keys.size} keys wrong, such as\n${wrong.slice(0, 8).join('\n')}`);
     }
 }
