@@ -6,7 +6,7 @@ import fs from 'node:fs';
 
 const [results, shown] = process.argv.slice(2).map((file) => fs.readFileSync(file, 'utf8'));
 const MOST = 6; // differences of a step that are shown; of one with so many, not all are known
-const masked = (text) => text.replace(/ID=\[[\d, ]+\]/g, 'ID').replace(/"(?:[0-9A-F]{6})+"/g, '"UID"');
+const masked = (text) => text.replace(/UID: [0-9A-F]+/g, 'UID').replace(/ID=\[[\d, ]+\]/g, 'ID').replace(/"(?:[0-9A-F]{6})+"/g, '"UID"');
 const isOfIds = (line) => {
     const m = /: golden (.*) got (.*)$/.exec(line);
     return m !== null && masked(m[1]) === masked(m[2]);
