@@ -552,6 +552,5 @@ START_TEST(moves_to_the_right_salt)
 END_TEST
 
 TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
-          TEST(notes_expired_rows),
-          LOOP(finds_and_repairs, faults), TEST(keeps_aside),
-          TEST(moves_to_the_right_salt))
+          TEST(notes_expired_rows), LOOP(finds_and_repairs, faults),
+          TEST(keeps_aside), TEST(moves_to_the_right_salt))
