@@ -220,6 +220,20 @@ open_rows(struct store *s, struct error *e)
     return status == ST_OK ? store_replay(s, e) : status;
 }
 
+/* Damaged ones are for fsck: points are read as if there were no cuts. */
+static enum status
+open_cuts(struct store *s, struct error *e)
+{
+    enum status status = store_cuts_read(s, e);
+
+    if (status != ST_CORRUPT)
+        return status;
+    log_error("store",
+              "cuts of retention are unreadable (see: halite fsck): %s",
+              e->text);
+    return ST_OK;
+}
+
 enum status
 store_open(const struct store_options *o, struct store **out, struct error *e)
 {
@@ -267,7 +281,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
             status = open_rows(s, e);
     }
     if (status == ST_OK)
-        status = store_cuts_read(s, e);
+        status = open_cuts(s, e);
     if (status == ST_OK)
         status = store_flusher_start(s, e);
     if (status == ST_OK)
@@ -291,7 +305,6 @@ store_close(struct store **sp, struct error *e)
     if (s == NULL)
         return ST_OK;
     OBJ_CHECK(s, STORE_MAGIC);
-    store_weeks_stop(s);
     store_flusher_stop(s);
     crash_point("close-begun");
     status = store_flush(s, e);

@@ -5,7 +5,7 @@
  * the trimming of the WAL behind it, and waiting for room in the head. */
 #include "base/crash.h"
 #include "base/log.h"
-#include "storage/store/store_priv.h"
+#include "storage/store/store_weeks_priv.h"
 
 #define SWEEP_EVERY_S   5
 #define ENCODE_EVERY_MS 60000
@@ -285,6 +285,7 @@ store_flusher_start(struct store *s, struct error *e)
 void
 store_flusher_stop(struct store *s)
 {
+    store_weeks_stop(s);
     if (!s->flusher_started)
         return;
     lock_take(&s->wake_lock);

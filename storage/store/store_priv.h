@@ -210,6 +210,7 @@ MUST_CHECK enum status store_flush_bucket(struct store *s, unsigned bucket,
 void store_destroy(struct store *s);
 
 MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);
+/* And the summariser. */
 void store_flusher_stop(struct store *s);
 
 /* Flushes rows, oldest first, until the head holds at most 'keep_bytes'. */

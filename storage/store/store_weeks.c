@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "storage/block/week.h"
 
@@ -84,43 +85,64 @@ store_weeks_note_stale(struct weeks *w, uint32_t week)
     return true;
 }
 
+/* A state that cannot be read makes way: all weeks of the bucket are summarised
+ * anew. */
+static enum status
+reset_state(struct store *s, unsigned bucket, const struct error *why,
+            struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    enum status status;
+
+    log_error("store",
+              "the weeks of salt bucket %u are summarised anew, as their state "
+              "is unreadable: %s",
+              bucket, why->text);
+    kv_batch_set_bucket(b, bucket);
+    store_weeks_put_state(s, bucket, b);
+    status = kv_write(s->kv, b, e);
+    kv_batch_free(&b);
+    return status;
+}
+
 enum status
 store_weeks_load(struct store *s, unsigned bucket, struct error *e)
 {
     struct weeks *w = &s->weeks[bucket];
     struct buf value = BUF_INIT;
     uint8_t key[2];
+    struct error why;
     enum status status =
         kv_get(s->kv, slice_of(key, key_weeks_state(&s->layout, bucket, key)),
-               &value, e);
+               &value, &why);
 
     w->done = 0;
     w->stale_len = 0;
     if (status == ST_OK)
-        status = store_weeks_state(buf_slice(&value), &w->done, e);
+        status = store_weeks_state(buf_slice(&value), &w->done, &why);
     for (size_t i = 4; status == ST_OK && i < value.size; i += 4)
         (void)store_weeks_note_stale(w,
                                      (uint32_t)key_get_uint(value.data + i, 4));
+    buf_fini(&value);
+    if (status == ST_CORRUPT)
+        w->done = 0;
     w->watched = w->done;
     w->old_row_us = clock_monotonic_us();
-    buf_fini(&value);
-    return status == ST_NOT_FOUND ? ST_OK : status;
+    if (status == ST_CORRUPT)
+        return reset_state(s, bucket, &why, e);
+    return status == ST_OK || status == ST_NOT_FOUND
+               ? ST_OK
+               : error_set(e, status, "%s", why.text);
 }
-
-struct reading {
-    uint32_t *done;
-    struct error error;
-};
 
 static void
 take_state(void *ctx, size_t i, const struct slice *value)
 {
-    struct reading *r = ctx;
-    struct error *e = r->error.status == ST_OK ? &r->error : NULL;
+    uint32_t *done = ctx;
 
-    r->done[i] = 0;
-    if (value != NULL)
-        (void)!store_weeks_state(*value, &r->done[i], e);
+    done[i] = 0;
+    if (value != NULL && store_weeks_state(*value, &done[i], NULL) != ST_OK)
+        done[i] = 0;
 }
 
 enum status
@@ -129,17 +151,16 @@ store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
 {
     struct slice *keys = mem_new_array(len, sizeof *keys);
     uint8_t *bytes = mem_new_array(len, 2);
-    struct reading r = { .done = done };
     enum status status;
 
     for (size_t i = 0; i < len; i++)
         keys[i] =
             slice_of(bytes + 2 * i, key_weeks_state(&s->layout, specs[i].bucket,
                                                     bytes + 2 * i));
-    status = kv_get_many(s->kv, keys, len, take_state, &r, e);
-    if (status == ST_OK && r.error.status != ST_OK) {
-        *e = r.error;
-        status = r.error.status;
+    status = kv_get_many(s->kv, keys, len, take_state, done, e);
+    if (status == ST_CORRUPT) { /* rows tell the same */
+        memset(done, 0, len * sizeof *done);
+        status = ST_OK;
     }
     free(keys);
     free(bytes);

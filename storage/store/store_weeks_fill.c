@@ -2,7 +2,6 @@
  * week by week, it reads the rows of some series at a time, as the directory
  * names them, and writes their entries. */
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "base/crash.h"
 #include "base/log.h"
@@ -13,7 +12,6 @@
 #define CHUNK         256 /* series at a time: some 30 ms with the flush lock */
 #define STEPS         4   /* to a key, before it is sought */
 #define LOOK_EVERY_MS 10000
-#define NICENESS      10
 
 struct filling {
     struct store *s;
@@ -489,7 +487,6 @@ summarise(void *arg)
     struct store *s = arg;
     bool failing = false;
 
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS); /* of this thread alone */
     while (wait_a_while(s)) {
         enum status status = ST_OK;
         struct error e;

@@ -4,7 +4,7 @@
 
 #include <sys/wait.h>
 
-#include "storage/store/store_weeks_priv.h"
+#include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
@@ -68,7 +68,6 @@ world_close(struct world *w)
 static void
 abandon(struct world *w)
 {
-    store_weeks_stop(w->s);
     store_flusher_stop(w->s);
     store_destroy(w->s);
     w->s = NULL;
