@@ -252,6 +252,11 @@ export function normal(kind, q, body) {
     for (const r of JSON.parse(body))
       add(r.metric, r.tags, Object.entries(r.dps));
   }
+  // OpenTSDB's average of whole numbers is one.
+  if (q.agg === 'avg' && !q.fn && !['halite', 'old'].includes(kind))
+    for (const points of out.values())
+      for (const p of points)
+        p[1] = Math.trunc(p[1]);
   return out;
 }
 
