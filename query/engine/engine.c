@@ -100,6 +100,7 @@ add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
     scan_counts_add(&to->scan, &f->counts);
     to->series += f->len;
     to->points += f->points;
+    to->decoded += f->decoded;
     if (to->scans == NULL && f->scans_len > 0) {
         to->scans = arena_array(a, f->scans_len, sizeof *to->scans);
         to->scans_len = to->scans == NULL ? 0 : f->scans_len;

@@ -32,7 +32,7 @@ struct task {
      * other, and the series of a span as in the one before. */
     size_t current;
     struct scan_counts counts;
-    uint64_t points;
+    uint64_t points, decoded;
     int64_t us;
     /* Not yet in the limits: */
     uint64_t new_points, new_bytes, new_held;
@@ -280,6 +280,7 @@ downsample_row(struct task *t, const struct store_row *row,
     else
         bucket_acc_points(f, acc, points, t->turn->arena);
     count_points(t, points->len);
+    t->decoded += points->len;
     return ST_OK;
 }
 
@@ -345,19 +346,27 @@ check_limits(struct task *t)
     return fetch_check_limits(l, &t->error);
 }
 
-/* When all rows have been read. */
+/* When all rows have been read.  What columns keep is decoded once, later. */
 static enum status
 end_series(struct task *t)
 {
     const struct fetch_job *job = t->job;
     bool good = true;
 
-    for (size_t i = 0; i < t->len && good; i++)
+    for (size_t i = 0; i < t->len && good; i++) {
+        struct fetched *f = &t->series[i];
+        const struct packed_hour *h = NULL;
+
         if (job->downsampler != NULL)
-            good = bucket_acc_end(job->downsampler, &t->series[i].acc,
-                                  t->turn->arena);
-        else if (job->window != NULL)
-            column_crop(&t->series[i].column, job->window);
+            good = bucket_acc_end(job->downsampler, &f->acc, t->turn->arena);
+        else {
+            if (job->window != NULL)
+                column_crop(&f->column, job->window);
+            h = f->column.hours;
+        }
+        for (; h != NULL; h = h->next)
+            t->decoded += h->count;
+    }
     return good ? ST_OK
                 : error_set(&t->error, ST_LIMIT,
                             "the downsampling interval makes too many points");
@@ -534,6 +543,7 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
         total += tasks[i].len;
         scan_counts_add(&out->counts, &tasks[i].counts);
         out->points += tasks[i].points;
+        out->decoded += tasks[i].decoded;
         if (status == ST_OK && tasks[i].status != ST_OK) {
             status = tasks[i].status;
             *e = tasks[i].error;

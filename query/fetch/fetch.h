@@ -55,7 +55,7 @@ struct fetch {
     struct scan_counts counts;
     struct result_scan *scans; /* one for each bucket */
     size_t scans_len;
-    uint64_t points;
+    uint64_t points, decoded; /* read; of these, unpacked one by one */
     bool downsampled;
     struct arena **arenas; /* of the series, one for each thread's turn */
     size_t arenas_len;

@@ -61,6 +61,7 @@ struct result_stats {
     size_t scans_len;
     uint64_t series;     /* that had rows */
     uint64_t points;     /* read */
+    uint64_t decoded;    /* of them, unpacked one by one */
     uint64_t points_out; /* answered */
     int64_t plan_us, scan_us, numbers_us;
     const char *plan; /* which way, and why */

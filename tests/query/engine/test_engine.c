@@ -386,11 +386,12 @@ START_TEST(groups_ascend_and_have_all_their_series)
 END_TEST
 
 static struct result_stats
-count_query(struct world *w, const char *m)
+count_between(struct world *w, int64_t start_ms, int64_t end_ms, const char *m)
 {
+    char start[24] = "", end[24] = "";
     struct query_param params[3] = {
-        { slice_str("start"), slice_str("1356998400000") },
-        { slice_str("end"), slice_str("1357009199000") },
+        { slice_str("start"), slice_str(start) },
+        { slice_str("end"), slice_str(end) },
         { slice_str("m"), slice_str(m) },
     };
     struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
@@ -400,6 +401,10 @@ count_query(struct world *w, const char *m)
     struct parse_error pe;
     struct result_stats stats;
 
+    (void)snprintf(start, sizeof start, "%lld", (long long)start_ms);
+    (void)snprintf(end, sizeof end, "%lld", (long long)end_ms);
+    params[0].value = slice_str(start);
+    params[1].value = slice_str(end);
     ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
     ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
                       ST_OK,
@@ -410,6 +415,12 @@ count_query(struct world *w, const char *m)
     query_fini(&q);
     arena_free(&a);
     return stats;
+}
+
+static struct result_stats
+count_query(struct world *w, const char *m)
+{
+    return count_between(w, T0, T0 + HOURS * HOUR_MS - 1000, m);
 }
 
 /* The mask is the way, not a decoration: rows that it excludes are not read. */
@@ -584,8 +595,100 @@ START_TEST(series_take_memory)
 }
 END_TEST
 
+#define NEWEST_SERIES 20
+#define NEWEST_POINTS 360 /* an hour, each 10 s */
+
+static int64_t
+whole_number(int i)
+{
+    return 50 + i % 7;
+}
+
+static int64_t
+counter(int i)
+{
+    return 1000000 + (int64_t)i * 613 + i % 11 * 37;
+}
+
+static const struct {
+    int64_t (*value)(int i);
+    double unit; /* 0: integers */
+    const char *m, *buckets;
+    unsigned most; /* points of a series that are decoded while it is open */
+} newest[] = {
+    { whole_number, 0, "sum:m", "sum:1m-avg:m", 60 },
+    { whole_number, 0, "max:m{a=*}", "max:1m-max:m", 60 },
+    { whole_number, 0, "sum:rate:m", "sum:rate:1m-last:m", 60 },
+    { counter, 0, "sum:rate:m", "sum:rate:1m-last:m", NEWEST_POINTS },
+    { counter, 0.01, "avg:m", "avg:1m-avg:m", NEWEST_POINTS },
+};
+
+static void
+put_hour(struct world *w, int64_t (*value)(int i), double unit)
+{
+    struct series_rules rules = { true, true, true, 8, false };
+    struct series_point p[NEWEST_POINTS];
+
+    for (int s = 0; s < NEWEST_SERIES; s++) {
+        char text[16];
+        struct tag tag = { slice_str("a"), slice_str(text) };
+        uint8_t tsuid[TSUID_MAX];
+        size_t size;
+
+        (void)snprintf(text, sizeof text, "v%d", s);
+        tag.value = slice_str(text);
+        ck_assert_int_eq(series_resolve(w->series, &rules, slice_str("m"), &tag,
+                                        1, &p[0].series, tsuid, &size, &e),
+                         ST_OK);
+        for (int i = 0; i < NEWEST_POINTS; i++) {
+            int64_t v = value(i) + s;
+
+            p[i] = (struct series_point){
+                .series = p[0].series,
+                .point = { T0 + i * 10000, { .i = v }, false }
+            };
+            if (unit > 0)
+                p[i].point = (struct point){ T0 + i * 10000,
+                                             { .d = (double)v * unit },
+                                             true };
+        }
+        ck_assert_int_eq(store_put(w->store, p, NEWEST_POINTS, NULL, &e),
+                         ST_OK);
+    }
+}
+
+/* Five minutes of open rows of whole numbers decode at most ten minutes of
+ * points a series, at raw steps; flushed ones decode whole hours, and none
+ * where summaries answer. */
+START_TEST(minutes_decode_minutes)
+{
+    struct world w = open_world(16, 0);
+    int64_t end_ms = T0 + (NEWEST_POINTS - 1) * 10000;
+    int64_t start_ms = end_ms - 5 * 60 * 1000;
+    uint64_t hour = (uint64_t)NEWEST_SERIES * NEWEST_POINTS;
+    struct result_stats s;
+
+    put_hour(&w, newest[_i].value, newest[_i].unit);
+    for (int again = 0; again < 2; again++) {
+        s = count_between(&w, start_ms, end_ms, newest[_i].m);
+        ck_assert_uint_ge(s.decoded, NEWEST_SERIES * 31);
+        ck_assert_uint_le(s.decoded, NEWEST_SERIES * newest[_i].most);
+    }
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
+    s = count_between(&w, start_ms, end_ms, newest[_i].m);
+    ck_assert_uint_eq(s.decoded, hour);
+    s = count_between(&w, T0, end_ms, newest[_i].buckets);
+    ck_assert_uint_eq(s.decoded, hour);
+    s = count_between(&w, T0, end_ms, "max:1h-max:m");
+    ck_assert_uint_eq(s.decoded, 0);
+    ck_assert_uint_eq(s.points, hour);
+    close_world(&w);
+}
+END_TEST
+
 TEST_MAIN("engine", LOOP(agrees_with_brute_force, setups),
           TEST(groups_ascend_and_have_all_their_series),
           TEST(masked_queries_read_no_excluded_rows),
           TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
-          TEST(keeps_to_its_limits), TEST(series_take_memory))
+          TEST(keeps_to_its_limits), TEST(series_take_memory),
+          LOOP(minutes_decode_minutes, newest))

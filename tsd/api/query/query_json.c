@@ -59,11 +59,13 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                "\"rowsFromStorage\":%llu,\"rowsFromMemory\":%llu,"
                "\"weeksFromSummaries\":%llu,\"bytesFromStorage\":%llu,"
                "\"keysFromStorage\":%llu,"
-               "\"seeks\":%llu,\"series\":%llu,\"dpsPostFilter\":%llu,",
+               "\"seeks\":%llu,\"series\":%llu,\"dpsPostFilter\":%llu,"
+               "\"dpsDecoded\":%llu,",
                (unsigned long long)c->rows, (unsigned long long)c->head_rows,
                (unsigned long long)c->weeks, (unsigned long long)c->bytes,
                (unsigned long long)c->keys, (unsigned long long)c->seeks,
-               (unsigned long long)st->series, (unsigned long long)st->points);
+               (unsigned long long)st->series, (unsigned long long)st->points,
+               (unsigned long long)st->decoded);
     buf_printf(b,
                "\"planTime\":%.3f,\"queryScanTime\":%.3f,"
                "\"aggregationTime\":%.3f,\"plan\":",
