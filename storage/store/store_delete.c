@@ -43,9 +43,10 @@ delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
                        : ST_OK;
 }
 
+/* store_apply_delete() has the flush lock. */
 static enum status
 delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
-                   struct slice value, struct error *e)
+                   struct slice value, struct error *e) NO_TS_CHECK
 {
     const struct key_layout *layout = &d->s->layout;
     struct row_parts parts;

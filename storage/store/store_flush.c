@@ -222,7 +222,7 @@ flush_row(struct store *s, struct flush_batch *b, const struct head_flushing *x,
 static enum status
 flush_span(struct store *s, struct flush_batch *b,
            const struct head_flushing *x, size_t len, size_t *stored,
-           struct error *e)
+           struct error *e) REQUIRES(s->flush_lock)
 {
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
@@ -298,6 +298,7 @@ read_stored(struct store *s, struct flush_batch *b, size_t from, size_t *to,
 
 static enum status
 encode_rows(struct store *s, struct flush_batch *b, struct error *e)
+    REQUIRES(s->flush_lock)
 {
     enum status status = ST_OK;
 
@@ -315,6 +316,7 @@ encode_rows(struct store *s, struct flush_batch *b, struct error *e)
 
 static enum status
 flush_rows(struct store *s, struct flush_batch *b, struct error *e)
+    REQUIRES(s->flush_lock)
 {
     enum status status;
 

@@ -89,7 +89,7 @@ store_weeks_note_stale(struct weeks *w, uint32_t week)
  * anew. */
 static enum status
 reset_state(struct store *s, unsigned bucket, const struct error *why,
-            struct error *e)
+            struct error *e) REQUIRES(s->flush_lock)
 {
     struct kv_batch *b = kv_batch_new();
     enum status status;

@@ -376,20 +376,21 @@ walk(struct filling *f, uint8_t table,
 }
 
 static enum status
-put_state(struct filling *f, struct error *e) REQUIRES(f->s->flush_lock)
+put_state(struct store *s, struct filling *f, struct error *e)
+    REQUIRES(s->flush_lock)
 {
-    enum status status = store_owns(f->s, e);
+    enum status status = store_owns(s, e);
 
     kv_batch_clear(f->batch);
     kv_batch_set_bucket(f->batch, f->bucket);
-    store_weeks_put_state(f->s, f->bucket, f->batch);
-    return status == ST_OK ? kv_write(f->s->kv, f->batch, e) : status;
+    store_weeks_put_state(s, f->bucket, f->batch);
+    return status == ST_OK ? kv_write(s->kv, f->batch, e) : status;
 }
 
 static bool
-begins(struct filling *f, struct weeks *w) REQUIRES(f->s->flush_lock)
+begins(struct store *s, struct filling *f, struct weeks *w)
+    REQUIRES(s->flush_lock)
 {
-    struct store *s = f->s;
     int64_t quiet_us = clock_monotonic_us() - w->old_row_us;
 
     if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL ||
@@ -412,10 +413,10 @@ begins(struct filling *f, struct weeks *w) REQUIRES(f->s->flush_lock)
 }
 
 static enum status
-ends(struct filling *f, struct weeks *w, enum status status, struct error *e)
-    REQUIRES(f->s->flush_lock)
+ends(struct store *s, struct filling *f, struct weeks *w, enum status status,
+     struct error *e) REQUIRES(s->flush_lock)
 {
-    if (store_bucket_state(f->s, f->bucket) != BUCKET_LOCAL)
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
         return status; /* it is loaded anew if it comes back */
     if (f->again && status != ST_OK)
         (void)store_weeks_note_stale(w, f->from);
@@ -423,7 +424,7 @@ ends(struct filling *f, struct weeks *w, enum status status, struct error *e)
         w->done = f->to;
     w->watched = w->done;
     if (status == ST_OK)
-        status = put_state(f, e);
+        status = put_state(s, f, e);
     return status;
 }
 
@@ -436,7 +437,7 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
     enum status status = ST_OK;
 
     lock_take(&s->flush_lock);
-    *more = begins(&f, w);
+    *more = begins(s, &f, w);
     lock_drop(&s->flush_lock);
     if (!*more)
         return ST_OK;
@@ -452,7 +453,7 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
                          : walk(&f, TABLE_ROWS, fill_week, e);
     crash_point("weeks-filled");
     lock_take(&s->flush_lock);
-    status = ends(&f, w, status, e);
+    status = ends(s, &f, w, status, e);
     lock_drop(&s->flush_lock);
     atomic_fetch_add(&s->weeks_written, f.entries);
     free(f.weeks);

@@ -219,10 +219,10 @@ START_TEST(damage)
     summarise(&p, &w);
     week_encode(&w, &bytes);
     for (size_t i = 0; i < bytes.size; i++) {
-        bytes.data[i] ^= 1u << (i % 8);
+        bytes.data[i] ^= (uint8_t)(1u << (i % 8));
         ck_assert_int_eq(week_decode(buf_slice(&bytes), START, true, &back, &e),
                          ST_CORRUPT);
-        bytes.data[i] ^= 1u << (i % 8);
+        bytes.data[i] ^= (uint8_t)(1u << (i % 8));
         ck_assert_int_eq(
             week_decode(slice_of(bytes.data, i), START, true, &back, &e),
             ST_CORRUPT);

@@ -349,11 +349,14 @@ START_TEST(a_span_is_written_once)
 END_TEST
 
 /* Also one of which a crash left only the copy renewed. */
+/* What stays as it was while the version is made older. */
+static const char *const kept_files[] = { "LOCK", "FORMAT.1" };
+
 START_TEST(an_older_store_becomes_of_this_version)
 {
     struct world *w = world_new(6);
     struct format f, copy;
-    char *from = tempdir_path(w->dir, _i == 0 ? "LOCK" : "FORMAT.1"),
+    char *from = tempdir_path(w->dir, kept_files[_i]),
          *to = tempdir_path(w->dir, "kept");
 
     ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
@@ -380,8 +383,7 @@ START_TEST(an_older_store_becomes_of_this_version)
 }
 END_TEST
 
-static const uint8_t renewed[] = { 0, 1 };
-
-TEST_MAIN("store_spans", LOOP(an_older_store_becomes_of_this_version, renewed),
+TEST_MAIN("store_spans",
+          LOOP(an_older_store_becomes_of_this_version, kept_files),
           LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once),
           LOOP(points_far_apart_have_a_newest_one, spans))

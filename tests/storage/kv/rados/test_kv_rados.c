@@ -16,8 +16,13 @@
 #define BUCKETS 4
 #define HOUR    UINT32_C(3600)
 
-static const struct key_layout layout = { 1, BUCKETS, 3, 3, 3, 6 };
-static const struct omap_map map = { true, layout, 24 * HOUR };
+#define LAYOUT                 \
+    {                          \
+        1, BUCKETS, 3, 3, 3, 6 \
+    }
+
+static const struct key_layout layout = LAYOUT;
+static const struct omap_map map = { true, LAYOUT, 24 * HOUR };
 
 struct fixture {
     struct rados_rig rig;
