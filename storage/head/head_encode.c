@@ -71,12 +71,11 @@ takes(const struct encoding *x, const struct head_row *r) REQUIRES(x->b->lock)
 static bool
 mark(struct encoding *x)
 {
-    struct head_bucket *b = x->b;
     size_t looks = STEP_LOOKS;
     bool more;
 
     x->len = 0;
-    lock_take(&b->lock);
+    lock_take(&x->b->lock);
     for (; x->at != NULL && x->left > 0 && looks > 0 && x->len < STEP_ROWS;
          x->at = x->at->younger) {
         x->left--;
@@ -87,7 +86,7 @@ mark(struct encoding *x)
         x->rows[x->len++] = x->at;
     }
     more = x->at != NULL && x->left > 0;
-    lock_drop(&b->lock);
+    lock_drop(&x->b->lock);
     return more;
 }
 
@@ -167,13 +166,12 @@ put_block(struct encoding *x, size_t i) REQUIRES(x->b->lock)
 static size_t
 put_blocks(struct encoding *x)
 {
-    struct head_bucket *b = x->b;
     size_t done = 0;
 
-    lock_take(&b->lock);
+    lock_take(&x->b->lock);
     for (size_t i = 0; i < x->len; i++)
         done += put_block(x, i);
-    lock_drop(&b->lock);
+    lock_drop(&x->b->lock);
     return done;
 }
 
