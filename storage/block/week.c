@@ -11,6 +11,7 @@
 
 #include "base/crc32c.h"
 #include "storage/block/block_priv.h"
+#include "storage/block/row_value.h"
 
 #define WEEK_VERSION 1
 #define EXACT_MAX    0x1p53
@@ -138,6 +139,25 @@ week_add(struct week *w, struct slice block, uint32_t base,
                           : !isfinite(day->sum.d) || !isfinite(day->min.d) ||
                                 !isfinite(day->max.d);
     return status;
+}
+
+enum status
+week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
+             struct slice value, struct points *scratch, struct error *e)
+{
+    struct row_hours hours;
+    struct slice block;
+    uint32_t base;
+    enum status status = row_hours_begin(layout, span, value, &hours, e);
+
+    while (status == ST_OK && row_hours_next(&hours, &base, &block))
+        status = week_add(w, block, base, scratch, e);
+    if (status == ST_OK)
+        status = row_hours_end(&hours, e);
+    if (status != ST_CORRUPT)
+        return status;
+    w->unfit = true;
+    return ST_OK;
 }
 
 struct summary
@@ -606,12 +626,6 @@ get_hours(struct days *d, struct week *w)
 
 /* -- together -------------------------------------------------------------- */
 
-static uint32_t
-crc_of(struct slice bytes, uint32_t base)
-{
-    return block_crc(bytes, base);
-}
-
 void
 week_encode(const struct week *w, struct buf *out)
 {
@@ -634,8 +648,9 @@ week_encode(const struct week *w, struct buf *out)
         put_hours(&d, w);
     }
     if (!out->failed)
-        buf_put_u32(out, crc_of(slice_of(out->data + start, out->size - start),
-                                w->base));
+        buf_put_u32(
+            out,
+            block_crc(slice_of(out->data + start, out->size - start), w->base));
 }
 
 static void
@@ -677,7 +692,7 @@ week_decode(struct slice bytes, uint32_t base, bool hours, struct week *out,
                          bytes.size);
     bytes.size -= BLOCK_CRC_SIZE;
     c = cursor_of(slice_of(bytes.data + bytes.size, BLOCK_CRC_SIZE));
-    if (cursor_u32(&c) != crc_of(bytes, base))
+    if (cursor_u32(&c) != block_crc(bytes, base))
         return error_set(e, ST_CORRUPT, "week: checksum mismatch");
     c = cursor_of(bytes);
     get_week(&c, hours, out);

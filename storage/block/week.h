@@ -49,6 +49,13 @@ MUST_CHECK enum status week_add(struct week *w, struct slice block,
                                 uint32_t base, struct points *scratch,
                                 struct error *e);
 
+/* The same of a row of this span.  One that is damaged makes the week unfit: it
+ * is what the row's reader is to see. */
+MUST_CHECK enum status week_add_row(struct week *w,
+                                    const struct key_layout *layout,
+                                    uint32_t span, struct slice value,
+                                    struct points *scratch, struct error *e);
+
 bool week_is_empty(const struct week *w);
 
 /* Appends a week that is not empty. */

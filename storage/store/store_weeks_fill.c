@@ -126,26 +126,6 @@ stopped(struct error *e)
     return error_set(e, ST_BUSY, "the store is closing");
 }
 
-/* A damaged row is what its reader is to see. */
-static enum status
-add_row(struct filling *f, struct week *w, uint32_t span, struct slice value,
-        struct error *e)
-{
-    struct row_hours hours;
-    struct slice block;
-    uint32_t base;
-    enum status status = row_hours_begin(&f->s->layout, span, value, &hours, e);
-
-    while (status == ST_OK && row_hours_next(&hours, &base, &block))
-        status = week_add(w, block, base, &f->scratch, e);
-    if (status == ST_OK)
-        status = row_hours_end(&hours, e);
-    if (status != ST_CORRUPT)
-        return status;
-    w->unfit = true;
-    return ST_OK;
-}
-
 /* Stands on the key afterwards, if it is there. */
 static bool
 find_row(struct kv_iter *it, bool *on_key, struct slice key)
@@ -186,7 +166,8 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
             if (!on_key)
                 break; /* behind all rows */
             if (find_row(it, &on_key, key))
-                status = add_row(f, &f->weeks[i], span, kv_iter_value(it), e);
+                status = week_add_row(&f->weeks[i], &s->layout, span,
+                                      kv_iter_value(it), &f->scratch, e);
         }
     }
     return kv_iter_end(&it, status, e);

@@ -3,7 +3,6 @@
  * made stale, so that queries read the rows and the store corrects it. */
 #include "uid/fsck/uid_fsck_priv.h"
 
-#include "storage/block/row_value.h"
 #include "storage/block/week.h"
 
 /* Of one salt bucket. */
@@ -27,7 +26,6 @@ spoil(struct tables *t, struct bucket_weeks *b, struct slice key, uint32_t base)
     b->changed = true;
 }
 
-/* From the rows; one that is damaged makes it unfit. */
 static enum status
 sum_up(struct tables *t, struct bucket_weeks *b, struct slice tsuid,
        uint32_t base, struct error *e)
@@ -38,27 +36,15 @@ sum_up(struct tables *t, struct bucket_weeks *b, struct slice tsuid,
     week_init(&b->week, base);
     for (uint32_t span = base; span - base < WEEK_S && st == ST_OK;
          span += key_span_s(t->layout)) {
-        struct row_hours hours;
-        struct slice block;
-        uint32_t hour;
-
         st = kv_get(t->kv, slice_of(key, key_row(t->layout, tsuid, span, key)),
                     &b->value, e);
-        if (st == ST_NOT_FOUND) {
+        if (st == ST_OK)
+            st = week_add_row(&b->week, t->layout, span, buf_slice(&b->value),
+                              &t->points, e);
+        else if (st == ST_NOT_FOUND)
             st = ST_OK;
-            continue;
-        }
-        if (st == ST_OK)
-            st = row_hours_begin(t->layout, span, buf_slice(&b->value), &hours,
-                                 e);
-        while (st == ST_OK && row_hours_next(&hours, &hour, &block))
-            st = week_add(&b->week, block, hour, &t->points, e);
-        if (st == ST_OK)
-            st = row_hours_end(&hours, e);
     }
-    if (st == ST_CORRUPT)
-        b->week.unfit = true;
-    return st == ST_CORRUPT ? ST_OK : st;
+    return st;
 }
 
 /* An entry that is not stale says what its rows do. */
