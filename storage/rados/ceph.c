@@ -114,48 +114,48 @@ configure(rados_t cluster, const struct target *t, struct error *e)
 {
     const char *conf = t->conf[0] == '\0' ? NULL : t->conf;
     char timeout[16];
-    int r = rados_conf_read_file(cluster, conf);
+    int r = librados.conf_read_file(cluster, conf);
 
     if (r < 0)
         return cannot(e, r, "read the cluster's configuration",
                       conf == NULL ? "/etc/ceph/ceph.conf" : conf,
                       "name the file with conf= behind the pool");
-    (void)rados_conf_parse_env(cluster, NULL);
+    (void)librados.conf_parse_env(cluster, NULL);
     (void)snprintf(timeout, sizeof timeout, "%u", t->timeout_s);
-    (void)rados_conf_set(cluster, "rados_osd_op_timeout", timeout);
-    (void)rados_conf_set(cluster, "rados_mon_op_timeout", timeout);
-    (void)rados_conf_set(cluster, "client_mount_timeout", timeout);
+    (void)librados.conf_set(cluster, "rados_osd_op_timeout", timeout);
+    (void)librados.conf_set(cluster, "rados_mon_op_timeout", timeout);
+    (void)librados.conf_set(cluster, "client_mount_timeout", timeout);
     /* So often a watch says that it is alive: timeouts of watches are as short
      * as leases, five seconds and less. */
-    (void)rados_conf_set(cluster, "objecter_tick_interval", "1");
+    (void)librados.conf_set(cluster, "objecter_tick_interval", "1");
     return ST_OK;
 }
 
 static enum status
 connect_to(struct ceph *c, const struct target *t, struct error *e)
 {
-    int r = rados_create(&c->cluster, t->id[0] == '\0' ? NULL : t->id);
+    int r = librados.create(&c->cluster, t->id[0] == '\0' ? NULL : t->id);
     enum status st;
 
     if (r < 0)
         return cannot(e, r, "a client of Ceph, id", t->id, "it cannot be made");
     st = configure(c->cluster, t, e);
-    if (st == ST_OK && (r = rados_connect(c->cluster)) < 0)
+    if (st == ST_OK && (r = librados.connect(c->cluster)) < 0)
         st = cannot(e, r, "connect to the Ceph cluster of pool", t->pool,
                     r == -ETIMEDOUT
                         ? "no monitor answers; see 'ceph -s'"
                         : "see conf=, id= and the keyring of that id");
     if (st == ST_OK &&
-        (r = rados_ioctx_create(c->cluster, t->pool, &c->pool)) < 0)
+        (r = librados.ioctx_create(c->cluster, t->pool, &c->pool)) < 0)
         st = cannot(e, r, "open pool", t->pool,
                     "an operator makes it: 'ceph osd pool create'");
     if (st != ST_OK) {
-        rados_shutdown(c->cluster);
+        librados.shutdown(c->cluster);
         return st;
     }
-    rados_ioctx_set_namespace(c->pool, t->name_space);
+    librados.ioctx_set_namespace(c->pool, t->name_space);
     /* Else every write to a full pool waits, renewals of leases, too. */
-    rados_set_pool_full_try(c->pool);
+    librados.set_pool_full_try(c->pool);
     return ST_OK;
 }
 
@@ -183,7 +183,9 @@ ceph_open(const char *at, struct ceph **out, struct error *e)
     c = find_open(at);
     if (c == NULL) {
         c = mem_new(sizeof *c);
-        st = connect_to(c, &t, e);
+        st = librados_load(e);
+        if (st == ST_OK)
+            st = connect_to(c, &t, e);
         if (st != ST_OK) {
             free(c);
             lock_drop(&open_lock);
@@ -217,8 +219,8 @@ ceph_close(struct ceph **owner)
         link = &(*link)->next;
     *link = c->next;
     lock_drop(&open_lock);
-    rados_ioctx_destroy(c->pool);
-    rados_shutdown(c->cluster);
+    librados.ioctx_destroy(c->pool);
+    librados.shutdown(c->cluster);
     free(c->at);
     OBJ_FREE(c);
 }
@@ -327,7 +329,7 @@ ceph_address(struct ceph *c, struct buf *out, struct error *e)
     int r;
 
     OBJ_CHECK(c, CEPH_MAGIC);
-    r = rados_getaddrs(c->cluster, &address);
+    r = librados.getaddrs(c->cluster, &address);
     if (r < 0)
         return ceph_status(c, r, "ask for", "this client's address", e);
     buf_clear(out);
@@ -364,10 +366,10 @@ ceph_blocklist(struct ceph *c, const char *address, unsigned seconds,
     if (st != ST_OK)
         return st;
     fault = ceph_enter(c, CEPH_CALL_CLUSTER, plain);
-    r = fault < 0 ? 0 : rados_blocklist_add(c->cluster, plain, seconds);
+    r = fault < 0 ? 0 : librados.blocklist_add(c->cluster, plain, seconds);
     r = ceph_leave(fault, r);
     if (r >= 0)
-        r = rados_wait_for_latest_osdmap(c->cluster);
+        r = librados.wait_for_latest_osdmap(c->cluster);
     return ceph_status(c, r, "blocklist", plain, e);
 }
 
@@ -380,7 +382,7 @@ ceph_space(struct ceph *c, struct ceph_space *out, struct error *e)
     OBJ_CHECK(c, CEPH_MAGIC);
     fault = ceph_enter(c, CEPH_CALL_CLUSTER, "");
     r = ceph_leave(fault,
-                   fault < 0 ? 0 : rados_cluster_stat(c->cluster, &stat));
+                   fault < 0 ? 0 : librados.cluster_stat(c->cluster, &stat));
     *out = (struct ceph_space){ stat.kb * 1024, stat.kb_avail * 1024 };
     return ceph_status(c, r, "ask for the space of", "the cluster", e);
 }
@@ -392,7 +394,7 @@ ceph_check_version(struct ceph *c, struct error *e)
     int r;
 
     OBJ_CHECK(c, CEPH_MAGIC);
-    r = rados_get_min_compatible_osd(c->cluster, &oldest);
+    r = librados.get_min_compatible_osd(c->cluster, &oldest);
     if (r < 0)
         return ceph_status(c, r, "ask for the version of", "the OSDs", e);
     if (oldest < OLDEST)
@@ -417,13 +419,13 @@ ceph_each_object(struct ceph *c,
 
     OBJ_CHECK(c, CEPH_MAGIC);
     fault = ceph_enter(c, CEPH_CALL_READ, "");
-    r = fault < 0 ? fault : rados_nobjects_list_open(c->pool, &list);
+    r = fault < 0 ? fault : librados.nobjects_list_open(c->pool, &list);
     if (r < 0)
         return ceph_status(c, r, "list", "the pool", e);
     while (st == ST_OK &&
-           (r = rados_nobjects_list_next(list, &name, NULL, NULL)) == 0)
+           (r = librados.nobjects_list_next(list, &name, NULL, NULL)) == 0)
         st = f(ctx, name, e);
-    rados_nobjects_list_close(list);
+    librados.nobjects_list_close(list);
     return st != ST_OK || r == -ENOENT
                ? st
                : ceph_status(c, ceph_leave(fault, r), "list", "the pool", e);

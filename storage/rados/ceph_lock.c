@@ -20,9 +20,9 @@ ceph_lock_take(struct ceph *c, const char *object, const char *name,
     int fault = ceph_enter(c, CEPH_CALL_LOCK, object), r = 0;
 
     if (fault >= 0)
-        r = rados_lock_exclusive(c->pool, object, name, cookie, "",
-                                 duration_ms == 0 ? NULL : &duration,
-                                 flags[how]);
+        r = librados.lock_exclusive(c->pool, object, name, cookie, "",
+                                    duration_ms == 0 ? NULL : &duration,
+                                    flags[how]);
     r = ceph_leave(fault, r);
     return ceph_status(c, r, how == CEPH_LOCK_TAKE ? "lock" : "renew the lock",
                        object, e);
@@ -35,7 +35,7 @@ ceph_lock_drop(struct ceph *c, const char *object, const char *name,
     int fault = ceph_enter(c, CEPH_CALL_UNLOCK, object), r = 0;
 
     if (fault >= 0)
-        r = rados_unlock(c->pool, object, name, cookie);
+        r = librados.unlock(c->pool, object, name, cookie);
     return ceph_status(c, ceph_leave(fault, r), "unlock", object, e);
 }
 
@@ -50,10 +50,10 @@ ceph_lock_owner(struct ceph *c, const char *object, const char *name,
 
     *out = (struct ceph_locker){ .client = "" };
     if (fault >= 0)
-        r = (int)rados_list_lockers(c->pool, object, name, &exclusive, tag,
-                                    &tag_size, out->client, &client_size,
-                                    out->cookie, &cookie_size, out->address,
-                                    &address_size);
+        r = (int)librados.list_lockers(c->pool, object, name, &exclusive, tag,
+                                       &tag_size, out->client, &client_size,
+                                       out->cookie, &cookie_size, out->address,
+                                       &address_size);
     r = ceph_leave(fault, r);
     if (r <= 0)
         *out = (struct ceph_locker){ .client = "" };
@@ -68,7 +68,7 @@ ceph_lock_break(struct ceph *c, const char *object, const char *name,
     int fault = ceph_enter(c, CEPH_CALL_UNLOCK, object), r = 0;
 
     if (fault >= 0)
-        r = rados_break_lock(c->pool, object, name, owner->client,
-                             owner->cookie);
+        r = librados.break_lock(c->pool, object, name, owner->client,
+                                owner->cookie);
     return ceph_status(c, ceph_leave(fault, r), "break the lock of", object, e);
 }

@@ -50,62 +50,63 @@ ceph_write_new(struct ceph *c)
 {
     struct ceph_op *op = op_new(c);
 
-    op->write = rados_create_write_op();
+    op->write = librados.create_write_op();
     return op;
 }
 
 void
 ceph_write_create(struct ceph_op *op, bool exclusive)
 {
-    rados_write_op_create(op->write,
-                          exclusive ? LIBRADOS_CREATE_EXCLUSIVE
-                                    : LIBRADOS_CREATE_IDEMPOTENT,
-                          NULL);
+    librados.write_op_create(op->write,
+                             exclusive ? LIBRADOS_CREATE_EXCLUSIVE
+                                       : LIBRADOS_CREATE_IDEMPOTENT,
+                             NULL);
 }
 
 void
 ceph_write_assert_exists(struct ceph_op *op)
 {
-    rados_write_op_assert_exists(op->write);
+    librados.write_op_assert_exists(op->write);
 }
 
 void
 ceph_write_remove(struct ceph_op *op)
 {
-    rados_write_op_remove(op->write);
+    librados.write_op_remove(op->write);
 }
 
 void
 ceph_write_append(struct ceph_op *op, struct slice bytes)
 {
-    rados_write_op_append(op->write, (const char *)bytes.data, bytes.size);
+    librados.write_op_append(op->write, (const char *)bytes.data, bytes.size);
 }
 
 void
 ceph_write_full(struct ceph_op *op, struct slice bytes)
 {
-    rados_write_op_write_full(op->write, (const char *)bytes.data, bytes.size);
+    librados.write_op_write_full(op->write, (const char *)bytes.data,
+                                 bytes.size);
 }
 
 void
 ceph_write_truncate(struct ceph_op *op, uint64_t size)
 {
-    rados_write_op_truncate(op->write, size);
+    librados.write_op_truncate(op->write, size);
 }
 
 void
 ceph_write_set_xattr(struct ceph_op *op, const char *name, struct slice value)
 {
-    rados_write_op_setxattr(op->write, name, (const char *)value.data,
-                            value.size);
+    librados.write_op_setxattr(op->write, name, (const char *)value.data,
+                               value.size);
 }
 
 void
 ceph_write_expect_xattr(struct ceph_op *op, const char *name,
                         struct slice value)
 {
-    rados_write_op_cmpxattr(op->write, name, LIBRADOS_CMPXATTR_OP_EQ,
-                            (const char *)value.data, value.size);
+    librados.write_op_cmpxattr(op->write, name, LIBRADOS_CMPXATTR_OP_EQ,
+                               (const char *)value.data, value.size);
 }
 
 /* Slices as librados wants them: pointers apart from sizes. */
@@ -140,7 +141,8 @@ ceph_write_omap_set(struct ceph_op *op, const struct slice *keys,
 {
     struct columns k = columns_of(keys, len), v = columns_of(values, len);
 
-    rados_write_op_omap_set2(op->write, k.data, v.data, k.sizes, v.sizes, len);
+    librados.write_op_omap_set2(op->write, k.data, v.data, k.sizes, v.sizes,
+                                len);
     columns_free(k);
     columns_free(v);
 }
@@ -150,7 +152,7 @@ ceph_write_omap_remove(struct ceph_op *op, const struct slice *keys, size_t len)
 {
     struct columns k = columns_of(keys, len);
 
-    rados_write_op_omap_rm_keys2(op->write, k.data, k.sizes, len);
+    librados.write_op_omap_rm_keys2(op->write, k.data, k.sizes, len);
     columns_free(k);
 }
 
@@ -158,14 +160,14 @@ void
 ceph_write_omap_remove_range(struct ceph_op *op, struct slice from,
                              struct slice to)
 {
-    rados_write_op_omap_rm_range2(op->write, (const char *)from.data, from.size,
-                                  (const char *)to.data, to.size);
+    librados.write_op_omap_rm_range2(op->write, (const char *)from.data,
+                                     from.size, (const char *)to.data, to.size);
 }
 
 void
 ceph_write_omap_clear(struct ceph_op *op)
 {
-    rados_write_op_omap_clear(op->write);
+    librados.write_op_omap_clear(op->write);
 }
 
 void
@@ -176,9 +178,9 @@ ceph_write_omap_expect(struct ceph_op *op, struct slice key, struct slice value)
     op->unmet =
         mem_grow(op->unmet, op->unmet_len, &op->unmet_cap, sizeof *op->unmet);
     op->unmet[op->unmet_len++] = unmet;
-    rados_write_op_omap_cmp2(op->write, (const char *)key.data,
-                             LIBRADOS_CMPXATTR_OP_EQ, (const char *)value.data,
-                             key.size, value.size, unmet);
+    librados.write_op_omap_cmp2(
+        op->write, (const char *)key.data, LIBRADOS_CMPXATTR_OP_EQ,
+        (const char *)value.data, key.size, value.size, unmet);
 }
 
 size_t
@@ -201,9 +203,9 @@ ceph_page_new(struct ceph *c, struct slice after, struct slice prefix,
     char *after_text = mem_strndup(after.data, after.size);
     char *prefix_text = mem_strndup(prefix.data, prefix.size);
 
-    op->read = rados_create_read_op();
-    rados_read_op_omap_get_vals2(op->read, after_text, prefix_text, max,
-                                 &op->omap, &op->more, &op->part_result);
+    op->read = librados.create_read_op();
+    librados.read_op_omap_get_vals2(op->read, after_text, prefix_text, max,
+                                    &op->omap, &op->more, &op->part_result);
     free(after_text);
     free(prefix_text);
     return op;
@@ -215,9 +217,9 @@ ceph_get_new(struct ceph *c, const struct slice *keys, size_t len)
     struct ceph_op *op = op_new(c);
     struct columns k = columns_of(keys, len);
 
-    op->read = rados_create_read_op();
-    rados_read_op_omap_get_vals_by_keys2(op->read, k.data, len, k.sizes,
-                                         &op->omap, &op->part_result);
+    op->read = librados.create_read_op();
+    librados.read_op_omap_get_vals_by_keys2(op->read, k.data, len, k.sizes,
+                                            &op->omap, &op->part_result);
     columns_free(k);
     return op;
 }
@@ -230,7 +232,7 @@ ceph_op_next(struct ceph_op *op, struct slice *key, struct slice *value)
 
     INSIST(op->has_waited);
     if (op->result < 0 || op->omap == NULL ||
-        rados_omap_get_next2(op->omap, &k, &v, &key_size, &value_size) < 0 ||
+        librados.omap_get_next2(op->omap, &k, &v, &key_size, &value_size) < 0 ||
         k == NULL)
         return false;
     *key = slice_of((const uint8_t *)k, key_size);
@@ -253,9 +255,9 @@ ceph_read_new(struct ceph *c, uint64_t offset, size_t size)
 
     buf_make_room(&op->bytes, size);
     room = (char *)buf_reserve(&op->bytes, size);
-    op->read = rados_create_read_op();
-    rados_read_op_read(op->read, offset, size, room, &op->bytes_read,
-                       &op->part_result);
+    op->read = librados.create_read_op();
+    librados.read_op_read(op->read, offset, size, room, &op->bytes_read,
+                          &op->part_result);
     return op;
 }
 
@@ -282,15 +284,15 @@ ceph_op_start(struct ceph_op *op, const char *object)
     op->fault = ceph_enter(op->c, call, object);
     if (op->fault < 0)
         return;
-    INSIST(rados_aio_create_completion2(NULL, NULL, &op->done) == 0);
+    INSIST(librados.aio_create_completion2(NULL, NULL, &op->done) == 0);
     r = op->write == NULL
-            ? rados_aio_read_op_operate(op->read, op->c->pool, op->done, object,
-                                        LIBRADOS_OPERATION_NOFLAG)
-            : rados_aio_write_op_operate(op->write, op->c->pool, op->done,
-                                         object, NULL,
-                                         LIBRADOS_OPERATION_NOFLAG);
+            ? librados.aio_read_op_operate(op->read, op->c->pool, op->done,
+                                           object, LIBRADOS_OPERATION_NOFLAG)
+            : librados.aio_write_op_operate(op->write, op->c->pool, op->done,
+                                            object, NULL,
+                                            LIBRADOS_OPERATION_NOFLAG);
     if (r < 0) {
-        rados_aio_release(op->done);
+        librados.aio_release(op->done);
         op->done = NULL;
         op->fault = r;
     }
@@ -299,7 +301,7 @@ ceph_op_start(struct ceph_op *op, const char *object)
 bool
 ceph_op_is_done(const struct ceph_op *op)
 {
-    return op->done == NULL || rados_aio_is_complete(op->done);
+    return op->done == NULL || librados.aio_is_complete(op->done);
 }
 
 enum status
@@ -312,8 +314,8 @@ ceph_op_wait(struct ceph_op *op, struct error *e)
     INSIST(op->started);
     if (!op->has_waited) {
         if (op->done != NULL) {
-            (void)rados_aio_wait_for_complete(op->done);
-            op->result = rados_aio_get_return_value(op->done);
+            (void)librados.aio_wait_for_complete(op->done);
+            op->result = librados.aio_get_return_value(op->done);
         }
         op->result = ceph_leave(op->fault, op->result);
         op->has_waited = true;
@@ -332,17 +334,17 @@ ceph_op_free(struct ceph_op **owner)
     if (op == NULL)
         return;
     if (op->done != NULL) {
-        if (op->read != NULL && !rados_aio_is_complete(op->done))
-            (void)rados_aio_cancel(op->c->pool, op->done);
-        (void)rados_aio_wait_for_complete(op->done);
-        rados_aio_release(op->done);
+        if (op->read != NULL && !librados.aio_is_complete(op->done))
+            (void)librados.aio_cancel(op->c->pool, op->done);
+        (void)librados.aio_wait_for_complete(op->done);
+        librados.aio_release(op->done);
     }
     if (op->omap != NULL)
-        rados_omap_get_end(op->omap);
+        librados.omap_get_end(op->omap);
     if (op->write != NULL)
-        rados_release_write_op(op->write);
+        librados.release_write_op(op->write);
     if (op->read != NULL)
-        rados_release_read_op(op->read);
+        librados.release_read_op(op->read);
     for (size_t i = 0; i < op->unmet_len; i++)
         free(op->unmet[i]);
     free(op->unmet);
@@ -408,8 +410,8 @@ ceph_size(struct ceph *c, const char *object, uint64_t *size, struct error *e)
     struct ceph_op *op = op_new(c);
     enum status st;
 
-    op->read = rados_create_read_op();
-    rados_read_op_stat(op->read, size, NULL, &op->part_result);
+    op->read = librados.create_read_op();
+    librados.read_op_stat(op->read, size, NULL, &op->part_result);
     ceph_op_start(op, object);
     st = ceph_op_wait(op, e);
     ceph_op_free(&op);
@@ -428,7 +430,7 @@ ceph_get_xattr(struct ceph *c, const char *object, const char *name,
 
         if (room == NULL)
             return error_no_memory(e);
-        r = rados_getxattr(c->pool, object, name, room, 4096);
+        r = librados.getxattr(c->pool, object, name, room, 4096);
     }
     r = ceph_leave(fault, r);
     if (r == -ENODATA)

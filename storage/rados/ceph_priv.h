@@ -1,10 +1,10 @@
 /* What the files of this room share of a connection. */
 #pragma once
 
-#include <rados/librados.h>
 #include <stdatomic.h>
 
 #include "storage/rados/ceph.h"
+#include "storage/rados/librados.h"
 
 #define CEPH_MAGIC FOURCC('C', 'E', 'P', 'H')
 

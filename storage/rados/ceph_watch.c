@@ -30,7 +30,7 @@ on_notify(void *ctx, uint64_t id, uint64_t cookie, uint64_t notifier,
 
     (void)notifier;
     w->calls.heard(w->ctx, slice_of(data, size));
-    (void)rados_notify_ack(w->c->pool, w->object, id, cookie, NULL, 0);
+    (void)librados.notify_ack(w->c->pool, w->object, id, cookie, NULL, 0);
 }
 
 static void
@@ -68,13 +68,13 @@ ceph_watch_open(struct ceph *c, const char *object, unsigned timeout_s,
     memcpy(w->object, object, strlen(object) + 1);
     fault = ceph_enter(c, CEPH_CALL_WATCH, object);
     if (fault >= 0)
-        r = rados_watch3(c->pool, object, &w->cookie, on_notify, on_error,
-                         timeout_s, w);
+        r = librados.watch3(c->pool, object, &w->cookie, on_notify, on_error,
+                            timeout_s, w);
     if (fault > 0 && r >= 0)
-        (void)rados_unwatch2(c->pool, w->cookie);
+        (void)librados.unwatch2(c->pool, w->cookie);
     r = ceph_leave(fault, r);
     if (r < 0) {
-        (void)rados_watch_flush(c->cluster);
+        (void)librados.watch_flush(c->cluster);
         OBJ_FREE(w);
         return ceph_status(c, r, "watch", object, e);
     }
@@ -90,7 +90,7 @@ ceph_watch_check(struct ceph_watch *w, unsigned *age_ms, struct error *e)
     OBJ_CHECK(w, WATCH_MAGIC);
     fault = ceph_enter(w->c, CEPH_CALL_WATCH, w->object);
     if (fault >= 0)
-        r = rados_watch_check(w->c->pool, w->cookie);
+        r = librados.watch_check(w->c->pool, w->cookie);
     r = ceph_leave(fault, r);
     if (age_ms != NULL)
         *age_ms = r < 0 ? 0 : (unsigned)r;
@@ -109,8 +109,8 @@ ceph_watch_close(struct ceph_watch **owner)
 
     if (w == NULL)
         return;
-    (void)rados_unwatch2(w->c->pool, w->cookie);
-    (void)rados_watch_flush(w->c->cluster);
+    (void)librados.unwatch2(w->c->pool, w->cookie);
+    (void)librados.watch_flush(w->c->cluster);
     OBJ_FREE(w);
 }
 
@@ -123,9 +123,9 @@ count_silent(char *reply, size_t size)
     size_t acks_len = 0, timeouts_len = 0;
 
     if (reply != NULL &&
-        rados_decode_notify_response(reply, size, &acks, &acks_len, &timeouts,
-                                     &timeouts_len) == 0)
-        rados_free_notify_response(acks, acks_len, timeouts);
+        librados.decode_notify_response(reply, size, &acks, &acks_len,
+                                        &timeouts, &timeouts_len) == 0)
+        librados.free_notify_response(acks, acks_len, timeouts);
     return timeouts_len;
 }
 
@@ -138,11 +138,11 @@ ceph_notify(struct ceph *c, const char *object, struct slice payload,
     size_t size = 0, n;
 
     if (fault >= 0)
-        r = rados_notify2(c->pool, object, (const char *)payload.data,
-                          (int)payload.size, timeout_ms, &reply, &size);
+        r = librados.notify2(c->pool, object, (const char *)payload.data,
+                             (int)payload.size, timeout_ms, &reply, &size);
     r = ceph_leave(fault, r);
     n = count_silent(reply, size);
-    rados_buffer_free(reply);
+    librados.buffer_free(reply);
     if (silent != NULL)
         *silent = n;
     return ceph_status(c, r, "notify the watchers of", object, e);
