@@ -29,6 +29,7 @@
 
 struct head;     /* opaque */
 struct head_row; /* opaque */
+struct open_row; /* storage/head/open_row.h */
 
 /* An open row, or a block of an encoded one, as it is lent: by head_each_row()
  * under the bucket's lock; by a pass until it is done with it, for an immutable
@@ -37,13 +38,10 @@ struct head_row_view {
     struct head_row *row;
     struct slice tsuid;
     struct slice bytes; /* the points, packed (open_row.h); or the block */
-    bool is_block;      /* then what follows 'count' is not set */
-    uint32_t base;      /* s, of the hour */
-    uint32_t count;     /* points, repeated times included */
-    /* See open_row.h; of one that came from another process they are zeros. */
-    struct spacing spacing;
-    uint32_t tail;
-    union number last; /* the value that came last */
+    bool is_block;
+    uint32_t base;               /* s, of the hour */
+    uint32_t count;              /* points, repeated times included */
+    const struct open_row *open; /* NULL: it came from another process */
 };
 
 struct head *head_new(const struct key_layout *layout);

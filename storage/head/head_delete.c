@@ -21,7 +21,7 @@ delete_from_row(struct head *h, const struct head_deletion *d,
         good = open_row_append(&fresh, points_at(&kept, i));
     if (good) {
         atomic_fetch_sub(&h->bytes, open_row_held(&r->open));
-        atomic_fetch_add(&h->bytes, fresh.cap);
+        atomic_fetch_add(&h->bytes, open_row_held(&fresh));
         atomic_fetch_sub(&h->points, r->open.count - fresh.count);
         open_row_fini(&r->open);
         r->open = fresh;

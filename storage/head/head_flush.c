@@ -103,7 +103,7 @@ mark_span(const struct head_pass *p, const struct head_bucket *b,
             (r != first && !takes_with_span(p, r)))
             continue;
         r->immutable = true;
-        bytes += sizeof *r + r->open.cap;
+        bytes += sizeof *r + open_row_held(&r->open);
         rows[(*len)++] = (struct head_flushing){
             .v = head_view(r),
             .metric = key_get_uint(series->tsuid, layout->metric_width),

@@ -146,9 +146,7 @@ head_view(struct head_row *r)
         .bytes = { r->open.bytes, r->open.size },
         .base = r->open.base - r->encoded,
         .count = r->open.count,
-        .spacing = open_row_spacing(&r->open),
-        .tail = r->open.tail,
-        .last.i = (int64_t)r->open.last,
+        .open = &r->open,
     };
 }
 

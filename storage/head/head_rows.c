@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 
-#define COUNT_MASK  ((UINT32_C(1) << 29) - 1)
+#define COUNT_MASK  ((UINT32_C(1) << 28) - 1)
 #define FIRST_SLOTS 64
 
 /* The slot of that hour, or the free one where it would go. */
@@ -158,7 +158,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
             struct head_row *r, struct point p, uint64_t segment,
             uint32_t now_s)
 {
-    uint32_t cap;
+    uint32_t held;
 
     if (r == NULL || r->immutable)
         r = head_newest_row(h, b, s, hour_base(p.ts_ms));
@@ -166,14 +166,14 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
         r = new_row(h, b, s, hour_base(p.ts_ms), segment);
     if (r == NULL)
         return false;
-    cap = r->open.cap;
+    held = open_row_held(&r->open);
     if (!open_row_append(&r->open, p)) {
         if (r->open.count == 0) /* it was made for this point */
             head_drop_row(h, b, r);
         return false;
     }
-    if (r->open.cap != cap)
-        atomic_fetch_add(&h->bytes, r->open.cap - cap);
+    if (open_row_held(&r->open) != held)
+        atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;
     return true;

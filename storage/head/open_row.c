@@ -15,6 +15,8 @@
 #define POINT_BYTES  16  /* the most that one point takes */
 #define SHORTS_REACH 240 /* eight steps of one byte: as far as they lead */
 #define WORTH_SUMMED 128 /* bytes that take longer than to remember */
+#define WORTH_MARKED 128
+#define MARK_EVERY   24 /* points */
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
 
@@ -26,7 +28,7 @@ struct reader {
 };
 
 /* Of the points in the first 'size' bytes; where to go on.  It lies behind the
- * row's bytes, at 'cap', once it was kept. */
+ * row's bytes and marks once it was kept. */
 struct summary_state {
     uint32_t size;
     bool ordered;         /* so far; if not, there is no more to say */
@@ -97,19 +99,48 @@ larger(uint32_t cap)
     return (cap < 256 ? 2 * cap - 8 : (cap + cap / 2) & ~15u) | 8;
 }
 
+/* Behind 'cap' bytes: a mark for as many points as they can be. */
+static size_t
+marks_size(const struct open_row *r, uint32_t cap)
+{
+    return r->marked ? (cap / MARK_EVERY + 1) * sizeof(uint16_t) : 0;
+}
+
+static size_t
+state_size(const struct open_row *r)
+{
+    return r->summed ? sizeof(struct summary_state) : 0;
+}
+
+static uint8_t *
+state_at(const struct open_row *r)
+{
+    return r->bytes + r->cap + marks_size(r, r->cap);
+}
+
+/* Of point MARK_EVERY * i, i > 0; 0: there is none. */
+static uint16_t *
+mark_at(const struct open_row *r, uint32_t i)
+{
+    return (uint16_t *)(void *)(r->bytes + r->cap) + i;
+}
+
 static bool
 grow(struct open_row *r)
 {
-    uint32_t cap = larger(r->cap);
-    size_t more = r->summed ? sizeof(struct summary_state) : 0;
-    uint8_t *p = realloc(r->bytes, cap + more);
+    struct open_row to = *r;
+    size_t had = marks_size(r, r->cap), has;
 
-    if (p == NULL)
+    to.cap = larger(r->cap);
+    to.marked = to.cap >= WORTH_MARKED;
+    has = marks_size(&to, to.cap);
+    to.bytes = realloc(r->bytes, to.cap + has + state_size(r));
+    if (to.bytes == NULL)
         return false;
-    if (r->summed)
-        memmove(p + cap, p + r->cap, more);
-    r->bytes = p;
-    r->cap = cap;
+    memmove(state_at(&to), to.bytes + r->cap + had, state_size(r));
+    memmove(to.bytes + to.cap, to.bytes + r->cap, had);
+    memset(to.bytes + to.cap + had, 0, has - had);
+    *r = to;
     return true;
 }
 
@@ -132,6 +163,8 @@ open_row_append(struct open_row *r, struct point p)
     INSIST(offset >= 0 && offset < HOUR_MS);
     if (r->cap - r->size < POINT_BYTES && !grow(r))
         return false;
+    if (r->marked && r->count % MARK_EVERY == 0 && r->size <= UINT16_MAX)
+        *mark_at(r, r->count / MARK_EVERY) = (uint16_t)r->size;
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
@@ -483,20 +516,45 @@ open_row_spacing(const struct open_row *r)
     };
 }
 
-bool
-open_row_unpack_end(struct slice bytes, union number last, struct points *out)
+uint32_t
+open_row_seek(const struct open_row *r, uint32_t *n)
 {
-    union number *v;
-    uint64_t x = (uint64_t)last.i;
+    uint32_t i = *n / MARK_EVERY;
 
-    if (!points_reserve(out, bytes.size))
+    if (r->count - *n <= r->size - r->tail)
+        return r->size - (r->count - *n);
+    if (!r->marked || r->size > UINT16_MAX)
+        i = 0;
+    while (i > 0 && *mark_at(r, i) == 0)
+        i--;
+    *n = i * MARK_EVERY;
+    return i == 0 ? 0 : *mark_at(r, i);
+}
+
+/* The values are found as if 0 were before them, and then moved to where the
+ * last one is. */
+bool
+open_row_unpack_end(struct slice bytes, uint32_t count, bool is_float,
+                    union number last, struct points *out)
+{
+    struct reader in = { .at = bytes.data };
+    const uint8_t *end = bytes.data + bytes.size;
+    uint64_t is = (uint64_t)last.i, by;
+    struct spacing unused = { .even = true };
+    union number *v;
+    size_t len;
+
+    if (!points_reserve(out, count))
         return false;
     v = out->v + out->len;
-    for (size_t i = bytes.size; i-- > 0;) {
-        v[i].i = (int64_t)x;
-        x -= (uint64_t)varint_unzigzag(bytes.data[i] >> 2);
-    }
-    out->len += bytes.size;
+    len = is_float ? read_even(&in, end, IS_DOUBLE, v, &unused)
+                   : read_even(&in, end, 0, v, &unused);
+    INSIST(in.at == end && len == count && len > 0);
+    by = is_float ? is ^ (uint64_t)v[len - 1].i : is - (uint64_t)v[len - 1].i;
+    for (size_t i = 0; i < len; i++)
+        v[i].i =
+            (int64_t)(is_float ? (uint64_t)v[i].i ^ by : (uint64_t)v[i].i + by);
+    out->len += len;
     return true;
 }
 
@@ -562,7 +620,8 @@ make_room_for_state(struct open_row *r)
     uint8_t *p = NULL;
 
     if (r->size >= WORTH_SUMMED)
-        p = realloc(r->bytes, r->cap + sizeof(struct summary_state));
+        p = realloc(r->bytes, r->cap + marks_size(r, r->cap) +
+                                  sizeof(struct summary_state));
     if (p == NULL)
         return false;
     r->bytes = p;
@@ -578,7 +637,7 @@ open_row_summary(struct open_row *r, bool keep, struct summary *out)
     if (r->size == 0)
         return false;
     if (r->summed)
-        memcpy(&x, r->bytes + r->cap, sizeof x);
+        memcpy(&x, state_at(r), sizeof x);
     if (x.ordered && !(x.summary.all_int && summarize(&x, r, true))) {
         /* A double, or out of order: the beginning again, as doubles. */
         if (x.summary.all_int)
@@ -587,7 +646,7 @@ open_row_summary(struct open_row *r, bool keep, struct summary *out)
     }
     x.size = r->size;
     if (keep && (r->summed || make_room_for_state(r)))
-        memcpy(r->bytes + r->cap, &x, sizeof x);
+        memcpy(state_at(r), &x, sizeof x);
     *out = x.summary;
     if (!out->all_int)
         out->sum.d = plain_nan(out->sum.d);
@@ -610,5 +669,5 @@ open_row_times(const struct open_row *r, struct point_times *times)
 uint32_t
 open_row_held(const struct open_row *r)
 {
-    return r->cap + (r->summed ? (uint32_t)sizeof(struct summary_state) : 0);
+    return r->cap + (uint32_t)(marks_size(r, r->cap) + state_size(r));
 }

@@ -14,8 +14,11 @@
  *
  * The last value counts as 0 where it was of the other kind.
  *
- * Owns:    its bytes, and behind them, once it was asked for a block summary,
- *          what it remembers of it.
+ * A row that is not small remembers where every 24th point begins, so that its
+ * end is read without the rest.
+ *
+ * Owns:    its bytes, and behind them these marks, and, once it was asked for a
+ *          block summary, what it remembers of it.
  * Threads: owner (a head bucket's lock guards it). */
 #pragma once
 
@@ -26,8 +29,9 @@
 struct open_row {
     uint8_t *bytes;
     uint32_t size, cap;
-    uint32_t count : 29; /* points appended, repeated times included */
+    uint32_t count : 28; /* points appended, repeated times included */
     bool last_is_double : 1;
+    bool marked : 1; /* there are marks */
     bool summed : 1; /* there is a summary */
     bool uneven : 1; /* of both kinds, or not at equal distances */
     uint32_t base;   /* s */
@@ -65,10 +69,14 @@ void open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
  * come out as not even. */
 struct spacing open_row_spacing(const struct open_row *r);
 
-/* Appends the values of the last points of a row, of which 'bytes' are the last
- * ones behind its 'tail'.  False when there is no memory. */
-bool open_row_unpack_end(struct slice bytes, union number last,
-                         struct points *out);
+/* Where the bytes of point '*n' of an even row begin, or of one before it, at
+ * most 23 where there are marks: '*n' is its number then. */
+uint32_t open_row_seek(const struct open_row *r, uint32_t *n);
+
+/* Appends the values of the last 'count' points of an even row, whose bytes
+ * these are, and which ends with 'last'.  False when there is no memory. */
+bool open_row_unpack_end(struct slice bytes, uint32_t count, bool is_float,
+                         union number last, struct points *out);
 
 /* The block summary that the block of these points would have, to the bit.
  * False if there are none, or if they are not in the order of time.  With

@@ -149,7 +149,7 @@ struct open_copy {
     uint32_t row_count;  /* those of the row */
     uint32_t order;      /* of making, within an hour */
     bool is_block;       /* 'bytes' are one, and 'spacing' is not set */
-    bool is_end;         /* of one-byte points, behind which 'last' came last */
+    bool is_end;         /* of an even row that ends with 'last' */
     union number last;
     struct slice bytes;            /* packed points (open_row.h), or a block */
     struct spacing spacing;        /* not even: it may be so, or not be known */

@@ -4,6 +4,13 @@
 #include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
+static bool
+unpack_end(const struct open_copy *c, struct points *out)
+{
+    return open_row_unpack_end(c->bytes, c->count, c->spacing.is_float, c->last,
+                               out);
+}
+
 static enum status
 unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
 {
@@ -11,7 +18,7 @@ unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
 
     if (c->is_block)
         return block_decode(c->bytes, c->base, out, e);
-    if (c->is_end ? !open_row_unpack_end(c->bytes, c->last, out)
+    if (c->is_end ? !unpack_end(c, out)
                   : !open_row_unpack(c->bytes, c->count, c->base, out))
         return error_set(e, ST_BUSY, "no memory for points");
     if (!c->is_end)
@@ -19,7 +26,7 @@ unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
     for (size_t i = from; i < out->len; i++) {
         out->ts_ms[i] =
             c->spacing.first_ms + (int64_t)(i - from) * c->spacing.step_ms;
-        out->is_float[i] = false;
+        out->is_float[i] = c->spacing.is_float;
     }
     return ST_OK;
 }
@@ -33,7 +40,7 @@ unpack_copy_even(const struct open_copy *c, struct points *out,
         return open_row_unpack_even(c->bytes, c->count, c->base, out, s);
     *s = c->spacing;
     s->greatest = UINT64_MAX; /* not known */
-    return open_row_unpack_end(c->bytes, c->last, out);
+    return unpack_end(c, out);
 }
 
 enum status

@@ -30,21 +30,38 @@ row_summary(struct store_scan *scan, const struct head_row_view *v,
     return open_row_summary(&r, false, out);
 }
 
-/* How many points of an even row are not wanted, and not among those that are
- * found from the end only.  */
+/* How many points of an even row lie before the window, and its neighbours
+ * there. */
 static uint32_t
-left_out(const struct scan_spec *spec, const struct head_row_view *v)
+not_wanted(const struct column_window *w, const struct spacing *s,
+           uint32_t count)
 {
-    const struct column_window *w = spec->window;
-    const struct spacing *s = &v->spacing;
     uint64_t n;
 
     if (w == NULL || !s->even || s->step_ms == 0 || w->from_ms <= s->first_ms)
         return 0;
     n = (uint64_t)(w->from_ms - s->first_ms - 1) / (uint64_t)s->step_ms + 1;
-    n = n < v->count ? n : v->count;
+    n = n < count ? n : count;
     n = n > w->before ? n - w->before : 0;
-    return v->count - n <= v->bytes.size - v->tail ? (uint32_t)n : 0;
+    return n < count ? (uint32_t)n : count - 1;
+}
+
+/* The end of an open row of this process that is wanted, or all of it: where
+ * its bytes begin. */
+static size_t
+cut_row(const struct column_window *w, const struct open_row *r,
+        struct open_copy *c)
+{
+    uint32_t n, at;
+
+    c->spacing = open_row_spacing(r);
+    c->last.i = (int64_t)r->last;
+    n = not_wanted(w, &c->spacing, r->count);
+    at = n == 0 ? 0 : open_row_seek(r, &n);
+    c->is_end = n > 0;
+    c->count -= n;
+    c->spacing.first_ms += n * c->spacing.step_ms;
+    return at;
 }
 
 /* An open row or a block of the head, under its bucket's lock, or of another's:
@@ -52,15 +69,14 @@ left_out(const struct scan_spec *spec, const struct head_row_view *v)
 static bool
 copy_row(struct store_scan *scan, const struct head_row_view *v)
 {
-    uint32_t without = left_out(&scan->spec, v);
     struct open_copy c = { .base = v->base,
                            .is_block = v->is_block,
-                           .count = v->count - without,
-                           .row_count = v->count,
-                           .is_end = without > 0,
-                           .last = v->last,
-                           .spacing = v->spacing };
-    size_t size = c.is_end ? c.count : v->bytes.size;
+                           .count = v->count,
+                           .row_count = v->count };
+    size_t at = v->is_block || v->open == NULL
+                    ? 0
+                    : cut_row(scan->spec.window, v->open, &c);
+    size_t size = v->bytes.size - at;
     struct summary s, *summary = NULL;
     uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
     struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
@@ -70,10 +86,9 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
         return false;
     scan->head = head;
     memcpy(bytes, v->tsuid.data, v->tsuid.size);
-    memcpy(bytes + v->tsuid.size, v->bytes.data + v->bytes.size - size, size);
+    memcpy(bytes + v->tsuid.size, v->bytes.data + at, size);
     c.tsuid = slice_of(bytes, v->tsuid.size);
     c.bytes = slice_of(bytes + v->tsuid.size, size);
-    c.spacing.first_ms += without * c.spacing.step_ms;
     c.span = key_span_base(&scan->s->layout, c.base);
     c.order = (uint32_t)scan->head_len;
     if (scan->spec.summaries && !v->is_block && row_summary(scan, v, &s))

@@ -74,6 +74,27 @@ check_summary(struct open_row *r, bool keep, const struct points *p)
     buf_fini(&block);
 }
 
+/* The last points of an even row, from 'n' or a few before it on. */
+static void
+check_end(const struct open_row *r, uint32_t n, const struct points *all)
+{
+    struct spacing s = open_row_spacing(r);
+    struct points p = { 0 };
+    uint32_t at;
+
+    if (!s.even)
+        return;
+    at = open_row_seek(r, &n);
+    if (n == 0)
+        return;
+    INSIST(open_row_unpack_end(slice_of(r->bytes + at, r->size - at),
+                               r->count - n, s.is_float, all->v[all->len - 1],
+                               &p));
+    INSIST(p.len == all->len - n);
+    INSIST(memcmp(p.v, all->v + n, p.len * sizeof *p.v) == 0);
+    points_fini(&p);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -105,6 +126,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_summary(&r, false, &out);
     check_summary(&r, true, &out);
     check_summary(&r, true, &out);
+    for (uint32_t i = 1; i < n; i += 1 + i / 8)
+        check_end(&r, i, &out);
     points_fini(&out);
     open_row_fini(&r);
     return 0;

@@ -619,8 +619,8 @@ static const struct {
     { whole_number, 0, "sum:m", "sum:1m-avg:m", 60 },
     { whole_number, 0, "max:m{a=*}", "max:1m-max:m", 60 },
     { whole_number, 0, "sum:rate:m", "sum:rate:1m-last:m", 60 },
-    { counter, 0, "sum:rate:m", "sum:rate:1m-last:m", NEWEST_POINTS },
-    { counter, 0.01, "avg:m", "avg:1m-avg:m", NEWEST_POINTS },
+    { counter, 0, "sum:rate:m", "sum:rate:1m-last:m", 60 },
+    { counter, 0.01, "avg:m", "avg:1m-avg:m", 60 },
 };
 
 static void
@@ -657,7 +657,7 @@ put_hour(struct world *w, int64_t (*value)(int i), double unit)
     }
 }
 
-/* Five minutes of open rows of whole numbers decode at most ten minutes of
+/* Five minutes of open rows decode at most ten minutes of
  * points a series, at raw steps; flushed ones decode whole hours, and none
  * where summaries answer. */
 START_TEST(minutes_decode_minutes)

@@ -112,6 +112,34 @@ check_even(const struct open_row *r, const struct points *all)
     buf_fini(&block);
 }
 
+/* From any point of an even row on, or a few before it. */
+static void
+check_ends(const struct open_row *r, const struct points *all)
+{
+    struct spacing s = open_row_spacing(r);
+    struct points p = { 0 };
+    union number last = all->v[all->len - 1];
+    uint32_t furthest = 0;
+
+    for (uint32_t i = 0; i < r->count && s.even; i += 1 + i / 7) {
+        uint32_t from = i, at = open_row_seek(r, &from);
+
+        ck_assert_uint_le(from, i);
+        if (from == 0)
+            continue;
+        ck_assert_uint_lt(i - from, 24);
+        furthest = i;
+        points_clear(&p);
+        ck_assert(open_row_unpack_end(slice_of(r->bytes + at, r->size - at),
+                                      r->count - from, s.is_float, last, &p));
+        ck_assert_uint_eq(p.len, r->count - from);
+        ck_assert_mem_eq(p.v, all->v + from, p.len * sizeof *p.v);
+    }
+    if (s.even && r->count > 300)
+        ck_assert_uint_gt(furthest, 200);
+    points_fini(&p);
+}
+
 static void
 check_points(const struct open_row *r, const struct points *all)
 {
@@ -143,12 +171,15 @@ START_TEST(summaries_are_those_of_blocks)
             append(&r, &all, any_point(like, i, &random));
             if (harness_random(&random) % 64 == 0)
                 check_summary(&r, harness_random(&random) % 2 == 0, &all);
+            if (harness_random(&random) % 64 == 0)
+                check_ends(&r, &all);
         }
         bare = open_row_held(&r);
         check_summary(&r, false, &all);
         ck_assert_uint_eq(open_row_held(&r), bare);
         check_summary(&r, true, &all);
         check_even(&r, &all);
+        check_ends(&r, &all);
         check_points(&r, &all);
         ck_assert_uint_ge(open_row_held(&r), r.size);
         points_fini(&all);
