@@ -12,6 +12,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* Check notes each assertion that held by a write() to its parent, so that it
+ * can tell the last one before a crash: half of the time of the tests.  The
+ * test it was in is told without. */
+#define _mark_point(file, line) ((void)0)
+
 struct harness_case {
     const TTest *test;
     int len; /* 0: once; else a loop test over _i = 0 .. len - 1 */

@@ -6,9 +6,9 @@
  *     fuzz_X                     all of $srcdir/tests/fuzz/X.in
  *
  * Small inputs are also tried cut off at every byte, and with every byte
- * inverted, so that a few seeds reach most rejections; not so with
- * -DREPLAY_WHOLE, and not those of a file named "kept", which holds many that
- * hunts have found:
+ * inverted, so that a few seeds reach most rejections: with -DREPLAY_EVERY=N at
+ * every Nth, where an input takes long, with -DREPLAY_WHOLE not at all.  Nor
+ * are those of a file named "kept", which holds many that hunts have found:
  *
  *     { <size:2> <input> }...          packed by tests/fuzz/kept.mjs */
 #if !defined(REPLAY_HUNT)
@@ -26,6 +26,10 @@
 #define SMALL 0
 #else
 #define SMALL 1024
+#endif
+
+#if !defined(REPLAY_EVERY)
+#define REPLAY_EVERY 1
 #endif
 
 #if defined(__SANITIZE_THREAD__)
@@ -57,7 +61,7 @@ feed_variants(uint8_t *data, size_t size)
     feed(data, size);
     if (size > SMALL)
         return;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i += REPLAY_EVERY) {
         feed(data, i);
         data[i] = (uint8_t)~data[i];
         feed(data, size);

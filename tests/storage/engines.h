@@ -10,9 +10,8 @@
  * (tests/storage/rados/rados_rig.h). */
 #pragma once
 
-#include <check.h>
-
 #include "storage/kv/kv.h"
+#include "tests/harness.h"
 #include "tests/storage/kv/kv_slow.h"
 
 #if defined(HAVE_RADOS)

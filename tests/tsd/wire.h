@@ -2,7 +2,6 @@
  * Every wait ends after a minute, with a failed test. */
 #pragma once
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "tests/harness.h"
 
 #define WIRE_MS 60000
 

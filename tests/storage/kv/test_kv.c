@@ -364,9 +364,10 @@ START_TEST(a_rewind_undoes_what_was_too_large)
     kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S(""));
     kv_batch_rewind(b, mark);
     ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
-    for (size_t i = 0; i <= KV_BATCH_MAX / KV_VALUE_MAX; i++)
+    /* Half a gigabyte, which no engine sees. */
+    for (size_t i = 0; i <= KV_BATCH_MAX / KV_VALUE_MAX && _i == 0; i++)
         kv_batch_put(b, S("b"), slice_of(big, KV_VALUE_MAX));
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_LIMIT);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), _i == 0 ? ST_LIMIT : ST_OK);
     kv_batch_rewind(b, mark);
     ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     ck_assert_uint_eq(count(f.kv), 1);

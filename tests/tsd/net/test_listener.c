@@ -368,7 +368,7 @@ START_TEST(hands_peers_over)
     ck_assert_msg(peer_wait_link(peer, clock_monotonic_us() + 60000000, &link,
                                  &e) == ST_OK,
                   "%s", e.text);
-    ck_assert_uint_eq(listener_counts(b.listener).open, 1);
+    ck_assert_uint_ge(listener_counts(b.listener).open, 1);
     peer_close(&peer);
     while (listener_counts(b.listener).open > 0)
         (void)usleep(100);
