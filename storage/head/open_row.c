@@ -164,7 +164,7 @@ open_row_append(struct open_row *r, struct point p)
     if (r->cap - r->size < POINT_BYTES && !grow(r))
         return false;
     if (r->marked && r->count % MARK_EVERY == 0 && r->size <= UINT16_MAX)
-        *mark_at(r, r->count / MARK_EVERY) = (uint16_t)r->size;
+        *mark_at(r, (uint32_t)r->count / MARK_EVERY) = (uint16_t)r->size;
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
