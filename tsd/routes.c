@@ -207,7 +207,9 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
             .worker = (e->flags & WORKER) != 0,
             .serve = e->serve,
             .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,
-            .quick = e->serve == api_put_serve ? api_put_is_quick : NULL,
+            .quick = e->serve == api_put_serve ? api_put_is_quick
+                     : e->serve == api_query   ? api_query_is_quick
+                                               : NULL,
         };
         set_required(&out->http[out->http_len++], e->flags);
     }

@@ -84,6 +84,9 @@ engine_close(struct engine **ep)
 /* What takes less is done before another thread would have woken up. */
 #define HELP_US 1000
 
+/* Hours of series that take a fraction of that, decoded whole. */
+#define SMALL_HOURS 48
+
 const struct latency *
 engine_latency(const struct engine *en)
 {
@@ -503,6 +506,53 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
         status = subqueries_run(&subs, a, parts, out->stats, &e->message);
     return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
                            : status;
+}
+
+/* Filters that are not evaluated for every value of their tag key. */
+static bool
+is_found_by_ids(const struct filter *f)
+{
+    return f->type == FILTER_LITERAL_OR || f->type == FILTER_NOT_KEY ||
+           f->matches_all;
+}
+
+/* At most SMALL_HOURS + 1. */
+static uint64_t
+count_hours(struct engine *en, const struct query *q,
+            const struct sub_query *sq, const struct deadline *deadline,
+            struct arena *a)
+{
+    struct plan_context context = en->context;
+    uint64_t hours, series;
+    struct plan p;
+
+    if (histograms_wanted(sq) || en->options.rollups != NULL)
+        return SMALL_HOURS + 1;
+    for (size_t i = 0; i < sq->filters_len; i++)
+        if (!is_found_by_ids(&sq->filters[i]))
+            return SMALL_HOURS + 1;
+    context.options.list_limit = SMALL_HOURS;
+    if (plan_make(&context, q, sq, deadline, a, &p, NULL) != ST_OK)
+        return SMALL_HOURS + 1;
+    hours = (p.to_base - p.from_base) / HOUR_S + 1;
+    series = p.empty ? 0 : p.listed ? p.matches : p.series;
+    plan_fini(&p);
+    return series > SMALL_HOURS || series * hours > SMALL_HOURS
+               ? SMALL_HOURS + 1
+               : series * hours;
+}
+
+bool
+engine_is_small(struct engine *en, const struct query *q, struct arena *a)
+{
+    struct deadline deadline = deadline_start(0, NULL, NULL);
+    uint64_t hours =
+        kv_traits(store_kv(en->context.store))->shared ? SMALL_HOURS + 1 : 0;
+
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    for (size_t i = 0; i < q->subs_len && hours <= SMALL_HOURS; i++)
+        hours += count_hours(en, q, &q->subs[i], &deadline, a);
+    return hours <= SMALL_HOURS;
 }
 
 enum status

@@ -69,6 +69,11 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct query_result *out,
                                   struct parse_error *e);
 
+/* Does its plan read so little of a local engine that a thread which has others
+ * to serve may run it?  False, too, where the plan itself would take long.
+ * 'a' is for the plan. */
+bool engine_is_small(struct engine *en, const struct query *q, struct arena *a);
+
 /* The dry run: for each sub-query, in the arena, what explain_subquery()
  * says. */
 MUST_CHECK enum status engine_explain(struct engine *en, const struct query *q,

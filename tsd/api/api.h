@@ -79,6 +79,7 @@ http_serve api_openapi;
 http_serve api_plugin;
 http_serve api_q;
 http_serve api_query;
+http_is_quick api_query_is_quick; /* of api_query */
 http_serve api_retention;
 http_serve api_search;
 http_serve api_serializers;

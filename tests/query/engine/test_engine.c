@@ -686,7 +686,56 @@ START_TEST(minutes_decode_minutes)
 }
 END_TEST
 
-TEST_MAIN("engine", LOOP(agrees_with_brute_force, setups),
+static const struct {
+    const char *m, *second; /* NULL: there is none */
+    int hours;
+    bool small;
+} sizes[] = {
+    { "sum:m{a=v3}", NULL, 1, true },
+    { "sum:1m-avg:m{a=v3|v4}", NULL, 12, true },
+    { "sum:m{a=v3}", NULL, 24 * 30, false },
+    { "sum:m{a=*}", NULL, 1, true },
+    { "sum:m", NULL, 1, true },
+    { "sum:m", NULL, 6, false },
+    { "sum:m{a=v3}", "max:m{a=v4}", 2, true },
+    { "sum:m", "max:m", 1, false },
+    { "sum:m{a=v77}", NULL, 1, false }, /* there is no such value */
+    { "sum:m{a=wildcard(v*)}", NULL, 1, false },
+    { "sum:m{a=regexp(v3)}", NULL, 1, false },
+    { "sum:m{a=iliteral_or(v3)}", NULL, 1, false },
+    { "sum:unknown", NULL, 1, false },
+};
+
+START_TEST(knows_small_queries)
+{
+    struct world w = open_world(16, 0);
+    bool second = sizes[_i].second != NULL;
+    struct query_param params[3] = { { .name = slice_str("start") },
+                                     { .name = slice_str("m") },
+                                     { .name = slice_str("m") } };
+    struct parse_options po = { .now_ms = T0 + HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct parse_error pe;
+    char start[16];
+    struct query q;
+
+    put_hour(&w, whole_number, 0);
+    (void)snprintf(start, sizeof start, "%dh-ago", sizes[_i].hours);
+    params[0].value = slice_str(start);
+    params[1].value = slice_str(sizes[_i].m);
+    if (second)
+        params[2].value = slice_str(sizes[_i].second);
+    ck_assert_int_eq(query_parse_uri(params, second ? 3 : 2, &po, a, &q, &pe),
+                     ST_OK);
+    ck_assert_int_eq(engine_is_small(w.engine, &q, a), sizes[_i].small);
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
+TEST_MAIN("engine", LOOP(knows_small_queries, sizes),
+          LOOP(agrees_with_brute_force, setups),
           TEST(groups_ascend_and_have_all_their_series),
           TEST(masked_queries_read_no_excluded_rows),
           TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
