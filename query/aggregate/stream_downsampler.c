@@ -507,7 +507,7 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
     if (!lies_within(&f->buckets, s, row) ||
         (!row->all_int && isnan(row->sum.d)))
         return false;
-    if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound))
+    if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound) && !s->loose)
         return false;
     note_range(s, row->first_ms, row->last_ms);
     move_to(f, s, row->first_ms, a);
@@ -549,15 +549,17 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
 bool
 bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
                 const struct week *w, unsigned day, unsigned day_end,
-                struct arena *a)
+                bool loose, struct arena *a)
 {
     struct bucket_acc before = *s;
 
+    s->loose = loose;
     for (unsigned i = day; i < day_end; i++)
         if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
             !(w->has_hours && add_hours(f, s, w, i, a))) {
             *s = before; /* arrays that have grown are copies */
             return false;
         }
+    s->loose = false;
     return true;
 }

@@ -37,7 +37,8 @@ struct bucket_acc {
     double bound; /* of the sum's absolute value while it is of integers */
     int64_t first_ms, last_ms; /* of all points that were given */
     bool some;                 /* there was one */
-    bool failed;               /* the arena is full; later calls do nothing */
+    bool loose;  /* sums of doubles are added that are no sums in their order */
+    bool failed; /* the arena is full; later calls do nothing */
 };
 
 /* False: not for this sub-query, which is lent.  The list of buckets lies in
@@ -54,11 +55,11 @@ bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
                                    bool *hours);
 
-/* Adds these days of a week.  False: the rows must be read; nothing has
- * changed. */
+/* Adds these days of a week; 'loose': though its sums of doubles are not added
+ * in their order.  False: the rows must be read; nothing has changed. */
 bool bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
                      const struct week *w, unsigned day, unsigned day_end,
-                     struct arena *a);
+                     bool loose, struct arena *a);
 
 /* False: this row must be unpacked; nothing has changed. */
 bool bucket_acc_summary(const struct stream_downsampler *f,

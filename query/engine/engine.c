@@ -258,13 +258,16 @@ aggregate_and_answer(const struct execution *x,
     return status;
 }
 
-/* What retention dropped is not told from what never was: the answer says so.
- * After the fetch, as the cut is written before rows go. */
+/* What retention dropped is not told from what never was: the answer says so,
+ * unless hourly values were enough.  After the fetch, as the cut is written
+ * before rows go. */
 static void
-note_dropped(const struct execution *x, uint64_t metric)
+note_dropped(const struct execution *x, uint64_t metric, bool lacks_rows)
 {
     struct engine *en = x->en;
-    int64_t cut_ms = store_cut_ms(en->context.store, metric);
+    int64_t cut_ms = lacks_rows
+                         ? store_cut_ms(en->context.store, metric)
+                         : store_hourly_cut_ms(en->context.store, metric);
     int64_t now_us = clock_monotonic_us(), warned_us;
 
     if (x->q->start_ms >= cut_ms)
@@ -298,7 +301,7 @@ execute(const struct execution *x, const struct rollup_candidate *c,
     else
         status = fetch_series(x, &c->sub, &p, &f);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
-        note_dropped(x, p.metric);
+        note_dropped(x, p.metric, f.counts.lacks_rows);
     *found = f.len > 0;
     if (status == ST_OK && *found)
         status = aggregate_and_answer(x, c, &p, &f, out);

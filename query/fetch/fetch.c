@@ -290,7 +290,7 @@ downsample_week(struct task *t, const struct store_row *row,
                 struct bucket_acc *acc)
 {
     if (!bucket_acc_week(t->job->downsampler, acc, row->week, row->day,
-                         row->day_end, t->turn->arena)) {
+                         row->day_end, row->stands_alone, t->turn->arena)) {
         store_scan_reject(t->scan);
         return;
     }

@@ -43,6 +43,7 @@ scan_counts_add(struct scan_counts *sum, const struct scan_counts *more)
     sum->head_rows += more->head_rows;
     sum->weeks += more->weeks;
     sum->bytes += more->bytes;
+    sum->lacks_rows |= more->lacks_rows;
     sum->keys += more->keys;
     sum->seeks += more->seeks;
 }

@@ -53,24 +53,26 @@ cuts_copy(struct cuts *c, uint64_t metric)
     return found;
 }
 
-uint32_t
+struct cut_times
 cuts_get(struct cuts *c, uint64_t metric)
 {
-    return cuts_copy(c, metric).cut_s;
+    return cuts_copy(c, metric).now;
 }
 
-uint32_t
+struct cut_times
 cuts_settled(struct cuts *c, uint64_t metric)
 {
     const struct cut found = cuts_copy(c, metric);
 
-    return clock_monotonic_us() < found.since_us ? found.settled_s
-                                                 : found.cut_s;
+    return clock_monotonic_us() < found.since_us ? found.settled : found.now;
 }
 
 void
-cuts_raise(struct cuts *c, uint64_t metric, uint32_t cut_s, int64_t since_us)
+cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
+           int64_t since_us)
 {
+    struct cut_times raised;
+    struct cut *cut;
     size_t i;
 
     lock_take(&c->lock);
@@ -81,11 +83,17 @@ cuts_raise(struct cuts *c, uint64_t metric, uint32_t cut_s, int64_t since_us)
         c->list[i] = (struct cut){ .metric = metric };
         c->len++;
     }
-    if (cut_s > c->list[i].cut_s) {
-        if (clock_monotonic_us() >= c->list[i].since_us)
-            c->list[i].settled_s = c->list[i].cut_s;
-        c->list[i].cut_s = cut_s;
-        c->list[i].since_us = since_us;
+    cut = &c->list[i];
+    raised = cut->now;
+    raised.raw_s = to->raw_s > raised.raw_s ? to->raw_s : raised.raw_s;
+    raised.hourly_s =
+        to->hourly_s > raised.hourly_s ? to->hourly_s : raised.hourly_s;
+    if (raised.raw_s != cut->now.raw_s ||
+        raised.hourly_s != cut->now.hourly_s) {
+        if (clock_monotonic_us() >= cut->since_us)
+            cut->settled = cut->now;
+        cut->now = raised;
+        cut->since_us = since_us;
     }
     lock_drop(&c->lock);
 }
@@ -101,22 +109,39 @@ cuts_key(const struct key_layout *layout, uint64_t metric,
     return 1u + layout->metric_width;
 }
 
+void
+cuts_put(struct buf *out, const struct cut_times *t)
+{
+    buf_put_u32(out, t->raw_s);
+    if (t->hourly_s != t->raw_s)
+        buf_put_u32(out, t->hourly_s);
+}
+
 enum status
 cuts_parse(const struct key_layout *layout, struct slice key,
-           struct slice value, uint64_t *metric, uint32_t *cut_s,
+           struct slice value, uint64_t *metric, struct cut_times *out,
            struct error *e)
 {
-    if (key.size != 1u + layout->metric_width || value.size != 4)
+    bool two = value.size == 8;
+
+    if (key.size != 1u + layout->metric_width || (value.size != 4 && !two))
         return error_set(e, ST_CORRUPT,
                          "a cut with a key of %zu and a value of %zu bytes",
                          key.size, value.size);
     *metric = key_get_uint(key.data + 1, layout->metric_width);
-    *cut_s = (uint32_t)key_get_uint(value.data, 4);
-    return *cut_s == key_span_base(layout, *cut_s)
+    out->raw_s = out->hourly_s = (uint32_t)key_get_uint(value.data, 4);
+    if (two)
+        out->hourly_s = (uint32_t)key_get_uint(value.data + 4, 4);
+    if (two && (out->raw_s % WEEK_S != 0 || out->hourly_s >= out->raw_s ||
+                out->hourly_s != key_span_base(layout, out->hourly_s)))
+        return error_set(e, ST_CORRUPT,
+                         "cuts of raw points at %u and of hourly values at %u",
+                         (unsigned)out->raw_s, (unsigned)out->hourly_s);
+    return out->raw_s == key_span_base(layout, out->raw_s)
                ? ST_OK
                : error_set(e, ST_CORRUPT,
                            "a cut at %u, where no row of %u hours begins",
-                           (unsigned)*cut_s, layout->row_hours);
+                           (unsigned)out->raw_s, layout->row_hours);
 }
 
 enum status
@@ -125,16 +150,16 @@ cuts_read(struct cuts *c, const struct key_layout *layout, struct kv *kv,
 {
     const struct slice table = KEY_TABLE(TABLE_RETENTION);
     struct kv_iter *it = kv_iter_open(kv, table);
+    struct cut_times cut;
     uint64_t metric;
-    uint32_t cut_s;
     struct error why;
 
     for (bool on = kv_iter_seek(it, table); on; on = kv_iter_next(it)) {
         if (kv_iter_key(it).size == 1) /* the policies */
             continue;
         if (cuts_parse(layout, kv_iter_key(it), kv_iter_value(it), &metric,
-                       &cut_s, &why) == ST_OK)
-            cuts_raise(c, metric, cut_s, since_us);
+                       &cut, &why) == ST_OK)
+            cuts_raise(c, metric, &cut, since_us);
         else
             log_error("store", "%s is skipped (see: halite fsck)", why.text);
     }

@@ -1,9 +1,12 @@
 /* Cuts: of each metric the time before which its raw points are dropped, or
- * are being dropped, because they expired (docs/FORMAT.md, "Retention").  A cut
- * is written before the first row goes, and only ever rises, so that whoever
- * asks for older points can be told why they are missing.
+ * are being dropped, because they expired, and the one before which their
+ * hourly values, which the table of weeks has, are, too (docs/FORMAT.md,
+ * "Retention").  A cut is written before the first row goes, and only ever
+ * rises, so that whoever asks for older points can be told why they are
+ * missing.
  *
- *     <'c'> <metric>  ->  <cut in s:4>      a span begins at it
+ *     <'c'> <metric>  ->  <raw in s:4>              a span begins at it
+ *                     or  <raw in s:4> <hourly:4>   a week begins at 'raw'
  *
  * Where several processes have the engine, each reads the table again now and
  * then; so a cut that is raised counts for dropping a while later, when all
@@ -17,12 +20,25 @@
 #include "storage/kv/kv.h"
 #include "storage/row/key.h"
 
+/* In seconds since 1970; 0: there is none.  hourly_s <= raw_s; where they are
+ * equal nothing is kept for longer than points. */
+struct cut_times {
+    uint32_t raw_s, hourly_s;
+};
+
 struct cut {
     uint64_t metric;
-    uint32_t cut_s;     /* what queries are told */
-    uint32_t settled_s; /* what rows may be dropped by until 'since_us' */
-    int64_t since_us;   /* monotonic; 'cut_s' is known everywhere from then */
+    struct cut_times now;     /* what queries are told */
+    struct cut_times settled; /* what rows may be dropped by until 'since_us' */
+    int64_t since_us; /* monotonic; 'now' is known everywhere from then */
 };
+
+/* Do the hourly values of that time stand alone? */
+static inline bool
+cut_times_keep_hours(const struct cut_times *t, uint32_t time_s)
+{
+    return time_s >= t->hourly_s && time_s < t->raw_s;
+}
 
 struct cuts {
     struct lock lock;
@@ -34,13 +50,12 @@ struct cuts {
 void cuts_init(struct cuts *c);
 void cuts_fini(struct cuts *c);
 
-/* Seconds since 1970; 0: there is none. */
-uint32_t cuts_get(struct cuts *c, uint64_t metric);
-/* The one that rows may be dropped by. */
-uint32_t cuts_settled(struct cuts *c, uint64_t metric);
-/* Rows may be dropped by it from 'since_us' on.  A lower one changes nothing.
+struct cut_times cuts_get(struct cuts *c, uint64_t metric);
+/* Those that rows may be dropped by. */
+struct cut_times cuts_settled(struct cuts *c, uint64_t metric);
+/* Rows may be dropped by them from 'since_us' on.  A lower one changes nothing.
  */
-void cuts_raise(struct cuts *c, uint64_t metric, uint32_t cut_s,
+void cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
                 int64_t since_us);
 
 /* At most CUTS_KEY_MAX bytes; returns how many. */
@@ -50,8 +65,10 @@ size_t cuts_key(const struct key_layout *layout, uint64_t metric,
 /* ST_CORRUPT when it is no entry of a cut. */
 MUST_CHECK enum status cuts_parse(const struct key_layout *layout,
                                   struct slice key, struct slice value,
-                                  uint64_t *metric, uint32_t *cut_s,
+                                  uint64_t *metric, struct cut_times *out,
                                   struct error *e);
+/* Appends the value. */
+void cuts_put(struct buf *out, const struct cut_times *t);
 
 /* Reads the table.  A damaged entry is logged and left to fsck. */
 MUST_CHECK enum status cuts_read(struct cuts *c,

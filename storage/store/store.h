@@ -173,6 +173,7 @@ struct store_row {
     /* Instead of hours, days of a week: from 'day' to 'day_end' - 1. */
     const struct week *week;
     unsigned day, day_end;
+    bool stands_alone; /* rows of the week may be gone: it is all there is */
 };
 
 /* How a scan moves; the planner chooses. */
@@ -219,6 +220,8 @@ struct scan_counts {
     uint64_t keys;      /* keys of the engine looked at */
     uint64_t seeks;
     uint64_t bytes;
+    /* Rows were to be read of a time of which hourly values alone are kept. */
+    bool lacks_rows;
 };
 
 struct store_scan; /* opaque */

@@ -3,9 +3,11 @@
  * wait for milliseconds. */
 #include "storage/store/store_retention.h"
 
+#include <stdlib.h>
 #include <time.h>
 
-#include "storage/store/store_priv.h"
+#include "base/mem.h"
+#include "storage/store/store_weeks_priv.h"
 
 #define BATCH_ROWS  512
 #define BATCH_BYTES ((uint64_t)1 << 20) /* read */
@@ -33,8 +35,8 @@ store_cuts_read(struct store *s, struct error *e)
     return cuts_read(&s->cuts, &s->layout, s->kv, settles_us(s), e);
 }
 
-int64_t
-store_cut_ms(struct store *s, uint64_t metric)
+static struct cut_times
+current_cuts(struct store *s, uint64_t metric)
 {
     OBJ_CHECK(s, STORE_MAGIC);
     /* What cannot be read now is read by a later one: this is asked by queries,
@@ -42,7 +44,19 @@ store_cut_ms(struct store *s, uint64_t metric)
     if (kv_traits(s->kv)->shared &&
         clock_monotonic_us() - atomic_load(&s->cuts.read_us) > SHARED_READ_US)
         (void)(store_cuts_read(s, NULL) == ST_OK);
-    return (int64_t)cuts_get(&s->cuts, metric) * 1000;
+    return cuts_get(&s->cuts, metric);
+}
+
+int64_t
+store_cut_ms(struct store *s, uint64_t metric)
+{
+    return (int64_t)current_cuts(s, metric).raw_s * 1000;
+}
+
+int64_t
+store_hourly_cut_ms(struct store *s, uint64_t metric)
+{
+    return (int64_t)current_cuts(s, metric).hourly_s * 1000;
 }
 
 int64_t
@@ -58,48 +72,91 @@ store_cut_floor(const struct store *s, int64_t time_ms)
            1000;
 }
 
+int64_t
+store_week_floor(int64_t time_ms)
+{
+    return time_ms <= 0 ? 0 : time_ms - time_ms % (WEEK_S * INT64_C(1000));
+}
+
+/* What both together say. */
+static struct cut_times
+raised_to(struct store *s, const struct store_cut *c)
+{
+    const struct cut_times now = current_cuts(s, c->metric);
+    uint32_t raw_s = (uint32_t)(c->raw_ms / 1000);
+    uint32_t hourly_s = (uint32_t)(c->hourly_ms / 1000);
+
+    INSIST(c->hourly_ms == store_cut_floor(s, c->hourly_ms));
+    INSIST(c->raw_ms == (c->hourly_ms < c->raw_ms ? store_week_floor(c->raw_ms)
+                                                  : c->hourly_ms));
+    return (struct cut_times){
+        .raw_s = raw_s > now.raw_s ? raw_s : now.raw_s,
+        .hourly_s = hourly_s > now.hourly_s ? hourly_s : now.hourly_s,
+    };
+}
+
 enum status
 store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
                struct error *e)
 {
+    struct cut_times *to = mem_new_array(len, sizeof *to);
     struct kv_batch *b = kv_batch_new();
-    uint8_t key[CUTS_KEY_MAX], value[4];
+    struct buf value = BUF_INIT;
+    uint8_t key[CUTS_KEY_MAX];
     uint64_t lsn = 0;
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
     for (size_t i = 0; i < len; i++) {
-        INSIST(cuts[i].cut_ms == store_cut_floor(s, cuts[i].cut_ms));
-        if (cuts[i].cut_ms <= store_cut_ms(s, cuts[i].metric))
+        const struct cut_times now = current_cuts(s, cuts[i].metric);
+
+        to[i] = raised_to(s, &cuts[i]);
+        if (to[i].raw_s == now.raw_s && to[i].hourly_s == now.hourly_s)
             continue;
-        key_put_uint(value, (uint64_t)cuts[i].cut_ms / 1000, sizeof value);
+        buf_clear(&value);
+        cuts_put(&value, &to[i]);
         kv_batch_put(b,
                      slice_of(key, cuts_key(&s->layout, cuts[i].metric, key)),
-                     slice_of(value, sizeof value));
+                     buf_slice(&value));
     }
     if (kv_batch_len(b) > 0)
         st = store_write(s, b, &lsn, e);
     if (st == ST_OK && lsn != 0)
         st = store_commit(s, lsn, true, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        cuts_raise(&s->cuts, cuts[i].metric, (uint32_t)(cuts[i].cut_ms / 1000),
-                   settles_us(s));
+        cuts_raise(&s->cuts, cuts[i].metric, &to[i], settles_us(s));
     kv_batch_free(&b);
+    buf_fini(&value);
+    free(to);
     return st;
 }
 
 /* -- rows ------------------------------------------------------------------ */
 
+/* A row that goes if its series' week says so; in 'keys'. */
+struct expired_row {
+    size_t at, size;
+    size_t week_at, week_size; /* 0: it goes */
+    uint32_t week;
+    bool goes;
+    uint64_t points, bytes;
+};
+
 struct dropping {
     struct store *s;
     struct store_drop *d;
-    uint8_t table; /* rows, and then weeks */
+    struct cut_times before; /* what expired */
+    uint8_t table;           /* rows, and then weeks */
     unsigned bucket;
     uint32_t end;     /* of the spans that go; one begins at it */
     struct buf from;  /* the key where the next batch begins */
     size_t head_size; /* of a key: table, salt, metric */
     struct kv_batch *batch;
     struct store_dropped in_batch;
+    struct expired_row *rows; /* BATCH_ROWS, of the batch */
+    size_t rows_len, sure;    /* of them so many go anyway */
+    uint64_t noted;           /* bytes of these rows */
+    struct buf keys;
 };
 
 /* The key behind the rows that go. */
@@ -139,6 +196,78 @@ skip_rollups(const struct dropping *x, struct kv_iter *it)
     return kv_iter_seek(it, slice_of(key, size + x->s->layout.tagk_width));
 }
 
+static void
+note_row(struct dropping *x, struct slice tsuid, uint32_t base,
+         struct slice key, struct slice value)
+{
+    struct expired_row *row = &x->rows[x->rows_len++];
+    uint8_t week[ROW_KEY_MAX];
+
+    *row = (struct expired_row){
+        .at = x->keys.size,
+        .size = key.size,
+        .week_at = x->keys.size + key.size,
+        .week = base - base % WEEK_S,
+        .points = points_of(x, base, value),
+        .bytes = key.size + value.size,
+        .goes = !cut_times_keep_hours(&x->before, base),
+    };
+    x->noted += row->bytes;
+    buf_put_slice(&x->keys, key);
+    x->sure += row->goes;
+    if (row->goes)
+        return;
+    row->week_size = key_week(&x->s->layout, tsuid, base, week);
+    buf_put(&x->keys, week, row->week_size);
+}
+
+static void
+take_week(void *ctx, size_t i, const struct slice *value)
+{
+    struct expired_row *const *asked = ctx;
+
+    asked[i]->goes =
+        value != NULL && store_week_answers(*value, asked[i]->week);
+}
+
+/* Finds out which rows' weeks have their hourly values. */
+static enum status
+ask_weeks(struct dropping *x, struct error *e)
+{
+    struct slice keys[BATCH_ROWS];
+    struct expired_row *asked[BATCH_ROWS];
+    size_t len = 0;
+
+    for (size_t i = 0; i < x->rows_len; i++) {
+        struct expired_row *row = &x->rows[i];
+
+        if (row->week_size == 0)
+            continue;
+        asked[len] = row;
+        keys[len++] = slice_of(x->keys.data + row->week_at, row->week_size);
+    }
+    return len == 0 ? ST_OK
+                    : kv_get_many(x->s->kv, keys, len, take_week, asked, e);
+}
+
+static void
+drop_noted(struct dropping *x)
+{
+    x->sure = 0;
+    for (size_t i = 0; i < x->rows_len; i++) {
+        const struct expired_row *row = &x->rows[i];
+
+        if (!row->goes)
+            continue;
+        x->in_batch.rows++;
+        x->in_batch.points += row->points;
+        x->in_batch.bytes += row->bytes;
+        if (!x->d->dry_run)
+            kv_batch_delete(x->batch,
+                            slice_of(x->keys.data + row->at, row->size));
+    }
+}
+
 /* Takes the row where the iterator stands, and steps on.  What is malformed is
  * fsck's. */
 static bool
@@ -151,19 +280,17 @@ take_row(struct dropping *x, struct kv_iter *it)
     size_t size;
 
     if (x->table == TABLE_WEEKS) {
+        x->in_batch.weeks++;
         x->in_batch.bytes += key.size + value.size;
-        kv_batch_delete(x->batch, key);
+        if (!x->d->dry_run)
+            kv_batch_delete(x->batch, key);
         return kv_iter_next(it);
     }
     if (key_row_parse(layout, key, &base, tsuid, &size, NULL) != ST_OK)
         return kv_iter_next(it);
     if (!tsuid_tags_begin_at(layout, slice_of(tsuid, size), 1))
         return skip_rollups(x, it);
-    x->in_batch.rows++;
-    x->in_batch.points += points_of(x, base, value);
-    x->in_batch.bytes += key.size + value.size;
-    if (!x->d->dry_run)
-        kv_batch_delete(x->batch, key);
+    note_row(x, slice_of(tsuid, size), base, key, value);
     return kv_iter_next(it);
 }
 
@@ -172,8 +299,10 @@ has_enough(const struct dropping *x)
 {
     const struct store_drop *d = x->d;
 
-    return d->max_rows != 0 &&
-           d->dropped.rows + x->in_batch.rows >= d->max_rows;
+    return d->max_rows != 0 && d->dropped.rows + d->dropped.weeks +
+                                       x->in_batch.rows + x->in_batch.weeks +
+                                       x->sure >=
+                                   d->max_rows;
 }
 
 /* Gathers a batch; '*more': it did not come to the end. */
@@ -184,19 +313,30 @@ gather(struct dropping *x, bool *more, struct error *e)
         kv_iter_open(x->s->kv, slice_of(x->from.data, x->head_size));
     uint8_t end[ROW_KEY_MAX];
     size_t steps = 0;
+    enum status st;
     bool on;
 
+    x->rows_len = x->sure = 0;
+    x->noted = 0;
+    buf_clear(&x->keys);
     kv_iter_bound(it, end_key(x, end));
     on = kv_iter_seek(it, buf_slice(&x->from));
     while (on && !has_enough(x) && steps++ < BATCH_ROWS &&
-           x->in_batch.bytes < BATCH_BYTES)
+           x->in_batch.bytes + x->noted < BATCH_BYTES)
         on = take_row(x, it);
-    *more = on && !has_enough(x);
     if (on) {
         buf_clear(&x->from);
         buf_put_slice(&x->from, kv_iter_key(it));
     }
-    return kv_iter_close(&it, e);
+    st = kv_iter_close(&it, e);
+    if (st == ST_OK && x->keys.failed)
+        st = error_set(e, ST_BUSY, "no memory to drop rows");
+    if (st == ST_OK)
+        st = ask_weeks(x, e);
+    if (st == ST_OK)
+        drop_noted(x);
+    *more = on && !has_enough(x);
+    return st;
 }
 
 static enum status
@@ -237,6 +377,7 @@ next_batch(struct dropping *x, bool *more, struct error *e)
         sum->rows += x->in_batch.rows;
         sum->points += x->in_batch.points;
         sum->bytes += x->in_batch.bytes;
+        sum->weeks += x->in_batch.weeks;
     }
     x->in_batch = (struct store_dropped){ 0 };
     return st;
@@ -264,7 +405,7 @@ drop_bucket(struct dropping *x, struct error *e)
     enum status st = ST_OK;
     bool more = true;
 
-    key_put_uint(head + 1 + layout->salt_width, x->d->metric,
+    key_put_uint(head + 1 + layout->salt_width, x->d->before.metric,
                  layout->metric_width);
     x->head_size = 1u + layout->salt_width + layout->metric_width;
     buf_clear(&x->from);
@@ -281,39 +422,72 @@ drop_bucket(struct dropping *x, struct error *e)
     return st;
 }
 
+/* Rows of weeks behind 'done' may have entries that do not count. */
+static uint32_t
+end_of_rows(struct dropping *x)
+{
+    uint32_t end = x->before.raw_s, done;
+
+    if (x->before.hourly_s == x->before.raw_s ||
+        (x->d->dry_run && x->d->all_buckets))
+        return end;
+    lock_take(&x->s->flush_lock);
+    done = x->s->weeks[x->bucket].done;
+    lock_drop(&x->s->flush_lock);
+    if (done < x->before.hourly_s)
+        return x->before.hourly_s;
+    return done < end ? done : end;
+}
+
 static enum status
-drop_table(struct dropping *x, uint8_t table, uint32_t end, struct error *e)
+drop_table(struct dropping *x, uint8_t table, struct error *e)
 {
     const struct store_drop *d = x->d;
     size_t buckets = x->s->layout.salt_buckets;
     enum status st = ST_OK;
 
     x->table = table;
-    x->end = end;
-    for (x->bucket = 0;
-         x->bucket < buckets && x->end > 0 && st == ST_OK && !has_enough(x);
-         x->bucket++)
-        if ((d->dry_run && d->all_buckets) ||
-            store_bucket_state(x->s, x->bucket) == BUCKET_LOCAL)
+    for (x->bucket = 0; x->bucket < buckets && st == ST_OK && !has_enough(x);
+         x->bucket++) {
+        if (!(d->dry_run && d->all_buckets) &&
+            store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
+            continue;
+        x->end = table == TABLE_WEEKS
+                     ? x->before.hourly_s - x->before.hourly_s % WEEK_S
+                     : end_of_rows(x);
+        if (x->end > 0)
             st = drop_bucket(x, e);
+    }
     return st;
 }
 
 enum status
 store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
 {
-    struct dropping x = { .s = s, .d = d, .batch = kv_batch_new() };
-    uint32_t end = (uint32_t)(store_cut_floor(s, d->before_ms) / 1000);
+    struct cut_times settled = cuts_settled(&s->cuts, d->before.metric);
+    struct dropping x = {
+        .s = s,
+        .d = d,
+        .before = { (uint32_t)(store_cut_floor(s, d->before.raw_ms) / 1000),
+                    (uint32_t)(store_cut_floor(s, d->before.hourly_ms) /
+                               1000) },
+        .batch = kv_batch_new(),
+    };
     enum status st;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!d->dry_run && end > cuts_settled(&s->cuts, d->metric))
-        end = cuts_settled(&s->cuts, d->metric);
-    st = drop_table(&x, TABLE_ROWS, end, e);
-    if (st == ST_OK && !d->dry_run)
-        st = drop_table(&x, TABLE_WEEKS, end - end % WEEK_S, e);
+    if (!d->dry_run && x.before.raw_s > settled.raw_s)
+        x.before.raw_s = settled.raw_s;
+    if (!d->dry_run && x.before.hourly_s > settled.hourly_s)
+        x.before.hourly_s = settled.hourly_s;
+    x.rows = mem_new_array(BATCH_ROWS, sizeof *x.rows);
+    st = drop_table(&x, TABLE_ROWS, e);
+    if (st == ST_OK)
+        st = drop_table(&x, TABLE_WEEKS, e);
     if (st == ST_OK && x.from.failed)
         st = error_set(e, ST_BUSY, "no memory to drop rows");
+    free(x.rows);
+    buf_fini(&x.keys);
     buf_fini(&x.from);
     kv_batch_free(&x.batch);
     return st;

@@ -1,5 +1,7 @@
 /* Dropping expired rows: of a metric, those whose whole span lies before a
- * time.  Rows of raw points alone: those of rollups stay.
+ * time.  Rows of raw points alone: those of rollups stay.  Where hourly values
+ * are kept for longer, a row goes only when the entry of its series' week
+ * (store_weeks_priv.h) has them; the entries go when these expire.
  *
  *     store_cuts_set()       what goes is written down, on the disk
  *     store_drop_rows()      the rows go, some hundred at a time
@@ -18,14 +20,20 @@
 /* The metric's raw points before this time are dropped, or about to be; 0: none
  * are.  It never falls. */
 int64_t store_cut_ms(struct store *s, uint64_t metric);
+/* The same of their hourly values. */
+int64_t store_hourly_cut_ms(struct store *s, uint64_t metric);
 
+/* Times that are equal, and store_cut_floor()'s; or hourly_ms < raw_ms, which
+ * is store_week_floor()'s. */
 struct store_cut {
     uint64_t metric;
-    int64_t cut_ms; /* a span begins at it: store_cut_floor() */
+    int64_t raw_ms, hourly_ms;
 };
 
-/* When the span that has this time begins; 0 for times before 1970. */
+/* When the span, or the week, that has this time begins; 0 for times before
+ * 1970. */
 int64_t store_cut_floor(const struct store *s, int64_t time_ms);
+int64_t store_week_floor(int64_t time_ms);
 
 /* Writes down those that rise, in one batch, on the disk when it returns. */
 MUST_CHECK enum status store_cuts_set(struct store *s,
@@ -34,14 +42,14 @@ MUST_CHECK enum status store_cuts_set(struct store *s,
 
 struct store_dropped {
     uint64_t rows, points, bytes; /* bytes: of keys and values */
+    uint64_t weeks;
 };
 
 struct store_drop {
-    uint64_t metric;
-    int64_t before_ms;
+    struct store_cut before;
     bool dry_run;             /* counts what is there, whatever the cut */
     bool all_buckets;         /* of a dry run: those of others, too */
-    uint64_t max_rows;        /* then it ends; 0: all */
+    uint64_t max_rows;        /* and weeks, then it ends; 0: all */
     bool (*go_on)(void *ctx); /* asked between batches; NULL: always */
     void *ctx;
     struct store_dropped dropped; /* out, added to, after a failure too */

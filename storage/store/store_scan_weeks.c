@@ -26,6 +26,7 @@ struct place {
 
 struct scan_weeks {
     uint32_t from, to; /* days with from <= time < to are read by weeks */
+    uint32_t cut;      /* rows of weeks before it may be gone */
     uint32_t day, end; /* those of the week at hand */
     enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
     struct kv_iter *it; /* of all scans that are opened together */
@@ -45,27 +46,43 @@ struct scan_weeks {
     size_t places_len, places_cap;
     struct slice *rest, *busy;
     size_t rest_len, busy_len;
+    bool *told; /* of the busy: by an entry that does not change any more */
     bool skips; /* rows of other series are stepped over */
 };
 
 /* -- ranges ---------------------------------------------------------------- */
 
+static struct cut_times
+cuts_of(struct store *s, const struct scan_spec *spec)
+{
+    return cuts_get(&s->cuts,
+                    key_get_uint(spec->metric.data, s->layout.metric_width));
+}
+
 /* The days of which there are entries, from 'done' on backwards, and not older
- * than points are kept. */
+ * than hourly values are kept. */
 static bool
 days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         uint32_t *from, uint32_t *to)
 {
+    const struct cut_times cut = cuts_of(s, spec);
+    uint32_t alone = cut.hourly_s < cut.raw_s ? cut.raw_s : 0;
+    uint32_t first =
+        spec->from_base > cut.hourly_s ? spec->from_base : cut.hourly_s;
     uint64_t end = (uint64_t)spec->to_base + HOUR_S;
-    uint32_t first = cuts_get(
-        &s->cuts, key_get_uint(spec->metric.data, s->layout.metric_width));
 
-    if (first < spec->from_base)
-        first = spec->from_base;
-    *from = (first + DAY_S - 1) / DAY_S * DAY_S;
-    *to = (uint32_t)(end > done ? done : end / DAY_S * DAY_S);
-    return *from >= spec->from_base && *to > *from &&
-           *to - *from >= DAYS_AT_LEAST * DAY_S;
+    if (end > done)
+        end = done;
+    if (end <= first)
+        return false;
+    /* Where there are no rows, parts of days are read by weeks, too. */
+    *from = first < alone ? first - first % DAY_S
+                          : first + (DAY_S - first % DAY_S) % DAY_S;
+    if (end <= alone)
+        end += (DAY_S - end % DAY_S) % DAY_S;
+    *to = (uint32_t)(end / DAY_S * DAY_S);
+    return *to > *from &&
+           (*from < alone || *to - *from >= DAYS_AT_LEAST * DAY_S);
 }
 
 static int
@@ -93,6 +110,15 @@ is_among(const struct slice *all, size_t len, struct slice tsuid)
     return len > 0 && bsearch(&tsuid, all, len, sizeof *all, compare_slices);
 }
 
+/* Of the days at hand, in the range. */
+static uint32_t
+first_hour(const struct store_scan *scan)
+{
+    uint32_t day = scan->weeks->day;
+
+    return day > scan->spec.from_base ? day : scan->spec.from_base;
+}
+
 static void
 begin_week(struct store_scan *scan, uint32_t day)
 {
@@ -106,12 +132,49 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->begun = w->skips = false;
     w->entries = w->places_len = 0;
     buf_clear(&w->bytes);
-    store_scan_stretch(scan, day, w->end - HOUR_S);
+    store_scan_stretch(scan, first_hour(scan),
+                       w->end - HOUR_S < scan->spec.to_base
+                           ? w->end - HOUR_S
+                           : scan->spec.to_base);
     len = scan->head_end - scan->head_at;
     w->busy = len == 0 ? w->busy : mem_resize(w->busy, len, sizeof *w->busy);
     for (size_t i = 0; i < len; i++)
         w->busy[i] = scan->head[scan->head_at + i].tsuid;
     w->busy_len = sort_unique(w->busy, len);
+    w->told = len == 0 ? w->told : mem_resize(w->told, len, sizeof *w->told);
+    if (len > 0)
+        memset(w->told, 0, len * sizeof *w->told);
+}
+
+/* May rows of the week at hand be gone? */
+static bool
+stands_alone(const struct scan_weeks *w)
+{
+    return week_base(w->day) < w->cut;
+}
+
+/* Of a busy series; NULL: it is none. */
+static bool *
+told_of(const struct scan_weeks *w, struct slice tsuid)
+{
+    const struct slice *found = w->busy_len == 0
+                                    ? NULL
+                                    : bsearch(&tsuid, w->busy, w->busy_len,
+                                              sizeof *w->busy, compare_slices);
+
+    return found == NULL ? NULL : &w->told[found - w->busy];
+}
+
+/* Takes what came too late out of the head's rows of the week. */
+static void
+leave_out_late(struct store_scan *scan)
+{
+    size_t to = scan->head_end;
+
+    for (size_t i = scan->head_end; i-- > scan->head_at;)
+        if (!*told_of(scan->weeks, scan->head[i].tsuid))
+            scan->head[--to] = scan->head[i];
+    scan->head_at = to;
 }
 
 /* The rows of what entries do not tell. */
@@ -119,16 +182,18 @@ static void
 begin_rest(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    size_t len = w->places_len + w->busy_len;
+    size_t len = w->places_len;
 
     w->state = ROWS;
-    if (len > 0)
-        w->rest = mem_resize(w->rest, len, sizeof *w->rest);
+    if (len + w->busy_len > 0)
+        w->rest = mem_resize(w->rest, len + w->busy_len, sizeof *w->rest);
     for (size_t i = 0; i < w->places_len; i++)
         w->rest[i] =
             slice_of(w->bytes.data + w->places[i].at, w->places[i].size);
     for (size_t i = 0; i < w->busy_len; i++)
-        w->rest[w->places_len + i] = w->busy[i];
+        if (!w->told[i])
+            w->rest[len++] = w->busy[i];
+    leave_out_late(scan);
     w->rest_len = sort_unique(w->rest, len);
     w->skips = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
     scan->way = w->skips ? scan->spec.way : SCAN_SEEKS;
@@ -191,17 +256,27 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         days_of(s, &specs[0], UINT32_MAX, &from, &to))
         status = store_weeks_done(s, specs, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
+        const struct cut_times cut = cuts_of(s, &specs[i]);
+        bool cuts = cut.hourly_s < cut.raw_s &&
+                    specs[i].from_base < cut.raw_s &&
+                    specs[i].to_base >= cut.hourly_s;
         struct scan_weeks *w;
 
-        if (!days_of(s, &specs[i], done[i], &from, &to))
+        if (!days_of(s, &specs[i], done[i], &from, &to)) {
+            scans[i]->counts.lacks_rows = cuts;
             continue;
+        }
         if (it == NULL) {
             it = kv_iter_open(s->kv, KEY_TABLE(TABLE_WEEKS));
             kv_iter_deadline(it, specs[0].end_us);
         }
         w = last = scans[i]->weeks = mem_new(sizeof *w);
         *w = (struct scan_weeks){
-            .from = from, .to = to, .it = it, .shares = true
+            .from = from,
+            .to = to,
+            .cut = cuts ? cut.raw_s : 0,
+            .it = it,
+            .shares = true,
         };
         if (from > specs[i].from_base)
             store_scan_stretch(scans[i], specs[i].from_base, from - HOUR_S);
@@ -230,6 +305,7 @@ store_scan_end_weeks(struct store_scan *scan)
     free(w->places);
     free(w->rest);
     free(w->busy);
+    free(w->told);
     free(w);
     scan->weeks = NULL;
 }
@@ -282,7 +358,8 @@ row_of_entry(struct store_scan *scan, struct slice *row)
         return false;
     memcpy(w->row, key.data, key.size);
     w->row[0] = TABLE_ROWS;
-    key_put_uint(w->row + at, key_span_base(&scan->s->layout, w->day), 4);
+    key_put_uint(w->row + at, key_span_base(&scan->s->layout, first_hour(scan)),
+                 4);
     *row = slice_of(w->row, key.size);
     return true;
 }
@@ -418,16 +495,23 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     struct slice value = kv_iter_value(w->it);
     struct error why;
     enum status status;
+    bool *told;
 
     scan->counts.bytes += kv_iter_key(w->it).size + value.size;
-    if (value.size == 0 || is_among(w->busy, w->busy_len, tsuid))
+    if (value.size == 0 ||
+        (!stands_alone(w) && is_among(w->busy, w->busy_len, tsuid)))
         return false;
     status = week_decode(value, week_base(w->day),
                          scan->spec.weeks == WEEKS_OF_HOURS, &w->week, &why);
     if (status != ST_OK)
         (void)error_set(&scan->error, status, "the week of %u of a series: %s",
                         (unsigned)week_base(w->day), why.text);
-    return status == ST_OK && !w->week.unfit;
+    if (status != ST_OK || w->week.unfit)
+        return false;
+    told = told_of(w, tsuid);
+    if (told != NULL)
+        *told = true;
+    return true;
 }
 
 static bool
@@ -452,7 +536,8 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
                                    .base = base,
                                    .week = &w->week,
                                    .day = (w->day - base) / DAY_S,
-                                   .day_end = (w->end - base) / DAY_S };
+                                   .day_end = (w->end - base) / DAY_S,
+                                   .stands_alone = stands_alone(w) };
         w->entries++;
         if (!reads_entry(scan, row->tsuid)) {
             to_rest(scan, row->tsuid);
@@ -474,5 +559,6 @@ store_scan_reject(struct store_scan *scan)
     INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
+    scan->counts.lacks_rows |= stands_alone(scan->weeks);
     to_rest(scan, tsuid_of_entry(scan));
 }

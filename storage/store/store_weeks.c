@@ -169,24 +169,55 @@ store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
 
 /* -- becoming stale -------------------------------------------------------- */
 
+bool
+store_week_answers(struct slice value, uint32_t week)
+{
+    struct week w;
+
+    return value.size > 0 &&
+           week_decode(value, week, false, &w, NULL) == ST_OK && !w.unfit;
+}
+
+static struct cut_times
+cuts_of(struct store *s, struct slice tsuid)
+{
+    return cuts_get(&s->cuts, key_get_uint(tsuid.data, s->layout.metric_width));
+}
+
+bool
+store_week_is_final(struct store *s, struct slice key, uint32_t week)
+{
+    struct buf value = BUF_INIT;
+    enum status status = kv_get(s->kv, key, &value, NULL);
+    bool final = status == ST_OK ? store_week_answers(buf_slice(&value), week)
+                                 : status != ST_NOT_FOUND;
+
+    buf_fini(&value);
+    return final;
+}
+
 void
 store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
                   struct kv_batch *stale)
 {
     unsigned bucket = key_salt(&s->layout, tsuid);
+    const struct cut_times cut = cuts_of(s, tsuid);
     struct weeks *w = &s->weeks[bucket];
     uint32_t week = week_base(span);
-    uint8_t key[ROW_KEY_MAX];
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice key;
 
     if (span < store_weeks_over(s))
         w->old_row_us = clock_monotonic_us();
     if (span >= w->watched || !tsuid_tags_begin_at(&s->layout, tsuid, 1) ||
-        span < cuts_get(&s->cuts,
-                        key_get_uint(tsuid.data, s->layout.metric_width)))
+        span < cut.hourly_s)
+        return;
+    key = slice_of(bytes, key_week(&s->layout, tsuid, span, bytes));
+    /* Then raw_s is above hourly_s. */
+    if (span < cut.raw_s && store_week_is_final(s, key, week))
         return;
     kv_batch_set_bucket(stale, bucket);
-    kv_batch_put(stale, slice_of(key, key_week(&s->layout, tsuid, span, key)),
-                 slice_of(NULL, 0));
+    kv_batch_put(stale, key, slice_of(NULL, 0));
     /* Also if 'done' is not there yet: the pass under way may be past it. */
     if (store_weeks_note_stale(w, week))
         store_weeks_put_state(s, bucket, stale);
@@ -203,5 +234,81 @@ store_weeks_spoil(struct store *s, struct kv_batch *stale, struct error *e)
     if (status == ST_OK)
         status = kv_write(s->kv, stale, e);
     kv_batch_clear(stale);
+    return status;
+}
+
+/* -- deletion -------------------------------------------------------------- */
+
+static bool
+clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
+{
+    bool cleared = false;
+
+    for (unsigned i = 0; i < WEEK_DAYS; i++) {
+        int64_t day_ms = (w->base + i * DAY_S) * INT64_C(1000);
+
+        if (w->day[i].count == 0 || day_ms < from_ms ||
+            day_ms + DAY_MS - 1 > to_ms)
+            continue;
+        w->day[i] = (struct summary){ .count = 0 };
+        memset(&w->hour[i * 24], 0, 24 * sizeof w->hour[0]);
+        cleared = true;
+    }
+    return cleared;
+}
+
+static enum status
+delete_from_week(struct store *s, struct slice tsuid, uint32_t base,
+                 int64_t from_ms, int64_t to_ms, struct kv_batch *b,
+                 struct error *e)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice key =
+        slice_of(bytes, key_week(&s->layout, tsuid, base, bytes));
+    struct buf value = BUF_INIT;
+    enum status status = kv_get(s->kv, key, &value, e);
+    struct week w;
+
+    if (status == ST_OK && value.size > 0)
+        status = week_decode(buf_slice(&value), base, true, &w, e);
+    if (status == ST_OK && value.size > 0 && !w.unfit &&
+        clear_days(&w, from_ms, to_ms)) {
+        buf_clear(&value);
+        if (!week_is_empty(&w))
+            week_encode(&w, &value);
+        if (value.failed)
+            status = error_set(e, ST_BUSY, "no memory for a week");
+        else if (value.size == 0)
+            kv_batch_delete(b, key);
+        else
+            kv_batch_put(b, key, buf_slice(&value));
+    }
+    buf_fini(&value);
+    return status == ST_NOT_FOUND ? ST_OK : status;
+}
+
+enum status
+store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms, struct error *e)
+{
+    const struct cut_times cut = cuts_of(s, tsuid);
+    uint32_t from_s = (uint32_t)(from_ms / 1000), base, end = cut.raw_s;
+    struct kv_batch *b;
+    enum status status = ST_OK;
+
+    if (cut.hourly_s == cut.raw_s || !tsuid_tags_begin_at(&s->layout, tsuid, 1))
+        return ST_OK;
+    if (to_ms / 1000 < end)
+        end = (uint32_t)(to_ms / 1000) + 1;
+    b = kv_batch_new();
+    kv_batch_set_bucket(b, key_salt(&s->layout, tsuid));
+    for (base = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s);
+         base < end && status == ST_OK; base += WEEK_S)
+        status = delete_from_week(s, tsuid, base, from_ms, to_ms, b, e);
+    if (status == ST_OK && kv_batch_len(b) > 0)
+        status = store_owns(s, e);
+    if (status == ST_OK && kv_batch_len(b) > 0)
+        status = kv_write(s->kv, b, e);
+    kv_batch_free(&b);
     return status;
 }

@@ -173,10 +173,21 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
     return kv_iter_end(&it, status, e);
 }
 
+/* Rows of this week may be gone whose hourly values are to stay. */
+static bool
+keeps_hours(struct store *s, uint64_t metric, uint32_t week)
+{
+    const struct cut_times cut = cuts_get(&s->cuts, metric);
+
+    return cut.hourly_s < cut.raw_s && week < cut.raw_s;
+}
+
 static enum status
 write_weeks(struct filling *f, uint32_t week, struct error *e)
 {
     struct store *s = f->s;
+    bool keeps = keeps_hours(
+        s, key_get_uint(f->tsuids[0].data, s->layout.metric_width), week);
     uint8_t bytes[ROW_KEY_MAX];
     enum status status;
 
@@ -186,6 +197,8 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
         struct slice key =
             slice_of(bytes, key_week(&s->layout, f->tsuids[i], week, bytes));
 
+        if (keeps && store_week_is_final(s, key, week))
+            continue;
         if (!week_is_empty(&f->weeks[i])) {
             buf_clear(&f->value);
             week_encode(&f->weeks[i], &f->value);
@@ -302,36 +315,46 @@ refill_week(struct filling *f, const struct place *p, struct error *e)
     return status == ST_OK ? fill_chunk(f, p->base, e) : status;
 }
 
+static enum status
+drop_entries(struct filling *f, const struct place *p, struct error *e)
+{
+    struct store *s = f->s;
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice prefix = place_key(s, p, bytes);
+    struct kv_iter *it = kv_iter_open(s->kv, prefix);
+    enum status status;
+
+    kv_batch_clear(f->batch);
+    kv_batch_set_bucket(f->batch, f->bucket);
+    for (bool on_key = kv_iter_seek(it, prefix); on_key;
+         on_key = kv_iter_next(it))
+        kv_batch_delete(f->batch, kv_iter_key(it));
+    status = kv_iter_close(&it, e);
+    lock_take(&s->flush_lock);
+    if (status == ST_OK && store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
+        status = store_not_owner(f->bucket, e);
+    if (status == ST_OK)
+        status = store_owns(s, e);
+    if (status == ST_OK)
+        status = kv_write(s->kv, f->batch, e);
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
 /* A pass that did not come to its end may have left entries which nothing has
- * made stale since: all of them go. */
+ * made stale since: all of them go.  But where the state was lost, entries may
+ * be all that is left of points. */
 static enum status
 drop_ahead(struct filling *f, struct error *e)
 {
-    struct store *s = f->s;
     struct place p = { TABLE_WEEKS, f->bucket, 0, 0 };
     struct filling ahead = *f;
     enum status status = ST_OK;
-    uint8_t bytes[ROW_KEY_MAX];
 
     ahead.to = UINT32_MAX;
     while (status == ST_OK && next_week(&ahead, &p, e, &status)) {
-        struct slice prefix = place_key(s, &p, bytes);
-        struct kv_iter *it = kv_iter_open(s->kv, prefix);
-
-        kv_batch_clear(f->batch);
-        kv_batch_set_bucket(f->batch, f->bucket);
-        for (bool on_key = kv_iter_seek(it, prefix); on_key;
-             on_key = kv_iter_next(it))
-            kv_batch_delete(f->batch, kv_iter_key(it));
-        status = kv_iter_close(&it, e);
-        lock_take(&s->flush_lock);
-        if (status == ST_OK && store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
-            status = store_not_owner(f->bucket, e);
-        if (status == ST_OK)
-            status = store_owns(s, e);
-        if (status == ST_OK)
-            status = kv_write(s->kv, f->batch, e);
-        lock_drop(&s->flush_lock);
+        if (f->from > 0 || !keeps_hours(f->s, p.metric, p.base))
+            status = drop_entries(f, &p, e);
         next_in_metric(&p);
     }
     return status;

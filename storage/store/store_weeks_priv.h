@@ -14,7 +14,10 @@
  * and writes their entries, so neither rows nor entries change meanwhile.
  *
  * Days before a metric's cut are not read, and weeks before it go with its rows
- * (cuts.h).
+ * (cuts.h).  Where hourly values are kept for longer than raw points, entries
+ * of weeks before the raw cut stay as they are once they have them: late points
+ * change them no more, and rows that are still there go.  What is not told by
+ * an entry there, is by rows, which stay.
  *
  * The table follows from the rows alone: without its entries of a bucket, the
  * state among them, it is made again. */
@@ -43,6 +46,20 @@ MUST_CHECK enum status store_weeks_load(struct store *s, unsigned bucket,
  * stale to 'stale', if it must be. */
 void store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
                        struct kv_batch *stale) REQUIRES(s->flush_lock);
+
+/* Does this entry tell the hourly values of its week? */
+bool store_week_answers(struct slice value, uint32_t week);
+
+/* Has the entry, of a week before the raw cut, all that will be known of it?
+ * One that cannot be read is left as it is. */
+bool store_week_is_final(struct store *s, struct slice key, uint32_t week);
+
+/* Takes the hourly values of whole days of a range, which is deleted, out of
+ * the weeks of which rows are not kept. */
+MUST_CHECK enum status store_weeks_delete(struct store *s, struct slice tsuid,
+                                          int64_t from_ms, int64_t to_ms,
+                                          struct error *e)
+    REQUIRES(s->flush_lock);
 
 /* The week in which rows may still come, in the ordinary course; what is before
  * it is over. */

@@ -143,6 +143,24 @@ row_key(const struct recode *r, struct slice key, uint8_t out[ROW_KEY_MAX])
     return slice_of(out, key_row(&r->to, slice_of(tsuid, size), base, out));
 }
 
+/* Of those the copy's store keeps the ones whose points are gone, and makes the
+ * others; and it makes its own states. */
+static void
+put_week(const struct recode *r, struct slice key, struct slice value,
+         struct kv_batch *b)
+{
+    uint8_t tsuid[TSUID_MAX], out[ROW_KEY_MAX];
+    uint32_t base;
+    size_t size;
+
+    if (value.size > 0 && key.size > 1u + r->from.salt_width &&
+        key_week_parse(&r->from, key, &base, tsuid, &size, NULL) == ST_OK)
+        kv_batch_put(
+            b,
+            slice_of(out, key_week(&r->to, slice_of(tsuid, size), base, out)),
+            value);
+}
+
 static void
 put_quarantined(struct recode *r, struct slice key, struct slice value,
                 struct kv_batch *b)
@@ -234,7 +252,9 @@ put(void *ctx, struct slice key, struct slice value, struct kv_batch *b)
         break;
     case TABLE_TAGK_SETS:
     case TABLE_BATCHES:
-    case TABLE_WEEKS: /* the copy's store makes them */
+        break;
+    case TABLE_WEEKS:
+        put_week(r, key, value, b);
         break;
     default:
         kv_batch_put(b, key, value);

@@ -151,9 +151,8 @@ retention_set(struct retention *r, const struct slice *text, struct error *e)
 
 /* A metric of which something may go. */
 struct expiring {
-    uint64_t metric;
+    struct store_cut before;
     size_t policy;
-    int64_t before_ms;
 };
 
 struct pass {
@@ -182,12 +181,21 @@ go_on(void *ctx)
     return !stops;
 }
 
-/* Where hourly values are to be kept for longer, raw points are the only ones
- * that have them: they stay as long. */
-static int64_t
-raw_expired_ms(const struct retention_policy *policy, int64_t now_ms)
+/* Where hourly values are kept for longer, raw points go by whole weeks. */
+static struct store_cut
+expired_at(const struct pass *p, const struct retention_policy *policy,
+           uint64_t metric)
 {
-    return retention_expired_ms(policy->hourly_ms, now_ms);
+    int64_t hourly_ms = store_cut_floor(
+        p->r->store, retention_expired_ms(policy->hourly_ms, p->now_ms));
+    int64_t raw_ms =
+        store_week_floor(retention_expired_ms(policy->raw_ms, p->now_ms));
+
+    return (struct store_cut){
+        .metric = metric,
+        .raw_ms = raw_ms > hourly_ms ? raw_ms : hourly_ms,
+        .hourly_ms = hourly_ms,
+    };
 }
 
 static bool
@@ -195,17 +203,16 @@ find_metric(void *ctx, struct slice name, uint64_t id)
 {
     struct pass *p = ctx;
     size_t i = retention_policies_find(p->policies, name);
-    int64_t before_ms;
+    struct store_cut before;
 
     if (i == p->policies->len)
         return true;
     p->freed[i].metrics++;
-    before_ms = store_cut_floor(
-        p->r->store, raw_expired_ms(&p->policies->list[i], p->now_ms));
-    if (before_ms == 0)
+    before = expired_at(p, &p->policies->list[i], id);
+    if (before.raw_ms == 0)
         return true;
     p->list = mem_grow(p->list, p->len, &p->cap, sizeof *p->list);
-    p->list[p->len++] = (struct expiring){ id, i, before_ms };
+    p->list[p->len++] = (struct expiring){ before, i };
     return true;
 }
 
@@ -213,8 +220,7 @@ static struct store_drop
 drop_of(struct pass *p, const struct expiring *x)
 {
     return (struct store_drop){
-        .metric = x->metric,
-        .before_ms = x->before_ms,
+        .before = x->before,
         .go_on = go_on,
         .ctx = p,
     };
@@ -234,7 +240,7 @@ find_rows(struct pass *p, struct error *e)
         d.dry_run = true;
         d.max_rows = 1;
         st = store_drop_rows(p->r->store, &d, e);
-        if (d.dropped.rows > 0)
+        if (d.dropped.rows + d.dropped.weeks > 0)
             p->list[len++] = p->list[i];
         if (st == ST_OK && !go_on(p))
             st = error_set(e, ST_BUSY, "the pass was cancelled");
@@ -250,7 +256,7 @@ set_cuts(struct pass *p, struct error *e)
     enum status st;
 
     for (size_t i = 0; i < p->len; i++)
-        cuts[i] = (struct store_cut){ p->list[i].metric, p->list[i].before_ms };
+        cuts[i] = p->list[i].before;
     st = store_cuts_set(p->r->store, cuts, p->len, e);
     free(cuts);
     return st;
@@ -262,6 +268,7 @@ add_dropped(struct store_dropped *to, const struct store_dropped *more)
     to->rows += more->rows;
     to->points += more->points;
     to->bytes += more->bytes;
+    to->weeks += more->weeks;
 }
 
 static enum status
@@ -317,6 +324,11 @@ count_pass(struct pass *p)
         counter_add(CNT_RETENTION_ROWS, d->rows);
         counter_add(CNT_RETENTION_POINTS, d->points);
         counter_add(CNT_RETENTION_BYTES, d->bytes);
+        if (d->weeks > 0)
+            log_info("retention",
+                     "%s: dropped the hourly values of %llu weeks of series",
+                     log_quote(p->policies->list[i].pattern),
+                     (unsigned long long)d->weeks);
         if (d->rows > 0)
             log_info("retention",
                      "%s is kept for %.*s: dropped %llu points in %llu rows, "

@@ -108,14 +108,14 @@ check_cut(struct tables *t, struct slice key, struct slice value,
           struct error *e)
 {
     uint64_t metric;
-    uint32_t cut_s;
+    struct cut_times cut;
     struct error why;
     enum status st;
 
     t->n.others++;
     if (key.size == 1)
         return ST_OK;
-    st = cuts_parse(t->layout, key, value, &metric, &cut_s, &why);
+    st = cuts_parse(t->layout, key, value, &metric, &cut, &why);
     if (st == ST_OK && !id_ranges_have(&t->ids[UID_METRIC], metric))
         st = error_set(&why, ST_CORRUPT, "a cut of a metric that has no id");
     return check_decoded(t, "cut-entry", key, value, st, &why, e);

@@ -124,6 +124,23 @@ take_row(struct purging *x, struct slice key, struct slice value,
     return ST_OK;
 }
 
+/* Hourly values may be all that is left of a series. */
+static enum status
+take_week(struct purging *x, struct slice key, struct slice value,
+          struct error *e)
+{
+    uint8_t tsuid[TSUID_MAX];
+    uint32_t base;
+    size_t size;
+
+    if (value.size == 0 || key.size <= 1u + x->layout->salt_width)
+        return ST_OK;
+    if (key_week_parse(x->layout, key, &base, tsuid, &size, e) != ST_OK)
+        return damaged("the entry of a week", e);
+    add_alive(x, slice_of(tsuid, size));
+    return ST_OK;
+}
+
 static enum status
 take_quarantined(struct purging *x, struct slice key, struct slice value,
                  struct error *e)
@@ -167,6 +184,7 @@ find_alive(struct purging *x, struct error *e)
         entry_fn *f;
     } tables[] = {
         { TABLE_ROWS, take_row },
+        { TABLE_WEEKS, take_week },
         { TABLE_QUARANTINE, take_quarantined },
         { TABLE_HISTOGRAMS, take_counted },
         { TABLE_ANNOTATIONS, take_counted },

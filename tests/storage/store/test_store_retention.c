@@ -207,11 +207,12 @@ compare(struct world *w)
 static void
 set_cut(struct world *w, unsigned metric, int64_t time_ms)
 {
-    struct store_cut cut = { metric + 1, store_cut_floor(w->s, time_ms) };
+    int64_t cut_ms = store_cut_floor(w->s, time_ms);
+    struct store_cut cut = { metric + 1, cut_ms, cut_ms };
 
     ck_assert_msg(store_cuts_set(w->s, &cut, 1, &e) == ST_OK, "%s", e.text);
-    if (cut.cut_ms > w->cut_ms[metric])
-        w->cut_ms[metric] = cut.cut_ms;
+    if (cut_ms > w->cut_ms[metric])
+        w->cut_ms[metric] = cut_ms;
 }
 
 /* How many points a drop takes from the model, all of which are in the engine.
@@ -237,7 +238,7 @@ model_drop(struct world *w, unsigned metric, int64_t before_ms, bool dry_run)
 static void
 drop(struct world *w, unsigned metric, int64_t before_ms)
 {
-    struct store_drop d = { .metric = metric + 1, .before_ms = before_ms };
+    struct store_drop d = { .before = { metric + 1, before_ms, before_ms } };
     int64_t cut_ms = w->cut_ms[metric];
 
     flush(w);
@@ -250,8 +251,7 @@ drop(struct world *w, unsigned metric, int64_t before_ms)
 START_TEST(drops_whole_spans_before_a_cut)
 {
     struct world w;
-    struct store_drop d = { .metric = 2,
-                            .before_ms = T0 + SPAN_MS,
+    struct store_drop d = { .before = { 2, T0 + SPAN_MS, T0 + SPAN_MS },
                             .dry_run = true };
 
     world_open(&w, _i);
@@ -298,7 +298,7 @@ END_TEST
 START_TEST(late_points_are_taken_and_dropped)
 {
     struct world w;
-    struct store_drop d = { .metric = 1, .before_ms = T0 };
+    struct store_drop d = { .before = { 1, T0, T0 } };
 
     world_open(&w, _i);
     put(&w, 0, 0, T0 - 1);
@@ -396,8 +396,7 @@ die_at(void *ctx)
 static size_t
 rows_left(struct world *w)
 {
-    struct store_drop d = { .metric = 1,
-                            .before_ms = POINT_MAX_TS_MS,
+    struct store_drop d = { .before = { 1, POINT_MAX_TS_MS, POINT_MAX_TS_MS },
                             .dry_run = true };
 
     ck_assert_int_eq(store_drop_rows(w->s, &d, &e), ST_OK);
@@ -409,7 +408,7 @@ rows_left(struct world *w)
 START_TEST(a_kill_amid_a_pass_loses_nothing)
 {
     const int64_t cut_ms = T0 + SPAN_MS * (ROWS - 10);
-    struct store_drop d = { .metric = 1, .before_ms = cut_ms };
+    struct store_drop d = { .before = { 1, cut_ms, cut_ms } };
     unsigned left = (unsigned)_i;
     struct world w;
     size_t rows;
@@ -458,9 +457,9 @@ no(void *ctx)
 
 START_TEST(ends_when_it_is_cancelled)
 {
-    struct store_drop d = { .metric = 1,
-                            .before_ms = T0 + SPAN_MS * ROWS,
-                            .go_on = no };
+    struct store_drop d = {
+        .before = { 1, T0 + SPAN_MS * ROWS, T0 + SPAN_MS * ROWS }, .go_on = no
+    };
     struct world w;
 
     world_open(&w, 0);

@@ -2,6 +2,7 @@
  * late points, deletions and starts, by each way of a scan, with some weeks
  * rejected; what a scan lends is each point once. */
 #include "storage/store/store.h"
+#include "storage/store/store_retention.h"
 
 #include <time.h>
 
@@ -114,21 +115,28 @@ world_open(struct world *w, int i)
 }
 
 static void
-put(struct world *w, unsigned series, int64_t ts_ms)
+put_only(struct world *w, unsigned series, int64_t ts_ms, double v)
 {
-    double v = value_of(w, series);
     bool is_float = series % 2 == 1;
     struct series_point p = { .point = { ts_ms, { .d = v }, is_float } };
     uint8_t bytes[15];
     uint64_t lsn;
 
-    if (w->len == POINTS)
-        return;
     if (!is_float)
         p.point.v.i = (int64_t)v;
     ck_assert_int_eq(
         store_series(w->s, name(series, bytes), false, &p.series, &e), ST_OK);
     ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &e), ST_OK);
+}
+
+static void
+put(struct world *w, unsigned series, int64_t ts_ms)
+{
+    double v = value_of(w, series);
+
+    if (w->len == POINTS)
+        return;
+    put_only(w, series, ts_ms, v);
     for (size_t i = 0; i < w->len; i++)
         w->points[i].gone |=
             w->points[i].series == series && w->points[i].ts_ms == ts_ms;
@@ -165,6 +173,7 @@ struct sums {
 struct seen {
     struct sums days[SERIES][DAYS];
     size_t weeks, rows;
+    bool lacks_rows;
 };
 
 static unsigned
@@ -251,6 +260,7 @@ scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
     struct mask *m = mask_of(layout, from, to);
     struct scan_spec specs[3];
     struct store_scan *scans[3];
+    struct scan_counts counts;
 
     mask_set_give(masks, &m);
     for (size_t i = 0; i < len; i++)
@@ -277,8 +287,9 @@ scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
                 see_week(w, scans[i], &row, rejects, seen);
             else
                 see_row(&row, seen);
-        ck_assert_msg(store_scan_close(&scans[i], NULL, &e) == ST_OK, "%s",
+        ck_assert_msg(store_scan_close(&scans[i], &counts, &e) == ST_OK, "%s",
                       e.text);
+        seen->lacks_rows |= counts.lacks_rows;
     }
     mask_set_free(&masks);
 }
@@ -425,5 +436,191 @@ START_TEST(late_points_cost_their_series_alone)
 }
 END_TEST
 
+/* -- hourly values that outlive their points ------------------------------- */
+
+#define HOURLY_CUT (T0 + WEEK_S)
+#define RAW_CUT    (T0 + 3 * WEEK_S)
+
+static void
+expire(struct world *w)
+{
+    struct store_cut cut = { 1, RAW_CUT * INT64_C(1000),
+                             HOURLY_CUT * INT64_C(1000) };
+    struct store_drop d = { .before = cut };
+
+    ck_assert_int_eq(store_cuts_set(w->s, &cut, 1, &e), ST_OK);
+    ck_assert_msg(store_drop_rows(w->s, &d, &e) == ST_OK, "%s", e.text);
+    for (size_t i = 0; i < w->len; i++)
+        w->points[i].gone |= w->points[i].ts_ms < cut.hourly_ms;
+}
+
+/* Rows of raw points before the cut, of series that are no rollups. */
+static size_t
+count_old_rows(struct world *w)
+{
+    struct store_drop d = { .before = { 1, RAW_CUT * INT64_C(1000),
+                                        RAW_CUT * INT64_C(1000) },
+                            .dry_run = true };
+
+    ck_assert_int_eq(store_drop_rows(w->s, &d, &e), ST_OK);
+    return d.dropped.rows;
+}
+
+static bool
+has_points_of(const struct world *w, unsigned series, int64_t ts_ms)
+{
+    uint32_t week = week_base((uint32_t)(ts_ms / 1000));
+
+    for (size_t i = 0; i < w->len; i++)
+        if (w->points[i].series == series && !w->points[i].gone &&
+            week_base((uint32_t)(w->points[i].ts_ms / 1000)) == week)
+            return true;
+    return false;
+}
+
+/* Where the week has hourly values they stay as they are. */
+static void
+put_late(struct world *w)
+{
+    unsigned series = (unsigned)below(w, SERIES - 1);
+    int64_t ts_ms =
+        (HOURLY_CUT + (int64_t)below(w, RAW_CUT - HOURLY_CUT)) * 1000;
+
+    if (has_points_of(w, series, ts_ms))
+        put_only(w, series, ts_ms, 77);
+    else
+        put(w, series, ts_ms);
+}
+
+/* Of days whose points are gone only whole ones can be deleted. */
+static void
+drop_old(struct world *w)
+{
+    unsigned series = (unsigned)below(w, SERIES - 1);
+    int64_t from = ((int64_t)T0 + (int64_t)below(w, WEEKS * WEEK_S)) * 1000;
+    int64_t to = from + (int64_t)below(w, (uint64_t)WEEK_S * 2000);
+    uint8_t bytes[15];
+    uint64_t deleted, lsn;
+
+    ck_assert_int_eq(
+        store_delete(w->s, name(series, bytes), from, to, &deleted, &lsn, &e),
+        ST_OK);
+    for (size_t i = 0; i < w->len; i++) {
+        int64_t ms = w->points[i].ts_ms, day = ms - ms % DAY_MS;
+        bool whole = day >= from && day + DAY_MS - 1 <= to;
+
+        w->points[i].gone |=
+            w->points[i].series == series &&
+            (ms < RAW_CUT * INT64_C(1000) ? whole : ms >= from && ms <= to);
+    }
+}
+
+static void
+forget_states(struct world *w)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    for (unsigned i = 0; i < store_layout(w->s)->salt_buckets; i++) {
+        uint8_t key[2];
+
+        kv_batch_delete(
+            b, slice_of(key, key_weeks_state(store_layout(w->s), i, key)));
+    }
+    ck_assert_int_eq(kv_write(store_kv(w->s), b, &e), ST_OK);
+    kv_batch_free(&b);
+}
+
+static void
+check_old(struct world *w)
+{
+    static struct seen seen;
+    uint32_t from = T0 + (uint32_t)below(w, DAYS - 3) * DAY_S;
+    uint32_t to =
+        from + (2 + (uint32_t)below(w, (END - from) / DAY_S - 2)) * DAY_S;
+
+    check(w, ways[below(w, 3)], from, to - 3600, false, &seen);
+    ck_assert(!seen.lacks_rows);
+    check(w, ways[below(w, 3)], T0, END - 3600, false, &seen);
+    ck_assert(!seen.lacks_rows);
+}
+
+START_TEST(hourly_values_outlive_points)
+{
+    static struct world w;
+
+    world_open(&w, _i);
+    for (int n = 0; n < 600; n++)
+        put(&w, (unsigned)below(&w, SERIES),
+            (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+    summarise(&w);
+    ck_assert_uint_gt(count_old_rows(&w), 100);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    for (int turn = 0; turn < 30; turn++) {
+        for (uint64_t n = below(&w, 3); n > 0; n--)
+            put_late(&w);
+        check_old(&w);
+        if (below(&w, 4) == 0)
+            drop_old(&w);
+        check_old(&w);
+        if (below(&w, 3) == 0)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+        check_old(&w);
+        if (below(&w, 3) == 0)
+            summarise(&w);
+        if (below(&w, 3) == 0)
+            expire(&w);
+        check_old(&w);
+        if (below(&w, 6) != 0)
+            continue;
+        summarise(&w);
+        if (w.options.dir != NULL && below(&w, 2) == 0)
+            forget_states(&w);
+        reopen(&w);
+        summarise(&w);
+        check_old(&w);
+    }
+    summarise(&w);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    check_old(&w);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    tempdir_free(&w.dir);
+}
+END_TEST
+
+/* Of weeks that are not summarised, nothing goes. */
+START_TEST(points_stay_until_they_are_summarised)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, _i);
+    ck_assert_msg(store_close(&w.s, &e) == ST_OK, "%s", e.text);
+    if (w.options.dir == NULL)
+        return;
+    w.options.summary_delay_ms = 3600000;
+    open_store(&w);
+    for (int n = 0; n < 300; n++)
+        put(&w, (unsigned)below(&w, SERIES),
+            (HOURLY_CUT + (int64_t)below(&w, END - HOURLY_CUT)) * 1000);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    expire(&w);
+    ck_assert_uint_gt(count_old_rows(&w), 50);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    w.options.summary_delay_ms = 1;
+    reopen(&w);
+    summarise(&w);
+    check_old(&w);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    check_old(&w);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    tempdir_free(&w.dir);
+}
+END_TEST
+
 TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
+          LOOP(hourly_values_outlive_points, layouts),
+          LOOP(points_stay_until_they_are_summarised, layouts),
           TEST(late_points_cost_their_series_alone))

@@ -264,7 +264,8 @@ START_TEST(notes_expired_rows)
 {
     struct rig r = rig_new();
     struct check c = { .say = say_note, .ctx = &r };
-    struct store_cut cut = { 1, (BASE + 21600) * INT64_C(1000) };
+    int64_t cut_ms = (BASE + 21600) * INT64_C(1000);
+    struct store_cut cut = { 1, cut_ms, cut_ms };
 
     OK(store_cuts_set(r.f.store, &cut, 1, &e));
     OK(check_tables(r.f.store, &c, &r.n, &e));

@@ -47,9 +47,9 @@ id_of(struct fixture *f, enum uid_kind kind, const char *name)
 static void
 drop(struct fixture *f, const char *metric)
 {
-    struct store_drop d = { .metric = id_of(f, UID_METRIC, metric),
-                            .before_ms = T0 + 100 * HOUR_MS };
-    struct store_cut cut = { d.metric, store_cut_floor(f->store, d.before_ms) };
+    int64_t cut_ms = store_cut_floor(f->store, T0 + 100 * HOUR_MS);
+    struct store_cut cut = { id_of(f, UID_METRIC, metric), cut_ms, cut_ms };
+    struct store_drop d = { .before = cut };
 
     OK(store_flush(f->store, &e));
     OK(store_cuts_set(f->store, &cut, 1, &e));

@@ -1,0 +1,103 @@
+// node hourly.mjs build/halite: points of sixty days, then a policy that keeps fourteen days of them and
+// two years of hourly values.  What hourly values can tell is answered as before, the rest with a
+// warning; and what fsck looks at is clean.
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const halite = path.resolve(process.argv[2]);
+const root = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-hourly-'));
+let server;
+process.on('exit', () => {
+  server?.kill('SIGKILL');
+  fs.rmSync(root, { recursive: true, force: true });
+});
+const fail = why => {
+  console.error(`FAILED: ${why}`);
+  process.exit(1);
+};
+const pause = ms => new Promise(done => setTimeout(done, ms));
+
+let base;
+async function start(...settings) {
+  server = spawn(halite, ['tsd', '--port=0', '--bind=127.0.0.1', `--data=${root}/store`,
+    'halite.store.summary_delay_ms=1', ...settings], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  base = await new Promise(found => server.stderr.on('data', bytes => {
+    log += bytes;
+    const said = /127\.0\.0\.1:(\d+)/.exec(log);
+    if (said) found(`http://127.0.0.1:${said[1]}`);
+  }));
+}
+async function stop() {
+  const ended = new Promise(done => server.on('exit', done));
+  server.kill('SIGTERM');
+  await ended;
+}
+async function until(what, f) {
+  for (let i = 0; i < 600; i++, await pause(50))
+    if (await f()) return;
+  fail(`waited in vain until ${what}`);
+}
+async function counter(name) {
+  const text = await (await fetch(`${base}/metrics`)).text();
+  return Number(new RegExp(`^${name}(?:{.*})? ([0-9.e+]+)$`, 'm').exec(text)?.[1] ?? 0);
+}
+
+const day = 86400, now = Math.floor(Date.now() / 1000), hour = now - 50 * day - (now - 50 * day) % 3600;
+const ranges = [[now - 59 * day, now], [hour, hour + 6 * 3600], [hour + 7200, hour + 3 * day],
+  [now - 55 * day, now - 45 * day]];
+const ask = (metric, down) => ranges.map(([from, to]) =>
+  `/api/query?start=${from}&end=${to}&m=sum:${down}:${metric}%7Bhost=*%7D`);
+// Equal to the bit; equal but for the last digits; not to be told.
+const exact = ['1h-avg', '1h-sum', '6h-count', '1d-avg', '1d-max', '1d-min', '7d-last', '1d-first'];
+const plans = ['whole', 'decimal'].flatMap(metric => [
+  ...exact.flatMap(d => ask(metric, d).map(query => ({ query, exact: true }))),
+  ...ask(metric, '30d-sum').map(query => ({ query, exact: metric === 'whole' })),
+  ...ask(metric, '1h-max').map(query => ({ query, warns: true })),
+]);
+async function answer(query) {
+  const r = await fetch(base + query);
+  return { text: await r.text(), warns: r.headers.has('warning') };
+}
+const rounded = text => text.replace(/-?\d+(\.\d+)?(E-?\d+)?/g, n => Number(n).toPrecision(11));
+
+await start();
+for (const host of ['a', 'b'])
+  for (const [metric, value] of [['whole', i => i * 7 % 100], ['decimal', i => i * 37 % 10000 / 100]]) {
+    const points = [];
+    for (let i = 0, at = now - 60 * day; at < now; at += 900, i++)
+      points.push({ metric, timestamp: at, value: value(i), tags: { host } });
+    const r = await fetch(`${base}/api/put`, { method: 'POST', body: JSON.stringify(points) });
+    if (r.status !== 204) fail(`put: ${r.status} ${await r.text()}`);
+  }
+await stop(); // all is flushed
+await start();
+await until('weeks are summarised', async () => await counter('halite_summaries_written_total') >= 28);
+const before = [];
+for (const p of plans) before.push((await answer(p.query)).text);
+const set = await fetch(`${base}/api/retention`, { method: 'PUT', body: JSON.stringify({ policies: '* 14d 2y' }) });
+if (!set.ok) fail(`policies: ${await set.text()}`);
+await stop();
+await start('halite.retention.interval_ms=200');
+let last = -1;
+await until('rows were dropped', async () => {
+  const rows = await counter('halite_retention_rows_total');
+  const done = rows > 0 && rows === last;
+  last = rows;
+  if (!done) await pause(300);
+  return done;
+});
+for (const [i, p] of plans.entries()) {
+  const after = await answer(p.query);
+  const same = p.exact ? after.text === before[i] : rounded(after.text) === rounded(before[i]);
+  if (p.warns ? !after.warns : after.warns || !same)
+    fail(`${p.query}: ${after.warns ? 'with a warning' : ''}\n${before[i].slice(0, 300)}\n${after.text.slice(0, 300)}`);
+}
+// The raw points are gone, and the answer says so.
+const raw = await answer(`/api/query?start=${hour}&end=${hour + 3600}&m=sum:whole`);
+if (raw.text !== '[]' || !raw.warns) fail(`raw points: ${raw.text}`);
+await stop();
+execFileSync(halite, ['fsck', `--data=${root}/store`], { stdio: ['ignore', 'inherit', 'inherit'] });
+console.log(`${plans.length} queries, ${last} rows dropped`);
