@@ -257,11 +257,14 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
     return cleared;
 }
 
+/* An entry of which nothing is left is stale: points that came late may still
+ * be there. */
 static enum status
 delete_from_week(struct store *s, struct slice tsuid, uint32_t base,
                  int64_t from_ms, int64_t to_ms, struct kv_batch *b,
-                 struct error *e)
+                 struct error *e) REQUIRES(s->flush_lock)
 {
+    unsigned bucket = key_salt(&s->layout, tsuid);
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
         slice_of(bytes, key_week(&s->layout, tsuid, base, bytes));
@@ -278,10 +281,10 @@ delete_from_week(struct store *s, struct slice tsuid, uint32_t base,
             week_encode(&w, &value);
         if (value.failed)
             status = error_set(e, ST_BUSY, "no memory for a week");
-        else if (value.size == 0)
-            kv_batch_delete(b, key);
         else
             kv_batch_put(b, key, buf_slice(&value));
+        if (value.size == 0 && store_weeks_note_stale(&s->weeks[bucket], base))
+            store_weeks_put_state(s, bucket, b);
     }
     buf_fini(&value);
     return status == ST_NOT_FOUND ? ST_OK : status;
