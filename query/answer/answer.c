@@ -297,6 +297,30 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     return status;
 }
 
+/* Where a name costs a round trip, those of all groups are read at once. */
+static void
+read_names_ahead(const struct job *job)
+{
+    const struct plan_context *c = job->w->context;
+    const struct key_layout *layout = job->layout;
+    uint64_t *tagvs = NULL;
+    size_t len = 0, cap = 0;
+
+    if (!kv_traits(store_kv(c->store))->shared)
+        return;
+    for (size_t i = 0; i < job->g->groups_len; i++) {
+        struct slice tsuid = job->g->order[job->g->groups[i].first]->tsuid;
+
+        for (size_t k = 0; k < tsuid_tags(layout, tsuid); k++) {
+            tagvs = mem_grow(tagvs, len, &cap, sizeof *tagvs);
+            tagvs[len++] = key_get_uint(tsuid_tagv(layout, tsuid, k).data,
+                                        layout->tagv_width);
+        }
+    }
+    uid_read_ahead(c->uids, UID_TAGV, tagvs, len);
+    free(tagvs);
+}
+
 enum status
 answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
               struct result_stats *stats, struct error *e)
@@ -321,6 +345,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         partition_groups(&job);
+        read_names_ahead(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
                                                g.groups_len, job.chunk_len, a))
             status = query_no_memory(e);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "uid/names/uid_priv.h"
 
 #define CACHE_ENTRIES 2000000
@@ -373,6 +374,60 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
     }
     buf_fini(&value);
     return st;
+}
+
+struct ahead {
+    struct uid_table *u;
+    enum uid_kind kind;
+    const uint64_t *ids;
+    uint64_t epoch;
+};
+
+static void
+keep_ahead(void *ctx, size_t i, const struct slice *value)
+{
+    const struct ahead *x = ctx;
+
+    if (value != NULL && value->size > 0)
+        uid_cache_add(x->u->cache, x->kind, *value, x->ids[i], x->epoch);
+}
+
+/* Those that the cache lacks, in front; how many. */
+static size_t
+not_cached(struct uid_table *u, enum uid_kind kind, uint64_t *ids, size_t len)
+{
+    struct buf name = BUF_INIT;
+    size_t n = 0;
+
+    len = sort_unique_u64(ids, len);
+    for (size_t i = 0; i < len; i++) {
+        buf_clear(&name);
+        if (ids[i] <= uid_max(u, kind) &&
+            !uid_cache_find_name(u->cache, kind, ids[i], &name))
+            ids[n++] = ids[i];
+    }
+    buf_fini(&name);
+    return n;
+}
+
+void
+uid_read_ahead(struct uid_table *u, enum uid_kind kind, uint64_t *ids,
+               size_t len)
+{
+    struct ahead x = { u, kind, ids, uid_cache_epoch(u->cache) };
+    size_t n = len == 0 ? 0 : not_cached(u, kind, ids, len);
+    struct slice *keys = mem_new_array(n, sizeof *keys);
+    uint8_t *bytes = mem_new_array(n, UID_KEY_MAX);
+
+    OBJ_CHECK(u, UID_MAGIC);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = uid_key(store_layout(u->store), kind, 'i', ids[i],
+                          bytes + i * UID_KEY_MAX);
+    if (n > 0)
+        (void)(kv_get_many(store_kv(u->store), keys, n, keep_ahead, &x, NULL) ==
+               ST_OK);
+    free(keys);
+    free(bytes);
 }
 
 enum status

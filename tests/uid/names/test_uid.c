@@ -764,8 +764,28 @@ START_TEST(renaming_leaves_no_stale_entry)
 }
 END_TEST
 
-TEST_MAIN("uid", TEST(names_are_resolved_together), TEST(ids_are_dense_by_kind),
-          TEST(texts_of_failures), TEST(one_byte_is_used_up), TIMES(widths, 8),
+START_TEST(names_are_read_ahead)
+{
+    struct fixture f = fixture_new(layout_default);
+    uint64_t a = create(&f, UID_TAGV, "a"), b = create(&f, UID_TAGV, "b");
+    uint64_t ids[] = { b, 77, a, UINT64_MAX, b, a };
+    uint64_t misses;
+
+    uid_drop_caches(f.uids);
+    ck_assert_str_eq(name_of(&f, UID_TAGV, a), "a");
+    misses = uid_counts(f.uids, UID_TAGV).cache_misses;
+    uid_read_ahead(f.uids, UID_TAGV, ids, 6);
+    ck_assert_str_eq(name_of(&f, UID_TAGV, a), "a");
+    ck_assert_str_eq(name_of(&f, UID_TAGV, b), "b");
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses, misses);
+    uid_read_ahead(f.uids, UID_TAGV, NULL, 0);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("uid", TEST(names_are_resolved_together), TEST(names_are_read_ahead),
+          TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
+          TEST(one_byte_is_used_up), TIMES(widths, 8),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
           TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
