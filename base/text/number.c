@@ -200,6 +200,21 @@ format_plain(const char *digits, size_t n, int exponent, char *out)
     return (size_t)(p - out) + n - (size_t)exponent;
 }
 
+/* i / 10,000, less than 10 million; may write 20 bytes. */
+static size_t
+format_ten_thousandths(uint64_t i, char *out)
+{
+    unsigned rest = (unsigned)(i % 10000);
+    size_t n = format_u64(i / 10000, out);
+
+    out[n++] = '.';
+    decimal_put_four(out + n, rest);
+    return n + (rest % 10 != 0     ? 4
+                : rest % 100 != 0  ? 3
+                : rest % 1000 != 0 ? 2
+                                   : 1);
+}
+
 size_t
 number_format_double(double v, char *out)
 {
@@ -223,6 +238,14 @@ number_format_double(double v, char *out)
     if (v == 0) {
         memcpy(p, "0.0", 3);
         return (size_t)(p - out) + 3;
+    }
+    /* Mostly there are four decimals or less.  Of decimals with 15 digits or
+     * less each is another double, so this one is the shortest. */
+    if (v >= 1e-3 && v < 1e7) {
+        uint64_t i = (uint64_t)(v * 1e4 + 0.5);
+
+        if ((double)i / 1e4 == v)
+            return (size_t)(p - out) + format_ten_thousandths(i, p);
     }
     n = shortest_digits(v, digits, &exponent);
     if (v >= 1e-3 && v < 1e7)

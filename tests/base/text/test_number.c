@@ -112,6 +112,37 @@ random_double(uint64_t *state)
     return w;
 }
 
+/* Of up to five decimals, around where they are written the short way. */
+START_TEST(decimals_are_written_as_they_are)
+{
+    uint64_t state = harness_seed(3);
+
+    for (int i = 0; i < harness_rounds(200000); i++) {
+        uint64_t x = harness_random(&state), whole = x % 20000000;
+        char want[64], out[NUMBER_TEXT_MAX];
+        size_t n, want_len;
+
+        if (x % 7 == 0)
+            whole = x % 3;
+        whole %= 10000000;
+        want_len = (size_t)snprintf(want, sizeof want, "%llu.%05llu",
+                                    (unsigned long long)whole,
+                                    (unsigned long long)(x >> 40) % 100000);
+        for (uint64_t cut = x >> 60; cut > 0 && want[want_len - 2] != '.';
+             cut--)
+            want_len--;
+        while (want[want_len - 1] == '0' && want[want_len - 2] != '.')
+            want_len--;
+        want[want_len] = '\0';
+        if (strtod(want, NULL) < 1e-3)
+            continue;
+        n = number_format_double(strtod(want, NULL), out);
+        out[n] = '\0';
+        ck_assert_str_eq(out, want);
+    }
+}
+END_TEST
+
 START_TEST(shortest_agrees_with_the_long_way)
 {
     uint64_t state = harness_seed(2);
@@ -230,5 +261,6 @@ END_TEST
 
 TEST_MAIN("number", LOOP(formats_as_java, formats),
           LOOP(formats_floats, floats), TEST(doubles_round_trip),
+          TEST(decimals_are_written_as_they_are),
           TEST(shortest_agrees_with_the_long_way),
           LOOP(parses_integers, integers), LOOP(parses_doubles, doubles))
