@@ -3,6 +3,7 @@
 #include "uid/fsck/uid_fsck.h"
 
 #include "storage/histogram/histogram_table.h"
+#include "storage/block/week.h"
 #include "storage/store/store_retention.h"
 #include "tests/uid/fixture.h"
 
@@ -418,11 +419,89 @@ orphan_rule(struct rig *r)
     drop(r, "740001");
 }
 
+/* What the row of a series says of its week; 'more': and one point more. */
+static void
+put_week(struct rig *r, const char *tsuid, bool more)
+{
+    static struct week w;
+    struct points scratch = { 0 }, one = { 0 };
+    struct buf row = BUF_INIT, value = BUF_INIT;
+    uint8_t key[ROW_KEY_MAX], bytes[100];
+    struct slice series = slice_of(bytes, hex(tsuid, bytes)), v;
+
+    OK(kv_get(store_kv(r->f.store), slice_of(key, row_key(tsuid, key)), &row,
+              &e));
+    week_init(&w, week_base(BASE));
+    OK(week_add_row(&w, &layout_default, BASE, buf_slice(&row), &scratch, &e));
+    if (more) {
+        ck_assert(points_add(
+            &one, (struct point){ .ts_ms = (BASE + 7200) * INT64_C(1000) }));
+        block_encode(&one, BASE + 7200, &value);
+        OK(week_add(&w, buf_slice(&value), BASE + 7200, &scratch, &e));
+        buf_clear(&value);
+    }
+    week_encode(&w, &value);
+    v = buf_slice(&value);
+    write_one(r, slice_of(key, key_week(&layout_default, series, BASE, key)),
+              &v);
+    buf_fini(&row);
+    buf_fini(&value);
+    points_fini(&scratch);
+    points_fini(&one);
+}
+
+/* All weeks are said to be summarised. */
+static void
+put_week_states(struct rig *r)
+{
+    struct slice v;
+    uint8_t done[4], key[2];
+
+    key_put_uint(done, week_base(BASE) + WEEK_S, 4);
+    v = slice_of(done, 4);
+    for (unsigned i = 0; i < layout_default.salt_buckets; i++)
+        write_one(r, slice_of(key, key_weeks_state(&layout_default, i, key)),
+                  &v);
+}
+
+static void
+wrong_week(struct rig *r)
+{
+    put_week(r, TSUID_A, true);
+    put_week(r, TSUID_B, false);
+    put_week_states(r);
+}
+
+static void
+no_week(struct rig *r)
+{
+    put_week(r, TSUID_B, false);
+    put_week_states(r);
+}
+
+START_TEST(weeks_are_what_rows_say)
+{
+    struct rig r = rig_new();
+
+    put_week(&r, TSUID_A, false);
+    put_week(&r, TSUID_B, false);
+    put_week_states(&r);
+    look(&r, false);
+    ck_assert_str_eq(r.codes, "");
+    ck_assert_uint_eq(r.n.weeks, 2);
+    rig_free(&r);
+}
+END_TEST
+
 static const struct {
     const char *codes;
     const char *key, *value;        /* planted; value NULL: the key deleted */
     void (*plant)(struct rig *rig); /* or so */
 } faults[] = {
+    { "week", NULL, NULL, wrong_week },
+    { "week-missing", NULL, NULL, no_week },
+    { "week-key", "77000000", "00", NULL },
+    { "cut-entry", "63" METRIC, "50e2270050e22701", NULL },
     { "cut-entry", "63" METRIC, "0102", NULL },
     { "cut-entry", "63" METRIC, "00000e10", NULL }, /* no span begins */
     { "cut-entry", "63000009", "50e22700", NULL },  /* no such metric */
@@ -553,5 +632,6 @@ START_TEST(moves_to_the_right_salt)
 END_TEST
 
 TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
-          TEST(notes_expired_rows), LOOP(finds_and_repairs, faults),
-          TEST(keeps_aside), TEST(moves_to_the_right_salt))
+          TEST(notes_expired_rows), TEST(weeks_are_what_rows_say),
+          LOOP(finds_and_repairs, faults), TEST(keeps_aside),
+          TEST(moves_to_the_right_salt))
