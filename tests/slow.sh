@@ -30,6 +30,7 @@ run()
     name=$1
     shift
     if ! said=$("$@" 2>&1); then
+        echo "$said" | head -n 2 | cut -c 1-500
         echo "$said" | tail -n 20
         echo "on the slow engine: $name failed"
         failed=1
