@@ -85,7 +85,8 @@ engine_close(struct engine **ep)
 #define HELP_US 1000
 
 /* Hours of series that take a fraction of that, decoded whole. */
-#define SMALL_HOURS 48
+#define SMALL_HOURS   48
+#define SMALL_PLAN_MS 2
 
 const struct latency *
 engine_latency(const struct engine *en)
@@ -548,9 +549,9 @@ count_hours(struct engine *en, const struct query *q,
 bool
 engine_is_small(struct engine *en, const struct query *q, struct arena *a)
 {
-    struct deadline deadline = deadline_start(0, NULL, NULL);
-    uint64_t hours =
-        kv_traits(store_kv(en->context.store))->shared ? SMALL_HOURS + 1 : 0;
+    struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
+    bool local = !kv_traits(store_kv(en->context.store))->shared;
+    uint64_t hours = local && !q->global_annotations ? 0 : SMALL_HOURS + 1;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
     for (size_t i = 0; i < q->subs_len && hours <= SMALL_HOURS; i++)

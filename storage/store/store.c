@@ -208,18 +208,6 @@ store_destroy(struct store *s)
     OBJ_FREE(s);
 }
 
-static enum status
-open_rows(struct store *s, struct error *e)
-{
-    enum status status = ST_OK;
-
-    lock_take(&s->flush_lock);
-    for (unsigned i = 0; i < s->layout.salt_buckets && status == ST_OK; i++)
-        status = store_weeks_load(s, i, e);
-    lock_drop(&s->flush_lock);
-    return status == ST_OK ? store_replay(s, e) : status;
-}
-
 /* Damaged ones are for fsck: points are read as if there were no cuts. */
 static enum status
 open_cuts(struct store *s, struct error *e)
@@ -232,6 +220,22 @@ open_cuts(struct store *s, struct error *e)
               "cuts of retention are unreadable (see: halite fsck): %s",
               e->text);
     return ST_OK;
+}
+
+/* The cuts before the replay, which may flush rows that change weeks; and
+ * again, as one may be in the log alone. */
+static enum status
+open_rows(struct store *s, struct error *e)
+{
+    enum status status = open_cuts(s, e);
+
+    lock_take(&s->flush_lock);
+    for (unsigned i = 0; i < s->layout.salt_buckets && status == ST_OK; i++)
+        status = store_weeks_load(s, i, e);
+    lock_drop(&s->flush_lock);
+    if (status == ST_OK)
+        status = store_replay(s, e);
+    return status == ST_OK ? open_cuts(s, e) : status;
 }
 
 enum status
@@ -280,8 +284,6 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
         else
             status = open_rows(s, e);
     }
-    if (status == ST_OK)
-        status = open_cuts(s, e);
     if (status == ST_OK)
         status = store_flusher_start(s, e);
     if (status == ST_OK)

@@ -110,12 +110,16 @@ store_buckets_take(struct store *s, const struct bucket_claim *claims,
     for (size_t i = 0; i < len; i++)
         INSIST(claims[i].bucket < s->layout.salt_buckets &&
                store_bucket_state(s, claims[i].bucket) == BUCKET_REMOTE);
-    if (dead != NULL)
-        status = store_replay_dead(s, claims, len, dead, e);
-    crash_point("take-replayed");
+    /* What the replay changes is held against the weeks and the cuts of now. */
+    status = store_cuts_read(s, e);
     lock_take(&s->flush_lock);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = store_weeks_load(s, claims[i].bucket, e);
+    lock_drop(&s->flush_lock);
+    if (status == ST_OK && dead != NULL)
+        status = store_replay_dead(s, claims, len, dead, e);
+    crash_point("take-replayed");
+    lock_take(&s->flush_lock);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = store_flush_bucket(s, claims[i].bucket, e);
     if (status == ST_OK)

@@ -180,6 +180,9 @@ MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
 
 /* Reads the cuts of all metrics. */
 MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
+/* Of a metric; where other processes raise them, not older than half a minute.
+ */
+struct cut_times store_cut_times(struct store *s, uint64_t metric);
 
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);

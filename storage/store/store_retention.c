@@ -35,8 +35,8 @@ store_cuts_read(struct store *s, struct error *e)
     return cuts_read(&s->cuts, &s->layout, s->kv, settles_us(s), e);
 }
 
-static struct cut_times
-current_cuts(struct store *s, uint64_t metric)
+struct cut_times
+store_cut_times(struct store *s, uint64_t metric)
 {
     OBJ_CHECK(s, STORE_MAGIC);
     /* What cannot be read now is read by a later one: this is asked by queries,
@@ -50,13 +50,13 @@ current_cuts(struct store *s, uint64_t metric)
 int64_t
 store_cut_ms(struct store *s, uint64_t metric)
 {
-    return (int64_t)current_cuts(s, metric).raw_s * 1000;
+    return (int64_t)store_cut_times(s, metric).raw_s * 1000;
 }
 
 int64_t
 store_hourly_cut_ms(struct store *s, uint64_t metric)
 {
-    return (int64_t)current_cuts(s, metric).hourly_s * 1000;
+    return (int64_t)store_cut_times(s, metric).hourly_s * 1000;
 }
 
 int64_t
@@ -82,7 +82,7 @@ store_week_floor(int64_t time_ms)
 static struct cut_times
 raised_to(struct store *s, const struct store_cut *c)
 {
-    const struct cut_times now = current_cuts(s, c->metric);
+    const struct cut_times now = store_cut_times(s, c->metric);
     uint32_t raw_s = (uint32_t)(c->raw_ms / 1000);
     uint32_t hourly_s = (uint32_t)(c->hourly_ms / 1000);
 
@@ -107,8 +107,10 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    for (size_t i = 0; i < len; i++) {
-        const struct cut_times now = current_cuts(s, cuts[i].metric);
+    if (kv_traits(s->kv)->shared) /* another one may have raised them */
+        st = store_cuts_read(s, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        const struct cut_times now = store_cut_times(s, cuts[i].metric);
 
         to[i] = raised_to(s, &cuts[i]);
         if (to[i].raw_s == now.raw_s && to[i].hourly_s == now.hourly_s)
@@ -119,7 +121,7 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
                      slice_of(key, cuts_key(&s->layout, cuts[i].metric, key)),
                      buf_slice(&value));
     }
-    if (kv_batch_len(b) > 0)
+    if (st == ST_OK && kv_batch_len(b) > 0)
         st = store_write(s, b, &lsn, e);
     if (st == ST_OK && lsn != 0)
         st = store_commit(s, lsn, true, e);

@@ -55,8 +55,8 @@ struct scan_weeks {
 static struct cut_times
 cuts_of(struct store *s, const struct scan_spec *spec)
 {
-    return cuts_get(&s->cuts,
-                    key_get_uint(spec->metric.data, s->layout.metric_width));
+    return store_cut_times(
+        s, key_get_uint(spec->metric.data, s->layout.metric_width));
 }
 
 /* The days of which there are entries, from 'done' on backwards, and not older
@@ -555,10 +555,15 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
 void
 store_scan_reject(struct store_scan *scan)
 {
+    bool *told;
+
     OBJ_CHECK(scan, SCAN_MAGIC);
     INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
     scan->counts.lacks_rows |= stands_alone(scan->weeks);
+    told = told_of(scan->weeks, tsuid_of_entry(scan));
+    if (told != NULL)
+        *told = false;
     to_rest(scan, tsuid_of_entry(scan));
 }

@@ -257,37 +257,65 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
     return cleared;
 }
 
+/* Of the weeks of a series. */
+struct clearing {
+    struct store *s;
+    struct slice *keys;
+    uint32_t from; /* the first one */
+    int64_t from_ms, to_ms;
+    struct kv_batch *batch;
+    unsigned bucket;
+    enum status status;
+    struct error *e;
+};
+
 /* An entry of which nothing is left is stale: points that came late may still
- * be there. */
-static enum status
-delete_from_week(struct store *s, struct slice tsuid, uint32_t base,
-                 int64_t from_ms, int64_t to_ms, struct kv_batch *b,
-                 struct error *e) REQUIRES(s->flush_lock)
+ * be there.  One that cannot be read is left to fsck. */
+static void
+clear_week(void *ctx, size_t i, const struct slice *value) NO_TS_CHECK
 {
-    unsigned bucket = key_salt(&s->layout, tsuid);
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice key =
-        slice_of(bytes, key_week(&s->layout, tsuid, base, bytes));
-    struct buf value = BUF_INIT;
-    enum status status = kv_get(s->kv, key, &value, e);
+    struct clearing *x = ctx;
+    uint32_t base = x->from + (uint32_t)i * WEEK_S;
+    struct buf out = BUF_INIT;
     struct week w;
 
-    if (status == ST_OK && value.size > 0)
-        status = week_decode(buf_slice(&value), base, true, &w, e);
-    if (status == ST_OK && value.size > 0 && !w.unfit &&
-        clear_days(&w, from_ms, to_ms)) {
-        buf_clear(&value);
-        if (!week_is_empty(&w))
-            week_encode(&w, &value);
-        if (value.failed)
-            status = error_set(e, ST_BUSY, "no memory for a week");
-        else
-            kv_batch_put(b, key, buf_slice(&value));
-        if (value.size == 0 && store_weeks_note_stale(&s->weeks[bucket], base))
-            store_weeks_put_state(s, bucket, b);
-    }
-    buf_fini(&value);
-    return status == ST_NOT_FOUND ? ST_OK : status;
+    if (value == NULL || value->size == 0 ||
+        week_decode(*value, base, true, &w, NULL) != ST_OK || w.unfit ||
+        !clear_days(&w, x->from_ms, x->to_ms))
+        return;
+    if (!week_is_empty(&w))
+        week_encode(&w, &out);
+    if (out.failed)
+        x->status = error_set(x->e, ST_BUSY, "no memory for a week");
+    else
+        kv_batch_put(x->batch, x->keys[i], buf_slice(&out));
+    if (out.size == 0 && store_weeks_note_stale(&x->s->weeks[x->bucket], base))
+        store_weeks_put_state(x->s, x->bucket, x->batch);
+    buf_fini(&out);
+}
+
+static enum status
+clear_weeks(struct clearing *x, struct slice tsuid, size_t len)
+{
+    uint8_t *bytes = mem_new_array(len, ROW_KEY_MAX);
+    enum status status;
+
+    x->keys = mem_new_array(len, sizeof *x->keys);
+    for (size_t i = 0; i < len; i++)
+        x->keys[i] = slice_of(bytes + i * ROW_KEY_MAX,
+                              key_week(&x->s->layout, tsuid,
+                                       x->from + (uint32_t)i * WEEK_S,
+                                       bytes + i * ROW_KEY_MAX));
+    status = kv_get_many(x->s->kv, x->keys, len, clear_week, x, x->e);
+    if (status == ST_OK)
+        status = x->status;
+    if (status == ST_OK && kv_batch_len(x->batch) > 0)
+        status = store_owns(x->s, x->e);
+    if (status == ST_OK && kv_batch_len(x->batch) > 0)
+        status = kv_write(x->s->kv, x->batch, x->e);
+    free(x->keys);
+    free(bytes);
+    return status;
 }
 
 enum status
@@ -295,23 +323,26 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, struct error *e)
 {
     const struct cut_times cut = cuts_of(s, tsuid);
-    uint32_t from_s = (uint32_t)(from_ms / 1000), base, end = cut.raw_s;
-    struct kv_batch *b;
-    enum status status = ST_OK;
+    uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.raw_s;
+    struct clearing x = {
+        .s = s,
+        .from = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s),
+        .from_ms = from_ms,
+        .to_ms = to_ms,
+        .bucket = key_salt(&s->layout, tsuid),
+        .status = ST_OK,
+        .e = e,
+    };
+    enum status status;
 
-    if (cut.hourly_s == cut.raw_s || !tsuid_tags_begin_at(&s->layout, tsuid, 1))
-        return ST_OK;
     if (to_ms / 1000 < end)
         end = (uint32_t)(to_ms / 1000) + 1;
-    b = kv_batch_new();
-    kv_batch_set_bucket(b, key_salt(&s->layout, tsuid));
-    for (base = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s);
-         base < end && status == ST_OK; base += WEEK_S)
-        status = delete_from_week(s, tsuid, base, from_ms, to_ms, b, e);
-    if (status == ST_OK && kv_batch_len(b) > 0)
-        status = store_owns(s, e);
-    if (status == ST_OK && kv_batch_len(b) > 0)
-        status = kv_write(s->kv, b, e);
-    kv_batch_free(&b);
+    if (cut.hourly_s == cut.raw_s || x.from >= end ||
+        !tsuid_tags_begin_at(&s->layout, tsuid, 1))
+        return ST_OK;
+    x.batch = kv_batch_new();
+    kv_batch_set_bucket(x.batch, x.bucket);
+    status = clear_weeks(&x, tsuid, (end - x.from + WEEK_S - 1) / WEEK_S);
+    kv_batch_free(&x.batch);
     return status;
 }

@@ -177,7 +177,7 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
 static bool
 keeps_hours(struct store *s, uint64_t metric, uint32_t week)
 {
-    const struct cut_times cut = cuts_get(&s->cuts, metric);
+    const struct cut_times cut = store_cut_times(s, metric);
 
     return cut.hourly_s < cut.raw_s && week < cut.raw_s;
 }
@@ -342,8 +342,8 @@ drop_entries(struct filling *f, const struct place *p, struct error *e)
 }
 
 /* A pass that did not come to its end may have left entries which nothing has
- * made stale since: all of them go.  But where the state was lost, entries may
- * be all that is left of points. */
+ * made stale since: all of them go, but those that may be all that is left of
+ * points. */
 static enum status
 drop_ahead(struct filling *f, struct error *e)
 {
@@ -353,7 +353,7 @@ drop_ahead(struct filling *f, struct error *e)
 
     ahead.to = UINT32_MAX;
     while (status == ST_OK && next_week(&ahead, &p, e, &status)) {
-        if (f->from > 0 || !keeps_hours(f->s, p.metric, p.base))
+        if (!keeps_hours(f->s, p.metric, p.base))
             status = drop_entries(f, &p, e);
         next_in_metric(&p);
     }

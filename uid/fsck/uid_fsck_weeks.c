@@ -65,11 +65,21 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     if (key_week_parse(t->layout, key, &base, tsuid, &series.size, &why) !=
         ST_OK)
         return check_drops_bad(t, "week-key", key, value, "%s", why.text);
-    if (value.size == 0 || base >= b->done || check_is_expired(t, series, base))
+    if (value.size == 0 || base >= b->done)
         return ST_OK;
+    if (check_is_expired(t, series, base))
+        return week_decode(value, base, false, &b->week, &why) == ST_OK
+                   ? ST_OK
+                   : check_drops_bad(t, "week-entry", key, value, "%s",
+                                     why.text);
     st = sum_up(t, b, series, base, e);
     if (st != ST_OK)
         return st;
+    /* Without its rows it may be all that is left, if the cut is lost. */
+    if (week_is_empty(&b->week))
+        return check_found(t->c, "week-alone", key, NULL,
+                           "%s: of the week at %u there are no rows",
+                           check_describe(t, series, name), (unsigned)base);
     if (!week_is_empty(&b->week))
         week_encode(&b->week, &again);
     same = slice_eq(buf_slice(&again), value);

@@ -2,6 +2,7 @@
  * late points, deletions and starts, by each way of a scan, with some weeks
  * rejected; what a scan lends is each point once. */
 #include "storage/store/store.h"
+#include "storage/store/store_priv.h"
 #include "storage/store/store_retention.h"
 
 #include <time.h>
@@ -606,6 +607,36 @@ START_TEST(hourly_values_outlive_points)
 }
 END_TEST
 
+/* Late points that only the log has, more of them than the head takes. */
+START_TEST(a_replay_leaves_hourly_values)
+{
+    static struct world w;
+
+    world_open(&w, _i);
+    if (w.options.dir != NULL) {
+        for (int n = 0; n < 600; n++)
+            put(&w, (unsigned)below(&w, SERIES),
+                (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+        summarise(&w);
+        expire(&w);
+        for (int n = 0; n < 400; n++)
+            put_late(&w);
+        store_flusher_stop(w.s);
+        store_destroy(w.s);
+        w.options.head_bytes = 1000;
+        open_store(&w);
+        check_old(&w);
+        summarise(&w);
+        check_old(&w);
+        expire(&w);
+        ck_assert_uint_eq(count_old_rows(&w), 0);
+        check_old(&w);
+    }
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    tempdir_free(&w.dir);
+}
+END_TEST
+
 /* Of weeks that are not summarised, nothing goes. */
 START_TEST(points_stay_until_they_are_summarised)
 {
@@ -639,5 +670,6 @@ END_TEST
 
 TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
           LOOP(hourly_values_outlive_points, layouts),
+          LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
           TEST(late_points_cost_their_series_alone))

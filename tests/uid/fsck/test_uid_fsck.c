@@ -479,6 +479,51 @@ no_week(struct rig *r)
     put_week_states(r);
 }
 
+/* It is told, and stays: its points may have expired. */
+START_TEST(a_week_without_rows_stays)
+{
+    struct rig r = rig_new();
+    uint8_t key[ROW_KEY_MAX];
+
+    put_week(&r, TSUID_A, false);
+    put_week(&r, TSUID_B, false);
+    put_week_states(&r);
+    write_one(&r, slice_of(key, row_key(TSUID_A, key)), NULL);
+    for (int i = 0; i < 2; i++) {
+        look(&r, true);
+        ck_assert_str_eq(r.codes, "week-alone");
+        ck_assert_str_eq(r.repaired, "");
+        ck_assert_uint_eq(r.n.weeks, 2);
+    }
+    rig_free(&r);
+}
+END_TEST
+
+/* Of weeks before the cut what is damaged makes way. */
+START_TEST(a_damaged_week_that_stands_alone_is_moved_aside)
+{
+    struct rig r = rig_new();
+    struct store_cut cut = { 1, (int64_t)(week_base(BASE) + WEEK_S) * 1000, 0 };
+    uint8_t key[ROW_KEY_MAX], tsuid[100];
+    struct slice series = slice_of(tsuid, hex(TSUID_A, tsuid)),
+                 junk = slice_str("junk");
+
+    put_week_states(&r);
+    OK(store_cuts_set(r.f.store, &cut, 1, &e));
+    for (int i = 0; i < 2; i++)
+        write_one(&r, slice_of(key, row_key(i == 0 ? TSUID_A : TSUID_B, key)),
+                  NULL);
+    write_one(&r, slice_of(key, key_week(&layout_default, series, BASE, key)),
+              &junk);
+    look(&r, true);
+    ck_assert_str_eq(r.codes, "week-entry");
+    ck_assert_str_eq(r.repaired, "week-entry");
+    look(&r, false);
+    ck_assert_str_eq(r.codes, "");
+    rig_free(&r);
+}
+END_TEST
+
 START_TEST(weeks_are_what_rows_say)
 {
     struct rig r = rig_new();
@@ -633,5 +678,7 @@ END_TEST
 
 TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
           TEST(notes_expired_rows), TEST(weeks_are_what_rows_say),
+          TEST(a_week_without_rows_stays),
+          TEST(a_damaged_week_that_stands_alone_is_moved_aside),
           LOOP(finds_and_repairs, faults), TEST(keeps_aside),
           TEST(moves_to_the_right_salt))
