@@ -53,7 +53,7 @@ START_TEST(answers_when_durable)
     p = connect_peer(port.address, plain, &link);
     ck_assert_int_eq(peer_put(p, link, slice_str("a"), &ticket, &e), ST_OK);
     ck_assert_int_eq(peer_put_wait(p, link, ticket,
-                                   clock_monotonic_us() + 100000, NULL, NULL,
+                                   clock_monotonic_us() + 1000000, NULL, NULL,
                                    &e),
                      ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "no answer in time"));
