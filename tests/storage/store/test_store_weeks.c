@@ -119,6 +119,13 @@ world_open(struct world *w, int i)
 }
 
 static void
+world_close(struct world *w)
+{
+    ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
+    tempdir_free(&w->dir);
+}
+
+static void
 put_only(struct world *w, unsigned series, int64_t ts_ms, double v)
 {
     bool is_float = series % 2 == 1;
@@ -147,6 +154,15 @@ put(struct world *w, unsigned series, int64_t ts_ms)
     w->points[w->len].series = series;
     w->points[w->len].ts_ms = ts_ms;
     w->points[w->len++].value = v;
+}
+
+/* From a time on, of any series. */
+static void
+put_some(struct world *w, uint64_t len, uint32_t from)
+{
+    while (len-- > 0)
+        put(w, (unsigned)below(w, SERIES),
+            (from + (int64_t)below(w, END - from)) * 1000);
 }
 
 static void
@@ -390,9 +406,7 @@ START_TEST(weeks_stand_for_rows)
 
     world_open(&w, _i);
     for (int turn = 0; turn < 40; turn++) {
-        for (uint64_t n = below(&w, 150); n > 0; n--)
-            put(&w, (unsigned)below(&w, SERIES),
-                (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+        put_some(&w, below(&w, 150), T0);
         if (below(&w, 3) == 0)
             ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
         if (below(&w, 3) == 0)
@@ -408,8 +422,7 @@ START_TEST(weeks_stand_for_rows)
         check(&w, ways[below(&w, 3)], T0, END - 3600, false, &seen);
         ck_assert_uint_gt(seen.weeks, 0);
     }
-    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
-    tempdir_free(&w.dir);
+    world_close(&w);
 }
 END_TEST
 
@@ -436,8 +449,7 @@ START_TEST(late_points_cost_their_series_alone)
     check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
     ck_assert_uint_eq(seen.rows, 0);
     ck_assert_uint_eq(seen.weeks, (SERIES - 1) * WEEKS);
-    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
-    tempdir_free(&w.dir);
+    world_close(&w);
 }
 END_TEST
 
@@ -558,6 +570,17 @@ check_old(struct world *w)
     ck_assert(!seen.lacks_rows);
 }
 
+/* Of what expired no row is left, and nothing is missing. */
+static void
+check_all_expired(struct world *w)
+{
+    summarise(w);
+    check_old(w);
+    expire(w);
+    ck_assert_uint_eq(count_old_rows(w), 0);
+    check_old(w);
+}
+
 START_TEST(hourly_values_outlive_points)
 {
     static struct world w;
@@ -598,12 +621,8 @@ START_TEST(hourly_values_outlive_points)
         summarise(&w);
         check_old(&w);
     }
-    summarise(&w);
-    expire(&w);
-    ck_assert_uint_eq(count_old_rows(&w), 0);
-    check_old(&w);
-    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
-    tempdir_free(&w.dir);
+    check_all_expired(&w);
+    world_close(&w);
 }
 END_TEST
 
@@ -614,9 +633,7 @@ START_TEST(a_replay_leaves_hourly_values)
 
     world_open(&w, _i);
     if (w.options.dir != NULL) {
-        for (int n = 0; n < 600; n++)
-            put(&w, (unsigned)below(&w, SERIES),
-                (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+        put_some(&w, 600, T0);
         summarise(&w);
         expire(&w);
         for (int n = 0; n < 400; n++)
@@ -626,14 +643,9 @@ START_TEST(a_replay_leaves_hourly_values)
         w.options.head_bytes = 1000;
         open_store(&w);
         check_old(&w);
-        summarise(&w);
-        check_old(&w);
-        expire(&w);
-        ck_assert_uint_eq(count_old_rows(&w), 0);
-        check_old(&w);
+        check_all_expired(&w);
     }
-    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
-    tempdir_free(&w.dir);
+    world_close(&w);
 }
 END_TEST
 
@@ -644,27 +656,21 @@ START_TEST(points_stay_until_they_are_summarised)
     static struct seen seen;
 
     world_open(&w, _i);
-    ck_assert_msg(store_close(&w.s, &e) == ST_OK, "%s", e.text);
-    if (w.options.dir == NULL)
+    if (w.options.dir == NULL) {
+        world_close(&w);
         return;
+    }
     w.options.summary_delay_ms = 3600000;
-    open_store(&w);
-    for (int n = 0; n < 300; n++)
-        put(&w, (unsigned)below(&w, SERIES),
-            (HOURLY_CUT + (int64_t)below(&w, END - HOURLY_CUT)) * 1000);
+    reopen(&w);
+    put_some(&w, 300, HOURLY_CUT);
     ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
     expire(&w);
     ck_assert_uint_gt(count_old_rows(&w), 50);
     check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
     w.options.summary_delay_ms = 1;
     reopen(&w);
-    summarise(&w);
-    check_old(&w);
-    expire(&w);
-    ck_assert_uint_eq(count_old_rows(&w), 0);
-    check_old(&w);
-    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
-    tempdir_free(&w.dir);
+    check_all_expired(&w);
+    world_close(&w);
 }
 END_TEST
 

@@ -465,6 +465,14 @@ put_week_states(struct rig *r)
 }
 
 static void
+right_weeks(struct rig *r)
+{
+    put_week(r, TSUID_A, false);
+    put_week(r, TSUID_B, false);
+    put_week_states(r);
+}
+
+static void
 wrong_week(struct rig *r)
 {
     put_week(r, TSUID_A, true);
@@ -485,9 +493,7 @@ START_TEST(a_week_without_rows_stays)
     struct rig r = rig_new();
     uint8_t key[ROW_KEY_MAX];
 
-    put_week(&r, TSUID_A, false);
-    put_week(&r, TSUID_B, false);
-    put_week_states(&r);
+    right_weeks(&r);
     write_one(&r, slice_of(key, row_key(TSUID_A, key)), NULL);
     for (int i = 0; i < 2; i++) {
         look(&r, true);
@@ -528,9 +534,7 @@ START_TEST(weeks_are_what_rows_say)
 {
     struct rig r = rig_new();
 
-    put_week(&r, TSUID_A, false);
-    put_week(&r, TSUID_B, false);
-    put_week_states(&r);
+    right_weeks(&r);
     look(&r, false);
     ck_assert_str_eq(r.codes, "");
     ck_assert_uint_eq(r.n.weeks, 2);
