@@ -520,43 +520,44 @@ is_found_by_ids(const struct filter *f)
            f->matches_all;
 }
 
-/* At most SMALL_HOURS + 1. */
-static uint64_t
-count_hours(struct engine *en, const struct query *q,
-            const struct sub_query *sq, const struct deadline *deadline,
-            struct arena *a)
+/* Adds what a sub-query reads; false: that is too much, or not known. */
+static bool
+add_hours(struct engine *en, const struct query *q, const struct sub_query *sq,
+          const struct deadline *deadline, struct arena *a, uint64_t *hours)
 {
     struct plan_context context = en->context;
-    uint64_t hours, series;
+    uint64_t series, each;
     struct plan p;
 
-    if (histograms_wanted(sq) || en->options.rollups != NULL)
-        return SMALL_HOURS + 1;
+    if (histograms_wanted(sq))
+        return false;
     for (size_t i = 0; i < sq->filters_len; i++)
         if (!is_found_by_ids(&sq->filters[i]))
-            return SMALL_HOURS + 1;
+            return false;
     context.options.list_limit = SMALL_HOURS;
     if (plan_make(&context, q, sq, deadline, a, &p, NULL) != ST_OK)
-        return SMALL_HOURS + 1;
-    hours = (p.to_base - p.from_base) / HOUR_S + 1;
+        return false;
+    each = (p.to_base - p.from_base) / HOUR_S + 1;
     series = p.empty ? 0 : p.listed ? p.matches : p.series;
     plan_fini(&p);
-    return series > SMALL_HOURS || series * hours > SMALL_HOURS
-               ? SMALL_HOURS + 1
-               : series * hours;
+    if (series > SMALL_HOURS)
+        return false;
+    *hours += series * each;
+    return *hours <= SMALL_HOURS;
 }
 
 bool
 engine_is_small(struct engine *en, const struct query *q, struct arena *a)
 {
     struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
-    bool local = !kv_traits(store_kv(en->context.store))->shared;
-    uint64_t hours = local && !q->global_annotations ? 0 : SMALL_HOURS + 1;
+    bool small = !kv_traits(store_kv(en->context.store))->shared &&
+                 !q->global_annotations && en->options.rollups == NULL;
+    uint64_t hours = 0;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    for (size_t i = 0; i < q->subs_len && hours <= SMALL_HOURS; i++)
-        hours += count_hours(en, q, &q->subs[i], &deadline, a);
-    return hours <= SMALL_HOURS;
+    for (size_t i = 0; i < q->subs_len && small; i++)
+        small = add_hours(en, q, &q->subs[i], &deadline, a, &hours);
+    return small;
 }
 
 enum status

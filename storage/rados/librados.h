@@ -84,4 +84,4 @@ extern struct librados librados;
 
 /* May be called again, by one thread at a time.  ST_IO: it is not installed, or
  * lacks a call. */
-enum status librados_load(struct error *e);
+MUST_CHECK enum status librados_load(struct error *e);

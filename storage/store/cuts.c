@@ -84,12 +84,8 @@ cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
         c->len++;
     }
     cut = &c->list[i];
-    raised = cut->now;
-    raised.raw_s = to->raw_s > raised.raw_s ? to->raw_s : raised.raw_s;
-    raised.hourly_s =
-        to->hourly_s > raised.hourly_s ? to->hourly_s : raised.hourly_s;
-    if (raised.raw_s != cut->now.raw_s ||
-        raised.hourly_s != cut->now.hourly_s) {
+    raised = cut_times_max(&cut->now, to);
+    if (!cut_times_equal(&raised, &cut->now)) {
         if (clock_monotonic_us() >= cut->since_us)
             cut->settled = cut->now;
         cut->now = raised;

@@ -33,6 +33,22 @@ struct cut {
     int64_t since_us; /* monotonic; 'now' is known everywhere from then */
 };
 
+/* Cuts only rise. */
+static inline struct cut_times
+cut_times_max(const struct cut_times *a, const struct cut_times *b)
+{
+    return (struct cut_times){
+        .raw_s = a->raw_s > b->raw_s ? a->raw_s : b->raw_s,
+        .hourly_s = a->hourly_s > b->hourly_s ? a->hourly_s : b->hourly_s,
+    };
+}
+
+static inline bool
+cut_times_equal(const struct cut_times *a, const struct cut_times *b)
+{
+    return a->raw_s == b->raw_s && a->hourly_s == b->hourly_s;
+}
+
 /* Do the hourly values of that time stand alone? */
 static inline bool
 cut_times_keep_hours(const struct cut_times *t, uint32_t time_s)

@@ -184,6 +184,13 @@ MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
  */
 struct cut_times store_cut_times(struct store *s, uint64_t metric);
 
+/* The same of a TSUID, or of a metric's bytes. */
+static inline struct cut_times
+store_cut_times_of(struct store *s, struct slice tsuid)
+{
+    return store_cut_times(s, key_get_uint(tsuid.data, s->layout.metric_width));
+}
+
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 

@@ -78,21 +78,14 @@ store_week_floor(int64_t time_ms)
     return time_ms <= 0 ? 0 : time_ms - time_ms % (WEEK_S * INT64_C(1000));
 }
 
-/* What both together say. */
 static struct cut_times
-raised_to(struct store *s, const struct store_cut *c)
+times_of_cut(const struct store *s, const struct store_cut *c)
 {
-    const struct cut_times now = store_cut_times(s, c->metric);
-    uint32_t raw_s = (uint32_t)(c->raw_ms / 1000);
-    uint32_t hourly_s = (uint32_t)(c->hourly_ms / 1000);
-
     INSIST(c->hourly_ms == store_cut_floor(s, c->hourly_ms));
     INSIST(c->raw_ms == (c->hourly_ms < c->raw_ms ? store_week_floor(c->raw_ms)
                                                   : c->hourly_ms));
-    return (struct cut_times){
-        .raw_s = raw_s > now.raw_s ? raw_s : now.raw_s,
-        .hourly_s = hourly_s > now.hourly_s ? hourly_s : now.hourly_s,
-    };
+    return (struct cut_times){ (uint32_t)(c->raw_ms / 1000),
+                               (uint32_t)(c->hourly_ms / 1000) };
 }
 
 enum status
@@ -112,8 +105,9 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         const struct cut_times now = store_cut_times(s, cuts[i].metric);
 
-        to[i] = raised_to(s, &cuts[i]);
-        if (to[i].raw_s == now.raw_s && to[i].hourly_s == now.hourly_s)
+        to[i] = times_of_cut(s, &cuts[i]);
+        to[i] = cut_times_max(&to[i], &now);
+        if (cut_times_equal(&to[i], &now))
             continue;
         buf_clear(&value);
         cuts_put(&value, &to[i]);
@@ -137,8 +131,8 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
 
 /* A row that goes if its series' week says so; in 'keys'. */
 struct expired_row {
-    size_t at, size;
-    size_t week_at, week_size; /* 0: it goes */
+    size_t at, size;  /* of its key; that of the week's entry is behind it */
+    size_t week_size; /* 0: it goes */
     uint32_t week;
     bool goes;
     uint64_t points, bytes;
@@ -208,7 +202,6 @@ note_row(struct dropping *x, struct slice tsuid, uint32_t base,
     *row = (struct expired_row){
         .at = x->keys.size,
         .size = key.size,
-        .week_at = x->keys.size + key.size,
         .week = base - base % WEEK_S,
         .points = points_of(x, base, value),
         .bytes = key.size + value.size,
@@ -246,7 +239,8 @@ ask_weeks(struct dropping *x, struct error *e)
         if (row->week_size == 0)
             continue;
         asked[len] = row;
-        keys[len++] = slice_of(x->keys.data + row->week_at, row->week_size);
+        keys[len++] =
+            slice_of(x->keys.data + row->at + row->size, row->week_size);
     }
     return len == 0 ? ST_OK
                     : kv_get_many(x->s->kv, keys, len, take_week, asked, e);

@@ -46,18 +46,11 @@ struct scan_weeks {
     size_t places_len, places_cap;
     struct slice *rest, *busy;
     size_t rest_len, busy_len;
-    bool *told; /* of the busy: by an entry that does not change any more */
-    bool skips; /* rows of other series are stepped over */
+    bool *covered; /* of the busy: by an entry that does not change any more */
+    bool skips;    /* rows of other series are stepped over */
 };
 
 /* -- ranges ---------------------------------------------------------------- */
-
-static struct cut_times
-cuts_of(struct store *s, const struct scan_spec *spec)
-{
-    return store_cut_times(
-        s, key_get_uint(spec->metric.data, s->layout.metric_width));
-}
 
 /* The days of which there are entries, from 'done' on backwards, and not older
  * than hourly values are kept. */
@@ -65,7 +58,7 @@ static bool
 days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         uint32_t *from, uint32_t *to)
 {
-    const struct cut_times cut = cuts_of(s, spec);
+    const struct cut_times cut = store_cut_times_of(s, spec->metric);
     uint32_t alone = cut.hourly_s < cut.raw_s ? cut.raw_s : 0;
     uint32_t first =
         spec->from_base > cut.hourly_s ? spec->from_base : cut.hourly_s;
@@ -141,9 +134,10 @@ begin_week(struct store_scan *scan, uint32_t day)
     for (size_t i = 0; i < len; i++)
         w->busy[i] = scan->head[scan->head_at + i].tsuid;
     w->busy_len = sort_unique(w->busy, len);
-    w->told = len == 0 ? w->told : mem_resize(w->told, len, sizeof *w->told);
+    w->covered =
+        len == 0 ? w->covered : mem_resize(w->covered, len, sizeof *w->covered);
     if (len > 0)
-        memset(w->told, 0, len * sizeof *w->told);
+        memset(w->covered, 0, len * sizeof *w->covered);
 }
 
 /* May rows of the week at hand be gone? */
@@ -155,14 +149,14 @@ stands_alone(const struct scan_weeks *w)
 
 /* Of a busy series; NULL: it is none. */
 static bool *
-told_of(const struct scan_weeks *w, struct slice tsuid)
+covered_flag(const struct scan_weeks *w, struct slice tsuid)
 {
     const struct slice *found = w->busy_len == 0
                                     ? NULL
                                     : bsearch(&tsuid, w->busy, w->busy_len,
                                               sizeof *w->busy, compare_slices);
 
-    return found == NULL ? NULL : &w->told[found - w->busy];
+    return found == NULL ? NULL : &w->covered[found - w->busy];
 }
 
 /* Takes what came too late out of the head's rows of the week. */
@@ -172,7 +166,7 @@ leave_out_late(struct store_scan *scan)
     size_t to = scan->head_end;
 
     for (size_t i = scan->head_end; i-- > scan->head_at;)
-        if (!*told_of(scan->weeks, scan->head[i].tsuid))
+        if (!*covered_flag(scan->weeks, scan->head[i].tsuid))
             scan->head[--to] = scan->head[i];
     scan->head_at = to;
 }
@@ -191,7 +185,7 @@ begin_rest(struct store_scan *scan)
         w->rest[i] =
             slice_of(w->bytes.data + w->places[i].at, w->places[i].size);
     for (size_t i = 0; i < w->busy_len; i++)
-        if (!w->told[i])
+        if (!w->covered[i])
             w->rest[len++] = w->busy[i];
     leave_out_late(scan);
     w->rest_len = sort_unique(w->rest, len);
@@ -256,7 +250,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         days_of(s, &specs[0], UINT32_MAX, &from, &to))
         status = store_weeks_done(s, specs, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
-        const struct cut_times cut = cuts_of(s, &specs[i]);
+        const struct cut_times cut = store_cut_times_of(s, specs[i].metric);
         bool cuts = cut.hourly_s < cut.raw_s &&
                     specs[i].from_base < cut.raw_s &&
                     specs[i].to_base >= cut.hourly_s;
@@ -305,7 +299,7 @@ store_scan_end_weeks(struct store_scan *scan)
     free(w->places);
     free(w->rest);
     free(w->busy);
-    free(w->told);
+    free(w->covered);
     free(w);
     scan->weeks = NULL;
 }
@@ -495,7 +489,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     struct slice value = kv_iter_value(w->it);
     struct error why;
     enum status status;
-    bool *told;
+    bool *covered;
 
     scan->counts.bytes += kv_iter_key(w->it).size + value.size;
     if (value.size == 0 ||
@@ -508,9 +502,9 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
                         (unsigned)week_base(w->day), why.text);
     if (status != ST_OK || w->week.unfit)
         return false;
-    told = told_of(w, tsuid);
-    if (told != NULL)
-        *told = true;
+    covered = covered_flag(w, tsuid);
+    if (covered != NULL)
+        *covered = true;
     return true;
 }
 
@@ -555,15 +549,15 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
 void
 store_scan_reject(struct store_scan *scan)
 {
-    bool *told;
+    bool *covered;
 
     OBJ_CHECK(scan, SCAN_MAGIC);
     INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
     scan->counts.lacks_rows |= stands_alone(scan->weeks);
-    told = told_of(scan->weeks, tsuid_of_entry(scan));
-    if (told != NULL)
-        *told = false;
+    covered = covered_flag(scan->weeks, tsuid_of_entry(scan));
+    if (covered != NULL)
+        *covered = false;
     to_rest(scan, tsuid_of_entry(scan));
 }

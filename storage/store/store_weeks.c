@@ -178,12 +178,6 @@ store_week_answers(struct slice value, uint32_t week)
            week_decode(value, week, false, &w, NULL) == ST_OK && !w.unfit;
 }
 
-static struct cut_times
-cuts_of(struct store *s, struct slice tsuid)
-{
-    return cuts_get(&s->cuts, key_get_uint(tsuid.data, s->layout.metric_width));
-}
-
 bool
 store_week_is_final(struct store *s, struct slice key, uint32_t week)
 {
@@ -201,7 +195,7 @@ store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
                   struct kv_batch *stale)
 {
     unsigned bucket = key_salt(&s->layout, tsuid);
-    const struct cut_times cut = cuts_of(s, tsuid);
+    const struct cut_times cut = store_cut_times_of(s, tsuid);
     struct weeks *w = &s->weeks[bucket];
     uint32_t week = week_base(span);
     uint8_t bytes[ROW_KEY_MAX];
@@ -322,7 +316,7 @@ enum status
 store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, struct error *e)
 {
-    const struct cut_times cut = cuts_of(s, tsuid);
+    const struct cut_times cut = store_cut_times_of(s, tsuid);
     uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.raw_s;
     struct clearing x = {
         .s = s,
