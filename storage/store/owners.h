@@ -20,6 +20,7 @@
 
 struct point;
 struct scan_spec;
+struct series_point;
 struct store;
 struct wal;
 
@@ -70,6 +71,28 @@ struct store_remote {
  * acknowledged before the call is known here.  ST_BUSY, or what owns() says,
  * after 'wait_ms'.  At once where no other process has the engine. */
 MUST_CHECK enum status store_wait_current(struct store *s, struct error *e);
+
+/* Puts of who acknowledges none of them one by one: what goes to other owners
+ * is sent, and is answered for later.  One thread at a time.
+ *
+ *     store_window_put() ... -> store_window_end() -> store_commit()
+ */
+struct store_window; /* opaque */
+
+/* NULL: all buckets are this process's. */
+struct store_window *store_window_new(struct store *s);
+/* What is not answered for may be stored or not. */
+void store_window_free(struct store_window **w);
+/* As store_put(); points of other owners have ST_OK once they are on their way,
+ * or wait for an owner. */
+MUST_CHECK enum status store_window_put(struct store_window *w,
+                                        struct series_point *points, size_t len,
+                                        uint64_t *lsn, struct error *e);
+/* ST_OK: all that was put is durable at its owners, but for what '*lsn' says.
+ * ST_BUSY: some of it is not, after 'wait_ms': call again.  ST_IO: some points
+ * were rejected, all others are as with ST_OK. */
+MUST_CHECK enum status store_window_end(struct store_window *w, uint64_t *lsn,
+                                        struct error *e);
 
 /* -- what others ask of a store --------------------------------------------
  */

@@ -7,7 +7,7 @@
  * meanwhile, or had no owner, comes again
  *
  * A record is the same in both cases (storage/wal/wal_points.h). */
-#include "storage/store/store_priv.h"
+#include "storage/store/store_put_priv.h"
 
 #include <stdlib.h>
 
@@ -37,37 +37,6 @@ store_has_series(struct store *s, struct slice tsuid, bool *all)
     OBJ_CHECK(s, STORE_MAGIC);
     return head_has_series(s->head, tsuid, all);
 }
-
-/* Points whose record is on its way to their bucket's owner. */
-struct forwarded {
-    unsigned bucket;
-    uint64_t link, ticket;
-    size_t from, len; /* of the points: those of the bucket among them */
-};
-
-/* A point whose bucket had no owner, or moved: it is put again. */
-#define AGAIN ST_TIMEOUT
-
-struct put {
-    struct store_log log;
-    struct series_point *points;
-    size_t at, len; /* the chunk at hand */
-    uint32_t now_s;
-    size_t taken;
-    enum status room;   /* here */
-    enum status status; /* the first failure; ST_NOT_FOUND if no other */
-    struct error *e;
-    /* Of buckets that are not local. */
-    struct store_retry retry;
-    struct forwarded *forwarded;
-    size_t forwarded_len, forwarded_cap;
-    bool again; /* only points that are put again */
-    size_t again_len;
-    unsigned again_bucket; /* one of theirs */
-    /* In this pass points of the bucket are to be put again: those behind them
-     * wait, too, or an older value would be put last. */
-    bool waits[256];
-};
 
 /* -- ids ------------------------------------------------------------------- */
 
@@ -229,8 +198,8 @@ is_first_failure(const struct put *p)
     return p->status == ST_OK || p->status == ST_NOT_FOUND;
 }
 
-static void
-note_again(struct put *p, unsigned bucket)
+void
+store_put_note_again(struct put *p, unsigned bucket)
 {
     p->again_len++;
     p->again_bucket = bucket;
@@ -247,7 +216,7 @@ forwarded_end(struct put *p, const struct forwarded *f, enum status st,
             p->points[i].status == ST_OK)
             p->points[i].status = st == ST_NOT_FOUND ? AGAIN : st;
     if (st == ST_NOT_FOUND) {
-        note_again(p, f->bucket);
+        store_put_note_again(p, f->bucket);
     } else if (is_first_failure(p)) {
         p->status = st;
         (void)error_set(p->e, st, "%s", why->text);
@@ -291,7 +260,7 @@ put_later(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         p->points[p->at + order[i]].status = AGAIN;
-    note_again(p, bucket);
+    store_put_note_again(p, bucket);
 }
 
 /* The points order[0..len) of one bucket. */
@@ -328,7 +297,7 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
     status = head_put(s->head, &put, &taken, first ? p->e : NULL);
     p->taken += taken;
     if (status == AGAIN)
-        note_again(p, bucket);
+        store_put_note_again(p, bucket);
     else if (first && status != ST_OK)
         p->status = status;
 }
@@ -368,8 +337,8 @@ put_chunk(struct put *p)
 
 /* Chunk by chunk; where it stops for want of room, the points from 'at' on have
  * not been put. */
-static void
-put_chunks(struct put *p, size_t len)
+void
+store_put_chunks(struct put *p, size_t len)
 {
     struct store *s = p->log.s;
 
@@ -403,8 +372,8 @@ check_forwarded(struct put *p, size_t len)
 }
 
 /* The points that no owner has yet, again and again. */
-static void
-put_rest(struct put *p, size_t len)
+void
+store_put_rest(struct put *p, size_t len)
 {
     struct store *s = p->log.s;
 
@@ -413,12 +382,11 @@ put_rest(struct put *p, size_t len)
     while (p->again_len > 0 && store_retry(s, &p->retry)) {
         p->again_len = 0;
         memset(p->waits, 0, sizeof p->waits);
-        put_chunks(p, len);
+        store_put_chunks(p, len);
         wait_for_owners(p);
     }
     if (p->forwarded_cap > 0)
         check_forwarded(p, len);
-    free(p->forwarded);
     if (p->again_len == 0)
         return;
     for (size_t i = 0; i < len; i++)
@@ -441,14 +409,15 @@ store_put(struct store *s, struct series_point *points, size_t len,
 
     OBJ_CHECK(s, STORE_MAGIC);
     p.room = store_wait_for_room(s, e);
-    put_chunks(&p, len);
+    store_put_chunks(&p, len);
     if (p.room != ST_OK && s->remote == NULL) {
         p.status = p.room;
         for (; p.at < len; p.at++)
             points[p.at].status = p.room;
     }
     if (s->remote != NULL)
-        put_rest(&p, len);
+        store_put_rest(&p, len);
+    free(p.forwarded);
     store_count_added(s, p.taken);
     if (lsn != NULL)
         *lsn = p.log.lsn;

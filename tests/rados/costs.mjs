@@ -19,9 +19,7 @@ const LEASE = ['halite.cluster.lease_ms=5000'];
 const metric = 'cpu.usage_user', tell = (what, ...figures) => console.log(`${what}: ${figures.join('; ')}`);
 const ratio = (a, b) => `${(a / b).toFixed(2)} x`, us = (s, points) => `${(1e6 * s / points).toFixed(3)} us`;
 
-const input = path.join(root, 'load.telnet'), totals = `${input}.totals`;
-await execute('sh', ['-c', `'${bench('generate')}' --hosts ${hosts} --metrics 10 --start ${T0} --end ${T0 + span} --step 10 --seed 1 --format telnet --totals '${totals}' >'${input}'`]);
-const { points } = JSON.parse(fs.readFileSync(totals, 'utf8'));
+const points = hosts * 10 * span / 10;
 
 // Daemons whose cost is told by the kernel when they end.
 class Measured {
@@ -57,7 +55,8 @@ let stores = 0;
 const folder = (where = root) => path.join(where, `store${++stores}`), place = () => `rados:tsdb/costs${++stores}?conf=${ceph.conf}`;
 async function send(d) {
     const from = performance.now();
-    const { stdout } = await execute(bench('load'), [String(d.port), 'telnet', input], { maxBuffer: 1 << 26 });
+    const made = `'${bench('generate')}' --hosts ${hosts} --metrics 10 --start ${T0} --end ${T0 + span} --step 10 --seed 1 --format telnet`;
+    const { stdout } = await execute('sh', ['-c', `${made} | '${bench('load')}' ${d.port} telnet -`], { maxBuffer: 1 << 26 });
     if (JSON.parse(stdout).rejected > 0) await fail(`points were rejected: ${stdout}`);
     return performance.now() - from;
 }

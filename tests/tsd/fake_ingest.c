@@ -288,6 +288,44 @@ store_put(struct store *s, struct series_point *points, size_t len,
     return result;
 }
 
+struct store_window *
+store_window_new(struct store *s)
+{
+    (void)s;
+    return fake.has_owners ? (struct store_window *)&fake : NULL;
+}
+
+void
+store_window_free(struct store_window **w)
+{
+    *w = NULL;
+}
+
+enum status
+store_window_put(struct store_window *w, struct series_point *points,
+                 size_t len, uint64_t *lsn, struct error *e)
+{
+    (void)w;
+    return store_put(NULL, points, len, lsn, e);
+}
+
+enum status
+store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
+{
+    enum status status = ST_OK;
+
+    (void)w;
+    *lsn = 0;
+    lock_take(&fake.lock);
+    if (fake.owners_busy > 0)
+        status = error_set(e, ST_BUSY, "no owner now");
+    else if (fake.owners_reject != NULL)
+        status = error_set(e, ST_IO, "%s", fake.owners_reject);
+    fake.owners_busy -= fake.owners_busy > 0;
+    lock_drop(&fake.lock);
+    return status;
+}
+
 enum status
 store_may_write(struct store *s, struct error *e)
 {

@@ -25,6 +25,11 @@ struct fake {
     bool unknown_metrics;
     char kind[64]; /* that was asked for last */
     const char *commit_fails;
+    /* Other owners, who are waited for: are there any?  So many times they do
+     * not answer; then they reject. */
+    bool has_owners;
+    size_t owners_busy;
+    const char *owners_reject;
 };
 extern struct fake fake;
 

@@ -16,6 +16,10 @@
 #define TELNET_MAGIC  FOURCC('T', 'E', 'L', 'N')
 #define BUSY_RETRY_MS 2
 #define TICK_MS       1000
+/* Points without an answer to give are committed together: so many, or after
+ * that time. */
+#define COMMIT_POINTS ((size_t)256 << 10)
+#define COMMIT_US     INT64_C(50000)
 /* How long a client that has said goodbye may take to read our last words. */
 #define LAST_WORDS_US INT64_C(10000000)
 
@@ -85,6 +89,7 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
         memmove(c->out.data, c->out.data + at, c->out.size - at);
         c->out.size -= at;
     }
+    c->out_old = c->out.size;
 }
 
 /* Sends, and then ends the connection or says what it waits for. */
@@ -108,20 +113,81 @@ send_and_watch(struct telnet_loop *l, struct telnet_conn *c)
 
 /* -- turns ----------------------------------------------------------------- */
 
+/* A line in front of, or 'instead' of what this turn has to say, which would
+ * say that all points are safe; to each who has put since the last commit. */
 static void
-commit_failed(struct telnet_loop *l, const struct error *e)
+say_to_putters(struct telnet_loop *l, const struct error *e, bool instead)
 {
-    log_error("telnet", "cannot commit: %s", e->text);
-    for (struct telnet_conn *c = l->dirty; c != NULL; c = c->next_dirty) {
-        if (!c->has_put)
+    for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
+        struct telnet_conn *c = (struct telnet_conn *)at;
+        struct buf said = BUF_INIT;
+
+        if (c->put_in != l->period)
             continue;
-        /* What was to be said would say that the points are safe. */
-        buf_clear(&c->out);
+        if (c->out.size > c->out_old)
+            buf_put(&said, c->out.data + c->out_old, c->out.size - c->out_old);
+        c->out.size = instead ? 0 : c->out_old;
         buf_put_str(&c->out, "put: storage error: ");
         buf_put_str(&c->out, e->text);
         buf_put_str(&c->out, "\n");
-        c->closing = true;
+        if (!instead)
+            buf_put_slice(&c->out, buf_slice(&said));
+        c->closing |= instead || said.failed || c->out.failed;
+        telnet_mark_dirty(l, c);
+        buf_fini(&said);
     }
+}
+
+static void
+commit(struct telnet_loop *l)
+{
+    struct error e;
+    enum status st;
+
+    if (l->uncommitted_us == 0)
+        return;
+    while ((st = put_batch_end_window(l->batch, &e)) == ST_BUSY &&
+           !atomic_load(&l->loop.stopping))
+        (void)usleep(BUSY_RETRY_MS * 1000);
+    if (st == ST_IO && !l->telnet->o.silent)
+        say_to_putters(l, &e, false);
+    if (st != ST_BUSY)
+        st = put_batch_commit(l->batch, false, &e);
+    if (st != ST_OK) {
+        log_error("telnet", "cannot commit: %s", e.text);
+        say_to_putters(l, &e, true);
+    }
+    l->uncommitted_us = 0;
+    l->period++;
+}
+
+/* What is said, and a close, say that what was put before is safe. */
+static bool
+is_commit_due(const struct telnet_loop *l)
+{
+    if (l->uncommitted_us == 0)
+        return false;
+    if (put_batch_uncommitted(l->batch) >= COMMIT_POINTS ||
+        clock_monotonic_us() - l->uncommitted_us >= COMMIT_US)
+        return true;
+    for (const struct telnet_conn *c = l->dirty; c != NULL; c = c->next_dirty)
+        if (c->put_in == l->period && (c->out.size > 0 || c->closing))
+            return true;
+    return false;
+}
+
+/* 0: for ever. */
+static unsigned
+wait_ms(const struct telnet_loop *l)
+{
+    int64_t left_us;
+
+    if (l->stalled)
+        return BUSY_RETRY_MS;
+    if (l->uncommitted_us == 0)
+        return 0;
+    left_us = l->uncommitted_us + COMMIT_US - clock_monotonic_us();
+    return left_us <= 0 ? 1 : (unsigned)(left_us / 1000) + 1;
 }
 
 static void
@@ -129,18 +195,16 @@ end_turn(void *loop)
 {
     struct telnet_loop *l = loop;
     struct telnet_conn *next;
-    struct error e;
 
-    if (l->batch != NULL && put_batch_commit(l->batch, false, &e) != ST_OK)
-        commit_failed(l, &e);
+    if (is_commit_due(l))
+        commit(l);
     for (struct telnet_conn *c = l->dirty; c != NULL; c = next) {
         next = c->next_dirty;
         c->dirty = false;
-        c->has_put = c->waiting;
         send_and_watch(l, c);
     }
     l->dirty = NULL;
-    l->loop.wait_ms = l->stalled ? BUSY_RETRY_MS : 0;
+    l->loop.wait_ms = wait_ms(l);
 }
 
 /* The store had no room: offer it the batch again, and then go on with those
@@ -244,6 +308,7 @@ telnet_drain(void *loop)
         drain_conn(l, c);
         drain_wait(l, c);
     }
+    commit(l);
     end_turn(l);
     for (struct loop_conn *c; (c = loop_oldest(&l->loop)) != NULL;)
         telnet_end_conn(l, (struct telnet_conn *)c);
@@ -269,9 +334,12 @@ telnet_start_loop(struct telnet *t, struct telnet_loop *l, struct error *e)
     lock_init(&l->lock);
     if (t->o.put != NULL)
         l->batch = put_batch_new(t->o.put, telnet_put_failed, l);
+    if (l->batch != NULL)
+        put_batch_begin_window(l->batch);
     l->buf = mem_resize(NULL, t->buf_bytes, 1);
     l->call = mem_new(sizeof *l->call);
     l->waiting_end = &l->waiting;
+    l->period = 1;
     st = loop_init(&l->loop, &telnet_calls, l, TICK_MS, e);
     return st == ST_OK ? loop_start(&l->loop, e) : st;
 }

@@ -26,6 +26,14 @@ telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c)
 }
 
 void
+telnet_note_put(struct telnet_loop *l, struct telnet_conn *c)
+{
+    c->put_in = l->period;
+    if (l->uncommitted_us == 0)
+        l->uncommitted_us = clock_monotonic_us();
+}
+
+void
 telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
 {
     if (c->write_failed || s.size == 0)
@@ -95,9 +103,11 @@ telnet_flush(struct telnet_loop *l)
     if (l->batch == NULL || l->batch_conn == NULL)
         return true;
     l->stalled = put_batch_flush(l->batch, NULL) == ST_BUSY;
-    if (!l->stalled)
-        l->batch_conn = NULL;
-    return !l->stalled;
+    if (l->stalled)
+        return false;
+    telnet_note_put(l, l->batch_conn);
+    l->batch_conn = NULL;
+    return true;
 }
 
 /* -- commands -------------------------------------------------------------- */
@@ -286,7 +296,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     buf_fini(&out);
     if (call->lsn > 0 && l->batch != NULL) {
         put_batch_note(l->batch, call->lsn);
-        c->has_put = true;
+        telnet_note_put(l, c);
     }
     c->closing |= call->close;
 }
@@ -338,7 +348,6 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
     if (l->batch_conn != c)
         put_batch_set_peer(l->batch, NULL, (const void *)&c->peer);
     l->batch_conn = c;
-    c->has_put = true;
     put_batch_line(l->batch,
                    line.size < skip
                        ? slice_of(NULL, 0)

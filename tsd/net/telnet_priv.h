@@ -20,6 +20,7 @@ struct telnet_conn {
     uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
     struct buf out;
+    size_t out_old; /* of 'out', from turns before */
     struct auth_identity who;
     bool begun;                 /* a byte has come */
     bool discard_input;         /* whatever it says, nothing happens */
@@ -29,8 +30,8 @@ struct telnet_conn {
     bool eof;                   /* nothing will come any more */
     bool closing;
     bool write_failed; /* only what it sent counts now */
-    bool has_put;      /* since the last commit */
     bool dirty;        /* in this turn */
+    uint64_t put_in;   /* the loop's period when it last put; 0: never */
     struct telnet_conn *next_dirty, *next_waiting;
     int64_t active_us, deadline_us; /* deadline: to send the rest */
 };
@@ -57,6 +58,8 @@ struct telnet_loop {
     struct put_batch *batch;
     struct telnet_conn *batch_conn; /* whose lines are in it */
     bool stalled;                   /* the batch waits for the store */
+    uint64_t period;                /* one more with each commit; from 1 on */
+    int64_t uncommitted_us;         /* since when points wait for one; or 0 */
     uint8_t *buf;                   /* where a chunk is read and run */
     uint8_t *held;                  /* the buffer that a stalled batch uses */
     struct telnet_conn *dirty;
@@ -92,6 +95,9 @@ void telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c);
 
 /* Stores the batch; false, and the loop is stalled, when the store is busy. */
 bool telnet_flush(struct telnet_loop *l);
+
+/* The connection's points are in the store, and wait for a commit. */
+void telnet_note_put(struct telnet_loop *l, struct telnet_conn *c);
 
 /* Appends an answer, or drops and counts it when too much waits already. */
 void telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s);

@@ -130,6 +130,7 @@ put_batch_free(struct put_batch **bp)
     buf_fini(&b->tags);
     buf_fini(&b->added_value);
     buf_fini(&b->tsuids);
+    store_window_free(&b->window);
     OBJ_CLEAR(b);
     free(b);
 }
@@ -591,6 +592,41 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
     return result;
 }
 
+void
+put_batch_begin_window(struct put_batch *b)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    b->window = store_window_new(b->path->store);
+}
+
+enum status
+put_batch_end_window(struct put_batch *b, struct error *e)
+{
+    uint64_t lsn;
+    enum status status;
+
+    OBJ_CHECK(b, BATCH_MAGIC);
+    if (b->window == NULL)
+        return ST_OK;
+    status = store_window_end(b->window, &lsn, e);
+    put_batch_note(b, lsn);
+    return status;
+}
+
+static enum status
+put_into_store(struct put_batch *b, struct error *e)
+{
+    uint64_t lsn = 0;
+    enum status status;
+
+    if (b->window == NULL)
+        status = store_put(b->path->store, b->out, b->out_len, &lsn, e);
+    else
+        status = store_window_put(b->window, b->out, b->out_len, &lsn, e);
+    put_batch_note(b, lsn);
+    return status;
+}
+
 enum status
 put_batch_flush(struct put_batch *b, size_t *stored)
 {
@@ -606,17 +642,15 @@ put_batch_flush(struct put_batch *b, size_t *stored)
     }
     while (b->out_len > 0 && result == ST_OK) {
         struct error e = { ST_IO, "" };
-        uint64_t lsn = 0;
 
-        if (store_put(b->path->store, b->out, b->out_len, &lsn, &e) == ST_OK) {
+        if (put_into_store(b, &e) == ST_OK) {
             taken += b->out_len;
             b->out_len = 0;
         } else {
             result = settle(b, &e, &taken);
         }
-        if (lsn > b->lsn)
-            b->lsn = lsn;
     }
+    b->uncommitted += taken;
     if (stored != NULL)
         *stored += taken;
     if (result == ST_OK) {
@@ -640,14 +674,25 @@ put_batch_commit(struct put_batch *b, bool sync, struct error *e)
     enum status status;
 
     OBJ_CHECK(b, BATCH_MAGIC);
-    if (b->lsn == b->committed && !sync)
+    if (b->lsn == b->committed && !sync) {
+        b->uncommitted = 0;
         return ST_OK;
+    }
     from_us = clock_monotonic_us();
     status = store_commit(b->path->store, b->lsn, sync, e);
     latency_add(&b->path->latency, (uint64_t)(clock_monotonic_us() - from_us));
-    if (status == ST_OK)
+    if (status == ST_OK) {
         b->committed = b->lsn;
+        b->uncommitted = 0;
+    }
     return status;
+}
+
+size_t
+put_batch_uncommitted(const struct put_batch *b)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    return b->uncommitted;
 }
 
 void

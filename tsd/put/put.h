@@ -110,6 +110,15 @@ void put_batch_json_ahead(struct put_batch *b, const struct put_json_point *x,
 bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
                          struct slice *value);
 
+/* From here on a flush sends points to the owners of their buckets and does not
+ * wait: put_batch_end_window() does.  Where all buckets are this process's it
+ * changes nothing. */
+void put_batch_begin_window(struct put_batch *b);
+/* Waits for the owners; then put_batch_commit().  ST_BUSY: some did not answer
+ * yet: call again.  ST_IO: they rejected some points. */
+MUST_CHECK enum status put_batch_end_window(struct put_batch *b,
+                                            struct error *e);
+
 /* Stores the batch and empties it.  ST_BUSY: the store cannot take more just
  * now; nothing is lost, call again a little later, add nothing meanwhile.
  * What is rejected for good goes to put_failed(), so there is no other failure.
@@ -124,6 +133,9 @@ MUST_CHECK enum status put_batch_rejected(const struct put_batch *b,
  * store_commit(). */
 MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
                                         struct error *e);
+
+/* Points that were stored and not committed since. */
+size_t put_batch_uncommitted(const struct put_batch *b);
 
 /* Something else was written, which the next commit must reach too. */
 void put_batch_note(struct put_batch *b, uint64_t lsn);

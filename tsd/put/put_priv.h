@@ -36,7 +36,9 @@ struct put_batch {
     struct buf text, why, tags;          /* scratch of the slow way */
     struct slice added_key;              /* of the rollup at hand; or NULL */
     struct buf added_value;
+    struct store_window *window; /* NULL: each flush waits for owners */
     uint64_t lsn, committed;
+    size_t uncommitted; /* points */
     struct put_guess guess;
     uint64_t epoch; /* of the cache, before names were looked up */
     bool looked_up;

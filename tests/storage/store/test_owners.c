@@ -148,6 +148,160 @@ START_TEST(the_last_value_of_a_batch_stays)
 }
 END_TEST
 
+/* -- windows --------------------------------------------------------------- */
+
+/* A series whose bucket is another's, or one's own. */
+static unsigned
+series_of(struct rig *rig, int owner)
+{
+    uint8_t bytes[TSUID_BYTES];
+    unsigned i = 0;
+
+    while (key_salt(store_layout(rig->nodes[0].s), tsuid(bytes, i)) % NODES !=
+           (unsigned)owner)
+        i++;
+    return i;
+}
+
+static void
+window_put(struct store_window *w, struct store *s, unsigned series, int v)
+{
+    struct series_point p = { rig_series(s, series),
+                              { RIG_T0, { .i = v }, false },
+                              ST_OK };
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    rig_ok(store_window_put(w, &p, 1, &lsn, &e), &e);
+    ck_assert_int_eq(p.status, ST_OK);
+}
+
+static int64_t
+last_of(struct store *s, unsigned series)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct error e = { 0 };
+    struct point last = { 0 };
+    enum status st = store_last(s, tsuid(bytes, series), INT64_MAX, &last, &e);
+
+    ck_assert(st == ST_OK || st == ST_NOT_FOUND);
+    return st == ST_OK ? last.v.i : 0;
+}
+
+START_TEST(a_window_sends_and_waits_later)
+{
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1);
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    for (int i = 1; i <= 3; i++)
+        window_put(w, s, series, i);
+    ck_assert_uint_eq(points_added(rig), 0);
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    ck_assert_uint_eq(points_added(rig), 3);
+    ck_assert_int_eq(last_of(rig->nodes[2].s, series), 3);
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
+/* The first link ends with what was on it; what came on the next one is put
+ * again behind that. */
+START_TEST(the_last_value_of_a_window_stays)
+{
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1);
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    window_put(w, s, series, 1);
+    rig_reconnect(rig, 1);
+    window_put(w, s, series, 2);
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    ck_assert_int_eq(last_of(s, series), 2);
+    /* The same when there is no owner for a moment. */
+    rig->nodes[0].remote.link = late_link;
+    refusals = 1;
+    window_put(w, s, series, 3);
+    window_put(w, s, series, 4);
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    ck_assert_int_eq(last_of(s, series), 4);
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
+START_TEST(a_window_keeps_what_has_no_owner)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1), other = series_of(rig, 2);
+    unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    rig->nodes[0].remote.wait_ms = 20;
+    rig_ok(store_bucket_give(rig->nodes[1].s, bucket, &e), &e);
+    atomic_store(&rig->owner[bucket], OWNER_NONE);
+    window_put(w, s, series, 1);
+    window_put(w, s, other, 1);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(store_window_end(w, &lsn, &e), ST_BUSY);
+        ck_assert_ptr_nonnull(strstr(e.text, "has no owner now"));
+    }
+    ck_assert_int_eq(last_of(s, other), 1);
+    rig_take(rig, 0, bucket, NULL);
+    window_put(w, s, series, 2);
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_commit(s, lsn, false, &e), &e);
+    ck_assert_int_eq(last_of(rig->nodes[2].s, series), 2);
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
+static unsigned rejections;
+
+static enum status
+reject_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
+            int64_t end_us, struct error *e)
+{
+    if (rejections == 0)
+        return rig_wait(ctx, bucket, link, ticket, end_us, e);
+    rejections--;
+    return error_set(e, ST_IO, "the pool is full");
+}
+
+START_TEST(a_window_tells_how_many_were_rejected)
+{
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1);
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    rig->nodes[0].remote.wait = reject_wait;
+    rejections = 2;
+    for (int i = 1; i <= 3; i++)
+        window_put(w, s, series, i);
+    window_put(w, s, series_of(rig, 0), 1);
+    ck_assert_int_eq(store_window_end(w, &lsn, &e), ST_IO);
+    ck_assert_str_eq(e.text, "2 points: the pool is full");
+    rig_ok(store_window_end(w, &lsn, &e), &e);
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
 START_TEST(each_point_has_its_own_status)
 {
     struct rig *rig = rig_new();
@@ -391,6 +545,10 @@ END_TEST
 TEST_MAIN("owners", TEST(what_one_store_took_all_show),
           TEST(a_large_batch_goes_to_all_owners),
           TEST(the_last_value_of_a_batch_stays),
+          TEST(a_window_sends_and_waits_later),
+          TEST(the_last_value_of_a_window_stays),
+          TEST(a_window_keeps_what_has_no_owner),
+          TEST(a_window_tells_how_many_were_rejected),
           TEST(each_point_has_its_own_status),
           TEST(a_bucket_without_an_owner_is_busy), TEST(a_stale_map_is_noticed),
           TEST(an_owner_may_forget_a_series), TEST(a_lost_lease_stops_all),

@@ -46,6 +46,9 @@ struct pair {
     struct store *one;
     uint64_t random;
     size_t encoded;
+    /* Points that no owner answered for yet: of one store at a time. */
+    struct store_window *window;
+    int window_node;
 };
 
 static struct store *
@@ -67,9 +70,48 @@ random_point(uint64_t *random)
 }
 
 static void
+end_window(struct pair *p)
+{
+    struct store *s = p->rig->nodes[p->window_node].s;
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    if (p->window == NULL)
+        return;
+    rig_ok(store_window_end(p->window, &lsn, &e), &e);
+    rig_ok(store_commit(s, lsn, false, &e), &e);
+    store_window_free(&p->window);
+}
+
+static void
+put_into_window(struct pair *p, struct series_point *points, size_t len)
+{
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    rig_ok(store_window_put(p->window, points, len, &lsn, &e), &e);
+    rig_ok(store_commit(p->rig->nodes[p->window_node].s, lsn, false, &e), &e);
+}
+
+/* The store that is to put, through the window that there is then. */
+static struct store *
+putting_store(struct pair *p)
+{
+    if (below(&p->random, 3) == 0) {
+        end_window(p);
+        return any_store(p);
+    }
+    if (p->window == NULL) {
+        p->window_node = (int)below(&p->random, NODES);
+        p->window = store_window_new(p->rig->nodes[p->window_node].s);
+    }
+    return p->rig->nodes[p->window_node].s;
+}
+
+static void
 put_some(struct pair *p)
 {
-    struct store *s = any_store(p);
+    struct store *s = putting_store(p);
     size_t len = 1 + below(&p->random, below(&p->random, 8) == 0 ? 3000 : 60);
     struct series_point *a = mem_new_array(len, sizeof *a);
     struct series_point *b = mem_new_array(len, sizeof *b);
@@ -82,7 +124,10 @@ put_some(struct pair *p)
         b[i] = (struct series_point){ rig_series(s, n), x, ST_OK };
     }
     rig_put_all(p->one, a, len);
-    rig_put_all(s, b, len);
+    if (p->window == NULL)
+        rig_put_all(s, b, len);
+    else
+        put_into_window(p, b, len);
     free(a);
     free(b);
 }
@@ -135,8 +180,12 @@ step(struct pair *p)
     struct rig *rig = p->rig;
     struct error e = { 0 };
     int id = (int)below(&p->random, NODES);
+    unsigned what = (unsigned)below(&p->random, 26);
 
-    switch (below(&p->random, 26)) {
+    /* Buckets move, links end and owners die under a window. */
+    if ((what == 5 && id == p->window_node) || (what > 5 && what < 15))
+        end_window(p);
+    switch (what) {
     case 0:
     case 1:
     case 2:
@@ -187,6 +236,7 @@ START_TEST(three_show_what_one_shows)
     for (int i = 0; i < 200; i++)
         step(&p);
     ck_assert_uint_gt(p.encoded, 0);
+    end_window(&p);
     compare_all(&p);
     for (int i = 0; i < NODES; i++)
         rig_ok(store_flush(p.rig->nodes[i].s, &e), &e);

@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
@@ -268,6 +269,116 @@ START_TEST(stops_answering_when_commits_fail)
 }
 END_TEST
 
+/* It is soon committed unasked, but not line by line. */
+START_TEST(commits_points_that_wait)
+{
+    enum { LINES = 200 };
+    int64_t from_us = clock_monotonic_us();
+    struct buf heard = BUF_INIT;
+    size_t commits = 0, committed = 0;
+    struct bench b;
+    int fd;
+
+    set_up(&b, 1);
+    fd = join(&b);
+    for (int i = 0; i < LINES; i++) {
+        wire_send(fd, "put m 1 1 a=b\n", 14);
+        (void)usleep(200);
+    }
+    while (committed < LINES) {
+        (void)usleep(1000);
+        lock_take(&fake.lock);
+        committed = fake.committed_points;
+        commits = fake.commits;
+        lock_drop(&fake.lock);
+    }
+    ck_assert_int_le((int64_t)commits,
+                     (clock_monotonic_us() - from_us) / 50000 + 1);
+    part(fd, &heard);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+static void
+set_up_owners(struct bench *b, size_t busy, const char *reject)
+{
+    struct put_options po = { .rules = { true, true, true, 8, false } };
+    struct telnet_options o;
+
+    *b = (struct bench){ 0 };
+    fake_reset();
+    fake.has_owners = true;
+    fake.owners_busy = busy;
+    fake.owners_reject = reject;
+    b->path = put_path_new(NULL, NULL, NULL, &po);
+    o = options(b, 1);
+    start(b, &o);
+}
+
+START_TEST(an_answer_waits_for_the_owners)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up_owners(&b, 5, NULL);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
+    ck_assert(wire_read(fd, &heard, 16));
+    expect(&heard, "halite, 1 words\n");
+    lock_take(&fake.lock);
+    ck_assert_uint_eq(fake.owners_busy, 0);
+    ck_assert_uint_eq(fake.committed_points, 1);
+    lock_drop(&fake.lock);
+    part(fd, &heard);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+/* In front of the answer, which would say that all is well. */
+START_TEST(what_owners_reject_is_said_first)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up_owners(&b, 0, "1 points: the pool is full");
+    fd = join(&b);
+    for (int i = 0; i < 3; i++) {
+        static const char said[] =
+            "put: storage error: 1 points: the pool is full\nhalite, 1 words\n";
+
+        wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
+        ck_assert(wire_read(fd, &heard, sizeof said - 1));
+        expect(&heard, said);
+    }
+    part(fd, &heard);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(a_stop_does_not_wait_for_owners)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up_owners(&b, SIZE_MAX, NULL);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
+    (void)usleep(20000);
+    telnet_stop(&b.telnet, 1000);
+    ck_assert(!wire_read(fd, &heard, SIZE_MAX));
+    expect(&heard, "put: storage error: no owner now\n");
+    (void)close(fd);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
 START_TEST(waits_while_the_store_is_busy)
 {
     struct buf heard = BUF_INIT, lines = BUF_INIT;
@@ -434,7 +545,10 @@ END_TEST
 
 TEST_MAIN("telnet", LOOP(talks_in_one_chunk, talks),
           LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
-          TEST(answers_after_the_commit),
+          TEST(answers_after_the_commit), TEST(commits_points_that_wait),
+          TEST(an_answer_waits_for_the_owners),
+          TEST(what_owners_reject_is_said_first),
+          TEST(a_stop_does_not_wait_for_owners),
           TEST(stops_answering_when_commits_fail),
           TEST(waits_while_the_store_is_busy),
           TEST(never_blocks_on_who_does_not_read), TEST(takes_many_at_once),

@@ -1,0 +1,46 @@
+/* How a batch is put, and put again: store_put.c, store_window.c. */
+#pragma once
+
+#include "storage/store/store_priv.h"
+
+/* Points whose record is on its way to their bucket's owner. */
+struct forwarded {
+    unsigned bucket;
+    uint64_t link, ticket;
+    size_t from, len; /* of the points: those of the bucket among them */
+};
+
+/* A point whose bucket had no owner, or moved: it is put again. */
+#define AGAIN ST_TIMEOUT
+
+struct put {
+    struct store_log log;
+    struct series_point *points;
+    size_t at, len; /* the chunk at hand */
+    uint32_t now_s;
+    size_t taken;
+    enum status room;   /* here */
+    enum status status; /* the first failure; ST_NOT_FOUND if no other */
+    struct error *e;
+    /* Of buckets that are not local. */
+    struct store_retry retry;
+    struct forwarded *forwarded;
+    size_t forwarded_len, forwarded_cap;
+    bool again; /* only points that are put again */
+    size_t again_len;
+    unsigned again_bucket; /* one of theirs */
+    /* In this pass points of the bucket are to be put again: those behind them
+     * wait, too, or an older value would be put last. */
+    bool waits[256];
+};
+
+/* The points of a bucket that has one of these come behind it. */
+void store_put_note_again(struct put *p, unsigned bucket);
+
+/* Chunk by chunk; where it stops for want of room, the points from 'at' on have
+ * not been put. */
+void store_put_chunks(struct put *p, size_t len);
+
+/* Waits for the owners of what was forwarded, and puts again what has no owner
+ * yet, until the retry's time is over: ST_BUSY then. */
+void store_put_rest(struct put *p, size_t len);

@@ -1,0 +1,164 @@
+/* Points that were sent to their buckets' owners and are not answered yet, for
+ * who acknowledges none of them one by one (owners.h).  Per bucket they stand
+ * in their order: when one has to be put again, all behind it are. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "storage/store/store_put_priv.h"
+
+#define WINDOW_MAGIC FOURCC('W', 'N', 'D', 'W')
+
+struct store_window {
+    uint32_t magic;
+    struct store *s;
+    struct series_point *points;
+    size_t len, cap;
+    struct forwarded *forwarded; /* of ranges of them; no range: AGAIN */
+    size_t forwarded_len, forwarded_cap;
+    size_t rejected;     /* not told yet .. */
+    struct error reason; /* .. why the first of them was */
+};
+
+struct store_window *
+store_window_new(struct store *s)
+{
+    struct store_window *w;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (s->remote == NULL)
+        return NULL;
+    w = mem_new(sizeof *w);
+    w->magic = WINDOW_MAGIC;
+    w->s = s;
+    return w;
+}
+
+void
+store_window_free(struct store_window **w)
+{
+    struct store_window *x = OBJ_TAKE(w, WINDOW_MAGIC);
+
+    if (x == NULL)
+        return;
+    free(x->points);
+    free(x->forwarded);
+    OBJ_FREE(x);
+}
+
+static void
+add_point(struct store_window *w, const struct series_point *x)
+{
+    w->points = mem_grow(w->points, w->len, &w->cap, sizeof *w->points);
+    w->points[w->len++] = *x;
+}
+
+static void
+add_forwarded(struct store_window *w, const struct put *p,
+              const struct forwarded *f)
+{
+    struct forwarded *to;
+
+    w->forwarded = mem_grow(w->forwarded, w->forwarded_len, &w->forwarded_cap,
+                            sizeof *w->forwarded);
+    to = &w->forwarded[w->forwarded_len++];
+    *to = *f;
+    to->from = w->len;
+    for (size_t i = f->from; i < f->from + f->len; i++)
+        if (p->points[i].series >> 56 == f->bucket &&
+            p->points[i].status == ST_OK)
+            add_point(w, &p->points[i]);
+    to->len = w->len - to->from;
+}
+
+/* Those that wait for an owner; what is put now comes behind them. */
+static void
+note_waiting(const struct store_window *w, struct put *p)
+{
+    for (size_t i = 0; i < w->len; i++)
+        if (w->points[i].status == AGAIN)
+            store_put_note_again(p, (unsigned)(w->points[i].series >> 56));
+}
+
+enum status
+store_window_put(struct store_window *w, struct series_point *points,
+                 size_t len, uint64_t *lsn, struct error *e)
+{
+    struct put p = {
+        .log.s = w->s,
+        .points = points,
+        .e = e,
+        .now_s = store_now_s(),
+    };
+
+    OBJ_CHECK(w, WINDOW_MAGIC);
+    p.room = store_wait_for_room(w->s, e);
+    note_waiting(w, &p);
+    store_put_chunks(&p, len);
+    for (size_t i = 0; i < p.forwarded_len; i++)
+        add_forwarded(w, &p, &p.forwarded[i]);
+    for (size_t i = 0; i < len; i++)
+        if (points[i].status == AGAIN) {
+            add_point(w, &points[i]);
+            points[i].status = ST_OK;
+        }
+    free(p.forwarded);
+    store_count_added(w->s, p.taken);
+    *lsn = p.log.lsn;
+    return p.status;
+}
+
+/* What is to be tried again stays. */
+static void
+drop_ended(struct store_window *w)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < w->len; i++) {
+        if (w->points[i].status == ST_BUSY) {
+            w->points[kept] = w->points[i];
+            w->points[kept++].status = AGAIN;
+        } else if (w->points[i].status != ST_OK) {
+            w->rejected++;
+        }
+    }
+    w->len = kept;
+}
+
+enum status
+store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
+{
+    struct error why = { .text = "" };
+    struct put p = {
+        .log.s = w->s,
+        .points = w->points,
+        .e = &why,
+        .now_s = store_now_s(),
+        .forwarded = w->forwarded,
+        .forwarded_len = w->forwarded_len,
+        .forwarded_cap = w->forwarded_cap,
+    };
+    bool had_rejected = w->rejected > 0;
+
+    OBJ_CHECK(w, WINDOW_MAGIC);
+    *lsn = 0;
+    if (w->len == 0)
+        return ST_OK;
+    p.room = store_wait_for_room(w->s, &why);
+    note_waiting(w, &p);
+    store_put_rest(&p, w->len);
+    store_count_added(w->s, p.taken);
+    w->forwarded = p.forwarded;
+    w->forwarded_cap = p.forwarded_cap;
+    w->forwarded_len = 0;
+    *lsn = p.log.lsn;
+    drop_ended(w);
+    if (w->rejected > 0 && !had_rejected)
+        w->reason = why;
+    if (w->len > 0)
+        return error_set(e, ST_BUSY, "%s", why.text);
+    if (w->rejected == 0)
+        return ST_OK;
+    (void)error_set(e, ST_IO, "%zu points: %s", w->rejected, w->reason.text);
+    w->rejected = 0;
+    return ST_IO;
+}
