@@ -40,12 +40,6 @@ struct run {
     struct error *e;
 };
 
-bool
-histograms_wanted(const struct sub_query *sq)
-{
-    return sq->percentiles_len > 0 || sq->show_histogram_buckets;
-}
-
 /* -- reading --------------------------------------------------------------- */
 
 static enum status

@@ -15,9 +15,6 @@
 
 #include "query/fetch/fetch.h"
 
-/* Is this sub-query one? */
-bool histograms_wanted(const struct sub_query *sq);
-
 struct histograms_job {
     const struct plan_context *context;
     const struct query *q;

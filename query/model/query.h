@@ -81,6 +81,13 @@ struct sub_query {
     struct rollup_use rollup;
 };
 
+/* Does it read histograms in place of points? */
+static inline bool
+histograms_wanted(const struct sub_query *sq)
+{
+    return sq->percentiles_len > 0 || sq->show_histogram_buckets;
+}
+
 /* No interval and no shift of times is longer: so their sums and products stay
  * far from the end of 64 bits. */
 #define QUERY_INTERVAL_MAX_S (INT64_C(1) << 32)

@@ -2,20 +2,16 @@
  * tag-key sets, random filters, each way of scanning, head and engine, several
  * salts. The matcher asks every series by its names, and knows nothing of ids
  * or keys. */
-#include "query/engine/engine.h"
 #include "query/parse/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "query/plan/plan.h"
-#include "tests/harness.h"
+#include "tests/query/engine/world.h"
 
-#define T0     INT64_C(1356998400000)
 #define SERIES 400
 #define HOURS  3
-
-static struct error e;
 
 /* A series as its names. */
 struct named {
@@ -24,14 +20,6 @@ struct named {
 
 static struct named all[SERIES];
 static size_t all_len;
-
-struct world {
-    struct store *store;
-    struct uid_table *uids;
-    struct series_directory *series;
-    struct engine *engine;
-    char plan[200];
-};
 
 static const char keys[] = "abc";
 
@@ -62,33 +50,6 @@ put_all(struct world *w, int hour)
                       "%s", e.text);
         ck_assert_int_eq(store_put(w->store, &p, 1, NULL, &e), ST_OK);
     }
-}
-
-static struct world
-open_world(unsigned buckets, int way)
-{
-    struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
-    struct uid_options uo = { 0 };
-    struct engine_options eo = { .threads = 2, .force_way = way };
-    struct world w = { 0 };
-
-    so.layout.salt_width = buckets > 0;
-    so.layout.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
-    ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
-    ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
-    ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
-    return w;
-}
-
-static void
-close_world(struct world *w)
-{
-    engine_close(&w->engine);
-    series_close(&w->series);
-    uid_close(&w->uids);
-    ck_assert_int_eq(store_close(&w->store, &e), ST_OK);
 }
 
 static void

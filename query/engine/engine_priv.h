@@ -1,0 +1,53 @@
+/* Inside of the engine: what runs, and the execution of one sub-query. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/latency.h"
+#include "query/engine/engine.h"
+#include "query/engine/sharing.h"
+#include "query/engine/subqueries.h"
+
+#define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
+
+/* What takes less is done before another thread would have woken up. */
+#define HELP_US 1000
+
+struct engine {
+    uint32_t magic;
+    struct plan_context context;
+    struct engine_options options;
+    struct arena_budget budget; /* of all that run */
+    struct pool *pool;
+    struct latency latency;    /* of reading points */
+    _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
+};
+
+/* A query being run; 'parts' and 'stats' by sub-query. */
+struct running {
+    struct engine *en;
+    const struct query *q;
+    struct chunks *chunks;
+    const struct shared_scan *scans;
+    struct part *parts;
+    struct result_stats *stats;
+};
+
+/* The execution of one sub-query, or of a part of its range. */
+struct execution {
+    struct engine *en;
+    const struct query *q;
+    const struct sub_query *sq; /* as the client wrote it */
+    /* Who else is answered from its scan; 'sq' is the first of 'scan'. */
+    const struct running *run;
+    const struct shared_scan *scan;
+    struct fetch_limits *limits;
+    struct arena *arena; /* of the groups */
+    struct result_stats *stats;
+    struct error *e;
+};
+
+/* What a sub-query, and those that share its scan, answer: of more than one
+ * straight into x->run, else into '*out'.  What is used up is in x->arena. */
+MUST_CHECK enum status engine_execute(const struct execution *x,
+                                      struct part *out);

@@ -1,0 +1,395 @@
+/* One sub-query: plan, fetch, aggregate, answer; of rollups one candidate after
+ * the other. */
+#include "base/counters.h"
+#include "base/log.h"
+#include "query/aggregate/aggregate.h"
+#include "query/answer/answer.h"
+#include "query/engine/engine_priv.h"
+#include "query/histogram/histograms.h"
+#include "query/plan/rollup_candidates.h"
+#include "storage/store/store_retention.h"
+
+/* Of queries that ask for dropped points one in so long is logged. */
+#define WARN_EVERY_US (INT64_C(60) * 1000000)
+
+/* -- costs ----------------------------------------------------------------- */
+
+/* Adds what a fetch cost: a sub-query may fetch several times. */
+static void
+add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
+{
+    scan_counts_add(&to->scan, &f->counts);
+    to->series += f->len;
+    to->points += f->points;
+    to->decoded += f->decoded;
+    if (to->scans == NULL && f->scans_len > 0) {
+        to->scans = arena_array(a, f->scans_len, sizeof *to->scans);
+        to->scans_len = to->scans == NULL ? 0 : f->scans_len;
+    }
+    for (size_t i = 0; i < to->scans_len && i < f->scans_len; i++) {
+        scan_counts_add(&to->scans[i].scan, &f->scans[i].scan);
+        to->scans[i].points += f->scans[i].points;
+        to->scans[i].us += f->scans[i].us;
+    }
+}
+
+/* -- one sub-query --------------------------------------------------------- */
+
+static void
+set_limits(const struct execution *x)
+{
+    const struct engine_options *o = &x->en->options;
+    struct engine_limits found = { 0, 0 };
+
+    if (o->limits != NULL)
+        o->limits(o->limits_ctx, x->q, x->sq, &found);
+    x->limits->max_points = found.points;
+    x->limits->max_bytes = found.bytes;
+    fetch_limits_reset(x->limits);
+}
+
+static enum status
+make_plan(const struct execution *x, const struct sub_query *sq,
+          struct plan *out)
+{
+    int64_t from_us = clock_monotonic_us();
+    enum status status = plan_make(&x->en->context, x->q, sq,
+                                   &x->limits->deadline, x->arena, out, x->e);
+    char *text;
+
+    if (status != ST_OK)
+        return status;
+    text = arena_strdup(x->arena, slice_str(out->text));
+    x->stats->plan = text == NULL ? "" : text;
+    x->stats->plan_us += clock_monotonic_us() - from_us;
+    return ST_OK;
+}
+
+/* Fetches what a plan reads; of rollups with their real times. */
+static enum status
+fetch_plan(const struct execution *x, const struct sub_query *sq,
+           const struct plan *p, const struct stream_downsampler *downsampler,
+           struct fetch *f)
+{
+    struct engine *en = x->en;
+    struct column_window window;
+    bool crops = numbers_crop(x->q, sq, &window);
+    enum status status = ST_OK;
+
+    if (!p->empty)
+        status = fetch_run(&en->context, p, downsampler, crops ? &window : NULL,
+                           en->pool, x->limits, f, x->e);
+    if (status == ST_OK && rollup_is_used(&sq->rollup))
+        status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
+                                      f, x->arena, x->e);
+    return status;
+}
+
+/* Fetches the counts of an average whose sums are in '*f'. */
+static enum status
+fetch_counts(const struct execution *x, const struct sub_query *sq,
+             struct fetch *f)
+{
+    struct sub_query counts = *sq;
+    struct plan p;
+    struct fetch more = { 0 };
+    enum status status;
+
+    counts.rollup =
+        (struct rollup_use){ sq->rollup.interval, sq->rollup.count_kind, 0 };
+    status = plan_make(&x->en->context, x->q, &counts, &x->limits->deadline,
+                       x->arena, &p, x->e);
+    if (status != ST_OK)
+        return status;
+    status = fetch_plan(x, &counts, &p, NULL, &more);
+    if (status == ST_OK)
+        status = fetch_join_counts(f, &more, x->arena, x->e);
+    fetch_fini(&more);
+    plan_fini(&p);
+    return status;
+}
+
+static enum status
+fetch_series(const struct execution *x, const struct sub_query *sq,
+             const struct plan *p, struct fetch *f)
+{
+    struct engine *en = x->en;
+    struct stream_downsampler downsampler;
+    bool streams = stream_downsampler_init(&downsampler, x->q, sq, x->arena);
+    int64_t from_us = clock_monotonic_us();
+    enum status status;
+
+    status = fetch_plan(x, sq, p, streams ? &downsampler : NULL, f);
+    if (status == ST_OK && sq->rollup.count_kind != 0)
+        status = fetch_counts(x, sq, f);
+    x->stats->scan_us += clock_monotonic_us() - from_us;
+    add_scans(x->stats, f, x->arena);
+    /* Annotations lie among points, never among rollups. */
+    if (status == ST_OK && en->options.records != NULL &&
+        !rollup_is_used(&sq->rollup))
+        status = fetch_annotated_only(&en->context, sq, p, en->options.records,
+                                      x->arena, f, x->e);
+    return status;
+}
+
+/* Aggregates each group and, where the part has chunks, writes it. */
+static enum status
+aggregate_and_answer(const struct execution *x,
+                     const struct rollup_candidate *c, const struct plan *p,
+                     const struct fetch *f, struct part *out)
+{
+    int64_t from_us = clock_monotonic_us();
+    struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
+    const struct answer_job job = {
+        .context = &x->en->context,
+        .pool = x->en->pool,
+        .threads = x->en->options.threads,
+        .query_bytes = x->en->options.query_bytes,
+        .q = x->q,
+        .sq = &c->sub,
+        .plan = p,
+        .fetch = f,
+        .limits = x->limits,
+        .chunks = out->chunks,
+        .like = { .sub = x->sq,
+                  .rollup = rollup_is_used(&c->sub.rollup) ? use : NULL,
+                  .rollup_table = rollup_candidate_table(c) },
+    };
+    enum status status;
+
+    if (use == NULL)
+        return query_no_memory(x->e);
+    *use = c->sub.rollup;
+    status = answer_groups(&job, x->arena, out, x->stats, x->e);
+    x->stats->numbers_us += clock_monotonic_us() - from_us;
+    return status;
+}
+
+/* What those that share a scan make of it. */
+struct sharing {
+    const struct execution *x;
+    const struct plan *plan;
+    const struct fetch *fetch;
+};
+
+static enum status
+answer_sharer(void *ctx, size_t i, struct subquery_run *r)
+{
+    const struct sharing *s = ctx;
+    struct execution x = *s->x;
+    struct rollup_candidate c;
+    enum status status;
+
+    x.sq = &x.q->subs[s->x->scan->subs[i]];
+    x.limits = &r->limits;
+    x.arena = r->arena;
+    x.stats = &r->stats;
+    x.e = &r->error;
+    r->part.chunks = x.run->chunks;
+    status = rollup_candidate_first(&c, NULL, x.en->context.series, x.sq, x.e);
+    return status == ST_OK
+               ? aggregate_and_answer(&x, &c, s->plan, s->fetch, &r->part)
+               : status;
+}
+
+/* Several sub-queries; what the scan cost is told of the first. */
+static enum status
+answer_sharers(const struct execution *x, const struct plan *p,
+               const struct fetch *f)
+{
+    struct sharing sharing = { x, p, f };
+    size_t len = x->scan->len;
+    const struct subqueries subs = {
+        .len = len,
+        .run = answer_sharer,
+        .ctx = &sharing,
+        .pool = x->en->pool,
+        .worth_us = HELP_US,
+        .max_memory = x->en->options.query_bytes,
+        .budget = &x->en->budget,
+        .deadline = x->limits->deadline,
+    };
+    struct part *parts = arena_array(x->arena, len, sizeof *parts);
+    struct result_stats *stats = arena_array(x->arena, len, sizeof *stats);
+    enum status status;
+
+    if (parts == NULL || stats == NULL)
+        return query_no_memory(x->e);
+    status = subqueries_run(&subs, x->arena, parts, stats, x->e);
+    for (size_t i = 0; i < len; i++) {
+        struct result_stats *to = &x->run->stats[x->scan->subs[i]];
+
+        if (i == 0) {
+            x->stats->points_out = stats[i].points_out;
+            x->stats->numbers_us = stats[i].numbers_us;
+        } else {
+            *to = stats[i];
+            to->plan = "the scan of another sub-query";
+            to->dropped_before_ms = x->stats->dropped_before_ms;
+        }
+        x->run->parts[x->scan->subs[i]] = parts[i];
+    }
+    return status;
+}
+
+/* What retention dropped is not told from what never was: the answer says so,
+ * unless hourly values were enough.  After the fetch, as the cut is written
+ * before rows go. */
+static void
+note_dropped(const struct execution *x, uint64_t metric, bool lacks_rows)
+{
+    struct engine *en = x->en;
+    int64_t cut_ms = lacks_rows
+                         ? store_cut_ms(en->context.store, metric)
+                         : store_hourly_cut_ms(en->context.store, metric);
+    int64_t now_us = clock_monotonic_us(), warned_us;
+
+    if (x->q->start_ms >= cut_ms)
+        return;
+    x->stats->dropped_before_ms = cut_ms;
+    counter_add(CNT_QUERY_EXPIRED, 1);
+    warned_us = atomic_load(&en->warned_us);
+    if ((warned_us == 0 || now_us - warned_us > WARN_EVERY_US) &&
+        atomic_compare_exchange_strong(&en->warned_us, &warned_us, now_us))
+        log_warn("query",
+                 "a query wants raw points of %s since %lld, and those before "
+                 "%lld are dropped (retention)",
+                 log_quote(x->sq->metric), (long long)x->q->start_ms / 1000,
+                 (long long)cut_ms / 1000);
+}
+
+/* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
+static enum status
+execute(const struct execution *x, const struct rollup_candidate *c,
+        struct part *out, bool *found)
+{
+    struct plan p;
+    struct fetch f = { 0 };
+    enum status status = make_plan(x, &c->sub, &p);
+
+    if (status != ST_OK)
+        return status;
+    status = c->missing.status;
+    if (status != ST_OK)
+        *x->e = c->missing;
+    else
+        status = fetch_series(x, &c->sub, &p, &f);
+    if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
+        note_dropped(x, p.metric, f.counts.lacks_rows);
+    *found = f.len > 0;
+    if (status == ST_OK && *found && x->scan->len > 1)
+        status = answer_sharers(x, &p, &f);
+    else if (status == ST_OK && *found)
+        status = aggregate_and_answer(x, c, &p, &f, out);
+    fetch_fini(&f);
+    plan_fini(&p);
+    return status;
+}
+
+/* One candidate after the other, until one has series. */
+static enum status
+execute_candidates(const struct execution *x, struct rollup_candidate *c,
+                   struct part *out)
+{
+    bool again = true, found = false;
+    enum status status = ST_OK;
+
+    fetch_limits_release(x->limits);
+    while (status == ST_OK && again) {
+        again = false;
+        status = execute(x, c, out, &found);
+        if (status == ST_OK && !found)
+            status = rollup_candidate_next(c, &again, x->e);
+    }
+    return status;
+}
+
+/* Rollups up to 'at_ms', raw points from then on: see
+ * query/answer/rollup_raw_merge.h. */
+static enum status
+execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
+                        int64_t at_ms, struct part *out)
+{
+    struct query before = *x->q, after = *x->q;
+    struct execution x_before = *x, x_after = *x;
+    struct rollup_candidate points = *c;
+    struct part parts[2] = { { .len = 0 }, { .len = 0 } };
+    enum status status = rollup_candidate_points(&points, x->sq, x->e);
+
+    if (status != ST_OK)
+        return status;
+    if (at_ms <= x->q->start_ms)
+        return execute_candidates(x, &points, out);
+    before.end_ms = after.start_ms = at_ms;
+    before.whole_hours = after.whole_hours = true;
+    x_before.q = &before;
+    x_after.q = &after;
+    status = execute_candidates(&x_before, c, &parts[0]);
+    if (status == ST_OK)
+        status = execute_candidates(&x_after, &points, &parts[1]);
+    if (status == ST_OK)
+        status = rollup_raw_merge(&parts[0], &parts[1],
+                                  x->sq->aggregator->kind == KIND_NONE, x->q,
+                                  at_ms, x->arena, out, x->e);
+    return status;
+}
+
+static enum status
+execute_histograms(const struct execution *x, struct part *out)
+{
+    struct plan p;
+    const struct histograms_job job = {
+        .context = &x->en->context,
+        .q = x->q,
+        .sq = x->sq,
+        .plan = &p,
+        .limits = x->limits,
+        .codec = x->en->options.histogram_codec - 1,
+        .arena = x->arena,
+    };
+    enum status status = make_plan(x, x->sq, &p);
+    int64_t from_us = clock_monotonic_us();
+
+    if (status != ST_OK)
+        return status;
+    if (!p.empty)
+        status = histograms_run(&job, &out->groups, &out->len, x->stats, x->e);
+    x->stats->scan_us = clock_monotonic_us() - from_us;
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].rollup_table = "raw";
+    plan_fini(&p);
+    return status;
+}
+
+/* Groups of histograms, and of rollups and raw points, are all made before the
+ * first is written. */
+enum status
+engine_execute(const struct execution *x, struct part *out)
+{
+    bool histograms = histograms_wanted(x->sq), merge = false;
+    struct chunks *chunks = out->chunks;
+    struct rollup_candidate c;
+    int64_t at_ms = 0;
+    enum status status = ST_OK;
+
+    set_limits(x);
+    if (!histograms)
+        status = rollup_candidate_first(&c, x->en->options.rollups,
+                                        x->en->context.series, x->sq, x->e);
+    if (status != ST_OK)
+        return status;
+    merge = !histograms && rollup_raw_merge_wanted(&c, x->q, &at_ms);
+    if (!histograms && !merge)
+        return execute_candidates(x, &c, out);
+    out->chunks = NULL;
+    status = histograms ? execute_histograms(x, out)
+                        : execute_rollups_and_raw(x, &c, at_ms, out);
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].is_split = merge;
+    if (status != ST_OK || chunks == NULL)
+        return status;
+    status =
+        answer_write(out, x->sq->index, x->en->pool, chunks, x->arena, x->e);
+    *out = (struct part){ .len = 0 };
+    return status;
+}

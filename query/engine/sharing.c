@@ -1,0 +1,86 @@
+/* See query/engine/sharing.h. */
+#include "query/engine/sharing.h"
+
+#include "query/aggregate/aggregate.h"
+#include "query/aggregate/stream_downsampler.h"
+
+static bool
+same_series(const struct sub_query *a, const struct sub_query *b)
+{
+    if (!slice_eq(a->metric, b->metric) || a->tsuids_len != b->tsuids_len ||
+        a->filters_len != b->filters_len ||
+        a->explicit_tags != b->explicit_tags || a->fuzzy_off != b->fuzzy_off)
+        return false;
+    for (size_t i = 0; i < a->tsuids_len; i++)
+        if (!slice_eq(a->tsuids[i], b->tsuids[i]))
+            return false;
+    for (size_t i = 0; i < a->filters_len; i++)
+        if (a->filters[i].group_by != b->filters[i].group_by ||
+            !filter_equal(&a->filters[i], &b->filters[i]))
+            return false;
+    return true;
+}
+
+/* Buckets are made while rows are read; else the points are kept. */
+static bool
+same_buckets(const struct query *q, const struct sub_query *a,
+             const struct sub_query *b)
+{
+    const struct downsample *x = &a->downsample, *y = &b->downsample;
+    struct stream_downsampler f, g;
+    bool streams = stream_downsampler_init(&f, q, a, NULL);
+
+    return x->on == y->on && x->all == y->all && x->calendar == y->calendar &&
+           x->interval_ms == y->interval_ms && x->count == y->count &&
+           x->unit == y->unit && x->zone == y->zone &&
+           streams == stream_downsampler_init(&g, q, b, NULL) &&
+           (!streams || f.kind == g.kind);
+}
+
+/* Points outside of the range are not kept, but for those that a rate needs. */
+static bool
+same_window(const struct query *q, const struct sub_query *a,
+            const struct sub_query *b)
+{
+    struct column_window x, y;
+    bool crops = numbers_crop(q, a, &x);
+
+    return crops == numbers_crop(q, b, &y) &&
+           (!crops || (x.from_ms == y.from_ms && x.to_ms == y.to_ms &&
+                       x.before == y.before));
+}
+
+static bool
+read_the_same(const struct query *q, const struct sub_query *a,
+              const struct sub_query *b)
+{
+    return same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
+}
+
+struct shared_scan *
+shared_scans(const struct query *q, bool share, struct arena *a, size_t *len)
+{
+    struct shared_scan *scans = arena_array(a, q->subs_len, sizeof *scans);
+    size_t *subs = arena_array(a, q->subs_len, sizeof *subs);
+    bool *taken = arena_array(a, q->subs_len, sizeof *taken);
+
+    *len = 0;
+    if (scans == NULL || subs == NULL || taken == NULL)
+        return NULL;
+    for (size_t i = 0; i < q->subs_len; i++) {
+        size_t n = 0;
+
+        for (size_t k = i; k < q->subs_len && !taken[i]; k++)
+            if (!taken[k] &&
+                (k == i || (share && !histograms_wanted(&q->subs[i]) &&
+                            !histograms_wanted(&q->subs[k]) &&
+                            read_the_same(q, &q->subs[i], &q->subs[k])))) {
+                taken[k] = k > i;
+                subs[n++] = k;
+            }
+        if (n > 0)
+            scans[(*len)++] = (struct shared_scan){ subs, n };
+        subs += n;
+    }
+    return scans;
+}

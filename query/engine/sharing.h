@@ -1,0 +1,19 @@
+/* Which sub-queries read the same: the same series, the same range, and of them
+ * the same buckets or points.  They differ in what is made of that: the
+ * aggregator, the fill policy, mostly the rate.  One scan is enough for them.
+ *
+ * Threads: any. */
+#pragma once
+
+#include "query/model/query.h"
+
+/* Sub-queries of one scan: their places in the query, ascending. */
+struct shared_scan {
+    const size_t *subs;
+    size_t len;
+};
+
+/* The scans of a query, in the order of their first sub-queries; without
+ * 'share' each sub-query has its own.  NULL: the arena is full. */
+struct shared_scan *shared_scans(const struct query *q, bool share,
+                                 struct arena *a, size_t *len);

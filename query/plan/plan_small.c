@@ -1,0 +1,55 @@
+/* See query/plan/plan_small.h. */
+#include "query/plan/plan_small.h"
+
+/* Hours of series that take a fraction of a millisecond, decoded whole. */
+#define SMALL_HOURS   48
+#define SMALL_PLAN_MS 2
+
+/* Filters that are not evaluated for every value of their tag key. */
+static bool
+is_found_by_ids(const struct filter *f)
+{
+    return f->type == FILTER_LITERAL_OR || f->type == FILTER_NOT_KEY ||
+           f->matches_all;
+}
+
+/* Adds what a sub-query reads; false: that is too much, or not known. */
+static bool
+add_hours(const struct plan_context *c, const struct query *q,
+          const struct sub_query *sq, const struct deadline *deadline,
+          struct arena *a, uint64_t *hours)
+{
+    struct plan_context context = *c;
+    uint64_t series, each;
+    struct plan p;
+
+    if (histograms_wanted(sq))
+        return false;
+    for (size_t i = 0; i < sq->filters_len; i++)
+        if (!is_found_by_ids(&sq->filters[i]))
+            return false;
+    context.options.list_limit = SMALL_HOURS;
+    if (plan_make(&context, q, sq, deadline, a, &p, NULL) != ST_OK)
+        return false;
+    each = (p.to_base - p.from_base) / HOUR_S + 1;
+    series = p.empty ? 0 : p.listed ? p.matches : p.series;
+    plan_fini(&p);
+    if (series > SMALL_HOURS)
+        return false;
+    *hours += series * each;
+    return *hours <= SMALL_HOURS;
+}
+
+bool
+plan_is_small(const struct plan_context *c, const struct query *q,
+              struct arena *a)
+{
+    struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
+    bool small =
+        !kv_traits(store_kv(c->store))->shared && !q->global_annotations;
+    uint64_t hours = 0;
+
+    for (size_t i = 0; i < q->subs_len && small; i++)
+        small = add_hours(c, q, &q->subs[i], &deadline, a, &hours);
+    return small;
+}
