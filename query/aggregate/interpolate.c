@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "query/aggregate/arithmetic.h"
-#include "query/aggregate/aggregate_priv.h"
+#include "query/aggregate/interpolate_priv.h"
 
-#define ALONE_MAX 128 /* points of a series alone that are done together */
+#define FETCHED_AHEAD 4 /* columns, for each step */
 
 /* Interpolation and aggregation.  A group of columns becomes one: at each
  * timestamp at which any series has a point, every series that has begun and
@@ -23,26 +23,6 @@
  * A result is an integer when no value in view is a float: the current and the
  * next point of each series, and the first of each that is yet to begin.  The
  * results of a stretch are all integers or all doubles. */
-
-struct series_cursor {
-    struct column c;
-    size_t
-        at; /* the point before or at the next moment; the first if none is */
-};
-
-struct aggregation {
-    const struct aggregate_spec *spec;
-    struct arena *arena;
-    struct series_cursor *cursors;
-    size_t len;
-    struct times timestamps;
-    int64_t step_ms;  /* of all timestamps; 0: they are not even */
-    uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
-    bool all_doubles;
-    union number *values;   /* of one series in one stretch */
-    struct points *scratch; /* for the values of a packed one */
-    struct accumulator acc;
-};
 
 static double
 cursor_double(const struct series_cursor *cur, size_t i)
@@ -285,9 +265,9 @@ cursor_matches(const struct aggregation *m, const struct series_cursor *cur,
 
 /* The values of points 'from' .. from + len - 1: where they are, or made
  * doubles in 'room'. */
-static const union number *
-own_values(const struct column *c, size_t from, size_t len, bool doubles,
-           union number *room)
+const union number *
+aggregation_own_values(const struct column *c, size_t from, size_t len,
+                       bool doubles, union number *room)
 {
     const union number *v = c->v + from;
 
@@ -299,9 +279,10 @@ own_values(const struct column *c, size_t from, size_t len, bool doubles,
 }
 
 /* Its values, unpacked into 'scratch' if they are packed. */
-static enum status
-values_of(const struct aggregate_spec *spec, const struct column *c,
-          struct points *scratch, const union number **out, struct error *e)
+enum status
+aggregation_values(const struct aggregate_spec *spec, const struct column *c,
+                   struct points *scratch, const union number **out,
+                   struct error *e)
 {
     union number *v;
     enum status st;
@@ -324,12 +305,13 @@ add_cursor(struct aggregation *m, struct series_cursor *cur, const int64_t *ms,
 {
     const union number *v, *unpacked = cur->c.v;
     size_t first, from = 0, n = len;
-    enum status st = values_of(m->spec, &cur->c, m->scratch, &cur->c.v, e);
+    enum status st =
+        aggregation_values(m->spec, &cur->c, m->scratch, &cur->c.v, e);
 
     if (st != ST_OK)
         return st;
     if (cursor_matches(m, cur, ms, len, &first)) {
-        v = own_values(&cur->c, first, len, doubles, m->values);
+        v = aggregation_own_values(&cur->c, first, len, doubles, m->values);
         cur->at = first + len - 1;
     } else {
         n = cursor_values(m, cur, ms, len, doubles, &from);
@@ -381,9 +363,9 @@ stretch(const struct aggregation *m, size_t k)
     return n;
 }
 
-static enum status
-show(const struct aggregate_spec *spec, struct dps *out, size_t from,
-     size_t len, bool doubles, struct error *e)
+enum status
+aggregation_show(const struct aggregate_spec *spec, struct dps *out,
+                 size_t from, size_t len, bool doubles, struct error *e)
 {
     memset(out->kind + from, doubles ? DP_DOUBLE : DP_INT, len);
     for (size_t k = from; k < from + len && doubles; k++) {
@@ -398,6 +380,18 @@ show(const struct aggregate_spec *spec, struct dps *out, size_t from,
     return ST_OK;
 }
 
+/* Columns lie in memory in the order in which they were read. */
+static inline __attribute__((always_inline)) void
+fetch_ahead(const struct aggregation *m, size_t i)
+{
+    for (unsigned step = 0; step < COLUMN_FETCH_STEPS; step++) {
+        size_t at = i + (COLUMN_FETCH_STEPS - step) * FETCHED_AHEAD;
+
+        if (at < m->len)
+            column_fetch(&m->cursors[at].c, step);
+    }
+}
+
 static enum status
 run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
             struct error *e)
@@ -407,18 +401,21 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     enum status st = ST_OK;
 
     accumulator_begin(&m->acc, doubles, len);
-    for (size_t i = 0; i < m->len && st == ST_OK; i++)
+    for (size_t i = 0; i < m->len && st == ST_OK; i++) {
+        fetch_ahead(m, i);
         st = add_cursor(m, &m->cursors[i], ms, len, doubles, e);
+    }
     if (st != ST_OK)
         return st;
     accumulator_end(&m->acc, out->v + from);
     drop_ended(m, ms[len - 1]);
-    return show(m->spec, out, from, len, doubles, e);
+    return aggregation_show(m->spec, out, from, len, doubles, e);
 }
 
 /* With these times, and room for as many values. */
-static enum status
-make_dps(struct times t, struct arena *a, struct dps *out, struct error *e)
+enum status
+aggregation_dps(struct times t, struct arena *a, struct dps *out,
+                struct error *e)
 {
     out->ts_ms = column_array(a, t.len, sizeof *out->ts_ms);
     out->v = column_array(a, t.len, sizeof *out->v);
@@ -442,7 +439,7 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
     if (!times_union(own, m->len, m->arena, t))
         return query_no_memory(e);
     if (t->len > 0)
-        st = make_dps(*t, m->arena, out, e);
+        st = aggregation_dps(*t, m->arena, out, e);
     if (t->ms == NULL)
         m->step_ms = t->step_ms;
     t->ms = out->ts_ms;
@@ -460,7 +457,7 @@ unpack_cursors(struct aggregation *m, struct error *e)
 
         if (!column_is_packed(c))
             continue;
-        st = values_of(m->spec, c, m->scratch, &c->v, e);
+        st = aggregation_values(m->spec, c, m->scratch, &c->v, e);
         if (st != ST_OK)
             return st;
         c->v = arena_copy(m->arena, c->v, c->len * sizeof *c->v);
@@ -500,88 +497,6 @@ run_group(struct aggregation *m, struct dps *out, struct error *e)
     return st;
 }
 
-/* -- a series alone ------------------------------------------------------- */
-
-/* How many points from 'at' on, at most 'most', give timestamps of one kind:
- * one before a float is of doubles. */
-static size_t
-same_kind(const struct column *c, size_t at, size_t most, bool *doubles)
-{
-    const uint8_t *f = c->is_float == NULL ? NULL : c->is_float + at, *other;
-    size_t seen = most < c->len - at ? most + 1 : most;
-
-    *doubles = f == NULL ? !c->all_int : f[0] != 0 || (seen > 1 && f[1] != 0);
-    if (f == NULL)
-        return most;
-    other = memchr(f, !f[0], seen);
-    if (other == NULL)
-        return most;
-    return other - f > 1 ? (size_t)(other - f) - 1 : 1;
-}
-
-/* Points i .. i + len - 1, of one kind, each by itself. */
-static void
-aggregate_each(const struct aggregator *aggregator, const struct column *c,
-               size_t i, size_t len, bool doubles, union number *out)
-{
-    uint32_t count[ALONE_MAX];
-    union number a[ALONE_MAX], b[ALONE_MAX], rows[ALONE_MAX];
-    struct accumulator acc = {
-        .aggregator = aggregator,
-        .series = 1,
-        .count = count,
-        .a = a,
-        .b = b,
-        .rows = aggregator_sorts(aggregator) ? rows : NULL,
-    };
-    const union number *v = own_values(c, i, len, doubles, out);
-
-    if (aggregator->kind == KIND_NONE) {
-        memmove(out, v, len * sizeof *v);
-        return;
-    }
-    accumulator_begin(&acc, doubles, len);
-    accumulator_add(&acc, 0, v, len);
-    accumulator_end(&acc, out);
-}
-
-/* Its timestamps are its points. */
-static enum status
-run_single(const struct aggregate_spec *spec, const struct column *column,
-           struct points *scratch, struct arena *a, struct dps *out,
-           struct error *e)
-{
-    struct column unpacked = *column, *c = &unpacked;
-    size_t first = column_seek(c, spec->window.start_ms), len;
-    struct times t;
-    enum status st;
-
-    /* The first rate is never a moment. */
-    if (spec->rate != NULL && first == 0)
-        first = 1;
-    if (first >= c->len)
-        return ST_OK;
-    len = column_seek(c, spec->window.end_ms + 1);
-    len = len > first ? len - first : 0;
-    t = (struct times){ c->ts_ms == NULL ? NULL : c->ts_ms + first,
-                        column_time(c, first), c->step_ms, len };
-    st = make_dps(t, a, out, e);
-    if (st == ST_OK && len > 0)
-        st = values_of(spec, column, scratch, &c->v, e);
-    while (st == ST_OK && out->len < len) {
-        size_t at = first + out->len, n = len - out->len;
-        bool doubles;
-
-        n = same_kind(c, at, n < ALONE_MAX ? n : ALONE_MAX, &doubles);
-        aggregate_each(spec->aggregator, c, at, n, doubles, out->v + out->len);
-        st = show(spec, out, out->len, n, doubles, e);
-        out->len += n;
-        if (st == ST_OK)
-            st = deadline_tick(spec->deadline, n, e);
-    }
-    return st;
-}
-
 enum status
 aggregate_columns(const struct aggregate_spec *spec,
                   const struct column *columns, size_t len,
@@ -593,7 +508,7 @@ aggregate_columns(const struct aggregate_spec *spec,
     enum status st;
 
     if (len == 1)
-        return run_single(spec, columns, scratch, a, out, e);
+        return aggregate_single(spec, columns, scratch, a, out, e);
     own = arena_array(a, len, sizeof *own);
     if (own == NULL)
         return query_no_memory(e);

@@ -507,6 +507,24 @@ sorted_series(struct task *t)
     return (struct rest){ t->series, t->series + t->len };
 }
 
+/* Moves rests[i] of a heap, whose root has the least next series, down to where
+ * it belongs. */
+static void
+sift_down(struct rest *rests, size_t len, size_t i)
+{
+    struct rest x = rests[i];
+
+    for (size_t child; (child = 2 * i + 1) < len; i = child) {
+        if (child + 1 < len &&
+            is_before(rests[child + 1].next, rests[child].next))
+            child++;
+        if (!is_before(rests[child].next, x.next))
+            break;
+        rests[i] = rests[child];
+    }
+    rests[i] = x;
+}
+
 /* All tasks' series, ascending; no TSUID is in two tasks. */
 static enum status
 gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
@@ -519,15 +537,13 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     for (size_t i = 0; i < len; i++)
         if (tasks[i].len > 0)
             rests[n++] = sorted_series(&tasks[i]);
+    for (size_t i = n / 2; i-- > 0;)
+        sift_down(rests, n, i);
     while (n > 0 && out->series != NULL) {
-        struct rest *least = rests;
-
-        for (size_t i = 1; i < n; i++)
-            if (is_before(rests[i].next, least->next))
-                least = &rests[i];
-        out->series[out->len++] = *least->next++;
-        if (least->next == least->end)
-            *least = rests[--n];
+        out->series[out->len++] = *rests->next++;
+        if (rests->next == rests->end)
+            *rests = rests[--n];
+        sift_down(rests, n, 0);
     }
     free(rests);
     return out->series != NULL ? ST_OK : query_no_memory(e);

@@ -1,0 +1,56 @@
+/* Inside of interpolation and aggregation: a group on its way.
+ *
+ * Threads: struct aggregation: owner. */
+#pragma once
+
+#include "query/aggregate/aggregate_priv.h"
+
+struct series_cursor {
+    struct column c;
+    size_t
+        at; /* the point before or at the next moment; the first if none is */
+};
+
+struct aggregation {
+    const struct aggregate_spec *spec;
+    struct arena *arena;
+    struct series_cursor *cursors;
+    size_t len;
+    struct times timestamps;
+    int64_t step_ms;  /* of all timestamps; 0: they are not even */
+    uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
+    bool all_doubles;
+    union number *values;   /* of one series in one stretch */
+    struct points *scratch; /* for the values of a packed one */
+    struct accumulator acc;
+};
+
+/* -- interpolate.c --------------------------------------------------------- */
+
+/* The values of points 'from' .. from + len - 1: where they are, or made
+ * doubles in 'room'. */
+const union number *aggregation_own_values(const struct column *c, size_t from,
+                                           size_t len, bool doubles,
+                                           union number *room);
+/* Its values, unpacked into 'scratch' if they are packed. */
+MUST_CHECK enum status aggregation_values(const struct aggregate_spec *spec,
+                                          const struct column *c,
+                                          struct points *scratch,
+                                          const union number **out,
+                                          struct error *e);
+/* Says of 'len' results, which are there, of what kind they are. */
+MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
+                                        struct dps *out, size_t from,
+                                        size_t len, bool doubles,
+                                        struct error *e);
+/* With these times, and room for as many values. */
+MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
+                                       struct dps *out, struct error *e);
+
+/* -- interpolate_single.c -------------------------------------------------- */
+
+/* A series alone: its timestamps are its points. */
+MUST_CHECK enum status aggregate_single(const struct aggregate_spec *spec,
+                                        const struct column *column,
+                                        struct points *scratch, struct arena *a,
+                                        struct dps *out, struct error *e);
