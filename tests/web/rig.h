@@ -135,6 +135,8 @@ rig_is_quick(void *ctx, const struct http_request *r)
 static inline void
 rig_quick(void *ctx, const struct http_request *r, struct http_reply *out)
 {
+    if (http_has_param(r, "slow"))
+        (void)usleep(40000);
     buf_put_str(http_reply_body(out), rig_is_connections ? "true" : "false");
 }
 

@@ -7,6 +7,10 @@
 #include "base/counters.h"
 #include "base/mem.h"
 
+/* On a connection's thread others have to wait for it. */
+#define SLOW_US      20000
+#define NOT_QUICK_US INT64_C(1000000)
+
 /* At stop, for the rejections of what still waited. */
 #define LAST_REPLIES_MS 100
 
@@ -124,17 +128,34 @@ on_head(struct http_request *r, const char *method, const char *version)
 /* To hand a request to another thread and back takes as long as storing some
  * hundred points. */
 static bool
-is_for_worker(const struct http_request *r)
+is_quick(const struct http_request *r)
 {
     const struct http_route *route = r->route;
+    const struct http_server *s = r->server;
 
+    return route->quick != NULL && atomic_load(&s->active) <= 1 &&
+           clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
+           route->quick(route->ctx, r);
+}
+
+static bool
+is_for_worker(const struct http_request *r)
+{
     if (r->answered)
         return false;
-    if (r->body.coding != CODING_NONE)
-        return true;
-    return route->worker &&
-           (route->quick == NULL || atomic_load(&r->server->active) > 1 ||
-            !route->quick(route->ctx, r));
+    return r->body.coding != CODING_NONE || (r->route->worker && !is_quick(r));
+}
+
+/* One that was not as quick as it promised: others will not be, either. */
+static void
+serve_quick(struct http_request *r)
+{
+    int64_t from_us = clock_monotonic_us(), now_us;
+
+    http_serve_now(r);
+    now_us = clock_monotonic_us();
+    if (now_us - from_us > SLOW_US)
+        atomic_store(&r->server->quick_again_us, now_us + NOT_QUICK_US);
 }
 
 static bool
@@ -158,7 +179,7 @@ on_request_complete(struct http_request *r)
                     "Please try again");
         http_reply_header(&r->reply, "Retry-After", "1");
     }
-    http_serve_now(r);
+    serve_quick(r);
     return send_reply(r);
 }
 

@@ -256,16 +256,17 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct conns conns;
     struct work work;
-    struct lock lock;       /* for 'quiet' alone */
-    struct cond quiet;      /* one of the next three came to 0 */
-    atomic_size_t active;   /* requests whose first line was read */
-    atomic_size_t fresh;    /* sockets given, not yet CONN_HEAD */
-    atomic_size_t checking; /* requests in PHASE_CHECK */
-    atomic_bool stopping;   /* replies close their connections */
-    atomic_bool aborting;   /* http_is_cancelled() is true for all */
-    atomic_size_t bodies;   /* bytes held for bodies */
-    atomic_size_t answers;  /* bytes of replies that are not yet sent */
-    struct latency latency; /* of requests, from first line to reply */
+    struct lock lock;               /* for 'quiet' alone */
+    struct cond quiet;              /* one of the next three came to 0 */
+    atomic_size_t active;           /* requests whose first line was read */
+    atomic_size_t fresh;            /* sockets given, not yet CONN_HEAD */
+    atomic_size_t checking;         /* requests in PHASE_CHECK */
+    _Atomic int64_t quick_again_us; /* until then none of a worker's is quick */
+    atomic_bool stopping;           /* replies close their connections */
+    atomic_bool aborting;           /* http_is_cancelled() is true for all */
+    atomic_size_t bodies;           /* bytes held for bodies */
+    atomic_size_t answers;          /* bytes of replies that are not yet sent */
+    struct latency latency;         /* of requests, from first line to reply */
 };
 
 enum http_phase {

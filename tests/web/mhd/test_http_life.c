@@ -345,7 +345,23 @@ START_TEST(serves_what_is_quick_at_once)
 }
 END_TEST
 
-TEST_MAIN("http_life", TEST(serves_many_at_once), TEST(survives_disorder),
+/* Others would have to wait for the next one, too. */
+START_TEST(what_was_not_quick_is_a_workers_for_a_while)
+{
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .workers = 2 });
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    quick_is(&rig, "GET /api/quick?slow HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
+    (void)usleep(1000000);
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    rig_stop(&rig);
+}
+END_TEST
+
+TEST_MAIN("http_life", TEST(what_was_not_quick_is_a_workers_for_a_while),
+          TEST(serves_many_at_once), TEST(survives_disorder),
           TIMES(notices_hang_up, 3), TEST(forgets_half_closed),
           TEST(answers_half_closed), TEST(stops_gently), TEST(stops_at_once),
           TEST(stops_in_the_middle), TEST(works_with_few_threads),
