@@ -4,7 +4,7 @@
 // page cache.
 import fs from 'node:fs';
 import {
-  bin, median, pipe, remove, say, scratch, settings,
+  bin, median, pipe, remove, say, scratch, settings, sleep,
 } from './tools.mjs';
 import { differ, normal, request } from './mix.mjs';
 import { ask } from './queries.mjs';
@@ -135,6 +135,19 @@ async function verify(servers, { kind, name, q }) {
   }
 }
 
+// Rows that lie idle are flushed after a minute, and their weeks summed up after that.
+async function summarised(s) {
+  const value = async name => Number(new RegExp(`^${name} (.*)$`, 'm')
+    .exec((await s.get('/metrics')).body)?.[1] ?? 0);
+  for (let still = 0, last = -1, n = 0; still < 5 && n < 300; n++) {
+    await sleep(1000);
+    const written = await value('halite_summaries_written_total');
+    still = written === last && written > 0 &&
+      await value('halite_head_rows') === 0 ? still + 1 : 0;
+    last = written;
+  }
+}
+
 async function fill(kind, w, report) {
   const s = new Server(kind), totals = scratch('years.totals');
   await s.start();
@@ -149,6 +162,8 @@ async function fill(kind, w, report) {
   const cpu_sent = s.cpu() - cpu;
   await s.idle(300);
   await s.settle?.(s);
+  if (kind !== 'vm')
+    await summarised(s);
   const row = {
     query: 'loading', system: kind, points: loaded.points,
     cpu_sent_us: cpu_sent / loaded.points * 1e6,

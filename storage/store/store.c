@@ -40,7 +40,7 @@ fill_defaults(struct store_options *o)
     if (o->encode_delay_ms == 0)
         o->encode_delay_ms = 600000;
     if (o->summary_delay_ms == 0)
-        o->summary_delay_ms = 600000;
+        o->summary_delay_ms = 70000; /* rows that lie idle are flushed then */
     if (o->min_free_bytes == 0)
         o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)

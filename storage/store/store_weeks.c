@@ -105,6 +105,17 @@ reset_state(struct store *s, unsigned bucket, const struct error *why,
     return status;
 }
 
+static bool
+has_rows(struct store *s, unsigned bucket)
+{
+    const uint8_t prefix[] = { TABLE_ROWS, (uint8_t)bucket };
+    struct slice key = slice_of(prefix, 1u + s->layout.salt_width);
+    struct kv_iter *it = kv_iter_open(s->kv, key);
+    bool any = kv_iter_seek(it, key);
+
+    return kv_iter_close(&it, NULL) == ST_OK && any;
+}
+
 enum status
 store_weeks_load(struct store *s, unsigned bucket, struct error *e)
 {
@@ -127,7 +138,11 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
     if (status == ST_CORRUPT)
         w->done = 0;
     w->watched = w->done;
-    w->old_row_us = clock_monotonic_us();
+    w->passed_us = clock_monotonic_us();
+    /* What a new store is filled with comes first. */
+    w->old_row_us = status == ST_NOT_FOUND && !has_rows(s, bucket)
+                        ? clock_monotonic_us()
+                        : 0;
     if (status == ST_CORRUPT)
         return reset_state(s, bucket, &why, e);
     return status == ST_OK || status == ST_NOT_FOUND

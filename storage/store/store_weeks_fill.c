@@ -11,7 +11,9 @@
 
 #define CHUNK         256 /* series at a time: some 30 ms with the flush lock */
 #define STEPS         4   /* to a key, before it is sought */
-#define LOOK_EVERY_MS 10000
+#define LOOK_EVERY_MS 2000
+#define RESTS         9  /* times as long as it worked the thread rests */
+#define MOST_DELAYS   10 /* delays, after which late rows do not hold it up */
 
 struct filling {
     struct store *s;
@@ -391,14 +393,24 @@ put_state(struct store *s, struct filling *f, struct error *e)
     return status == ST_OK ? kv_write(s->kv, f->batch, e) : status;
 }
 
+/* Weeks of late rows would be summarised again and again: they are when none
+ * have come for a while, or for long. */
+static bool
+is_time(const struct store *s, const struct weeks *w)
+{
+    int64_t delay_us = (int64_t)s->options.summary_delay_ms * 1000;
+    int64_t now_us = clock_monotonic_us();
+
+    return w->old_row_us == 0 || now_us - w->old_row_us >= delay_us ||
+           (w->passed_us != 0 &&
+            now_us - w->passed_us >= MOST_DELAYS * delay_us);
+}
+
 static bool
 begins(struct store *s, struct filling *f, struct weeks *w)
     REQUIRES(s->flush_lock)
 {
-    int64_t quiet_us = clock_monotonic_us() - w->old_row_us;
-
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL ||
-        quiet_us < (int64_t)s->options.summary_delay_ms * 1000)
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || !is_time(s, w))
         return false;
     f->from = w->done;
     f->to = store_weeks_over(s);
@@ -458,6 +470,7 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
     crash_point("weeks-filled");
     lock_take(&s->flush_lock);
     status = ends(s, &f, w, status, e);
+    w->passed_us = clock_monotonic_us();
     lock_drop(&s->flush_lock);
     atomic_fetch_add(&s->weeks_written, f.entries);
     free(f.weeks);
@@ -491,11 +504,15 @@ summarise(void *arg)
 {
     struct store *s = arg;
     bool failing = false;
+    int64_t rests_until_us = 0;
 
     while (wait_a_while(s)) {
+        int64_t from_us = clock_monotonic_us(), now_us;
         enum status status = ST_OK;
         struct error e;
 
+        if (from_us < rests_until_us)
+            continue;
         for (unsigned i = 0; i < s->layout.salt_buckets; i++) {
             bool more = true;
 
@@ -509,6 +526,8 @@ summarise(void *arg)
                       "weeks are not summarised, long queries read rows: %s",
                       e.text);
         failing = status != ST_OK && status != ST_BUSY;
+        now_us = clock_monotonic_us();
+        rests_until_us = now_us + RESTS * (now_us - from_us);
     }
     return NULL;
 }

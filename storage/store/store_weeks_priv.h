@@ -32,6 +32,7 @@ struct weeks {
     uint32_t *stale;  /* weeks with stale entries, ascending */
     size_t stale_len, stale_cap;
     int64_t old_row_us; /* when a row of a week that is over was written */
+    int64_t passed_us;  /* when the last pass ended, or the bucket came */
 };
 
 void store_weeks_init(struct store *s);

@@ -453,6 +453,35 @@ START_TEST(late_points_cost_their_series_alone)
 }
 END_TEST
 
+/* A start does not wait, and late rows do not hold it up for ever. */
+START_TEST(summaries_come_in_time)
+{
+    static struct world w;
+    uint64_t before;
+
+    world_open(&w, 0);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    w.options.summary_delay_ms = 3600000;
+    open_store(&w);
+    for (uint32_t t = T0; t < END; t += 6 * 3600)
+        put(&w, 1, (int64_t)t * 1000);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    open_store(&w);
+    while (store_counts(w.s).weeks_written < WEEKS)
+        (void)usleep(1000);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    w.options.summary_delay_ms = 50;
+    open_store(&w);
+    before = store_counts(w.s).weeks_written;
+    while (store_counts(w.s).weeks_written == before) {
+        put_only(&w, 1, (int64_t)T0 * 1000, 1);
+        ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+        (void)usleep(5000);
+    }
+    world_close(&w);
+}
+END_TEST
+
 /* -- hourly values that outlive their points ------------------------------- */
 
 #define HOURLY_CUT (T0 + WEEK_S)
@@ -678,4 +707,5 @@ TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
           LOOP(hourly_values_outlive_points, layouts),
           LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
-          TEST(late_points_cost_their_series_alone))
+          TEST(late_points_cost_their_series_alone),
+          TEST(summaries_come_in_time))
