@@ -402,8 +402,7 @@ is_time(const struct store *s, const struct weeks *w)
     int64_t now_us = clock_monotonic_us();
 
     return w->old_row_us == 0 || now_us - w->old_row_us >= delay_us ||
-           (w->passed_us != 0 &&
-            now_us - w->passed_us >= MOST_DELAYS * delay_us);
+           now_us - w->passed_us >= MOST_DELAYS * delay_us;
 }
 
 static bool
