@@ -105,6 +105,8 @@ run_scan(void *ctx, size_t i, struct subquery_run *r)
     enum status status;
 
     r->part.chunks = run->chunks;
+    for (size_t k = 0; k < x.scan->len; k++) /* it may be the second try */
+        run->parts[x.scan->subs[k]] = (struct part){ .len = 0 };
     status = engine_execute(&x, &r->part);
     latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
     return status;

@@ -9,7 +9,8 @@ same_series(const struct sub_query *a, const struct sub_query *b)
 {
     if (!slice_eq(a->metric, b->metric) || a->tsuids_len != b->tsuids_len ||
         a->filters_len != b->filters_len ||
-        a->explicit_tags != b->explicit_tags || a->fuzzy_off != b->fuzzy_off)
+        a->explicit_tags != b->explicit_tags || a->fuzzy_off != b->fuzzy_off ||
+        a->pre_aggregate != b->pre_aggregate)
         return false;
     for (size_t i = 0; i < a->tsuids_len; i++)
         if (!slice_eq(a->tsuids[i], b->tsuids[i]))

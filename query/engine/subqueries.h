@@ -2,8 +2,9 @@
  * quick, and the rest in parallel when they are not.
  *
  * Results and their order are the same either way; of several failures the
- * first in order is reported.  Parallel sub-queries share the memory that one
- * may use for points: one that finds none left runs again, alone, afterwards.
+ * first in order is reported, of scans where sub-queries share them.  Parallel
+ * sub-queries share the memory that one may use for points: one that finds none
+ * left runs again, alone, afterwards.
  *
  * Threads: subqueries_run(): any. */
 #pragma once

@@ -93,6 +93,7 @@ struct head_put {
      * are put into rows wherever the others are. */
     enum status (*forward)(void *ctx, const struct head_put *p,
                            struct head_log_id *const *ids, struct error *e);
+    bool only_forward; /* else ST_CONFLICT, and nothing is put */
     void *ctx;
 };
 

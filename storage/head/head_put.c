@@ -225,6 +225,11 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
         *taken = 0;
         return status;
     }
+    if (p->only_forward) {
+        lock_drop(&b->lock);
+        *taken = 0;
+        return ST_CONFLICT;
+    }
     status = put_all(h, b, p, ids, &len, e);
     if (p->log != NULL && len > 0)
         logged = p->log(p->ctx, p, ids, e);

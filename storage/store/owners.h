@@ -89,10 +89,10 @@ MUST_CHECK enum status store_window_put(struct store_window *w,
                                         struct series_point *points, size_t len,
                                         uint64_t *lsn, struct error *e);
 /* ST_OK: all that was put is durable at its owners, but for what '*lsn' says.
- * ST_BUSY: some of it is not, after 'wait_ms': call again.  ST_IO: some points
- * were rejected, all others are as with ST_OK. */
+ * ST_BUSY: some of it is not, after 'wait_ms': call again.  ST_IO: '*rejected'
+ * points were rejected, all others are as with ST_OK. */
 MUST_CHECK enum status store_window_end(struct store_window *w, uint64_t *lsn,
-                                        struct error *e);
+                                        size_t *rejected, struct error *e);
 
 /* -- what others ask of a store --------------------------------------------
  */

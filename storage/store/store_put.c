@@ -280,6 +280,7 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
         .now_s = p->now_s,
         .log = logs ? store_log_points : NULL,
         .forward = s->remote != NULL ? forward_points : NULL,
+        .only_forward = p->sent != NULL && p->sent[bucket] > 0,
         .ctx = p,
     };
     bool first = is_first_failure(p);
@@ -295,6 +296,10 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
         return;
     }
     status = head_put(s->head, &put, &taken, first ? p->e : NULL);
+    if (put.only_forward && status == ST_CONFLICT) {
+        put_later(p, bucket, order, len);
+        return;
+    }
     p->taken += taken;
     if (status == AGAIN)
         store_put_note_again(p, bucket);

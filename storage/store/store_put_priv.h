@@ -32,6 +32,9 @@ struct put {
     /* In this pass points of the bucket are to be put again: those behind them
      * wait, too, or an older value would be put last. */
     bool waits[256];
+    /* Points of each bucket on their way: those behind them are not put here,
+     * should it have become this process's.  NULL: there are none. */
+    const uint32_t *sent;
 };
 
 /* The points of a bucket that has one of these come behind it. */

@@ -129,6 +129,8 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
 
     w->done = 0;
     w->stale_len = 0;
+    w->next_stale = 0;
+    w->loaded++;
     if (status == ST_OK)
         status = store_weeks_state(buf_slice(&value), &w->done, &why);
     for (size_t i = 4; status == ST_OK && i < value.size; i += 4)

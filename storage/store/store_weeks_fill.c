@@ -12,12 +12,14 @@
 #define CHUNK         256 /* series at a time: some 30 ms with the flush lock */
 #define STEPS         4   /* to a key, before it is sought */
 #define LOOK_EVERY_MS 2000
-#define RESTS         9  /* times as long as it worked the thread rests */
+#define RESTS         9 /* times as long as it worked the thread rests .. */
+#define RESTS_MOST_US INT64_C(60000000) /* .. but no longer */
 #define MOST_DELAYS   10 /* delays, after which late rows do not hold it up */
 
 struct filling {
     struct store *s;
     unsigned bucket;
+    unsigned loaded;   /* of the bucket, when the pass began */
     uint32_t from, to; /* weeks with from <= base < to */
     struct week *weeks;
     struct slice tsuids[CHUNK]; /* in 'bytes' */
@@ -221,6 +223,15 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
     return status;
 }
 
+/* Has the bucket been this process's since the pass began?  If not, others may
+ * have written rows of these weeks. */
+static bool
+is_ours(const struct filling *f) REQUIRES(f->s->flush_lock)
+{
+    return store_bucket_state(f->s, f->bucket) == BUCKET_LOCAL &&
+           f->s->weeks[f->bucket].loaded == f->loaded;
+}
+
 /* Of the series that were gathered. */
 static enum status
 fill_chunk(struct filling *f, uint32_t week, struct error *e)
@@ -233,7 +244,7 @@ fill_chunk(struct filling *f, uint32_t week, struct error *e)
     if (is_stopping(s))
         return stopped(e);
     lock_take(&s->flush_lock);
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
+    if (!is_ours(f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
         status = read_weeks(f, week, e);
@@ -333,7 +344,7 @@ drop_entries(struct filling *f, const struct place *p, struct error *e)
         kv_batch_delete(f->batch, kv_iter_key(it));
     status = kv_iter_close(&it, e);
     lock_take(&s->flush_lock);
-    if (status == ST_OK && store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
+    if (status == ST_OK && !is_ours(f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
         status = store_owns(s, e);
@@ -405,25 +416,36 @@ is_time(const struct store *s, const struct weeks *w)
            now_us - w->passed_us >= MOST_DELAYS * delay_us;
 }
 
+/* Then one stale week after the other, each once. */
 static bool
 begins(struct store *s, struct filling *f, struct weeks *w)
     REQUIRES(s->flush_lock)
 {
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || !is_time(s, w))
+    size_t i = 0;
+
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL ||
+        (w->next_stale == 0 && !is_time(s, w)))
         return false;
+    f->loaded = w->loaded;
     f->from = w->done;
     f->to = store_weeks_over(s);
     if (f->from < f->to) {
         w->watched = f->to;
         return true;
     }
-    if (w->stale_len == 0)
+    while (i < w->stale_len && w->stale[i] < w->next_stale)
+        i++;
+    if (i == w->stale_len) {
+        w->next_stale = 0;
         return false;
+    }
     /* What becomes stale from now on is noted again. */
     f->again = true;
-    f->from = w->stale[0];
-    f->to = f->from + WEEK_S;
-    memmove(w->stale, w->stale + 1, --w->stale_len * sizeof *w->stale);
+    f->from = w->stale[i];
+    f->to = w->next_stale = f->from + WEEK_S;
+    w->stale_len--;
+    memmove(w->stale + i, w->stale + i + 1,
+            (w->stale_len - i) * sizeof *w->stale);
     return true;
 }
 
@@ -431,8 +453,8 @@ static enum status
 ends(struct store *s, struct filling *f, struct weeks *w, enum status status,
      struct error *e) REQUIRES(s->flush_lock)
 {
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL)
-        return status; /* it is loaded anew if it comes back */
+    if (!is_ours(f))
+        return status; /* it was loaded anew if it came back */
     if (f->again && status != ST_OK)
         (void)store_weeks_note_stale(w, f->from);
     if (!f->again && status == ST_OK)
@@ -506,7 +528,7 @@ summarise(void *arg)
     int64_t rests_until_us = 0;
 
     while (wait_a_while(s)) {
-        int64_t from_us = clock_monotonic_us(), now_us;
+        int64_t from_us = clock_monotonic_us(), now_us, rests_us;
         enum status status = ST_OK;
         struct error e;
 
@@ -526,7 +548,9 @@ summarise(void *arg)
                       e.text);
         failing = status != ST_OK && status != ST_BUSY;
         now_us = clock_monotonic_us();
-        rests_until_us = now_us + RESTS * (now_us - from_us);
+        rests_us = RESTS * (now_us - from_us);
+        rests_until_us =
+            now_us + (rests_us < RESTS_MOST_US ? rests_us : RESTS_MOST_US);
     }
     return NULL;
 }

@@ -5,9 +5,10 @@
  * series that has points in it has an entry.  An empty entry is *stale*: read
  * the rows.  So is an entry that is unfit.  Rollups have no entries.
  *
- *     rows are written or deleted     their weeks before 'watched' become
- * stale, in a write before that of the rows store_weeks_start()'s thread
- * summarises weeks that are over, once nothing has come to them for a while
+ * Who writes or deletes rows makes entries of their weeks before 'watched'
+ * stale, in a write before that of the rows.  store_weeks_start()'s thread
+ * summarises weeks that are over, once nothing has come to them for a while, or
+ * it has for long.
  *
  * While that thread works, 'watched' is where it is going to, and 'done' where
  * it was.  It holds the flush lock while it reads some series' rows of a week
@@ -31,8 +32,10 @@ struct weeks {
     uint32_t watched; /* >= done */
     uint32_t *stale;  /* weeks with stale entries, ascending */
     size_t stale_len, stale_cap;
-    int64_t old_row_us; /* when a row of a week that is over was written */
-    int64_t passed_us;  /* when the last pass ended, or the bucket came */
+    int64_t old_row_us;  /* when a row of a week that is over was written */
+    int64_t passed_us;   /* when the last pass ended, or the bucket came */
+    uint32_t next_stale; /* of the pass over 'stale' under way; 0: none is */
+    unsigned loaded;     /* how often the bucket came */
 };
 
 void store_weeks_init(struct store *s);

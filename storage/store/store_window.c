@@ -15,8 +15,9 @@ struct store_window {
     size_t len, cap;
     struct forwarded *forwarded; /* of ranges of them; no range: AGAIN */
     size_t forwarded_len, forwarded_cap;
-    size_t rejected;     /* not told yet .. */
-    struct error reason; /* .. why the first of them was */
+    uint32_t in_bucket[256], waiting[256]; /* points; of these AGAIN */
+    size_t rejected;                       /* not told yet .. */
+    struct error reason;                   /* .. why the first of them was */
 };
 
 struct store_window *
@@ -50,6 +51,8 @@ add_point(struct store_window *w, const struct series_point *x)
 {
     w->points = mem_grow(w->points, w->len, &w->cap, sizeof *w->points);
     w->points[w->len++] = *x;
+    w->in_bucket[x->series >> 56]++;
+    w->waiting[x->series >> 56] += x->status == AGAIN;
 }
 
 static void
@@ -70,13 +73,13 @@ add_forwarded(struct store_window *w, const struct put *p,
     to->len = w->len - to->from;
 }
 
-/* Those that wait for an owner; what is put now comes behind them. */
+/* What waits for an owner; what is put now comes behind it. */
 static void
 note_waiting(const struct store_window *w, struct put *p)
 {
-    for (size_t i = 0; i < w->len; i++)
-        if (w->points[i].status == AGAIN)
-            store_put_note_again(p, (unsigned)(w->points[i].series >> 56));
+    for (unsigned i = 0; i < 256; i++)
+        if (w->waiting[i] > 0)
+            store_put_note_again(p, i);
 }
 
 enum status
@@ -88,6 +91,7 @@ store_window_put(struct store_window *w, struct series_point *points,
         .points = points,
         .e = e,
         .now_s = store_now_s(),
+        .sent = w->in_bucket,
     };
 
     OBJ_CHECK(w, WINDOW_MAGIC);
@@ -107,25 +111,31 @@ store_window_put(struct store_window *w, struct series_point *points,
     return p.status;
 }
 
-/* What is to be tried again stays. */
+/* What is to be tried again stays, and with it what is behind it. */
 static void
 drop_ended(struct store_window *w)
 {
-    size_t kept = 0;
+    size_t len = w->len;
 
-    for (size_t i = 0; i < w->len; i++) {
-        if (w->points[i].status == ST_BUSY) {
-            w->points[kept] = w->points[i];
-            w->points[kept++].status = AGAIN;
-        } else if (w->points[i].status != ST_OK) {
+    w->len = 0;
+    memset(w->in_bucket, 0, sizeof w->in_bucket);
+    memset(w->waiting, 0, sizeof w->waiting);
+    for (size_t i = 0; i < len; i++) {
+        struct series_point x = w->points[i];
+
+        if (x.status == ST_BUSY ||
+            (x.status == ST_OK && w->waiting[x.series >> 56] > 0)) {
+            x.status = AGAIN;
+            add_point(w, &x);
+        } else if (x.status != ST_OK) {
             w->rejected++;
         }
     }
-    w->len = kept;
 }
 
 enum status
-store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
+store_window_end(struct store_window *w, uint64_t *lsn, size_t *rejected,
+                 struct error *e)
 {
     struct error why = { .text = "" };
     struct put p = {
@@ -140,7 +150,7 @@ store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
     bool had_rejected = w->rejected > 0;
 
     OBJ_CHECK(w, WINDOW_MAGIC);
-    *lsn = 0;
+    *lsn = *rejected = 0;
     if (w->len == 0)
         return ST_OK;
     p.room = store_wait_for_room(w->s, &why);
@@ -158,7 +168,7 @@ store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
         return error_set(e, ST_BUSY, "%s", why.text);
     if (w->rejected == 0)
         return ST_OK;
-    (void)error_set(e, ST_IO, "%zu points: %s", w->rejected, w->reason.text);
+    *rejected = w->rejected;
     w->rejected = 0;
-    return ST_IO;
+    return error_set(e, ST_IO, "%zu points: %s", *rejected, w->reason.text);
 }

@@ -23,7 +23,7 @@ GET /api/query?start=1356998400&m=sum:l.none
 GET /api/stats/query
 = 200
 ~ "running":[]
-~ "rowsFromMemory":2
+~ "rowsFromMemory":1
 ~ "emittedDPs":8
 ~ "X-Who":"*******"
 ~ "Cookie":"*******"

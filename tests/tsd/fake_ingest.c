@@ -310,12 +310,13 @@ store_window_put(struct store_window *w, struct series_point *points,
 }
 
 enum status
-store_window_end(struct store_window *w, uint64_t *lsn, struct error *e)
+store_window_end(struct store_window *w, uint64_t *lsn, size_t *rejected,
+                 struct error *e)
 {
     enum status status = ST_OK;
 
     (void)w;
-    *lsn = 0;
+    *lsn = *rejected = 0;
     lock_take(&fake.lock);
     if (fake.owners_busy > 0)
         status = error_set(e, ST_BUSY, "no owner now");

@@ -124,6 +124,10 @@ say_to_putters(struct telnet_loop *l, const struct error *e, bool instead)
 
         if (c->put_in != l->period)
             continue;
+        if (!instead && c->out.size >= l->telnet->o.output_bytes) {
+            counter_add(CNT_ERR_BLOCKED, 1);
+            continue;
+        }
         if (c->out.size > c->out_old)
             buf_put(&said, c->out.data + c->out_old, c->out.size - c->out_old);
         c->out.size = instead ? 0 : c->out_old;
@@ -139,26 +143,38 @@ say_to_putters(struct telnet_loop *l, const struct error *e, bool instead)
 }
 
 static void
-commit(struct telnet_loop *l)
+commit_failed(struct telnet_loop *l, const struct error *e)
+{
+    log_error("telnet", "cannot commit: %s", e->text);
+    say_to_putters(l, e, true);
+}
+
+/* What is here first, as owners may take their time; then what these say, which
+ * may have brought points back here.  False: they did not all answer yet, and
+ * there is time. */
+static bool
+commit(struct telnet_loop *l, bool has_time)
 {
     struct error e;
     enum status st;
 
     if (l->uncommitted_us == 0)
-        return;
-    while ((st = put_batch_end_window(l->batch, &e)) == ST_BUSY &&
-           !atomic_load(&l->loop.stopping))
-        (void)usleep(BUSY_RETRY_MS * 1000);
-    if (st == ST_IO && !l->telnet->o.silent)
-        say_to_putters(l, &e, false);
-    if (st != ST_BUSY)
-        st = put_batch_commit(l->batch, false, &e);
-    if (st != ST_OK) {
-        log_error("telnet", "cannot commit: %s", e.text);
-        say_to_putters(l, &e, true);
+        return true;
+    st = put_batch_commit(l->batch, false, &e);
+    if (st == ST_OK) {
+        st = put_batch_end_window(l->batch, &e);
+        if (st == ST_BUSY && has_time)
+            return false;
+        if (st == ST_IO && !l->telnet->o.silent)
+            say_to_putters(l, &e, false);
+        if (st != ST_BUSY)
+            st = put_batch_commit(l->batch, false, &e);
     }
+    if (st != ST_OK)
+        commit_failed(l, &e);
     l->uncommitted_us = 0;
     l->period++;
+    return true;
 }
 
 /* What is said, and a close, say that what was put before is safe. */
@@ -171,18 +187,18 @@ is_commit_due(const struct telnet_loop *l)
         clock_monotonic_us() - l->uncommitted_us >= COMMIT_US)
         return true;
     for (const struct telnet_conn *c = l->dirty; c != NULL; c = c->next_dirty)
-        if (c->put_in == l->period && (c->out.size > 0 || c->closing))
+        if (c->put_in == l->period && (c->out.size > c->out_old || c->closing))
             return true;
     return false;
 }
 
-/* 0: for ever. */
+/* 0: until the next tick. */
 static unsigned
 wait_ms(const struct telnet_loop *l)
 {
     int64_t left_us;
 
-    if (l->stalled)
+    if (l->stalled || l->dirty != NULL)
         return BUSY_RETRY_MS;
     if (l->uncommitted_us == 0)
         return 0;
@@ -190,20 +206,27 @@ wait_ms(const struct telnet_loop *l)
     return left_us <= 0 ? 1 : (unsigned)(left_us / 1000) + 1;
 }
 
+/* Those whose points wait for a commit that is late are not answered, and
+ * nothing more is read of them: they stay dirty. */
 static void
 end_turn(void *loop)
 {
     struct telnet_loop *l = loop;
-    struct telnet_conn *next;
+    struct telnet_conn *c = l->dirty, *next;
+    bool late = is_commit_due(l) && !commit(l, true);
 
-    if (is_commit_due(l))
-        commit(l);
-    for (struct telnet_conn *c = l->dirty; c != NULL; c = next) {
+    if (!late)
+        c = l->dirty; /* with those that were told of a failure */
+    for (l->dirty = NULL; c != NULL; c = next) {
         next = c->next_dirty;
         c->dirty = false;
-        send_and_watch(l, c);
+        if (late && c->put_in == l->period) {
+            loop_watch(&l->loop, &c->socket, 0);
+            telnet_mark_dirty(l, c);
+        } else {
+            send_and_watch(l, c);
+        }
     }
-    l->dirty = NULL;
     l->loop.wait_ms = wait_ms(l);
 }
 
@@ -255,7 +278,7 @@ close_idle(void *loop, int64_t now)
     for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
         struct telnet_conn *c = (struct telnet_conn *)at;
 
-        if (c->waiting)
+        if (c->waiting || (c->dirty && c->put_in == l->period))
             continue;
         if ((c->deadline_us != 0 && now > c->deadline_us) ||
             (idle_us != 0 && now - c->active_us > idle_us)) {
@@ -308,7 +331,7 @@ telnet_drain(void *loop)
         drain_conn(l, c);
         drain_wait(l, c);
     }
-    commit(l);
+    (void)commit(l, false);
     end_turn(l);
     for (struct loop_conn *c; (c = loop_oldest(&l->loop)) != NULL;)
         telnet_end_conn(l, (struct telnet_conn *)c);

@@ -26,7 +26,8 @@
  * OpenTSDB takes such a client for one of HTTP.
  *
  * Owns:    the sockets that it was given.
- * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out.
+ * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out;
+ *          a loop, where others own buckets: some 256 K points on their way.
  * Threads: any.  Commands run on a thread of telnet's, so they must be quick.
  */
 #pragma once

@@ -103,9 +103,9 @@ telnet_flush(struct telnet_loop *l)
     if (l->batch == NULL || l->batch_conn == NULL)
         return true;
     l->stalled = put_batch_flush(l->batch, NULL) == ST_BUSY;
+    telnet_note_put(l, l->batch_conn); /* some of it may be taken */
     if (l->stalled)
         return false;
-    telnet_note_put(l, l->batch_conn);
     l->batch_conn = NULL;
     return true;
 }

@@ -602,14 +602,19 @@ put_batch_begin_window(struct put_batch *b)
 enum status
 put_batch_end_window(struct put_batch *b, struct error *e)
 {
+    size_t rejected;
     uint64_t lsn;
     enum status status;
 
     OBJ_CHECK(b, BATCH_MAGIC);
     if (b->window == NULL)
         return ST_OK;
-    status = store_window_end(b->window, &lsn, e);
+    status = store_window_end(b->window, &lsn, &rejected, e);
     put_batch_note(b, lsn);
+    if (rejected > 0) {
+        counter_add(CNT_ERR_STORAGE, rejected);
+        log_warn("put", "owners of salt buckets rejected %s", e->text);
+    }
     return status;
 }
 

@@ -196,14 +196,15 @@ START_TEST(a_window_sends_and_waits_later)
     unsigned series = series_of(rig, 1);
     struct error e = { 0 };
     uint64_t lsn;
+    size_t rejected;
 
     for (int i = 1; i <= 3; i++)
         window_put(w, s, series, i);
     ck_assert_uint_eq(points_added(rig), 0);
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     ck_assert_uint_eq(points_added(rig), 3);
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 3);
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     store_window_free(&w);
     rig_free(&rig);
 }
@@ -219,18 +220,19 @@ START_TEST(the_last_value_of_a_window_stays)
     unsigned series = series_of(rig, 1);
     struct error e = { 0 };
     uint64_t lsn;
+    size_t rejected;
 
     window_put(w, s, series, 1);
     rig_reconnect(rig, 1);
     window_put(w, s, series, 2);
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     ck_assert_int_eq(last_of(s, series), 2);
     /* The same when there is no owner for a moment. */
     rig->nodes[0].remote.link = late_link;
     refusals = 1;
     window_put(w, s, series, 3);
     window_put(w, s, series, 4);
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     ck_assert_int_eq(last_of(s, series), 4);
     store_window_free(&w);
     rig_free(&rig);
@@ -247,6 +249,7 @@ START_TEST(a_window_keeps_what_has_no_owner)
     unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
     struct error e = { 0 };
     uint64_t lsn;
+    size_t rejected;
 
     rig->nodes[0].remote.wait_ms = 20;
     rig_ok(store_bucket_give(rig->nodes[1].s, bucket, &e), &e);
@@ -254,13 +257,13 @@ START_TEST(a_window_keeps_what_has_no_owner)
     window_put(w, s, series, 1);
     window_put(w, s, other, 1);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(store_window_end(w, &lsn, &e), ST_BUSY);
+        ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_BUSY);
         ck_assert_ptr_nonnull(strstr(e.text, "has no owner now"));
     }
     ck_assert_int_eq(last_of(s, other), 1);
     rig_take(rig, 0, bucket, NULL);
     window_put(w, s, series, 2);
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     rig_ok(store_commit(s, lsn, false, &e), &e);
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 2);
     store_window_free(&w);
@@ -268,7 +271,34 @@ START_TEST(a_window_keeps_what_has_no_owner)
 }
 END_TEST
 
+/* The bucket comes here, with what was sent to its owner not answered. */
+START_TEST(a_window_keeps_the_order_of_a_bucket_that_comes)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1);
+    unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
+    struct error e = { 0 };
+    uint64_t lsn;
+    size_t rejected;
+
+    window_put(w, s, series, 1);
+    rig_move(rig, bucket, 0);
+    window_put(w, s, series, 2);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    rig_ok(store_commit(s, lsn, false, &e), &e);
+    ck_assert_int_eq(last_of(s, series), 2);
+    window_put(w, s, series, 3);
+    ck_assert_int_eq(last_of(s, series), 3); /* it is one's own by now */
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
+
 static unsigned rejections;
+static enum status rejection = ST_IO;
 
 static enum status
 reject_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
@@ -277,8 +307,33 @@ reject_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
     if (rejections == 0)
         return rig_wait(ctx, bucket, link, ticket, end_us, e);
     rejections--;
-    return error_set(e, ST_IO, "the pool is full");
+    return error_set(e, rejection, "the pool is full");
 }
+
+/* What is behind a point that is to be tried again is tried again, too. */
+START_TEST(a_window_keeps_the_order_behind_what_was_busy)
+{
+    struct rig *rig = rig_new();
+    struct store *s = rig->nodes[0].s;
+    struct store_window *w = store_window_new(s);
+    unsigned series = series_of(rig, 1);
+    struct error e = { 0 };
+    uint64_t lsn;
+    size_t rejected;
+
+    rig->nodes[0].remote.wait = reject_wait;
+    rejections = 1;
+    rejection = ST_BUSY;
+    window_put(w, s, series, 1);
+    window_put(w, s, series, 2);
+    ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_BUSY);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    ck_assert_int_eq(last_of(s, series), 2);
+    rejection = ST_IO;
+    store_window_free(&w);
+    rig_free(&rig);
+}
+END_TEST
 
 START_TEST(a_window_tells_how_many_were_rejected)
 {
@@ -288,15 +343,17 @@ START_TEST(a_window_tells_how_many_were_rejected)
     unsigned series = series_of(rig, 1);
     struct error e = { 0 };
     uint64_t lsn;
+    size_t rejected;
 
     rig->nodes[0].remote.wait = reject_wait;
     rejections = 2;
     for (int i = 1; i <= 3; i++)
         window_put(w, s, series, i);
     window_put(w, s, series_of(rig, 0), 1);
-    ck_assert_int_eq(store_window_end(w, &lsn, &e), ST_IO);
+    ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_IO);
     ck_assert_str_eq(e.text, "2 points: the pool is full");
-    rig_ok(store_window_end(w, &lsn, &e), &e);
+    ck_assert_uint_eq(rejected, 2);
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
     store_window_free(&w);
     rig_free(&rig);
 }
@@ -549,6 +606,8 @@ TEST_MAIN("owners", TEST(what_one_store_took_all_show),
           TEST(the_last_value_of_a_window_stays),
           TEST(a_window_keeps_what_has_no_owner),
           TEST(a_window_tells_how_many_were_rejected),
+          TEST(a_window_keeps_the_order_of_a_bucket_that_comes),
+          TEST(a_window_keeps_the_order_behind_what_was_busy),
           TEST(each_point_has_its_own_status),
           TEST(a_bucket_without_an_owner_is_busy), TEST(a_stale_map_is_noticed),
           TEST(an_owner_may_forget_a_series), TEST(a_lost_lease_stops_all),

@@ -75,10 +75,11 @@ end_window(struct pair *p)
     struct store *s = p->rig->nodes[p->window_node].s;
     struct error e = { 0 };
     uint64_t lsn;
+    size_t rejected;
 
     if (p->window == NULL)
         return;
-    rig_ok(store_window_end(p->window, &lsn, &e), &e);
+    rig_ok(store_window_end(p->window, &lsn, &rejected, &e), &e);
     rig_ok(store_commit(s, lsn, false, &e), &e);
     store_window_free(&p->window);
 }

@@ -360,6 +360,68 @@ START_TEST(what_owners_reject_is_said_first)
 }
 END_TEST
 
+static void
+set_owners(size_t busy, const char *reject)
+{
+    lock_take(&fake.lock);
+    fake.owners_busy = busy;
+    fake.owners_reject = reject;
+    fake.is_busy = false;
+    lock_drop(&fake.lock);
+}
+
+/* Who waits for owners does not hold up who does not. */
+START_TEST(others_do_not_wait_for_owners)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd, other;
+
+    set_up_owners(&b, SIZE_MAX, NULL);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
+    other = join(&b);
+    for (int i = 0; i < 20; i++) {
+        wire_send(other, "version\n", 8);
+        ck_assert(wire_read(other, &heard, 16));
+        expect(&heard, "halite, 1 words\n");
+    }
+    set_owners(0, NULL);
+    ck_assert(wire_read(fd, &heard, 16));
+    expect(&heard, "halite, 1 words\n");
+    part(fd, &heard);
+    part(other, &heard);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+/* Owners have a part of a batch whose rest waits for room: what they reject is
+ * told before the answer. */
+START_TEST(a_batch_that_waits_is_told_what_was_rejected)
+{
+    static const char said[] = "put: storage error: 1 points: full\n";
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up_owners(&b, 0, "1 points: full");
+    lock_take(&fake.lock);
+    fake.is_busy = true;
+    fake.busy = 1;
+    lock_drop(&fake.lock);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\nput m 2 2 a=b\nversion\n", 36);
+    ck_assert(wire_read(fd, &heard, sizeof said - 1));
+    ck_assert(strncmp(buf_cstr(&heard), said, sizeof said - 1) == 0);
+    set_owners(0, NULL);
+    part(fd, &heard);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&heard), "halite, 1 words\n"));
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
 START_TEST(a_stop_does_not_wait_for_owners)
 {
     struct buf heard = BUF_INIT;
@@ -548,6 +610,8 @@ TEST_MAIN("telnet", LOOP(talks_in_one_chunk, talks),
           TEST(answers_after_the_commit), TEST(commits_points_that_wait),
           TEST(an_answer_waits_for_the_owners),
           TEST(what_owners_reject_is_said_first),
+          TEST(others_do_not_wait_for_owners),
+          TEST(a_batch_that_waits_is_told_what_was_rejected),
           TEST(a_stop_does_not_wait_for_owners),
           TEST(stops_answering_when_commits_fail),
           TEST(waits_while_the_store_is_busy),
