@@ -226,10 +226,10 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
 /* Has the bucket been this process's since the pass began?  If not, others may
  * have written rows of these weeks. */
 static bool
-is_ours(const struct filling *f) REQUIRES(f->s->flush_lock)
+is_ours(const struct store *s, const struct filling *f) REQUIRES(s->flush_lock)
 {
-    return store_bucket_state(f->s, f->bucket) == BUCKET_LOCAL &&
-           f->s->weeks[f->bucket].loaded == f->loaded;
+    return store_bucket_state(s, f->bucket) == BUCKET_LOCAL &&
+           s->weeks[f->bucket].loaded == f->loaded;
 }
 
 /* Of the series that were gathered. */
@@ -244,7 +244,7 @@ fill_chunk(struct filling *f, uint32_t week, struct error *e)
     if (is_stopping(s))
         return stopped(e);
     lock_take(&s->flush_lock);
-    if (!is_ours(f))
+    if (!is_ours(s, f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
         status = read_weeks(f, week, e);
@@ -344,7 +344,7 @@ drop_entries(struct filling *f, const struct place *p, struct error *e)
         kv_batch_delete(f->batch, kv_iter_key(it));
     status = kv_iter_close(&it, e);
     lock_take(&s->flush_lock);
-    if (status == ST_OK && !is_ours(f))
+    if (status == ST_OK && !is_ours(s, f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
         status = store_owns(s, e);
@@ -453,7 +453,7 @@ static enum status
 ends(struct store *s, struct filling *f, struct weeks *w, enum status status,
      struct error *e) REQUIRES(s->flush_lock)
 {
-    if (!is_ours(f))
+    if (!is_ours(s, f))
         return status; /* it was loaded anew if it came back */
     if (f->again && status != ST_OK)
         (void)store_weeks_note_stale(w, f->from);
