@@ -22,19 +22,24 @@ same_series(const struct sub_query *a, const struct sub_query *b)
     return true;
 }
 
+/* Most differ in this, and a query may have thousands. */
+static bool
+same_downsample(const struct downsample *a, const struct downsample *b)
+{
+    return a->on == b->on && a->all == b->all && a->calendar == b->calendar &&
+           a->interval_ms == b->interval_ms && a->count == b->count &&
+           a->unit == b->unit && a->zone == b->zone;
+}
+
 /* Buckets are made while rows are read; else the points are kept. */
 static bool
 same_buckets(const struct query *q, const struct sub_query *a,
              const struct sub_query *b)
 {
-    const struct downsample *x = &a->downsample, *y = &b->downsample;
     struct stream_downsampler f, g;
     bool streams = stream_downsampler_init(&f, q, a, NULL);
 
-    return x->on == y->on && x->all == y->all && x->calendar == y->calendar &&
-           x->interval_ms == y->interval_ms && x->count == y->count &&
-           x->unit == y->unit && x->zone == y->zone &&
-           streams == stream_downsampler_init(&g, q, b, NULL) &&
+    return streams == stream_downsampler_init(&g, q, b, NULL) &&
            (!streams || f.kind == g.kind);
 }
 
@@ -55,7 +60,8 @@ static bool
 read_the_same(const struct query *q, const struct sub_query *a,
               const struct sub_query *b)
 {
-    return same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
+    return same_downsample(&a->downsample, &b->downsample) &&
+           same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
 }
 
 struct shared_scan *
