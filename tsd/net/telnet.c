@@ -216,7 +216,7 @@ end_turn(void *loop)
     bool late = is_commit_due(l) && !commit(l, true);
 
     if (!late)
-        c = l->dirty; /* with those that were told of a failure */
+        c = l->dirty; /* with those that got an error line */
     for (l->dirty = NULL; c != NULL; c = next) {
         next = c->next_dirty;
         c->dirty = false;

@@ -7,6 +7,8 @@
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 
+#define PUT_BATCH_MAGIC FOURCC('P', 'U', 'T', 'B')
+
 struct put_path {
     uint32_t magic;
     struct store *store;
@@ -82,6 +84,13 @@ struct put_parsed {
     struct slice interval, aggregator, group_by;
     uint64_t kind;
 };
+
+/* Finds the series of all rows, or rejects the rows; those found are in 'out'.
+ */
+void put_look_up(struct put_batch *b);
+/* The same of a row whose series the store has forgotten; false when it was
+ * rejected. */
+bool put_look_up_again(struct put_batch *b, size_t row);
 
 /* A new row, which is not ready. */
 size_t put_add_row(struct put_batch *b, size_t id,
