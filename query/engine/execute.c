@@ -192,7 +192,7 @@ answer_sharer(void *ctx, size_t i, struct subquery_run *r)
                : status;
 }
 
-/* Several sub-queries; what the scan cost is told of the first. */
+/* Several sub-queries; the first has what the scan cost. */
 static enum status
 answer_sharers(const struct execution *x, const struct plan *p,
                const struct fetch *f)

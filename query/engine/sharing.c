@@ -60,7 +60,8 @@ static bool
 read_the_same(const struct query *q, const struct sub_query *a,
               const struct sub_query *b)
 {
-    return same_downsample(&a->downsample, &b->downsample) &&
+    return !histograms_wanted(a) && !histograms_wanted(b) &&
+           same_downsample(&a->downsample, &b->downsample) &&
            same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
 }
 
@@ -79,9 +80,8 @@ shared_scans(const struct query *q, bool share, struct arena *a, size_t *len)
 
         for (size_t k = i; k < q->subs_len && !taken[i]; k++)
             if (!taken[k] &&
-                (k == i || (share && !histograms_wanted(&q->subs[i]) &&
-                            !histograms_wanted(&q->subs[k]) &&
-                            read_the_same(q, &q->subs[i], &q->subs[k])))) {
+                (k == i ||
+                 (share && read_the_same(q, &q->subs[i], &q->subs[k])))) {
                 taken[k] = k > i;
                 subs[n++] = k;
             }

@@ -53,77 +53,6 @@ struct fetch_job {
     uint64_t seed;
 };
 
-void
-fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes,
-                 uint64_t held)
-{
-    atomic_fetch_add(&l->points, points);
-    atomic_fetch_add(&l->bytes, bytes);
-    atomic_fetch_add(&l->held, held);
-    if (l->all_held != NULL)
-        atomic_fetch_add(l->all_held, held);
-}
-
-void
-fetch_limits_release(struct fetch_limits *l)
-{
-    if (l->all_held != NULL)
-        atomic_fetch_sub(l->all_held, atomic_load(&l->held));
-    atomic_store(&l->held, 0);
-}
-
-void
-fetch_limits_reset(struct fetch_limits *l)
-{
-    fetch_limits_release(l);
-    atomic_store(&l->points, 0);
-    atomic_store(&l->bytes, 0);
-}
-
-static bool
-has_memory(const struct fetch_limits *l)
-{
-    uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
-
-    return held <= l->max_memory;
-}
-
-static enum status
-out_of_memory(struct fetch_limits *l, struct error *e)
-{
-    atomic_store(&l->out_of_memory, true);
-    return error_set(
-        e, ST_LIMIT,
-        "Sorry, the points of this query do not fit into the %zu MB that "
-        "it may use. Please try filtering using more tags or decrease "
-        "your time range.",
-        l->max_memory >> 20);
-}
-
-enum status
-fetch_check_limits(struct fetch_limits *l, struct error *e)
-{
-    enum status st = deadline_check(&l->deadline, e);
-
-    if (st != ST_OK)
-        return st;
-    if (l->max_points != 0 && atomic_load(&l->points) > l->max_points)
-        return error_set(
-            e, ST_LIMIT,
-            "Sorry, you have attempted to fetch more than our limit of %llu "
-            "data points. Please try filtering using more tags or decrease "
-            "your time range.",
-            (unsigned long long)l->max_points);
-    if (l->max_bytes != 0 && atomic_load(&l->bytes) > l->max_bytes)
-        return error_set(
-            e, ST_LIMIT,
-            "Sorry, you have attempted to fetch more than our maximum amount "
-            "of %lluMB from storage. Please try filtering using more tags or "
-            "decrease your time range.",
-            (unsigned long long)(l->max_bytes >> 20));
-    return has_memory(l) ? ST_OK : out_of_memory(l, e);
-}
-
 /* -- series of a task ------------------------------------------------------ */
 
 /* The first bytes behind the metric, two tags of most; zeros where there are
@@ -309,7 +238,7 @@ keep_row(struct task *t, const struct store_row *row, struct fetched *f)
     kept.tsuid = f->tsuid;
     status = packed_hour_keep(&kept, t->turn->arena, &hour, &t->error);
     if (status == ST_LIMIT)
-        return out_of_memory(t->job->limits, &t->error);
+        return fetch_out_of_memory(t->job->limits, &t->error);
     if (status != ST_OK)
         return status;
     column_add(&f->column, hour);
@@ -323,7 +252,7 @@ add_row(struct task *t, const struct store_row *row)
     struct fetched *f = series_of(t, row);
 
     if (f == NULL)
-        return out_of_memory(t->job->limits, &t->error);
+        return fetch_out_of_memory(t->job->limits, &t->error);
     if (row->week != NULL) {
         downsample_week(t, row, &f->acc);
         return ST_OK;
@@ -441,7 +370,7 @@ run_tasks(struct task *tasks, size_t len)
         status =
             store_scans_open(job->c->store, specs, len, scans, &tasks->error);
         if (status == ST_LIMIT)
-            status = out_of_memory(job->limits, &tasks->error);
+            status = fetch_out_of_memory(job->limits, &tasks->error);
     }
     tasks->status = status;
     for (size_t i = 0; i < len && status == ST_OK; i++) {

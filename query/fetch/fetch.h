@@ -44,6 +44,8 @@ struct fetch_limits {
 /* Adds points and bytes that were read, and bytes that are held. */
 void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
                       uint64_t bytes, uint64_t held);
+/* ST_LIMIT, and the limits remember it. */
+enum status fetch_out_of_memory(struct fetch_limits *limits, struct error *e);
 /* Nothing is held any more; what was read counts on. */
 void fetch_limits_release(struct fetch_limits *limits);
 /* Nothing is read and nothing is held, with limits as they are. */
