@@ -16,7 +16,7 @@ struct store_window {
     struct forwarded *forwarded; /* of ranges of them; no range: AGAIN */
     size_t forwarded_len, forwarded_cap;
     uint32_t in_bucket[256], waiting[256]; /* points; of these AGAIN */
-    size_t rejected;                       /* not told yet .. */
+    size_t rejected;                       /* not reported yet .. */
     struct error reason;                   /* .. why the first of them was */
 };
 

@@ -16,12 +16,12 @@ struct world {
     char plan[200];
 };
 
+/* 'buckets' 0: no salt. */
 static inline struct world
-open_world(unsigned buckets, int way)
+open_engine(unsigned buckets, struct engine_options eo)
 {
     struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
-    struct engine_options eo = { .threads = 2, .force_way = way };
     struct world w = { 0 };
 
     so.layout.salt_width = buckets > 0;
@@ -32,6 +32,13 @@ open_world(unsigned buckets, int way)
     ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
                      ST_OK);
     return w;
+}
+
+static inline struct world
+open_world(unsigned buckets, int way)
+{
+    return open_engine(
+        buckets, (struct engine_options){ .threads = 2, .force_way = way });
 }
 
 static inline void

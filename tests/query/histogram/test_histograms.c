@@ -4,56 +4,26 @@
 
 #include <string.h>
 
-#include "query/engine/engine.h"
 #include "query/parse/parse.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
-#include "tests/harness.h"
+#include "tests/query/engine/world.h"
 
-#define T0         INT64_C(1356998400000)
 #define SERIES     6
 #define TIMESTAMPS 40
 #define STEP       INT64_C(150000)
 #define BOUNDS     4
-
-static struct error e;
-
-struct world {
-    struct store *store;
-    struct uid_table *uids;
-    struct series_directory *series;
-    struct engine *engine;
-};
 
 /* What was stored: counts[series][time][bucket], and whether it was. */
 static int64_t counts[SERIES][TIMESTAMPS][BOUNDS];
 static bool stored[SERIES][TIMESTAMPS];
 
 static struct world
-open_world(int codec, unsigned buckets)
+open_codec(int codec, unsigned buckets)
 {
-    struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
-    struct uid_options uo = { 0 };
-    struct engine_options eo = { .threads = 1, .histogram_codec = codec + 1 };
-    struct world w = { 0 };
-
-    so.layout.salt_width = buckets > 0;
-    so.layout.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
-    ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
-    ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
-    ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
-    return w;
-}
-
-static void
-close_world(struct world *w)
-{
-    engine_close(&w->engine);
-    series_close(&w->series);
-    uid_close(&w->uids);
-    ck_assert_int_eq(store_close(&w->store, &e), ST_OK);
+    return open_engine(
+        buckets,
+        (struct engine_options){ .threads = 1, .histogram_codec = codec + 1 });
 }
 
 /* Series i is host=h<i>, dc=d<i mod 2>; the last one has no dc. */
@@ -277,7 +247,7 @@ START_TEST(sums_as_one_by_one)
     uint64_t state = harness_seed(11);
 
     for (unsigned buckets = 0; buckets < 4; buckets += 3) {
-        struct world w = open_world(0, buckets);
+        struct world w = open_codec(0, buckets);
 
         put_all(&w, &state);
         for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
@@ -303,7 +273,7 @@ END_TEST
 
 START_TEST(one_bucket_for_all_is_empty)
 {
-    struct world w = open_world(0, 3);
+    struct world w = open_codec(0, 3);
     const int64_t n[BOUNDS] = { 1, 2 };
     struct answer a;
 
@@ -322,7 +292,7 @@ END_TEST
 
 START_TEST(reads_whole_hours)
 {
-    struct world w = open_world(0, 3);
+    struct world w = open_codec(0, 3);
     const int64_t early[BOUNDS] = { 1 }, late[BOUNDS] = { 0, 1 };
     struct answer a;
 
@@ -341,7 +311,7 @@ END_TEST
 
 START_TEST(needs_its_codec)
 {
-    struct world w = open_world(3, 3);
+    struct world w = open_codec(3, 3);
     const int64_t n[BOUNDS] = { 1 };
     struct answer a;
 

@@ -188,23 +188,32 @@ last_of(struct store *s, unsigned series)
     return st == ST_OK ? last.v.i : 0;
 }
 
+/* All are durable. */
+static void
+window_end(struct store_window *w, struct store *s)
+{
+    struct error e = { 0 };
+    uint64_t lsn;
+    size_t rejected;
+
+    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    rig_ok(store_commit(s, lsn, false, &e), &e);
+}
+
 START_TEST(a_window_sends_and_waits_later)
 {
     struct rig *rig = rig_new();
     struct store *s = rig->nodes[0].s;
     struct store_window *w = store_window_new(s);
     unsigned series = series_of(rig, 1);
-    struct error e = { 0 };
-    uint64_t lsn;
-    size_t rejected;
 
     for (int i = 1; i <= 3; i++)
         window_put(w, s, series, i);
     ck_assert_uint_eq(points_added(rig), 0);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     ck_assert_uint_eq(points_added(rig), 3);
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 3);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     store_window_free(&w);
     rig_free(&rig);
 }
@@ -218,21 +227,18 @@ START_TEST(the_last_value_of_a_window_stays)
     struct store *s = rig->nodes[0].s;
     struct store_window *w = store_window_new(s);
     unsigned series = series_of(rig, 1);
-    struct error e = { 0 };
-    uint64_t lsn;
-    size_t rejected;
 
     window_put(w, s, series, 1);
     rig_reconnect(rig, 1);
     window_put(w, s, series, 2);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     ck_assert_int_eq(last_of(s, series), 2);
     /* The same when there is no owner for a moment. */
     rig->nodes[0].remote.link = late_link;
     refusals = 1;
     window_put(w, s, series, 3);
     window_put(w, s, series, 4);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     ck_assert_int_eq(last_of(s, series), 4);
     store_window_free(&w);
     rig_free(&rig);
@@ -263,8 +269,7 @@ START_TEST(a_window_keeps_what_has_no_owner)
     ck_assert_int_eq(last_of(s, other), 1);
     rig_take(rig, 0, bucket, NULL);
     window_put(w, s, series, 2);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
-    rig_ok(store_commit(s, lsn, false, &e), &e);
+    window_end(w, s);
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 2);
     store_window_free(&w);
     rig_free(&rig);
@@ -280,15 +285,11 @@ START_TEST(a_window_keeps_the_order_of_a_bucket_that_comes)
     struct store_window *w = store_window_new(s);
     unsigned series = series_of(rig, 1);
     unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
-    struct error e = { 0 };
-    uint64_t lsn;
-    size_t rejected;
 
     window_put(w, s, series, 1);
     rig_move(rig, bucket, 0);
     window_put(w, s, series, 2);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
-    rig_ok(store_commit(s, lsn, false, &e), &e);
+    window_end(w, s);
     ck_assert_int_eq(last_of(s, series), 2);
     window_put(w, s, series, 3);
     ck_assert_int_eq(last_of(s, series), 3); /* it is one's own by now */
@@ -327,7 +328,7 @@ START_TEST(a_window_keeps_the_order_behind_what_was_busy)
     window_put(w, s, series, 1);
     window_put(w, s, series, 2);
     ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_BUSY);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     ck_assert_int_eq(last_of(s, series), 2);
     rejection = ST_IO;
     store_window_free(&w);
@@ -353,7 +354,7 @@ START_TEST(a_window_tells_how_many_were_rejected)
     ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_IO);
     ck_assert_str_eq(e.text, "2 points: the pool is full");
     ck_assert_uint_eq(rejected, 2);
-    rig_ok(store_window_end(w, &lsn, &rejected, &e), &e);
+    window_end(w, s);
     store_window_free(&w);
     rig_free(&rig);
 }

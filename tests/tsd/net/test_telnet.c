@@ -70,17 +70,24 @@ start(struct bench *b, const struct telnet_options *o)
     ck_assert_msg(telnet_start(o, &b->telnet, &e) == ST_OK, "%s", e.text);
 }
 
+/* Over fake_ingest as it is. */
 static void
-set_up(struct bench *b, unsigned threads)
+set_up_over(struct bench *b, unsigned threads)
 {
     struct put_options po = { .rules = { true, true, true, 8, false } };
     struct telnet_options o;
 
     *b = (struct bench){ 0 };
-    fake_reset();
     b->path = put_path_new(NULL, NULL, NULL, &po);
     o = options(b, threads);
     start(b, &o);
+}
+
+static void
+set_up(struct bench *b, unsigned threads)
+{
+    fake_reset();
+    set_up_over(b, threads);
 }
 
 static void
@@ -303,17 +310,11 @@ END_TEST
 static void
 set_up_owners(struct bench *b, size_t busy, const char *reject)
 {
-    struct put_options po = { .rules = { true, true, true, 8, false } };
-    struct telnet_options o;
-
-    *b = (struct bench){ 0 };
     fake_reset();
     fake.has_owners = true;
     fake.owners_busy = busy;
     fake.owners_reject = reject;
-    b->path = put_path_new(NULL, NULL, NULL, &po);
-    o = options(b, 1);
-    start(b, &o);
+    set_up_over(b, 1);
 }
 
 START_TEST(an_answer_waits_for_the_owners)
@@ -397,7 +398,7 @@ START_TEST(others_do_not_wait_for_owners)
 END_TEST
 
 /* Owners have a part of a batch whose rest waits for room: what they reject is
- * told before the answer. */
+ * said before the answer. */
 START_TEST(a_batch_that_waits_is_told_what_was_rejected)
 {
     static const char said[] = "put: storage error: 1 points: full\n";
