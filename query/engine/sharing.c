@@ -1,6 +1,7 @@
 /* See query/engine/sharing.h. */
 #include "query/engine/sharing.h"
 
+#include "base/hash.h"
 #include "query/aggregate/aggregate.h"
 #include "query/aggregate/stream_downsampler.h"
 
@@ -22,7 +23,6 @@ same_series(const struct sub_query *a, const struct sub_query *b)
     return true;
 }
 
-/* Most differ in this, and a query may have thousands. */
 static bool
 same_downsample(const struct downsample *a, const struct downsample *b)
 {
@@ -65,28 +65,39 @@ read_the_same(const struct query *q, const struct sub_query *a,
            same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
 }
 
+/* Differs mostly where what is read does: a query may have thousands. */
+static uint64_t
+key_of(const struct sub_query *sq)
+{
+    return hash_slice(sq->metric, (uint64_t)sq->downsample.interval_ms);
+}
+
 struct shared_scan *
 shared_scans(const struct query *q, bool share, struct arena *a, size_t *len)
 {
     struct shared_scan *scans = arena_array(a, q->subs_len, sizeof *scans);
     size_t *subs = arena_array(a, q->subs_len, sizeof *subs);
+    uint64_t *keys = arena_array(a, q->subs_len, sizeof *keys);
     bool *taken = arena_array(a, q->subs_len, sizeof *taken);
 
     *len = 0;
-    if (scans == NULL || subs == NULL || taken == NULL)
+    if (scans == NULL || subs == NULL || keys == NULL || taken == NULL)
         return NULL;
+    for (size_t i = 0; i < q->subs_len; i++)
+        keys[i] = key_of(&q->subs[i]);
     for (size_t i = 0; i < q->subs_len; i++) {
-        size_t n = 0;
+        size_t n = 1;
 
-        for (size_t k = i; k < q->subs_len && !taken[i]; k++)
-            if (!taken[k] &&
-                (k == i ||
-                 (share && read_the_same(q, &q->subs[i], &q->subs[k])))) {
-                taken[k] = k > i;
+        if (taken[i])
+            continue;
+        subs[0] = i;
+        for (size_t k = i + 1; k < q->subs_len && share; k++)
+            if (keys[k] == keys[i] && !taken[k] &&
+                read_the_same(q, &q->subs[i], &q->subs[k])) {
+                taken[k] = true;
                 subs[n++] = k;
             }
-        if (n > 0)
-            scans[(*len)++] = (struct shared_scan){ subs, n };
+        scans[(*len)++] = (struct shared_scan){ subs, n };
         subs += n;
     }
     return scans;
