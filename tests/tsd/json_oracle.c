@@ -163,7 +163,7 @@ is_too_deep(struct slice body)
         return false;
     while (put_json_next(&r, &x))
         ;
-    return r.fault != NULL && strstr(r.fault, "too deep") != NULL;
+    return r.in.fault != NULL && strstr(r.in.fault, "too deep") != NULL;
 }
 
 static void
@@ -191,7 +191,8 @@ compare(struct slice body, json_t *root)
     if ((put_json_status(&r, NULL) == ST_OK) != wanted) {
         (void)fprintf(stderr, "Jansson %s, we: %s\n%.*s\n",
                       wanted ? "takes it" : "rejects it",
-                      r.fault == NULL ? "take it" : r.fault, SLICE_ARG(body));
+                      r.in.fault == NULL ? "take it" : r.in.fault,
+                      SLICE_ARG(body));
         abort();
     }
     INSIST(!wanted || i == len);

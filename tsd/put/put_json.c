@@ -1,335 +1,41 @@
-/* See tsd/put/put_json.h.  The bulk of a body is strings, so the scan over them
- * takes sixteen bytes a step where the CPU can.
- *
- * Not Jansson: it rejects a whole body for one NaN, 1e400 or lone surrogate,
- * which here spoil their point alone, and it would build a tree of what is the
- * hot path of a put over HTTP. */
+/* See tsd/put/put_json.h. */
 #include "tsd/put/put_json.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/text/digit.h"
 #include "base/text/java.h"
 #include "base/text/number.h"
 #include "base/utf8.h"
 
-#define MAX_DEPTH 64
-
-/* Skips what needs no thought inside a string: no quote, backslash, control. */
-static const uint8_t *
-skip_plain(const uint8_t *p, const uint8_t *end)
-{
-#ifdef __SSE2__
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
-    const __m128i last_control = _mm_set1_epi8(0x1f);
-
-    while (end - p >= 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i stop = _mm_or_si128(
-            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
-            _mm_cmpeq_epi8(_mm_min_epu8(v, last_control), v));
-        int mask = _mm_movemask_epi8(stop);
-
-        if (mask != 0)
-            return p + __builtin_ctz((unsigned)mask);
-        p += 16;
-    }
-#endif
-    while (p < end && *p != '"' && *p != '\\' && *p > 0x1f)
-        p++;
-    return p;
-}
-
-static bool
-fail(struct put_json *r, const char *fault)
-{
-    if (r->fault == NULL)
-        r->fault = fault;
-    r->done = true;
-    return false;
-}
-
-static inline void
-skip_blanks(struct put_json *r)
-{
-    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' ||
-                              *r->at == '\r' || *r->at == '\t'))
-        r->at++;
-}
-
-/* The next byte that is no blank, not taken; 0 at the end. */
-static inline uint8_t
-peek(struct put_json *r)
-{
-    skip_blanks(r);
-    return r->at < r->end ? *r->at : 0;
-}
-
-static inline bool
-take(struct put_json *r, uint8_t c, const char *fault)
-{
-    if (peek(r) != c)
-        return fail(r, fault);
-    r->at++;
-    return true;
-}
-
-static bool
-skip_escape(struct put_json *r)
-{
-    uint8_t c;
-
-    if (r->end - r->at < 2)
-        return fail(r, "a string does not end");
-    c = r->at[1];
-    r->at += 2;
-    if (c == 'u') {
-        if (r->end - r->at < 4)
-            return fail(r, "a string does not end");
-        for (int i = 0; i < 4; i++)
-            if (digit_hex(*r->at++) < 0)
-                return fail(r, "\\u needs four hexadecimal digits");
-        return true;
-    }
-    return (c != 0 && strchr("\"\\/bfnrt", c) != NULL) ||
-           fail(r, "an unknown escape in a string");
-}
-
-/* At the opening quote; 'raw' is what stands inside. */
-static bool
-take_string(struct put_json *r, struct slice *raw)
-{
-    const uint8_t *from = ++r->at;
-
-    for (;;) {
-        r->at = skip_plain(r->at, r->end);
-        if (r->at == r->end)
-            return fail(r, "a string does not end");
-        if (*r->at == '"')
-            break;
-        if (*r->at != '\\')
-            return fail(r, "a control character in a string");
-        if (!skip_escape(r))
-            return false;
-    }
-    *raw = slice_of(from, (size_t)(r->at - from));
-    r->at++;
-    return true;
-}
-
-static bool
-take_digits(struct put_json *r)
-{
-    const uint8_t *from = r->at;
-
-    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
-        r->at++;
-    return r->at > from;
-}
-
-static inline bool
-take_word(struct put_json *r, const char *word)
-{
-    size_t size = strlen(word);
-
-    if ((size_t)(r->end - r->at) < size || memcmp(r->at, word, size) != 0)
-        return false;
-    r->at += size;
-    return true;
-}
-
-/* Names that stand for numbers, which JSON proper has not. */
-static bool
-take_infinity(struct put_json *r)
-{
-    return take_word(r, "Infinity") || take_word(r, "INF");
-}
-
-static bool
-take_number(struct put_json *r)
-{
-    if (*r->at == '+') {
-        r->at++;
-        return take_infinity(r) || fail(r, "a number starts with +");
-    }
-    if (*r->at == '-')
-        r->at++;
-    if (r->at < r->end && *r->at == 'I')
-        return take_infinity(r) || fail(r, "a value is expected");
-    if (r->at < r->end && *r->at == '0') {
-        r->at++;
-        if (r->at < r->end && *r->at >= '0' && *r->at <= '9')
-            return fail(r, "a number starts with 0");
-    } else if (!take_digits(r)) {
-        return fail(r, "a value is expected");
-    }
-    if (r->at < r->end && *r->at == '.') {
-        r->at++;
-        if (!take_digits(r))
-            return fail(r, "digits are expected behind the point");
-    }
-    if (r->at < r->end && (*r->at | 0x20) == 'e') {
-        r->at++;
-        if (r->at < r->end && (*r->at == '+' || *r->at == '-'))
-            r->at++;
-        if (!take_digits(r))
-            return fail(r, "digits are expected in the exponent");
-    }
-    return true;
-}
-
-enum token { TOKEN_NULL, TOKEN_STRING, TOKEN_NUMBER, TOKEN_BOOL };
-
-/* A value that is neither object nor array; 'raw' is its text. */
-static bool
-take_scalar(struct put_json *r, enum token *token, struct slice *raw)
-{
-    const uint8_t *from;
-
-    switch (peek(r)) {
-    case '"':
-        *token = TOKEN_STRING;
-        return take_string(r, raw);
-    case '{':
-    case '[':
-        return fail(r, "an object or array stands where a text or number "
-                       "is expected");
-    default:
-        break;
-    }
-    from = r->at;
-    if (r->at == r->end)
-        return fail(r, "the text ends too early");
-    *token = TOKEN_NUMBER;
-    if (take_word(r, "null"))
-        *token = TOKEN_NULL;
-    else if (take_word(r, "true") || take_word(r, "false"))
-        *token = TOKEN_BOOL;
-    else if (!take_word(r, "NaN") && !take_number(r))
-        return false;
-    *raw = *token == TOKEN_NULL ? slice_of(NULL, 0)
-                                : slice_of(from, (size_t)(r->at - from));
-    return true;
-}
-
-/* "name": of the next member. */
-static bool
-take_name(struct put_json *r, struct slice *name)
-{
-    if (peek(r) != '"')
-        return fail(r, "a name in quotes is expected");
-    return take_string(r, name) && take(r, ':', "a colon is expected");
-}
-
-/* -- members that are skipped --------------------------------------------- */
-
-/* Any value.  The stack is of brackets, as deep as we allow. */
-static bool
-skip_value(struct put_json *r)
-{
-    uint8_t stack[MAX_DEPTH];
-    size_t depth = 0;
-    enum token token;
-    struct slice raw;
-
-    for (;;) {
-        uint8_t c = peek(r);
-
-        if (c == '{' || c == '[') {
-            if (depth == MAX_DEPTH)
-                return fail(r, "values are nested too deep");
-            stack[depth++] = c + 2; /* its closing twin */
-            r->at++;
-            if (peek(r) != c + 2) {
-                if (c == '{' && !take_name(r, &raw))
-                    return false;
-                continue;
-            }
-        } else if (!take_scalar(r, &token, &raw)) {
-            return false;
-        }
-        /* Behind a value, or before the end of an empty one. */
-        while (depth > 0 && peek(r) == stack[depth - 1]) {
-            r->at++;
-            depth--;
-        }
-        if (depth == 0)
-            return true;
-        if (!take(r, ',', "a comma or a closing bracket is expected"))
-            return false;
-        if (stack[depth - 1] == '}' && !take_name(r, &raw))
-            return false;
-    }
-}
-
-/* -- points ---------------------------------------------------------------- */
-
-/* Opens an object: false with '*more' unset when it is empty or no object. */
-static bool
-open_object(struct put_json *r, bool *more)
-{
-    *more = false;
-    if (!take(r, '{', "an object is expected"))
-        return false;
-    if (peek(r) == '}') {
-        r->at++;
-        return true;
-    }
-    *more = true;
-    return true;
-}
-
-/* Behind a member: a comma says that another follows. */
-static bool
-next_member(struct put_json *r, bool *more)
-{
-    *more = peek(r) == ',';
-    if (!*more && r->at < r->end && *r->at != '}')
-        return fail(r, "a comma or } is expected");
-    if (r->at == r->end)
-        return fail(r, "the text ends too early");
-    r->at++;
-    return true;
-}
-
-static bool
-take_null(struct put_json *r, struct slice *out)
-{
-    *out = slice_of(NULL, 0);
-    return peek(r) == 'n' && take_word(r, "null");
-}
-
 /* All of the tags, each a text or something that has a text. */
 static bool
 take_tags(struct put_json *r, struct slice *out)
 {
+    struct json_cursor *c = &r->in;
     const uint8_t *from;
     bool more;
 
-    if (take_null(r, out))
+    if (json_take_null(c, out))
         return true;
     /* Text that was well-formed once, is so again, and ends where it ended. */
     if (r->last_tags.size > 0 &&
-        (size_t)(r->end - r->at) >= r->last_tags.size &&
-        memcmp(r->at, r->last_tags.data, r->last_tags.size) == 0) {
-        *out = slice_of(r->at, r->last_tags.size);
-        r->at += r->last_tags.size;
+        (size_t)(c->end - c->at) >= r->last_tags.size &&
+        memcmp(c->at, r->last_tags.data, r->last_tags.size) == 0) {
+        *out = slice_of(c->at, r->last_tags.size);
+        c->at += r->last_tags.size;
         return true;
     }
-    from = r->at;
-    if (!open_object(r, &more))
+    from = c->at;
+    if (!json_open_object(c, &more))
         return false;
     while (more) {
         struct slice raw;
-        enum token token;
+        enum json_token token;
 
-        if (!take_name(r, &raw) || !take_scalar(r, &token, &raw) ||
-            !next_member(r, &more))
+        if (!json_take_name(c, &raw) || !json_take_scalar(c, &token, &raw) ||
+            !json_next_member(c, &more))
             return false;
     }
-    *out = r->last_tags = slice_of(from, (size_t)(r->at - from));
+    *out = r->last_tags = slice_of(from, (size_t)(c->at - from));
     return true;
 }
 
@@ -362,83 +68,84 @@ time_of_number(struct slice raw, int64_t *out)
 
 /* Digits and no more, as nearly all are. */
 static bool
-take_plain_whole(struct put_json *r, int64_t *out)
+take_plain_whole(struct json_cursor *c, int64_t *out)
 {
-    const uint8_t *p = r->at;
+    const uint8_t *p = c->at;
     int64_t v = 0;
 
-    if (p == r->end || *p < '1' || *p > '9')
+    if (p == c->end || *p < '1' || *p > '9')
         return false;
-    for (; p < r->end && *p >= '0' && *p <= '9' && p - r->at < 18; p++)
+    for (; p < c->end && *p >= '0' && *p <= '9' && p - c->at < 18; p++)
         v = v * 10 + (*p - '0');
-    if (p == r->end || (*p != ',' && *p != '}'))
+    if (p == c->end || (*p != ',' && *p != '}'))
         return false;
-    r->at = p;
+    c->at = p;
     *out = v;
     return true;
 }
 
 static bool
-take_whole(struct put_json *r, int64_t *out)
+take_whole(struct json_cursor *c, int64_t *out)
 {
-    enum token token;
+    enum json_token token;
     struct slice raw;
     bool ok = true;
 
-    if (take_plain_whole(r, out))
+    if (take_plain_whole(c, out))
         return true;
-    if (!take_scalar(r, &token, &raw))
+    if (!json_take_scalar(c, &token, &raw))
         return false;
     *out = 0;
-    if (token == TOKEN_STRING)
+    if (token == JSON_TOKEN_STRING)
         ok = time_of_string(raw, out);
-    else if (token == TOKEN_NUMBER)
+    else if (token == JSON_TOKEN_NUMBER)
         ok = time_of_number(raw, out);
-    else if (token == TOKEN_BOOL)
+    else if (token == JSON_TOKEN_BOOL)
         ok = false;
-    return ok || fail(r, "a time or a count is not a whole number");
+    return ok || json_fail(c, "a time or a count is not a whole number");
 }
 
 static bool
-take_buckets(struct put_json *r, struct slice *out)
+take_buckets(struct json_cursor *c, struct slice *out)
 {
     const uint8_t *from;
     struct slice raw;
     int64_t count;
     bool more;
 
-    if (take_null(r, out))
+    if (json_take_null(c, out))
         return true;
-    from = r->at;
-    if (!open_object(r, &more))
+    from = c->at;
+    if (!json_open_object(c, &more))
         return false;
     while (more)
-        if (!take_name(r, &raw) || !take_whole(r, &count) ||
-            !next_member(r, &more))
+        if (!json_take_name(c, &raw) || !take_whole(c, &count) ||
+            !json_next_member(c, &more))
             return false;
-    *out = slice_of(from, (size_t)(r->at - from));
+    *out = slice_of(from, (size_t)(c->at - from));
     return true;
 }
 
 /* An array of scalars. */
 static bool
-take_items(struct put_json *r, struct slice *out)
+take_items(struct json_cursor *c, struct slice *out)
 {
-    enum token token;
+    enum json_token token;
     struct slice raw;
     const uint8_t *from;
 
-    if (take_null(r, out))
+    if (json_take_null(c, out))
         return true;
-    from = r->at;
-    if (!take(r, '[', "an array is expected"))
+    from = c->at;
+    if (!json_take(c, '[', "an array is expected"))
         return false;
-    while (peek(r) != ']')
-        if (!take_scalar(r, &token, &raw) ||
-            (peek(r) != ']' && !take(r, ',', "a comma or ] is expected")))
+    while (json_peek(c) != ']')
+        if (!json_take_scalar(c, &token, &raw) ||
+            (json_peek(c) != ']' &&
+             !json_take(c, ',', "a comma or ] is expected")))
             return false;
-    r->at++;
-    *out = slice_of(from, (size_t)(r->at - from));
+    c->at++;
+    *out = slice_of(from, (size_t)(c->at - from));
     return true;
 }
 
@@ -502,109 +209,110 @@ member_of(struct slice name, enum put_json_kind kind)
 
 /* The four names as most write them, without blanks. */
 static enum member
-take_plain_member(struct put_json *r)
+take_plain_member(struct json_cursor *c)
 {
-    return take_word(r, "\"tags\":")        ? MEMBER_TAGS
-           : take_word(r, "\"metric\":")    ? MEMBER_METRIC
-           : take_word(r, "\"timestamp\":") ? MEMBER_TIME
-           : take_word(r, "\"value\":")     ? MEMBER_VALUE
-                                            : MEMBER_NO;
+    return json_take_word(c, "\"tags\":")        ? MEMBER_TAGS
+           : json_take_word(c, "\"metric\":")    ? MEMBER_METRIC
+           : json_take_word(c, "\"timestamp\":") ? MEMBER_TIME
+           : json_take_word(c, "\"value\":")     ? MEMBER_VALUE
+                                                 : MEMBER_NO;
 }
 
 static bool
 take_member(struct put_json *r, enum member m, struct put_json_point *out)
 {
-    enum token token;
+    struct json_cursor *c = &r->in;
+    enum json_token token;
 
     switch (m) {
     case MEMBER_METRIC:
-        return take_scalar(r, &token, &out->metric);
+        return json_take_scalar(c, &token, &out->metric);
     case MEMBER_TIME:
-        return take_whole(r, &out->time);
+        return take_whole(c, &out->time);
     case MEMBER_VALUE:
-        return take_scalar(r, &token, &out->value);
+        return json_take_scalar(c, &token, &out->value);
     case MEMBER_TAGS:
         return take_tags(r, &out->tags);
     case MEMBER_INTERVAL:
-        return take_scalar(r, &token, &out->interval);
+        return json_take_scalar(c, &token, &out->interval);
     case MEMBER_AGGREGATOR:
-        return take_scalar(r, &token, &out->aggregator);
+        return json_take_scalar(c, &token, &out->aggregator);
     case MEMBER_GROUP_BY:
-        return take_scalar(r, &token, &out->group_by);
+        return json_take_scalar(c, &token, &out->group_by);
     case MEMBER_BUCKETS:
-        return take_buckets(r, &out->buckets);
+        return take_buckets(c, &out->buckets);
     case MEMBER_ID:
-        return take_whole(r, &out->id);
+        return take_whole(c, &out->id);
     case MEMBER_UNDERFLOW:
-        return take_whole(r, &out->underflow);
+        return take_whole(c, &out->underflow);
     case MEMBER_OVERFLOW:
-        return take_whole(r, &out->overflow);
+        return take_whole(c, &out->overflow);
     case MEMBER_KIND:
-        return take_scalar(r, &token, &out->kind);
+        return json_take_scalar(c, &token, &out->kind);
     case MEMBER_TIMES:
-        return take_items(r, &out->times);
+        return take_items(c, &out->times);
     case MEMBER_VALUES:
-        return take_items(r, &out->values);
+        return take_items(c, &out->values);
     case MEMBER_NO:
         break;
     }
-    return skip_value(r);
+    return json_skip_value(c);
 }
 
 /* A point up to its tags, if it is written as by most: metric, time, value and
  * tags in this order, without blanks.  False leaves 'r' and 'out' anywhere. */
 static bool
-take_usual_head(struct put_json *r, struct put_json_point *out)
+take_usual_head(struct json_cursor *c, struct put_json_point *out)
 {
     const uint8_t *from;
 
-    if (!take_word(r, "{\"metric\":\""))
+    if (!json_take_word(c, "{\"metric\":\""))
         return false;
-    from = r->at;
-    r->at = skip_plain(from, r->end);
-    out->metric = slice_of(from, (size_t)(r->at - from));
-    if (!take_word(r, "\",\"timestamp\":") ||
-        !take_plain_whole(r, &out->time) || !take_word(r, ",\"value\":"))
+    from = c->at;
+    c->at = json_skip_plain(from, c->end);
+    out->metric = slice_of(from, (size_t)(c->at - from));
+    if (!json_take_word(c, "\",\"timestamp\":") ||
+        !take_plain_whole(c, &out->time) || !json_take_word(c, ",\"value\":"))
         return false;
-    from = r->at;
-    if (r->at == r->end || *r->at == '"' || !take_number(r))
+    from = c->at;
+    if (c->at == c->end || *c->at == '"' || !json_take_number(c))
         return false;
-    out->value = slice_of(from, (size_t)(r->at - from));
+    out->value = slice_of(from, (size_t)(c->at - from));
     out->absent = false;
     out->tags = out->interval = out->aggregator = out->group_by =
         slice_of(NULL, 0);
-    return take_word(r, ",");
+    return json_take_word(c, ",");
 }
 
 static bool
 take_point(struct put_json *r, struct put_json_point *out)
 {
+    struct json_cursor *c = &r->in;
     const uint8_t *from;
-    bool more = true, done = r->done;
+    bool more = true;
 
-    if (peek(r) == 'n' && r->array && take_word(r, "null")) {
+    if (json_peek(c) == 'n' && r->array && json_take_word(c, "null")) {
         *out = (struct put_json_point){ .absent = true };
         return true;
     }
-    from = r->at;
-    if (!take_usual_head(r, out)) {
-        r->at = from;
-        r->done = done;
-        r->fault = NULL;
+    from = c->at;
+    if (!take_usual_head(c, out)) {
+        c->at = from;
+        c->fault = NULL;
         *out = (struct put_json_point){ 0 };
-        if (!open_object(r, &more))
+        if (!json_open_object(c, &more))
             return false;
     }
     while (more) {
-        enum member m = take_plain_member(r);
+        enum member m = take_plain_member(c);
         struct slice name;
 
         if (m == MEMBER_NO) {
-            if (!take_name(r, &name))
+            if (!json_take_name(c, &name))
                 return false;
             m = member_of(name, r->kind);
         }
-        if (!take_member(r, m, out) || !next_member(r, &more))
+        if (!take_member(r, m, out) || !json_next_member(c, &more))
             return false;
     }
     return true;
@@ -613,28 +321,28 @@ take_point(struct put_json *r, struct put_json_point *out)
 bool
 put_json_open(struct put_json *r, struct slice body)
 {
-    *r = (struct put_json){ .begin = body.data,
-                            .at = body.data,
-                            .end = body.data + body.size };
-    while (r->at < r->end && *r->at <= ' ')
-        r->at++;
-    if (r->at == r->end || (*r->at != '{' && *r->at != '['))
+    struct json_cursor *c = &r->in;
+    *r = (struct put_json){ .in = json_cursor_of(body) };
+    while (c->at < c->end && *c->at <= ' ')
+        c->at++;
+    if (c->at == c->end || (*c->at != '{' && *c->at != '['))
         return false;
-    r->array = *r->at == '[';
-    r->at += r->array;
+    r->array = *c->at == '[';
+    c->at += r->array;
     return true;
 }
 
 bool
 put_json_next(struct put_json *r, struct put_json_point *out)
 {
-    if (r->done)
+    struct json_cursor *c = &r->in;
+    if (r->done || c->fault != NULL)
         return false;
     if (!r->array) {
         r->done = true;
         return take_point(r, out);
     }
-    if (peek(r) == ']' && !r->started) {
+    if (json_peek(c) == ']' && !r->started) {
         r->done = true;
         return false;
     }
@@ -642,22 +350,22 @@ put_json_next(struct put_json *r, struct put_json_point *out)
     if (!take_point(r, out))
         return false;
     /* The end is looked for now, so that the last point is known as such. */
-    if (peek(r) == ']') {
+    if (json_peek(c) == ']') {
         r->done = true;
         return true;
     }
-    return take(r, ',',
-                r->at == r->end ? "the text ends too early"
-                                : "a comma or ] is expected");
+    return json_take(c, ',',
+                     c->at == c->end ? "the text ends too early"
+                                     : "a comma or ] is expected");
 }
 
 enum status
 put_json_status(const struct put_json *r, struct error *e)
 {
-    if (r->fault == NULL)
+    if (r->in.fault == NULL)
         return ST_OK;
-    return error_set(e, ST_INVALID, "%s, at byte %zu", r->fault,
-                     (size_t)(r->at - r->begin));
+    return error_set(e, ST_INVALID, "%s, at byte %zu", r->in.fault,
+                     (size_t)(r->in.at - r->in.begin));
 }
 
 /* -- texts ----------------------------------------------------------------- */
@@ -723,22 +431,23 @@ put_json_text(struct slice raw, struct buf *text)
 void
 put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
 {
-    struct put_json r = { .begin = raw.data, .at = raw.data };
+    struct json_cursor c;
     bool more;
 
     tags->len = 0;
     if (raw.data == NULL)
         return;
-    r.end = raw.data + raw.size;
+    c = json_cursor_of(raw);
     /* All at once, so that what the tags refer to never moves. */
-    if (buf_reserve(text, 3 * raw.size) == NULL || !open_object(&r, &more))
+    if (buf_reserve(text, 3 * raw.size) == NULL || !json_open_object(&c, &more))
         return;
     while (more) {
-        enum token token;
+        enum json_token token;
         struct slice name, value;
 
-        if (!take_name(&r, &name) || !take_scalar(&r, &token, &value) ||
-            !next_member(&r, &more))
+        if (!json_take_name(&c, &name) ||
+            !json_take_scalar(&c, &token, &value) ||
+            !json_next_member(&c, &more))
             return;
         name = put_json_text(name, text);
         put_tags_set(tags, name, put_json_text(value, text));
@@ -748,17 +457,17 @@ put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
 bool
 put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count)
 {
-    struct put_json r = { .at = left->data };
+    struct json_cursor c;
     struct slice name;
 
     if (left->size == 0)
         return false;
-    r.end = left->data + left->size;
-    r.at++; /* the bracket, or the comma */
-    if (!take_name(&r, &name) || !take_whole(&r, count))
+    c = json_cursor_of(*left);
+    c.at++; /* the bracket, or the comma */
+    if (!json_take_name(&c, &name) || !take_whole(&c, count))
         return false;
-    (void)peek(&r);
-    *left = slice_of(r.at, (size_t)(r.end - r.at));
+    (void)json_peek(&c);
+    *left = slice_of(c.at, (size_t)(c.end - c.at));
     buf_clear(bounds);
     put_json_unescape(name, bounds);
     return true;
@@ -767,16 +476,16 @@ put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count)
 bool
 put_json_item(struct slice *left, struct slice *raw)
 {
-    struct put_json r = { .at = left->data };
-    enum token token;
+    struct json_cursor c;
+    enum json_token token;
 
     if (left->size == 0)
         return false;
-    r.end = left->data + left->size;
-    r.at++; /* the bracket, or the comma */
-    if (peek(&r) == ']' || !take_scalar(&r, &token, raw))
+    c = json_cursor_of(*left);
+    c.at++; /* the bracket, or the comma */
+    if (json_peek(&c) == ']' || !json_take_scalar(&c, &token, raw))
         return false;
-    (void)peek(&r);
-    *left = slice_of(r.at, (size_t)(r.end - r.at));
+    (void)json_peek(&c);
+    *left = slice_of(c.at, (size_t)(c.end - c.at));
     return true;
 }

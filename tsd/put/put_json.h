@@ -14,6 +14,7 @@
  * Threads: owner. */
 #pragma once
 
+#include "tsd/put/json_cursor.h"
 #include "tsd/put/put_tags.h"
 
 /* A point of a JSON body: the bytes as they stand there. */
@@ -50,12 +51,11 @@ enum put_json_kind {
 };
 
 struct put_json {
-    const uint8_t *begin, *at, *end;
+    struct json_cursor in;
     struct slice last_tags; /* the next point's are often the same */
     bool array;
     bool started, done;
     enum put_json_kind kind; /* set it behind put_json_open() */
-    const char *fault;       /* NULL: none; sticks */
 };
 
 /* False when the body is neither an object nor an array (or is empty). */
