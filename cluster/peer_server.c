@@ -1,8 +1,6 @@
 /* See cluster/peer_server.h. */
 #include "cluster/peer_server.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,22 +11,14 @@
 #include "base/mem.h"
 #include "base/peer.h"
 #include "cluster/outcome.h"
+#include "cluster/peer_socket.h"
+#include "cluster/requests.h"
 
 #define PEER_SERVER_MAGIC FOURCC('S', 'V', 'C', 'E')
 #define WORKERS           3 /* of a connection */
-#define LONG_AT_ONCE      1 /* of their requests that take long */
-#define REQUESTS_MAX      64
 #define OUT_BYTES         ((size_t)1 << 20)
 #define COMPLAIN_US       INT64_C(10000000)
 #define STALL_US          INT64_C(100000) /* a PUT that has waited */
-
-/* A request that waits for a worker. */
-struct request {
-    struct request *next;
-    uint64_t number;
-    uint8_t type;
-    struct slice payload; /* behind it */
-};
 
 struct peer_server {
     uint32_t magic;
@@ -50,13 +40,10 @@ struct server_conn {
     char name[PEER_NAME_SIZE];
     void *session;
     struct frame_reader reader; /* its main thread's */
+    struct requests requests;
 
     struct lock lock;
-    struct cond asked; /* for workers, and who waits for room: requests */
-    struct cond put;   /* for the committer, and who waits for room */
-    struct request *first GUARDED_BY(lock), **last GUARDED_BY(lock);
-    size_t requests GUARDED_BY(lock), request_bytes GUARDED_BY(lock);
-    unsigned long_running GUARDED_BY(lock), others_running GUARDED_BY(lock);
+    struct cond put; /* for the committer, and who waits for room */
     struct outcomes outcomes GUARDED_BY(lock); /* of PUTs, to be answered */
     bool ending GUARDED_BY(lock);
 
@@ -68,28 +55,6 @@ struct server_conn {
 };
 
 /* -- sending --------------------------------------------------------------- */
-
-/* False: the peer does not read, or is not there any more. */
-static bool
-send_all(const struct server_conn *c, struct slice bytes)
-{
-    struct pollfd fd = { .fd = c->fd, .events = POLLOUT };
-
-    while (bytes.size > 0) {
-        ssize_t n =
-            send(c->fd, bytes.data, bytes.size, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return false;
-        if (n < 0 && poll(&fd, 1, (int)c->s->o.stall_ms) == 0)
-            return false;
-        if (n > 0) {
-            counter_add(CNT_PEER_BYTES_SENT, (uint64_t)n);
-            bytes = slice_of(bytes.data + n, bytes.size - (size_t)n);
-        }
-    }
-    return true;
-}
 
 /* Queues whole frames.  Who finds no other thread sending does it for all; no
  * lock is held while it does. */
@@ -109,7 +74,8 @@ conn_say(struct server_conn *c, struct slice frames)
         c->out = busy;
         c->sending = true;
         lock_drop(&c->out_lock);
-        good = !full.failed && send_all(c, buf_slice(&full));
+        good = !full.failed &&
+               peer_socket_send(c->fd, buf_slice(&full), c->s->o.stall_ms);
         if (!good)
             (void)shutdown(c->fd, SHUT_RDWR); /* wakes the main thread */
         buf_clear(&full);
@@ -223,189 +189,33 @@ serve_request(struct server_conn *c, const struct request *r)
     buf_fini(&answer);
 }
 
-/* They write to the engine; queries do not wait behind them. */
-static bool
-takes_long(const struct request *r)
-{
-    return r->type == FRAME_DELETE || r->type == FRAME_FLUSH;
-}
-
-/* A HEAD is answered from memory.  What else a worker serves may itself wait
- * for the HEAD of another daemon, as of a bucket that has just moved: so one
- * worker is left for HEADs, or two daemons could wait for each other. */
-static bool
-may_begin(const struct server_conn *c, const struct request *r)
-    REQUIRES(c->lock)
-{
-    return r->type == FRAME_HEAD ||
-           (c->others_running < WORKERS - 1 &&
-            (!takes_long(r) || c->long_running < LONG_AT_ONCE));
-}
-
-static void
-count_running(struct server_conn *c, const struct request *r, unsigned by)
-    REQUIRES(c->lock)
-{
-    if (r->type != FRAME_HEAD)
-        c->others_running += by;
-    if (takes_long(r))
-        c->long_running += by;
-}
-
-/* The first request that may begin, out of the queue; NULL: none. */
-static struct request *
-take_request(struct server_conn *c) REQUIRES(c->lock)
-{
-    struct request **at = &c->first, *r;
-
-    while (*at != NULL && !may_begin(c, *at))
-        at = &(*at)->next;
-    r = *at;
-    if (r == NULL)
-        return NULL;
-    *at = r->next;
-    if (r->next == NULL)
-        c->last = at;
-    c->requests--;
-    c->request_bytes -= r->payload.size;
-    count_running(c, r, 1);
-    cond_broadcast(&c->asked);
-    return r;
-}
-
 static void *
 worker(void *arg)
 {
     struct server_conn *c = arg;
+    struct request *r;
 
-    lock_take(&c->lock);
-    while (!c->ending) {
-        struct request *r = take_request(c);
-
-        if (r == NULL) {
-            cond_wait(&c->asked, &c->lock);
-            continue;
-        }
-        lock_drop(&c->lock);
+    while ((r = requests_take(&c->requests)) != NULL) {
         serve_request(c, r);
-        lock_take(&c->lock);
-        count_running(c, r, -1u);
-        if (c->first != NULL)
-            cond_broadcast(&c->asked);
-        free(r);
+        requests_done(&c->requests, r);
     }
-    lock_drop(&c->lock);
     return NULL;
-}
-
-/* Waits while too many wait: the peer's bytes then stay with the peer. */
-static void
-queue_request(struct server_conn *c, const struct frame *f)
-{
-    struct request *r = mem_new(sizeof *r + f->payload.size);
-
-    *r = (struct request){ .number = f->number, .type = f->type };
-    if (f->payload.size > 0)
-        memcpy(r + 1, f->payload.data, f->payload.size);
-    r->payload = slice_of(r + 1, f->payload.size);
-    lock_take(&c->lock);
-    while (c->requests >= REQUESTS_MAX ||
-           (c->requests > 0 &&
-            c->request_bytes + f->payload.size > c->s->o.request_bytes))
-        cond_wait(&c->asked, &c->lock);
-    *c->last = r;
-    c->last = &r->next;
-    c->requests++;
-    c->request_bytes += f->payload.size;
-    cond_broadcast(&c->asked);
-    lock_drop(&c->lock);
 }
 
 /* -- a connection ---------------------------------------------------------- */
 
-/* Bytes, at most 'size'; ST_IO at the connection's end. */
-static enum status
-conn_receive(const struct server_conn *c, uint8_t *to, size_t size,
-             int64_t end_us, size_t *got, struct error *e)
-{
-    struct pollfd fd = { .fd = c->fd, .events = POLLIN };
-
-    for (;;) {
-        ssize_t n = recv(c->fd, to, size, MSG_DONTWAIT);
-        int64_t left_us;
-
-        if (n > 0) {
-            *got = (size_t)n;
-            return ST_OK;
-        }
-        if (n == 0)
-            return error_set(e, ST_IO, "closed by the peer");
-        if (errno != EAGAIN && errno != EINTR)
-            return error_set(e, ST_IO, "lost: %m");
-        left_us = end_us - clock_monotonic_us();
-        if (left_us <= 0)
-            return error_set(e, ST_TIMEOUT, "silent for too long");
-        (void)poll(&fd, 1, (int)(left_us / 1000) + 1);
-    }
-}
-
-static enum status
-receive_all(const struct server_conn *c, uint8_t *to, size_t size,
-            int64_t end_us, struct error *e)
-{
-    enum status st = ST_OK;
-    size_t got;
-
-    for (; size > 0 && st == ST_OK; size -= got, to += got) {
-        got = 0;
-        st = conn_receive(c, to, size, end_us, &got, e);
-    }
-    return st;
-}
-
 static enum status
 hear_hello(const struct server_conn *c, struct error *e)
 {
-    uint8_t ask[HELLO_ASK_SIZE], answer[HELLO_ANSWER_SIZE],
-        proof[HELLO_PROOF_SIZE];
-    int64_t end_us = clock_monotonic_us() + (int64_t)c->s->o.hello_ms * 1000;
-    struct slice reply = slice_of(answer, sizeof answer);
-    enum status st, sent;
+    const struct peer_server_options *o = &c->s->o;
     struct hello h;
 
-    hello_init(&h, c->s->o.secret);
-    if (c->s->o.version != 0)
-        h.version = c->s->o.version;
-    st = receive_all(c, ask, HELLO_MARK_SIZE, end_us, e);
-    if (st != ST_OK)
-        return st;
-    st = hello_check_mark(&h, slice_of(ask, HELLO_MARK_SIZE), e);
-    if (st == ST_OK || st == ST_CONFLICT) {
-        sent = receive_all(c, ask + HELLO_MARK_SIZE, HELLO_NONCE_SIZE, end_us,
-                           st == ST_OK ? e : NULL);
-        st = st == ST_OK ? sent : st;
-    }
-    if (st == ST_OK || st == ST_CONFLICT)
-        st = hello_answer(&h, slice_of(ask, sizeof ask), answer, e);
-    if (st == ST_CONFLICT) /* so that it can name the versions, too */
-        reply.size = HELLO_MARK_SIZE;
-    if ((st == ST_OK || st == ST_CONFLICT) && !send_all(c, reply) &&
-        st == ST_OK)
-        st = error_set(e, ST_IO, "lost: %m");
-    if (st == ST_OK)
-        st = receive_all(c, proof, sizeof proof, end_us, e);
-    return st == ST_OK ? hello_check(&h, slice_of(proof, sizeof proof), e) : st;
-}
-
-/* Has the peer ended its side?  Then it has told its clients that what it sent
- * and was not answered is not stored: nothing more of it is. */
-static bool
-is_left(const struct server_conn *c)
-{
-    struct pollfd fd = { .fd = c->fd, .events = POLLRDHUP };
-
-    return poll(&fd, 1, 0) > 0 &&
-           (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    hello_init(&h, o->secret);
+    if (o->version != 0)
+        h.version = o->version;
+    return peer_socket_hello(c->fd, &h,
+                             clock_monotonic_us() + (int64_t)o->hello_ms * 1000,
+                             o->stall_ms, e);
 }
 
 /* What became of the PUTs of one reading, so far. */
@@ -432,7 +242,7 @@ handle_put(struct server_conn *c, const struct frame *f, struct put_run *run,
     enum status st = h->put(h->ctx, c->session, f->payload, &lsn, e);
 
     run->puts++;
-    if (clock_monotonic_us() - from_us > STALL_US && is_left(c))
+    if (clock_monotonic_us() - from_us > STALL_US && peer_socket_is_left(c->fd))
         return error_set(e, ST_CORRUPT, "ended by the peer while it waited");
     if (st == ST_OK) {
         run->o.number = f->number;
@@ -468,7 +278,7 @@ handle_frames(struct server_conn *c, uint64_t *number, struct error *e)
         else if (f.type == FRAME_PING)
             conn_answer(c, f.type, f.number, ST_OK, slice_of(NULL, 0));
         else
-            queue_request(c, &f);
+            requests_add(&c->requests, &f);
         *number = f.number;
     }
     counter_add(CNT_PEER_FRAMES_RECEIVED, c->reader.frames - before);
@@ -499,7 +309,8 @@ serve_frames(struct server_conn *c, struct error *e)
         if (to == NULL)
             return error_set(e, c->reader.error.status, "%s",
                              c->reader.error.text);
-        st = conn_receive(c, to, size, clock_monotonic_us() + idle_us, &got, e);
+        st = peer_socket_receive(c->fd, to, size,
+                                 clock_monotonic_us() + idle_us, &got, e);
         if (st != ST_OK)
             return st;
         counter_add(CNT_PEER_BYTES_RECEIVED, got);
@@ -534,8 +345,8 @@ conn_serve(struct server_conn *c, struct error *e)
     lock_take(&c->lock);
     c->ending = true;
     cond_broadcast(&c->put);
-    cond_broadcast(&c->asked);
     lock_drop(&c->lock);
+    requests_end(&c->requests);
     while (len > 0)
         INSIST(pthread_join(threads[--len], NULL) == 0);
     h->session_close(h->ctx, c->session);
@@ -563,15 +374,9 @@ server_complain(struct peer_server *s, const struct server_conn *c,
 static void
 conn_free(struct server_conn *c)
 {
-    while (c->first != NULL) {
-        struct request *r = c->first;
-
-        c->first = r->next;
-        free(r);
-    }
     frame_reader_fini(&c->reader);
     buf_fini(&c->out);
-    cond_fini(&c->asked);
+    requests_fini(&c->requests);
     cond_fini(&c->put);
     cond_fini(&c->out_changed);
     lock_fini(&c->lock);
@@ -672,12 +477,11 @@ conn_new(struct peer_server *s, int fd, const struct sockaddr *peer)
 
     c->s = s;
     c->fd = fd;
-    c->last = &c->first;
     peer_name(peer, c->name, sizeof c->name);
     frame_reader_init(&c->reader);
+    requests_init(&c->requests, WORKERS, s->o.request_bytes);
     lock_init(&c->lock);
     lock_init(&c->out_lock);
-    cond_init(&c->asked);
     cond_init(&c->put);
     cond_init(&c->out_changed);
     return c;
