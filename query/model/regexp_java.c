@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/digit.h"
+#include "query/model/regexp_property.h"
 
 /* How far classes may lie in each other: this bounds recursion. */
 #define CLASS_DEPTH_MAX 8
@@ -88,6 +89,13 @@ is_an_i(const struct translation *t)
            follows(t, "İ");
 }
 
+/* A letter, in both cases. */
+static void
+put_cases(struct translation *t, uint8_t letter)
+{
+    buf_printf(t->out, t->in_class ? "%c%c" : "[%c%c]", letter, letter ^ 0x20);
+}
+
 /* A character that means itself. */
 static void
 copy_literal(struct translation *t)
@@ -95,7 +103,7 @@ copy_literal(struct translation *t)
     uint8_t c = peek(t, 0);
 
     if (folds_ascii(t) && is_letter(c)) {
-        buf_printf(t->out, t->in_class ? "%c%c" : "[%c%c]", c, c ^ 0x20);
+        put_cases(t, c);
         t->at++;
     } else if (folds_unicode(t) && is_an_i(t)) {
         buf_put_str(t->out, t->in_class ? "iIıİ" : "[iIıİ]");
@@ -111,8 +119,7 @@ static void
 put_code(struct translation *t, unsigned value)
 {
     if (folds_ascii(t) && value < 0x80 && is_letter((uint8_t)value))
-        buf_printf(t->out, t->in_class ? "%c%c" : "[%c%c]", (int)value,
-                   (int)value ^ 0x20);
+        put_cases(t, (uint8_t)value);
     else
         buf_printf(t->out, "\\x{%x}", value);
 }
@@ -172,122 +179,14 @@ translate_reference(struct translation *t)
         buf_printf(t->out, folds_ascii(t) ? "(?i:\\g{%zu})" : "\\g{%zu}", n);
 }
 
-/* Java's names of what POSIX calls by others, and of properties. */
-static const struct {
-    const char *java, *posix, *property;
-} properties[] = {
-    { "Lower", "lower", NULL },      { "Upper", "upper", NULL },
-    { "ASCII", "ascii", NULL },      { "Alpha", "alpha", NULL },
-    { "Digit", "digit", NULL },      { "Alnum", "alnum", NULL },
-    { "Punct", "punct", NULL },      { "Graph", "graph", NULL },
-    { "Print", "print", NULL },      { "Blank", "blank", NULL },
-    { "Cntrl", "cntrl", NULL },      { "XDigit", "xdigit", NULL },
-    { "Space", "space", NULL },      { "javaLowerCase", NULL, "Ll" },
-    { "javaUpperCase", NULL, "Lu" }, { "IsAlphabetic", NULL, "L" },
-    { "IsLetter", NULL, "L" },       { "IsDigit", NULL, "Nd" },
-    { "IsLowercase", NULL, "Ll" },   { "IsUppercase", NULL, "Lu" },
-    { "IsPunctuation", NULL, "P" },  { "IsWhite_Space", NULL, "Xsp" },
-};
-
-static const char *const prefixes[] = { "Is",  "script=",           "sc=",
-                                        "gc=", "general_category=", "" };
-
-static const struct {
-    const char *name;
-    unsigned from, to;
-} blocks[] = {
-    { "BasicLatin", 0, 0x7f },
-    { "BASIC_LATIN", 0, 0x7f },
-    { "Latin-1Supplement", 0x80, 0xff },
-    { "LATIN_1_SUPPLEMENT", 0x80, 0xff },
-    { "LatinExtended-A", 0x100, 0x17f },
-    { "LATIN_EXTENDED_A", 0x100, 0x17f },
-    { "LatinExtended-B", 0x180, 0x24f },
-    { "LATIN_EXTENDED_B", 0x180, 0x24f },
-    { "Greek", 0x370, 0x3ff },
-    { "GREEK", 0x370, 0x3ff },
-    { "Cyrillic", 0x400, 0x4ff },
-    { "CYRILLIC", 0x400, 0x4ff },
-    { "Armenian", 0x530, 0x58f },
-    { "Hebrew", 0x590, 0x5ff },
-    { "Arabic", 0x600, 0x6ff },
-    { "Devanagari", 0x900, 0x97f },
-    { "Thai", 0xe00, 0xe7f },
-    { "Georgian", 0x10a0, 0x10ff },
-    { "GeneralPunctuation", 0x2000, 0x206f },
-    { "CurrencySymbols", 0x20a0, 0x20cf },
-    { "Hiragana", 0x3040, 0x309f },
-    { "Katakana", 0x30a0, 0x30ff },
-    { "CJKUnifiedIdeographs", 0x4e00, 0x9fff },
-    { "HangulSyllables", 0xac00, 0xd7af },
-};
-
-/* \p{InCyrillic}: false when it is no block. */
-static bool
-put_block(struct translation *t, struct slice name, bool negated)
+/* How a name of a set stands here. */
+static unsigned
+how_set(const struct translation *t, bool negated)
 {
-    size_t i = 0, len = sizeof blocks / sizeof *blocks;
-
-    if (!slice_starts(name, slice_str("In")))
-        return false;
-    name = slice_of(name.data + 2, name.size - 2);
-    while (i < len && !slice_eq_str(name, blocks[i].name))
-        i++;
-    if (i == len)
-        return false;
-    if (!t->in_class)
-        buf_put_u8(t->out, '[');
-    if (!negated)
-        buf_printf(t->out, "\\x{%x}-\\x{%x}", blocks[i].from, blocks[i].to);
-    else if (blocks[i].from > 0)
-        buf_printf(t->out, "\\x{0}-\\x{%x}", blocks[i].from - 1);
-    if (negated)
-        buf_printf(t->out, "\\x{%x}-\\x{10ffff}", blocks[i].to + 1);
-    if (!t->in_class)
-        buf_put_u8(t->out, ']');
-    return true;
-}
-
-/* What (?U) makes of the letters of classes; and of POSIX' names. */
-static const struct {
-    const char *java, *in_class;
-} unicode[] = {
-    { "d", "\\p{Nd}" },
-    { "s", "\\p{White_Space}" },
-    { "w", "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}" },
-    { "Lower", "\\p{Lowercase}" },
-    { "Upper", "\\p{Uppercase}" },
-    { "Alpha", "\\p{Alphabetic}" },
-    { "Digit", "\\p{Nd}" },
-    { "Alnum", "\\p{Alphabetic}\\p{Nd}" },
-    { "Punct", "\\p{P}" },
-    { "Space", "\\p{White_Space}" },
-    { "Blank", "\\h" },
-    { "Cntrl", "\\p{Cc}" },
-};
-
-/* False: (?U) is off, or does not change it.  In a class its complement is left
- * as it is without (?U) where several properties make it. */
-static bool
-put_unicode(struct translation *t, struct slice name, bool negated)
-{
-    for (size_t i = 0;
-         (t->flags & FLAG_UNICODE) != 0 && i < sizeof unicode / sizeof *unicode;
-         i++) {
-        const char *set = unicode[i].in_class;
-
-        if (!slice_eq_str(name, unicode[i].java))
-            continue;
-        if (t->in_class && negated && strchr(set + 1, '\\') != NULL)
-            return false;
-        if (t->in_class && negated)
-            buf_printf(t->out, "\\P%s", set + 2);
-        else
-            buf_printf(t->out, t->in_class ? "%s%s" : "[%s%s]",
-                       negated ? "^" : "", set);
-        return true;
-    }
-    return false;
+    return (t->in_class ? REGEXP_IN_CLASS : 0u) |
+           (negated ? REGEXP_NEGATED : 0u) |
+           ((t->flags & FLAG_UNICODE) != 0 ? REGEXP_UNICODE : 0u) |
+           (folds_ascii(t) ? REGEXP_BOTH_CASES : 0u);
 }
 
 /* \b and \B of (?U). */
@@ -299,37 +198,6 @@ put_boundary(struct translation *t, bool negated)
 
     buf_printf(t->out, "(?:(?<=%s)(?%s%s)|(?<!%s)(?%s%s))", word, then, word,
                word, other, word);
-}
-
-static void
-put_property(struct translation *t, struct slice name, bool negated)
-{
-    if (put_block(t, name, negated) || put_unicode(t, name, negated))
-        return;
-    /* Both cases of POSIX' names, where case is ignored. */
-    if (folds_ascii(t) &&
-        (slice_eq_str(name, "Lower") || slice_eq_str(name, "Upper")))
-        name = slice_str("Alpha");
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
-        if (!slice_eq_str(name, properties[i].java))
-            continue;
-        if (properties[i].posix == NULL)
-            buf_printf(t->out, "\\%c{%s}", negated ? 'P' : 'p',
-                       properties[i].property);
-        else
-            buf_printf(t->out, t->in_class ? "[:%s%s:]" : "[[:%s%s:]]",
-                       negated ? "^" : "", properties[i].posix);
-        return;
-    }
-    for (size_t i = 0;; i++) {
-        size_t size = strlen(prefixes[i]);
-
-        if (!slice_starts(name, slice_of(prefixes[i], size)))
-            continue;
-        buf_printf(t->out, "\\%c{%.*s}", negated ? 'P' : 'p',
-                   (int)(name.size - size), (const char *)name.data + size);
-        return;
-    }
 }
 
 /* \p{Lower}, \P{Lower} */
@@ -347,7 +215,7 @@ translate_property(struct translation *t)
         name.size++;
     if (peek(t, 3 + name.size) == 0 || name.size == 0 || name.data[0] == '^')
         return reject(t, "Unknown character property name");
-    put_property(t, name, negated);
+    regexp_put_property(t->out, name, how_set(t, negated));
     t->at += 4 + name.size;
     return ST_OK;
 }
@@ -396,14 +264,14 @@ translate_escape(struct translation *t)
     else if (c >= '1' && c <= '9' && !t->in_class)
         translate_reference(t);
     else if (c != 0 && strchr("dswDSW", c) != NULL &&
-             put_unicode(t, slice_of(&(uint8_t){ c | 0x20 }, 1), c < 'a'))
+             regexp_put_unicode(t->out, slice_of(&(uint8_t){ c | 0x20 }, 1),
+                                how_set(t, c < 'a')))
         t->at += 2;
     else if ((c == 'b' || c == 'B') && !t->in_class &&
              (t->flags & FLAG_UNICODE) != 0) {
         put_boundary(t, c == 'B');
         t->at += 2;
-    } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
-               strchr("AaBbcDdefGhHknRrSstVvWwxXZz", c) == NULL)
+    } else if (is_letter(c) && strchr("AaBbcDdefGhHknRrSstVvWwxXZz", c) == NULL)
         return reject(t, "Illegal/unsupported escape sequence");
     else
         copy(t, 2);
@@ -424,6 +292,15 @@ translate_member(struct translation *t)
     return status;
 }
 
+/* The next byte is of a class, not a negation or the [:name:] that Java has
+ * not. */
+static void
+escape_in_class(struct translation *t)
+{
+    if (peek(t, 0) != 0 && strchr("^:.=", peek(t, 0)) != NULL)
+        buf_put_u8(t->out, '\\');
+}
+
 /* A character of a class, or a range of them. */
 static void
 translate_range(struct translation *t)
@@ -433,9 +310,7 @@ translate_range(struct translation *t)
 
     if (peek(t, 1) != '-' || to == ']' || to == '[' || to == '\\' || to == 0 ||
         !folds_ascii(t)) {
-        /* No negation, nor the [:name:] that Java has not. */
-        if (c != 0 && strchr("^:.=", c) != NULL)
-            buf_put_u8(t->out, '\\');
+        escape_in_class(t);
         if (peek(t, 1) == '-' || c == '-')
             copy(t, 1);
         else
@@ -451,11 +326,9 @@ translate_range(struct translation *t)
         if (lo <= hi)
             buf_printf(t->out, "%c-%c", lo ^ 0x20, hi ^ 0x20);
     }
-    if (strchr("^:.=", c) != NULL)
-        buf_put_u8(t->out, '\\');
+    escape_in_class(t);
     copy(t, 2);
-    if (strchr("^:.=", to) != NULL)
-        buf_put_u8(t->out, '\\');
+    escape_in_class(t);
     copy(t, 1);
 }
 

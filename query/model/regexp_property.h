@@ -1,0 +1,26 @@
+/*
+ * Names of sets of characters, from java.util.regex's to PCRE2's: \p{Lower},
+ * \p{IsAlphabetic}, \p{InCyrillic}, and what (?U) makes of \w and its like.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+/* How a name stands in a pattern. */
+enum {
+    REGEXP_IN_CLASS = 1,   /* within brackets */
+    REGEXP_NEGATED = 2,    /* \P, \W */
+    REGEXP_UNICODE = 4,    /* under (?U) */
+    REGEXP_BOTH_CASES = 8, /* under (?i), which folds ASCII only */
+};
+
+/* Appends what \p{name} is. */
+void regexp_put_property(struct buf *out, struct slice name, unsigned how);
+
+/* Appends what (?U) makes of a set: "w", "Lower".  False: (?U) is off, or does
+ * not change it.  In a class its complement is left as it is without (?U) where
+ * several properties make it. */
+bool regexp_put_unicode(struct buf *out, struct slice name, unsigned how);
