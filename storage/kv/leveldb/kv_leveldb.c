@@ -2,7 +2,7 @@
  *
  * - without paranoid_checks a flipped bit in its log loses rows silently;
  * - with create_if_missing and no CURRENT file it starts anew and deletes what
- *   was there, so we look into the folder ourselves;
+ *   was there: level_files_find() looks into the folder first;
  * - a log that it has rotated away is never synced, nor is the folder;
  * - it rejects a log with holes, which a power cut leaves where nothing was
  *   synced, and passes over others: so level_inspect.c reads its logs first;
@@ -12,26 +12,22 @@
  *   kv_salvage(), with logs that were looked through before;
  * - a log file that was removed is not missed: SYNCED tells us;
  * - a failed allocation inside it would end the process (C++): it waits for
- *   memory instead (wait_for_memory);
+ *   memory instead (level_memory.h);
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators pin files: bound the time of queries. */
 #include "storage/kv/kv.h"
 
-#include <dirent.h>
-#include <dlfcn.h>
-#include <errno.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/durable.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
 #include "storage/kv/leveldb/level_inspect.h"
+#include "storage/kv/leveldb/level_memory.h"
 
 #define GATHER_OPS   16384
 #define GATHER_BYTES ((size_t)4 << 20)
@@ -71,20 +67,15 @@ level_of(struct kv *kv)
 
 /* -- errors --------------------------------------------------------------- */
 
-static bool
-starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* The one place where LevelDB's texts become ours.  Frees 'text', which is not
  * NULL. */
 static enum status
 take_error(char *text, const char *dir, struct error *e)
 {
+    struct slice s = slice_str(text);
     enum status st = ST_IO;
 
-    if (starts(text, "IO error: lock ")) {
+    if (slice_starts(s, slice_str("IO error: lock "))) {
         if (strstr(text, "already held by process") != NULL)
             st = error_set(e, ST_IO, "'%s' is already open in this process",
                            dir);
@@ -93,7 +84,8 @@ take_error(char *text, const char *dir, struct error *e)
                            "'%s' is in use by another process (LevelDB: %s)",
                            dir, text);
     } else {
-        if (starts(text, "Corruption: ") || starts(text, "Invalid argument: "))
+        if (slice_starts(s, slice_str("Corruption: ")) ||
+            slice_starts(s, slice_str("Invalid argument: ")))
             st = ST_CORRUPT;
         (void)error_set(e, st, "LevelDB in '%s': %s%s", dir, text,
                         st == ST_CORRUPT ? " ('halite fsck' names the file)"
@@ -101,72 +93,6 @@ take_error(char *text, const char *dir, struct error *e)
     }
     leveldb_free(text);
     return st;
-}
-
-/* -- what lies in the folder ---------------------------------------------- */
-
-enum contents {
-    FOLDER_EMPTY, /* or a creation cut short, before it held any data */
-    FOLDER_WHOLE, /* has CURRENT */
-    FOLDER_OTHER,
-};
-
-/* LevelDB makes these before CURRENT, and logs and tables after it. */
-static bool
-is_before_current(const char *name)
-{
-    size_t n = strlen(name);
-
-    return strcmp(name, "LOCK") == 0 || strcmp(name, "LOG") == 0 ||
-           strcmp(name, "LOG.old") == 0 ||
-           strcmp(name, "MANIFEST-000001") == 0 ||
-           (n > 6 && strcmp(name + n - 6, ".dbtmp") == 0);
-}
-
-static enum status
-look_into(const char *dir, enum contents *out, struct error *e)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *entry;
-
-    *out = FOLDER_EMPTY;
-    if (d == NULL && errno == ENOENT)
-        return ST_OK;
-    if (d == NULL)
-        return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
-                         strerror(errno));
-    while ((entry = readdir(d)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (strcmp(entry->d_name, "CURRENT") == 0) {
-            *out = FOLDER_WHOLE;
-            break;
-        }
-        if (!is_before_current(entry->d_name))
-            *out = FOLDER_OTHER;
-    }
-    (void)closedir(d);
-    return ST_OK;
-}
-
-static enum status
-check_folder(const struct kv_options *o, bool *create, struct error *e)
-{
-    enum contents contents;
-    enum status st = look_into(o->place.at, &contents, e);
-
-    *create = false;
-    if (st != ST_OK || contents == FOLDER_WHOLE)
-        return st;
-    if (contents == FOLDER_OTHER)
-        return error_set(e, o->create ? ST_IO : ST_CORRUPT,
-                         "'%s' is not empty and has no CURRENT file: it is "
-                         "either no database or a damaged one",
-                         o->place.at);
-    if (!o->create)
-        return error_set(e, ST_IO, "there is no database in '%s'", o->place.at);
-    *create = true;
-    return files_make_dir(o->place.at, e);
 }
 
 /* -- syncing --------------------------------------------------------------- */
@@ -636,42 +562,16 @@ open_database(struct level *l, struct error *e)
     return err == NULL ? sync_logs(l, e) : take_error(err, l->dir, e);
 }
 
-/* C++'s std::set_new_handler(), as the compilers of Linux name it. */
-#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
-#define NO_MEMORY_US    10000
-
-typedef void new_handler(void);
-
-/* C++ calls it when an allocation fails, and then tries again: requests give
- * memory back meanwhile. */
-static void
-wait_for_memory(void)
-{
-    (void)usleep(NO_MEMORY_US);
-}
-
-static void
-install_new_handler(void)
-{
-    union {
-        void *found;
-        new_handler *(*set)(new_handler *);
-    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
-
-    if (f.found != NULL)
-        (void)f.set(wait_for_memory);
-}
-
 enum status
 kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
     struct level *l;
     bool create;
-    enum status st = check_folder(o, &create, e);
+    enum status st = level_files_find(o->place.at, o->create, &create, e);
 
     if (st != ST_OK)
         return st;
-    install_new_handler();
+    level_memory_wait();
     l = level_new(o, create);
     st = open_database(l, e);
     if (st != ST_OK) {

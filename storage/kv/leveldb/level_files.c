@@ -69,6 +69,71 @@ level_current_manifest(const char *dir, uint64_t *number, struct error *e)
     return st;
 }
 
+enum contents {
+    FOLDER_EMPTY, /* or a creation cut short, before it held any data */
+    FOLDER_WHOLE, /* has CURRENT */
+    FOLDER_OTHER,
+};
+
+/* LevelDB makes these before CURRENT, and logs and tables after it. */
+static bool
+is_before_current(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strcmp(name, "LOCK") == 0 || strcmp(name, "LOG") == 0 ||
+           strcmp(name, "LOG.old") == 0 ||
+           strcmp(name, "MANIFEST-000001") == 0 ||
+           (n > 6 && strcmp(name + n - 6, ".dbtmp") == 0);
+}
+
+static enum status
+look_into(const char *dir, enum contents *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    *out = FOLDER_EMPTY;
+    if (d == NULL && errno == ENOENT)
+        return ST_OK;
+    if (d == NULL)
+        return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
+                         strerror(errno));
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (strcmp(entry->d_name, "CURRENT") == 0) {
+            *out = FOLDER_WHOLE;
+            break;
+        }
+        if (!is_before_current(entry->d_name))
+            *out = FOLDER_OTHER;
+    }
+    (void)closedir(d);
+    return ST_OK;
+}
+
+enum status
+level_files_find(const char *dir, bool may_create, bool *create,
+                 struct error *e)
+{
+    enum contents contents;
+    enum status st = look_into(dir, &contents, e);
+
+    *create = false;
+    if (st != ST_OK || contents == FOLDER_WHOLE)
+        return st;
+    if (contents == FOLDER_OTHER)
+        return error_set(e, may_create ? ST_IO : ST_CORRUPT,
+                         "'%s' is not empty and has no CURRENT file: it is "
+                         "either no database or a damaged one",
+                         dir);
+    if (!may_create)
+        return error_set(e, ST_IO, "there is no database in '%s'", dir);
+    *create = true;
+    return files_make_dir(dir, e);
+}
+
 void
 level_mark_fini(struct level_mark *m)
 {

@@ -6,6 +6,7 @@
  * Threads: any, but one at a time for a folder. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,12 @@ struct level_mark {
     struct level_log *logs; /* ascending */
     size_t len;
 };
+
+/* Is there a database in the folder?  If not, and one may be created, '*create'
+ * is set, and the folder is made.  ST_IO: there is none, or none may be created
+ * there; ST_CORRUPT: it has lost its CURRENT file. */
+MUST_CHECK enum status level_files_find(const char *dir, bool may_create,
+                                        bool *create, struct error *e);
 
 void level_mark_fini(struct level_mark *m);
 
