@@ -78,3 +78,11 @@ omap_decode_value(struct slice stored)
                ? slice_of(stored.data + 1, stored.size - 1)
                : stored;
 }
+
+void
+omap_copy_code(struct buf *out, struct slice code)
+{
+    buf_clear(out);
+    buf_make_room(out, code.size + 1);
+    buf_put_slice(out, code);
+}

@@ -28,3 +28,6 @@ MUST_CHECK bool omap_decode_key(struct buf *out, struct slice code);
 bool omap_value_needs_zero(struct slice value);
 void omap_encode_value(struct buf *out, struct slice value);
 struct slice omap_decode_value(struct slice stored);
+
+/* Replaces what 'out' holds; it has data, also of a code of no bytes. */
+void omap_copy_code(struct buf *out, struct slice code);
