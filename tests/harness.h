@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* Check notes each assertion that held by a write() to its parent, so that it
  * can tell the last one before a crash: half of the time of the tests.  The
@@ -102,15 +103,29 @@ harness_rounds(int n)
 #endif
 }
 
+#define HARNESS_LIMIT_S 120 /* of a case; a wait in one ends after 60 */
+
+/* Runs before each case that has no process of its own: SIGALRM ends one that
+ * hangs. */
+static inline void
+harness_limit(void)
+{
+    const char *times = getenv("CK_TIMEOUT_MULTIPLIER");
+
+    (void)alarm(HARNESS_LIMIT_S *
+                (unsigned)(times == NULL ? 1 : strtoul(times, NULL, 10)));
+}
+
 static inline int
-harness_run(const char *name, const struct harness_case *cases, size_t len)
+harness_run(const char *name, enum fork_status fork_status,
+            const struct harness_case *cases, size_t len)
 {
     Suite *suite = suite_create(name);
     TCase *t = tcase_create(name);
     SRunner *r;
     int failed;
 
-    tcase_set_timeout(t, 120); /* s; a wait in a test ends after 60 */
+    tcase_set_timeout(t, HARNESS_LIMIT_S);
     for (size_t i = 0; i < len; i++) {
         if (cases[i].test == NULL)
             continue;
@@ -121,16 +136,29 @@ harness_run(const char *name, const struct harness_case *cases, size_t len)
     }
     suite_add_tcase(suite, t);
     r = srunner_create(suite);
+    if (getenv("CK_FORK") == NULL)
+        srunner_set_fork_status(r, fork_status);
+    if (srunner_fork_status(r) == CK_NOFORK)
+        tcase_add_checked_fixture(t, harness_limit, NULL);
     srunner_run_all(r, CK_ENV);
     failed = srunner_ntests_failed(r);
     srunner_free(r);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-#define TEST_MAIN(name, ...)                                                  \
-    int main(void)                                                            \
-    {                                                                         \
-        const struct harness_case cases_[] = { __VA_ARGS__ };                 \
-                                                                              \
-        return harness_run((name), cases_, sizeof cases_ / sizeof cases_[0]); \
+/* All cases run in one process: a process for each costs more than most cases
+ * do.  If one crashes, CK_FORK=yes tells which. */
+#define TEST_MAIN(name, ...) HARNESS_MAIN(name, CK_NOFORK, __VA_ARGS__)
+
+/* Each case runs in a process of its own: cases that fork, that end a thread's
+ * wait by leaving it behind, or that change limits or the environment. */
+#define TEST_MAIN_FORKED(name, ...) HARNESS_MAIN(name, CK_FORK, __VA_ARGS__)
+
+#define HARNESS_MAIN(name, fork_status, ...)                  \
+    int main(void)                                            \
+    {                                                         \
+        const struct harness_case cases_[] = { __VA_ARGS__ }; \
+                                                              \
+        return harness_run((name), (fork_status), cases_,     \
+                           sizeof cases_ / sizeof cases_[0]); \
     }

@@ -135,6 +135,6 @@ START_TEST(priorities_stand_in_front)
 }
 END_TEST
 
-TEST_MAIN("log", LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
-          TEST(levels_by_name), TEST(keeps_the_last_lines),
-          TEST(forgets_the_oldest), TEST(priorities_stand_in_front))
+TEST_MAIN_FORKED("log", LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
+                 TEST(levels_by_name), TEST(keeps_the_last_lines),
+                 TEST(forgets_the_oldest), TEST(priorities_stand_in_front))

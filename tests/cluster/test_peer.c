@@ -548,10 +548,11 @@ START_TEST(rejects_bad_addresses)
 }
 END_TEST
 
-TEST_MAIN("peer", TEST(puts_in_order), TEST(answers_when_durable),
-          TEST(tells_which_puts_failed), TEST(answers_requests),
-          TEST(slow_requests_hold_nothing_up), TEST(many_threads_share_a_link),
-          TEST(reconnects), TEST(stops_waiting_for_what_moved),
-          TIMES(ends_for_bad_answers, 7), TEST(notices_silence),
-          TEST(stays_while_idle), TEST(bounds_what_waits),
-          TIMES(rejects_bad_addresses, 5))
+TEST_MAIN_FORKED("peer", TEST(puts_in_order), TEST(answers_when_durable),
+                 TEST(tells_which_puts_failed), TEST(answers_requests),
+                 TEST(slow_requests_hold_nothing_up),
+                 TEST(many_threads_share_a_link), TEST(reconnects),
+                 TEST(stops_waiting_for_what_moved),
+                 TIMES(ends_for_bad_answers, 7), TEST(notices_silence),
+                 TEST(stays_while_idle), TEST(bounds_what_waits),
+                 TIMES(rejects_bad_addresses, 5))

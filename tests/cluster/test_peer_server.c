@@ -244,9 +244,10 @@ START_TEST(ends_who_reads_nothing)
 }
 END_TEST
 
-TEST_MAIN("peer_server", TEST(rejects_another_secret),
-          TEST(rejects_another_version),
-          LOOP(rejects_garbage_for_a_hello, garbage),
-          TEST(ends_who_says_no_hello), TIMES(ends_for_bad_frames, 5),
-          TEST(survives_a_death_within_a_frame),
-          TEST(takes_nothing_of_one_who_left), TEST(ends_who_reads_nothing))
+TEST_MAIN_FORKED("peer_server", TEST(rejects_another_secret),
+                 TEST(rejects_another_version),
+                 LOOP(rejects_garbage_for_a_hello, garbage),
+                 TEST(ends_who_says_no_hello), TIMES(ends_for_bad_frames, 5),
+                 TEST(survives_a_death_within_a_frame),
+                 TEST(takes_nothing_of_one_who_left),
+                 TEST(ends_who_reads_nothing))

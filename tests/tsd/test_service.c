@@ -300,7 +300,9 @@ START_TEST(the_program_tells)
 }
 END_TEST
 
-TEST_MAIN("service", TEST(tells_the_life_of_the_daemon),
-          TEST(the_program_tells), TEST(knows_abstract_names),
-          LOOP(works_alone, bad_names), LOOP(reads_the_watchdog, watchdogs),
-          LOOP(an_answer_feeds_the_watchdog, families), TEST(silence_does_not))
+TEST_MAIN_FORKED("service", TEST(tells_the_life_of_the_daemon),
+                 TEST(the_program_tells), TEST(knows_abstract_names),
+                 LOOP(works_alone, bad_names),
+                 LOOP(reads_the_watchdog, watchdogs),
+                 LOOP(an_answer_feeds_the_watchdog, families),
+                 TEST(silence_does_not))

@@ -138,6 +138,6 @@ START_TEST(a_kill_keeps_order_within_a_bucket_only)
 }
 END_TEST
 
-TEST_MAIN("kv_slow", TEST(timeouts_are_tried_again),
-          TEST(a_timeout_that_lasts_is_told),
-          TEST(a_kill_keeps_order_within_a_bucket_only))
+TEST_MAIN_FORKED("kv_slow", TEST(timeouts_are_tried_again),
+                 TEST(a_timeout_that_lasts_is_told),
+                 TEST(a_kill_keeps_order_within_a_bucket_only))

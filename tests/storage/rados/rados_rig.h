@@ -78,14 +78,15 @@ rados_rig_free(struct rados_rig *rig)
 }
 
 /* For 'make check': 77 is a test that could not run. */
-#define RADOS_TEST_MAIN(name, ...)                                            \
-    int main(void)                                                            \
-    {                                                                         \
-        const struct harness_case cases_[] = { __VA_ARGS__ };                 \
-                                                                              \
-        if (rados_rig_conf() == NULL) {                                       \
-            (void)puts("HALITE_TEST_RADOS names no cluster's ceph.conf");     \
-            return 77;                                                        \
-        }                                                                     \
-        return harness_run((name), cases_, sizeof cases_ / sizeof cases_[0]); \
+#define RADOS_TEST_MAIN(name, ...)                                        \
+    int main(void)                                                        \
+    {                                                                     \
+        const struct harness_case cases_[] = { __VA_ARGS__ };             \
+                                                                          \
+        if (rados_rig_conf() == NULL) {                                   \
+            (void)puts("HALITE_TEST_RADOS names no cluster's ceph.conf"); \
+            return 77;                                                    \
+        }                                                                 \
+        return harness_run((name), CK_FORK, cases_,                       \
+                           sizeof cases_ / sizeof cases_[0]);             \
     }

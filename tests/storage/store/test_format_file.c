@@ -302,10 +302,10 @@ START_TEST(the_lock_keeps_others_out)
 }
 END_TEST
 
-TEST_MAIN("format_file", TEST(comes_back_as_written), TEST(the_documented_file),
-          TEST(an_older_version_is_read),
-          TEST(every_flipped_bit_and_every_cut_is_seen),
-          TEST(what_follows_the_checksum_is_ignored),
-          LOOP(strange_files_are_rejected_with_a_sentence, strange),
-          TEST(a_write_that_was_cut_short_changes_nothing),
-          TEST(the_lock_keeps_others_out))
+TEST_MAIN_FORKED("format_file", TEST(comes_back_as_written),
+                 TEST(the_documented_file), TEST(an_older_version_is_read),
+                 TEST(every_flipped_bit_and_every_cut_is_seen),
+                 TEST(what_follows_the_checksum_is_ignored),
+                 LOOP(strange_files_are_rejected_with_a_sentence, strange),
+                 TEST(a_write_that_was_cut_short_changes_nothing),
+                 TEST(the_lock_keeps_others_out))

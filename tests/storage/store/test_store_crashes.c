@@ -603,13 +603,13 @@ START_TEST(trimmed_points_are_in_the_engine)
 }
 END_TEST
 
-TEST_MAIN("store_crashes", TIMES(trimmed_points_are_in_the_engine, 2),
-          TEST(each_segment_defines_its_series),
-          TEST(series_are_defined_again_now_and_then),
-          TEST(damage_under_a_deletion_keeps_no_store_closed),
-          TEST(a_damaged_row_makes_way),
-          TEST(rejected_points_are_counted_in_the_head),
-          TEST(intact_hours_of_a_damaged_row_stay),
-          ON_LEVELDB(TEST(an_unreadable_row_is_replaced)),
-          TEST(queries_do_not_wait_for_the_wal),
-          TEST(a_lost_record_defines_nothing))
+TEST_MAIN_FORKED("store_crashes", TIMES(trimmed_points_are_in_the_engine, 2),
+                 TEST(each_segment_defines_its_series),
+                 TEST(series_are_defined_again_now_and_then),
+                 TEST(damage_under_a_deletion_keeps_no_store_closed),
+                 TEST(a_damaged_row_makes_way),
+                 TEST(rejected_points_are_counted_in_the_head),
+                 TEST(intact_hours_of_a_damaged_row_stay),
+                 ON_LEVELDB(TEST(an_unreadable_row_is_replaced)),
+                 TEST(queries_do_not_wait_for_the_wal),
+                 TEST(a_lost_record_defines_nothing))

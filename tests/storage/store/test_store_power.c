@@ -172,5 +172,6 @@ START_TEST(a_rejected_batch_leaves_nothing)
 }
 END_TEST
 
-TEST_MAIN("store_power", TIMES(an_engine_ahead_of_the_journal_stays_ahead, 2),
-          TEST(a_rejected_batch_leaves_nothing))
+TEST_MAIN_FORKED("store_power",
+                 TIMES(an_engine_ahead_of_the_journal_stays_ahead, 2),
+                 TEST(a_rejected_batch_leaves_nothing))

@@ -498,8 +498,9 @@ START_TEST(a_damaged_cut_is_skipped)
 }
 END_TEST
 
-TEST_MAIN("store_retention", LOOP(drops_whole_spans_before_a_cut, salts),
-          LOOP(late_points_are_taken_and_dropped, salts),
-          TIMES(never_drops_what_is_to_stay, 10),
-          TIMES(a_kill_amid_a_pass_loses_nothing, 2),
-          TEST(ends_when_it_is_cancelled), TIMES(a_damaged_cut_is_skipped, 4))
+TEST_MAIN_FORKED("store_retention", LOOP(drops_whole_spans_before_a_cut, salts),
+                 LOOP(late_points_are_taken_and_dropped, salts),
+                 TIMES(never_drops_what_is_to_stay, 10),
+                 TIMES(a_kill_amid_a_pass_loses_nothing, 2),
+                 TEST(ends_when_it_is_cancelled),
+                 TIMES(a_damaged_cut_is_skipped, 4))

@@ -641,14 +641,15 @@ START_TEST(the_interval_thread_syncs)
 }
 END_TEST
 
-TEST_MAIN("wal", TEST(replays_what_was_appended),
-          TEST(empty_segments_do_not_pile_up),
-          TEST(an_empty_wal_can_be_read_again),
-          TEST(replay_stops_at_the_first_failure), TEST(large_records),
-          LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
-          TEST(rotates_by_size), TEST(interrupted_and_short_writes),
-          TEST(tells_how_long_bytes_wait), LOOP(a_failure_is_final, failures),
-          LOOP(works_again_after_a_restart, failures),
-          TEST(a_failed_restart_leaves_no_file_open),
-          TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
-          TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))
+TEST_MAIN_FORKED("wal", TEST(replays_what_was_appended),
+                 TEST(empty_segments_do_not_pile_up),
+                 TEST(an_empty_wal_can_be_read_again),
+                 TEST(replay_stops_at_the_first_failure), TEST(large_records),
+                 LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
+                 TEST(rotates_by_size), TEST(interrupted_and_short_writes),
+                 TEST(tells_how_long_bytes_wait),
+                 LOOP(a_failure_is_final, failures),
+                 LOOP(works_again_after_a_restart, failures),
+                 TEST(a_failed_restart_leaves_no_file_open),
+                 TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
+                 TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))

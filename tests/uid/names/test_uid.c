@@ -703,6 +703,7 @@ START_TEST(two_tables_on_one_engine_agree)
     struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT };
     const struct uid_options o = { 0 };
     struct racer *racers = calloc(2, sizeof *racers);
+    const char *was = getenv("HALITE_ENGINE");
     struct uid_table *other;
     pthread_barrier_t start;
     pthread_t threads[2];
@@ -728,6 +729,8 @@ START_TEST(two_tables_on_one_engine_agree)
     (void)pthread_barrier_destroy(&start);
     free(racers);
     fixture_free(&f);
+    if (was == NULL)
+        ck_assert_int_eq(unsetenv("HALITE_ENGINE"), 0);
 }
 END_TEST
 

@@ -459,13 +459,13 @@ START_TEST(what_waits_is_not_passed_over)
 }
 END_TEST
 
-TEST_MAIN("kv_leveldb", TEST(comes_back_after_closing),
-          TEST(creates_only_where_nothing_is),
-          TEST(a_missing_current_file_loses_nothing),
-          TEST(a_creation_cut_short_is_begun_again), TEST(opens_once),
-          LOOP(a_flipped_bit_in_the_log_is_seen, places),
-          LOOP(a_flipped_bit_in_a_table_is_seen, places),
-          TEST(a_failed_iterator_stays_failed),
-          LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
-          TEST(a_failed_write_is_the_last),
-          TIMES(what_waits_is_not_passed_over, 2))
+TEST_MAIN_FORKED("kv_leveldb", TEST(comes_back_after_closing),
+                 TEST(creates_only_where_nothing_is),
+                 TEST(a_missing_current_file_loses_nothing),
+                 TEST(a_creation_cut_short_is_begun_again), TEST(opens_once),
+                 LOOP(a_flipped_bit_in_the_log_is_seen, places),
+                 LOOP(a_flipped_bit_in_a_table_is_seen, places),
+                 TEST(a_failed_iterator_stays_failed),
+                 LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
+                 TEST(a_failed_write_is_the_last),
+                 TIMES(what_waits_is_not_passed_over, 2))
