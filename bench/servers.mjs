@@ -42,7 +42,8 @@ const halite = {
   title: 'Halite',
   program: path.join(build, 'halite'),
   command: (s, options) => [s.program, 'tsd', '--bind=127.0.0.1',
-    `--port=${s.web_port}`, `--data=${s.dir}`, ...options],
+    `--port=${s.web_port}`, `--data=${s.dir}`, ...settings.options,
+    ...options],
   ports: s => ({ put_port: s.web_port }),
   ping: '/api/version',
   // Rows of hours that are long over stay as those of this hour are.
@@ -216,13 +217,13 @@ export class Server {
     return { now: kb('VmRSS') * 1024, peak: kb('VmHWM') * 1024 };
   }
 
-  // Until it has used next to no CPU for a second; at most so many seconds.
+  // Until it has used next to no CPU for a while; at most so many seconds.
   async idle(limit_s = 30) {
     const end = now() + limit_s;
     for (let before = this.cpu(); now() < end;) {
-      await sleep(1000);
+      await sleep(settings.quiet_s * 1e3);
       const after = this.cpu();
-      if (after - before < 0.02)
+      if (after - before < 0.02 * settings.quiet_s)
         return;
       before = after;
     }

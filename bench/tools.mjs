@@ -23,7 +23,10 @@ export const settings = {
   halite_old: env.HALITE_OLD || '', // the program of the system "old"
   modes: list(env.MODES, 'telnet1,telnet4,http1,http4'),
   queries: list(env.QUERIES, ''), // none: all
+  options: list(env.OPTIONS, ''), // of each Halite that is started
   budget_s: +(env.BUDGET || 1.5), // for one kind of query on one system
+  quiet_s: +(env.QUIET || 1), // a server that does nothing so long is idle
+  rounds: +(env.ROUNDS || 5), // of each query of "years"
   seed: +(env.SEED || 1),
   recorded: list(env.RECORDED, ''), // files of put lines
   points: +(env.POINTS || 100e6), // of the store that "growth" opens

@@ -12,7 +12,7 @@ import { Server } from './servers.mjs';
 import { differs, flags, start } from './workload.mjs';
 
 const hour = 3600, day = 24 * hour, month = 30 * day;
-const ROUNDS = 5, COLD_ROUNDS = 3;
+const COLD_ROUNDS = Math.min(3, settings.rounds);
 
 const workload = () => ({
   hosts: settings.hosts, metrics: 10, step: 60, values: 'mixed', start,
@@ -139,8 +139,8 @@ async function verify(servers, { kind, name, q }) {
 async function summarised(s) {
   const value = async name => Number(new RegExp(`^${name} (.*)$`, 'm')
     .exec((await s.get('/metrics')).body)?.[1] ?? 0);
-  for (let still = 0, last = -1, n = 0; still < 5 && n < 300; n++) {
-    await sleep(1000);
+  for (let still = 0, last = -1, n = 0; still < 5 && n < 300 / settings.quiet_s; n++) {
+    await sleep(settings.quiet_s * 1e3);
     const written = await value('halite_summaries_written_total');
     still = written === last && written > 0 &&
       await value('halite_head_rows') === 0 ? still + 1 : 0;
@@ -195,7 +195,7 @@ async function measure(servers, { kind, name, q, cold }, report) {
   for (const s of timed)
     await ask(s, [request(s.kind, q)], 1);
   // In turns: what else the machine does meets all systems alike.
-  for (let i = 0; i < ROUNDS; i++)
+  for (let i = 0; i < settings.rounds; i++)
     for (const [s, r] of rows)
       r.warm.push(await ask(s, [request(s.kind, q)], 1));
   for (let i = 0; cold && i < COLD_ROUNDS; i++)
