@@ -697,8 +697,7 @@ check_ids(struct fixture *f)
     ck_assert_uint_eq(named, NAMES);
 }
 
-/* As of two processes, each with its lock, counter and cache. Last: the engine
- * of the cases behind it would be slow. */
+/* As of two processes.  Behind all others: it leaves the engine slow. */
 START_TEST(two_tables_on_one_engine_agree)
 {
     struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT };
