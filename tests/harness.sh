@@ -33,9 +33,11 @@ within()
 {
     text=$1
     shift
-    for _ in $(seq 3000); do
+    left=1200
+    while test $left -gt 0; do
         "$@" >/dev/null 2>&1 && return
-        sleep 0.02
+        left=$((left - 1))
+        sleep 0.05 # shorter waits take more CPU than what is waited for
     done
     complain "$text: $(tail -n 5 ./*log 2>/dev/null)"
     return 1
@@ -54,12 +56,14 @@ serve_by()
     : >log
     "$@" 2>>log &
     server=$!
-    for _ in $(seq 3000); do
+    left=1200
+    while test $left -gt 0; do
         address=$(sed -n 's/.* listening on \(.*:[0-9]*\)$/\1/p' log)
         port=${address##*:}
         test -n "$port" && return
         kill -0 "$server" 2>/dev/null || break
-        sleep 0.02
+        left=$((left - 1))
+        sleep 0.05
     done
     echo "no server: $(cat log)"
     exit 1

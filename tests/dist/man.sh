@@ -5,30 +5,31 @@ pages=$PWD/man
 . "${srcdir:-.}/tests/harness.sh"
 test -f "$pages/halite.1" || pages=$top/man
 test -f "$pages/halite.1" || { echo 'no man pages: scdoc is missing'; exit 77; }
+plain='s/\\f[BIRP]//g; s/\\&//g; s/\\-/-/g' # without what makes it bold
 # Options at the begin of a line, as the reader sees them.
 told()
 {
-    grep -oE '^ *--?[a-z][a-z-]*' | tr -d ' ' | sort -u
-}
-plain() # PAGE: without what makes it bold
-{
-    sed 's/\\f[BIRP]//g; s/\\&//g; s/\\-/-/g' "$1"
+    sed -n "$plain; s/^ *\(--\{0,1\}[a-z][a-z-]*\).*/\1/p" "$@" | sort -u
 }
 commands=$("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p')
 test "$(echo "$commands" | wc -l)" -gt 5 || complain 'halite help lists too little'
+main=$(sed "$plain" "$pages/halite.1")
 for command in $commands; do
     page=$pages/halite-$command.1
     test -s "$page" || { complain "halite-$command(1) is missing: see man/README.md"; continue; }
-    plain "$page" | told >page
-    "$halite" "$command" --help 2>&1 </dev/null | told >help
-    diff help page || complain "halite $command --help (<) and its page (>) differ"
-    plain "$pages/halite.1" | grep -qF "halite-$command(1)" || complain "halite(1) does not list $command"
-    grep -q '^.SH EXIT STATUS' "$page" || complain "halite-$command(1) does not tell the exit status"
+    of_page=$(told "$page")
+    of_help=$("$halite" "$command" --help 2>&1 </dev/null | told)
+    test "$of_help" = "$of_page" ||
+        complain "halite $command --help: $of_help" "its page: $of_page"
+    case $main in *"halite-$command(1)"*) ;; *) complain "halite(1) does not list $command" ;; esac
+    listed="${listed-} $page"
 done
-plain "$pages/halite.conf.5" >conf
+# shellcheck disable=SC2086
+grep -L '^.SH EXIT STATUS' $listed >silent
+test ! -s silent || complain "no exit status is told: $(cat silent)"
 "$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A-Z]*' | tr -d ' ' >settings
 test "$(wc -l <settings)" -gt 80 || complain '--help-settings tells too little'
-conf=$(cat conf)
+conf=$(sed "$plain" "$pages/halite.conf.5")
 while read -r name; do
     case $conf in *"$name"*) ;; *) complain "halite.conf(5) does not have $name" ;; esac
 done <settings
@@ -37,9 +38,7 @@ grep -q "$("$halite" --version)" "$pages/halite.1" || complain 'halite(1) is of 
 grep -l '^\.TS' "$pages"/*.[15] >tables && complain "pages with tables: $(cat tables)"
 
 command -v mandoc >/dev/null || { echo 'mandoc is missing: not linted'; exit $bad; }
-for page in "$pages"/*.[15]; do
-    case $page in */tsdb.1) continue ;; esac
-    mandoc -T lint "$page"
-done | grep -v 'skipping paragraph macro: PP \(empty\|after SH\)\|lower case character in document title: TH' >lint
+# shellcheck disable=SC2046
+mandoc -T lint $(ls "$pages"/*.[15] | grep -v '/tsdb\.1$') | grep -v 'skipping paragraph macro: PP \(empty\|after SH\)\|lower case character in document title: TH' >lint
 test ! -s lint || complain "mandoc: $(cat lint)"
 exit $bad
