@@ -69,8 +69,12 @@ expect() # PATTERN WORDS...: what the last one may become
     shift
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*"
     _halite
+    completes "$pattern"
+}
+completes() # PATTERN
+{
     # shellcheck disable=SC2254
-    case " ${COMPREPLY[*]} " in $pattern) ;; *) complain "completion of '$*': ${COMPREPLY[*]}" ;; esac
+    case " ${COMPREPLY[*]} " in $1) ;; *) complain "completion of '$COMP_LINE' has no '$1': ${COMPREPLY[*]}" ;; esac
 }
 expect '* tsd *backup *' halite ''
 expect ' backup ' halite ba
@@ -84,8 +88,9 @@ mkdir folder
 expect ' folder ' halite fsck fol
 # Every option that help shows is completed.
 for command in $("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
+    expect '*' halite "$command" --
     for option in $("$halite" "$command" --help 2>/dev/null | grep -oE '^ +--[a-z-]+' | tr -d ' '); do
-        expect "* $option[= ]*" halite "$command" "$option"
+        completes "* $option[= ]*"
     done
 done
 
