@@ -106,12 +106,13 @@ harness_rounds(int n)
 #define HARNESS_LIMIT_S 120 /* of a case; a wait in one ends after 60 */
 
 /* Runs before each case that has no process of its own: SIGALRM ends one that
- * hangs. */
+ * hangs, and not, as Check would have it, the process group: all of make. */
 static inline void
 harness_limit(void)
 {
     const char *times = getenv("CK_TIMEOUT_MULTIPLIER");
 
+    (void)signal(SIGALRM, SIG_DFL);
     (void)alarm(HARNESS_LIMIT_S *
                 (unsigned)(times == NULL ? 1 : strtoul(times, NULL, 10)));
 }
