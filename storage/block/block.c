@@ -10,6 +10,7 @@
 
 #include "base/crc32c.h"
 #include "storage/block/block_priv.h"
+#include "storage/row/key.h"
 
 uint32_t
 block_crc(struct slice bytes, uint32_t base)
@@ -159,7 +160,7 @@ block_pad(struct slice block, size_t zeros, struct buf *out)
 void
 block_header_put(const struct block_header *h, struct buf *out)
 {
-    buf_put_u8(out, BLOCK_VERSION);
+    buf_put_u8(out, h->version);
     buf_put_u8(out, h->flags);
     if (block_kinds(h) != KINDS_INT)
         buf_put_u8(out, h->scale);
@@ -208,7 +209,7 @@ open_block(struct slice *block, uint32_t base, struct error *e)
     c = cursor_of(slice_of(block->data + block->size, BLOCK_CRC_SIZE));
     if (cursor_u32(&c) != block_crc(*block, base))
         return error_set(e, ST_CORRUPT, "block: checksum mismatch");
-    if (block->data[0] != BLOCK_VERSION)
+    if (block->data[0] != BLOCK_VERSION && block->data[0] != BLOCK_OF_ROW)
         return error_set(e, ST_CORRUPT, "block: version %u, not %u",
                          block->data[0], BLOCK_VERSION);
     return ST_OK;
@@ -232,7 +233,8 @@ times_are_valid(const struct block_header *h)
 {
     static const uint32_t limits[] = { HOUR_MS, HOUR_MS / 10, HOUR_MS / 100,
                                        HOUR_MS / 1000 };
-    uint64_t limit = limits[h->flags & FLAG_UNIT];
+    uint64_t hours = h->version == BLOCK_OF_ROW ? ROW_HOURS_MAX : 1;
+    uint64_t limit = hours * limits[h->flags & FLAG_UNIT];
 
     if (h->count == 0 || h->count > BLOCK_MAX_POINTS || h->first >= limit ||
         h->span >= limit - h->first || h->span < h->count - 1)
@@ -250,7 +252,7 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
     uint64_t count;
 
     *h = (struct block_header){ .scale = 0 };
-    (void)cursor_u8(c);
+    h->version = cursor_u8(c);
     h->flags = cursor_u8(c);
     if (block_kinds(h) != KINDS_INT)
         h->scale = cursor_u8(c);

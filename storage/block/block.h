@@ -1,7 +1,7 @@
-/* Blocks: one series for one hour, of which the value of a row has some
- * (docs/FORMAT.md, "Block"): version, count, first and last time, times,
- * values, a block summary, CRC-32C.  Integers stay 64-bit integers, doubles
- * keep their bits, seconds and milliseconds may mix.
+/* Blocks: one series for one hour, of which the value of a row has some, or for
+ * all of a row that has few points (docs/FORMAT.md, "Block"): version, count,
+ * first and last time, times, values, a block summary, CRC-32C.  Integers stay
+ * 64-bit integers, doubles keep their bits, seconds and milliseconds may mix.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write, ST_LIMIT
@@ -35,6 +35,13 @@ struct spacing {
 /* Appends the block of 'p' (ascending, unique, all within the hour of 'base',
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
+
+/* The same of all points of a row, within ROW_HOURS_MAX hours from 'base' on.
+ * What reads blocks takes either kind. */
+void block_encode_row(const struct points *p, uint32_t base, struct buf *out);
+
+/* The block summary that the block of these points would have. */
+struct summary points_summary(const struct points *p);
 
 /* Appends 'block' and so many zeros, for an engine that compresses; the result
  * is a block like any other. */

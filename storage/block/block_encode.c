@@ -10,6 +10,7 @@
 
 #include "base/obj.h"
 #include "storage/block/block_priv.h"
+#include "storage/row/key.h"
 
 struct work {
     const struct points *p;
@@ -47,17 +48,50 @@ summarize_floats(const struct points *p, struct summary *s)
     s->last.d = as_double(p, p->len - 1);
 }
 
+static void
+summarize_integers(const struct points *p, struct summary *s)
+{
+    int64_t min = p->v[0].i, max = min;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < p->len; i++) {
+        min = p->v[i].i < min ? p->v[i].i : min;
+        max = p->v[i].i > max ? p->v[i].i : max;
+        sum += (uint64_t)p->v[i].i;
+    }
+    s->first = p->v[0];
+    s->last = p->v[p->len - 1];
+    s->min.i = min;
+    s->max.i = max;
+    s->sum.i = (int64_t)sum;
+}
+
+struct summary
+points_summary(const struct points *p)
+{
+    struct summary s = { .count = (uint32_t)p->len,
+                         .first_ms = p->ts_ms[0],
+                         .last_ms = p->ts_ms[p->len - 1],
+                         .all_int = memchr(p->is_float, 1, p->len) == NULL };
+
+    if (s.all_int)
+        summarize_integers(p, &s);
+    else
+        summarize_floats(p, &s);
+    return s;
+}
+
 /* -- encoding: what the block will be ------------------------------------- */
 
 static void
-check_input(const struct points *p, uint32_t base)
+check_input(const struct points *p, uint32_t base, unsigned hours)
 {
     int64_t base_ms = (int64_t)base * 1000;
     bool ascending = true;
 
     INSIST(p->len >= 1 && p->len <= BLOCK_MAX_POINTS);
     INSIST(p->ts_ms[0] >= base_ms);
-    INSIST(p->ts_ms[p->len - 1] < base_ms + HOUR_MS);
+    INSIST(p->ts_ms[p->len - 1] < base_ms + hours * HOUR_MS);
     for (size_t i = 1; i < p->len; i++)
         ascending &= p->ts_ms[i - 1] < p->ts_ms[i];
     INSIST(ascending);
@@ -333,13 +367,15 @@ put_values(struct work *w, struct buf *out)
     }
 }
 
-void
-block_encode(const struct points *p, uint32_t base, struct buf *out)
+static void
+encode(const struct points *p, uint32_t base, uint8_t version, struct buf *out)
 {
-    struct work w = { .p = p, .h = { .count = (uint32_t)p->len } };
+    struct work w = {
+        .p = p,
+        .h = { .version = version, .count = (uint32_t)p->len },
+    };
     size_t start = out->size;
 
-    check_input(p, base);
     w.v = malloc(p->len * sizeof *w.v);
     w.scratch = malloc(p->len * sizeof *w.scratch);
     if (w.v == NULL || w.scratch == NULL) {
@@ -361,4 +397,18 @@ block_encode(const struct points *p, uint32_t base, struct buf *out)
 out:
     free(w.v);
     free(w.scratch);
+}
+
+void
+block_encode(const struct points *p, uint32_t base, struct buf *out)
+{
+    check_input(p, base, 1);
+    encode(p, base, BLOCK_VERSION, out);
+}
+
+void
+block_encode_row(const struct points *p, uint32_t base, struct buf *out)
+{
+    check_input(p, base, ROW_HOURS_MAX);
+    encode(p, base, BLOCK_OF_ROW, out);
 }

@@ -29,8 +29,10 @@
 #define ROW_OF_HOURS 3
 /* The version of a block without a checksum: the row that has it has one. */
 #define BLOCK_WITHOUT_CRC 4
-#define BLOCK_CRC_SIZE    4
-#define BLOCK_MIN_SIZE    6 /* without it */
+/* The version of a block that is all of a row. */
+#define BLOCK_OF_ROW   5
+#define BLOCK_CRC_SIZE 4
+#define BLOCK_MIN_SIZE 6 /* without it */
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
@@ -52,6 +54,7 @@ enum block_scale {
 
 /* What stands in front of the columns, and what follows from it. */
 struct block_header {
+    uint8_t version;
     uint8_t flags;
     uint8_t scale; /* 0 where all are integers */
     uint32_t count;

@@ -260,3 +260,16 @@ points_merge(const struct points *older, const struct points *newer,
     append_from(newer, k, out);
     return true;
 }
+
+struct points
+points_of_hour(const struct points *p, size_t from)
+{
+    struct points hour = { .ts_ms = p->ts_ms + from,
+                           .v = p->v + from,
+                           .is_float = p->is_float + from };
+    uint32_t base = hour_base(hour.ts_ms[0]);
+
+    while (from + hour.len < p->len && hour_base(hour.ts_ms[hour.len]) == base)
+        hour.len++;
+    return hour;
+}

@@ -53,6 +53,10 @@ void points_sort_unique(struct points *p);
 bool points_merge(const struct points *older, const struct points *newer,
                   struct points *out);
 
+/* Of ascending points those from 'from' on that are of the hour of that one;
+ * lent. */
+struct points points_of_hour(const struct points *p, size_t from);
+
 static inline struct point
 points_at(const struct points *p, size_t i)
 {

@@ -21,6 +21,13 @@ open_value(struct slice *value, uint32_t base, struct error *e)
     return ST_OK;
 }
 
+bool
+row_is_one_block(const struct key_layout *s, struct slice value)
+{
+    block_unpad(&value);
+    return s->row_hours > 1 && value.size > 0 && value.data[0] == BLOCK_OF_ROW;
+}
+
 enum status
 row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
                 struct row_hours *out, struct error *e)
@@ -28,13 +35,21 @@ row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
     struct cursor c;
     uint64_t hours;
 
-    *out = (struct row_hours){ .left = value, .hours = 1, .base = base };
+    *out = (struct row_hours){
+        .left = value, .hours = 1, .base = base, .block_s = HOUR_S
+    };
     if (s->row_hours == 1) {
         out->is_bare = true;
         block_unpad(&value);
-        return value.size > 0 && value.data[0] == BLOCK_WITHOUT_CRC
-                   ? error_set(e, ST_CORRUPT, "row: block without a checksum")
+        return value.size > 0 && (value.data[0] == BLOCK_WITHOUT_CRC ||
+                                  value.data[0] == BLOCK_OF_ROW)
+                   ? error_set(e, ST_CORRUPT, "row: not the block of an hour")
                    : ST_OK;
+    }
+    if (row_is_one_block(s, value)) {
+        out->is_bare = true;
+        out->block_s = key_span_s(s);
+        return ST_OK;
     }
     if (open_value(&value, base, e) != ST_OK)
         return ST_CORRUPT;
@@ -82,6 +97,39 @@ row_hours_end(const struct row_hours *h, struct error *e)
                   : ST_OK;
 }
 
+/* Makes hours of one block of all. */
+static enum status
+split(const struct key_layout *s, uint32_t base, struct slice block,
+      struct row_parts *out, struct error *e)
+{
+    struct points all = { 0 }, hour;
+    size_t ends[ROW_HOURS_MAX] = { 0 }, begin = 0;
+    enum status status = block_decode(block, base, &all, e);
+
+    if (status == ST_OK &&
+        hour_base(all.ts_ms[all.len - 1]) - base >= key_span_s(s))
+        status = error_set(e, ST_CORRUPT, "row: points behind its last hour");
+    buf_clear(&out->split);
+    for (size_t i = 0; status == ST_OK && i < all.len; i += hour.len) {
+        uint32_t at;
+
+        hour = points_of_hour(&all, i);
+        at = hour_base(hour.ts_ms[0]);
+        block_encode(&hour, at, &out->split);
+        ends[(at - base) / HOUR_S] = out->split.size;
+    }
+    points_fini(&all);
+    if (status == ST_OK && out->split.failed)
+        status = error_set(e, ST_LIMIT, "no memory for the hours of a row");
+    for (unsigned i = 0; i < s->row_hours && status == ST_OK; i++) {
+        if (ends[i] == 0)
+            continue;
+        out->blocks[i] = slice_of(out->split.data + begin, ends[i] - begin);
+        begin = ends[i];
+    }
+    return status;
+}
+
 enum status
 row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
              struct row_parts *out, struct error *e)
@@ -91,14 +139,23 @@ row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
     uint32_t at;
     enum status status = row_hours_begin(s, base, value, &h, e);
 
-    *out = (struct row_parts){ .blocks = { { NULL, 0 } } };
+    memset(out->blocks, 0, sizeof out->blocks);
     if (status != ST_OK)
         return status;
+    if (row_is_one_block(s, value))
+        return split(s, base, value, out, e);
     while (row_hours_next(&h, &at, &block))
         out->blocks[(at - base) / HOUR_S] = block;
     if (h.bad) /* of which no hour is to be trusted */
-        *out = (struct row_parts){ .blocks = { { NULL, 0 } } };
+        memset(out->blocks, 0, sizeof out->blocks);
     return row_hours_end(&h, e);
+}
+
+void
+row_parts_fini(struct row_parts *p)
+{
+    buf_fini(&p->split);
+    memset(p->blocks, 0, sizeof p->blocks);
 }
 
 /* A block as it stands in a row, which has the checksum of all. */
@@ -140,4 +197,50 @@ row_value_put(const struct key_layout *s, uint32_t base,
         buf_put_u32(
             out,
             block_crc(slice_of(out->data + start, out->size - start), base));
+}
+
+/* Are they few points of several hours?  What is damaged stays as it is. */
+static bool
+are_few(const struct key_layout *s, uint32_t base,
+        const struct row_parts *parts)
+{
+    size_t points = 0, hours = 0;
+
+    for (unsigned i = 0; i < s->row_hours; i++) {
+        struct slice block = parts->blocks[i];
+        struct summary summary;
+
+        if (block.size == 0)
+            continue;
+        if (block_summary(block, base + i * HOUR_S, &summary, NULL) != ST_OK)
+            return false;
+        points += summary.count;
+        hours++;
+    }
+    return hours > 1 && points <= ROW_BLOCK_POINTS;
+}
+
+static bool
+unpack(const struct key_layout *s, uint32_t base, const struct row_parts *parts,
+       struct points *out)
+{
+    bool good = true;
+
+    points_clear(out);
+    for (unsigned i = 0; i < s->row_hours && good; i++)
+        good = parts->blocks[i].size == 0 ||
+               block_decode(parts->blocks[i], base + i * HOUR_S, out, NULL) ==
+                   ST_OK;
+    return good;
+}
+
+void
+row_value_pack(const struct key_layout *s, uint32_t base,
+               const struct row_parts *parts, struct points *scratch,
+               struct buf *out)
+{
+    if (are_few(s, base, parts) && unpack(s, base, parts, scratch))
+        block_encode_row(scratch, base, out);
+    else
+        row_value_put(s, base, parts, out);
 }

@@ -1,9 +1,13 @@
-/* The value of a row: the blocks of its span's hours (docs/FORMAT.md, "Value of
- * a row").  With one hour a row it is that hour's block and nothing else.
+/* The value of a row: the blocks of its span's hours, or, where these have few
+ * points, one block of them all, whose header costs as much as an hour's
+ * (docs/FORMAT.md, "Value of a row").  With one hour a row it is that hour's
+ * block and nothing else.
  *
+ * Owns:    row_parts own what they had to encode anew.
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
- * checksum is of all hours; blocks are told apart, not looked into. */
+ * Fails:   ST_CORRUPT on bytes that are not written here.  The checksum is of
+ * all hours; blocks are told apart, not looked into.  ST_LIMIT without memory
+ * to take one block of all apart. */
 #pragma once
 
 #include "base/buf.h"
@@ -11,20 +15,28 @@
 #include "storage/row/key.h"
 #include "storage/block/point.h"
 
-/* The hours of a value, one after the other; it lends from the value. */
+/* At most so many points of several hours are one block: who wants an hour of
+ * them unpacks all. */
+#define ROW_BLOCK_POINTS 768
+
+/* The blocks of a value, one after the other; it lends from the value. */
 struct row_hours {
     struct slice left;
-    uint32_t hours; /* those to come, a bit each */
-    uint32_t base;  /* of the first bit, s */
-    bool is_bare;   /* a block and nothing else */
-    bool bad;       /* it ended too early, or too late */
+    uint32_t hours;   /* those to come, a bit each */
+    uint32_t base;    /* of the first bit, s */
+    uint32_t block_s; /* that a block is of: an hour, or the row */
+    bool is_bare;     /* a block and nothing else */
+    bool bad;         /* it ended too early, or too late */
 };
+
+/* Is it one block of several hours? */
+bool row_is_one_block(const struct key_layout *s, struct slice value);
 
 MUST_CHECK enum status row_hours_begin(const struct key_layout *s,
                                        uint32_t base, struct slice value,
                                        struct row_hours *out, struct error *e);
 
-/* The next hour's base and block; false when none is left, or 'bad' is set. */
+/* The next block and its base; false when none is left, or 'bad' is set. */
 bool row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block);
 
 /* Sets 'e' if 'bad' is set. */
@@ -34,16 +46,25 @@ MUST_CHECK enum status row_hours_end(const struct row_hours *h,
 /* All hours at once; those without a block are empty. */
 struct row_parts {
     struct slice blocks[ROW_HOURS_MAX];
+    struct buf split; /* hours of one block of all */
 };
 
+/* What 'out' had is forgotten; it was zeros at first. */
 MUST_CHECK enum status row_parts_of(const struct key_layout *s, uint32_t base,
                                     struct slice value, struct row_parts *out,
                                     struct error *e);
+void row_parts_fini(struct row_parts *p);
 
 /* Appends the value, with blocks as block_encode() or a value gave them;
  * nothing when there is no block at all. */
 void row_value_put(const struct key_layout *s, uint32_t base,
                    const struct row_parts *parts, struct buf *out);
+
+/* The same as it is to be stored: one block if there are few points, unpacked
+ * in 'scratch'. */
+void row_value_pack(const struct key_layout *s, uint32_t base,
+                    const struct row_parts *parts, struct points *scratch,
+                    struct buf *out);
 
 /* Which of the row's hours has this time. */
 static inline unsigned

@@ -73,27 +73,38 @@ week_to_doubles(struct week *w)
             w->hour[i].sum.d = (double)w->hour[i].sum.i;
 }
 
+/* An hour that is added: its points, or a block of them that is unpacked when
+ * they are wanted. */
+struct hour {
+    struct summary summary;
+    uint32_t base;
+    struct slice block; /* empty: points are there */
+    struct points *points;
+};
+
 /* Doubles are added one by one, in the order of time. */
 static enum status
-add_values(struct summary *day, struct slice block, uint32_t base,
-           struct points *scratch, struct error *e)
+add_values(struct summary *day, const struct hour *h, struct error *e)
 {
-    enum status status;
+    const struct points *p = h->points;
+    enum status status = ST_OK;
     double sum = day->sum.d;
 
-    points_clear(scratch);
-    status = block_decode(block, base, scratch, e);
-    for (size_t i = 0; status == ST_OK && i < scratch->len; i++)
-        sum += scratch->is_float[i] ? scratch->v[i].d : (double)scratch->v[i].i;
+    if (h->block.size > 0) {
+        points_clear(h->points);
+        status = block_decode(h->block, h->base, h->points, e);
+    }
+    for (size_t i = 0; status == ST_OK && i < p->len; i++)
+        sum += p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
     day->sum.d = sum;
     return status;
 }
 
 static enum status
-add_to_day(struct week *w, struct summary *day, const struct summary *s,
-           struct slice block, uint32_t base, struct points *scratch,
+add_to_day(struct week *w, struct summary *day, const struct hour *h,
            struct error *e)
 {
+    const struct summary *s = &h->summary;
     enum status status = ST_OK;
 
     if (day->count == 0) {
@@ -108,10 +119,35 @@ add_to_day(struct week *w, struct summary *day, const struct summary *s,
         day->min.i = s->min.i < day->min.i ? s->min.i : day->min.i;
         day->max.i = s->max.i > day->max.i ? s->max.i : day->max.i;
     } else {
-        status = add_values(day, block, base, scratch, e);
+        status = add_values(day, h, e);
         day->min.d = s->min.d < day->min.d ? s->min.d : day->min.d;
         day->max.d = s->max.d > day->max.d ? s->max.d : day->max.d;
     }
+    return status;
+}
+
+static enum status
+add_hour(struct week *w, struct hour *h, struct error *e)
+{
+    unsigned hour = (h->base - w->base) / HOUR_S;
+    struct summary *day = &w->day[hour / DAY_HOURS], *s = &h->summary;
+    enum status status;
+
+    if (w->unfit)
+        return ST_OK;
+    if (w->all_int && !s->all_int)
+        week_to_doubles(w);
+    if (s->all_int && !is_exact(s)) {
+        w->unfit = true;
+        return ST_OK;
+    }
+    if (!w->all_int && s->all_int)
+        to_doubles(s);
+    w->hour[hour] = (struct week_hour){ s->count, s->sum };
+    status = add_to_day(w, day, h, e);
+    w->unfit = w->all_int ? !is_exact(day)
+                          : !isfinite(day->sum.d) || !isfinite(day->min.d) ||
+                                !isfinite(day->max.d);
     return status;
 }
 
@@ -119,25 +155,32 @@ enum status
 week_add(struct week *w, struct slice block, uint32_t base,
          struct points *scratch, struct error *e)
 {
-    unsigned hour = (base - w->base) / HOUR_S;
-    struct summary *day = &w->day[hour / DAY_HOURS], s;
-    enum status status = block_summary(block, base, &s, e);
+    struct hour h = { .base = base, .block = block, .points = scratch };
+    enum status status = block_summary(block, base, &h.summary, e);
 
-    if (status != ST_OK || w->unfit)
-        return status;
-    if (w->all_int && !s.all_int)
-        week_to_doubles(w);
-    if (s.all_int && !is_exact(&s)) {
-        w->unfit = true;
-        return ST_OK;
+    return status == ST_OK ? add_hour(w, &h, e) : status;
+}
+
+/* One block of all hours of a row. */
+static enum status
+add_hours(struct week *w, struct slice block, uint32_t base,
+          struct points *scratch, struct error *e)
+{
+    enum status status;
+
+    points_clear(scratch);
+    status = block_decode(block, base, scratch, e);
+    for (size_t at = 0; status == ST_OK && at < scratch->len;) {
+        struct points points = points_of_hour(scratch, at);
+        struct hour h = { .summary = points_summary(&points),
+                          .base = hour_base(points.ts_ms[0]),
+                          .points = &points };
+
+        if (h.base - w->base >= WEEK_S)
+            return error_set(e, ST_CORRUPT, "row: points behind its week");
+        status = add_hour(w, &h, e);
+        at += points.len;
     }
-    if (!w->all_int && s.all_int)
-        to_doubles(&s);
-    w->hour[hour] = (struct week_hour){ s.count, s.sum };
-    status = add_to_day(w, day, &s, block, base, scratch, e);
-    w->unfit = w->all_int ? !is_exact(day)
-                          : !isfinite(day->sum.d) || !isfinite(day->min.d) ||
-                                !isfinite(day->max.d);
     return status;
 }
 
@@ -151,7 +194,9 @@ week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
     enum status status = row_hours_begin(layout, span, value, &hours, e);
 
     while (status == ST_OK && row_hours_next(&hours, &base, &block))
-        status = week_add(w, block, base, scratch, e);
+        status = hours.block_s == HOUR_S
+                     ? week_add(w, block, base, scratch, e)
+                     : add_hours(w, block, base, scratch, e);
     if (status == ST_OK)
         status = row_hours_end(&hours, e);
     if (status != ST_CORRUPT)

@@ -44,7 +44,7 @@ week_base(uint32_t time_s)
 void week_init(struct week *w, uint32_t base);
 
 /* Adds the block of an hour, later than those before.  What is unpacked lies
- * in 'scratch'. */
+ * in 'scratch', here and below. */
 MUST_CHECK enum status week_add(struct week *w, struct slice block,
                                 uint32_t base, struct points *scratch,
                                 struct error *e);

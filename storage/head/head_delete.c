@@ -58,7 +58,7 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
 {
     uint32_t span = r->open.base - 1, count = 0, len;
     struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
-    struct row_parts parts;
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
     uint8_t *bytes = NULL;
     bool good = true;
 

@@ -45,13 +45,22 @@ column_seek(const struct column *c, int64_t ms)
 /* -- hours ----------------------------------------------------------------- */
 
 static enum status
-describe_block(struct packed_hour *h, struct slice block, struct error *e)
+describe_block(struct packed_hour *h, struct slice block,
+               const struct block_part *part, struct error *e)
 {
     struct summary s;
     enum status status = block_spacing(block, h->row.base, &h->spacing, &s, e);
 
     if (status != ST_OK)
         return status;
+    h->unpacks += s.count;
+    if (part != NULL && part->count > 0) {
+        s.count = part->count;
+        s.first_ms = h->spacing.first_ms = part->first_ms;
+        s.last_ms = part->last_ms;
+        if (part->count == 1)
+            h->spacing.step_ms = 0;
+    }
     h->count += s.count;
     h->read += s.count;
     point_times_widen(&h->times, s.first_ms, s.last_ms);
@@ -64,6 +73,7 @@ describe_open(struct packed_hour *h, const struct open_copy *c)
     const struct spacing *s = &c->spacing;
 
     h->count += c->count;
+    h->unpacks += c->count;
     h->read += c->row_count;
     h->spacing = *s;
     if (s->even)
@@ -80,10 +90,10 @@ describe(struct packed_hour *h, struct error *e)
     enum status status = ST_OK;
 
     if (row->block.size > 0)
-        status = describe_block(h, row->block, e);
+        status = describe_block(h, row->block, &row->part, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++) {
         if (row->open[i].is_block)
-            status = describe_block(h, row->open[i].bytes, e);
+            status = describe_block(h, row->open[i].bytes, NULL, e);
         else
             describe_open(h, &row->open[i]);
     }

@@ -163,11 +163,21 @@ struct column_window {
     size_t before;
 };
 
-/* One hour of a row as a scan lends it, until the scan's next step. */
+/* What a scan wants of a block: the points from 'first_ms' to 'last_ms', which
+ * are both there. */
+struct block_part {
+    uint32_t count; /* 0: all of it */
+    uint32_t of;    /* points of the block */
+    int64_t first_ms, last_ms;
+};
+
+/* One hour of a row as a scan lends it, until the scan's next step; or all of a
+ * row whose hours are one block. */
 struct store_row {
     struct slice tsuid;
     uint32_t base;
-    struct slice block;           /* empty: only in open rows */
+    struct slice block; /* empty: only in open rows */
+    struct block_part part;
     const struct open_copy *open; /* over it, in the order of making */
     size_t open_len;              /* 0: all points are in the block */
     /* Instead of hours, days of a week: from 'day' to 'day_end' - 1. */

@@ -11,6 +11,7 @@ struct deletion {
     int64_t from_ms, to_ms;
     struct points all, kept;                 /* of the hour at hand */
     struct points gone;                      /* of all */
+    struct row_parts parts;                  /* of the row at hand */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
     struct kv_batch *batch, *stale;
     const struct buf *record; /* NULL: the WAL has it */
@@ -49,18 +50,18 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
                    struct slice value, struct error *e) NO_TS_CHECK
 {
     const struct key_layout *layout = &d->s->layout;
-    struct row_parts parts;
+    struct row_parts *parts = &d->parts;
     size_t before = d->gone.len;
-    enum status status = row_parts_of(layout, base, value, &parts, e);
+    enum status status = row_parts_of(layout, base, value, parts, e);
 
     buf_clear(&d->value);
     kv_batch_clear(d->batch);
     for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++)
-        status = delete_from_block(d, &parts.blocks[i], base + i * HOUR_S,
+        status = delete_from_block(d, &parts->blocks[i], base + i * HOUR_S,
                                    &d->blocks[i], e);
     if (status != ST_OK || d->gone.len == before)
         return status;
-    row_value_put(layout, base, &parts, &d->value);
+    row_value_pack(layout, base, parts, &d->all, &d->value);
     if (d->value.failed)
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->value.size == 0)
@@ -198,6 +199,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     points_fini(&d.all);
     points_fini(&d.kept);
     points_fini(&d.gone);
+    row_parts_fini(&d.parts);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&d.blocks[i]);
     buf_fini(&d.value);

@@ -39,6 +39,7 @@ struct flush_batch {
     struct head_flushing *rows; /* put in order and written together */
     size_t len;
     struct points fresh, stored, merged;
+    struct row_parts parts;        /* of the row at hand */
     struct row_values stored_rows; /* of the next rows in order */
     struct slice stored_value;     /* of the row at hand */
     struct buf value, padded;
@@ -227,22 +228,23 @@ flush_span(struct store *s, struct flush_batch *b,
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
         slice_of(bytes, key_row(&s->layout, x->v.tsuid, x->span, bytes));
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct row_parts *parts = &b->parts;
     size_t quarantined = b->quarantined;
     enum status status = ST_OK;
     bool damaged = false;
     struct error why;
 
+    memset(parts->blocks, 0, sizeof parts->blocks);
     if (!x->is_unflushed)
-        status = take_stored(s, b, (*stored)++, x->span, &parts, e);
+        status = take_stored(s, b, (*stored)++, x->span, parts, e);
     for (size_t i = 0; i < len && status == ST_OK; i++)
-        status = flush_row(s, b, &x[i], &parts, &damaged, &why, e);
+        status = flush_row(s, b, &x[i], parts, &damaged, &why, e);
     if (status != ST_OK)
         return status;
     if (damaged && b->quarantined == quarantined)
         quarantine(s, b, key, "an hour of a stored row", &why);
     buf_clear(&b->value);
-    row_value_put(&s->layout, x->span, &parts, &b->value);
+    row_value_pack(&s->layout, x->span, parts, &b->merged, &b->value);
     store_weeks_touch(s, x->v.tsuid, x->span, b->stale);
     return put_row(s, b, key, e);
 }
@@ -376,6 +378,7 @@ flush_batch_fini(struct flush_batch *b)
     points_fini(&b->fresh);
     points_fini(&b->stored);
     points_fini(&b->merged);
+    row_parts_fini(&b->parts);
     row_values_fini(&b->stored_rows);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&b->blocks[i]);

@@ -47,7 +47,7 @@ find_oldest(struct store *s, struct slice tsuid, uint32_t *base,
     if (status != ST_OK)
         return status;
     *found = store_scan_next(scan, &row);
-    if (*found)
+    if (*found && row.base > *base)
         *base = row.base;
     return store_scan_close(&scan, NULL, e);
 }
@@ -85,7 +85,8 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
             uint32_t to_base, struct points *out, struct error *e)
 {
     struct scan_spec spec;
-    struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
+    struct buf block = BUF_INIT; /* of the newest row, if all of it is one */
+    struct store_row newest = { 0 };
     struct store_scan *scan;
     struct store_row row;
     bool has;
@@ -100,7 +101,8 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
     while (status == ST_OK && store_scan_next(scan, &row)) {
         points_clear(out);
         buf_clear(&block);
-        *base = row.base;
+        *base = row.base > spec.from_base ? row.base : spec.from_base;
+        newest = row;
         if (row.open_len == 0)
             buf_put_slice(&block, row.block);
         else
@@ -111,8 +113,9 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
         status = closed;
     if (status == ST_OK && block.failed)
         status = error_set(e, ST_BUSY, "no memory for a row");
+    newest.block = buf_slice(&block);
     if (status == ST_OK && block.size > 0)
-        status = block_decode(buf_slice(&block), *base, out, e);
+        status = store_row_points(&newest, out, e);
     buf_fini(&block);
     return status;
 }

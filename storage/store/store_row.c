@@ -43,6 +43,48 @@ unpack_copy_even(const struct open_copy *c, struct points *out,
     return unpack_end(c, out);
 }
 
+/* Leaves of the block's points, from 'from' on, those that are wanted; where
+ * they are even 's' tells their times. */
+static void
+take_part(const struct block_part *part, struct points *p, size_t from,
+          struct spacing *s)
+{
+    size_t skip = 0;
+
+    if (part->count == 0)
+        return;
+    if (s != NULL && s->even) {
+        if (s->step_ms > 0)
+            skip = (size_t)((part->first_ms - s->first_ms) / s->step_ms);
+        s->first_ms = part->first_ms;
+        if (part->count == 1)
+            s->step_ms = 0;
+    } else {
+        while (p->ts_ms[from + skip] < part->first_ms)
+            skip++;
+        memmove(p->ts_ms + from, p->ts_ms + from + skip,
+                part->count * sizeof *p->ts_ms);
+        memmove(p->is_float + from, p->is_float + from + skip,
+                part->count * sizeof *p->is_float);
+    }
+    memmove(p->v + from, p->v + from + skip, part->count * sizeof *p->v);
+    p->len = from + part->count;
+}
+
+static enum status
+unpack_block(const struct store_row *row, struct points *out, struct spacing *s,
+             struct error *e)
+{
+    size_t from = out->len;
+    enum status status =
+        s == NULL ? block_decode(row->block, row->base, out, e)
+                  : block_decode_spaced(row->block, row->base, out, s, e);
+
+    if (status == ST_OK)
+        take_part(&row->part, out, from, s);
+    return status;
+}
+
 enum status
 store_row_points(const struct store_row *row, struct points *out,
                  struct error *e)
@@ -53,7 +95,7 @@ store_row_points(const struct store_row *row, struct points *out,
     bool good = true;
 
     if (row->open_len == 0)
-        return block_decode(row->block, row->base, out, e);
+        return unpack_block(row, out, NULL, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++)
         status = unpack_copy(&row->open[i], out, e);
     if (status != ST_OK)
@@ -65,7 +107,7 @@ store_row_points(const struct store_row *row, struct points *out,
     points_sort_unique(&open);
     out->len = from + open.len;
     if (row->block.size > 0) {
-        status = block_decode(row->block, row->base, &stored, e);
+        status = unpack_block(row, &stored, NULL, e);
         good = status != ST_OK || points_merge(&stored, &open, &all);
         out->len = from;
         good = good && points_append(out, &all);
@@ -80,7 +122,7 @@ store_row_spaced(const struct store_row *row, struct points *out,
                  struct spacing *s, struct error *e)
 {
     if (row->open_len == 0)
-        return block_decode_spaced(row->block, row->base, out, s, e);
+        return unpack_block(row, out, s, e);
     if (row->block.size == 0 && row->open_len == 1 && !row->open->is_block &&
         unpack_copy_even(row->open, out, s))
         return ST_OK;
@@ -92,8 +134,8 @@ enum status
 store_row_summary(const struct store_row *row, struct summary *out, bool *known,
                   struct error *e)
 {
-    *known = true;
-    if (row->open_len == 0)
+    *known = row->part.count == 0;
+    if (row->open_len == 0 && *known)
         return block_summary(row->block, row->base, out, e);
     *known = row->block.size == 0 && row->open_len == 1 &&
              row->open->summary != NULL;

@@ -316,12 +316,99 @@ begin_row(struct store_scan *scan)
     return status == ST_OK;
 }
 
+/* One block has all hours of the row at hand. */
+static inline bool
+is_one_block(const struct store_scan *scan)
+{
+    return scan->hours.block_s != HOUR_S;
+}
+
+/* Of a block at equal distances that begins and ends so, its points between two
+ * times. */
+static struct block_part
+part_of_even(const struct spacing *s, const struct summary *of, int64_t from_ms,
+             int64_t to_ms)
+{
+    int64_t skip = 0, last = of->count - 1;
+
+    if (from_ms > of->first_ms)
+        skip = (from_ms - of->first_ms - 1) / s->step_ms + 1;
+    if (to_ms < of->last_ms)
+        last = (to_ms - of->first_ms) / s->step_ms;
+    if (skip > last)
+        return (struct block_part){ .of = of->count };
+    return (struct block_part){
+        .count = (uint32_t)(last - skip + 1),
+        .of = of->count,
+        .first_ms = of->first_ms + skip * s->step_ms,
+        .last_ms = of->first_ms + last * s->step_ms,
+    };
+}
+
+static enum status
+part_of_uneven(struct store_scan *scan, int64_t from_ms, int64_t to_ms,
+               struct block_part *out)
+{
+    struct points *p = &scan->scratch;
+    size_t from = 0, to;
+    enum status status;
+
+    points_clear(p);
+    status = block_decode(scan->block, scan->block_base, p, &scan->error);
+    while (from < p->len && p->ts_ms[from] < from_ms)
+        from++;
+    for (to = from; to < p->len && p->ts_ms[to] <= to_ms;)
+        to++;
+    *out = (struct block_part){ .count = (uint32_t)(to - from),
+                                .of = (uint32_t)p->len };
+    if (to > from) {
+        out->first_ms = p->ts_ms[from];
+        out->last_ms = p->ts_ms[to - 1];
+    }
+    return status;
+}
+
+/* What the stretch has of a row of one block; false: nothing, or that block is
+ * damaged. */
+static bool
+has_part(struct store_scan *scan)
+{
+    int64_t from_ms = (int64_t)scan->from_base * 1000;
+    int64_t to_ms = ((int64_t)scan->to_base + HOUR_S) * 1000 - 1;
+    struct spacing spacing;
+    struct summary s;
+    enum status status;
+
+    scan->part.count = 0;
+    if (scan->from_base <= scan->span &&
+        scan->to_base - scan->span >= scan->hours.block_s - HOUR_S)
+        return true;
+    status = block_spacing(scan->block, scan->block_base, &spacing, &s,
+                           &scan->error);
+    if (status != ST_OK || s.first_ms > to_ms || s.last_ms < from_ms)
+        return false;
+    if (s.first_ms >= from_ms && s.last_ms <= to_ms)
+        return true;
+    if (spacing.even)
+        scan->part = part_of_even(&spacing, &s, from_ms, to_ms);
+    else
+        status = part_of_uneven(scan, from_ms, to_ms, &scan->part);
+    return status == ST_OK && scan->part.count > 0;
+}
+
+static inline bool
+has_hour(const struct store_scan *scan)
+{
+    return scan->block_base >= scan->from_base &&
+           scan->block_base <= scan->to_base;
+}
+
 static bool
 next_hour(struct store_scan *scan)
 {
-    while (row_hours_next(&scan->hours, &scan->block_base, &scan->block))
-        if (scan->block_base >= scan->from_base &&
-            scan->block_base <= scan->to_base)
+    while (scan->error.status == ST_OK &&
+           row_hours_next(&scan->hours, &scan->block_base, &scan->block))
+        if (is_one_block(scan) ? has_part(scan) : has_hour(scan))
             return true;
     if (scan->error.status == ST_OK)
         scan->error.status = row_hours_end(&scan->hours, &scan->error);
@@ -534,22 +621,27 @@ compare_hours(const struct store_scan *scan)
     if (scan->span != c->span)
         return scan->span < c->span ? -1 : 1;
     order = slice_cmp(scan->tsuid, c->tsuid);
-    if (order != 0)
+    if (order != 0 || is_one_block(scan))
         return order;
     return (scan->block_base > c->base) - (scan->block_base < c->base);
 }
 
+/* Those of the hour at hand; where one block has all hours of a row, of all. */
 static void
 take_head(struct store_scan *scan, struct store_row *row)
 {
     const struct open_copy *c = &scan->head[scan->head_at];
+    bool all = row->block.size > 0 && is_one_block(scan);
     size_t n = 1;
 
-    while (scan->head_at + n < scan->head_end && c[n].base == c->base &&
+    while (scan->head_at + n < scan->head_end &&
+           (all ? c[n].span == c->span : c[n].base == c->base) &&
            slice_eq(c[n].tsuid, c->tsuid))
         n++;
-    row->tsuid = row->block.size > 0 ? row->tsuid : c->tsuid;
-    row->base = c->base;
+    if (row->block.size == 0) {
+        row->tsuid = c->tsuid;
+        row->base = c->base;
+    }
     row->open = c;
     row->open_len = n;
     if (c->is_block && row->block.size == 0) {
@@ -578,6 +670,8 @@ next_hour_of_both(struct store_scan *scan, struct store_row *row)
         row->tsuid = scan->tsuid;
         row->base = scan->block_base;
         row->block = scan->block;
+        if (is_one_block(scan))
+            row->part = scan->part;
         scan->counts.bytes += scan->block.size;
         scan->has_block = false; /* the next call goes on */
     }
@@ -613,6 +707,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
         return ST_OK;
     OBJ_CHECK(scan, SCAN_MAGIC);
     store_scan_end_weeks(scan);
+    points_fini(&scan->scratch);
     status = scan->error.status;
     if (status != ST_OK && e != NULL)
         *e = scan->error;

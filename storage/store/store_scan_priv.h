@@ -28,6 +28,7 @@ struct store_scan {
     struct row_hours hours; /* of it, that are to come */
     bool has_block;         /* the one to be lent next */
     struct slice block;
+    struct block_part part;    /* of it */
     uint32_t span, block_base; /* of the row, and of the block in it */
     struct slice tsuid;        /* of the row that the iterator stands on */
     /* The stretch: hours, both included; how it is read. */
@@ -43,6 +44,7 @@ struct store_scan {
     size_t seek_at; /* of 'series' */
     uint8_t engine_tsuid[TSUID_MAX];
     struct scan_weeks *weeks; /* NULL: none are lent */
+    struct points scratch;
     struct scan_counts counts;
     struct error error; /* ST_OK: none */
 };

@@ -96,13 +96,13 @@ is_left_out(const struct walk *w)
 /* -- reading --------------------------------------------------------------- */
 
 static void
-take_block(struct walk *w, uint32_t base, struct slice block)
+take_block(struct walk *w, uint32_t base, uint32_t size_s, struct slice block)
 {
     int64_t base_ms = (int64_t)base * 1000;
     struct summary s;
 
     if ((base_ms < w->times.oldest_ms ||
-         base_ms + HOUR_MS > w->times.newest_ms) &&
+         base_ms + size_s * INT64_C(1000) > w->times.newest_ms) &&
         block_summary(block, base, &s, NULL) == ST_OK)
         point_times_widen(&w->times, s.first_ms, s.last_ms);
 }
@@ -118,7 +118,7 @@ take_row(struct walk *w)
                         NULL) != ST_OK)
         return;
     while (row_hours_next(&hours, &base, &block))
-        take_block(w, base, block);
+        take_block(w, base, hours.block_s, block);
 }
 
 /* From where the iterator stands on all rows of the metric up to 'last'; a span

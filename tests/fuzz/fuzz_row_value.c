@@ -21,6 +21,8 @@ check_hours(const struct key_layout *s, struct slice value,
     size_t len = 0, want = 0;
 
     INSIST(row_hours_begin(s, BASE, value, &h, NULL) == ST_OK);
+    if (row_is_one_block(s, value))
+        return;
     while (row_hours_next(&h, &base, &block)) {
         INSIST(base > before && base - BASE < key_span_s(s));
         INSIST(parts->blocks[row_hour_of(s, base)].data == block.data);
@@ -31,6 +33,26 @@ check_hours(const struct key_layout *s, struct slice value,
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         want += parts->blocks[i].size > 0;
     INSIST(len == want || s->row_hours == 1);
+}
+
+/* Its hours have its points. */
+static void
+check_one_block(const struct key_layout *s, struct slice value,
+                const struct row_parts *parts)
+{
+    struct points all = { 0 }, hours = { 0 };
+
+    INSIST(block_decode(value, BASE, &all, NULL) == ST_OK);
+    for (unsigned i = 0; i < s->row_hours; i++)
+        if (parts->blocks[i].size > 0)
+            INSIST(block_decode(parts->blocks[i], BASE + i * HOUR_S, &hours,
+                                NULL) == ST_OK);
+    INSIST(all.len == hours.len);
+    INSIST(memcmp(all.ts_ms, hours.ts_ms, all.len * sizeof *all.ts_ms) == 0);
+    INSIST(memcmp(all.v, hours.v, all.len * sizeof *all.v) == 0);
+    INSIST(memcmp(all.is_float, hours.is_float, all.len) == 0);
+    points_fini(&all);
+    points_fini(&hours);
 }
 
 /* Values that the store never writes may be split, too: blocks that are none.
@@ -51,7 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
     struct key_layout s = KEY_LAYOUT_DEFAULT;
     struct buf value = BUF_INIT, again = BUF_INIT, third = BUF_INIT;
-    struct row_parts parts, back;
+    struct row_parts parts = { .split = BUF_INIT }, back = parts;
     struct error e;
     enum status st;
 
@@ -65,6 +87,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     if (st == ST_OK)
         check_hours(&s, buf_slice(&value), &parts);
+    if (st == ST_OK && row_is_one_block(&s, buf_slice(&value)))
+        check_one_block(&s, buf_slice(&value), &parts);
     if (st == ST_OK && s.row_hours > 1 && may_be_put(&parts)) {
         row_value_put(&s, BASE, &parts, &again);
         INSIST(row_parts_of(&s, BASE, buf_slice(&again), &back, &e) == ST_OK);
@@ -74,5 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_fini(&value);
     buf_fini(&again);
     buf_fini(&third);
+    row_parts_fini(&parts);
+    row_parts_fini(&back);
     return 0;
 }

@@ -100,7 +100,7 @@ static enum status
 dump_row(struct dumping *g, const struct store_row *row, struct error *e)
 {
     const struct key_layout *w = store_layout(g->d->a->store);
-    struct dump_row out = { .base = row->base, .points = &g->points };
+    struct dump_row out = { .points = &g->points };
     bool kind = series_has_kind(w, row->tsuid);
     uint8_t bare[TSUID_MAX];
     enum status st;
@@ -120,6 +120,7 @@ dump_row(struct dumping *g, const struct store_row *row, struct error *e)
         st = store_row_points(row, &g->points, e);
     if (st != ST_OK || g->points.len == 0)
         return st;
+    out.base = hour_base(g->points.ts_ms[0]);
     out.tsuid = row->tsuid;
     if (kind)
         out.tsuid = slice_of(bare, series_drop_kind(w, row->tsuid, bare));

@@ -17,7 +17,7 @@ struct dump_row {
     struct slice tsuid; /* without a kind */
     struct slice kind;  /* of rollups (uid/series/series.h), else empty */
     struct scan_series series;
-    uint32_t base; /* of the hour */
+    uint32_t base; /* the first point's hour; with 'by_hours' that of all */
     const struct points *points;
 };
 

@@ -31,21 +31,13 @@ find_series(struct tables *t, const char *code, struct slice key,
 static bool
 same_summary(const struct summary *s, const struct points *p)
 {
-    struct buf again = BUF_INIT;
-    struct summary own;
-    uint32_t base = hour_base(p->ts_ms[0]);
-    bool same;
+    struct summary own = points_summary(p);
 
-    block_encode(p, base, &again);
-    same = !again.failed &&
-           block_summary(buf_slice(&again), base, &own, NULL) == ST_OK &&
-           own.count == s->count && own.first_ms == s->first_ms &&
+    return own.count == s->count && own.first_ms == s->first_ms &&
            own.last_ms == s->last_ms && own.all_int == s->all_int &&
            own.sum.i == s->sum.i && own.min.i == s->min.i &&
            own.max.i == s->max.i && own.first.i == s->first.i &&
            own.last.i == s->last.i;
-    buf_fini(&again);
-    return same;
 }
 
 static enum status
@@ -101,13 +93,21 @@ move_row(struct tables *t, struct slice key, struct slice value)
     return true;
 }
 
-/* Looks at each hour; takes those that are bad out of 'good' and says of the
- * last one why. */
+/* Looks at each block; takes the hours of those that are bad out of 'good' and
+ * says of the last one why. */
 static enum status
-check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
-            struct error *why)
+check_hours(struct tables *t, uint32_t base, struct slice value,
+            struct row_parts *good, bool *bad, struct error *why)
 {
     *bad = false;
+    if (row_is_one_block(t->layout, value)) {
+        enum status st = check_block(t, value, base, why);
+
+        *bad = st == ST_CORRUPT;
+        if (*bad)
+            memset(good->blocks, 0, sizeof good->blocks);
+        return *bad ? ST_OK : st;
+    }
     for (unsigned i = 0; i < t->layout->row_hours; i++) {
         uint32_t hour = base + i * HOUR_S;
         enum status st;
@@ -160,7 +160,7 @@ check_row(struct tables *t, struct slice key, struct slice value,
 {
     uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
-    struct row_parts parts;
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
     uint32_t base;
     struct error why;
     bool known, bad = true;
@@ -179,12 +179,12 @@ check_row(struct tables *t, struct slice key, struct slice value,
     t->expired += check_is_expired(t, tsuid, base);
     st = row_parts_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
-        st = check_hours(t, base, &parts, &bad, &why);
-    if (st != ST_OK && st != ST_CORRUPT)
-        return error_set(e, st, "%s", why.text);
-    if (bad)
+        st = check_hours(t, base, value, &parts, &bad, &why);
+    if (bad && (st == ST_OK || st == ST_CORRUPT))
         drop_hours(t, key, value, tsuid, base, &parts, &why);
-    return ST_OK;
+    row_parts_fini(&parts);
+    return st == ST_OK || st == ST_CORRUPT ? ST_OK
+                                           : error_set(e, st, "%s", why.text);
 }
 
 enum status

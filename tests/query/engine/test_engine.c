@@ -398,25 +398,25 @@ START_TEST(masked_queries_read_no_excluded_rows)
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
 
     s = count_query(&w, "sum:m");
-    ck_assert_uint_eq(s.scan.rows, SERIES * HOURS);
+    ck_assert_uint_eq(s.scan.rows, SERIES); /* hours are one block */
     ck_assert_uint_eq(s.points, SERIES * HOURS);
 
     /* The last tag: hints jump from value to value of the tag before it, so one
      * of 80 values costs at most two keys for each of those 5. */
     s = count_query(&w, "sum:m{b=v3}");
     ck_assert_uint_eq(s.series, 5);
-    ck_assert_uint_eq(s.scan.rows, 5 * HOURS);
+    ck_assert_uint_eq(s.scan.rows, 5);
     ck_assert_uint_le(s.scan.keys, (2 * 5 + 1) * 16 * HOURS);
     ck_assert_uint_lt(s.scan.keys, SERIES * HOURS / 2);
 
     /* The first tag: its rows lie together; one key more in each bucket. */
     s = count_query(&w, "sum:m{a=v3}");
-    ck_assert_uint_eq(s.scan.rows, 80 * HOURS);
+    ck_assert_uint_eq(s.scan.rows, 80);
     ck_assert_uint_le(s.scan.keys, 80 * HOURS + 2 * 16 * HOURS);
 
     /* Both: one series. */
     s = count_query(&w, "sum:m{a=v3,b=v4}");
-    ck_assert_uint_eq(s.scan.rows, HOURS);
+    ck_assert_uint_eq(s.scan.rows, 1);
     ck_assert_uint_le(s.scan.keys, 3 * HOURS + 1);
     ck_assert_uint_le(s.scan.seeks, 2 * HOURS + 1);
     close_world(&w);

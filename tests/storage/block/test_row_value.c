@@ -62,7 +62,7 @@ START_TEST(hours_come_back)
 
     for (int i = 0; i < 3000; i++) {
         const struct key_layout *s = layouts[i % 3];
-        struct row_parts parts = { .blocks = { { NULL, 0 } } }, back;
+        struct row_parts parts = { .split = BUF_INIT }, back = parts;
         struct buf value = BUF_INIT, padded = BUF_INIT, again = BUF_INIT;
         struct row_hours h;
         struct slice block, whole;
@@ -126,7 +126,7 @@ static const struct {
 static void
 rejects(struct slice value, const char *sentence)
 {
-    struct row_parts parts;
+    struct row_parts parts = { .split = BUF_INIT };
     struct error e = { 0 };
 
     ck_assert_int_eq(row_parts_of(&six, BASE, value, &parts, &e), ST_CORRUPT);
@@ -152,7 +152,7 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
     uint64_t r = harness_seed(2);
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     struct buf b = BUF_INIT;
-    struct row_parts back;
+    struct row_parts back = { .split = BUF_INIT };
 
     parts.blocks[2] = random_block(&r, bytes[0], 40);
     parts.blocks[5] = random_block(&r, bytes[1], 40);
@@ -188,7 +188,147 @@ START_TEST(hours_are_numbered)
 }
 END_TEST
 
+/* Hours of a row with some points a hour, or none, in 'all' and as blocks. */
+static void
+make_hours(const struct key_layout *s, uint64_t *r, uint64_t most,
+           struct points *all, struct buf *blocks, struct row_parts *parts)
+{
+    uint64_t hours = harness_random(r) % 4 == 0 ? 1 : s->row_hours;
+
+    for (unsigned i = 0; i < hours; i++) {
+        int64_t at = ((int64_t)BASE + (int64_t)i * HOUR_S) * 1000;
+        uint64_t len = harness_random(r) % (most + 1);
+        size_t from = all->len;
+        struct points hour;
+
+        for (uint64_t k = 0; k < len; k++) {
+            struct point x = { at + (int64_t)k * 1000, { .i = 0 }, false };
+
+            x.v.i = (int64_t)(harness_random(r) % 500);
+            ck_assert(points_add(all, x));
+        }
+        if (len == 0)
+            continue;
+        hour = points_of_hour(all, from);
+        buf_clear(&blocks[i]);
+        block_encode(&hour, BASE + i * HOUR_S, &blocks[i]);
+        parts->blocks[i] = buf_slice(&blocks[i]);
+    }
+}
+
+static void
+check_one_block(const struct key_layout *s, struct slice value,
+                const struct points *all)
+{
+    struct row_hours h;
+    struct points p = { 0 };
+    struct slice block;
+    uint32_t base;
+
+    ck_assert_int_eq(row_hours_begin(s, BASE, value, &h, NULL), ST_OK);
+    ck_assert_uint_eq(h.block_s, key_span_s(s));
+    ck_assert(row_hours_next(&h, &base, &block));
+    ck_assert_uint_eq(base, BASE);
+    ck_assert_int_eq(block_decode(block, base, &p, NULL), ST_OK);
+    ck_assert_uint_eq(p.len, all->len);
+    ck_assert_int_eq(memcmp(p.ts_ms, all->ts_ms, p.len * sizeof *p.ts_ms), 0);
+    ck_assert_int_eq(memcmp(p.v, all->v, p.len * sizeof *p.v), 0);
+    ck_assert(!row_hours_next(&h, &base, &block));
+    ck_assert_int_eq(row_hours_end(&h, NULL), ST_OK);
+    points_fini(&p);
+}
+
+/* Few points of several hours are one block, of which the very hours come back;
+ * all else is as row_value_put() has it. */
+START_TEST(few_points_are_one_block)
+{
+    static const struct key_layout *const layouts[] = { &one, &six, &day };
+    uint64_t r = harness_seed(3);
+    struct row_parts parts, back = { .split = BUF_INIT };
+    struct buf blocks[ROW_HOURS_MAX] = { BUF_INIT }, value = BUF_INIT;
+    struct buf padded = BUF_INIT, plain = BUF_INIT;
+    struct points all = { 0 }, scratch = { 0 };
+    size_t seen = 0;
+
+    for (int i = 0; i < 600; i++) {
+        const struct key_layout *s = layouts[i % 3];
+        size_t hours = 0;
+        bool few;
+
+        parts = (struct row_parts){ .split = BUF_INIT };
+        points_clear(&all);
+        make_hours(s, &r, i % 2 ? 400 : 60, &all, blocks, &parts);
+        for (unsigned k = 0; k < s->row_hours; k++)
+            hours += parts.blocks[k].size > 0;
+        few = hours > 1 && all.len <= ROW_BLOCK_POINTS;
+        seen += few;
+        buf_clear(&value);
+        buf_clear(&plain);
+        row_value_pack(s, BASE, &parts, &scratch, &value);
+        row_value_put(s, BASE, &parts, &plain);
+        ck_assert_int_eq(row_is_one_block(s, buf_slice(&value)), few);
+        if (!few) {
+            ck_assert(slice_eq(buf_slice(&value), buf_slice(&plain)));
+            continue;
+        }
+        buf_clear(&padded);
+        block_pad(buf_slice(&value), harness_random(&r) % 9, &padded);
+        check_one_block(s, buf_slice(&value), &all);
+        check_one_block(s, buf_slice(&padded), &all);
+        ck_assert_int_eq(row_parts_of(s, BASE, buf_slice(&padded), &back, NULL),
+                         ST_OK);
+        for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
+            ck_assert(slice_eq(back.blocks[k], parts.blocks[k]));
+    }
+    ck_assert_uint_gt(seen, 50);
+    row_parts_fini(&back);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        buf_fini(&blocks[i]);
+    buf_fini(&value);
+    buf_fini(&padded);
+    buf_fini(&plain);
+    points_fini(&all);
+    points_fini(&scratch);
+}
+END_TEST
+
+START_TEST(one_block_that_is_wrong_is_rejected)
+{
+    struct points p = { 0 };
+    struct buf b = BUF_INIT;
+    struct row_parts parts = { .split = BUF_INIT };
+
+    for (int64_t i = 0; i < 7; i++)
+        ck_assert(points_add(
+            &p, (struct point){
+                    ((int64_t)BASE + i * HOUR_S) * 1000, { .i = i }, false }));
+    /* The seventh hour is not of this row, but of one of a day. */
+    block_encode_row(&p, BASE, &b);
+    rejects(buf_slice(&b), "row: points behind its last hour");
+    ck_assert_int_eq(row_parts_of(&day, BASE, buf_slice(&b), &parts, NULL),
+                     ST_OK);
+    ck_assert_int_eq(row_parts_of(&one, BASE, buf_slice(&b), &parts, NULL),
+                     ST_CORRUPT);
+    buf_clear(&b);
+    p.len = 6;
+    block_encode_row(&p, BASE, &b);
+    for (size_t i = 0; i < b.size * 8; i++) {
+        b.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        rejects(buf_slice(&b), "");
+        b.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        rejects(slice_of(b.data, i / 8), "");
+    }
+    ck_assert_int_eq(row_parts_of(&six, BASE, buf_slice(&b), &parts, NULL),
+                     ST_OK);
+    row_parts_fini(&parts);
+    buf_fini(&b);
+    points_fini(&p);
+}
+END_TEST
+
 TEST_MAIN("row_value", TEST(the_documented_value), TEST(hours_come_back),
+          TEST(few_points_are_one_block),
+          TEST(one_block_that_is_wrong_is_rejected),
           LOOP(invalid_values_are_rejected, invalid),
           TEST(every_flipped_bit_and_every_cut_is_seen),
           TEST(hours_are_numbered))

@@ -104,21 +104,17 @@ check_hour(const struct week *w, unsigned hour, const struct points *p)
 }
 
 static void
-summarise(const struct points *p, struct week *w)
+summarise_hours(const struct points *p, struct week *w)
 {
     struct points scratch = { 0 };
     struct buf block = BUF_INIT;
 
     week_init(w, START);
     for (size_t i = 0, n; i < p->len; i += n) {
-        struct points hour = { .ts_ms = p->ts_ms + i,
-                               .v = p->v + i,
-                               .is_float = p->is_float + i };
+        struct points hour = points_of_hour(p, i);
         uint32_t base = hour_base(p->ts_ms[i]);
 
-        for (n = 0; i + n < p->len && hour_base(p->ts_ms[i + n]) == base;)
-            n++;
-        hour.len = n;
+        n = hour.len;
         buf_clear(&block);
         block_encode(&hour, base, &block);
         ck_assert_int_eq(week_add(w, buf_slice(&block), base, &scratch, NULL),
@@ -126,6 +122,52 @@ summarise(const struct points *p, struct week *w)
     }
     points_fini(&scratch);
     buf_fini(&block);
+}
+
+/* The same of rows whose hours are one block. */
+static void
+summarise_rows(const struct points *p, struct week *w)
+{
+    const struct key_layout layout = KEY_LAYOUT_DEFAULT;
+    struct points scratch = { 0 };
+    struct buf block = BUF_INIT;
+
+    week_init(w, START);
+    for (size_t i = 0; i < p->len;) {
+        struct points row = { .ts_ms = p->ts_ms + i,
+                              .v = p->v + i,
+                              .is_float = p->is_float + i };
+        uint32_t span = key_span_base(&layout, hour_base(p->ts_ms[i]));
+
+        while (i < p->len &&
+               key_span_base(&layout, hour_base(p->ts_ms[i])) == span) {
+            row.len++;
+            i++;
+        }
+        buf_clear(&block);
+        block_encode_row(&row, span, &block);
+        ck_assert_int_eq(
+            week_add_row(w, &layout, span, buf_slice(&block), &scratch, NULL),
+            ST_OK);
+    }
+    points_fini(&scratch);
+    buf_fini(&block);
+}
+
+/* Both say the same. */
+static void
+summarise(const struct points *p, struct week *w)
+{
+    struct buf a = BUF_INIT, b = BUF_INIT;
+    struct week of_rows;
+
+    summarise_hours(p, w);
+    summarise_rows(p, &of_rows);
+    week_encode(w, &a);
+    week_encode(&of_rows, &b);
+    ck_assert(slice_eq(buf_slice(&a), buf_slice(&b)));
+    buf_fini(&a);
+    buf_fini(&b);
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "storage/place/format.h"
+#include "storage/store/column.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"
@@ -22,6 +23,7 @@ struct world {
     struct store_options options;
     struct store *s;
     int64_t values[SERIES][SLOTS];
+    size_t rows_of_one_block; /* that were read */
 };
 
 static const uint8_t spans[] = { 1, 6, 24 };
@@ -126,7 +128,38 @@ masks_of(const struct world *w, unsigned bucket, uint32_t from, uint32_t to)
     return set;
 }
 
-/* The hours of a bucket come in order; each series' points are the model's. */
+/* As a column, and where times are even as values alone, it has the same. */
+static void
+check_column(const struct store_row *row, const struct points *p)
+{
+    struct arena *a = arena_new(0);
+    struct points scratch = { 0 }, spaced = { 0 };
+    struct column c = { 0 }, all;
+    struct packed_hour *hour;
+    struct spacing s;
+
+    ck_assert_int_eq(packed_hour_keep(row, a, &hour, &e), ST_OK);
+    column_add(&c, hour);
+    ck_assert_int_eq(column_unpack(&c, &scratch, &all, &e), ST_OK);
+    ck_assert_uint_eq(all.len, p->len);
+    ck_assert_int_eq(memcmp(all.ts_ms, p->ts_ms, p->len * sizeof *p->ts_ms), 0);
+    ck_assert_int_eq(memcmp(all.v, p->v, p->len * sizeof *p->v), 0);
+    ck_assert_int_eq(store_row_spaced(row, &spaced, &s, &e), ST_OK);
+    ck_assert_uint_eq(spaced.len, p->len);
+    ck_assert_int_eq(memcmp(spaced.v, p->v, p->len * sizeof *p->v), 0);
+    if (s.even) {
+        ck_assert_int_eq(s.first_ms, p->ts_ms[0]);
+        ck_assert_int_eq(s.first_ms + (int64_t)(p->len - 1) * s.step_ms,
+                         p->ts_ms[p->len - 1]);
+        ck_assert(p->len > 1 || s.step_ms == 0);
+    }
+    points_fini(&scratch);
+    points_fini(&spaced);
+    arena_free(&a);
+}
+
+/* The hours of a bucket come in order, and rows of one block; each series'
+ * points are the model's. */
 static void
 check_bucket(struct world *w, unsigned bucket, enum scan_way way,
              uint32_t from_hour, uint32_t to_hour, uint64_t *seen)
@@ -146,6 +179,7 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
     struct store_scan *scan;
     struct store_row row;
     size_t before_size = 0;
+    bool one_block;
 
     for (unsigned i = 0; i < SERIES; i++) {
         struct slice t = tsuid(bytes[i], i);
@@ -166,14 +200,23 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
             slice_cmp(slice_of(before, before_size), slice_of(now, size)) < 0);
         memcpy(before, now, size);
         before_size = size;
-        ck_assert_uint_ge(row.base, from);
-        ck_assert_uint_le(row.base, to);
         points_clear(&p);
         ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+        ck_assert_uint_gt(p.len, 0);
+        check_column(&row, &p);
+        one_block = hour_base(p.ts_ms[p.len - 1]) != row.base;
+        w->rows_of_one_block += one_block;
+        if (one_block)
+            ck_assert_uint_eq(row.base, key_span_base(layout, row.base));
         for (size_t i = 0; i < p.len; i++) {
             size_t slot = (size_t)(p.ts_ms[i] - ms_of(0)) / MINUTE;
+            uint32_t base = hour_base(p.ts_ms[i]);
 
-            ck_assert_uint_eq(hour_base(p.ts_ms[i]), row.base);
+            ck_assert(base >= from && base <= to);
+            if (one_block)
+                ck_assert_uint_eq(key_span_base(layout, base), row.base);
+            else
+                ck_assert_uint_eq(base, row.base);
             ck_assert_int_eq(p.v[i].i, w->values[series][slot]);
         }
         *seen += p.len;
@@ -243,6 +286,7 @@ START_TEST(all_is_as_the_model_says)
         }
     }
     ck_assert_uint_eq(store_layout(w->s)->row_hours, spans[_i]);
+    ck_assert((w->rows_of_one_block > 0) == (spans[_i] > 1));
     world_free(&w);
 }
 END_TEST
