@@ -57,18 +57,19 @@ stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 }
 
 bool
-stream_downsampler_uses_weeks(const struct stream_downsampler *f, bool *hours)
+stream_downsampler_uses_weeks(const struct stream_downsampler *f,
+                              enum week_hours *hours)
 {
     const struct downsample *d = f->buckets.spec;
     bool adds = adds_up(f) || f->kind == KIND_COUNT;
 
-    if (d->all) {
-        *hours = false;
+    *hours = HOURS_NONE;
+    if (d->all)
         return true;
-    }
     /* Days of the calendar are others than UTC's in most zones. */
-    *hours = adds && (d->calendar || d->interval_ms % DAY_MS != 0);
-    return d->interval_ms % (*hours ? HOUR_MS : DAY_MS) == 0;
+    if (d->calendar || d->interval_ms % DAY_MS != 0)
+        *hours = adds ? HOURS_SUMS : HOURS_ALL;
+    return d->interval_ms % (*hours != HOURS_NONE ? HOUR_MS : DAY_MS) == 0;
 }
 
 /* -- buckets --------------------------------------------------------------- */
@@ -453,69 +454,83 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- block summaries ------------------------------------------------------ */
 
-static double
-number_of(const struct summary *row, union number v)
+/* What is known of some points that follow each other, without having them. */
+struct known {
+    int64_t first_ms, last_ms;
+    uint32_t count;
+    bool all_int;
+    double value;    /* that this function takes */
+    double greatest; /* of integers: none's magnitude is greater */
+};
+
+/* What this function takes of a block summary, or of a week's hour. */
+#define VALUE_OF(f, x)                       \
+    ((f)->kind == KIND_MIN     ? &(x)->min   \
+     : (f)->kind == KIND_MAX   ? &(x)->max   \
+     : (f)->kind == KIND_FIRST ? &(x)->first \
+     : (f)->kind == KIND_LAST  ? &(x)->last  \
+                               : &(x)->sum)
+
+static inline double
+number_of(bool all_int, union number v)
 {
-    return row->all_int ? (double)v.i : v.d;
+    return all_int ? (double)v.i : v.d;
 }
 
-/* May the row's sum be added?  'fresh': nothing was added before. */
-static bool
-sum_is_fit(const struct bucket_acc *s, const struct summary *row, bool fresh,
+static double
+greatest_of(const struct summary *row)
+{
+    double low = fabs((double)row->min.i), high = fabs((double)row->max.i);
+
+    return low > high ? low : high;
+}
+
+/* May their sum be added?  'fresh': nothing was added before. */
+static inline bool
+sum_is_fit(const struct bucket_acc *s, const struct known *k, bool fresh,
            double *bound)
 {
-    double low, high;
-
-    if (!row->all_int) {
+    if (!k->all_int) {
         *bound = INFINITY;
         return fresh;
     }
-    low = fabs((double)row->min.i);
-    high = fabs((double)row->max.i);
-    *bound =
-        (fresh ? 0 : s->bound) + (low > high ? low : high) * (double)row->count;
+    *bound = (fresh ? 0 : s->bound) + k->greatest * (double)k->count;
     return *bound <= EXACT_MAX;
 }
 
-/* All of the row's points lie in one bucket, and take part. */
-static bool
+/* All of them lie in one bucket, and take part. */
+static inline bool
 lies_within(const struct buckets *b, const struct bucket_acc *s,
-            const struct summary *row)
+            const struct known *k)
 {
     struct bucket at = s->bucket;
 
-    if (row->first_ms < b->from || row->last_ms >= b->to)
+    if (k->first_ms < b->from || k->last_ms >= b->to)
         return false;
-    bucket_move(b, &at, row->first_ms);
-    return row->last_ms < at.next;
+    bucket_move(b, &at, k->first_ms);
+    return k->last_ms < at.next;
 }
 
-bool
-bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
-                   const struct summary *row, struct arena *a)
+/* False: they must be unpacked; nothing has changed. */
+static inline bool
+acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
+          const struct known *k, struct arena *a)
 {
-    bool fresh = s->all == 0 || row->first_ms >= s->bucket.next;
-    double bound = 0, v;
+    bool fresh = s->all == 0 || k->first_ms >= s->bucket.next;
+    double bound = 0, v = k->value;
 
     if (s->failed)
         return true;
-    if (row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to) {
-        note_range(s, row->first_ms, row->last_ms);
+    if (k->last_ms < f->buckets.from || k->first_ms >= f->buckets.to) {
+        note_range(s, k->first_ms, k->last_ms);
         return true;
     }
-    /* Where there is a NaN, the sum is one. */
-    if (!lies_within(&f->buckets, s, row) ||
-        (!row->all_int && isnan(row->sum.d)))
+    if (!lies_within(&f->buckets, s, k))
         return false;
-    if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound) && !s->loose)
+    if (adds_up(f) && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
         return false;
-    note_range(s, row->first_ms, row->last_ms);
-    move_to(f, s, row->first_ms, a);
-    v = number_of(row, f->kind == KIND_MIN     ? row->min
-                       : f->kind == KIND_MAX   ? row->max
-                       : f->kind == KIND_FIRST ? row->first
-                       : f->kind == KIND_LAST  ? row->last
-                                               : row->sum);
+    note_range(s, k->first_ms, k->last_ms);
+    move_to(f, s, k->first_ms, a);
     if (adds_up(f))
         s->value += v;
     else if (s->all == 0 || f->kind == KIND_LAST ||
@@ -523,27 +538,68 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
              (f->kind == KIND_MAX && v > s->value))
         s->value = v;
     s->bound = bound;
-    s->count += row->count;
-    s->all += row->count;
+    s->count += k->count;
+    s->all += k->count;
     return true;
+}
+
+bool
+bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
+                   const struct summary *row, struct arena *a)
+{
+    const union number *v = VALUE_OF(f, row);
+    struct known k = {
+        .first_ms = row->first_ms,
+        .last_ms = row->last_ms,
+        .count = row->count,
+        .all_int = row->all_int,
+        .value = number_of(row->all_int, *v),
+        .greatest = row->all_int ? greatest_of(row) : 0,
+    };
+    bool outside =
+        row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to;
+
+    /* Where there is a NaN, the sum is one. */
+    if (!s->failed && !outside && !row->all_int && isnan(row->sum.d))
+        return false;
+    return acc_known(f, s, &k, a);
 }
 
 /* -- weeks ----------------------------------------------------------------- */
 
+/* The times of an hour's points are not known, but for the first and the last
+ * of the day: they are taken to fill it. */
 static bool
 add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
           const struct week *w, unsigned day, struct arena *a)
 {
-    for (unsigned i = day * 24; i < (day + 1) * 24; i++) {
-        struct summary hour;
+    const struct summary *of = &w->day[day];
+    int64_t from = ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
+    struct known k = { .all_int = w->all_int,
+                       .greatest = w->all_int ? greatest_of(of) : 0 };
 
-        if (w->hour[i].count == 0)
+    for (unsigned i = 0; i < DAY_HOURS; i++, from += HOUR_MS) {
+        const struct week_hour *hour = &w->hour[day * DAY_HOURS + i];
+
+        if (hour->count == 0)
             continue;
-        hour = week_hour_summary(w, i);
-        if (!bucket_acc_summary(f, s, &hour, a))
+        k.first_ms = from > of->first_ms ? from : of->first_ms;
+        k.last_ms =
+            from + HOUR_MS - 1 < of->last_ms ? from + HOUR_MS - 1 : of->last_ms;
+        k.count = hour->count;
+        k.value = number_of(w->all_int, *VALUE_OF(f, hour));
+        if (!acc_known(f, s, &k, a))
             return false;
     }
     return true;
+}
+
+/* Do hours tell what this function takes? */
+static bool
+has_hours(const struct stream_downsampler *f, const struct week *w)
+{
+    return w->hours == HOURS_ALL ||
+           (w->hours == HOURS_SUMS && (adds_up(f) || f->kind == KIND_COUNT));
 }
 
 bool
@@ -556,7 +612,7 @@ bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
     s->loose = loose;
     for (unsigned i = day; i < day_end; i++)
         if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
-            !(w->has_hours && add_hours(f, s, w, i, a))) {
+            !(has_hours(f, w) && add_hours(f, s, w, i, a))) {
             *s = before; /* arrays that have grown are copies */
             return false;
         }

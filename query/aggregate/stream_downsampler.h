@@ -50,10 +50,10 @@ bool stream_downsampler_init(struct stream_downsampler *f,
 /* Can a row's block summary ever be enough? */
 bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 
-/* Can weeks (storage/block/week.h) stand for rows, and are their hours needed?
- */
+/* Can weeks (storage/block/week.h) stand for rows, and what is needed of their
+ * hours? */
 bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
-                                   bool *hours);
+                                   enum week_hours *hours);
 
 /* Adds these days of a week; 'loose': though its sums of doubles are not added
  * in their order.  False: the rows must be read; nothing has changed. */

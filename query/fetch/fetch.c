@@ -306,9 +306,8 @@ spec_of(const struct task *t)
 {
     const struct stream_downsampler *d = t->job->downsampler;
     const struct plan *p = t->job->p;
-    bool hours = false;
+    enum week_hours hours = HOURS_NONE;
     bool weeks = d != NULL && stream_downsampler_uses_weeks(d, &hours);
-
     const struct plan_bucket *b = &p->buckets[t->bucket];
 
     return (struct scan_spec){
@@ -321,9 +320,8 @@ spec_of(const struct task *t)
         .series_len = b->series_len,
         .metric = p->metric_id,
         .summaries = d != NULL && stream_downsampler_uses_summaries(d),
-        .weeks = !weeks  ? WEEKS_NONE
-                 : hours ? WEEKS_OF_HOURS
-                         : WEEKS_OF_DAYS,
+        .weeks = weeks,
+        .hours = hours,
         .window = t->job->window,
         .arena = t->job->downsampler == NULL ? t->turn->arena : NULL,
         .max_bytes = t->job->limits->max_memory,

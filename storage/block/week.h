@@ -1,6 +1,6 @@
 /* A week of one series, summarised: what long queries need of its blocks, the
- * same to the last bit (docs/FORMAT.md, "Weeks").  Of each day in UTC all that
- * a block summary has, of each hour count and sum.
+ * same to the last bit (docs/FORMAT.md, "Weeks"): of each day in UTC all that a
+ * block summary has, of each hour all of that but times.
  *
  * A week begins at a multiple of seven days since 1970.  Some weeks cannot be
  * summarised ('unfit'): a value is no finite number, or so large that a sum of
@@ -17,12 +17,17 @@
 #define DAY_S      UINT32_C(86400)
 #define DAY_MS     INT64_C(86400000)
 #define WEEK_DAYS  7
+#define DAY_HOURS  24
 #define WEEK_HOURS (7 * 24)
 
 struct week_hour {
     uint32_t count; /* 0: no points */
     union number sum;
+    union number first, last, min, max; /* with HOURS_ALL */
 };
+
+/* What of hours is wanted, and there. */
+enum week_hours { HOURS_NONE, HOURS_SUMS, HOURS_ALL };
 
 struct week {
     uint32_t base; /* its first second */
@@ -31,7 +36,7 @@ struct week {
     /* A day without points has a count of 0. */
     struct summary day[WEEK_DAYS];
     struct week_hour hour[WEEK_HOURS];
-    bool has_hours; /* week_decode() was told to read them */
+    enum week_hours hours; /* that week_decode() was told to read */
 };
 
 static inline uint32_t
@@ -58,15 +63,10 @@ MUST_CHECK enum status week_add_row(struct week *w,
 
 bool week_is_empty(const struct week *w);
 
-/* Appends a week that is not empty. */
+/* Appends a week that is not empty and has hours. */
 void week_encode(const struct week *w, struct buf *out);
 
-/* Checks the checksum; 'hours': reads them, too. */
+/* Checks the checksum. */
 MUST_CHECK enum status week_decode(struct slice bytes, uint32_t base,
-                                   bool hours, struct week *out,
+                                   enum week_hours hours, struct week *out,
                                    struct error *e);
-
-/* What a week knows of its i-th hour, which has points: count, sum, and times
- * and values between which its own are; the first time of the day's first
- * hour, and the last of its last one, are exact. */
-struct summary week_hour_summary(const struct week *w, unsigned i);

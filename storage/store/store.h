@@ -206,7 +206,8 @@ struct scan_spec {
     bool summaries;      /* of open rows: they may be asked for */
     /* Weeks may be lent in the place of their rows; not of rollups, which have
      * none. */
-    enum { WEEKS_NONE, WEEKS_OF_DAYS, WEEKS_OF_HOURS } weeks;
+    bool weeks;
+    enum week_hours hours; /* of weeks */
     /* Points that are wanted: of open rows others may be left out; NULL: all.
      */
     const struct column_window *window;

@@ -11,161 +11,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "storage/head/open_row.h"
 #include "storage/store/store_scan_priv.h"
-
-/* -- the head's part ------------------------------------------------------- */
-
-/* Of a row that came from another process it is computed. */
-static bool
-row_summary(struct store_scan *scan, const struct head_row_view *v,
-            struct summary *out)
-{
-    struct open_row r = { .base = v->base };
-
-    if (v->row != NULL)
-        return head_row_summary(scan->s->head, v->row, out);
-    r.bytes = (uint8_t *)(uintptr_t)v->bytes.data; /* only read */
-    r.size = r.cap = (uint32_t)v->bytes.size;
-    return open_row_summary(&r, false, out);
-}
-
-/* How many points of an even row lie before the window, and its neighbours
- * there. */
-static uint32_t
-not_wanted(const struct column_window *w, const struct spacing *s,
-           uint32_t count)
-{
-    uint64_t n;
-
-    if (w == NULL || !s->even || s->step_ms == 0 || w->from_ms <= s->first_ms)
-        return 0;
-    n = (uint64_t)(w->from_ms - s->first_ms - 1) / (uint64_t)s->step_ms + 1;
-    n = n < count ? n : count;
-    n = n > w->before ? n - w->before : 0;
-    return n < count ? (uint32_t)n : count - 1;
-}
-
-/* The end of an open row of this process that is wanted, or all of it: where
- * its bytes begin. */
-static size_t
-cut_row(const struct column_window *w, const struct open_row *r,
-        struct open_copy *c)
-{
-    uint32_t n, at;
-
-    c->spacing = open_row_spacing(r);
-    c->last.i = (int64_t)r->last;
-    n = not_wanted(w, &c->spacing, r->count);
-    at = n == 0 ? 0 : open_row_seek(r, &n);
-    c->is_end = n > 0;
-    c->count -= n;
-    c->spacing.first_ms += n * c->spacing.step_ms;
-    return at;
-}
-
-/* An open row or a block of the head, under its bucket's lock, or of another's:
- * false when there is no room for a copy. */
-static bool
-copy_row(struct store_scan *scan, const struct head_row_view *v)
-{
-    struct open_copy c = { .base = v->base,
-                           .is_block = v->is_block,
-                           .count = v->count,
-                           .row_count = v->count };
-    size_t at = v->is_block || v->open == NULL
-                    ? 0
-                    : cut_row(scan->spec.window, v->open, &c);
-    size_t size = v->bytes.size - at;
-    struct summary s, *summary = NULL;
-    uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
-    struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
-                                        &scan->head_cap, sizeof *head);
-
-    if (bytes == NULL || head == NULL)
-        return false;
-    scan->head = head;
-    memcpy(bytes, v->tsuid.data, v->tsuid.size);
-    memcpy(bytes + v->tsuid.size, v->bytes.data + at, size);
-    c.tsuid = slice_of(bytes, v->tsuid.size);
-    c.bytes = slice_of(bytes + v->tsuid.size, size);
-    c.span = key_span_base(&scan->s->layout, c.base);
-    c.order = (uint32_t)scan->head_len;
-    if (scan->spec.summaries && !v->is_block && row_summary(scan, v, &s))
-        summary = arena_alloc(scan->arena, sizeof *summary);
-    if (summary != NULL)
-        *summary = s;
-    c.summary = summary;
-    head[scan->head_len++] = c;
-    return true;
-}
-
-static bool
-take_row(void *ctx, const struct head_row_view *v)
-{
-    struct store_scan *scan = ctx;
-
-    if (!store_takes_row(&scan->s->layout, &scan->spec, v))
-        return true;
-    if (!copy_row(scan, v))
-        (void)error_set(&scan->error, ST_LIMIT,
-                        "copies of open rows take more than they may");
-    return scan->error.status == ST_OK;
-}
-
-/* All rows are of one metric and bucket, so spans and TSUIDs order them as
- * their keys do. */
-static int
-compare_copies(const void *a, const void *b)
-{
-    const struct open_copy *x = a, *y = b;
-    int c;
-
-    if (x->span != y->span)
-        return x->span < y->span ? -1 : 1;
-    c = slice_cmp(x->tsuid, y->tsuid);
-    if (c != 0)
-        return c;
-    if (x->base != y->base)
-        return x->base < y->base ? -1 : 1;
-    if (x->is_block != y->is_block)
-        return x->is_block ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
-
-static void
-sort_head(struct store_scan *scan)
-{
-    if (scan->head_len > 1)
-        qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
-}
-
-/* Of this process's head. */
-static void
-copy_head(struct store_scan *scan)
-{
-    scan->error.status = store_owns(scan->s, &scan->error);
-    if (scan->error.status == ST_OK)
-        store_each_row(scan->s, &scan->spec, take_row, scan);
-    sort_head(scan);
-}
-
-/* What the owner of the bucket sent. */
-static void
-copy_sent(struct store_scan *scan, struct slice sent)
-{
-    struct cursor c = cursor_of(sent);
-    struct head_row_view v;
-
-    while (scan->error.status == ST_OK &&
-           store_head_next(&c, &scan->s->layout, &scan->spec, &v))
-        (void)take_row(scan, &v);
-    if (c.failed)
-        (void)error_set(&scan->error, ST_CORRUPT,
-                        "malformed open rows of salt bucket %u from its owner",
-                        scan->spec.bucket);
-    sort_head(scan);
-}
 
 /* -- the engine's part ----------------------------------------------------- */
 
@@ -323,79 +169,6 @@ is_one_block(const struct store_scan *scan)
     return scan->hours.block_s != HOUR_S;
 }
 
-/* Of a block at equal distances that begins and ends so, its points between two
- * times. */
-static struct block_part
-part_of_even(const struct spacing *s, const struct summary *of, int64_t from_ms,
-             int64_t to_ms)
-{
-    int64_t skip = 0, last = of->count - 1;
-
-    if (from_ms > of->first_ms)
-        skip = (from_ms - of->first_ms - 1) / s->step_ms + 1;
-    if (to_ms < of->last_ms)
-        last = (to_ms - of->first_ms) / s->step_ms;
-    if (skip > last)
-        return (struct block_part){ .of = of->count };
-    return (struct block_part){
-        .count = (uint32_t)(last - skip + 1),
-        .of = of->count,
-        .first_ms = of->first_ms + skip * s->step_ms,
-        .last_ms = of->first_ms + last * s->step_ms,
-    };
-}
-
-static enum status
-part_of_uneven(struct store_scan *scan, int64_t from_ms, int64_t to_ms,
-               struct block_part *out)
-{
-    struct points *p = &scan->scratch;
-    size_t from = 0, to;
-    enum status status;
-
-    points_clear(p);
-    status = block_decode(scan->block, scan->block_base, p, &scan->error);
-    while (from < p->len && p->ts_ms[from] < from_ms)
-        from++;
-    for (to = from; to < p->len && p->ts_ms[to] <= to_ms;)
-        to++;
-    *out = (struct block_part){ .count = (uint32_t)(to - from),
-                                .of = (uint32_t)p->len };
-    if (to > from) {
-        out->first_ms = p->ts_ms[from];
-        out->last_ms = p->ts_ms[to - 1];
-    }
-    return status;
-}
-
-/* What the stretch has of a row of one block; false: nothing, or that block is
- * damaged. */
-static bool
-has_part(struct store_scan *scan)
-{
-    int64_t from_ms = (int64_t)scan->from_base * 1000;
-    int64_t to_ms = ((int64_t)scan->to_base + HOUR_S) * 1000 - 1;
-    struct spacing spacing;
-    struct summary s;
-    enum status status;
-
-    scan->part.count = 0;
-    if (scan->from_base <= scan->span &&
-        scan->to_base - scan->span >= scan->hours.block_s - HOUR_S)
-        return true;
-    status = block_spacing(scan->block, scan->block_base, &spacing, &s,
-                           &scan->error);
-    if (status != ST_OK || s.first_ms > to_ms || s.last_ms < from_ms)
-        return false;
-    if (s.first_ms >= from_ms && s.last_ms <= to_ms)
-        return true;
-    if (spacing.even)
-        scan->part = part_of_even(&spacing, &s, from_ms, to_ms);
-    else
-        status = part_of_uneven(scan, from_ms, to_ms, &scan->part);
-    return status == ST_OK && scan->part.count > 0;
-}
-
 static inline bool
 has_hour(const struct store_scan *scan)
 {
@@ -408,7 +181,7 @@ next_hour(struct store_scan *scan)
 {
     while (scan->error.status == ST_OK &&
            row_hours_next(&scan->hours, &scan->block_base, &scan->block))
-        if (is_one_block(scan) ? has_part(scan) : has_hour(scan))
+        if (is_one_block(scan) ? store_scan_has_part(scan) : has_hour(scan))
             return true;
     if (scan->error.status == ST_OK)
         scan->error.status = row_hours_end(&scan->hours, &scan->error);
@@ -474,115 +247,17 @@ store_scan_stretch(struct store_scan *scan, uint32_t from_base,
         scan->head_end++;
 }
 
-/* Copies open rows for one scan after the other. */
-struct opening {
-    struct store *s;
-    const struct scan_spec *specs;
-    struct store_scan **scans;
-    size_t len;
-    size_t taken; /* bytes, by those that have their copies */
-    enum status status;
-    struct error *e;
-};
-
-/* Within what those before it have left of the limit. */
-static void
-copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
-{
-    size_t most = scan->spec.max_bytes;
-
-    scan->arena = scan->spec.arena;
-    if (scan->arena == NULL)
-        scan->arena = arena_new_within(
-            most > o->taken ? most - o->taken : most != 0, scan->spec.budget);
-    if (sent == NULL)
-        copy_head(scan);
-    else
-        copy_sent(scan, buf_slice(sent));
-    if (scan->spec.arena == NULL)
-        o->taken += arena_used(scan->arena);
-    if (o->status == ST_OK && scan->error.status != ST_OK) {
-        *o->e = scan->error;
-        o->status = scan->error.status;
-    }
-}
-
-/* Those of other owners, all of them at once; ST_NOT_FOUND: a bucket has moved,
- * which may be this process's now. */
-static enum status
-copy_remote(struct opening *o, int64_t end_us)
-{
-    const struct store_remote *r = o->s->remote;
-    struct scan_spec *specs = mem_new_array(o->len, sizeof *specs);
-    struct buf *sent = mem_new_array(o->len, sizeof *sent);
-    enum status status;
-    size_t len = 0;
-
-    for (size_t i = 0; i < o->len; i++)
-        if (o->scans[i]->arena == NULL)
-            specs[len++] = o->specs[i];
-    status = r->head(r->ctx, specs, len, sent, end_us, o->e);
-    for (size_t i = 0, at = 0; i < o->len && status == ST_OK; i++)
-        if (o->scans[i]->arena == NULL)
-            copy_for(o, o->scans[i], &sent[at++]);
-    for (size_t i = 0; i < o->len; i++)
-        buf_fini(&sent[i]);
-    free(sent);
-    free(specs);
-    return status;
-}
-
-/* The local heads; false when others are left. */
-static bool
-copy_local(struct opening *o)
-{
-    bool all = true;
-
-    for (size_t i = 0; i < o->len; i++) {
-        struct store_scan *scan = o->scans[i];
-
-        if (scan->arena != NULL)
-            continue;
-        if (store_bucket_state(o->s, scan->spec.bucket) == BUCKET_REMOTE)
-            all = false;
-        else
-            copy_for(o, scan, NULL);
-    }
-    return all;
-}
-
-/* Whatever bucket moves meanwhile: all that was acknowledged before this began
- * is in a copy, or in the engine. */
-static enum status
-copy_heads(struct opening *o)
-{
-    struct store_retry retry = { .end_us =
-                                     o->len > 0 ? o->specs[0].end_us : 0 };
-
-    while (!copy_local(o) && o->status == ST_OK) {
-        o->status = copy_remote(o, store_retry_end(o->s, &retry));
-        if (o->status != ST_NOT_FOUND)
-            break;
-        o->status = ST_OK;
-        if (!store_retry(o->s, &retry))
-            o->status = error_wrap(o->e, ST_BUSY,
-                                   "open rows have no owner now: try again");
-    }
-    return o->status;
-}
-
 enum status
 store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
                  struct store_scan **out, struct error *e)
 {
-    struct opening o = { s, specs, out, len, .e = e };
     enum status status;
     struct kv_iter *it;
 
     OBJ_CHECK(s, STORE_MAGIC);
     for (size_t i = 0; i < len; i++)
         out[i] = new_scan(s, &specs[i]);
-    status = copy_heads(&o);
+    status = store_scans_copy_heads(s, specs, out, len, e);
     for (size_t i = 0; i < len; i++)
         store_scan_stretch(out[i], specs[i].from_base, specs[i].to_base);
     if (status == ST_OK)

@@ -53,6 +53,13 @@ struct store_scan {
 void store_scan_stretch(struct store_scan *scan, uint32_t from_base,
                         uint32_t to_base);
 
+/* Whatever bucket moves meanwhile: all that was acknowledged before this began
+ * is in a copy, or in the engine. */
+MUST_CHECK enum status store_scans_copy_heads(struct store *s,
+                                              const struct scan_spec *specs,
+                                              struct store_scan **scans,
+                                              size_t len, struct error *e);
+
 /* Behind the copying of heads: those scans that may lend weeks begin to. */
 MUST_CHECK enum status store_scans_begin_weeks(struct store *s,
                                                struct store_scan **scans,
@@ -67,3 +74,7 @@ bool store_scan_next_stretch(struct store_scan *scan);
 
 /* Is the row, which masks take, still to be lent? */
 bool store_scan_takes(const struct store_scan *scan, struct slice key);
+
+/* What the stretch has of the row at hand, which is one block: 'part'.  False:
+ * nothing, or the block is damaged. */
+bool store_scan_has_part(struct store_scan *scan);

@@ -246,7 +246,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
 
     for (size_t i = 0; i < len; i++)
         specs[i] = scans[i]->spec;
-    if (len > 0 && specs[0].weeks != WEEKS_NONE &&
+    if (len > 0 && specs[0].weeks &&
         days_of(s, &specs[0], UINT32_MAX, &from, &to))
         status = store_weeks_done(s, specs, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -495,8 +495,8 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     if (value.size == 0 ||
         (!stands_alone(w) && is_among(w->busy, w->busy_len, tsuid)))
         return false;
-    status = week_decode(value, week_base(w->day),
-                         scan->spec.weeks == WEEKS_OF_HOURS, &w->week, &why);
+    status =
+        week_decode(value, week_base(w->day), scan->spec.hours, &w->week, &why);
     if (status != ST_OK)
         (void)error_set(&scan->error, status, "the week of %u of a series: %s",
                         (unsigned)week_base(w->day), why.text);

@@ -192,7 +192,7 @@ store_week_answers(struct slice value, uint32_t week)
     struct week w;
 
     return value.size > 0 &&
-           week_decode(value, week, false, &w, NULL) == ST_OK && !w.unfit;
+           week_decode(value, week, HOURS_NONE, &w, NULL) == ST_OK && !w.unfit;
 }
 
 bool
@@ -291,7 +291,7 @@ clear_week(void *ctx, size_t i, const struct slice *value) NO_TS_CHECK
     struct week w;
 
     if (value == NULL || value->size == 0 ||
-        week_decode(*value, base, true, &w, NULL) != ST_OK || w.unfit ||
+        week_decode(*value, base, HOURS_ALL, &w, NULL) != ST_OK || w.unfit ||
         !clear_days(&w, x->from_ms, x->to_ms))
         return;
     if (!week_is_empty(&w))

@@ -30,7 +30,8 @@ check_days(const struct week *w, bool hours)
 static void
 check_same(const struct week *a, const struct week *b)
 {
-    INSIST(a->unfit == b->unfit && a->all_int == b->all_int);
+    INSIST(a->unfit == b->unfit && a->all_int == b->all_int &&
+           a->hours == b->hours);
     for (unsigned i = 0; i < WEEK_DAYS; i++) {
         const struct summary *s = &a->day[i], *t = &b->day[i];
 
@@ -39,9 +40,13 @@ check_same(const struct week *a, const struct week *b)
                s->min.i == t->min.i && s->max.i == t->max.i &&
                s->first.i == t->first.i && s->last.i == t->last.i);
     }
-    for (unsigned i = 0; i < WEEK_HOURS; i++)
-        INSIST(a->hour[i].count == b->hour[i].count &&
-               a->hour[i].sum.i == b->hour[i].sum.i);
+    for (unsigned i = 0; i < WEEK_HOURS; i++) {
+        const struct week_hour *h = &a->hour[i], *k = &b->hour[i];
+
+        INSIST(h->count == k->count && h->sum.i == k->sum.i &&
+               h->first.i == k->first.i && h->last.i == k->last.i &&
+               h->min.i == k->min.i && h->max.i == k->max.i);
+    }
 }
 
 int
@@ -57,14 +62,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_put(&value, data + 1, size - 1);
     if (data[0] & 1)
         buf_put_u32(&value, block_crc(buf_slice(&value), BASE));
-    st = week_decode(buf_slice(&value), BASE, true, &w, &e);
+    st = week_decode(buf_slice(&value), BASE, HOURS_ALL, &w, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     if (st == ST_OK) {
-        INSIST(week_decode(buf_slice(&value), BASE, false, &days, &e) == ST_OK);
+        INSIST(week_decode(buf_slice(&value), BASE, HOURS_NONE, &days, &e) ==
+               ST_OK);
         check_days(&w, true);
         check_days(&days, false);
         week_encode(&w, &again);
-        INSIST(week_decode(buf_slice(&again), BASE, true, &back, &e) == ST_OK);
+        INSIST(week_decode(buf_slice(&again), BASE, HOURS_ALL, &back, &e) ==
+               ST_OK);
         check_same(&w, &back);
     }
     buf_fini(&value);

@@ -56,6 +56,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     char name[CHECK_TEXT_MAX];
     struct slice series = { tsuid, 0 };
     struct buf again = BUF_INIT;
+    struct week there;
     struct error why;
     uint32_t base;
     enum status st;
@@ -68,7 +69,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     if (value.size == 0 || base >= b->done)
         return ST_OK;
     if (check_is_expired(t, series, base))
-        return week_decode(value, base, false, &b->week, &why) == ST_OK
+        return week_decode(value, base, HOURS_NONE, &b->week, &why) == ST_OK
                    ? ST_OK
                    : check_drops_bad(t, "week-entry", key, value, "%s",
                                      why.text);
@@ -80,8 +81,9 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
         return check_found(t->c, "week-alone", key, NULL,
                            "%s: of the week at %u there are no rows",
                            check_describe(t, series, name), (unsigned)base);
-    if (!week_is_empty(&b->week))
-        week_encode(&b->week, &again);
+    if (week_decode(value, base, HOURS_ALL, &there, NULL) == ST_OK)
+        b->week.hours = there.hours; /* of an older version they are less */
+    week_encode(&b->week, &again);
     same = slice_eq(buf_slice(&again), value);
     buf_fini(&again);
     if (same)

@@ -86,21 +86,50 @@ static void
 check_hour(const struct week *w, unsigned hour, const struct points *p)
 {
     int64_t from = ((int64_t)w->base + (int64_t)hour * HOUR_S) * 1000;
-    double sum = 0;
-    int64_t isum = 0;
-    uint32_t n = 0;
+    const struct week_hour *h = &w->hour[hour];
+    struct points all = { 0 };
+    struct summary s;
 
     for (size_t i = 0; i < p->len; i++)
         if (p->ts_ms[i] >= from && p->ts_ms[i] < from + HOUR_MS) {
-            sum += p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
-            isum += p->is_float[i] ? 0 : p->v[i].i;
-            n++;
+            struct point x = points_at(p, i);
+
+            if (!w->all_int && !x.is_float)
+                x = (struct point){ x.ts_ms, { .d = (double)x.v.i }, true };
+            ck_assert(points_add(&all, x));
         }
-    ck_assert_uint_eq(w->hour[hour].count, n);
-    if (n > 0 && w->all_int)
-        ck_assert_int_eq(w->hour[hour].sum.i, isum);
-    else if (n > 0)
-        ck_assert(memcmp(&w->hour[hour].sum.d, &sum, 8) == 0);
+    ck_assert_uint_eq(h->count, all.len);
+    if (all.len > 0) {
+        s = points_summary(&all);
+        ck_assert_int_eq(h->sum.i, s.sum.i); /* or its bits */
+        ck_assert(w->hours == HOURS_SUMS ||
+                  (h->first.i == s.first.i && h->last.i == s.last.i &&
+                   h->min.i == s.min.i && h->max.i == s.max.i));
+    }
+    points_fini(&all);
+}
+
+/* As it was written before hours had more than count and sum. */
+static void
+check_old_version(const struct week *w, const struct points *p)
+{
+    struct week old = *w, back;
+    struct buf bytes = BUF_INIT, again = BUF_INIT;
+
+    old.hours = HOURS_SUMS;
+    week_encode(&old, &bytes);
+    ck_assert_uint_eq(bytes.data[0], 1);
+    ck_assert_int_eq(
+        week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, NULL), ST_OK);
+    ck_assert_int_eq(back.hours, HOURS_SUMS);
+    for (unsigned i = 0; i < WEEK_DAYS; i++)
+        check_day(&back, i, p);
+    for (unsigned i = 0; i < WEEK_HOURS; i++)
+        check_hour(&back, i, p);
+    week_encode(&back, &again);
+    ck_assert(slice_eq(buf_slice(&again), buf_slice(&bytes)));
+    buf_fini(&bytes);
+    buf_fini(&again);
 }
 
 static void
@@ -191,7 +220,7 @@ START_TEST(round_trip)
     for (int turn = 0; turn < 60; turn++) {
         enum values kind = (enum values)(turn % VALUES_LAST);
         struct points p = { 0 };
-        struct week w, back, days;
+        struct week w, back, sums, days;
         struct buf bytes = BUF_INIT;
 
         make_points(&p, kind, 60000 * (int64_t)(1 + rnd(90)), (unsigned)rnd(3));
@@ -201,16 +230,26 @@ START_TEST(round_trip)
         ck_assert(!w.unfit && !week_is_empty(&w));
         week_encode(&w, &bytes);
         ck_assert_int_eq(
-            week_decode(buf_slice(&bytes), START, true, &back, NULL), ST_OK);
+            week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, NULL),
+            ST_OK);
         ck_assert_int_eq(
-            week_decode(buf_slice(&bytes), START, false, &days, NULL), ST_OK);
-        ck_assert(back.has_hours && !days.has_hours);
+            week_decode(buf_slice(&bytes), START, HOURS_SUMS, &sums, NULL),
+            ST_OK);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, HOURS_NONE, &days, NULL),
+            ST_OK);
+        ck_assert_int_eq(back.hours, HOURS_ALL);
+        ck_assert_int_eq(sums.hours, HOURS_SUMS);
+        ck_assert_int_eq(days.hours, HOURS_NONE);
+        check_old_version(&w, &p);
         for (unsigned i = 0; i < WEEK_DAYS; i++) {
             check_day(&back, i, &p);
             check_day(&days, i, &p);
         }
-        for (unsigned i = 0; i < WEEK_HOURS; i++)
+        for (unsigned i = 0; i < WEEK_HOURS; i++) {
             check_hour(&back, i, &p);
+            check_hour(&sums, i, &p);
+        }
         buf_fini(&bytes);
         points_fini(&p);
     }
@@ -241,7 +280,8 @@ START_TEST(unfit)
         ck_assert(w.unfit && !week_is_empty(&w));
         week_encode(&w, &bytes);
         ck_assert_int_eq(
-            week_decode(buf_slice(&bytes), START, true, &back, NULL), ST_OK);
+            week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, NULL),
+            ST_OK);
         ck_assert(back.unfit);
         buf_fini(&bytes);
         points_fini(&p);
@@ -262,11 +302,12 @@ START_TEST(damage)
     week_encode(&w, &bytes);
     for (size_t i = 0; i < bytes.size; i++) {
         bytes.data[i] ^= (uint8_t)(1u << (i % 8));
-        ck_assert_int_eq(week_decode(buf_slice(&bytes), START, true, &back, &e),
-                         ST_CORRUPT);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, &e),
+            ST_CORRUPT);
         bytes.data[i] ^= (uint8_t)(1u << (i % 8));
         ck_assert_int_eq(
-            week_decode(slice_of(bytes.data, i), START, true, &back, &e),
+            week_decode(slice_of(bytes.data, i), START, HOURS_ALL, &back, &e),
             ST_CORRUPT);
     }
     ck_assert_int_eq(

@@ -220,12 +220,12 @@ see_week(struct world *w, struct store_scan *scan, const struct store_row *row,
         struct sums hours = { 0 };
 
         for (unsigned h = 24 * i; h < 24 * (i + 1); h++) {
-            struct summary hour = week_hour_summary(row->week, h);
+            const struct week_hour *hour = &row->week->hour[h];
 
-            hours.count += hour.count;
-            if (hour.count > 0)
+            hours.count += hour->count;
+            if (hour->count > 0)
                 hours.sum +=
-                    row->week->all_int ? (double)hour.sum.i : hour.sum.d;
+                    row->week->all_int ? (double)hour->sum.i : hour->sum.d;
         }
         ck_assert_uint_eq(hours.count, day->count);
         s->count += day->count;
@@ -291,7 +291,8 @@ scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
                                        .to_base = to,
                                        .series = listed[i],
                                        .metric = slice_of("\0\0\1", 3),
-                                       .weeks = WEEKS_OF_HOURS };
+                                       .weeks = true,
+                                       .hours = HOURS_ALL };
     for (unsigned k = 0; k < SERIES - 1; k++) {
         struct slice t = name(k, names[k]);
         struct scan_spec *spec = &specs[key_salt(layout, t)];

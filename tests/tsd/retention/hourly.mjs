@@ -51,11 +51,11 @@ const ranges = [[now - 59 * day, now], [hour, hour + 6 * 3600], [hour + 7200, ho
 const ask = (metric, down) => ranges.map(([from, to]) =>
   `/api/query?start=${from}&end=${to}&m=sum:${down}:${metric}%7Bhost=*%7D`);
 // Equal to the bit; equal but for the last digits; not to be told.
-const exact = ['1h-avg', '1h-sum', '6h-count', '1d-avg', '1d-max', '1d-min', '7d-last', '1d-first'];
+const exact = ['1h-avg', '1h-sum', '6h-count', '1h-max', '2h-min', '1h-last', '3h-first', '1d-avg', '1d-max', '1d-min', '7d-last', '1d-first'];
 const plans = ['whole', 'decimal'].flatMap(metric => [
   ...exact.flatMap(d => ask(metric, d).map(query => ({ query, exact: true }))),
   ...ask(metric, '30d-sum').map(query => ({ query, exact: metric === 'whole' })),
-  ...ask(metric, '1h-max').map(query => ({ query, warns: true })),
+  ...ask(metric, '1h-dev').map(query => ({ query, warns: true })),
 ]);
 async function answer(query) {
   const r = await fetch(base + query);
