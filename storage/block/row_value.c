@@ -217,7 +217,8 @@ are_few(const struct key_layout *s, uint32_t base,
         points += summary.count;
         hours++;
     }
-    return hours > 1 && points <= ROW_BLOCK_POINTS;
+    return hours > 1 && points <= ROW_BLOCK_POINTS &&
+           points <= hours * ROW_BLOCK_HOUR_POINTS;
 }
 
 static bool

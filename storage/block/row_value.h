@@ -15,9 +15,10 @@
 #include "storage/row/key.h"
 #include "storage/block/point.h"
 
-/* At most so many points of several hours are one block: who wants an hour of
- * them unpacks all. */
-#define ROW_BLOCK_POINTS 768
+/* Hours are one block if they have at most so many points, all together and in
+ * the mean: who wants an hour of them unpacks all. */
+#define ROW_BLOCK_POINTS      768
+#define ROW_BLOCK_HOUR_POINTS 128
 
 /* The blocks of a value, one after the other; it lends from the value. */
 struct row_hours {

@@ -260,7 +260,8 @@ START_TEST(few_points_are_one_block)
         make_hours(s, &r, i % 2 ? 400 : 60, &all, blocks, &parts);
         for (unsigned k = 0; k < s->row_hours; k++)
             hours += parts.blocks[k].size > 0;
-        few = hours > 1 && all.len <= ROW_BLOCK_POINTS;
+        few = hours > 1 && all.len <= ROW_BLOCK_POINTS &&
+              all.len <= hours * ROW_BLOCK_HOUR_POINTS;
         seen += few;
         buf_clear(&value);
         buf_clear(&plain);
