@@ -114,8 +114,8 @@ regexp_put_unicode(struct buf *out, struct slice name, unsigned how)
             continue;
         if (in_class && negated && strchr(set + 1, '\\') != NULL)
             return false;
-        if (in_class && negated)
-            buf_printf(out, "\\P%s", set + 2);
+        if (in_class && negated) /* \p{..} or \h: \P{..} or \H */
+            buf_printf(out, "\\%c%s", set[1] - 'a' + 'A', set + 2);
         else
             buf_printf(out, in_class ? "%s%s" : "[%s%s]", negated ? "^" : "",
                        set);

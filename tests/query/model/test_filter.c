@@ -37,6 +37,8 @@ static const struct {
     { "regexp", "(?i)worker", { "WORKER", "coworkers" }, { "work" } },
     { "regexp", ".", { "é", "x" }, { "" } },
     /* Where Java and PCRE2 differ. */
+    { "regexp", "^(?U)[\\P{Blank}a]$", { "a", "b" }, { " ", "\t" } },
+    { "regexp", "^(?U)[\\p{Blank}]$", { " ", "\t" }, { "a" } },
     { "regexp", "^\\u0061\\0142\\x{63}$", { "abc" }, { "u0061" } },
     { "regexp", "^\\p{Lower}+\\P{Alpha}$", { "web1" }, { "WEB1", "web" } },
     { "regexp", "^[\\p{Punct}\\d]+$", { "1.0" }, { "a1" } },
