@@ -117,32 +117,20 @@ get_exceptions(struct cursor *c, uint32_t count, union number *out)
     }
 }
 
-/* Makes numbers of decimals. */
+/* Makes numbers of decimals, and again integers of those that were. */
 static void
 divide(struct cursor *c, const struct block_header *h, const uint8_t *is_float,
        union number *v)
 {
-    unsigned scale = h->scale & SCALE_DIGITS;
-    bool fits = true;
-
-    for (uint32_t i = 0; i < h->count; i++)
-        fits &= v[i].i <= DECIMAL_MAX && v[i].i >= -DECIMAL_MAX;
-    if (!fits) {
+    if (!block_decimal_values(v, h->count, h->scale & SCALE_DIGITS)) {
         c->failed = true;
         return;
     }
-    if (block_kinds(h) == KINDS_FLOAT) {
-        block_decimal_values(v, h->count, scale);
+    if (block_kinds(h) == KINDS_FLOAT)
         return;
-    }
-    for (uint32_t i = 0; i < h->count; i++) {
-        double d = block_decimal_value(v[i].i, scale);
-
-        if (is_float[i])
-            v[i].d = d;
-        else
-            v[i].i = (int64_t)d;
-    }
+    for (uint32_t i = 0; i < h->count; i++)
+        if (!is_float[i])
+            v[i].i = (int64_t)v[i].d;
 }
 
 static void

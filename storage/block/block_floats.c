@@ -13,6 +13,8 @@
  * The first is XORed with 0, in a window of 64 bits. */
 #include "storage/block/block_priv.h"
 
+#include <string.h>
+
 #include "storage/block/bits.h"
 
 enum floats_codec { FLOATS_RAW = 0, FLOATS_XOR = 1 };
@@ -47,13 +49,38 @@ block_decimal_value(int64_t m, unsigned scale)
     return (double)m / powers[scale];
 }
 
-void
+typedef double doubles __attribute__((vector_size(16)));
+typedef uint64_t numbers __attribute__((vector_size(16)));
+
+/* Processors cannot make doubles of 64-bit integers by the vector; but an
+ * integer m up to 2^51, added to the bits of NEAREST, is the double NEAREST +
+ * m. One is too large if, moved up by 2^51, it is beyond 2^52: of 2^52 itself
+ * the shift takes one off. */
+static inline void
+divide_two(void *v, double power, size_t size, numbers *seen)
+{
+    numbers m = { 0, 0 }, up;
+    doubles d;
+
+    memcpy(&m, v, size);
+    up = m + (uint64_t)DECIMAL_MAX;
+    *seen |= up - (up >> 52);
+    d = ((doubles)(m + double_bits(NEAREST)) - NEAREST) / power;
+    memcpy(v, &d, size);
+}
+
+bool
 block_decimal_values(union number *v, size_t len, unsigned scale)
 {
     const double power = powers[scale];
+    numbers seen = { 0, 0 };
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
-        v[i].d = (double)v[i].i / power;
+    for (; i + 2 <= len; i += 2)
+        divide_two(&v[i], power, 2 * sizeof *v, &seen);
+    if (i < len)
+        divide_two(&v[i], power, sizeof *v, &seen);
+    return (seen[0] | seen[1]) >> 52 == 0;
 }
 
 /* How many digits after the point; one more than there can be if it is none.

@@ -164,8 +164,8 @@ void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 bool block_decimal_of(double v, unsigned scale, int64_t *m);
 /* |m| <= DECIMAL_MAX. */
 double block_decimal_value(int64_t m, unsigned scale);
-/* The same in place for a column. */
-void block_decimal_values(union number *v, size_t len, unsigned scale);
+/* The same in place for a column; false: one of them is larger. */
+bool block_decimal_values(union number *v, size_t len, unsigned scale);
 
 /* The scale that suits most doubles; false when too many have none. */
 bool block_decimal_scale(const struct points *p, unsigned *scale);
