@@ -15,8 +15,8 @@
 #define PAUSE_US 10000
 
 #if defined(__GLIBC__)
-#define KEPT_MOST   (8 << 20) /* of a heap, at its end */
-#define MAPPED_FROM (4 << 20) /* what is larger has pages of its own */
+#define KEPT_MOST   (32 << 20) /* of a heap, at its end */
+#define MAPPED_FROM (4 << 20)  /* what is larger has pages of its own */
 #endif
 
 void
@@ -25,6 +25,14 @@ mem_keep_freed(void)
 #if defined(__GLIBC__)
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_MOST);
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+#endif
+}
+
+void
+mem_give_back(void)
+{
+#if defined(__GLIBC__)
+    (void)malloc_trim(0);
 #endif
 }
 

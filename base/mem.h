@@ -8,9 +8,11 @@
 #include <stddef.h>
 
 /* For a program that answers request after request: what free() gets is kept
- * for the next one, up to 8 MB a heap, instead of going to the kernel and
+ * for the next one, up to 32 MB a heap, instead of going to the kernel and
  * coming back as zeroed pages.  Once, before there are threads. */
 void mem_keep_freed(void);
+/* What is kept goes to the kernel. */
+void mem_give_back(void);
 
 /* Zeroed; the caller free()s it. */
 void *mem_new(size_t size) __attribute__((__malloc__, __returns_nonnull__));

@@ -9,11 +9,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "tsd/daemon.h"
 #include "tsd/config/options.h"
 #include "tsd/service.h"
+
+#define QUIET_MS           10000
+#define GIVE_BACK_EVERY_MS 600000
 
 static void
 tsd_set_level(const struct settings *c)
@@ -92,6 +97,34 @@ tsd_hang_up(const struct options *o, struct daemon *d)
     settings_free(&fresh);
 }
 
+/* Memory that answers took is kept for the next ones while there are some. */
+struct kept_memory {
+    uint64_t queries;
+    int64_t due_ms; /* then it goes back */
+};
+
+static void
+give_back_memory(struct kept_memory *k)
+{
+    uint64_t queries = counter_get(CNT_QUERY_SUCCESS);
+    int64_t now_ms = clock_monotonic_us() / 1000;
+
+    if (queries != k->queries) {
+        k->queries = queries;
+        k->due_ms = now_ms + QUIET_MS;
+    } else if (now_ms >= k->due_ms) {
+        mem_give_back();
+        k->due_ms = now_ms + GIVE_BACK_EVERY_MS;
+    }
+}
+
+/* -1: for ever. */
+static int
+shorter_wait(int ms, int most)
+{
+    return ms < 0 || ms > most ? most : ms;
+}
+
 /* Returns when a signal or a client tells the daemon to stop. */
 static void
 wait_for_end(const struct options *o, struct daemon *d, struct service *service,
@@ -103,10 +136,14 @@ wait_for_end(const struct options *o, struct daemon *d, struct service *service,
         { .events = POLLIN },
     };
     struct signalfd_siginfo info;
+    struct kept_memory kept = { .queries = 0 };
 
     for (;;) {
+        int wait_ms = shorter_wait(service_wait_ms(service), QUIET_MS / 2);
+
+        give_back_memory(&kept);
         fds[2].fd = service->probe_fd;
-        if (poll(fds, 3, service_wait_ms(service)) < 0) {
+        if (poll(fds, 3, wait_ms) < 0) {
             if (errno == EINTR)
                 continue;
             return;
