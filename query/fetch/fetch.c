@@ -209,7 +209,7 @@ downsample_row(struct task *t, const struct store_row *row,
     else
         bucket_acc_points(f, acc, points, t->turn->arena);
     count_points(t, points->len);
-    t->decoded += row->part.count > 0 ? row->part.of : points->len;
+    t->decoded += points->len + row->part.of - row->part.count;
     return ST_OK;
 }
 
@@ -294,7 +294,7 @@ end_series(struct task *t)
             h = f->column.hours;
         }
         for (; h != NULL; h = h->next)
-            t->decoded += h->unpacks;
+            t->decoded += h->unpacked;
     }
     return good ? ST_OK
                 : error_set(&t->error, ST_LIMIT,

@@ -1,7 +1,7 @@
 /* The header of a block, and the block summary in it.
  *
- *     <version:1> <flags:1> [<scale:1>] <count> <first> <last - first>
- *     <block summary> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
+ *     <version:1> [<hours:1>] <flags:1> [<scale:1>] <count> <first> <last -
+ * first> <block summary> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
  *
  * The scale stands there unless all points are integers.  The numbers of a
  * block summary are written as small as they are; a sum of decimals was added
@@ -161,6 +161,8 @@ void
 block_header_put(const struct block_header *h, struct buf *out)
 {
     buf_put_u8(out, h->version);
+    if (h->version == BLOCK_OF_ROW)
+        buf_put_u8(out, h->hours);
     buf_put_u8(out, h->flags);
     if (block_kinds(h) != KINDS_INT)
         buf_put_u8(out, h->scale);
@@ -233,8 +235,7 @@ times_are_valid(const struct block_header *h)
 {
     static const uint32_t limits[] = { HOUR_MS, HOUR_MS / 10, HOUR_MS / 100,
                                        HOUR_MS / 1000 };
-    uint64_t hours = h->version == BLOCK_OF_ROW ? ROW_HOURS_MAX : 1;
-    uint64_t limit = hours * limits[h->flags & FLAG_UNIT];
+    uint64_t limit = (uint64_t)h->hours * limits[h->flags & FLAG_UNIT];
 
     if (h->count == 0 || h->count > BLOCK_MAX_POINTS || h->first >= limit ||
         h->span >= limit - h->first || h->span < h->count - 1)
@@ -253,6 +254,7 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
 
     *h = (struct block_header){ .scale = 0 };
     h->version = cursor_u8(c);
+    h->hours = h->version == BLOCK_OF_ROW ? cursor_u8(c) : 1;
     h->flags = cursor_u8(c);
     if (block_kinds(h) != KINDS_INT)
         h->scale = cursor_u8(c);
@@ -262,7 +264,7 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
     h->span = cursor_varint(c);
     if ((h->flags & FLAG_UNKNOWN) || block_kinds(h) == FLAG_KINDS ||
         (block_kinds(h) == KINDS_MIXED && (h->flags & FLAG_CONSTANT)) ||
-        !scale_is_valid(h) || !times_are_valid(h)) {
+        !scale_is_valid(h) || h->hours > ROW_HOURS_MAX || !times_are_valid(h)) {
         c->failed = true;
         return;
     }
@@ -272,6 +274,7 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
         (int64_t)base * 1000 + (int64_t)h->first * block_unit_ms(h);
     h->summary.last_ms =
         h->summary.first_ms + (int64_t)h->span * block_unit_ms(h);
+    c->failed |= h->summary.last_ms > POINT_MAX_TS_MS;
     if (h->flags & FLAG_CONSTANT)
         get_constant(c, h);
     else if (h->flags & FLAG_PLAIN)

@@ -36,9 +36,10 @@ struct spacing {
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
 
-/* The same of all points of a row, within ROW_HOURS_MAX hours from 'base' on.
- * What reads blocks takes either kind. */
-void block_encode_row(const struct points *p, uint32_t base, struct buf *out);
+/* The same of all points of a row of so many hours from 'base' on.  What reads
+ * blocks takes either kind. */
+void block_encode_row(const struct points *p, uint32_t base, unsigned hours,
+                      struct buf *out);
 
 /* The block summary that the block of these points would have. */
 struct summary points_summary(const struct points *p);

@@ -10,7 +10,6 @@
 
 #include "base/obj.h"
 #include "storage/block/block_priv.h"
-#include "storage/row/key.h"
 
 struct work {
     const struct points *p;
@@ -368,11 +367,12 @@ put_values(struct work *w, struct buf *out)
 }
 
 static void
-encode(const struct points *p, uint32_t base, uint8_t version, struct buf *out)
+encode_points(const struct points *p, uint32_t base, uint8_t version,
+              uint8_t hours, struct buf *out)
 {
     struct work w = {
         .p = p,
-        .h = { .version = version, .count = (uint32_t)p->len },
+        .h = { .version = version, .hours = hours, .count = (uint32_t)p->len },
     };
     size_t start = out->size;
 
@@ -403,12 +403,13 @@ void
 block_encode(const struct points *p, uint32_t base, struct buf *out)
 {
     check_input(p, base, 1);
-    encode(p, base, BLOCK_VERSION, out);
+    encode_points(p, base, BLOCK_VERSION, 1, out);
 }
 
 void
-block_encode_row(const struct points *p, uint32_t base, struct buf *out)
+block_encode_row(const struct points *p, uint32_t base, unsigned hours,
+                 struct buf *out)
 {
-    check_input(p, base, ROW_HOURS_MAX);
-    encode(p, base, BLOCK_OF_ROW, out);
+    check_input(p, base, hours);
+    encode_points(p, base, BLOCK_OF_ROW, (uint8_t)hours, out);
 }

@@ -29,7 +29,7 @@
 #define ROW_OF_HOURS 3
 /* The version of a block without a checksum: the row that has it has one. */
 #define BLOCK_WITHOUT_CRC 4
-/* The version of a block that is all of a row. */
+/* The version of a block that is all of a row; of how many hours follows. */
 #define BLOCK_OF_ROW   5
 #define BLOCK_CRC_SIZE 4
 #define BLOCK_MIN_SIZE 6 /* without it */
@@ -55,6 +55,7 @@ enum block_scale {
 /* What stands in front of the columns, and what follows from it. */
 struct block_header {
     uint8_t version;
+    uint8_t hours; /* that it is of */
     uint8_t flags;
     uint8_t scale; /* 0 where all are integers */
     uint32_t count;

@@ -25,7 +25,8 @@ bool
 row_is_one_block(const struct key_layout *s, struct slice value)
 {
     block_unpad(&value);
-    return s->row_hours > 1 && value.size > 0 && value.data[0] == BLOCK_OF_ROW;
+    return s->row_hours > 1 && value.size > 1 &&
+           value.data[0] == BLOCK_OF_ROW && value.data[1] == s->row_hours;
 }
 
 enum status
@@ -99,16 +100,13 @@ row_hours_end(const struct row_hours *h, struct error *e)
 
 /* Makes hours of one block of all. */
 static enum status
-split(const struct key_layout *s, uint32_t base, struct slice block,
-      struct row_parts *out, struct error *e)
+split_block(const struct key_layout *s, uint32_t base, struct slice block,
+            struct row_parts *out, struct error *e)
 {
     struct points all = { 0 }, hour;
     size_t ends[ROW_HOURS_MAX] = { 0 }, begin = 0;
     enum status status = block_decode(block, base, &all, e);
 
-    if (status == ST_OK &&
-        hour_base(all.ts_ms[all.len - 1]) - base >= key_span_s(s))
-        status = error_set(e, ST_CORRUPT, "row: points behind its last hour");
     buf_clear(&out->split);
     for (size_t i = 0; status == ST_OK && i < all.len; i += hour.len) {
         uint32_t at;
@@ -143,7 +141,7 @@ row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
     if (status != ST_OK)
         return status;
     if (row_is_one_block(s, value))
-        return split(s, base, value, out, e);
+        return split_block(s, base, value, out, e);
     while (row_hours_next(&h, &at, &block))
         out->blocks[(at - base) / HOUR_S] = block;
     if (h.bad) /* of which no hour is to be trusted */
@@ -222,8 +220,8 @@ are_few(const struct key_layout *s, uint32_t base,
 }
 
 static bool
-unpack(const struct key_layout *s, uint32_t base, const struct row_parts *parts,
-       struct points *out)
+unpack_parts(const struct key_layout *s, uint32_t base,
+             const struct row_parts *parts, struct points *out)
 {
     bool good = true;
 
@@ -240,8 +238,8 @@ row_value_pack(const struct key_layout *s, uint32_t base,
                const struct row_parts *parts, struct points *scratch,
                struct buf *out)
 {
-    if (are_few(s, base, parts) && unpack(s, base, parts, scratch))
-        block_encode_row(scratch, base, out);
+    if (are_few(s, base, parts) && unpack_parts(s, base, parts, scratch))
+        block_encode_row(scratch, base, s->row_hours, out);
     else
         row_value_put(s, base, parts, out);
 }

@@ -30,7 +30,7 @@ struct row_hours {
     bool bad;         /* it ended too early, or too late */
 };
 
-/* Is it one block of several hours? */
+/* Is it one block of a row's hours? */
 bool row_is_one_block(const struct key_layout *s, struct slice value);
 
 MUST_CHECK enum status row_hours_begin(const struct key_layout *s,

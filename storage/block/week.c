@@ -156,8 +156,8 @@ week_add(struct week *w, struct slice block, uint32_t base,
 
 /* One block of all hours of a row. */
 static enum status
-add_hours(struct week *w, struct slice block, uint32_t base,
-          struct points *scratch, struct error *e)
+add_row_block(struct week *w, struct slice block, uint32_t base,
+              struct points *scratch, struct error *e)
 {
     enum status status;
 
@@ -189,7 +189,7 @@ week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
     while (status == ST_OK && row_hours_next(&hours, &base, &block))
         status = hours.block_s == HOUR_S
                      ? week_add(w, block, base, scratch, e)
-                     : add_hours(w, block, base, scratch, e);
+                     : add_row_block(w, block, base, scratch, e);
     if (status == ST_OK)
         status = row_hours_end(&hours, e);
     if (status != ST_CORRUPT)

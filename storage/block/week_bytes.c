@@ -230,8 +230,8 @@ struct values {
 };
 
 static void
-put_values(struct columns *x, const struct form *f, const struct values *v,
-           size_t len)
+put_four(struct columns *x, const struct form *f, const struct values *v,
+         size_t len)
 {
     const int64_t *all[] = { v->first, v->last, v->min, v->max };
 
@@ -245,8 +245,7 @@ put_values(struct columns *x, const struct form *f, const struct values *v,
 }
 
 static void
-get_values(struct columns *x, const struct form *f, struct values *v,
-           size_t len)
+get_four(struct columns *x, const struct form *f, struct values *v, size_t len)
 {
     int64_t *all[] = { v->first, v->last, v->min, v->max };
 
@@ -318,7 +317,7 @@ put_day_values(struct days *d, const struct week *w)
         v->min[i] = minus(v->first[i], v->min[i]);
         v->max[i] = minus(v->max[i], v->first[i]);
     }
-    put_values(&d->x, &d->f, v, d->len);
+    put_four(&d->x, &d->f, v, d->len);
     put_sums(&d->x, &d->f, sums, wholes, guesses, d->len);
 }
 
@@ -331,7 +330,7 @@ get_day_values(struct days *d, struct week *w)
     union number sums[WEEK_DAYS] = { { .i = 0 } };
     bool bad = false;
 
-    get_values(x, &d->f, v, d->len);
+    get_four(x, &d->f, v, d->len);
     if (x->c->failed)
         return;
     for (size_t i = 0; i < d->len && !d->f.plain; i++) {
@@ -507,7 +506,7 @@ put_hours(struct days *d, const struct week *w)
         return;
     if (!d->f.plain)
         hours_to_steps(v, len);
-    put_values(x, &d->f, v, len);
+    put_four(x, &d->f, v, len);
 }
 
 static void
@@ -516,7 +515,7 @@ get_hour_values(struct days *d, struct week_hour *const *hours, size_t len)
     struct values *v = &d->values;
     bool bad = false;
 
-    get_values(&d->x, &d->f, v, len);
+    get_four(&d->x, &d->f, v, len);
     if (!d->x.c->failed && !d->f.plain)
         hours_of_steps(v, len);
     for (size_t i = 0; i < len && !d->x.c->failed; i++) {
@@ -606,6 +605,7 @@ get_week(struct cursor *c, enum week_hours hours, struct week *w)
     c->failed |= version != WEEK_VERSION && version != WEEK_OF_SUMS;
     if (flags == WEEK_UNFIT) {
         w->unfit = true;
+        w->hours = version == WEEK_OF_SUMS ? HOURS_SUMS : HOURS_ALL;
         c->failed |= cursor_left(c) > 0;
         return;
     }

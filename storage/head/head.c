@@ -117,7 +117,8 @@ head_each_block(const struct head *h, struct head_row *r,
     struct row_hours hours;
     bool more = true;
 
-    if (v.base > visit->to_base || v.base + (span_s - 1) < visit->from_base)
+    if (v.base > visit->to_base ||
+        (visit->from_base > v.base && visit->from_base - v.base >= span_s))
         return true;
     v.is_block = true;
     INSIST(row_hours_begin(h->layout, v.base, v.bytes, &hours, NULL) == ST_OK);

@@ -1,6 +1,5 @@
 #include "storage/store/column.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/obj.h"
@@ -45,15 +44,15 @@ column_seek(const struct column *c, int64_t ms)
 /* -- hours ----------------------------------------------------------------- */
 
 static enum status
-describe_block(struct packed_hour *h, struct slice block,
+describe_block(struct packed_hour *h, struct slice block, uint32_t base,
                const struct block_part *part, struct error *e)
 {
     struct summary s;
-    enum status status = block_spacing(block, h->row.base, &h->spacing, &s, e);
+    enum status status = block_spacing(block, base, &h->spacing, &s, e);
 
     if (status != ST_OK)
         return status;
-    h->unpacks += s.count;
+    h->unpacked += s.count;
     if (part != NULL && part->count > 0) {
         s.count = part->count;
         s.first_ms = h->spacing.first_ms = part->first_ms;
@@ -73,7 +72,7 @@ describe_open(struct packed_hour *h, const struct open_copy *c)
     const struct spacing *s = &c->spacing;
 
     h->count += c->count;
-    h->unpacks += c->count;
+    h->unpacked += c->count;
     h->read += c->row_count;
     h->spacing = *s;
     if (s->even)
@@ -90,27 +89,17 @@ describe(struct packed_hour *h, struct error *e)
     enum status status = ST_OK;
 
     if (row->block.size > 0)
-        status = describe_block(h, row->block, &row->part, e);
+        status = describe_block(h, row->block, row->base, &row->part, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++) {
         if (row->open[i].is_block)
-            status = describe_block(h, row->open[i].bytes, NULL, e);
+            status = describe_block(h, row->open[i].bytes, row->open[i].base,
+                                    NULL, e);
         else
             describe_open(h, &row->open[i]);
     }
     if ((row->block.size > 0) + row->open_len > 1)
         h->spacing.even = false;
     return status;
-}
-
-/* Which row it was. */
-static enum status
-wrap_error(const struct store_row *row, enum status status, struct error *e)
-{
-    char hex[2 * TSUID_MAX + 1] = "";
-
-    for (size_t i = 0; i < row->tsuid.size && i < TSUID_MAX; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02X", row->tsuid.data[i]);
-    return error_wrap(e, status, "series %s, hour %u", hex, row->base);
 }
 
 enum status
@@ -128,7 +117,8 @@ packed_hour_keep(const struct store_row *row, struct arena *a,
         return error_no_memory(e);
     *out = h;
     status = describe(h, e);
-    return status == ST_OK ? ST_OK : wrap_error(row, status, e);
+    return status == ST_OK ? ST_OK
+                           : store_row_error(row->tsuid, row->base, status, e);
 }
 
 /* Is the hour the column's next points, at its step? */
@@ -203,7 +193,7 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
         status = c->uneven ? store_row_points(&h->row, out, e)
                            : store_row_spaced(&h->row, out, &spacing, e);
         if (status != ST_OK)
-            status = wrap_error(&h->row, status, e);
+            status = store_row_error(h->row.tsuid, h->row.base, status, e);
     }
     return status;
 }

@@ -22,8 +22,8 @@ struct packed_hour {
     struct spacing spacing;
     struct point_times times;
     uint32_t count;
-    uint32_t read;    /* points, with those that the scan left out */
-    uint32_t unpacks; /* points that are unpacked for it */
+    uint32_t read;     /* points, with those that the scan left out */
+    uint32_t unpacked; /* points that are unpacked for it */
 };
 
 struct column {

@@ -167,7 +167,7 @@ struct column_window {
  * are both there. */
 struct block_part {
     uint32_t count; /* 0: all of it */
-    uint32_t of;    /* points of the block */
+    uint32_t of;    /* points of the block, if it is a part */
     int64_t first_ms, last_ms;
 };
 
@@ -239,7 +239,8 @@ struct store_scan; /* opaque */
 
 /* Sees every point that was visible when it was opened: open rows are copied,
  * and ST_LIMIT when they take more than they may.  Rows come ordered by
- * key: span by span, within a span by TSUID, of a series hour by hour.
+ * key: span by span, within a span by TSUID, of a series hour by hour, or all
+ * hours at once.
  *
  * Several, of different buckets, share what reads the engine: each is gone
  * through and closed before the next one is.  After a failure all of
@@ -256,6 +257,10 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
                                         struct scan_counts *counts,
                                         struct error *e);
 
+/* Says which row it was in front of 'e'. */
+enum status store_row_error(struct slice tsuid, uint32_t base,
+                            enum status status, struct error *e);
+
 /* Appends the row's points, head over block, ascending and unique. */
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
@@ -266,8 +271,9 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
                                         struct error *e);
 
 /* The row's block summary, without unpacking anything.  '*known' is false when
- * there is none: some of its points are in the head, and some are not or they
- * came in no order; or the scan was not to have any of the head's. */
+ * there is none: a part of a block is wanted, some of its points are in the
+ * head, and some are not or they came in no order; or the scan was not to have
+ * any of the head's. */
 MUST_CHECK enum status store_row_summary(const struct store_row *row,
                                          struct summary *out, bool *known,
                                          struct error *e);

@@ -1,6 +1,6 @@
-/*
- * The points of an hour that a scan lent: its block, and what is over it.
- */
+/* The points of a row that a scan lent: its block, and what is over it. */
+#include <stdio.h>
+
 #include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
@@ -46,8 +46,8 @@ unpack_copy_even(const struct open_copy *c, struct points *out,
 /* Leaves of the block's points, from 'from' on, those that are wanted; where
  * they are even 's' tells their times. */
 static void
-take_part(const struct block_part *part, struct points *p, size_t from,
-          struct spacing *s)
+cut_part(const struct block_part *part, struct points *p, size_t from,
+         struct spacing *s)
 {
     size_t skip = 0;
 
@@ -81,7 +81,7 @@ unpack_block(const struct store_row *row, struct points *out, struct spacing *s,
                   : block_decode_spaced(row->block, row->base, out, s, e);
 
     if (status == ST_OK)
-        take_part(&row->part, out, from, s);
+        cut_part(&row->part, out, from, s);
     return status;
 }
 
@@ -142,4 +142,15 @@ store_row_summary(const struct store_row *row, struct summary *out, bool *known,
     if (*known)
         *out = *row->open->summary;
     return ST_OK;
+}
+
+enum status
+store_row_error(struct slice tsuid, uint32_t base, enum status status,
+                struct error *e)
+{
+    char hex[2 * TSUID_MAX + 1] = "";
+
+    for (size_t i = 0; i < tsuid.size && i < TSUID_MAX; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02X", tsuid.data[i]);
+    return error_wrap(e, status, "series %s, hour %u", hex, base);
 }

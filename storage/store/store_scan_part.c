@@ -14,7 +14,7 @@ part_of_even(const struct spacing *s, const struct summary *of, int64_t from_ms,
     if (to_ms < of->last_ms)
         last = (to_ms - of->first_ms) / s->step_ms;
     if (skip > last)
-        return (struct block_part){ .of = of->count };
+        return (struct block_part){ .count = 0 };
     return (struct block_part){
         .count = (uint32_t)(last - skip + 1),
         .of = of->count,
@@ -55,12 +55,14 @@ store_scan_has_part(struct store_scan *scan)
     struct summary s;
     enum status status;
 
-    scan->part.count = 0;
+    scan->part = (struct block_part){ .count = 0 };
     if (scan->from_base <= scan->span &&
         scan->to_base - scan->span >= scan->hours.block_s - HOUR_S)
         return true;
     status = block_spacing(scan->block, scan->block_base, &spacing, &s,
                            &scan->error);
+    if (status != ST_OK)
+        (void)store_row_error(scan->tsuid, scan->span, status, &scan->error);
     if (status != ST_OK || s.first_ms > to_ms || s.last_ms < from_ms)
         return false;
     if (s.first_ms >= from_ms && s.last_ms <= to_ms)
@@ -69,5 +71,7 @@ store_scan_has_part(struct store_scan *scan)
         scan->part = part_of_even(&spacing, &s, from_ms, to_ms);
     else
         status = part_of_uneven(scan, from_ms, to_ms, &scan->part);
+    if (status != ST_OK)
+        (void)store_row_error(scan->tsuid, scan->span, status, &scan->error);
     return status == ST_OK && scan->part.count > 0;
 }

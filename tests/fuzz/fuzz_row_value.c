@@ -1,6 +1,6 @@
 /* Values of rows: arbitrary bytes are rejected, or come apart into hours that
- * make the same value again.  The first byte says how many hours a row has, and
- * whether the checksum is to be put right. */
+ * make the same value again.  The first byte says how many hours a row has,
+ * whether the checksum is to be put right, and whether it is the last row. */
 #include "storage/block/row_value.h"
 
 #include "base/obj.h"
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define BASE 1356998400u
+static uint32_t row_base;
 
 /* One by one as all at once. */
 static void
@@ -20,11 +20,11 @@ check_hours(const struct key_layout *s, struct slice value,
     uint32_t base, before = 0;
     size_t len = 0, want = 0;
 
-    INSIST(row_hours_begin(s, BASE, value, &h, NULL) == ST_OK);
+    INSIST(row_hours_begin(s, row_base, value, &h, NULL) == ST_OK);
     if (row_is_one_block(s, value))
         return;
     while (row_hours_next(&h, &base, &block)) {
-        INSIST(base > before && base - BASE < key_span_s(s));
+        INSIST(base > before && base - row_base < key_span_s(s));
         INSIST(parts->blocks[row_hour_of(s, base)].data == block.data);
         before = base;
         len++;
@@ -42,10 +42,10 @@ check_one_block(const struct key_layout *s, struct slice value,
 {
     struct points all = { 0 }, hours = { 0 };
 
-    INSIST(block_decode(value, BASE, &all, NULL) == ST_OK);
+    INSIST(block_decode(value, row_base, &all, NULL) == ST_OK);
     for (unsigned i = 0; i < s->row_hours; i++)
         if (parts->blocks[i].size > 0)
-            INSIST(block_decode(parts->blocks[i], BASE + i * HOUR_S, &hours,
+            INSIST(block_decode(parts->blocks[i], row_base + i * HOUR_S, &hours,
                                 NULL) == ST_OK);
     INSIST(all.len == hours.len);
     INSIST(memcmp(all.ts_ms, hours.ts_ms, all.len * sizeof *all.ts_ms) == 0);
@@ -80,19 +80,21 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     s.row_hours = hours[data[0] % 8];
+    row_base = key_span_base(&s, data[0] & 16 ? UINT32_MAX : 1356998400u);
     buf_put(&value, data + 1, size - 1);
     if (data[0] & 8)
-        buf_put_u32(&value, block_crc(buf_slice(&value), BASE));
-    st = row_parts_of(&s, BASE, buf_slice(&value), &parts, &e);
+        buf_put_u32(&value, block_crc(buf_slice(&value), row_base));
+    st = row_parts_of(&s, row_base, buf_slice(&value), &parts, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     if (st == ST_OK)
         check_hours(&s, buf_slice(&value), &parts);
     if (st == ST_OK && row_is_one_block(&s, buf_slice(&value)))
         check_one_block(&s, buf_slice(&value), &parts);
     if (st == ST_OK && s.row_hours > 1 && may_be_put(&parts)) {
-        row_value_put(&s, BASE, &parts, &again);
-        INSIST(row_parts_of(&s, BASE, buf_slice(&again), &back, &e) == ST_OK);
-        row_value_put(&s, BASE, &back, &third);
+        row_value_put(&s, row_base, &parts, &again);
+        INSIST(row_parts_of(&s, row_base, buf_slice(&again), &back, &e) ==
+               ST_OK);
+        row_value_put(&s, row_base, &back, &third);
         INSIST(slice_eq(buf_slice(&again), buf_slice(&third)));
     }
     buf_fini(&value);

@@ -100,7 +100,8 @@ static enum status
 dump_row(struct dumping *g, const struct store_row *row, struct error *e)
 {
     const struct key_layout *w = store_layout(g->d->a->store);
-    struct dump_row out = { .points = &g->points };
+    struct points hour = { .len = 0 };
+    struct dump_row out = { .points = &hour };
     bool kind = series_has_kind(w, row->tsuid);
     uint8_t bare[TSUID_MAX];
     enum status st;
@@ -118,15 +119,19 @@ dump_row(struct dumping *g, const struct store_row *row, struct error *e)
     points_clear(&g->points);
     if (st == ST_OK)
         st = store_row_points(row, &g->points, e);
-    if (st != ST_OK || g->points.len == 0)
+    if (st != ST_OK)
         return st;
-    out.base = hour_base(g->points.ts_ms[0]);
     out.tsuid = row->tsuid;
     if (kind)
         out.tsuid = slice_of(bare, series_drop_kind(w, row->tsuid, bare));
     out.kind = g->names.kind;
     out.series = g->names.series;
-    return g->d->f(g->d->ctx, &out, e);
+    for (size_t at = 0; at < g->points.len && st == ST_OK; at += hour.len) {
+        hour = points_of_hour(&g->points, at);
+        out.base = hour_base(hour.ts_ms[0]);
+        st = g->d->f(g->d->ctx, &out, e);
+    }
+    return st;
 }
 
 /* The scan whose row comes first; NULL: all are at their end. */

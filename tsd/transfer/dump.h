@@ -3,7 +3,7 @@
  *
  * Owns:    what a row lends dies when the call returns.
  * Bounds:  copies of the open rows of one metric, or with 'whole' of a part of
- *          it; the points of an hour of a series.
+ *          it; the points of a row of a series.
  * Threads: any; a dump is its caller's.
  * Fails:   ST_NOT_FOUND: an unknown name; ST_BUSY: cancelled; ST_IO,
  *          ST_CORRUPT; what the callback returns. */
@@ -17,7 +17,7 @@ struct dump_row {
     struct slice tsuid; /* without a kind */
     struct slice kind;  /* of rollups (uid/series/series.h), else empty */
     struct scan_series series;
-    uint32_t base; /* the first point's hour; with 'by_hours' that of all */
+    uint32_t base; /* of the hour */
     const struct points *points;
 };
 

@@ -293,6 +293,13 @@ START_TEST(few_points_are_one_block)
 }
 END_TEST
 
+static void
+put_crc(struct buf *b)
+{
+    b->size -= BLOCK_CRC_SIZE;
+    buf_put_u32(b, block_crc(buf_slice(b), BASE));
+}
+
 START_TEST(one_block_that_is_wrong_is_rejected)
 {
     struct points p = { 0 };
@@ -304,15 +311,21 @@ START_TEST(one_block_that_is_wrong_is_rejected)
             &p, (struct point){
                     ((int64_t)BASE + i * HOUR_S) * 1000, { .i = i }, false }));
     /* The seventh hour is not of this row, but of one of a day. */
-    block_encode_row(&p, BASE, &b);
-    rejects(buf_slice(&b), "row: points behind its last hour");
+    block_encode_row(&p, BASE, 24, &b);
+    rejects(buf_slice(&b), "row");
     ck_assert_int_eq(row_parts_of(&day, BASE, buf_slice(&b), &parts, NULL),
                      ST_OK);
+    b.data[1] = 6;
+    put_crc(&b);
+    rejects(buf_slice(&b), "block: invalid header");
+    b.data[1] = 0;
+    put_crc(&b);
+    rejects(buf_slice(&b), "row");
     ck_assert_int_eq(row_parts_of(&one, BASE, buf_slice(&b), &parts, NULL),
                      ST_CORRUPT);
     buf_clear(&b);
     p.len = 6;
-    block_encode_row(&p, BASE, &b);
+    block_encode_row(&p, BASE, 6, &b);
     for (size_t i = 0; i < b.size * 8; i++) {
         b.data[i / 8] ^= (uint8_t)(1u << i % 8);
         rejects(buf_slice(&b), "");

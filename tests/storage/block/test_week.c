@@ -174,7 +174,7 @@ summarise_rows(const struct points *p, struct week *w)
             i++;
         }
         buf_clear(&block);
-        block_encode_row(&row, span, &block);
+        block_encode_row(&row, span, layout.row_hours, &block);
         ck_assert_int_eq(
             week_add_row(w, &layout, span, buf_slice(&block), &scratch, NULL),
             ST_OK);
@@ -256,6 +256,24 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* Comes back as it was written, whatever version it is of. */
+static void
+check_unfit(const struct week *w, uint8_t version)
+{
+    struct buf bytes = BUF_INIT, again = BUF_INIT;
+    struct week back;
+
+    week_encode(w, &bytes);
+    ck_assert_uint_eq(bytes.data[0], version);
+    ck_assert_int_eq(
+        week_decode(buf_slice(&bytes), START, HOURS_NONE, &back, NULL), ST_OK);
+    ck_assert(back.unfit);
+    week_encode(&back, &again);
+    ck_assert(slice_eq(buf_slice(&again), buf_slice(&bytes)));
+    buf_fini(&bytes);
+    buf_fini(&again);
+}
+
 /* Order, kind or NaN matter: such weeks are left to their rows. */
 START_TEST(unfit)
 {
@@ -283,6 +301,9 @@ START_TEST(unfit)
             week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, NULL),
             ST_OK);
         ck_assert(back.unfit);
+        check_unfit(&back, 2);
+        back.hours = HOURS_SUMS;
+        check_unfit(&back, 1);
         buf_fini(&bytes);
         points_fini(&p);
     }
