@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/mem.h"
 #include "storage/kv/kv.h"
 #include "storage/row/key.h"

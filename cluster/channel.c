@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
+#include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 
 #define CHANNEL_MAGIC     FOURCC('C', 'H', 'A', 'N')

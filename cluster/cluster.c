@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "cluster/cluster_priv.h"
 #include "storage/place/pool.h"

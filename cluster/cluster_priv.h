@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "cluster/cluster.h"
 #include "cluster/remote.h"
 

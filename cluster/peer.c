@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 #include "cluster/peer_priv.h"
 

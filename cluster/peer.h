@@ -20,8 +20,8 @@
 
 #include <stdatomic.h>
 
-#include "base/latency.h"
-#include "base/lock.h"
+#include "base/process/latency.h"
+#include "base/process/lock.h"
 #include "cluster/channel.h"
 
 struct peer; /* opaque */

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 
 #define RETRY_MIN_MS 20
 #define COMPLAIN_US  INT64_C(60000000) /* at most so often, of one thing */

@@ -5,8 +5,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 
 bool
 peer_socket_send(int fd, struct slice bytes, unsigned stall_ms)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/mem.h"
 #include "cluster/payload.h"
 

@@ -15,7 +15,7 @@
  *          waits alone. */
 #pragma once
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "cluster/frame.h"
 
 #define REQUESTS_MAX 64

@@ -9,7 +9,7 @@ cd "$top" || exit 99
 # Bottom to top.  A room may include those before it, but web only base and web,
 # and query, cluster, uid and storage never include web.
 rooms='
-    base base/text base/time
+    base base/text base/process base/file base/time
     storage/rados storage/kv storage/kv/mem storage/kv/leveldb
     storage/row storage/kv/rados storage/block storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store
     storage/histogram storage/fsck

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/log.h"
+#include "base/file/file.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/time/timezone.h"
 #include "storage/place/format.h"

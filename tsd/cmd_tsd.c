@@ -9,9 +9,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "tsd/daemon.h"
 #include "tsd/config/options.h"

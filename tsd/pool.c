@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "cluster/cluster.h"
 #include "cluster/owner.h"
 #include "uid/events/uid_hear.h"

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/obj.h"
 #include "base/peer.h"
 #include "tsd/api/put/api_put.h"

@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 
 /* Four probes in the watchdog's time: three may be lost. */
 #define PROBES      4

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
-#include "base/file.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/file/file.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 
 #define ZONE_MAGIC      FOURCC('Z', 'O', 'N', 'E')

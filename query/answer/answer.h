@@ -5,7 +5,7 @@
  * Threads: any. */
 #pragma once
 
-#include "base/pool.h"
+#include "base/process/pool.h"
 #include "query/fetch/fetch.h"
 #include "query/answer/chunks.h"
 #include "query/answer/rollup_raw_merge.h"

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "base/latency.h"
+#include "base/process/latency.h"
 #include "query/engine/engine.h"
 #include "query/engine/sharing.h"
 #include "query/engine/subqueries.h"

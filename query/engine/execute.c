@@ -1,7 +1,7 @@
 /* One sub-query: plan, fetch, aggregate, answer; of rollups one candidate after
  * the other. */
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "query/aggregate/aggregate.h"
 #include "query/answer/answer.h"
 #include "query/engine/engine_priv.h"

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/mem.h"
 
 /* One sub-query of a parallel run. */

@@ -9,7 +9,7 @@
  * Threads: subqueries_run(): any. */
 #pragma once
 
-#include "base/pool.h"
+#include "base/process/pool.h"
 #include "query/fetch/fetch.h"
 #include "query/answer/rollup_raw_merge.h"
 

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "base/pool.h"
+#include "base/process/pool.h"
 #include "query/aggregate/stream_downsampler.h"
 #include "query/model/result.h"
 #include "query/plan/plan.h"

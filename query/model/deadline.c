@@ -1,6 +1,6 @@
 #include "query/model/deadline.h"
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 
 /* Well below a millisecond of work. */
 #define STEPS_BETWEEN_LOOKS 65536

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "storage/fsck/fsck_priv.h"
-#include "base/durable.h"
+#include "base/file/durable.h"
 #include "storage/place/format.h"
 
 enum status

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "storage/fsck/fsck_priv.h"
-#include "base/durable.h"
+#include "base/file/durable.h"
 #include "storage/store/datadir.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_inspect.h"

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "storage/fsck/fsck_priv.h"
-#include "base/durable.h"
+#include "base/file/durable.h"
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_record.h"

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "base/crash.h"
+#include "base/process/crash.h"
 #include "base/obj.h"
 #include "storage/block/row_value.h"
 

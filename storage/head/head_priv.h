@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/table.h"
 #include "storage/head/head.h"
 #include "storage/head/open_row.h"

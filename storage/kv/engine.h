@@ -6,7 +6,7 @@
  * happen yet, but not after a later one of its bucket. */
 #pragma once
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/obj.h"
 #include "base/buf.h"
 #include "base/error.h"

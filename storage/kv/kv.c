@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "storage/kv/engine.h"
 
 #define TIMEOUT_MS   10000

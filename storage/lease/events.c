@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/rados/ceph_watch.h"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/rados/ceph_lock.h"
 #include "storage/rados/ceph_op.h"

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/lease/lease.h"
 
 #define LEASE_MAGIC FOURCC('L', 'E', 'A', 'S')

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/obj.h"
-#include "base/durable.h"
-#include "base/file.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 
 #define LOCK_TRIES  20
 #define LOCK_TRY_US 5000

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/obj.h"
 #include "storage/place/pool.h"
 #include "storage/rados/ceph_lock.h"

@@ -16,7 +16,7 @@
  * Threads: any. */
 #pragma once
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/kv/kv.h"
 #include "storage/row/key.h"
 

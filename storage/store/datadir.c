@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/durable.h"
-#include "base/file.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/kv/leveldb/level_files.h"
 
 #define DEEPEST 3

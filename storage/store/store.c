@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/crash.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/process/log.h"
 #include "base/mem.h"
-#include "base/durable.h"
+#include "base/file/durable.h"
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_medium.h"

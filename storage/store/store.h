@@ -18,7 +18,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/error.h"
 #include "storage/block/week.h"
 #include "storage/wal/wal.h"

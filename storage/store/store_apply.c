@@ -7,7 +7,7 @@
  * was lost: its points are skipped, and counted. */
 #include <stdlib.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 #include "storage/store/store_priv.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/durable.h"
+#include "base/file/durable.h"
 #include "storage/store/datadir.h"
 #include "storage/place/format.h"
 #include "storage/store/store_priv.h"

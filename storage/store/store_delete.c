@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "storage/store/store_weeks_priv.h"
-#include "base/crash.h"
+#include "base/process/crash.h"
 
 struct deletion {
     struct store *s;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "storage/store/store_priv.h"
 
 enum status

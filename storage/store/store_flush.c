@@ -17,8 +17,8 @@
  * of each hour, where a later one wins. */
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "base/crash.h"
+#include "base/process/log.h"
+#include "base/process/crash.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/head/open_row.h"

@@ -3,8 +3,8 @@
  * rows when the head or the WAL grows too large.  Between them it encodes hours
  * that are over, in the head (head_encode()).  And who else starts a flush,
  * the trimming of the WAL behind it, and waiting for room in the head. */
-#include "base/crash.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/process/log.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define SWEEP_EVERY_S   5

@@ -7,8 +7,8 @@
  */
 #include <time.h>
 
-#include "base/crash.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/store/store_weeks_priv.h"
 

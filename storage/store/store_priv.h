@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "base/cursor.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/cuts.h"

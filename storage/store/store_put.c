@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 
 #define DEFINE_EVERY 32 /* times their bytes TSUIDs are in the WAL again */

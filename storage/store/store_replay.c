@@ -5,7 +5,7 @@
  * away from that owner and come back: what it logged in an earlier ownership is
  * in the engine, and older than what others wrote there since.  So records
  * carry the epoch of their bucket, and only those of the last one count. */
-#include "base/log.h"
+#include "base/process/log.h"
 #include "storage/store/store_priv.h"
 
 struct replay {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/block/week.h"
 

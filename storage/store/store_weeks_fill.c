@@ -3,8 +3,8 @@
  * names them, and writes their entries. */
 #include <stdlib.h>
 
-#include "base/crash.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/block/week.h"
 #include "storage/store/store_weeks_priv.h"

@@ -25,11 +25,11 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/crash.h"
+#include "base/process/clock.h"
+#include "base/process/crash.h"
 #include "base/hash.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/obj.h"
 
 /* What the writer carries out of the lock. */

@@ -23,7 +23,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/latency.h"
+#include "base/process/latency.h"
 #include "base/slice.h"
 
 struct wal; /* opaque */

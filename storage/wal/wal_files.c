@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crash.h"
-#include "base/durable.h"
-#include "base/file.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 

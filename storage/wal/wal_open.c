@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
 

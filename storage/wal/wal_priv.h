@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/wal/wal.h"
 #include "storage/wal/wal_medium.h"
 

@@ -14,7 +14,7 @@
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "base/log.h"
+#include "base/process/log.h"
 
 /* One record as it lies in the file. */
 struct record {

@@ -2,7 +2,7 @@
  * nothing. */
 #include "cluster/peer_server.h"
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "tests/cluster/cluster_rig.h"
 
 /* -- who is let in --------------------------------------------------------- */

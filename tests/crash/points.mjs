@@ -1,4 +1,4 @@
-// points.mjs HALITE [NAME...]: kill -9 at each place that base/crash.h names.
+// points.mjs HALITE [NAME...]: kill -9 at each place that base/process/crash.h names.
 //
 // One folder and one ledger from the first place to the last.  A server is told where to
 // end, and written to until it is there; a place that is passed when it stops, or starts,

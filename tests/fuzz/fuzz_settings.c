@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/model/rollup.h"

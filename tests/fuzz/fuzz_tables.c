@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/histogram/histogram.h"

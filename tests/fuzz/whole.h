@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/obj.h"
 #include "tsd/daemon.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "uid/series/series.h"
 
 #define FAKE_SERIES 4096

@@ -33,8 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
+#include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/text/number.h"
 #include "tests/harness.h"
 #include "web/json/json.h"

@@ -1,7 +1,7 @@
 /* /api/backup: a copy of the store, made while it is at work. */
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "tsd/api/api.h"
 #include "tsd/admin/backup.h"

@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/store/datadir.h"
 #include "storage/place/format.h"

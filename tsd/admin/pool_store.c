@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "cluster/cluster.h"

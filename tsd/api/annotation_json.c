@@ -1,6 +1,6 @@
 #include "tsd/api/annotation_json.h"
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "tsd/api/meta_json.h"
 #include "web/json/json.h"
 

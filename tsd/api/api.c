@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <strings.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "base/text/number.h"
 #include "storage/store/owners.h"
 #include "tsd/put/put.h"

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "cluster/counts.h"
 #include "tsd/put/histogram_text.h"
 #include "tsd/config/settings.h"

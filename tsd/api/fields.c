@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "base/text/java.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "query/parse/reader.h"
 #include "web/json/json.h"

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
-#include "base/file.h"
+#include "base/process/clock.h"
+#include "base/file/file.h"
 #include "base/hash.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 

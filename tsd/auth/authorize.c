@@ -1,7 +1,7 @@
 #include "tsd/auth/authorize.h"
 
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/peer.h"
 
 /* Authorization: the last one, and how many. */

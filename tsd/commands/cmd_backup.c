@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/place/format.h"
 #include "tsd/admin/backup.h"

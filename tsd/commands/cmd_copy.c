@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "storage/place/place.h"
 #include "tsd/admin/backup.h"

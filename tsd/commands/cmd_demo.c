@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "tsd/client/client.h"
 #include "tsd/commands/demo_machine.h"

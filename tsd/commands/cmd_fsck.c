@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/place/place.h"
 #include "tsd/admin/fsck.h"

@@ -4,8 +4,8 @@
 #include <getopt.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "cluster/view.h"
 #include "storage/place/place.h"
 

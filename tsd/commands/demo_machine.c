@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text/number.h"
 
 #define FILE_MAX    ((size_t)4 << 20) /* bytes */

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/file.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/file/file.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/model/regexp.h"

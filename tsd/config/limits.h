@@ -11,7 +11,7 @@
  * Threads: any. */
 #pragma once
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "query/engine/engine.h"
 #include "tsd/config/settings.h"
 

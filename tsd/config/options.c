@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 
 struct flag {

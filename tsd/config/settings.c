@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/file/file.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/obj.h"

@@ -19,10 +19,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
-#include "base/loop.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
+#include "base/process/loop.h"
 #include "base/mem.h"
 #include "base/obj.h"
 

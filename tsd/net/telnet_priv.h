@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "base/loop.h"
+#include "base/process/loop.h"
 #include "tsd/net/telnet.h"
 
 #define TELNET_READ_BYTES ((size_t)1 << 20)

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/loop.h"
+#include "base/process/loop.h"
 #include "tsd/net/tls.h"
 
 #define TLS_CHUNK ((size_t)16 << 10) /* what a record may hold */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text/digit.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/text/number.h"
 #include "tsd/put/put_value.h"
 #include "web/json/json.h"

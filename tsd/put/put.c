@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "base/peer.h"

@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "base/table.h"

@@ -3,7 +3,7 @@
  * Threads: one at a time. */
 #pragma once
 
-#include "base/latency.h"
+#include "base/process/latency.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 

@@ -1,7 +1,7 @@
 /* From a batch that was looked up into the store, and what comes back. */
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/obj.h"
 #include "storage/store/owners.h"
 #include "storage/store/store.h"

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-#include "base/counters.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/counters.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "uid/names/uid_names.h"

@@ -12,7 +12,7 @@
  * Threads: any, but for open, start and close. */
 #pragma once
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "tsd/config/retention_policies.h"
 #include "tsd/config/settings.h"
 #include "storage/store/store_retention.h"

@@ -1,7 +1,7 @@
 #include "tsd/stats/point_range.h"
 
-#include "base/clock.h"
-#include "base/lock.h"
+#include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 
 #define KEPT_US     INT64_C(60000000)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/hash.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "web/json/json.h"

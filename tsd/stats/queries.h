@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/latency.h"
+#include "base/process/latency.h"
 #include "query/engine/engine.h"
 #include "query/parse/parse.h"
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
+#include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "tsd/transfer/import_check.h"
 #include "tsd/transfer/import_journal.h"

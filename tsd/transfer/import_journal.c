@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/durable.h"
+#include "base/file/durable.h"
 
 #define SUFFIX ".halite-import"
 

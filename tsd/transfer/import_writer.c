@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/durable.h"
+#include "base/process/clock.h"
+#include "base/file/durable.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/api/api.h"

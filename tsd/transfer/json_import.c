@@ -2,8 +2,8 @@
 
 #include <jansson.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "base/text/digit.h"

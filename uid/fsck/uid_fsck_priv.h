@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/table.h"
 #include "uid/fsck/uid_fsck.h"
 #include "uid/names/uid.h"

@@ -1,7 +1,7 @@
 #include "uid/meta/record.h"
 
-#include "base/clock.h"
-#include "base/crash.h"
+#include "base/process/clock.h"
+#include "base/process/crash.h"
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "uid/names/uid_events.h"

@@ -14,7 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/store/store.h"
 #include "uid/series/series.h"
 

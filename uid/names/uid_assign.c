@@ -13,8 +13,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/crash.h"
+#include "base/process/clock.h"
+#include "base/process/crash.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "uid/names/uid_priv.h"

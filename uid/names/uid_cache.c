@@ -9,7 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/hash.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/table.h"
 

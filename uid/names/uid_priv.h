@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "uid/names/uid.h"
 #include "uid/names/uid_cache_priv.h"
 #include "uid/names/uid_events.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 #include "storage/row/key.h"
 #include "storage/row/mask.h"

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/tagk_sets.h"

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "uid/names/uid_events.h"

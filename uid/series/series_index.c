@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/hash.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 
 #define INDEX_MAGIC FOURCC('S', 'I', 'D', 'X')

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "uid/series/series.h"
 
 #define SERIES_MAGIC FOURCC('S', 'E', 'R', 'D')

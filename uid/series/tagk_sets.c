@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/sort.h"
 #include "base/table.h"

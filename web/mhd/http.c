@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 
 /* On a connection's thread others have to wait for it. */

@@ -8,7 +8,7 @@
 
 #include <strings.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 
 static unsigned
 rights_required(const struct http_request *r)

@@ -23,9 +23,9 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/peer.h"
 

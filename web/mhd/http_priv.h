@@ -26,8 +26,8 @@
 
 #include <stdatomic.h>
 
-#include "base/latency.h"
-#include "base/loop.h"
+#include "base/process/latency.h"
+#include "base/process/loop.h"
 #include "base/obj.h"
 #include "web/http.h"
 

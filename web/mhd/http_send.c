@@ -7,9 +7,9 @@
 #include <strings.h>
 #include <zlib.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 
 #define API_TYPE "application/json; charset=UTF-8"
 

@@ -21,7 +21,7 @@
 #include <microhttpd.h>
 #include <stdlib.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
 #include "web/mhd/http_priv.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
-#include "base/durable.h"
-#include "base/file.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/kv/leveldb/level_log.h"
 
 #define MARK_NAME "SYNCED"

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/crash.h"
-#include "base/durable.h"
-#include "base/file.h"
-#include "base/log.h"
+#include "base/process/crash.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
+#include "base/process/log.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/kv/leveldb/level_table.h"
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/kv/rados/omap_changes.h"
 #include "storage/kv/rados/omap_code.h"

@@ -1,6 +1,6 @@
 #include "query/model/deadline.h"
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "query/exp/exp.h"
 #include "query/exp/gexp_priv.h"
 #include "tests/harness.h"

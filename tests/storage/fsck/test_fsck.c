@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "base/durable.h"
-#include "base/file.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/store/datadir.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/block/row_value.h"

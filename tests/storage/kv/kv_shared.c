@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "storage/kv/engine.h"

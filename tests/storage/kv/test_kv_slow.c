@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "tests/harness.h"
 #include "tests/storage/kv/kv_calls.h"
 #include "tests/tempdir.h"

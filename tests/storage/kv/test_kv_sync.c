@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 

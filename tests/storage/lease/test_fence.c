@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/cursor.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "storage/wal/rados/wal_rados.h"
 #include "storage/wal/wal.h"
 #include "storage/wal/wal_record.h"

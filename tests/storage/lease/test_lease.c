@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "storage/wal/rados/wal_rados.h"
 #include "storage/wal/wal.h"
 #include "tests/storage/rados/rados_rig.h"

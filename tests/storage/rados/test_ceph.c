@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "storage/rados/ceph_lock.h"
 #include "storage/rados/ceph_watch.h"
 #include "tests/storage/rados/rados_rig.h"

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "storage/wal/wal.h"
 #include "tests/storage/rados/rados_rig.h"
 

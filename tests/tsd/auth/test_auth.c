@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 #include "web/http.h"

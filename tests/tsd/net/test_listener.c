@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "cluster/peer.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"

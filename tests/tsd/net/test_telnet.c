@@ -2,8 +2,8 @@
 
 #include <stdatomic.h>
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"

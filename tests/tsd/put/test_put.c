@@ -1,7 +1,7 @@
 #include "tsd/put/put.h"
 
-#include "base/clock.h"
-#include "base/counters.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put_json.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "storage/kv/engine.h"
 #include "storage/lease/events.h"
 #include "tests/storage/rados/rados_rig.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "tests/harness.h"
 #include "tests/tsd/rig.h"
 

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "base/buf.h"
-#include "base/file.h"
-#include "base/lock.h"
+#include "base/file/file.h"
+#include "base/process/lock.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 #include "tsd/transfer/import_check.h"

@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 

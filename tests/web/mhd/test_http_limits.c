@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 
 /* -- bodies ---------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/text/java.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/put/histogram_put.h"

@@ -1,6 +1,6 @@
 #include "tsd/api/put/histogram_put.h"
 
-#include "base/counters.h"
+#include "base/process/counters.h"
 #include "storage/histogram/histogram_table.h"
 #include "tsd/put/put_value.h"
 

@@ -2,7 +2,7 @@
  * counts (json); without a form the browser is sent to the page, which reads
  * the query from the fragment. */
 #include "base/hash.h"
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "tsd/api/query/graph_chart.h"
 #include "tsd/api/query/graph_csv.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "base/utf8.h"
 #include "web/chart/colour.h"

@@ -1,7 +1,7 @@
 #include "tsd/api/query/serve.h"
 
-#include "base/counters.h"
-#include "base/log.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "tsd/stats/queries.h"
 
 unsigned

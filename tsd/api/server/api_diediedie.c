@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 
 void
 api_diediedie(void *ctx, const struct http_request *r, struct http_reply *out)

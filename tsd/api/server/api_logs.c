@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <time.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "web/json/json.h"
 
 #define LINES_MAX 1024

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-#include "base/counters.h"
-#include "base/latency.h"
+#include "base/process/counters.h"
+#include "base/process/latency.h"
 #include "query/engine/engine.h"
 #include "storage/store/store.h"
 #include "tsd/api/server/metrics_cluster.h"
@@ -17,7 +17,8 @@
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
 
-/* base/counters.def lists the counters of one name one after the other. */
+/* base/process/counters.def lists the counters of one name one after the other.
+ */
 static void
 put_counters(struct buf *b)
 {

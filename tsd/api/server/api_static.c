@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define FOREVER    "max-age=31536000"
 #define STATIC_MAX ((size_t)32 << 20)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "tsd/stats/point_range.h"
 #include "tsd/stats/queries.h"

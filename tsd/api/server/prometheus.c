@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "base/latency.h"
+#include "base/process/latency.h"
 
 void
 prom_head(struct buf *b, const char *name, const char *type, const char *help)

@@ -1,7 +1,7 @@
 #include "tsd/api/server/stats.h"
 
-#include "base/counters.h"
-#include "base/latency.h"
+#include "base/process/counters.h"
+#include "base/process/latency.h"
 #include "query/engine/engine.h"
 #include "tsd/net/listener.h"
 #include "tsd/put/put.h"

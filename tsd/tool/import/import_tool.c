@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/text/number.h"
 #include "query/parse/parse.h"
 #include "tsd/tool/import/import_remote.h"

@@ -1,7 +1,7 @@
 /* 'scan': rows as they are stored, hour by hour; and their deletion. */
 #include "tsd/tool/points/tool_points.h"
 
-#include "base/clock.h"
+#include "base/process/clock.h"
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "storage/histogram/histogram_table.h"

@@ -7,7 +7,7 @@
  * The first two answer frames (tsd/tool/run/tool_frames.h). */
 #include <jansson.h>
 
-#include "base/log.h"
+#include "base/process/log.h"
 #include "base/time/timezone.h"
 #include "tsd/tool/import/api_import.h"
 #include "tsd/tool/tool.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
-#include "base/lock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/mem.h"
 #include "tsd/tool/run/tool_commands.h"
 #include "tsd/tool/run/tool_frames.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "tests/harness.h"

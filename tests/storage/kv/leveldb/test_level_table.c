@@ -5,8 +5,8 @@
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
-#include "base/durable.h"
-#include "base/file.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_bytes.h"
 #include "tests/harness.h"

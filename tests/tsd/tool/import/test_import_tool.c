@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/tsd/tool/workbench.h"
 
 /* In the first of some blocks. */

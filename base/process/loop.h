@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/lock.h"
+#include "base/process/lock.h"
 
 /* The first member of a connection, which was allocated by itself. */
 struct loop_conn {

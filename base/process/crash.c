@@ -1,5 +1,5 @@
 /* Ends the process as kill -9 does: no handler runs, nothing is written. */
-#include "base/crash.h"
+#include "base/process/crash.h"
 
 #ifdef HALITE_CRASH_POINTS
 

@@ -1,5 +1,6 @@
-/* See base/log.h.  The last lines are kept for those who ask over HTTP. */
-#include "base/log.h"
+/* See base/process/log.h.  The last lines are kept for those who ask over HTTP.
+ */
+#include "base/process/log.h"
 
 #include <poll.h>
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/utf8.h"
 
 #define RECENT_LINES   1024

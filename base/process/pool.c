@@ -1,10 +1,10 @@
 /* Runs are queued; an idle thread takes the next index of the first run. */
-#include "base/pool.h"
+#include "base/process/pool.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 
 #define POOL_MAGIC FOURCC('P', 'O', 'O', 'L')

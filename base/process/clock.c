@@ -1,11 +1,11 @@
-/* See base/clock.h; cond_wait_ms() of base/lock.h lives here too, beside the
- * clock that it counts by. */
-#include "base/clock.h"
+/* See base/process/clock.h; cond_wait_ms() of base/process/lock.h lives here
+ * too, beside the clock that it counts by. */
+#include "base/process/clock.h"
 
 #include <errno.h>
 #include <time.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 
 static int64_t
 system_now_ms(const struct clock *c)

@@ -1,4 +1,4 @@
-#include "base/loop.h"
+#include "base/process/loop.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>

@@ -1,8 +1,8 @@
-#include "base/clock.h"
+#include "base/process/clock.h"
 
 #include <time.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "tests/harness.h"
 
 START_TEST(fixed_stands_still)

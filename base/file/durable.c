@@ -1,4 +1,4 @@
-#include "base/durable.h"
+#include "base/file/durable.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crash.h"
-#include "base/file.h"
+#include "base/process/crash.h"
+#include "base/file/file.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
 

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Counters: one line each in base/counters.def, from which /api/stats, telnet
- * "stats" and /metrics come.
+/* Counters: one line each in base/process/counters.def, from which /api/stats,
+ * telnet "stats" and /metrics come.
  *
  * Threads: any; relaxed atomics. */
 #pragma once
@@ -8,7 +8,7 @@
 
 enum counter {
 #define COUNTER(id, name, tags, metric, label, text) id,
-#include "base/counters.def"
+#include "base/process/counters.def"
 #undef COUNTER
     COUNTER_LEN
 };

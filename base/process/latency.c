@@ -1,4 +1,4 @@
-#include "base/latency.h"
+#include "base/process/latency.h"
 
 /* 0 .. 15 are classes of their own; above, eight classes for each doubling:
  *

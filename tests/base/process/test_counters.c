@@ -1,4 +1,4 @@
-#include "base/counters.h"
+#include "base/process/counters.h"
 
 #include <pthread.h>
 #include <string.h>

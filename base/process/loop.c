@@ -1,4 +1,4 @@
-#include "base/loop.h"
+#include "base/process/loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 
 #define EVENTS_MAX 64
 #define LINGER_MS  20

@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "base/process/log.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/latency.h"
+#include "base/process/latency.h"
 
 #include "tests/harness.h"
 

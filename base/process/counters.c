@@ -1,4 +1,4 @@
-#include "base/counters.h"
+#include "base/process/counters.h"
 
 #include <stdatomic.h>
 
@@ -7,7 +7,7 @@ static _Atomic uint64_t values[COUNTER_LEN];
 static const struct counter_text texts[COUNTER_LEN] = {
 #define COUNTER(id, name, tags, metric, label, text) \
     { name, tags, metric, label, text },
-#include "base/counters.def"
+#include "base/process/counters.def"
 #undef COUNTER
 };
 

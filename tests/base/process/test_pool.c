@@ -1,9 +1,9 @@
-#include "base/pool.h"
+#include "base/process/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/process/lock.h"
 #include "tests/harness.h"
 
 #define TASKS 1000
