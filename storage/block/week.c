@@ -134,9 +134,7 @@ add_hour(struct week *w, struct hour *h, struct error *e)
     }
     if (!w->all_int && s->all_int)
         to_doubles(s);
-    w->hour[hour] = (struct week_hour){
-        s->count, s->sum, s->first, s->last, s->min, s->max,
-    };
+    w->hour[hour] = week_hour_of(s);
     status = add_to_day(w, day, h, e);
     w->unfit = w->all_int ? !is_exact(day)
                           : !isfinite(day->sum.d) || !isfinite(day->min.d) ||

@@ -26,6 +26,13 @@ struct week_hour {
     union number first, last, min, max; /* with HOURS_ALL */
 };
 
+static inline struct week_hour
+week_hour_of(const struct summary *s)
+{
+    return (struct week_hour){ s->count, s->sum, s->first,
+                               s->last,  s->min, s->max };
+}
+
 /* What of hours is wanted, and there. */
 enum week_hours { HOURS_NONE, HOURS_SUMS, HOURS_ALL };
 

@@ -119,32 +119,31 @@ distance_of(double sum, int64_t m, unsigned scale)
     return double_bits(sum) - double_bits(block_decimal_value(m, scale));
 }
 
-#define ARE_DECIMALS(x, scale, m)                    \
-    (block_decimal_of((x)->first.d, (scale), (m)) && \
-     block_decimal_of((x)->last.d, (scale), (m)) &&  \
-     block_decimal_of((x)->min.d, (scale), (m)) &&   \
-     block_decimal_of((x)->max.d, (scale), (m)))
+static bool
+is_suited(const struct week_hour *h, unsigned scale, bool sum_alone)
+{
+    int64_t m;
+
+    return h->count == 0 ||
+           (sum_decimal(h->sum.d, scale, &m) &&
+            (sum_alone || (block_decimal_of(h->first.d, scale, &m) &&
+                           block_decimal_of(h->last.d, scale, &m) &&
+                           block_decimal_of(h->min.d, scale, &m) &&
+                           block_decimal_of(h->max.d, scale, &m))));
+}
 
 static bool
 suits(const struct week *w, unsigned scale)
 {
-    int64_t m;
-
     for (size_t i = 0; i < WEEK_DAYS; i++) {
-        const struct summary *s = &w->day[i];
+        struct week_hour day = week_hour_of(&w->day[i]);
 
-        if (s->count > 0 &&
-            !(ARE_DECIMALS(s, scale, &m) && sum_decimal(s->sum.d, scale, &m)))
+        if (!is_suited(&day, scale, false))
             return false;
     }
-    for (size_t i = 0; i < WEEK_HOURS; i++) {
-        const struct week_hour *h = &w->hour[i];
-
-        if (h->count > 0 &&
-            !(sum_decimal(h->sum.d, scale, &m) &&
-              (w->hours != HOURS_ALL || ARE_DECIMALS(h, scale, &m))))
+    for (size_t i = 0; i < WEEK_HOURS; i++)
+        if (!is_suited(&w->hour[i], scale, w->hours != HOURS_ALL))
             return false;
-    }
     return true;
 }
 
@@ -175,59 +174,85 @@ middle(int64_t a, int64_t b)
                      (uint64_t)(((int64_t)((uint64_t)b - (uint64_t)a)) / 2));
 }
 
-/* Sums, 'len' of them: the decimal, less what was guessed; and distances. */
-static void
-put_sums(struct columns *x, const struct form *f, const double *sums,
-         const int64_t *wholes, const uint64_t *guesses, size_t len)
-{
-    if (f->plain) {
-        memcpy(x->v, sums, len * sizeof *x->v);
-        put_doubles(x, len);
-        return;
-    }
-    for (size_t i = 0; i < len; i++)
-        x->v[i] = (int64_t)((uint64_t)wholes[i] - guesses[i]);
-    put_column(x, len);
-    if (f->is_int)
-        return;
-    for (size_t i = 0; i < len; i++)
-        x->v[i] = (int64_t)distance_of(sums[i], wholes[i], f->scale);
-    put_column(x, len);
-}
-
-static void
-get_sums(struct columns *x, const struct form *f, const uint64_t *guesses,
-         union number *sums, size_t len)
-{
-    int64_t wholes[WEEK_HOURS];
-    bool bad = false;
-
-    if (f->plain) {
-        get_doubles(x, len);
-        memcpy(sums, x->v, len * sizeof *sums);
-        return;
-    }
-    get_column(x, len);
-    for (size_t i = 0; i < len && !x->c->failed; i++) {
-        wholes[i] = (int64_t)((uint64_t)x->v[i] + guesses[i]);
-        sums[i] = of_whole(f, wholes[i], &bad);
-    }
-    if (f->is_int || x->c->failed || bad) {
-        x->c->failed |= bad;
-        return;
-    }
-    get_column(x, len);
-    for (size_t i = 0; i < len && !x->c->failed; i++)
-        sums[i].d = double_of_bits(double_bits(sums[i].d) + (uint64_t)x->v[i]);
-}
-
 /* -- values ---------------------------------------------------------------- */
 
 /* Of some days, or some hours: whole numbers, or doubles' bits. */
 struct values {
     int64_t first[WEEK_HOURS], last[WEEK_HOURS];
     int64_t min[WEEK_HOURS], max[WEEK_HOURS];
+    union number sum[WEEK_HOURS];
+    int64_t whole[WEEK_HOURS];  /* the sum, or the decimal nearest to it */
+    uint64_t guess[WEEK_HOURS]; /* of that */
 };
+
+/* But for what is guessed. */
+static void
+take_values(struct values *v, size_t i, const struct form *f,
+            const struct week_hour *h)
+{
+    v->first[i] = to_whole(f, h->first);
+    v->last[i] = to_whole(f, h->last);
+    v->min[i] = to_whole(f, h->min);
+    v->max[i] = to_whole(f, h->max);
+    v->sum[i] = h->sum;
+    v->whole[i] = f->is_int ? h->sum.i : 0;
+    if (!f->is_int && !f->plain)
+        (void)sum_decimal(h->sum.d, f->scale, &v->whole[i]);
+}
+
+/* Without the sum. */
+static void
+give_values(const struct values *v, size_t i, const struct form *f,
+            struct week_hour *h, bool *bad)
+{
+    h->first = of_whole(f, v->first[i], bad);
+    h->last = of_whole(f, v->last[i], bad);
+    h->min = of_whole(f, v->min[i], bad);
+    h->max = of_whole(f, v->max[i], bad);
+}
+
+/* Sums, 'len' of them: the decimal, less what was guessed; and distances. */
+static void
+put_sums(struct columns *x, const struct form *f, const struct values *v,
+         size_t len)
+{
+    if (f->plain) {
+        memcpy(x->v, v->sum, len * sizeof *x->v);
+        put_doubles(x, len);
+        return;
+    }
+    for (size_t i = 0; i < len; i++)
+        x->v[i] = (int64_t)((uint64_t)v->whole[i] - v->guess[i]);
+    put_column(x, len);
+    if (f->is_int)
+        return;
+    for (size_t i = 0; i < len; i++)
+        x->v[i] = (int64_t)distance_of(v->sum[i].d, v->whole[i], f->scale);
+    put_column(x, len);
+}
+
+static void
+get_sums(struct columns *x, const struct form *f, struct values *v, size_t len)
+{
+    bool bad = false;
+
+    if (f->plain) {
+        get_doubles(x, len);
+        memcpy(v->sum, x->v, len * sizeof *x->v);
+        return;
+    }
+    get_column(x, len);
+    for (size_t i = 0; i < len && !x->c->failed; i++)
+        v->sum[i] =
+            of_whole(f, (int64_t)((uint64_t)x->v[i] + v->guess[i]), &bad);
+    x->c->failed |= bad;
+    if (f->is_int || x->c->failed)
+        return;
+    get_column(x, len);
+    for (size_t i = 0; i < len && !x->c->failed; i++)
+        v->sum[i].d =
+            double_of_bits(double_bits(v->sum[i].d) + (uint64_t)x->v[i]);
+}
 
 static void
 put_four(struct columns *x, const struct form *f, const struct values *v,
@@ -293,24 +318,13 @@ static void
 put_day_values(struct days *d, const struct week *w)
 {
     struct values *v = &d->values;
-    double sums[WEEK_DAYS];
-    int64_t wholes[WEEK_DAYS] = { 0 };
-    uint64_t guesses[WEEK_DAYS] = { 0 };
 
     FOR_DAYS(d, i)
     {
-        const struct summary *s = &w->day[d->at[i]];
+        struct week_hour day = week_hour_of(&w->day[d->at[i]]);
 
-        v->first[i] = to_whole(&d->f, s->first);
-        v->last[i] = to_whole(&d->f, s->last);
-        v->min[i] = to_whole(&d->f, s->min);
-        v->max[i] = to_whole(&d->f, s->max);
-        sums[i] = s->sum.d;
-        if (d->f.is_int)
-            wholes[i] = s->sum.i;
-        else if (!d->f.plain)
-            (void)sum_decimal(s->sum.d, d->f.scale, &wholes[i]);
-        guesses[i] = guess(s->count, middle(v->min[i], v->max[i]));
+        take_values(v, i, &d->f, &day);
+        v->guess[i] = guess(day.count, middle(v->min[i], v->max[i]));
     }
     for (size_t i = 0; i < d->len && !d->f.plain; i++) {
         v->last[i] = minus(v->last[i], v->first[i]);
@@ -318,7 +332,7 @@ put_day_values(struct days *d, const struct week *w)
         v->max[i] = minus(v->max[i], v->first[i]);
     }
     put_four(&d->x, &d->f, v, d->len);
-    put_sums(&d->x, &d->f, sums, wholes, guesses, d->len);
+    put_sums(&d->x, &d->f, v, d->len);
 }
 
 static void
@@ -326,8 +340,6 @@ get_day_values(struct days *d, struct week *w)
 {
     struct columns *x = &d->x;
     struct values *v = &d->values;
-    uint64_t guesses[WEEK_DAYS];
-    union number sums[WEEK_DAYS] = { { .i = 0 } };
     bool bad = false;
 
     get_four(x, &d->f, v, d->len);
@@ -339,18 +351,19 @@ get_day_values(struct days *d, struct week *w)
         v->max[i] = plus(v->first[i], v->max[i]);
     }
     FOR_DAYS(d, i)
-    guesses[i] = guess(w->day[d->at[i]].count, middle(v->min[i], v->max[i]));
-    get_sums(x, &d->f, guesses, sums, d->len);
-    FOR_DAYS(d, i)
-    {
+    v->guess[i] = guess(w->day[d->at[i]].count, middle(v->min[i], v->max[i]));
+    get_sums(x, &d->f, v, d->len);
+    for (size_t i = 0; i < d->len && !x->c->failed; i++) {
         struct summary *s = &w->day[d->at[i]];
+        struct week_hour day;
 
+        give_values(v, i, &d->f, &day, &bad);
         s->all_int = d->f.is_int;
-        s->first = of_whole(&d->f, v->first[i], &bad);
-        s->last = of_whole(&d->f, v->last[i], &bad);
-        s->min = of_whole(&d->f, v->min[i], &bad);
-        s->max = of_whole(&d->f, v->max[i], &bad);
-        s->sum = sums[i];
+        s->first = day.first;
+        s->last = day.last;
+        s->min = day.min;
+        s->max = day.max;
+        s->sum = v->sum[i];
     }
     x->c->failed |= bad;
 }
@@ -465,9 +478,6 @@ put_hours(struct days *d, const struct week *w)
 {
     struct columns *x = &d->x;
     struct values *v = &d->values;
-    double sums[WEEK_HOURS];
-    int64_t wholes[WEEK_HOURS] = { 0 };
-    uint64_t guesses[WEEK_HOURS];
     size_t len = 0;
 
     FOR_DAYS(d, i)
@@ -488,20 +498,12 @@ put_hours(struct days *d, const struct week *w)
             if (hour->count == 0)
                 continue;
             x->v[len] = hour->count;
-            v->first[len] = to_whole(&d->f, hour->first);
-            v->last[len] = to_whole(&d->f, hour->last);
-            v->min[len] = to_whole(&d->f, hour->min);
-            v->max[len] = to_whole(&d->f, hour->max);
-            sums[len] = hour->sum.d;
-            if (d->f.is_int)
-                wholes[len] = hour->sum.i;
-            else if (!d->f.plain)
-                (void)sum_decimal(hour->sum.d, d->f.scale, &wholes[len]);
-            guesses[len++] = guess(hour->count, mean);
+            take_values(v, len, &d->f, hour);
+            v->guess[len++] = guess(hour->count, mean);
         }
     }
     put_column(x, len);
-    put_sums(x, &d->f, sums, wholes, guesses, len);
+    put_sums(x, &d->f, v, len);
     if (w->hours != HOURS_ALL)
         return;
     if (!d->f.plain)
@@ -518,12 +520,8 @@ get_hour_values(struct days *d, struct week_hour *const *hours, size_t len)
     get_four(&d->x, &d->f, v, len);
     if (!d->x.c->failed && !d->f.plain)
         hours_of_steps(v, len);
-    for (size_t i = 0; i < len && !d->x.c->failed; i++) {
-        hours[i]->first = of_whole(&d->f, v->first[i], &bad);
-        hours[i]->last = of_whole(&d->f, v->last[i], &bad);
-        hours[i]->min = of_whole(&d->f, v->min[i], &bad);
-        hours[i]->max = of_whole(&d->f, v->max[i], &bad);
-    }
+    for (size_t i = 0; i < len && !d->x.c->failed; i++)
+        give_values(v, i, &d->f, hours[i], &bad);
     d->x.c->failed |= bad;
 }
 
@@ -532,8 +530,7 @@ get_hours(struct days *d, struct week *w, enum week_hours wanted)
 {
     struct columns *x = &d->x;
     struct week_hour *hours[WEEK_HOURS];
-    uint64_t guesses[WEEK_HOURS];
-    union number sums[WEEK_HOURS] = { { .i = 0 } };
+    struct values *v = &d->values;
     uint64_t counts[WEEK_DAYS] = { 0 };
     size_t len = 0;
 
@@ -553,16 +550,16 @@ get_hours(struct days *d, struct week *w, enum week_hours wanted)
         x->c->failed = x->v[i] <= 0 || x->v[i] > BLOCK_MAX_POINTS;
         hours[i]->count = (uint32_t)x->v[i];
         counts[day] += hours[i]->count;
-        guesses[i] = guess(hours[i]->count, day_mean(&d->f, &w->day[day]));
+        v->guess[i] = guess(hours[i]->count, day_mean(&d->f, &w->day[day]));
     }
     FOR_DAYS(d, i)
     x->c->failed |= counts[d->at[i]] != w->day[d->at[i]].count;
     if (x->c->failed)
         return;
-    get_sums(x, &d->f, guesses, sums, len);
-    for (size_t i = 0; i < len; i++)
-        hours[i]->sum = sums[i];
-    if (wanted == HOURS_ALL)
+    get_sums(x, &d->f, v, len);
+    for (size_t i = 0; i < len && !x->c->failed; i++)
+        hours[i]->sum = v->sum[i];
+    if (wanted == HOURS_ALL && !x->c->failed)
         get_hour_values(d, hours, len);
     w->hours = wanted;
 }
