@@ -327,20 +327,6 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- points at equal distances --------------------------------------------- */
 
-/* The first point at or behind 'ms'; 'len' when there is none. */
-static size_t
-spaced_seek(const struct spacing *p, size_t len, int64_t ms)
-{
-    uint64_t n;
-
-    if (ms <= p->first_ms)
-        return 0;
-    if (p->step_ms == 0)
-        return len;
-    n = ((uint64_t)ms - (uint64_t)p->first_ms - 1) / (uint64_t)p->step_ms + 1;
-    return n < len ? (size_t)n : len;
-}
-
 /* Points of the one bucket that has v[0], which is at 'ms': returns how many
  * there are. */
 static size_t
@@ -348,11 +334,10 @@ acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
         const struct spacing *p, int64_t ms, const union number *v, size_t len,
         struct arena *a)
 {
-    struct spacing rest = { .first_ms = ms, .step_ms = p->step_ms };
     size_t n;
 
     move_to(f, s, ms, a);
-    n = spaced_seek(&rest, len, s->bucket.next);
+    n = even_seek(ms, p->step_ms, len, s->bucket.next);
     if (p->is_float)
         acc_doubles(f, s, v, n);
     else
@@ -438,12 +423,12 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
 {
     int64_t length = f->buckets.length;
     bool fits = p->step_ms > 0 && length > 0 && length % p->step_ms == 0;
-    size_t at = spaced_seek(p, len, f->buckets.from), to;
+    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets.from), to;
 
     if (len == 0 || s->failed)
         return;
     note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
-    to = spaced_seek(p, len, f->buckets.to);
+    to = even_seek(p->first_ms, p->step_ms, len, f->buckets.to);
     while (at < to && !s->failed) {
         at += acc_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
                       to - at, a);

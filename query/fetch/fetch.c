@@ -209,6 +209,7 @@ downsample_row(struct task *t, const struct store_row *row,
     else
         bucket_acc_points(f, acc, points, t->turn->arena);
     count_points(t, points->len);
+    /* Of a part all of its block. */
     t->decoded += points->len + row->part.of - row->part.count;
     return ST_OK;
 }

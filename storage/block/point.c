@@ -273,3 +273,24 @@ points_of_hour(const struct points *p, size_t from)
         hour.len++;
     return hour;
 }
+
+size_t
+times_seek(const int64_t *ts, size_t len, int64_t ms)
+{
+    size_t from = 0, to = len;
+
+    /* Mostly all lie on one side. */
+    if (len == 0 || ts[0] >= ms)
+        return 0;
+    if (ts[len - 1] < ms)
+        return len;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (ts[middle] < ms)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}

@@ -82,6 +82,24 @@ point_times_widen(struct point_times *t, int64_t oldest_ms, int64_t newest_ms)
     t->newest_ms = newest_ms > t->newest_ms ? newest_ms : t->newest_ms;
 }
 
+/* Of 'len' points at equal distances (one alone has a step of 0) the first one
+ * at or behind 'ms'; 'len' when there is none. */
+static inline size_t
+even_seek(int64_t first_ms, int64_t step_ms, size_t len, int64_t ms)
+{
+    uint64_t n;
+
+    if (ms <= first_ms)
+        return 0;
+    if (step_ms == 0)
+        return len;
+    n = ((uint64_t)ms - (uint64_t)first_ms - 1) / (uint64_t)step_ms + 1;
+    return n < len ? (size_t)n : len;
+}
+
+/* The same of ascending times. */
+size_t times_seek(const int64_t *ts, size_t len, int64_t ms);
+
 /* The start of the hour that holds 'ts_ms', in seconds: an open row's base
  * time, and a block's. */
 static inline uint32_t

@@ -6,39 +6,10 @@
 #include "storage/head/open_row.h"
 
 size_t
-times_seek(const int64_t *ts, size_t len, int64_t ms)
-{
-    size_t from = 0, to = len;
-
-    /* Mostly all lie on one side. */
-    if (len == 0 || ts[0] >= ms)
-        return 0;
-    if (ts[len - 1] < ms)
-        return len;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (ts[middle] < ms)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
-size_t
 column_seek(const struct column *c, int64_t ms)
 {
-    uint64_t n;
-
-    if (c->ts_ms != NULL)
-        return times_seek(c->ts_ms, c->len, ms);
-    if (c->len == 0 || ms <= c->first_ms)
-        return 0;
-    if (c->step_ms == 0)
-        return c->len;
-    n = ((uint64_t)ms - (uint64_t)c->first_ms - 1) / (uint64_t)c->step_ms + 1;
-    return n < c->len ? (size_t)n : c->len;
+    return c->ts_ms != NULL ? times_seek(c->ts_ms, c->len, ms)
+                            : even_seek(c->first_ms, c->step_ms, c->len, ms);
 }
 
 /* -- hours ----------------------------------------------------------------- */

@@ -71,8 +71,6 @@ column_is_float(const struct column *c, size_t i)
 
 /* The first point at or behind 'ms'; 'len' when there is none. */
 size_t column_seek(const struct column *c, int64_t ms);
-/* The same of ascending times. */
-size_t times_seek(const int64_t *ts, size_t len, int64_t ms);
 
 /* Keeps an hour, of which the TSUID and open rows stay as long as the arena
  * does: its block is copied, and nothing is unpacked.  ST_LIMIT: the arena is

@@ -163,11 +163,11 @@ struct column_window {
     size_t before;
 };
 
-/* What a scan wants of a block: the points from 'first_ms' to 'last_ms', which
- * are both there. */
+/* What a scan wants of a block: so many of its points. */
 struct block_part {
-    uint32_t count; /* 0: all of it */
-    uint32_t of;    /* points of the block, if it is a part */
+    uint32_t count; /* 0: all of them, and the rest is 0, too */
+    uint32_t skip;  /* before them */
+    uint32_t of;    /* points of the block */
     int64_t first_ms, last_ms;
 };
 

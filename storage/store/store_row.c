@@ -43,31 +43,30 @@ unpack_copy_even(const struct open_copy *c, struct points *out,
     return unpack_end(c, out);
 }
 
+static void
+keep(void *items, size_t size, size_t from, const struct block_part *part)
+{
+    uint8_t *to = (uint8_t *)items + from * size;
+
+    memmove(to, to + part->skip * size, part->count * size);
+}
+
 /* Leaves of the block's points, from 'from' on, those that are wanted; where
  * they are even 's' tells their times. */
 static void
 cut_part(const struct block_part *part, struct points *p, size_t from,
          struct spacing *s)
 {
-    size_t skip = 0;
-
     if (part->count == 0)
         return;
+    keep(p->v, sizeof *p->v, from, part);
     if (s != NULL && s->even) {
-        if (s->step_ms > 0)
-            skip = (size_t)((part->first_ms - s->first_ms) / s->step_ms);
         s->first_ms = part->first_ms;
-        if (part->count == 1)
-            s->step_ms = 0;
+        s->step_ms = part->count == 1 ? 0 : s->step_ms;
     } else {
-        while (p->ts_ms[from + skip] < part->first_ms)
-            skip++;
-        memmove(p->ts_ms + from, p->ts_ms + from + skip,
-                part->count * sizeof *p->ts_ms);
-        memmove(p->is_float + from, p->is_float + from + skip,
-                part->count * sizeof *p->is_float);
+        keep(p->ts_ms, sizeof *p->ts_ms, from, part);
+        keep(p->is_float, sizeof *p->is_float, from, part);
     }
-    memmove(p->v + from, p->v + from + skip, part->count * sizeof *p->v);
     p->len = from + part->count;
 }
 

@@ -29,12 +29,11 @@ static uint32_t
 not_wanted(const struct column_window *w, const struct spacing *s,
            uint32_t count)
 {
-    uint64_t n;
+    size_t n;
 
-    if (w == NULL || !s->even || s->step_ms == 0 || w->from_ms <= s->first_ms)
+    if (w == NULL || !s->even)
         return 0;
-    n = (uint64_t)(w->from_ms - s->first_ms - 1) / (uint64_t)s->step_ms + 1;
-    n = n < count ? n : count;
+    n = even_seek(s->first_ms, s->step_ms, count, w->from_ms);
     n = n > w->before ? n - w->before : 0;
     return n < count ? (uint32_t)n : count - 1;
 }
