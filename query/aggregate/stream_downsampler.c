@@ -1,19 +1,9 @@
-#include "query/aggregate/stream_downsampler.h"
+#include "query/aggregate/stream_downsampler_priv.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
-
-/* A sum is of doubles, added one by one in the order of time.  While all values
- * are integers and the sum of their magnitudes stays within 2^53, each step is
- * exact, so they may be added in any order, or as integers, or be a block
- * summary'. The sum in a block summary of doubles was added one by one from 0,
- * so it stands for the points of a bucket only when nothing was added before
- * it. */
-
-#define EXACT_MAX 0x1p53
 
 /* -- memory of buckets ----------------------------------------------------- */
 
@@ -24,12 +14,6 @@ can_fold(enum aggregator_kind kind)
     return kind == KIND_SUM || kind == KIND_AVG || kind == KIND_MIN ||
            kind == KIND_MAX || kind == KIND_COUNT || kind == KIND_FIRST ||
            kind == KIND_LAST;
-}
-
-static bool
-adds_up(const struct stream_downsampler *f)
-{
-    return f->kind == KIND_SUM || f->kind == KIND_AVG;
 }
 
 bool
@@ -155,12 +139,19 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
     return true;
 }
 
-static void
-end_bucket(const struct stream_downsampler *f, struct bucket_acc *s,
-           struct arena *a)
+bool
+bucket_acc_room(const struct stream_downsampler *f, struct bucket_acc *s,
+                int64_t at, size_t n, struct arena *a)
 {
-    if (s->all == 0 || (s->len == s->cap && !grow(f, s, 1, a)) ||
-        !add_times(f, s, s->bucket.start, 1, a))
+    return (n <= s->cap - s->len || grow(f, s, n, a)) &&
+           add_times(f, s, at, n, a);
+}
+
+void
+bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
+                 struct arena *a)
+{
+    if (s->all == 0 || !bucket_acc_room(f, s, s->bucket.start, 1, a))
         return;
     s->v[s->len++].d = bucket_value(f, s);
     s->all = 0;
@@ -174,14 +165,11 @@ empty_bucket(const struct stream_downsampler *f, struct bucket_acc *s)
     s->value = aggregator_arithmetic[f->kind].start[1].d;
 }
 
-/* Makes the bucket that holds 'ms' the one that is filled. */
-static void
-move_to(const struct stream_downsampler *f, struct bucket_acc *s, int64_t ms,
-        struct arena *a)
+void
+bucket_acc_next(const struct stream_downsampler *f, struct bucket_acc *s,
+                int64_t ms, struct arena *a)
 {
-    if (ms < s->bucket.next)
-        return;
-    end_bucket(f, s, a);
+    bucket_acc_close(f, s, a);
     bucket_move(&f->buckets, &s->bucket, ms);
     empty_bucket(f, s);
 }
@@ -191,7 +179,7 @@ bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
                struct arena *a)
 {
     if (!s->failed)
-        end_bucket(f, s, a);
+        bucket_acc_close(f, s, a);
     return !s->failed;
 }
 
@@ -205,15 +193,6 @@ bucket_acc_column(const struct bucket_acc *s)
                             .has_points = s->some,
                             .first_ms = s->first_ms,
                             .last_ms = s->last_ms };
-}
-
-static void
-note_range(struct bucket_acc *s, int64_t first_ms, int64_t last_ms)
-{
-    if (!s->some)
-        s->first_ms = first_ms;
-    s->last_ms = last_ms;
-    s->some = true;
 }
 
 /* -- points ---------------------------------------------------------------- */
@@ -293,7 +272,7 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
     while (from < to && !s->failed) {
         size_t len;
 
-        move_to(f, s, p->ts_ms[from], a);
+        bucket_acc_move(f, s, p->ts_ms[from], a);
         len = times_seek(p->ts_ms + from, to - from, s->bucket.next);
         if (is_float)
             acc_doubles(f, s, p->v + from, len);
@@ -312,7 +291,7 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
 
     if (p->len == 0 || s->failed)
         return;
-    note_range(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
+    bucket_acc_note(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
     at = times_seek(p->ts_ms, p->len, f->buckets.from);
     to = times_seek(p->ts_ms, p->len, f->buckets.to);
     while (at < to) {
@@ -336,7 +315,7 @@ acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
 {
     size_t n;
 
-    move_to(f, s, ms, a);
+    bucket_acc_move(f, s, ms, a);
     n = even_seek(ms, p->step_ms, len, s->bucket.next);
     if (p->is_float)
         acc_doubles(f, s, v, n);
@@ -405,11 +384,11 @@ acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
     size_t every = (size_t)(f->buckets.length / p->step_ms);
     size_t n = (len - 1) / every;
 
-    end_bucket(f, s, a);
-    if (n > s->cap - s->len && !grow(f, s, n, a))
+    bucket_acc_close(f, s, a);
+    if (n == 0)
+        return 0;
+    if (!bucket_acc_room(f, s, s->bucket.next, n, a))
         return len;
-    if (n == 0 || !add_times(f, s, s->bucket.next, n, a))
-        return n == 0 ? 0 : len;
     acc_each(f, p, v, every, n, s->v + s->len);
     s->bucket.next += (int64_t)n * f->buckets.length;
     s->len += (uint32_t)n;
@@ -427,7 +406,8 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
 
     if (len == 0 || s->failed)
         return;
-    note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
+    bucket_acc_note(s, p->first_ms,
+                    p->first_ms + (int64_t)(len - 1) * p->step_ms);
     to = even_seek(p->first_ms, p->step_ms, len, f->buckets.to);
     while (at < to && !s->failed) {
         at += acc_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
@@ -435,172 +415,4 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
         if (fits && at < to)
             at += acc_many(f, s, p, v + at, to - at, a);
     }
-}
-
-/* -- block summaries ------------------------------------------------------ */
-
-/* What is known of some points that follow each other, without having them. */
-struct known {
-    int64_t first_ms, last_ms;
-    uint32_t count;
-    bool all_int;
-    double value;    /* that this function takes */
-    double greatest; /* of integers: none's magnitude is greater */
-};
-
-/* What this function takes of a block summary, or of a week's hour. */
-#define VALUE_OF(f, x)                       \
-    ((f)->kind == KIND_MIN     ? &(x)->min   \
-     : (f)->kind == KIND_MAX   ? &(x)->max   \
-     : (f)->kind == KIND_FIRST ? &(x)->first \
-     : (f)->kind == KIND_LAST  ? &(x)->last  \
-                               : &(x)->sum)
-
-static inline double
-number_of(bool all_int, union number v)
-{
-    return all_int ? (double)v.i : v.d;
-}
-
-static double
-greatest_of(const struct summary *row)
-{
-    double low = fabs((double)row->min.i), high = fabs((double)row->max.i);
-
-    return low > high ? low : high;
-}
-
-/* May their sum be added?  'fresh': nothing was added before. */
-static inline bool
-sum_is_fit(const struct bucket_acc *s, const struct known *k, bool fresh,
-           double *bound)
-{
-    if (!k->all_int) {
-        *bound = INFINITY;
-        return fresh;
-    }
-    *bound = (fresh ? 0 : s->bound) + k->greatest * (double)k->count;
-    return *bound <= EXACT_MAX;
-}
-
-/* All of them lie in one bucket, and take part. */
-static inline bool
-lies_within(const struct buckets *b, const struct bucket_acc *s,
-            const struct known *k)
-{
-    struct bucket at = s->bucket;
-
-    if (k->first_ms < b->from || k->last_ms >= b->to)
-        return false;
-    bucket_move(b, &at, k->first_ms);
-    return k->last_ms < at.next;
-}
-
-/* False: they must be unpacked; nothing has changed. */
-static inline bool
-acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
-          const struct known *k, struct arena *a)
-{
-    bool fresh = s->all == 0 || k->first_ms >= s->bucket.next;
-    double bound = 0, v = k->value;
-
-    if (s->failed)
-        return true;
-    if (k->last_ms < f->buckets.from || k->first_ms >= f->buckets.to) {
-        note_range(s, k->first_ms, k->last_ms);
-        return true;
-    }
-    if (!lies_within(&f->buckets, s, k))
-        return false;
-    if (adds_up(f) && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
-        return false;
-    note_range(s, k->first_ms, k->last_ms);
-    move_to(f, s, k->first_ms, a);
-    if (adds_up(f))
-        s->value += v;
-    else if (s->all == 0 || f->kind == KIND_LAST ||
-             (f->kind == KIND_MIN && v < s->value) ||
-             (f->kind == KIND_MAX && v > s->value))
-        s->value = v;
-    s->bound = bound;
-    s->count += k->count;
-    s->all += k->count;
-    return true;
-}
-
-bool
-bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
-                   const struct summary *row, struct arena *a)
-{
-    const union number *v = VALUE_OF(f, row);
-    struct known k = {
-        .first_ms = row->first_ms,
-        .last_ms = row->last_ms,
-        .count = row->count,
-        .all_int = row->all_int,
-        .value = number_of(row->all_int, *v),
-        .greatest = row->all_int ? greatest_of(row) : 0,
-    };
-    bool outside =
-        row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to;
-
-    /* Where there is a NaN, the sum is one. */
-    if (!s->failed && !outside && !row->all_int && isnan(row->sum.d))
-        return false;
-    return acc_known(f, s, &k, a);
-}
-
-/* -- weeks ----------------------------------------------------------------- */
-
-/* The times of an hour's points are not known, but for the first and the last
- * of the day: they are taken to fill it. */
-static bool
-add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
-          const struct week *w, unsigned day, struct arena *a)
-{
-    const struct summary *of = &w->day[day];
-    int64_t from = ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
-    struct known k = { .all_int = w->all_int,
-                       .greatest = w->all_int ? greatest_of(of) : 0 };
-
-    for (unsigned i = 0; i < DAY_HOURS; i++, from += HOUR_MS) {
-        const struct week_hour *hour = &w->hour[day * DAY_HOURS + i];
-
-        if (hour->count == 0)
-            continue;
-        k.first_ms = from > of->first_ms ? from : of->first_ms;
-        k.last_ms =
-            from + HOUR_MS - 1 < of->last_ms ? from + HOUR_MS - 1 : of->last_ms;
-        k.count = hour->count;
-        k.value = number_of(w->all_int, *VALUE_OF(f, hour));
-        if (!acc_known(f, s, &k, a))
-            return false;
-    }
-    return true;
-}
-
-/* Do hours tell what this function takes? */
-static bool
-has_hours(const struct stream_downsampler *f, const struct week *w)
-{
-    return w->hours == HOURS_ALL ||
-           (w->hours == HOURS_SUMS && (adds_up(f) || f->kind == KIND_COUNT));
-}
-
-bool
-bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
-                const struct week *w, unsigned day, unsigned day_end,
-                bool loose, struct arena *a)
-{
-    struct bucket_acc before = *s;
-
-    s->loose = loose;
-    for (unsigned i = day; i < day_end; i++)
-        if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
-            !(has_hours(f, w) && add_hours(f, s, w, i, a))) {
-            *s = before; /* arrays that have grown are copies */
-            return false;
-        }
-    s->loose = false;
-    return true;
 }

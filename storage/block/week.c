@@ -43,13 +43,15 @@ to_doubles(struct summary *s)
 }
 
 static void
-hour_to_doubles(struct week_hour *h)
+hours_to_doubles(struct week *w)
 {
-    h->sum.d = (double)h->sum.i;
-    h->min.d = (double)h->min.i;
-    h->max.d = (double)h->max.i;
-    h->first.d = (double)h->first.i;
-    h->last.d = (double)h->last.i;
+    struct week_values *v = &w->hour;
+    union number *columns[] = { v->sum, v->first, v->last, v->min, v->max };
+
+    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
+        for (size_t i = 0; i < WEEK_HOURS; i++)
+            if (w->count[i] > 0)
+                columns[k][i].d = (double)columns[k][i].i;
 }
 
 static void
@@ -59,9 +61,7 @@ week_to_doubles(struct week *w)
     for (size_t i = 0; i < WEEK_DAYS; i++)
         if (w->day[i].count > 0)
             to_doubles(&w->day[i]);
-    for (size_t i = 0; i < WEEK_HOURS; i++)
-        if (w->hour[i].count > 0)
-            hour_to_doubles(&w->hour[i]);
+    hours_to_doubles(w);
 }
 
 /* An hour that is added: its points, or a block of them that is unpacked when
@@ -134,7 +134,8 @@ add_hour(struct week *w, struct hour *h, struct error *e)
     }
     if (!w->all_int && s->all_int)
         to_doubles(s);
-    w->hour[hour] = week_hour_of(s);
+    w->count[hour] = s->count;
+    week_values_set(&w->hour, hour, s);
     status = add_to_day(w, day, h, e);
     w->unfit = w->all_int ? !is_exact(day)
                           : !isfinite(day->sum.d) || !isfinite(day->min.d) ||

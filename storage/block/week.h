@@ -20,30 +20,35 @@
 #define DAY_HOURS  24
 #define WEEK_HOURS (7 * 24)
 
-struct week_hour {
-    uint32_t count; /* 0: no points */
-    union number sum;
-    union number first, last, min, max; /* with HOURS_ALL */
+/* Of hours, or of days, one in each column: integers, or doubles. */
+struct week_values {
+    union number sum[WEEK_HOURS];
+    union number first[WEEK_HOURS], last[WEEK_HOURS];
+    union number min[WEEK_HOURS], max[WEEK_HOURS];
 };
 
-static inline struct week_hour
-week_hour_of(const struct summary *s)
+static inline void
+week_values_set(struct week_values *v, size_t i, const struct summary *s)
 {
-    return (struct week_hour){ s->count, s->sum, s->first,
-                               s->last,  s->min, s->max };
+    v->sum[i] = s->sum;
+    v->first[i] = s->first;
+    v->last[i] = s->last;
+    v->min[i] = s->min;
+    v->max[i] = s->max;
 }
 
-/* What of hours is wanted, and there. */
+/* What of hours is wanted, and there: nothing, count and sum, or all. */
 enum week_hours { HOURS_NONE, HOURS_SUMS, HOURS_ALL };
 
 struct week {
     uint32_t base; /* its first second */
     bool unfit;    /* then nothing else is set */
     bool all_int;  /* all values, or all are taken for doubles */
-    /* A day without points has a count of 0. */
+    /* A day, and an hour, without points has a count of 0, and no values. */
     struct summary day[WEEK_DAYS];
-    struct week_hour hour[WEEK_HOURS];
     enum week_hours hours; /* that week_decode() was told to read */
+    uint32_t count[WEEK_HOURS];
+    struct week_values hour;
 };
 
 static inline uint32_t

@@ -262,7 +262,7 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
             day_ms + DAY_MS - 1 > to_ms)
             continue;
         w->day[i] = (struct summary){ .count = 0 };
-        memset(&w->hour[i * 24], 0, 24 * sizeof w->hour[0]);
+        memset(&w->count[i * DAY_HOURS], 0, DAY_HOURS * sizeof w->count[0]);
         cleared = true;
     }
     return cleared;

@@ -56,7 +56,6 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     char name[CHECK_TEXT_MAX];
     struct slice series = { tsuid, 0 };
     struct buf again = BUF_INIT;
-    struct week there;
     struct error why;
     uint32_t base;
     enum status st;
@@ -81,8 +80,6 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
         return check_found(t->c, "week-alone", key, NULL,
                            "%s: of the week at %u there are no rows",
                            check_describe(t, series, name), (unsigned)base);
-    if (week_decode(value, base, HOURS_ALL, &there, NULL) == ST_OK)
-        b->week.hours = there.hours; /* of an older version they are less */
     week_encode(&b->week, &again);
     same = slice_eq(buf_slice(&again), value);
     buf_fini(&again);

@@ -51,14 +51,17 @@ random_point(uint64_t *state, enum values values, int64_t ms)
     return p;
 }
 
-/* Hours from 'base' on, 'apart' or fewer from one another. */
+/* Hours from 'base' on, 'apart' or fewer from one another; VALUES: each hour
+ * has its own. */
 static void
-fill(struct series *s, uint64_t *state, uint32_t base, uint64_t apart)
+fill_with(struct series *s, uint64_t *state, uint32_t base, uint64_t apart,
+          enum values all)
 {
     int64_t steps[] = { 10000, 20000, 60000, 30137, 900000 };
 
     for (int64_t h = 0; h < HOURS; h++) {
-        enum values values = (enum values)(harness_random(state) % VALUES);
+        enum values values =
+            all < VALUES ? all : (enum values)(harness_random(state) % VALUES);
         int64_t step = steps[harness_random(state) % 5];
         int64_t ms = (int64_t)base * 1000, end = ms + HOUR_MS;
         bool regular = harness_random(state) % 2 == 0;
@@ -78,6 +81,12 @@ fill(struct series *s, uint64_t *state, uint32_t base, uint64_t apart)
     }
 }
 
+static void
+fill(struct series *s, uint64_t *state, uint32_t base, uint64_t apart)
+{
+    fill_with(s, state, base, apart, VALUES);
+}
+
 /* Leaves the rows that a scan would read. */
 static void
 cut(struct series *s, const struct query *q, const struct sub_query *sq)
@@ -93,14 +102,14 @@ cut(struct series *s, const struct query *q, const struct sub_query *sq)
     }
 }
 
-/* How rows went in. */
+/* How rows went in; and how often weeks did. */
 struct ways {
-    size_t summaries, spaced, points;
+    size_t summaries, spaced, points, weeks;
 };
 
 static void
 accumulate_row(const struct stream_downsampler *f, const struct points *p,
-               uint32_t base, bool by_points, struct arena *a,
+               uint32_t base, bool spread_out, struct arena *a,
                struct bucket_acc *out, struct ways *ways)
 {
     struct buf b = BUF_INIT;
@@ -114,7 +123,7 @@ accumulate_row(const struct stream_downsampler *f, const struct points *p,
         block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
     if (bucket_acc_summary(f, out, &summary, a)) {
         ways->summaries++;
-    } else if (spacing.even && !by_points) {
+    } else if (spacing.even && !spread_out) {
         ways->spaced++;
         bucket_acc_spaced(f, out, &spacing, back.v, back.len, a);
     } else {
@@ -127,13 +136,13 @@ accumulate_row(const struct stream_downsampler *f, const struct points *p,
 
 static void
 accumulate_all(const struct stream_downsampler *f, const struct series *s,
-               bool by_points, struct arena *a, struct bucket_acc *out,
+               bool spread_out, struct arena *a, struct bucket_acc *out,
                struct ways *ways)
 {
     *out = (struct bucket_acc){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
         if (s->rows[h].len > 0)
-            accumulate_row(f, &s->rows[h], s->bases[h], by_points, a, out,
+            accumulate_row(f, &s->rows[h], s->bases[h], spread_out, a, out,
                            ways);
     ck_assert(bucket_acc_end(f, out, a));
 }
@@ -157,9 +166,10 @@ compare(const struct sub_query *sq, const struct bucket_acc *got,
     }
 }
 
-static void
-check(const struct query *q, const struct sub_query *sq, const struct series *s,
-      struct arena *a, struct ways *ways)
+/* What the downsampler makes of all points. */
+static struct column
+by_points(const struct query *q, const struct sub_query *sq,
+          const struct series *s, struct arena *a)
 {
     struct column span = { .ts_ms = s->all.ts_ms,
                            .v = s->all.v,
@@ -167,23 +177,33 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
                            .len = s->all.len };
     struct window w = numbers_window(q, sq);
     struct downsampler d = { .sum_counts = false };
-    struct stream_downsampler f;
-    struct bucket_acc got;
-    struct column want;
+    struct column out;
 
     ck_assert_int_eq(
         downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
-    ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
+    ck_assert_int_eq(downsampler_run(&d, &span, &out, NULL), ST_OK);
+    return out;
+}
+
+static void
+check(const struct query *q, const struct sub_query *sq, const struct series *s,
+      struct arena *a, struct ways *ways)
+{
+    const struct points *all = &s->all;
+    struct column want = by_points(q, sq, s, a);
+    struct stream_downsampler f;
+    struct bucket_acc got;
+
     ck_assert(stream_downsampler_init(&f, q, sq, NULL));
     for (int i = 0; i < 4; i++) {
         if (i == 2)
             ck_assert(stream_downsampler_init(&f, q, sq, a));
         accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
-        ck_assert_uint_eq(got.some, span.len > 0);
-        if (span.len > 0) {
-            ck_assert_int_eq(got.first_ms, span.ts_ms[0]);
-            ck_assert_int_eq(got.last_ms, span.ts_ms[span.len - 1]);
+        ck_assert_uint_eq(got.some, all->len > 0);
+        if (all->len > 0) {
+            ck_assert_int_eq(got.first_ms, all->ts_ms[0]);
+            ck_assert_int_eq(got.last_ms, all->ts_ms[all->len - 1]);
         }
     }
 }
@@ -316,6 +336,114 @@ START_TEST(folds_by_the_calendar)
 }
 END_TEST
 
+/* The week that all rows lie in, as a scan lends it; false: there is none. */
+static bool
+make_week(const struct series *s, enum week_hours hours, struct week *w)
+{
+    struct points scratch = { 0 };
+    struct buf b = BUF_INIT;
+    uint32_t base = week_base(s->bases[0]);
+
+    week_init(w, base);
+    for (int h = 0; h < HOURS; h++) {
+        if (s->rows[h].len == 0)
+            continue;
+        buf_clear(&b);
+        block_encode(&s->rows[h], s->bases[h], &b);
+        ck_assert_int_eq(
+            week_add(w, buf_slice(&b), s->bases[h], &scratch, NULL), ST_OK);
+    }
+    points_fini(&scratch);
+    buf_clear(&b);
+    if (!week_is_empty(w)) {
+        week_encode(w, &b);
+        ck_assert_int_eq(week_decode(buf_slice(&b), base, hours, w, NULL),
+                         ST_OK);
+    }
+    buf_fini(&b);
+    return !week_is_empty(w);
+}
+
+/* Whole days of the range by the week, the rest by rows. */
+static void
+accumulate_week(const struct stream_downsampler *f, const struct series *s,
+                const struct week *w, uint32_t from, uint32_t to,
+                struct arena *a, struct bucket_acc *out, struct ways *ways)
+{
+    unsigned day = (from - w->base + DAY_S - 1) / DAY_S;
+    unsigned day_end = (to + HOUR_S - w->base) / DAY_S;
+    bool by_week = false, met = false;
+
+    *out = (struct bucket_acc){ 0 };
+    for (uint32_t h = 0; h < HOURS; h++) {
+        unsigned d = (s->bases[h] - w->base) / DAY_S;
+        bool within = d >= day && d < day_end;
+
+        if (within && !met) {
+            met = true;
+            by_week = bucket_acc_week(f, out, w, day, day_end, false, a);
+            ways->weeks += by_week;
+        }
+        if (s->rows[h].len > 0 && !(within && by_week))
+            accumulate_row(f, &s->rows[h], s->bases[h], false, a, out, ways);
+    }
+    ck_assert(bucket_acc_end(f, out, a));
+}
+
+START_TEST(folds_weeks)
+{
+    static const int64_t hours[] = { 1, 1, 2, 5, 24, 48, 168, 0 };
+    static const enum values values[] = { SMALL, DECIMALS, WILD, SMALL };
+    uint64_t state = harness_seed(3);
+    struct arena *a = arena_new(0);
+    struct series s = { 0 };
+    struct ways ways = { 0 };
+
+    for (size_t i = 0; i < 400; i++) {
+        struct query q = { 0 };
+        struct sub_query sq = { 0 };
+        struct downsample *d = &sq.downsample;
+        uint32_t base = week_base((uint32_t)BASE_S), from, to;
+        struct stream_downsampler f;
+        enum week_hours wanted;
+        struct bucket_acc got;
+        struct column want;
+        struct week w;
+
+        /* A day begins at the hour in which the range does, too. */
+        base += i % 3 == 0 ? DAY_S * (uint32_t)(i % 2)
+                           : HOUR_S * (uint32_t)(harness_random(&state) % 60);
+        fill_with(&s, &state, base, 3 + harness_random(&state) % 6,
+                  values[harness_random(&state) % 4]);
+        d->interval_ms = hours[i % 8] * HOUR_MS;
+        d->all = hours[i % 8] == 0;
+        d->aggregator = aggregator_find(slice_str(names[_i]));
+        if (i % 8 == 1) {
+            const char *zone = "Asia/Kolkata"; /* of half an hour */
+
+            d->calendar = true;
+            d->unit = UNIT_H;
+            d->count = 1;
+            ck_assert_int_eq(timezone_find(slice_str(zone), &d->zone, NULL),
+                             ST_OK);
+        }
+        check_range(&q, &sq, &s, a, &state, &ways);
+        ck_assert(stream_downsampler_init(&f, &q, &sq, i % 3 ? a : NULL));
+        if (!stream_downsampler_uses_weeks(&f, &wanted) ||
+            !make_week(&s, wanted, &w))
+            continue;
+        numbers_scan_range(&q, &sq, &from, &to);
+        accumulate_week(&f, &s, &w, from, to, a, &got, &ways);
+        want = by_points(&q, &sq, &s, a);
+        compare(&sq, &got, &want);
+        arena_reset(a);
+    }
+    ck_assert_uint_gt(ways.weeks, 60);
+    series_fini(&s);
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(knows_what_it_cannot_fold)
 {
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
@@ -354,5 +482,5 @@ START_TEST(says_when_the_arena_is_full)
 END_TEST
 
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
-          LOOP(folds_by_the_calendar, names), TEST(knows_what_it_cannot_fold),
-          TEST(says_when_the_arena_is_full))
+          LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
+          TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))

@@ -220,12 +220,11 @@ see_week(struct world *w, struct store_scan *scan, const struct store_row *row,
         struct sums hours = { 0 };
 
         for (unsigned h = 24 * i; h < 24 * (i + 1); h++) {
-            const struct week_hour *hour = &row->week->hour[h];
+            union number sum = row->week->hour.sum[h];
 
-            hours.count += hour->count;
-            if (hour->count > 0)
-                hours.sum +=
-                    row->week->all_int ? (double)hour->sum.i : hour->sum.d;
+            hours.count += row->week->count[h];
+            if (row->week->count[h] > 0)
+                hours.sum += row->week->all_int ? (double)sum.i : sum.d;
         }
         ck_assert_uint_eq(hours.count, day->count);
         s->count += day->count;

@@ -1,0 +1,52 @@
+/* What both halves of the stream downsampler do with buckets: that of points
+ * (stream_downsampler.c), and that of summaries (stream_summaries.c).
+ *
+ * A sum is of doubles, added one by one in the order of time.  While all values
+ * are integers and the sum of their magnitudes stays within 2^53, each step is
+ * exact, so they may be added in any order, or as integers, or be a block
+ * summary's. The sum in a block summary of doubles was added one by one from 0,
+ * so it stands for the points of a bucket only when nothing was added before
+ * it. */
+#pragma once
+
+#include "query/aggregate/arithmetic.h"
+#include "query/aggregate/stream_downsampler.h"
+
+#define EXACT_MAX 0x1p53
+
+static inline bool
+adds_up(const struct stream_downsampler *f)
+{
+    return f->kind == KIND_SUM || f->kind == KIND_AVG;
+}
+
+/* Room for 'n' complete buckets that follow each other, the first at 'at', and
+ * their times; the values, from v[len] on, and 'len' are the caller's.  False:
+ * the arena is full. */
+bool bucket_acc_room(const struct stream_downsampler *f, struct bucket_acc *s,
+                     int64_t at, size_t n, struct arena *a);
+/* Ends the bucket that is filled, if it has points. */
+void bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
+                      struct arena *a);
+/* Ends it, and begins the one that holds 'ms', which is behind it. */
+void bucket_acc_next(const struct stream_downsampler *f, struct bucket_acc *s,
+                     int64_t ms, struct arena *a);
+
+/* Makes the bucket that holds 'ms' the one that is filled. */
+static inline void
+bucket_acc_move(const struct stream_downsampler *f, struct bucket_acc *s,
+                int64_t ms, struct arena *a)
+{
+    if (ms >= s->bucket.next)
+        bucket_acc_next(f, s, ms, a);
+}
+
+/* There were points from one time to the other. */
+static inline void
+bucket_acc_note(struct bucket_acc *s, int64_t first_ms, int64_t last_ms)
+{
+    if (!s->some)
+        s->first_ms = first_ms;
+    s->last_ms = last_ms;
+    s->some = true;
+}

@@ -1,0 +1,240 @@
+/* Block summaries and weeks in the place of points. */
+#include <math.h>
+
+#include "query/aggregate/stream_downsampler_priv.h"
+
+/* What is known of some points that follow each other, without having them. */
+struct known {
+    int64_t first_ms, last_ms;
+    uint32_t count;
+    bool all_int;
+    double value;    /* that this function takes */
+    double greatest; /* of integers: none's magnitude is greater */
+};
+
+/* What a function takes of a block summary, or of the hours of a week. */
+#define VALUE_OF(f, x)                      \
+    ((f)->kind == KIND_MIN     ? (x)->min   \
+     : (f)->kind == KIND_MAX   ? (x)->max   \
+     : (f)->kind == KIND_FIRST ? (x)->first \
+     : (f)->kind == KIND_LAST  ? (x)->last  \
+                               : (x)->sum)
+
+static inline double
+number_of(bool all_int, union number v)
+{
+    return all_int ? (double)v.i : v.d;
+}
+
+static double
+greatest_of(const struct summary *row)
+{
+    double low = fabs((double)row->min.i), high = fabs((double)row->max.i);
+
+    return low > high ? low : high;
+}
+
+/* May their sum be added?  'fresh': nothing was added before. */
+static inline bool
+sum_is_fit(const struct bucket_acc *s, const struct known *k, bool fresh,
+           double *bound)
+{
+    if (!k->all_int) {
+        *bound = INFINITY;
+        return fresh;
+    }
+    *bound = (fresh ? 0 : s->bound) + k->greatest * (double)k->count;
+    return *bound <= EXACT_MAX;
+}
+
+/* All of them lie in one bucket, and take part. */
+static inline bool
+lies_within(const struct buckets *b, const struct bucket_acc *s,
+            const struct known *k)
+{
+    struct bucket at = s->bucket;
+
+    if (k->first_ms < b->from || k->last_ms >= b->to)
+        return false;
+    bucket_move(b, &at, k->first_ms);
+    return k->last_ms < at.next;
+}
+
+/* False: they must be unpacked; nothing has changed. */
+static inline bool
+acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
+          const struct known *k, struct arena *a)
+{
+    bool fresh = s->all == 0 || k->first_ms >= s->bucket.next;
+    double bound = 0, v = k->value;
+
+    if (s->failed)
+        return true;
+    if (k->last_ms < f->buckets.from || k->first_ms >= f->buckets.to) {
+        bucket_acc_note(s, k->first_ms, k->last_ms);
+        return true;
+    }
+    if (!lies_within(&f->buckets, s, k))
+        return false;
+    if (adds_up(f) && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
+        return false;
+    bucket_acc_note(s, k->first_ms, k->last_ms);
+    bucket_acc_move(f, s, k->first_ms, a);
+    if (adds_up(f))
+        s->value += v;
+    else if (s->all == 0 || f->kind == KIND_LAST ||
+             (f->kind == KIND_MIN && v < s->value) ||
+             (f->kind == KIND_MAX && v > s->value))
+        s->value = v;
+    s->bound = bound;
+    s->count += k->count;
+    s->all += k->count;
+    return true;
+}
+
+bool
+bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
+                   const struct summary *row, struct arena *a)
+{
+    struct known k = {
+        .first_ms = row->first_ms,
+        .last_ms = row->last_ms,
+        .count = row->count,
+        .all_int = row->all_int,
+        .value = number_of(row->all_int, VALUE_OF(f, row)),
+        .greatest = row->all_int ? greatest_of(row) : 0,
+    };
+    bool outside =
+        row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to;
+
+    /* Where there is a NaN, the sum is one. */
+    if (!s->failed && !outside && !row->all_int && isnan(row->sum.d))
+        return false;
+    return acc_known(f, s, &k, a);
+}
+
+/* -- weeks ----------------------------------------------------------------- */
+
+static int64_t
+day_start(const struct week *w, unsigned day)
+{
+    return ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
+}
+
+/* The times of an hour's points are not known, but for the first and the last
+ * of the day: they are taken to fill it. */
+static bool
+add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
+          const struct week *w, unsigned day, struct arena *a)
+{
+    const union number *values = VALUE_OF(f, &w->hour);
+    const struct summary *of = &w->day[day];
+    int64_t from = day_start(w, day);
+    struct known k = { .all_int = w->all_int,
+                       .greatest = w->all_int ? greatest_of(of) : 0 };
+
+    for (unsigned i = 0; i < DAY_HOURS; i++, from += HOUR_MS) {
+        int64_t to = from + HOUR_MS - 1;
+
+        k.count = w->count[day * DAY_HOURS + i];
+        if (k.count == 0)
+            continue;
+        k.first_ms = from > of->first_ms ? from : of->first_ms;
+        k.last_ms = to < of->last_ms ? to : of->last_ms;
+        k.value = number_of(w->all_int, values[day * DAY_HOURS + i]);
+        if (!acc_known(f, s, &k, a))
+            return false;
+    }
+    return true;
+}
+
+/* -- buckets of an hour ---------------------------------------------------- */
+
+/* Is each hour of these days a bucket of its own? */
+static bool
+are_buckets(const struct stream_downsampler *f, const struct week *w,
+            unsigned day, unsigned day_end)
+{
+    const struct buckets *b = &f->buckets;
+    int64_t from = day_start(w, day);
+
+    if (b->spec->calendar || b->length != HOUR_MS || w->hours == HOURS_NONE ||
+        from < b->from)
+        return false;
+    for (; day < day_end; day++) {
+        const struct summary *of = &w->day[day];
+
+        if (adds_up(f) && w->all_int &&
+            greatest_of(of) * (double)of->count > EXACT_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Of hours that follow each other, none of them without points. */
+static void
+hour_buckets(const struct stream_downsampler *f, const struct week *w,
+             unsigned hour, unsigned n, union number *out)
+{
+    const union number *v = VALUE_OF(f, &w->hour) + hour;
+    const uint32_t *count = w->count + hour;
+
+    if (f->kind == KIND_COUNT) {
+        for (unsigned i = 0; i < n; i++)
+            out[i].d = count[i];
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        out[i].d = number_of(w->all_int, v[i]);
+    for (unsigned i = 0; f->kind == KIND_AVG && i < n; i++)
+        out[i].d /= (double)count[i];
+}
+
+static void
+add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
+            const struct week *w, unsigned day, unsigned day_end,
+            struct arena *a)
+{
+    unsigned end = day_end * DAY_HOURS, n;
+
+    for (unsigned i = day; i < day_end; i++)
+        if (w->day[i].count > 0)
+            bucket_acc_note(s, w->day[i].first_ms, w->day[i].last_ms);
+    bucket_acc_close(f, s, a);
+    for (unsigned i = day * DAY_HOURS; i < end && !s->failed; i += n + 1) {
+        int64_t at = day_start(w, 0) + i * HOUR_MS;
+
+        for (n = 0; i + n < end && w->count[i + n] > 0;)
+            n++;
+        if (n == 0 || !bucket_acc_room(f, s, at, n, a))
+            continue;
+        hour_buckets(f, w, i, n, s->v + s->len);
+        s->len += n;
+    }
+    s->bucket = (struct bucket){ day_start(w, day_end) - HOUR_MS,
+                                 day_start(w, day_end) };
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+bool
+bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
+                const struct week *w, unsigned day, unsigned day_end,
+                bool loose, struct arena *a)
+{
+    struct bucket_acc before = *s;
+
+    if (are_buckets(f, w, day, day_end)) {
+        add_buckets(f, s, w, day, day_end, a);
+        return true;
+    }
+    s->loose = loose;
+    for (unsigned i = day; i < day_end; i++)
+        if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
+            !(w->hours != HOURS_NONE && add_hours(f, s, w, i, a))) {
+            *s = before; /* arrays that have grown are copies */
+            return false;
+        }
+    s->loose = false;
+    return true;
+}
