@@ -18,6 +18,8 @@
 #include "query/model/query.h"
 #include "storage/block/week.h"
 
+#define STREAM_KINDS 7 /* so many functions there are */
+
 struct stream_downsampler {
     enum aggregator_kind kind;
     /* Their list, if there is one: a series without gaps has its times there,

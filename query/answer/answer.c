@@ -192,8 +192,8 @@ prefetch_series(const struct job *job, size_t i)
     series = job->g->order[at + PREFETCH_POINTS];
     __builtin_prefetch(series->tsuid.data);
     if (job->w->fetch->downsampled) {
-        __builtin_prefetch(series->acc.ts);
-        __builtin_prefetch(series->acc.v);
+        __builtin_prefetch(fetched_acc(job->w->fetch, series)->ts);
+        __builtin_prefetch(fetched_acc(job->w->fetch, series)->v);
     }
 }
 

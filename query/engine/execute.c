@@ -68,7 +68,7 @@ make_plan(const struct execution *x, const struct sub_query *sq,
 /* Fetches what a plan reads; of rollups with their real times. */
 static enum status
 fetch_plan(const struct execution *x, const struct sub_query *sq,
-           const struct plan *p, const struct stream_downsampler *downsampler,
+           const struct plan *p, struct downsamplers downsamplers,
            struct fetch *f)
 {
     struct engine *en = x->en;
@@ -77,8 +77,9 @@ fetch_plan(const struct execution *x, const struct sub_query *sq,
     enum status status = ST_OK;
 
     if (!p->empty)
-        status = fetch_run(&en->context, p, downsampler, crops ? &window : NULL,
-                           en->pool, x->limits, f, x->e);
+        status =
+            fetch_run(&en->context, p, downsamplers, crops ? &window : NULL,
+                      en->pool, x->limits, f, x->e);
     if (status == ST_OK && rollup_is_used(&sq->rollup))
         status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
                                       f, x->arena, x->e);
@@ -101,7 +102,8 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
                        x->arena, &p, x->e);
     if (status != ST_OK)
         return status;
-    status = fetch_plan(x, &counts, &p, NULL, &more);
+    status =
+        fetch_plan(x, &counts, &p, (struct downsamplers){ .len = 0 }, &more);
     if (status == ST_OK)
         status = fetch_join_counts(f, &more, x->arena, x->e);
     fetch_fini(&more);
@@ -109,17 +111,47 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
     return status;
 }
 
+/* Which of them has the buckets of a sub-query; 'len': none yet. */
+static size_t
+downsampler_of(const struct stream_downsampler *all, size_t len,
+               const struct sub_query *sq)
+{
+    size_t k = 0;
+
+    while (k < len && all[k].kind != sq->downsample.aggregator->kind)
+        k++;
+    return k;
+}
+
+/* One for each function that the sub-queries of the scan downsample by; none if
+ * that cannot be done while rows are read. */
+static struct downsamplers
+make_downsamplers(const struct execution *x, const struct sub_query *sq,
+                  struct stream_downsampler all[STREAM_KINDS])
+{
+    size_t len = stream_downsampler_init(&all[0], x->q, sq, x->arena);
+
+    for (size_t i = 1; i < x->scan->len && len > 0; i++) {
+        const struct sub_query *other = &x->q->subs[x->scan->subs[i]];
+
+        if (downsampler_of(all, len, other) < len)
+            continue;
+        all[len] = all[0];
+        all[len++].kind = other->downsample.aggregator->kind;
+    }
+    return (struct downsamplers){ all, len };
+}
+
 static enum status
 fetch_series(const struct execution *x, const struct sub_query *sq,
-             const struct plan *p, struct fetch *f)
+             const struct plan *p, struct downsamplers downsamplers,
+             struct fetch *f)
 {
     struct engine *en = x->en;
-    struct stream_downsampler downsampler;
-    bool streams = stream_downsampler_init(&downsampler, x->q, sq, x->arena);
     int64_t from_us = clock_monotonic_us();
     enum status status;
 
-    status = fetch_plan(x, sq, p, streams ? &downsampler : NULL, f);
+    status = fetch_plan(x, sq, p, downsamplers, f);
     if (status == ST_OK && sq->rollup.count_kind != 0)
         status = fetch_counts(x, sq, f);
     x->stats->scan_us += clock_monotonic_us() - from_us;
@@ -170,6 +202,7 @@ struct sharing {
     const struct execution *x;
     const struct plan *plan;
     const struct fetch *fetch;
+    struct downsamplers downsamplers;
 };
 
 static enum status
@@ -177,6 +210,7 @@ answer_sharer(void *ctx, size_t i, struct subquery_run *r)
 {
     const struct sharing *s = ctx;
     struct execution x = *s->x;
+    struct fetch fetch = *s->fetch;
     struct rollup_candidate c;
     enum status status;
 
@@ -186,18 +220,21 @@ answer_sharer(void *ctx, size_t i, struct subquery_run *r)
     x.stats = &r->stats;
     x.e = &r->error;
     r->part.chunks = x.run->chunks;
+    if (fetch.downsampled)
+        fetch.which =
+            downsampler_of(s->downsamplers.all, s->downsamplers.len, x.sq);
     status = rollup_candidate_first(&c, NULL, x.en->context.series, x.sq, x.e);
     return status == ST_OK
-               ? aggregate_and_answer(&x, &c, s->plan, s->fetch, &r->part)
+               ? aggregate_and_answer(&x, &c, s->plan, &fetch, &r->part)
                : status;
 }
 
 /* Several sub-queries; the first has what the scan cost. */
 static enum status
 answer_sharers(const struct execution *x, const struct plan *p,
-               const struct fetch *f)
+               const struct fetch *f, struct downsamplers downsamplers)
 {
-    struct sharing sharing = { x, p, f };
+    struct sharing sharing = { x, p, f, downsamplers };
     size_t len = x->scan->len;
     const struct subqueries subs = {
         .len = len,
@@ -265,6 +302,8 @@ execute(const struct execution *x, const struct rollup_candidate *c,
 {
     struct plan p;
     struct fetch f = { 0 };
+    struct stream_downsampler all[STREAM_KINDS];
+    struct downsamplers downsamplers = make_downsamplers(x, &c->sub, all);
     enum status status = make_plan(x, &c->sub, &p);
 
     if (status != ST_OK)
@@ -273,12 +312,12 @@ execute(const struct execution *x, const struct rollup_candidate *c,
     if (status != ST_OK)
         *x->e = c->missing;
     else
-        status = fetch_series(x, &c->sub, &p, &f);
+        status = fetch_series(x, &c->sub, &p, downsamplers, &f);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
         note_dropped(x, p.metric, f.counts.lacks_rows);
     *found = f.len > 0;
     if (status == ST_OK && *found && x->scan->len > 1)
-        status = answer_sharers(x, &p, &f);
+        status = answer_sharers(x, &p, &f, downsamplers);
     else if (status == ST_OK && *found)
         status = aggregate_and_answer(x, c, &p, &f, out);
     fetch_fini(&f);

@@ -31,16 +31,15 @@ same_downsample(const struct downsample *a, const struct downsample *b)
            a->unit == b->unit && a->zone == b->zone;
 }
 
-/* Buckets are made while rows are read; else the points are kept. */
+/* Are buckets made of both while rows are read, or points of both kept? */
 static bool
-same_buckets(const struct query *q, const struct sub_query *a,
+stream_alike(const struct query *q, const struct sub_query *a,
              const struct sub_query *b)
 {
-    struct stream_downsampler f, g;
-    bool streams = stream_downsampler_init(&f, q, a, NULL);
+    struct stream_downsampler f;
 
-    return streams == stream_downsampler_init(&g, q, b, NULL) &&
-           (!streams || f.kind == g.kind);
+    return stream_downsampler_init(&f, q, a, NULL) ==
+           stream_downsampler_init(&f, q, b, NULL);
 }
 
 /* Points outside of the range are not kept, but for those that a rate needs. */
@@ -62,7 +61,7 @@ read_the_same(const struct query *q, const struct sub_query *a,
 {
     return !histograms_wanted(a) && !histograms_wanted(b) &&
            same_downsample(&a->downsample, &b->downsample) &&
-           same_series(a, b) && same_buckets(q, a, b) && same_window(q, a, b);
+           same_series(a, b) && stream_alike(q, a, b) && same_window(q, a, b);
 }
 
 /* Differs mostly where what is read does: a query may have thousands. */

@@ -1,6 +1,7 @@
 /* Which sub-queries read the same: the same series, the same range, and of them
- * the same buckets or points.  They differ in what is made of that: the
- * aggregator, the fill policy, mostly the rate.  One scan is enough for them.
+ * the same points, in buckets of the same times if there are any.  They differ
+ * in what is made of that: the function that downsamples, the aggregator, the
+ * fill policy, mostly the rate.  One scan is enough for them.
  *
  * Threads: any. */
 #pragma once

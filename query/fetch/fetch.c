@@ -16,7 +16,7 @@
 struct turn {
     struct arena *arena;
     size_t held;       /* of the arena, what is in the limits */
-    struct points row; /* with a downsampler: what was unpacked last */
+    struct points row; /* with downsamplers: what was unpacked last */
 };
 
 /* One bucket's task. */
@@ -43,7 +43,7 @@ struct task {
 struct fetch_job {
     const struct plan_context *c;
     const struct plan *p;
-    const struct stream_downsampler *downsampler;
+    struct downsamplers downsamplers;
     const struct column_window *window;
     struct fetch_limits *limits;
     struct task *tasks;
@@ -72,13 +72,17 @@ set_head(const struct plan *p, struct fetched *f)
 static struct fetched *
 add_series(struct task *t, const struct store_row *row)
 {
+    size_t downsamplers = t->job->downsamplers.len;
     struct slice tsuid = row->tsuid;
+    struct bucket_acc *more = NULL;
     struct fetched *f;
 
     /* Of a row that is kept, the head's stays. */
-    if (row->block.size > 0 || t->job->downsampler != NULL)
+    if (row->block.size > 0 || downsamplers > 0)
         tsuid.data = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
-    if (tsuid.data == NULL)
+    if (downsamplers > 1)
+        more = arena_array(t->turn->arena, downsamplers - 1, sizeof *more);
+    if (tsuid.data == NULL || (downsamplers > 1 && more == NULL))
         return NULL;
     if (t->len == t->cap) {
         size_t cap = t->cap == 0 ? 64 : t->cap * 2;
@@ -92,7 +96,7 @@ add_series(struct task *t, const struct store_row *row)
         t->cap = cap;
     }
     f = &t->series[t->len];
-    *f = (struct fetched){ .tsuid = tsuid };
+    *f = (struct fetched){ .tsuid = tsuid, .more = more };
     set_head(t->job->p, f);
     t->current = t->len++;
     return f;
@@ -179,35 +183,49 @@ count_points(struct task *t, uint64_t points)
     t->new_points += points;
 }
 
-/* Adds the row to the series' buckets: its block summary, or its points. */
-static enum status
-downsample_row(struct task *t, const struct store_row *row,
-               struct bucket_acc *acc)
+static struct bucket_acc *
+acc_of(struct fetched *f, size_t k)
 {
-    const struct stream_downsampler *f = t->job->downsampler;
+    return k == 0 ? &f->acc : &f->more[k - 1];
+}
+
+/* Adds the row to the series' buckets: its block summary, or its points for
+ * whom that is not enough. */
+static enum status
+downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
+{
+    const struct downsamplers *d = &t->job->downsamplers;
     struct points *points = &t->turn->row;
+    struct arena *a = t->turn->arena;
+    bool unpack[STREAM_KINDS] = { false }, any = false, known = false;
     struct spacing spacing;
     struct summary summary;
-    bool known = false;
     enum status status = ST_OK;
 
-    if (stream_downsampler_uses_summaries(f))
+    if (stream_downsampler_uses_summaries(d->all))
         status = store_row_summary(row, &summary, &known, &t->error);
     if (status != ST_OK)
         return status;
-    if (known && bucket_acc_summary(f, acc, &summary, t->turn->arena)) {
+    for (size_t k = 0; k < d->len; k++) {
+        unpack[k] = !known ||
+                    !bucket_acc_summary(&d->all[k], acc_of(f, k), &summary, a);
+        any |= unpack[k];
+    }
+    if (!any) {
         count_points(t, summary.count);
         return ST_OK;
     }
     points_clear(points);
     status = store_row_spaced(row, points, &spacing, &t->error);
+    for (size_t k = 0; k < d->len && status == ST_OK; k++) {
+        if (unpack[k] && spacing.even)
+            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, points->v,
+                              points->len, a);
+        else if (unpack[k])
+            bucket_acc_points(&d->all[k], acc_of(f, k), points, a);
+    }
     if (status != ST_OK)
         return status;
-    if (spacing.even)
-        bucket_acc_spaced(f, acc, &spacing, points->v, points->len,
-                          t->turn->arena);
-    else
-        bucket_acc_points(f, acc, points, t->turn->arena);
     count_points(t, points->len);
     /* Of a part all of its block. */
     t->decoded += points->len + row->part.of - row->part.count;
@@ -216,11 +234,18 @@ downsample_row(struct task *t, const struct store_row *row,
 
 /* Adds a week to the series' buckets, or asks for its rows. */
 static void
-downsample_week(struct task *t, const struct store_row *row,
-                struct bucket_acc *acc)
+downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
 {
-    if (!bucket_acc_week(t->job->downsampler, acc, row->week, row->day,
-                         row->day_end, row->stands_alone, t->turn->arena)) {
+    const struct downsamplers *d = &t->job->downsamplers;
+    struct bucket_acc before[STREAM_KINDS];
+
+    for (size_t k = 0; k < d->len; k++) {
+        before[k] = *acc_of(f, k);
+        if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
+                            row->day_end, row->stands_alone, t->turn->arena))
+            continue;
+        while (k-- > 0)
+            *acc_of(f, k) = before[k]; /* arrays that have grown are copies */
         store_scan_reject(t->scan);
         return;
     }
@@ -255,12 +280,12 @@ add_row(struct task *t, const struct store_row *row)
     if (f == NULL)
         return fetch_out_of_memory(t->job->limits, &t->error);
     if (row->week != NULL) {
-        downsample_week(t, row, &f->acc);
+        downsample_week(t, row, f);
         return ST_OK;
     }
     t->new_bytes += row_bytes(row);
-    return t->job->downsampler != NULL ? downsample_row(t, row, &f->acc)
-                                       : keep_row(t, row, f);
+    return t->job->downsamplers.len > 0 ? downsample_row(t, row, f)
+                                        : keep_row(t, row, f);
 }
 
 static enum status
@@ -287,9 +312,10 @@ end_series(struct task *t)
         struct fetched *f = &t->series[i];
         const struct packed_hour *h = NULL;
 
-        if (job->downsampler != NULL)
-            good = bucket_acc_end(job->downsampler, &f->acc, t->turn->arena);
-        else {
+        for (size_t k = 0; k < job->downsamplers.len && good; k++)
+            good = bucket_acc_end(&job->downsamplers.all[k], acc_of(f, k),
+                                  t->turn->arena);
+        if (job->downsamplers.len == 0) {
             if (job->window != NULL)
                 column_crop(&f->column, job->window);
             h = f->column.hours;
@@ -305,11 +331,16 @@ end_series(struct task *t)
 static struct scan_spec
 spec_of(const struct task *t)
 {
-    const struct stream_downsampler *d = t->job->downsampler;
+    const struct downsamplers *d = &t->job->downsamplers;
     const struct plan *p = t->job->p;
-    enum week_hours hours = HOURS_NONE;
-    bool weeks = d != NULL && stream_downsampler_uses_weeks(d, &hours);
     const struct plan_bucket *b = &p->buckets[t->bucket];
+    enum week_hours hours = HOURS_NONE, wanted;
+    bool weeks = d->len > 0;
+
+    for (size_t k = 0; k < d->len; k++) {
+        weeks &= stream_downsampler_uses_weeks(&d->all[k], &wanted);
+        hours = wanted > hours ? wanted : hours;
+    }
 
     return (struct scan_spec){
         .masks = p->masks,
@@ -320,11 +351,11 @@ spec_of(const struct task *t)
         .series = b->series,
         .series_len = b->series_len,
         .metric = p->metric_id,
-        .summaries = d != NULL && stream_downsampler_uses_summaries(d),
+        .summaries = d->len > 0 && stream_downsampler_uses_summaries(d->all),
         .weeks = weeks,
         .hours = hours,
         .window = t->job->window,
-        .arena = t->job->downsampler == NULL ? t->turn->arena : NULL,
+        .arena = d->len == 0 ? t->turn->arena : NULL,
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,
         .end_us = t->job->limits->deadline.end_us,
@@ -542,19 +573,19 @@ make_turns(struct fetch_job *job, struct fetch *out)
 
 enum status
 fetch_run(const struct plan_context *c, const struct plan *p,
-          const struct stream_downsampler *downsampler,
-          const struct column_window *window, struct pool *pool,
-          struct fetch_limits *limits, struct fetch *out, struct error *e)
+          struct downsamplers downsamplers, const struct column_window *window,
+          struct pool *pool, struct fetch_limits *limits, struct fetch *out,
+          struct error *e)
 {
     struct fetch_job job = { .c = c,
                              .p = p,
-                             .downsampler = downsampler,
+                             .downsamplers = downsamplers,
                              .window = window,
                              .limits = limits,
                              .seed = hash_random_seed() };
     enum status status;
 
-    *out = (struct fetch){ .downsampled = downsampler != NULL };
+    *out = (struct fetch){ .downsampled = downsamplers.len > 0 };
     make_tasks(&job);
     make_turns(&job, out);
     pool_run(pool, job.turns_len, run_turn, &job);
@@ -569,7 +600,7 @@ fetch_run(const struct plan_context *c, const struct plan *p,
 struct column
 fetched_data(const struct fetch *f, const struct fetched *s)
 {
-    return f->downsampled ? bucket_acc_column(&s->acc) : s->column;
+    return f->downsampled ? bucket_acc_column(fetched_acc(f, s)) : s->column;
 }
 
 void

@@ -1,5 +1,5 @@
-/* Fetching: the points of all series that a plan takes, or what a downsampler
- * (query/aggregate/stream_downsampler.h) makes of them row by row; one task for
+/* Fetching: the points of all series that a plan takes, or what downsamplers
+ * (query/aggregate/stream_downsampler.h) make of them row by row; one task for
  * each salt bucket, on the pool, or some of them one after the other where
  * there is little to read.
  *
@@ -21,10 +21,11 @@ struct fetched {
     struct slice tsuid;
     uint64_t head[2]; /* of it, what follows the metric, as numbers */
     union {
-        struct bucket_acc acc; /* with a downsampler */
+        struct bucket_acc acc; /* with a downsampler: the first one's */
         struct column column;
     };
-    bool annotated_only; /* it has notes in the hours read, and no points */
+    struct bucket_acc *more; /* with several: the others' */
+    bool annotated_only;     /* it has notes in the hours read, and no points */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of
@@ -59,18 +60,33 @@ struct fetch {
     size_t scans_len;
     uint64_t points, decoded; /* read; of these, unpacked one by one */
     bool downsampled;
+    size_t which;          /* downsampler has made what fetched_data() gives */
     struct arena **arenas; /* of the series, one for each thread's turn */
     size_t arenas_len;
 };
 
-/* 'downsampler' NULL: the points themselves; 'window' NULL: all of them. */
+/* Of one sub-query, or of several that want the same buckets of the same
+ * points.
+ */
+struct downsamplers {
+    const struct stream_downsampler *all; /* they differ in 'kind' alone */
+    size_t len;                           /* 0: the points themselves */
+};
+
+/* 'window' NULL: all points. */
 MUST_CHECK enum status fetch_run(const struct plan_context *c,
                                  const struct plan *p,
-                                 const struct stream_downsampler *downsampler,
+                                 struct downsamplers downsamplers,
                                  const struct column_window *window,
                                  struct pool *pool, struct fetch_limits *limits,
                                  struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);
+
+static inline const struct bucket_acc *
+fetched_acc(const struct fetch *f, const struct fetched *s)
+{
+    return f->which == 0 ? &s->acc : &s->more[f->which - 1];
+}
 
 /* What aggregate_group() takes: lent. */
 struct column fetched_data(const struct fetch *f, const struct fetched *s);

@@ -134,7 +134,10 @@ static const struct {
         "sum:1m-avg-zero:m{host=*}", "sum:rate:1m-avg:m{host=*}" },
       1 },
     { { "sum:m", "sum:rate:m", "max:rate:m", "max:m" }, 2 },
-    { { "sum:1m-avg:m", "sum:1m-max:m", "sum:2m-avg:m", "max:2m-avg:m" }, 3 },
+    { { "sum:1m-avg:m", "sum:1m-max:m", "sum:2m-avg:m", "max:2m-avg:m" }, 2 },
+    { { "sum:1h-avg:m", "sum:1h-sum:m", "avg:1h-min:m", "max:1h-max:m",
+        "sum:1h-count:m", "sum:1h-first:m", "sum:1h-last:m", "max:1h-avg:m" },
+      1 },
     { { "sum:1m-p99:m", "sum:1m-dev:m", "sum:1m-avg:m" }, 2 },
     { { "sum:m{dc=d0}", "sum:m{dc=d1}", "sum:m{dc=*}", "max:m{dc=d0}" }, 3 },
     { { "sum:m{dc=*}", "max:m{}{dc=*}", "none:m{dc=*}", "avg:m{}{dc=*}" }, 2 },
@@ -162,9 +165,11 @@ START_TEST(random_sets_answer_as_alone)
 {
     static const char *const aggregators[] = { "sum",  "avg",    "max",  "p95",
                                                "none", "mimmin", "count" };
-    static const char *const steps[] = { "",          "1m-avg:", "1m-sum:",
-                                         "1m-p90:",   "1h-avg:", "5m-avg-zero:",
-                                         "0all-max:", "7m-last:" };
+    static const char *const steps[] = {
+        "",        "1m-avg:",      "1m-sum:",   "1m-p90:",
+        "1h-avg:", "5m-avg-zero:", "0all-max:", "7m-last:",
+        "1m-max:", "1h-max:",      "1h-sum:",   "7m-avg:"
+    };
     static const char *const series[] = { "m", "m{host=*}", "m{dc=d1}",
                                           "m{dc=d1|d2}", "m{}{dc=d0}" };
     uint64_t random = harness_seed(20261126) + (unsigned)_i;
@@ -183,7 +188,7 @@ START_TEST(random_sets_answer_as_alone)
             while (!unique) { /* equals are asked for once */
                 (void)snprintf(texts[i], sizeof texts[i], "%s:%s%s%s",
                                aggregators[harness_random(&random) % 7],
-                               steps[harness_random(&random) % 8],
+                               steps[harness_random(&random) % 12],
                                harness_random(&random) % 4 == 0 ? "rate:" : "",
                                harness_random(&random) % 5 == 0
                                    ? series[harness_random(&random) % 5]
