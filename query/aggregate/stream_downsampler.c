@@ -23,10 +23,13 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
     const struct downsample *d = &sq->downsample;
     struct window w = numbers_window(q, sq);
 
-    if (!d->on || rollup_is_used(&sq->rollup) || !can_fold(d->aggregator->kind))
+    if (!d->on || rollup_is_used(&sq->rollup))
         return false;
-    *f = (struct stream_downsampler){ .kind = d->aggregator->kind,
-                                      .buckets = buckets_make(d, &w) };
+    *f =
+        (struct stream_downsampler){ .aggregator = d->aggregator,
+                                     .kind = d->aggregator->kind,
+                                     .collects = !can_fold(d->aggregator->kind),
+                                     .buckets = buckets_make(d, &w) };
     if (a != NULL)
         buckets_list(&f->buckets, a);
     return true;
@@ -37,7 +40,7 @@ stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 {
     const struct downsample *d = f->buckets.spec;
 
-    return d->all || d->interval_ms >= HOUR_MS;
+    return !f->collects && (d->all || d->interval_ms >= HOUR_MS);
 }
 
 bool
@@ -48,8 +51,8 @@ stream_downsampler_uses_weeks(const struct stream_downsampler *f,
     bool adds = adds_up(f) || f->kind == KIND_COUNT;
 
     *hours = HOURS_NONE;
-    if (d->all)
-        return true;
+    if (f->collects || d->all)
+        return !f->collects;
     /* Days of the calendar are others than UTC's in most zones. */
     if (d->calendar || d->interval_ms % DAY_MS != 0)
         *hours = adds ? HOURS_SUMS : HOURS_ALL;
@@ -302,6 +305,50 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
         acc_run(f, s, p, at, end, a);
         at = end;
     }
+}
+
+/* -- functions that collect ------------------------------------------------ */
+
+static double
+collected_value(const struct stream_downsampler *f, const struct points *p,
+                size_t from, size_t to, bool doubles, union number *scratch)
+{
+    if (doubles && !aggregator_sorts(f->aggregator))
+        return aggregator_run_unsorted(f->aggregator, true, p->v + from,
+                                       to - from)
+            .d;
+    for (size_t i = from; i < to; i++)
+        scratch[i - from].d =
+            p->is_float[i] != 0 ? p->v[i].d : (double)p->v[i].i;
+    return aggregator_run(f->aggregator, true, scratch, to - from).d;
+}
+
+size_t
+bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
+                   const struct points *p, int64_t end_ms,
+                   union number *scratch, struct arena *a)
+{
+    bool doubles = p->len == 0 || memchr(p->is_float, 0, p->len) == NULL;
+    size_t at = times_seek(p->ts_ms, p->len, f->buckets.from);
+    size_t to = times_seek(p->ts_ms, p->len, f->buckets.to);
+
+    if (p->len > 0)
+        bucket_acc_note(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
+    while (at < to) {
+        struct bucket bucket = s->bucket;
+        size_t end;
+
+        bucket_move(&f->buckets, &bucket, p->ts_ms[at]);
+        if (bucket.next > end_ms)
+            return at;
+        if (!bucket_acc_room(f, s, bucket.start, 1, a))
+            return p->len;
+        end = at + times_seek(p->ts_ms + at, to - at, bucket.next);
+        s->v[s->len++].d = collected_value(f, p, at, end, doubles, scratch);
+        s->bucket = bucket;
+        at = end;
+    }
+    return p->len;
 }
 
 /* -- points at equal distances --------------------------------------------- */

@@ -4,8 +4,10 @@
  * into one bucket may go in as its block summary alone, where that tells the
  * same.
  *
- * Only for those functions that a running number or two are enough for: sum,
- * avg, min, max, count, first, last and their kin.
+ * A running number or two are enough for sum, avg, min, max, count, first, last
+ * and their kin.  Others, as percentiles, collect: they want all points of a
+ * bucket at once, so that whoever reads keeps the rows of the bucket that is
+ * not complete.
  *
  * Owns:    what comes out lies in the arena.
  * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
@@ -18,10 +20,10 @@
 #include "query/model/query.h"
 #include "storage/block/week.h"
 
-#define STREAM_KINDS 7 /* so many functions there are */
-
 struct stream_downsampler {
+    const struct aggregator *aggregator;
     enum aggregator_kind kind;
+    bool collects;
     /* Their list, if there is one: a series without gaps has its times there,
      * as all others do. */
     struct buckets buckets;
@@ -43,8 +45,9 @@ struct bucket_acc {
     bool failed; /* the arena is full; later calls do nothing */
 };
 
-/* False: not for this sub-query, which is lent.  The list of buckets lies in
- * the arena, as long as they are used; without an arena there is none. */
+/* False: not for this sub-query, which is lent: it does not downsample, or it
+ * reads rollups.  The list of buckets lies in the arena, as long as they are
+ * used; without an arena there is none. */
 bool stream_downsampler_init(struct stream_downsampler *f,
                              const struct query *q, const struct sub_query *sq,
                              struct arena *a);
@@ -73,6 +76,13 @@ void bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
 void bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
                        const struct spacing *spacing, const union number *v,
                        size_t len, struct arena *a);
+/* The same for those that collect: of the buckets that end before 'end_ms' all
+ * points are there.  Returns how many points these were; the others are to come
+ * again.  'scratch' has room for the values of all. */
+size_t bucket_acc_collect(const struct stream_downsampler *f,
+                          struct bucket_acc *s, const struct points *p,
+                          int64_t end_ms, union number *scratch,
+                          struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
 bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
                     struct arena *a);

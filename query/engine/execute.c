@@ -118,7 +118,9 @@ downsampler_of(const struct stream_downsampler *all, size_t len,
 {
     size_t k = 0;
 
-    while (k < len && all[k].kind != sq->downsample.aggregator->kind)
+    while (k < len &&
+           (all[k].collects ? all[k].aggregator != sq->downsample.aggregator
+                            : all[k].kind != sq->downsample.aggregator->kind))
         k++;
     return k;
 }
@@ -127,7 +129,7 @@ downsampler_of(const struct stream_downsampler *all, size_t len,
  * that cannot be done while rows are read. */
 static struct downsamplers
 make_downsamplers(const struct execution *x, const struct sub_query *sq,
-                  struct stream_downsampler all[STREAM_KINDS])
+                  struct stream_downsampler all[DOWNSAMPLERS_MOST])
 {
     size_t len = stream_downsampler_init(&all[0], x->q, sq, x->arena);
 
@@ -137,6 +139,7 @@ make_downsamplers(const struct execution *x, const struct sub_query *sq,
         if (downsampler_of(all, len, other) < len)
             continue;
         all[len] = all[0];
+        all[len].aggregator = other->downsample.aggregator;
         all[len++].kind = other->downsample.aggregator->kind;
     }
     return (struct downsamplers){ all, len };
@@ -302,7 +305,7 @@ execute(const struct execution *x, const struct rollup_candidate *c,
 {
     struct plan p;
     struct fetch f = { 0 };
-    struct stream_downsampler all[STREAM_KINDS];
+    struct stream_downsampler all[DOWNSAMPLERS_MOST];
     struct downsamplers downsamplers = make_downsamplers(x, &c->sub, all);
     enum status status = make_plan(x, &c->sub, &p);
 

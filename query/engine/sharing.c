@@ -31,15 +31,17 @@ same_downsample(const struct downsample *a, const struct downsample *b)
            a->unit == b->unit && a->zone == b->zone;
 }
 
-/* Are buckets made of both while rows are read, or points of both kept? */
+/* Are both made while rows are read in the same way, or not at all? */
 static bool
 stream_alike(const struct query *q, const struct sub_query *a,
              const struct sub_query *b)
 {
-    struct stream_downsampler f;
+    struct stream_downsampler f = { .collects = false };
+    struct stream_downsampler g = { .collects = false };
 
     return stream_downsampler_init(&f, q, a, NULL) ==
-           stream_downsampler_init(&f, q, b, NULL);
+               stream_downsampler_init(&g, q, b, NULL) &&
+           f.collects == g.collects;
 }
 
 /* Points outside of the range are not kept, but for those that a rate needs. */

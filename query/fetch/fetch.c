@@ -1,57 +1,15 @@
-#include "query/fetch/fetch.h"
+/* Series, tasks, threads; fetch_rows.c: what comes of a row. */
+#include "query/fetch/fetch_priv.h"
 
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/table.h"
 
 #define ROWS_BETWEEN_CHECKS 256
-#define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin. */
 #define ROWS_A_TURN 256
-
-/* What the tasks of one turn share. */
-struct turn {
-    struct arena *arena;
-    size_t held;       /* of the arena, what is in the limits */
-    struct points row; /* with downsamplers: what was unpacked last */
-};
-
-/* One bucket's task. */
-struct task {
-    const struct fetch_job *job;
-    size_t bucket;
-    struct turn *turn;
-    struct fetched *series;
-    size_t len, cap;
-    struct hash_table table; /* of the series, by TSUID */
-    struct store_scan *scan;
-    /* The series that was found last: hours of a series come one after the
-     * other, and the series of a span as in the one before. */
-    size_t current;
-    struct scan_counts counts;
-    uint64_t points, decoded;
-    int64_t us;
-    /* Not yet in the limits: */
-    uint64_t new_points, new_bytes, new_held;
-    enum status status;
-    struct error error;
-};
-
-struct fetch_job {
-    const struct plan_context *c;
-    const struct plan *p;
-    struct downsamplers downsamplers;
-    const struct column_window *window;
-    struct fetch_limits *limits;
-    struct task *tasks;
-    size_t tasks_len;
-    struct turn *turns;
-    size_t turns_len;
-    uint64_t seed;
-};
 
 /* -- series of a task ------------------------------------------------------ */
 
@@ -75,6 +33,7 @@ add_series(struct task *t, const struct store_row *row)
     size_t downsamplers = t->job->downsamplers.len;
     struct slice tsuid = row->tsuid;
     struct bucket_acc *more = NULL;
+    struct fetched_rows *rows = NULL;
     struct fetched *f;
 
     /* Of a row that is kept, the head's stays. */
@@ -82,7 +41,10 @@ add_series(struct task *t, const struct store_row *row)
         tsuid.data = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
     if (downsamplers > 1)
         more = arena_array(t->turn->arena, downsamplers - 1, sizeof *more);
-    if (tsuid.data == NULL || (downsamplers > 1 && more == NULL))
+    if (fetch_collects(t->job))
+        rows = arena_array(t->turn->arena, 1, sizeof *rows);
+    if (tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
+        (fetch_collects(t->job) && rows == NULL))
         return NULL;
     if (t->len == t->cap) {
         size_t cap = t->cap == 0 ? 64 : t->cap * 2;
@@ -96,7 +58,7 @@ add_series(struct task *t, const struct store_row *row)
         t->cap = cap;
     }
     f = &t->series[t->len];
-    *f = (struct fetched){ .tsuid = tsuid, .more = more };
+    *f = (struct fetched){ .tsuid = tsuid, .more = more, .rows = rows };
     set_head(t->job->p, f);
     t->current = t->len++;
     return f;
@@ -165,113 +127,6 @@ series_of(struct task *t, const struct store_row *row)
 
 /* -- the scan -------------------------------------------------------------- */
 
-/* What was read: a block, and points that are still in memory. */
-static size_t
-row_bytes(const struct store_row *row)
-{
-    size_t bytes = row->block.size;
-
-    for (size_t i = 0; i < row->open_len; i++)
-        bytes += row->open[i].row_count * HEAD_POINT_BYTES;
-    return bytes;
-}
-
-static void
-count_points(struct task *t, uint64_t points)
-{
-    t->points += points;
-    t->new_points += points;
-}
-
-static struct bucket_acc *
-acc_of(struct fetched *f, size_t k)
-{
-    return k == 0 ? &f->acc : &f->more[k - 1];
-}
-
-/* Adds the row to the series' buckets: its block summary, or its points for
- * whom that is not enough. */
-static enum status
-downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
-{
-    const struct downsamplers *d = &t->job->downsamplers;
-    struct points *points = &t->turn->row;
-    struct arena *a = t->turn->arena;
-    bool unpack[STREAM_KINDS] = { false }, any = false, known = false;
-    struct spacing spacing;
-    struct summary summary;
-    enum status status = ST_OK;
-
-    if (stream_downsampler_uses_summaries(d->all))
-        status = store_row_summary(row, &summary, &known, &t->error);
-    if (status != ST_OK)
-        return status;
-    for (size_t k = 0; k < d->len; k++) {
-        unpack[k] = !known ||
-                    !bucket_acc_summary(&d->all[k], acc_of(f, k), &summary, a);
-        any |= unpack[k];
-    }
-    if (!any) {
-        count_points(t, summary.count);
-        return ST_OK;
-    }
-    points_clear(points);
-    status = store_row_spaced(row, points, &spacing, &t->error);
-    for (size_t k = 0; k < d->len && status == ST_OK; k++) {
-        if (unpack[k] && spacing.even)
-            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, points->v,
-                              points->len, a);
-        else if (unpack[k])
-            bucket_acc_points(&d->all[k], acc_of(f, k), points, a);
-    }
-    if (status != ST_OK)
-        return status;
-    count_points(t, points->len);
-    /* Of a part all of its block. */
-    t->decoded += points->len + row->part.of - row->part.count;
-    return ST_OK;
-}
-
-/* Adds a week to the series' buckets, or asks for its rows. */
-static void
-downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
-{
-    const struct downsamplers *d = &t->job->downsamplers;
-    struct bucket_acc before[STREAM_KINDS];
-
-    for (size_t k = 0; k < d->len; k++) {
-        before[k] = *acc_of(f, k);
-        if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
-                            row->day_end, row->stands_alone, t->turn->arena))
-            continue;
-        while (k-- > 0)
-            *acc_of(f, k) = before[k]; /* arrays that have grown are copies */
-        store_scan_reject(t->scan);
-        return;
-    }
-    for (unsigned i = row->day; i < row->day_end; i++)
-        count_points(t, row->week->day[i].count);
-}
-
-/* Adds the row to the series' column. */
-static enum status
-keep_row(struct task *t, const struct store_row *row, struct fetched *f)
-{
-    struct store_row kept = *row;
-    struct packed_hour *hour;
-    enum status status;
-
-    kept.tsuid = f->tsuid;
-    status = packed_hour_keep(&kept, t->turn->arena, &hour, &t->error);
-    if (status == ST_LIMIT)
-        return fetch_out_of_memory(t->job->limits, &t->error);
-    if (status != ST_OK)
-        return status;
-    column_add(&f->column, hour);
-    count_points(t, hour->read);
-    return ST_OK;
-}
-
 static enum status
 add_row(struct task *t, const struct store_row *row)
 {
@@ -279,13 +134,7 @@ add_row(struct task *t, const struct store_row *row)
 
     if (f == NULL)
         return fetch_out_of_memory(t->job->limits, &t->error);
-    if (row->week != NULL) {
-        downsample_week(t, row, f);
-        return ST_OK;
-    }
-    t->new_bytes += row_bytes(row);
-    return t->job->downsamplers.len > 0 ? downsample_row(t, row, f)
-                                        : keep_row(t, row, f);
+    return fetch_row(t, f, row);
 }
 
 static enum status
@@ -299,33 +148,6 @@ check_limits(struct task *t)
     fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
     return fetch_check_limits(l, &t->error);
-}
-
-/* When all rows have been read.  What columns keep is decoded once, later. */
-static enum status
-end_series(struct task *t)
-{
-    const struct fetch_job *job = t->job;
-    bool good = true;
-
-    for (size_t i = 0; i < t->len && good; i++) {
-        struct fetched *f = &t->series[i];
-        const struct packed_hour *h = NULL;
-
-        for (size_t k = 0; k < job->downsamplers.len && good; k++)
-            good = bucket_acc_end(&job->downsamplers.all[k], acc_of(f, k),
-                                  t->turn->arena);
-        if (job->downsamplers.len == 0) {
-            if (job->window != NULL)
-                column_crop(&f->column, job->window);
-            h = f->column.hours;
-        }
-        for (; h != NULL; h = h->next)
-            t->decoded += h->unpacked;
-    }
-    return good ? ST_OK
-                : error_set(&t->error, ST_LIMIT,
-                            "the downsampling interval makes too many points");
 }
 
 static struct scan_spec
@@ -376,12 +198,17 @@ read_bucket(struct task *t, struct store_scan **scan)
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = check_limits(t);
     }
+    if (status == ST_OK)
+        status = check_limits(t); /* with what is held until now */
+    for (size_t i = 0; i < t->len; i++) {
+        if (status == ST_OK)
+            status = fetch_end_series(t, &t->series[i]);
+        fetch_drop_rows(t, &t->series[i]);
+    }
     closed =
         store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
     if (status == ST_OK)
         status = closed;
-    if (status == ST_OK)
-        status = end_series(t);
     return status == ST_OK ? check_limits(t) : status;
 }
 
@@ -416,6 +243,41 @@ run_tasks(struct task *tasks, size_t len)
     free(scans);
 }
 
+static struct scratch *
+take_scratch(struct fetch_job *job)
+{
+    struct scratch *s;
+
+    lock_take(&job->lock);
+    s = job->spare;
+    if (s != NULL)
+        job->spare = s->next;
+    lock_drop(&job->lock);
+    return s != NULL ? s : mem_new(sizeof *s);
+}
+
+static void
+give_scratch(struct fetch_job *job, struct scratch *s)
+{
+    lock_take(&job->lock);
+    s->next = job->spare;
+    job->spare = s;
+    lock_drop(&job->lock);
+}
+
+static void
+free_scratch(struct scratch *all)
+{
+    while (all != NULL) {
+        struct scratch *s = all;
+
+        all = s->next;
+        points_fini(&s->row);
+        free(s->sorted);
+        free(s);
+    }
+}
+
 static void
 run_turn(void *ctx, size_t i)
 {
@@ -424,10 +286,11 @@ run_turn(void *ctx, size_t i)
     size_t from = i * job->tasks_len / job->turns_len;
     size_t to = (i + 1) * job->tasks_len / job->turns_len;
 
+    turn->scratch = take_scratch(job);
     for (size_t k = from; k < to; k++)
         job->tasks[k].turn = turn;
     run_tasks(&job->tasks[from], to - from);
-    points_fini(&turn->row);
+    give_scratch(job, turn->scratch);
 }
 
 /* -- together -------------------------------------------------------------- */
@@ -586,9 +449,12 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     enum status status;
 
     *out = (struct fetch){ .downsampled = downsamplers.len > 0 };
+    lock_init(&job.lock);
     make_tasks(&job);
     make_turns(&job, out);
     pool_run(pool, job.turns_len, run_turn, &job);
+    free_scratch(job.spare);
+    lock_fini(&job.lock);
     status = gather(job.tasks, job.tasks_len, out, e);
     free(job.turns);
     free(job.tasks);

@@ -24,8 +24,9 @@ struct fetched {
         struct bucket_acc acc; /* with a downsampler: the first one's */
         struct column column;
     };
-    struct bucket_acc *more; /* with several: the others' */
-    bool annotated_only;     /* it has notes in the hours read, and no points */
+    struct bucket_acc *more;   /* with several: the others' */
+    struct fetched_rows *rows; /* with those that collect */
+    bool annotated_only; /* it has notes in the hours read, and no points */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of
@@ -68,9 +69,11 @@ struct fetch {
 /* Of one sub-query, or of several that want the same buckets of the same
  * points.
  */
+#define DOWNSAMPLERS_MOST 40 /* more than there are functions */
 struct downsamplers {
-    const struct stream_downsampler *all; /* they differ in 'kind' alone */
-    size_t len;                           /* 0: the points themselves */
+    /* They differ in their functions; all of them collect, or none. */
+    const struct stream_downsampler *all;
+    size_t len; /* 0: the points themselves */
 };
 
 /* 'window' NULL: all points. */

@@ -23,7 +23,7 @@ what_is_read(const struct query *q, const struct sub_query *sq)
 {
     struct stream_downsampler d;
 
-    if (!stream_downsampler_init(&d, q, sq, NULL))
+    if (!stream_downsampler_init(&d, q, sq, NULL) || d.collects)
         return PLAN_READS_POINTS;
     return stream_downsampler_uses_summaries(&d) ? PLAN_READS_SUMMARIES
                                                  : PLAN_READS_BUCKETS;

@@ -191,6 +191,27 @@ stream(const struct stream_downsampler *f, const struct column *span,
 }
 
 static void
+collect(const struct stream_downsampler *f, const struct column *span,
+        struct arena *a, struct column *out)
+{
+    struct bucket_acc acc = { 0 };
+    struct points p = { 0 };
+    union number *scratch =
+        (union number *)mem_new_array(span->len + 1, sizeof *scratch);
+
+    for (size_t i = 0; i < span->len; i++)
+        if (!points_add(&p, (struct point){ span->ts_ms[i], span->v[i],
+                                            span->is_float[i] != 0 }))
+            die("no memory");
+    if (bucket_acc_collect(f, &acc, &p, INT64_MAX, scratch, a) != p.len ||
+        !bucket_acc_end(f, &acc, a))
+        die("too many buckets");
+    *out = bucket_acc_column(&acc);
+    points_fini(&p);
+    free(scratch);
+}
+
+static void
 run(struct cli_case *c, bool streams)
 {
     struct arena *a = arena_new(0);
@@ -220,7 +241,9 @@ run(struct cli_case *c, bool streams)
                                     .v = p->v + first,
                                     .is_float = p->is_float + first,
                                     .len = last - first };
-        if (streams)
+        if (streams && f.collects)
+            collect(&f, &spans[n], a, &spans[n]);
+        else if (streams)
             stream(&f, &spans[n], a, &spans[n]);
         n += series_in_range(&bounds, &spans[n]); /* as groups are made */
     }

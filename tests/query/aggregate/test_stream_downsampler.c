@@ -185,6 +185,33 @@ by_points(const struct query *q, const struct sub_query *sq,
     return out;
 }
 
+/* Rows wait until there is another one, and buckets that it ends are made. */
+static void
+collect_all(const struct stream_downsampler *f, const struct series *s,
+            struct arena *a, struct bucket_acc *out)
+{
+    struct points wait = { 0 };
+    union number *scratch = arena_alloc(a, (s->all.len + 1) * sizeof *scratch);
+
+    *out = (struct bucket_acc){ 0 };
+    for (uint32_t h = 0; h < HOURS; h++) {
+        int64_t end_ms =
+            h + 1 < HOURS ? (int64_t)s->bases[h + 1] * 1000 : INT64_MAX;
+        struct points rest = { 0 };
+        size_t n;
+
+        ck_assert(points_append(&wait, &s->rows[h]));
+        n = bucket_acc_collect(f, out, &wait, end_ms, scratch, a);
+        for (size_t i = n; i < wait.len; i++)
+            ck_assert(points_add(&rest, points_at(&wait, i)));
+        points_fini(&wait);
+        wait = rest;
+    }
+    ck_assert_uint_eq(wait.len, 0);
+    points_fini(&wait);
+    ck_assert(bucket_acc_end(f, out, a));
+}
+
 static void
 check(const struct query *q, const struct sub_query *sq, const struct series *s,
       struct arena *a, struct ways *ways)
@@ -198,7 +225,10 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
     for (int i = 0; i < 4; i++) {
         if (i == 2)
             ck_assert(stream_downsampler_init(&f, q, sq, a));
-        accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
+        if (f.collects)
+            collect_all(&f, s, a, &got);
+        else
+            accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
         ck_assert_uint_eq(got.some, all->len > 0);
         if (all->len > 0) {
@@ -211,6 +241,10 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
 static const char *const names[] = { "sum",   "zimsum", "pfsum", "avg",
                                      "min",   "mimmin", "max",   "mimmax",
                                      "count", "first",  "last" };
+
+/* Those that collect. */
+static const char *const others[] = { "p99",       "ep50r3", "median", "dev",
+                                      "squareSum", "mult",   "diff" };
 
 static void
 check_range(struct query *q, struct sub_query *sq, struct series *s,
@@ -238,6 +272,40 @@ series_fini(struct series *s)
         points_fini(&s->rows[h]);
     points_fini(&s->all);
 }
+
+START_TEST(collects_as_the_downsampler_does)
+{
+    static const int64_t intervals[] = { 1000,    300000,   3600000,
+                                         5400000, 86400000, 0 };
+    uint64_t state = harness_seed(4);
+    struct arena *a = arena_new(0);
+    struct series s = { 0 };
+    struct ways ways = { 0 };
+
+    for (size_t i = 0; i < 60; i++) {
+        struct query q = { 0 };
+        struct sub_query sq = { 0 };
+        struct downsample *d = &sq.downsample;
+
+        fill(&s, &state, (uint32_t)BASE_S, 1 + i % 4);
+        d->interval_ms = intervals[i % 6];
+        d->all = intervals[i % 6] == 0;
+        if (i % 5 == 0 && !d->all) {
+            d->calendar = true;
+            d->unit = UNIT_D;
+            d->count = 1;
+            d->interval_ms = DAY_MS;
+            ck_assert_int_eq(
+                timezone_find(slice_str("America/St_Johns"), &d->zone, NULL),
+                ST_OK);
+        }
+        d->aggregator = aggregator_find(slice_str(others[_i]));
+        check_range(&q, &sq, &s, a, &state, &ways);
+    }
+    series_fini(&s);
+    arena_free(&a);
+}
+END_TEST
 
 START_TEST(folds_as_the_downsampler_does)
 {
@@ -451,7 +519,8 @@ START_TEST(knows_what_it_cannot_fold)
     struct stream_downsampler f;
 
     sq.downsample.aggregator = aggregator_find(slice_str("p99"));
-    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
+    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
+    ck_assert(f.collects);
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
     ck_assert(!stream_downsampler_uses_summaries(&f));
@@ -483,4 +552,5 @@ END_TEST
 
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
           LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
+          LOOP(collects_as_the_downsampler_does, others),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))

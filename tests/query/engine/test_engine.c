@@ -556,6 +556,77 @@ START_TEST(series_take_memory)
 }
 END_TEST
 
+#define MONTH_POINTS (30 * 144) /* each ten minutes */
+
+/* Of a percentile rows are kept for the buckets that are not complete. */
+START_TEST(percentiles_keep_a_bucket)
+{
+    static const struct {
+        const char *m;
+        enum status status;
+    } cases[] = { { "sum:m", ST_LIMIT },
+                  { "sum:0all-p99:m", ST_LIMIT },
+                  { "sum:1d-p99:m", ST_OK },
+                  { "none:7h-dev:m", ST_OK },
+                  { "avg:1d-p50:m", ST_OK } };
+    struct world w = open_world(16, 0);
+    struct engine_options eo = { .threads = 1, .query_bytes = 200000 };
+    struct query_param params[3] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("end"), slice_str("1359590399999") }
+    };
+    struct parse_options po = { .now_ms = T0 + 1000 * HOUR_MS };
+    struct series_rules rules = { true, true, true, 8, false };
+    struct series_point *p = calloc(MONTH_POINTS, sizeof *p);
+    struct arena *a = arena_new(0);
+    uint64_t random = harness_seed(5);
+
+    for (int s = 0; s < 10; s++) {
+        char text[16];
+        struct tag tag = { slice_str("a"), slice_str("") };
+        uint8_t tsuid[TSUID_MAX];
+        size_t size;
+
+        (void)snprintf(text, sizeof text, "v%d", s);
+        tag.value = slice_str(text);
+        ck_assert_int_eq(series_resolve(w.series, &rules, slice_str("m"), &tag,
+                                        1, &p[0].series, tsuid, &size, &e),
+                         ST_OK);
+        for (int i = 0; i < MONTH_POINTS; i++)
+            p[i] = (struct series_point){
+                .series = p[0].series,
+                .point = { T0 + i * INT64_C(600000),
+                           { .d = (double)harness_random(&random) / 3 },
+                           true }
+            };
+        ck_assert_int_eq(store_put(w.store, p, MONTH_POINTS, NULL, &e), ST_OK);
+    }
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
+    engine_close(&w.engine);
+    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
+                     ST_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct query q;
+        struct query_result r;
+        struct parse_error pe;
+
+        params[2] =
+            (struct query_param){ slice_str("m"), slice_str(cases[i].m) };
+        ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
+        ck_assert_msg(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
+                          cases[i].status,
+                      "%s", cases[i].m);
+        if (cases[i].status == ST_OK)
+            ck_assert_uint_eq(r.stats[0].points, 10 * MONTH_POINTS);
+        query_fini(&q);
+        arena_reset(a);
+    }
+    free(p);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
 #define NEWEST_SERIES 20
 #define NEWEST_POINTS 360 /* an hour, each 10 s */
 
@@ -701,4 +772,4 @@ TEST_MAIN("engine", LOOP(knows_small_queries, sizes),
           TEST(masked_queries_read_no_excluded_rows),
           TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
           TEST(keeps_to_its_limits), TEST(series_take_memory),
-          LOOP(minutes_decode_minutes, newest))
+          TEST(percentiles_keep_a_bucket), LOOP(minutes_decode_minutes, newest))

@@ -1,0 +1,89 @@
+/* Inside of a fetch: its tasks, and what comes of a row.
+ *
+ * Threads: a task and a turn are one thread's; a job is frozen while it runs.
+ */
+#pragma once
+
+#include "base/process/lock.h"
+#include "base/table.h"
+#include "query/fetch/fetch.h"
+
+/* What is unpacked with downsamplers: grown once, used by one turn after the
+ * other. */
+struct scratch {
+    struct scratch *next;
+    struct points row;
+    union number *sorted; /* with those that collect: values of a bucket */
+    size_t sorted_cap;
+};
+
+/* What the tasks of one turn share. */
+struct turn {
+    struct arena *arena;
+    size_t held; /* of the arena, what is in the limits */
+    struct scratch *scratch;
+};
+
+/* One bucket's task. */
+struct task {
+    const struct fetch_job *job;
+    size_t bucket;
+    struct turn *turn;
+    struct fetched *series;
+    size_t len, cap;
+    struct hash_table table; /* of the series, by TSUID */
+    struct store_scan *scan;
+    /* The series that was found last: hours of a series come one after the
+     * other, and the series of a span as in the one before. */
+    size_t current;
+    struct scan_counts counts;
+    uint64_t points, decoded;
+    int64_t us;
+    /* Not yet in the limits: */
+    uint64_t new_points, new_bytes, new_held;
+    enum status status;
+    struct error error;
+};
+
+struct fetch_job {
+    const struct plan_context *c;
+    const struct plan *p;
+    struct downsamplers downsamplers;
+    const struct column_window *window;
+    struct fetch_limits *limits;
+    struct task *tasks;
+    size_t tasks_len;
+    struct turn *turns;
+    size_t turns_len;
+    uint64_t seed;
+    struct lock lock;
+    struct scratch *spare GUARDED_BY(lock); /* no turn has them */
+};
+
+struct row_copy {
+    struct row_copy *next; /* a later one */
+    struct store_row row;
+    size_t size; /* of all */
+};
+
+/* Of a series, in the order of time: those of buckets that are not complete. */
+struct fetched_rows {
+    struct row_copy *first, *last;
+    int64_t done_ms;    /* points before it are in buckets */
+    int64_t counted_ms; /* and before it are counted */
+};
+
+static inline bool
+fetch_collects(const struct fetch_job *job)
+{
+    return job->downsamplers.len > 0 && job->downsamplers.all[0].collects;
+}
+
+/* Adds a row to a series, the first task's, by what the job makes of it.  Fails
+ * into the task's error. */
+MUST_CHECK enum status fetch_row(struct task *t, struct fetched *f,
+                                 const struct store_row *row);
+/* When all rows of the scan have come, and before it is closed. */
+MUST_CHECK enum status fetch_end_series(struct task *t, struct fetched *f);
+/* Frees rows that wait for the end of their bucket. */
+void fetch_drop_rows(struct task *t, struct fetched *f);

@@ -1,0 +1,272 @@
+/* What comes of a row: summaries, weeks and points go into buckets; rows whose
+ * points are wanted together are kept packed. */
+#include "query/fetch/fetch_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define HEAD_POINT_BYTES 16 /* a time and a value, for the limit of bytes */
+
+/* What was read: a block, and points that are still in memory. */
+static size_t
+row_bytes(const struct store_row *row)
+{
+    size_t bytes = row->block.size;
+
+    for (size_t i = 0; i < row->open_len; i++)
+        bytes += row->open[i].row_count * HEAD_POINT_BYTES;
+    return bytes;
+}
+
+static void
+count_points(struct task *t, uint64_t points)
+{
+    t->points += points;
+    t->new_points += points;
+}
+
+static struct bucket_acc *
+acc_of(struct fetched *f, size_t k)
+{
+    return k == 0 ? &f->acc : &f->more[k - 1];
+}
+
+/* Adds the row to the series' buckets: its block summary, or its points for
+ * whom that is not enough. */
+static enum status
+downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
+{
+    const struct downsamplers *d = &t->job->downsamplers;
+    struct points *points = &t->turn->scratch->row;
+    struct arena *a = t->turn->arena;
+    bool unpack[DOWNSAMPLERS_MOST] = { false }, any = false, known = false;
+    struct spacing spacing;
+    struct summary summary;
+    enum status status = ST_OK;
+
+    if (stream_downsampler_uses_summaries(d->all))
+        status = store_row_summary(row, &summary, &known, &t->error);
+    if (status != ST_OK)
+        return status;
+    for (size_t k = 0; k < d->len; k++) {
+        unpack[k] = !known ||
+                    !bucket_acc_summary(&d->all[k], acc_of(f, k), &summary, a);
+        any |= unpack[k];
+    }
+    if (!any) {
+        count_points(t, summary.count);
+        return ST_OK;
+    }
+    points_clear(points);
+    status = store_row_spaced(row, points, &spacing, &t->error);
+    for (size_t k = 0; k < d->len && status == ST_OK; k++) {
+        if (unpack[k] && spacing.even)
+            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, points->v,
+                              points->len, a);
+        else if (unpack[k])
+            bucket_acc_points(&d->all[k], acc_of(f, k), points, a);
+    }
+    if (status != ST_OK)
+        return status;
+    count_points(t, points->len);
+    /* Of a part all of its block. */
+    t->decoded += points->len + row->part.of - row->part.count;
+    return ST_OK;
+}
+
+/* Adds a week to the series' buckets, or asks for its rows. */
+static void
+downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
+{
+    const struct downsamplers *d = &t->job->downsamplers;
+    struct bucket_acc before[DOWNSAMPLERS_MOST];
+
+    for (size_t k = 0; k < d->len; k++) {
+        before[k] = *acc_of(f, k);
+        if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
+                            row->day_end, row->stands_alone, t->turn->arena))
+            continue;
+        while (k-- > 0)
+            *acc_of(f, k) = before[k]; /* arrays that have grown are copies */
+        store_scan_reject(t->scan);
+        return;
+    }
+    for (unsigned i = row->day; i < row->day_end; i++)
+        count_points(t, row->week->day[i].count);
+}
+
+/* Adds the row to the series' column. */
+static enum status
+keep_row(struct task *t, const struct store_row *row, struct fetched *f)
+{
+    struct store_row kept = *row;
+    struct packed_hour *hour;
+    enum status status;
+
+    kept.tsuid = f->tsuid;
+    status = packed_hour_keep(&kept, t->turn->arena, &hour, &t->error);
+    if (status == ST_LIMIT)
+        return fetch_out_of_memory(t->job->limits, &t->error);
+    if (status != ST_OK)
+        return status;
+    column_add(&f->column, hour);
+    count_points(t, hour->read);
+    return ST_OK;
+}
+
+/* -- rows of buckets that are not complete --------------------------------- */
+
+static void
+drop_first(struct task *t, struct fetched_rows *r)
+{
+    struct row_copy *row = r->first;
+
+    r->first = row->next;
+    t->new_held -= row->size;
+    free(row);
+}
+
+void
+fetch_drop_rows(struct task *t, struct fetched *f)
+{
+    while (f->rows != NULL && f->rows->first != NULL)
+        drop_first(t, f->rows);
+}
+
+/* All of them, into the turn's points, but for those that are in buckets. */
+static enum status
+unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
+{
+    struct scratch *scratch = t->turn->scratch;
+    struct points *all = &scratch->row;
+    size_t done;
+
+    points_clear(all);
+    for (const struct row_copy *row = r->first; row != NULL; row = row->next) {
+        enum status status = store_row_points(&row->row, all, &t->error);
+
+        if (status != ST_OK)
+            return store_row_error(row->row.tsuid, row->row.base, status,
+                                   &t->error);
+    }
+    count_points(t, all->len - times_seek(all->ts_ms, all->len, r->counted_ms));
+    t->decoded += all->len;
+    if (all->len > 0)
+        r->counted_ms = all->ts_ms[all->len - 1] + 1;
+    done = times_seek(all->ts_ms, all->len, r->done_ms);
+    *out = (struct points){ .ts_ms = all->ts_ms + done,
+                            .v = all->v + done,
+                            .is_float = all->is_float + done,
+                            .len = all->len - done };
+    if (scratch->sorted_cap < all->cap) {
+        free(scratch->sorted);
+        scratch->sorted_cap = all->cap;
+        scratch->sorted = mem_new_array(all->cap, sizeof *scratch->sorted);
+    }
+    return ST_OK;
+}
+
+/* Makes the buckets that end before 'end_ms', where the next row begins, and
+ * drops what they were made of. */
+static enum status
+collect(struct task *t, struct fetched *f, int64_t end_ms)
+{
+    const struct downsamplers *d = &t->job->downsamplers;
+    struct fetched_rows *r = f->rows;
+    struct points points;
+    size_t n = 0;
+    enum status status = unpack_rows(t, r, &points);
+
+    for (size_t k = 0; k < d->len && status == ST_OK; k++)
+        n = bucket_acc_collect(&d->all[k], acc_of(f, k), &points, end_ms,
+                               t->turn->scratch->sorted, t->turn->arena);
+    if (status != ST_OK || end_ms == INT64_MAX)
+        return status;
+    r->done_ms = n < points.len ? points.ts_ms[n] : end_ms;
+    while (r->first != NULL &&
+           (r->first->next == NULL
+                ? end_ms
+                : (int64_t)r->first->next->row.base * 1000) <= r->done_ms)
+        drop_first(t, r);
+    return ST_OK;
+}
+
+/* Keeps the row until its buckets are complete.  They are looked for once there
+ * are rows of a bucket's length. */
+static enum status
+collect_row(struct task *t, const struct store_row *row, struct fetched *f)
+{
+    const struct downsample *spec = t->job->downsamplers.all[0].buckets.spec;
+    struct fetched_rows *r = f->rows;
+    int64_t ms = (int64_t)row->base * 1000;
+    size_t size = sizeof *r->first + row->block.size;
+    struct row_copy *copy;
+    enum status status = ST_OK;
+
+    if (r->first != NULL && !spec->all &&
+        ms - (int64_t)r->first->row.base * 1000 >= spec->interval_ms)
+        status = collect(t, f, ms);
+    if (status != ST_OK)
+        return status;
+    copy = malloc(size);
+    if (copy == NULL)
+        return fetch_out_of_memory(t->job->limits, &t->error);
+    *copy = (struct row_copy){ .row = *row, .size = size };
+    copy->row.tsuid = f->tsuid;
+    copy->row.block.data = (uint8_t *)(copy + 1);
+    if (row->block.size > 0)
+        memcpy(copy + 1, row->block.data, row->block.size);
+    if (r->first == NULL)
+        r->first = copy;
+    else
+        r->last->next = copy;
+    r->last = copy;
+    t->new_held += size;
+    return ST_OK;
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+enum status
+fetch_row(struct task *t, struct fetched *f, const struct store_row *row)
+{
+    if (row->week != NULL) {
+        downsample_week(t, row, f);
+        return ST_OK;
+    }
+    t->new_bytes += row_bytes(row);
+    if (fetch_collects(t->job))
+        return collect_row(t, row, f);
+    return t->job->downsamplers.len > 0 ? downsample_row(t, row, f)
+                                        : keep_row(t, row, f);
+}
+
+/* What columns keep is decoded once, later. */
+static void
+end_column(struct task *t, struct column *c)
+{
+    if (t->job->window != NULL)
+        column_crop(c, t->job->window);
+    for (const struct packed_hour *h = c->hours; h != NULL; h = h->next)
+        t->decoded += h->unpacked;
+}
+
+enum status
+fetch_end_series(struct task *t, struct fetched *f)
+{
+    const struct downsamplers *d = &t->job->downsamplers;
+    enum status status = ST_OK;
+    bool good = true;
+
+    if (d->len == 0)
+        end_column(t, &f->column);
+    else if (d->all[0].collects)
+        status = collect(t, f, INT64_MAX);
+    for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
+        good = bucket_acc_end(&d->all[k], acc_of(f, k), t->turn->arena);
+    return good ? status
+                : error_set(&t->error, ST_LIMIT,
+                            "the downsampling interval makes too many points");
+}
