@@ -10,8 +10,9 @@
 # A test goes on in a folder of its own, $work, which goes when it ends, as do the
 # processes in $server and $pids.  $halite and $top are the program and the sources;
 # $OLDPWD, until the next 'cd', is where the test began: for make, the build folder.
-halite=$(realpath -m "${halite:-build/halite}")
-top=$(realpath "${srcdir:-.}")
+halite=${halite:-build/halite}
+case $halite in /*) ;; *) halite=$PWD/$halite ;; esac
+top=$(cd "${srcdir:-.}" && pwd -P)
 work=$(mktemp -d "${TMPDIR:-/tmp}/halite-XXXXXX") || exit 99
 server='' pids='' bad=0
 # shellcheck disable=SC2086
@@ -58,9 +59,14 @@ serve_by()
     server=$!
     left=1200
     while test $left -gt 0; do
-        address=$(sed -n 's/.* listening on \(.*:[0-9]*\)$/\1/p' log)
-        port=${address##*:}
-        test -n "$port" && return
+        while read -r line; do
+            case $line in *' listening on '*:[0-9]*)
+                address=${line##* listening on }
+                port=${address##*:}
+                return
+                ;;
+            esac
+        done <log
         kill -0 "$server" 2>/dev/null || break
         left=$((left - 1))
         sleep 0.05
@@ -120,6 +126,17 @@ $text
 and said: $(cat err)"
 }
 
+# text_of FILE: 'text' becomes all of it, but for the last newline; no process is made.
+text_of()
+{
+    text=
+    while IFS= read -r line || test -n "$line"; do
+        text="$text
+$line"
+    done <"$1"
+    text=${text#?}
+}
+
 # holds TEXT PATTERN
 holds()
 {
@@ -130,5 +147,6 @@ holds()
 # says PATTERN: what the command of the 'ends' or 'gives' before wrote to stderr.
 says()
 {
-    holds "$(cat err)" "$1"
+    text_of err
+    holds "$text" "$1"
 }
