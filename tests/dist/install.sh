@@ -28,9 +28,10 @@ test "$(readlink "$to/usr/bin/tsdb")" = halite || complain "tsdb is no link to h
 # Every setting is in the sample, with its default; all but the address are comments.
 conf=$to/etc/halite/halite.conf
 "$halite" tsd --help-settings |
-    sed -n '/^Accepted/q; s/^\([a-z_.]* =\) *\((unset)\)\{0,1\}\(.*\)/\1 \3/p' |
-    sed 's/  *$//; s/  */ /g' >told
-sed -n 's/^#\([a-z_.]* =.*\)/\1/p' "$conf" | sed 's/  *$//; s/  */ /g' >sample
+    sed -n '/^Accepted/q; s/^\([a-z_.]* =\) *\((unset)\)\{0,1\}\(.*\)/\1 \3/; t found
+        d; : found; s/  *$//; s/  */ /g; p' >told
+sed -n 's/^#\([a-z_.]* =.*\)/\1/; t found
+    d; : found; s/  *$//; s/  */ /g; p' "$conf" >sample
 test "$(wc -l <told)" -gt 80 || complain "--help-settings tells too little"
 diff told sample || complain "halite.conf does not hold the settings of the program"
 test "$(grep -v '^#' "$conf" | grep .)" = 'tsd.network.bind = 127.0.0.1' ||
@@ -59,7 +60,7 @@ test "$(wc -l <config.sample)" -gt 80 || complain "/api/config tells too little"
 
 # An administrator's file stays.
 echo 'tsd.network.port = 4999' >>"$conf"
-quiet_make install
+quiet_make install-data-local
 grep -q 4999 "$conf" || complain "make install wrote over a changed halite.conf"
 
 . "$to/usr/share/bash-completion/completions/halite"
@@ -87,12 +88,18 @@ expect ' tsd ' tsdb ts
 mkdir folder
 expect ' folder ' halite fsck fol
 # Every option that help shows is completed.
-for command in $("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
+options=0
+while IFS= read -r line; do
+    [[ $line =~ ^"  "([a-z]+)" " ]] || continue
+    command=${BASH_REMATCH[1]}
     expect '*' halite "$command" --
-    for option in $("$halite" "$command" --help 2>/dev/null | grep -oE '^ +--[a-z-]+' | tr -d ' '); do
-        completes "* $option[= ]*"
-    done
-done
+    while IFS= read -r line; do
+        [[ $line =~ ^" "+(--[a-z-]+) ]] || continue
+        completes "* ${BASH_REMATCH[1]}[= ]*"
+        options=$((options + 1))
+    done < <("$halite" "$command" --help 2>/dev/null)
+done < <("$halite" help)
+test $options -gt 40 || complain "--help tells of $options options"
 
 quiet_make uninstall
 test "$(cd "$to" && find . -type f -o -type l)" = ./etc/halite/halite.conf ||

@@ -5,31 +5,40 @@ pages=$PWD/man
 . "${srcdir:-.}/tests/harness.sh"
 test -f "$pages/halite.1" || pages=$top/man
 test -f "$pages/halite.1" || { echo 'no man pages: scdoc is missing'; exit 77; }
-plain='s/\\f[BIRP]//g; s/\\&//g; s/\\-/-/g' # without what makes it bold
-# Options at the begin of a line, as the reader sees them.
-told()
-{
-    sed -n "$plain; s/^ *\(--\{0,1\}[a-z][a-z-]*\).*/\1/p" "$@" | sort -u
-}
 commands=$("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p')
-test "$(echo "$commands" | wc -l)" -gt 5 || complain 'halite help lists too little'
-main=$(sed "$plain" "$pages/halite.1")
+listed=
 for command in $commands; do
     page=$pages/halite-$command.1
     test -s "$page" || { complain "halite-$command(1) is missing: see man/README.md"; continue; }
-    of_page=$(told "$page")
-    of_help=$("$halite" "$command" --help 2>&1 </dev/null | told)
-    test "$of_help" = "$of_page" ||
-        complain "halite $command --help: $of_help" "its page: $of_page"
-    case $main in *"halite-$command(1)"*) ;; *) complain "halite(1) does not list $command" ;; esac
-    listed="${listed-} $page"
+    listed="$listed $page"
+    "$halite" "$command" --help >"halite-$command.help" 2>&1 </dev/null
 done
 # shellcheck disable=SC2086
-grep -L '^.SH EXIT STATUS' $listed >silent
+set -- $listed
+test $# -gt 5 || complain 'halite help lists too little'
+# Pages without what makes text bold: COMMAND OPTION, for those at the begin of a line.
+plain='{ gsub(/\\f[BIRP]|\\&/, ""); gsub(/\\-/, "-") }'
+told()
+{
+    awk "$plain"' match($0, /^ *--?[a-z][a-z-]*/) {
+        command = FILENAME
+        sub(/.*halite-/, "", command)
+        sub(/\..*/, "", command)
+        print "halite", command, substr($0, RSTART, RLENGTH)
+    }' "$@" | tr -s ' ' | sort -u
+}
+told "$@" >of.pages
+told ./*.help >of.help
+diff of.help of.pages >differ || complain "--help (<) and the pages (>) differ: $(cat differ)"
+main=$(awk "$plain 1" "$pages/halite.1")
+for command in $commands; do
+    case $main in *"halite-$command(1)"*) ;; *) complain "halite(1) does not list $command" ;; esac
+done
+grep -L '^.SH EXIT STATUS' "$@" >silent
 test ! -s silent || complain "no exit status is told: $(cat silent)"
-"$halite" tsd --help-settings | grep -oE '^ *(halite|tsd)\.[a-z_.A-Z]*' | tr -d ' ' >settings
+"$halite" tsd --help-settings | sed -n 's/^ *\(\(halite\|tsd\)\.[a-z_.A-Z]*\).*/\1/p' >settings
 test "$(wc -l <settings)" -gt 80 || complain '--help-settings tells too little'
-conf=$(sed "$plain" "$pages/halite.conf.5")
+conf=$(awk "$plain 1" "$pages/halite.conf.5")
 while read -r name; do
     case $conf in *"$name"*) ;; *) complain "halite.conf(5) does not have $name" ;; esac
 done <settings
