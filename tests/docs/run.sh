@@ -49,17 +49,17 @@ echo 'sys.cpu 1356998400 1 host=a' >points.zst # by its bytes it is not packed
 export HALITE_DATA=$work/MOVED                 # of tools that open a store
 
 # The program's commands, by its help: each is named in a document.
-words=$(halite help | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-for word in $words; do
-    grep -qE "(halite|tsdb) $word\\b|\`$word\`" "$top"/README.md "$top"/docs/*.md || { echo "halite $word: no document names it"; bad=1; }
-done
-words=$(printf '%s' "$words" | tr '\n' '|')
+words=$(halite help | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p' | tr '\n' '|')
 test -n "$words" || exit 1
+named=$(grep -ohE "(halite|tsdb) (${words%|})\\b|\`(${words%|})\`" "$top"/README.md "$top"/docs/*.md | sort -u)
+for word in ${words//|/ }; do
+    case $named$'\n' in *[\ \`]"$word"[\`$'\n']*) ;; *) complain "halite $word: no document names it" ;; esac
+done
 
 # A line each: FILE:LINE<tab>COMMAND.  An open quote or a backslash goes on.
 commands()
 {
-    awk -v program="^    (build/)?(halite|tsdb) ($words|help)( |\$)" 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
+    awk -v program="^    (build/)?(halite|tsdb) (${words}help)( |\$)" 'function out() { gsub(/   +[^ ].*$/, "", c); print at "\t" c; c = "" }
         /^    / && (c != "" || /^    (\.\/|\.\.\/|ceph|curl|exec|echo|openssl|chmod|mkdir|make|bench\/|tests\/|scripts\/|CK_)/ || $0 ~ program) {
             line = substr($0, 5)
             if (c == "") { at = FILENAME ":" FNR; c = line }
@@ -70,14 +70,23 @@ commands()
         }
         c != "" { out() }' "$top"/README.md "$top"/docs/*.md
 }
+# What is run is about our server and our files.
+adapt()
+{
+    sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s/\(localhost\|old\):4242/$address/
+        s|/etc/halite/auth|auth|; s|/etc/ceph/||; s|^curl|curl -fsS|; s|\(--server [^ ]*\) DEST|\1 DEST.2|
+        s|^\(build/\)\{0,1\}halite demo|halite demo --once --server $address|; s|restore DEST DATA|restore DEST NEW|
+        s|copy FROM TO|copy DEST TO|; s|fsck\(.*\) DIR|fsck\1 NEW|"
+}
 commands >list
-ran=0 left=0
+cut -f 2- list | adapt >runs
+ran=0 skipped=0
 leave()
 {
-    left=$((left + 1))
+    skipped=$((skipped + 1))
     echo "not run: $command ($1)"
 }
-while IFS=$'\t' read -r at command <&9; do
+while IFS=$'\t' read -r at command <&9 && IFS= read -r run <&8; do
     case $command in
     ./start* | ./check* | scripts/* | bench/*) leave 'installs packages, or takes minutes' ; continue ;;
     make* | mkdir* | ../configure* | CK_* | tests/*) leave 'builds' ; continue ;;
@@ -89,24 +98,22 @@ while IFS=$'\t' read -r at command <&9; do
     case $command in
     ceph* | *rados:*)
         test -n "$place" || { leave 'needs a cluster of Ceph: HALITE_TEST_RADOS'; continue; }
-        of_a_pool ;;
+        of_a_pool
+        run=$(printf '%s\n' "$command" | adapt) ;;
     esac
     case $command in *tree/branch*) put_of new-series ;; esac # sorted by the rules
-    run=$(printf '%s\n' "$command" | sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s/\(localhost\|old\):4242/$address/
-        s|/etc/halite/auth|auth|; s|/etc/ceph/||
-        s|^curl|curl -fsS|; s|\(--server [^ ]*\) DEST|\1 DEST.2|; s|^\(build/\)\{0,1\}halite demo|halite demo --once --server $address|; s|restore DEST DATA|restore DEST NEW|; s|copy FROM TO|copy DEST TO|; s|fsck\(.*\) DIR|fsck\1 NEW|")
     eval "$run" >said 2>&1 || {
         echo "${at#"$top"/}: $run: failed: $(cat said)"
         bad=1
     }
     ran=$((ran + 1))
-done 9<list
+done 9<list 8<runs
 exec 3>&-
 has_both()
 {
     curl -fsSg "$address/api/query?start=1h-ago&m=sum:sys.load{host=*}" >said && grep -q web01 said && grep -q web02 said
 }
 within 'README.md: its points are not there' has_both || cat said
-echo "$ran commands run, $left not"
+echo "$ran commands run, $skipped not"
 test "$ran" -ge 8 || bad=1
 exit $bad
