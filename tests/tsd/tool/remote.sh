@@ -130,19 +130,26 @@ true.1356998460 1356998460000
 false.1356998400 1356998400000
 false.1356998460 1356998460000" || complain "imports around a rename: $(cat moved)"
 
-# A server that only reads.
-serve --read-only
+# A server that only reads, without and with TLS.
+tls=
+command -v openssl >/dev/null && tls=openssl
+serve${tls:+_tls} --read-only
 "$halite" search --data data lookup sys.cpu >/dev/null || complain 'ro: search'
 fails '*reads only*' "$halite" mkmetric --data data other
+if test -n "$tls"; then
+    ends 0 "$halite" search --server "$tls" --cacert cert.pem lookup sys.cpu
+    holds "$out" '* sys.cpu host=web01 cpu=0*'
+    fails '*https://localhost*' "$halite" search --server "$tls" lookup sys.cpu
+    ends 0 "$halite" import --from "$tls" --cacert cert.pem --only names --data copy
+    ends 0 "$halite" uid --data copy metrics sys.cpu
+fi
 stop
 
-# Rights, without and with TLS.
+# Rights.
 "$halite" secret token adm admin 2>secret >users
 "$halite" secret token rd read 2>secret.read >>users
 sed -n 's/.*: //p' secret >token
 sed -n 's/.*: //p' secret.read >token.read
-tls=
-command -v openssl >/dev/null && tls=openssl
 serve${tls:+_tls} halite.auth.file=users
 fails '*credentials*' "$halite" uid --data data grep .
 fails '*' "$halite" uid --data data --token token.read grep .
@@ -150,17 +157,13 @@ gives 0 "$named" "$halite" uid --data data --token token metrics sys.cpu
 gives 0 "$named" env HALITE_TOKEN="$(cat token)" "$halite" uid --data data metrics sys.cpu
 fails 'nosuch: *' "$halite" uid --data data --token nosuch grep .
 if test -n "$tls"; then
-    known="--server $tls --cacert cert.pem"
-    gives 0 "$named" "$halite" uid $known --token token metrics sys.cpu
-    fails '*https://localhost*' "$halite" uid --server "$tls" --token token 1
-    ends 0 "$halite" import --from "$tls" --cacert cert.pem --token token --only names --data copy
-    ends 0 "$halite" uid --data copy metrics sys.cpu
     # A backup, which is of this server: its names are in it.
     fails 'halite backup: https://localhost*certificate*' "$halite" backup \
         --server "$tls" --token token saved
-    fails 'halite backup: *credentials*' "$halite" backup $known saved
+    fails 'halite backup: *credentials*' "$halite" backup --server "$tls" \
+        --cacert cert.pem saved
     test ! -e saved || complain 'a backup without credentials'
-    ends 0 "$halite" backup $known --token token saved
+    ends 0 "$halite" backup --server "$tls" --cacert cert.pem --token token saved
     holds "$out" '*"names":[1-9]*'
     gives 0 "$named" "$halite" uid --data saved metrics sys.cpu
 fi
