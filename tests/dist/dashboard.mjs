@@ -1,10 +1,16 @@
 // Asks for what each panel of the OpenTSDB dashboard shows, as Grafana does, of a server
-// that 'halite demo --stats' has fed: every one has points.
-//     node dashboard.mjs DASHBOARD.json ADDRESS
+// that 'halite demo --stats' has fed: every one has points.  Other files are JSON, no more.
+//     node dashboard.mjs ADDRESS DASHBOARD.json [OTHER.json...]
 import { readFileSync } from 'node:fs';
 
-const [file, address] = process.argv.slice(2);
-const { panels } = JSON.parse(readFileSync(file, 'utf8'));
+const [address, ...files] = process.argv.slice(2);
+const [{ panels }] = files.map((file) => {
+    try {
+        return JSON.parse(readFileSync(file, 'utf8'));
+    } catch (e) {
+        throw new Error(`${file}: ${e.message}`);
+    }
+});
 let asked = 0, bad = 0;
 for (const { title, targets } of panels) {
     for (const { metric, aggregator, filters, shouldComputeRate } of targets) {
@@ -22,5 +28,5 @@ for (const { title, targets } of panels) {
         bad++;
     }
 }
-if (asked === 0) throw new Error(`${file}: no targets`);
+if (asked === 0) throw new Error(`${files[0]}: no targets`);
 process.exitCode = bad > 0 ? 1 : 0;
