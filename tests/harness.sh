@@ -34,11 +34,12 @@ within()
 {
     text=$1
     shift
-    left=1200
+    left=300 pause=0.05 # shorter waits take more CPU than what is waited for
     while test $left -gt 0; do
         "$@" >/dev/null 2>&1 && return
         left=$((left - 1))
-        sleep 0.05 # shorter waits take more CPU than what is waited for
+        test $left -gt 290 || pause=0.2
+        sleep $pause
     done
     complain "$text: $(tail -n 5 ./*log 2>/dev/null)"
     return 1
