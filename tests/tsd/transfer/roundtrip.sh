@@ -2,4 +2,4 @@
 # The short form of roundtrip.mjs, for 'make check'; skipped without node.
 command -v node >/dev/null || exit 77
 # shellcheck disable=SC2154
-exec node "$srcdir/tests/tsd/transfer/roundtrip.mjs" "$halite" 40000
+exec node "$srcdir/tests/tsd/transfer/roundtrip.mjs" "$halite" 16000
