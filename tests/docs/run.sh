@@ -46,6 +46,8 @@ ceph()
     timeout 60 env ceph -c "$HALITE_TEST_RADOS" "$@"
 }
 echo 'sys.cpu 1356998400 1 host=a' >points.zst # by its bytes it is not packed
+mkdir proc # of which 'halite demo' makes few series: 'import --from' asks for each
+echo '0.31 0.40 0.38 2/310 4711' >proc/loadavg
 export HALITE_DATA=$work/MOVED                 # of tools that open a store
 
 # The program's commands, by its help: each is named in a document.
@@ -75,7 +77,7 @@ adapt()
 {
     sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s/\(localhost\|old\):4242/$address/
         s|/etc/halite/auth|auth|; s|/etc/ceph/||; s|^curl|curl -fsS|; s|\(--server [^ ]*\) DEST|\1 DEST.2|
-        s|^\(build/\)\{0,1\}halite demo|halite demo --once --server $address|; s|restore DEST DATA|restore DEST NEW|
+        s|^\(build/\)\{0,1\}halite demo|halite demo --once --proc proc --server $address|; s|restore DEST DATA|restore DEST NEW|
         s|copy FROM TO|copy DEST TO|; s|fsck\(.*\) DIR|fsck\1 NEW|"
 }
 commands >list

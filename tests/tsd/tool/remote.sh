@@ -22,11 +22,9 @@ cat >calls <<'END'
 scan --import
 uid grep [
 uid metrics sys.cpu
-uid nosuch
 search lookup host=web02
 query 1356998400 1356998500 sum sys.cpu host=*
 query --whole-hours 1356998410 1356998420 sum sys.cpu
-query 1h-ago bogus sys.cpu
 scan 1356998400 1356998500 sum sys.cpu
 END
 
@@ -47,10 +45,10 @@ run()
     set +f
 }
 
-run free 9 --data data
+run free 7 --data data
 serve
 run held 3 --data data
-run named 9 --server "$address"
+run named 7 --server "$address"
 test "$(wc -l <free/1.out)" -eq 20002 || complain 'scan --import'
 test "$(cat free/[12].status)" = '0
 1' || complain 'statuses'
