@@ -127,7 +127,7 @@ $text
 and said: $(cat err)"
 }
 
-# text_of FILE: 'text' becomes all of it, but for the last newline; no process is made.
+# text_of FILE: 'text' becomes all of it, but for the last newline, without a process.
 text_of()
 {
     text=
