@@ -53,9 +53,9 @@ class Measured {
 }
 let stores = 0;
 const folder = (where = root) => path.join(where, `store${++stores}`), place = () => `rados:tsdb/costs${++stores}?conf=${ceph.conf}`;
-async function send(d) {
+async function send(d, part = 0, parts = 1) {
     const from = performance.now();
-    const made = `'${bench('generate')}' --hosts ${hosts} --metrics 10 --start ${T0} --end ${T0 + span} --step 10 --seed 1 --format telnet`;
+    const made = `'${bench('generate')}' --hosts ${hosts} --metrics 10 --start ${T0} --end ${T0 + span} --step 10 --seed 1 --format telnet --part ${part} --parts ${parts}`;
     const { stdout } = await execute('sh', ['-c', `${made} | '${bench('load')}' ${d.port} telnet -`], { maxBuffer: 1 << 26 });
     if (JSON.parse(stdout).rejected > 0) await fail(`points were rejected: ${stdout}`);
     return performance.now() - from;
@@ -68,14 +68,17 @@ async function load(at, n = 1) {
     const cpu = await m.stop() - idle;
     return { where, cpu, took, rss, full, osd: ceph.cpu - before };
 }
+async function count(d, i) {
+    const a = await d.ask('POST', '/api/query', { start: T0 - 1 - i, end: T0 + span + i, queries: [{ metric, aggregator: 'sum', downsample: '0all-count' }] }, 300000);
+    if (a.status !== 200) await fail(`a scan: ${a.status} ${a.text.slice(0, 300)}`);
+    const [g] = JSON.parse(a.text), n = Object.values(g?.dps ?? {})[0];
+    if (n !== points / 10) await fail(`a scan counted ${n} of ${points / 10} points`);
+}
 async function scan(where) {
     const m = await new Measured(where).start(), times = [], cpu = m.cpu;
     for (let i = 0; i < 7; i++) {
         const from = performance.now();
-        const a = await m.one.ask('POST', '/api/query', { start: T0 - 1 - i, end: T0 + span + i, queries: [{ metric, aggregator: 'sum', downsample: '0all-count' }] }, 300000);
-        if (a.status !== 200) await fail(`a scan: ${a.status} ${a.text.slice(0, 300)}`);
-        const [g] = JSON.parse(a.text), n = Object.values(g?.dps ?? {})[0];
-        if (n !== points / 10) await fail(`a scan counted ${n} of ${points / 10} points`);
+        await count(m.one, i);
         times.push(performance.now() - from);
     }
     const used = m.cpu - cpu;
@@ -105,6 +108,20 @@ const costs = {
         const stores = this.stores ?? { local: await load(folder), pool: await load(place) };
         const local = await scan(stores.local.where), pool = await scan(stores.pool.where);
         tell(`scan of the ${hosts} flushed rows of a metric`, `first: folder ${local.first.toFixed(1)} ms, pool ${pool.first.toFixed(1)} ms, rate ${ratio(local.first, pool.first)}`, `next: ${local.next.toFixed(1)}, ${pool.next.toFixed(1)} ms, rate ${ratio(local.next, pool.next)}`, `CPU of all ${ratio(pool.cpu, local.cpu)}`);
+    },
+    // Each daemon gets its share of the points, most of them of series that others own; and asks for all.
+    async daemons() {
+        for (const n of [1, 2, 4]) {
+            const idle = await (await new Measured(place()).start(n)).stop();
+            const m = await new Measured(place()).start(n), osd = ceph.cpu;
+            await Promise.all(m.fleet.daemons.map((d, i) => send(d, i, n)));
+            await Promise.all(m.fleet.daemons.map((d) => d.ask('POST', '/api/flush', '')));
+            const cpu = m.cpu, osds = ceph.cpu, rows = 5 * hosts * n;
+            for (let i = 0; i < 5; i++) await Promise.all(m.fleet.daemons.map((d) => count(d, i)));
+            const read = m.cpu - cpu, osds_read = ceph.cpu - osds;
+            const all = await m.stop() - idle - read;
+            tell(`${n} daemons`, `${us(all, points)} of CPU a point, OSDs ${us(osds - osd, points)}`, `a row that is read ${us(read, rows)}, OSDs ${us(osds_read, rows)}`);
+        }
     },
     async acks() {
         const p50 = [];
