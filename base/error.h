@@ -40,7 +40,7 @@ struct error {
 enum status error_set(struct error *e, enum status status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* ST_LIMIT of an arena that is full. */
+/* ST_LIMIT: an arena is at its cap. */
 enum status error_no_memory(struct error *e);
 
 /* Puts context before the text: "open data/FORMAT: No such file". */

@@ -197,7 +197,7 @@ keep_points(struct column *c, struct arena *a, struct error *e)
     c->v = arena_copy(a, c->v, c->len * sizeof *c->v);
     c->is_float = arena_copy(a, c->is_float, c->len);
     if (c->ts_ms == NULL || c->v == NULL || c->is_float == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     return ST_OK;
 }
 
@@ -272,7 +272,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     if (len > 1)
         columns = arena_array(a, len, sizeof *columns);
     if (columns == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))

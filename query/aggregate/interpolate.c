@@ -42,7 +42,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
 
     m->cursors = arena_array(m->arena, len, sizeof *m->cursors);
     if (m->cursors == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         const struct column *c = &columns[i];
         size_t first = column_seek(c, w->start_ms), last;
@@ -120,7 +120,7 @@ mark_timestamps(struct aggregation *m, struct error *e)
     changes = arena_array(m->arena, m->timestamps.len + 1, sizeof *changes);
     m->doubles = arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < m->len; i++)
         mark_cursor(m, &m->cursors[i], changes);
     for (size_t k = 0; k < m->timestamps.len; k++) {
@@ -421,7 +421,7 @@ aggregation_dps(struct times t, struct arena *a, struct dps *out,
     out->v = column_array(a, t.len, sizeof *out->v);
     out->kind = column_array(a, t.len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     if (t.ms != NULL)
         memcpy(out->ts_ms, t.ms, t.len * sizeof *t.ms);
     for (size_t i = 0; i < t.len && t.ms == NULL; i++)
@@ -437,7 +437,7 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
     enum status st = ST_OK;
 
     if (!times_union(own, m->len, m->arena, t))
-        return query_no_memory(e);
+        return error_no_memory(e);
     if (t->len > 0)
         st = aggregation_dps(*t, m->arena, out, e);
     if (t->ms == NULL)
@@ -462,7 +462,7 @@ unpack_cursors(struct aggregation *m, struct error *e)
             return st;
         c->v = arena_copy(m->arena, c->v, c->len * sizeof *c->v);
         if (c->v == NULL)
-            st = query_no_memory(e);
+            st = error_no_memory(e);
     }
     return st;
 }
@@ -474,10 +474,10 @@ make_room(struct aggregation *m, struct error *e)
     size_t len = m->timestamps.len;
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
-        return query_no_memory(e);
+        return error_no_memory(e);
     m->values = column_array(a, m->acc.cap, sizeof *m->values);
     if (m->values == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     return stretch(m, 0) < len ? unpack_cursors(m, e) : ST_OK;
 }
 
@@ -511,7 +511,7 @@ aggregate_columns(const struct aggregate_spec *spec,
         return aggregate_single(spec, columns, scratch, a, out, e);
     own = arena_array(a, len, sizeof *own);
     if (own == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     st = make_cursors(&m, columns, len, own, e);
     if (st != ST_OK)
         return st;

@@ -63,7 +63,7 @@ rate_run(const struct column *in, const struct rate_options *o, struct arena *a,
     size_t n = 0;
 
     if (in->len > 0 && (ts == NULL || v == NULL))
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < in->len; i++) {
         struct value now = { in->ts_ms[i], in->v[i],
                              in->is_float != NULL && in->is_float[i] == 0 };

@@ -56,7 +56,7 @@ copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
     out->v = arena_copy(a, d->v, d->len * sizeof *d->v);
     out->kind = arena_copy(a, d->kind, d->len);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     return ST_OK;
 }
 
@@ -73,7 +73,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     if (group->len > 1)
         series = malloc(group->len * sizeof *series);
     if (series == NULL)
-        return query_no_memory(&t->error);
+        return error_no_memory(&t->error);
     for (size_t k = 0; k < group->len; k++) {
         series[k] = fetched_data(w->fetch, job->g->order[group->first + k]);
         steps += series[k].len;
@@ -104,7 +104,7 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     out->tsuids = arena_copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
-        return query_no_memory(&t->error);
+        return error_no_memory(&t->error);
     return names_get(&t->names, UID_METRIC,
                      key_get_uint(tsuid_metric(job->layout, series->tsuid).data,
                                   job->layout->metric_width),
@@ -115,7 +115,7 @@ static enum status
 keep_slice(struct task *t, struct slice from, struct slice *out)
 {
     *out = slice_of(arena_copy(t->arena, from.data, from.size), from.size);
-    return out->data == NULL ? query_no_memory(&t->error) : ST_OK;
+    return out->data == NULL ? error_no_memory(&t->error) : ST_OK;
 }
 
 /* What a lazy query may do without: its group has the error. */
@@ -286,7 +286,7 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
             (failed == NULL || t->failed_at < failed->failed_at))
             failed = t;
         if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
-            status = query_no_memory(e);
+            status = error_no_memory(e);
         arena_free(&job->tasks[i].arena);
     }
     if (failed != NULL) {
@@ -340,7 +340,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
     if (status == ST_OK && w->chunks == NULL) {
         out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
         out->len = g.groups_len;
-        status = out->groups == NULL ? query_no_memory(e) : ST_OK;
+        status = out->groups == NULL ? error_no_memory(e) : ST_OK;
     }
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
@@ -348,7 +348,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
         read_names_ahead(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
                                                g.groups_len, job.chunk_len, a))
-            status = query_no_memory(e);
+            status = error_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
         if (w->chunks != NULL)
@@ -384,7 +384,7 @@ answer_write(const struct part *part, size_t sub, struct pool *pool,
     struct writing w = { part, sub, chunks };
 
     if (!chunks_begin(chunks, sub, part->len, GROUPS_MOST, a))
-        return query_no_memory(e);
+        return error_no_memory(e);
     pool_run(pool, (part->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
              &w);
     chunks_end(chunks, sub);

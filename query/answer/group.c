@@ -66,7 +66,7 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
     bool ascending = true;
 
     if (keyed == NULL || tmp == NULL || keys == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < f->len; i++) {
         uint8_t *key = keys + len * key_size;
 
@@ -99,7 +99,7 @@ group_series(const struct key_layout *layout, const struct plan *p,
     out->order = arena_alloc(a, f->len * sizeof(struct fetched *));
     out->groups = arena_alloc(a, f->len * sizeof *out->groups);
     if (out->order == NULL || out->groups == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     if (!each_alone && p->group_tagks_len > 0)
         return group_by_keys(layout, p, f, a, out, e);
     for (size_t i = 0; i < f->len; i++) {
@@ -194,7 +194,7 @@ name_tags(struct names *names, const struct common *common, size_t len,
 
     out->tag_keys = arena_alloc(a, 3 * len * sizeof(struct slice));
     if (out->tag_keys == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     out->tag_values = out->tag_keys + len;
     out->aggregate_tags = out->tag_values + len;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -225,7 +225,7 @@ list_tsuids(const struct fetched *const *series, size_t len, bool copies,
     *out = len == 0 ? NULL : arena_alloc(a, len * sizeof **out);
     *out_len = len;
     if (*out == NULL && len > 0)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct slice *tsuid = &(*out)[i];
 
@@ -233,7 +233,7 @@ list_tsuids(const struct fetched *const *series, size_t len, bool copies,
         if (copies)
             tsuid->data = arena_copy(a, tsuid->data, tsuid->size);
         if (tsuid->data == NULL)
-            return query_no_memory(e);
+            return error_no_memory(e);
     }
     return ST_OK;
 }
@@ -259,7 +259,7 @@ group_describe(const struct key_layout *layout, struct names *names,
         return status;
     len = find_common(layout, g, group, a, &common);
     if (common == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     status = name_tags(names, common, len, a, out, e);
     if (status != ST_OK)
         return status;

@@ -62,7 +62,7 @@ look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         return status;
     copy = arena_strdup(n->arena, buf_slice(&n->text));
     if (copy == NULL || n->text.failed)
-        return query_no_memory(e);
+        return error_no_memory(e);
     *out = slice_of(copy, n->text.size);
     return ST_OK;
 }
@@ -76,7 +76,7 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
     enum status status;
 
     if (n->len * 2 >= n->cap && !grow(n))
-        return query_no_memory(e);
+        return error_no_memory(e);
     at = slot_of(n, key);
     if (n->slots[at].id == key) {
         *out = n->slots[at].text;

@@ -35,7 +35,7 @@ join_tags(const struct result_group *x, const struct result_group *y,
     out->tag_values = arena_array(a, max, sizeof *out->tag_values);
     out->tags_len = 0;
     if (out->tag_keys == NULL || out->tag_values == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < max; i++) {
         const struct result_group *from = i < x->tags_len ? x : y;
         size_t k = i < x->tags_len ? i : i - x->tags_len;
@@ -56,7 +56,7 @@ join_slices(const struct slice *x, size_t x_len, const struct slice *y,
 {
     *out = arena_array(a, x_len + y_len, sizeof **out);
     if (*out == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     if (x_len > 0)
         memcpy(*out, x, x_len * sizeof *x);
     if (y_len > 0)
@@ -82,7 +82,7 @@ join_dps(const struct dps *x, const struct dps *y, const struct query *q,
     size_t max = x->len + y->len, i = 0, k = 0;
 
     if (!dps_alloc(a, max, out))
-        return query_no_memory(e);
+        return error_no_memory(e);
     out->len = 0;
     while (i < x->len || k < y->len) {
         bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
@@ -133,7 +133,7 @@ rollup_raw_merge(const struct part *before, const struct part *after,
     *out = (struct part){ 0 };
     out->groups = arena_array(a, before->len + after->len, sizeof *out->groups);
     if (out->groups == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     while ((i < before->len || k < after->len) && st == ST_OK) {
         int order = i == before->len ? 1
                     : k == after->len

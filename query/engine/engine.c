@@ -77,7 +77,7 @@ join_parts(struct part *parts, size_t len, struct arena *a,
         total += parts[i].len;
     out->groups = arena_alloc(a, total * sizeof *out->groups);
     if (out->groups == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         if (parts[i].len > 0)
             memcpy(out->groups + out->groups_len, parts[i].groups,
@@ -122,7 +122,7 @@ run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
     enum status status;
 
     if (parts == NULL || stats == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     status = subqueries_run(subs, a, parts, stats, e);
     for (size_t i = 0; i < subs->len; i++) {
         size_t first = run->scans[i].subs[0];
@@ -161,7 +161,7 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
     /* Of rollups each sub-query has candidates of its own. */
     running.scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
     if (running.parts == NULL || out->stats == NULL || running.scans == NULL)
-        return query_no_memory(&e->message);
+        return error_no_memory(&e->message);
     if (chunks != NULL) {
         chunks->metric_width = store_layout(en->context.store)->metric_width;
         chunks_init(chunks, q->subs_len);
@@ -194,7 +194,7 @@ engine_explain(struct engine *en, const struct query *q,
     OBJ_CHECK(en, ENGINE_MAGIC);
     *out = arena_array(a, q->subs_len, sizeof **out);
     if (*out == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len && status == ST_OK; i++)
         status = explain_subquery(&en->context, en->options.rollups, q,
                                   &q->subs[i], &deadline, a, &(*out)[i], e);

@@ -193,7 +193,7 @@ aggregate_and_answer(const struct execution *x,
     enum status status;
 
     if (use == NULL)
-        return query_no_memory(x->e);
+        return error_no_memory(x->e);
     *use = c->sub.rollup;
     status = answer_groups(&job, x->arena, out, x->stats, x->e);
     x->stats->numbers_us += clock_monotonic_us() - from_us;
@@ -254,7 +254,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
     enum status status;
 
     if (parts == NULL || stats == NULL)
-        return query_no_memory(x->e);
+        return error_no_memory(x->e);
     status = subqueries_run(&subs, x->arena, parts, stats, x->e);
     for (size_t i = 0; i < len; i++) {
         struct result_stats *to = &x->run->stats[x->scan->subs[i]];

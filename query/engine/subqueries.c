@@ -76,7 +76,7 @@ finish_slot(struct parallel_run *t, size_t i, struct arena *a,
     if (b->status != ST_OK)
         *e = b->run.error;
     if (!arena_absorb(a, &b->run.arena))
-        return b->status != ST_OK ? b->status : query_no_memory(e);
+        return b->status != ST_OK ? b->status : error_no_memory(e);
     *part = b->run.part;
     *stats = b->run.stats;
     return b->status;

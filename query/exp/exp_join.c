@@ -27,7 +27,7 @@ make_metric(struct exp_plan *p, const struct exp_metric *m,
     };
     if (st == ST_OK && (tagks == NULL || node->operands == NULL ||
                         node->joined.is_left_out == NULL))
-        st = query_no_memory(e);
+        st = error_no_memory(e);
     if (st != ST_OK)
         return st;
     node->operands->node = node;
@@ -91,7 +91,7 @@ make_nodes(struct exp_plan *p, const struct exp_query *q, struct error *e)
     uint8_t *reaches = arena_array(p->arena, n * n, 1);
 
     if (reaches == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < n; i++) {
         order[i] = i;
         ids[i] = q->expressions[i].id;
@@ -132,7 +132,7 @@ make_operands(struct exp_plan *p, const struct exp_query *q,
     node->operands = arena_array(p->arena, len, sizeof *node->operands);
     node->variables = arena_array(p->arena, len, sizeof *node->variables);
     if (order == NULL || node->operands == NULL || node->variables == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t pass = 0; pass < 2; pass++) {
         size_t from = n;
 
@@ -202,7 +202,7 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     enum status st = check_operands(node, e);
 
     if (st == ST_OK && sides == NULL)
-        st = query_no_memory(e);
+        st = error_no_memory(e);
     for (size_t i = 0; i < node->operands_len && st == ST_OK; i++)
         sides[i] = node->operands[i].node->side;
     if (st == ST_OK)
@@ -223,12 +223,12 @@ exp_join(const struct exp_query *q, const struct query_result *result,
 
     *out = p;
     if (p == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     *p = (struct exp_plan){ .arena = a, .deadline = result->deadline };
     p->nodes =
         arena_array(a, q->metrics_len + q->expressions_len, sizeof *p->nodes);
     if (p->nodes == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
         st = make_metric(p, &q->metrics[i], result, uids, e);
     if (st == ST_OK)

@@ -477,7 +477,7 @@ join_downsample(struct slice interval, struct slice aggregator, struct arena *a,
     char *text = arena_alloc(a, size + 1);
 
     if (text == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     (void)snprintf(text, size + 1, "%.*s-%.*s", SLICE_ARG(interval),
                    SLICE_ARG(aggregator));
     *out = slice_of(text, size);
@@ -500,7 +500,7 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     s->explicit_tags = f->explicit_tags;
     s->filters = arena_array(a, f->tags_len, sizeof *s->filters);
     if (s->filters == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < f->tags_len && st == ST_OK; i++) {
         st = filter_texts_make(&f->tags[i].texts, a, &s->filters[i], e);
         if (st == ST_OK)
@@ -560,7 +560,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     v->lazy = true;
     v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
     if (v->subs == NULL)
-        return query_no_memory(&e->message);
+        return error_no_memory(&e->message);
     if (q->time.downsampler_given)
         st = join_downsample(q->time.interval, q->time.downsample_aggregator, a,
                              &downsample, &e->message);

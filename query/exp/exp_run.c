@@ -72,7 +72,7 @@ operand_open(struct exp_operand *o, const bool *is_left_out, struct arena *a,
         o->now = arena_array(a, len, sizeof *o->now);
     }
     if (o->at == NULL || o->now == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     memset(o->at, 0, len * sizeof *o->at);
     for (size_t i = 0; i < len; i++)
         if (o->node->groups[i].failed != NULL && !is_left_out[i]) {
@@ -184,12 +184,12 @@ run_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(t.rows, t.len, &cells))
-        return query_no_memory(e);
+        return error_no_memory(e);
     variables = arena_array(p->arena, node->operands_len, sizeof *variables);
     t.ts_ms = times = arena_array(p->arena, t.rows, sizeof *times);
     t.values = values = arena_array(p->arena, cells, sizeof *values);
     if (variables == NULL || times == NULL || values == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     st = open_operands(p, node, e);
     for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
         st = next_row(node, &p->deadline, &times[i], e);

@@ -412,13 +412,13 @@ expression_parse(struct slice text, struct arena *a, struct expression **out,
     copy = arena_strdup(a, text);
     p.waiting = arena_array(a, WAITING_MAX, sizeof *p.waiting);
     if (p.x == NULL || copy == NULL || p.waiting == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     p.text = slice_of(copy, text.size);
     p.x->text = p.text;
     p.x->steps = arena_array(a, steps_max, sizeof *p.x->steps);
     p.x->names = arena_array(a, steps_max, sizeof *p.x->names);
     if (p.x->steps == NULL || p.x->names == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     parse(&p);
     if (p.st == ST_OK)
         *out = p.x;

@@ -25,7 +25,7 @@ gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
         struct dps from = l->series[i].dps, *to = &l->series[i].dps;
 
         if (!dps_alloc(c->arena, from.len, to))
-            return query_no_memory(e);
+            return error_no_memory(e);
         if (from.len == 0)
             continue;
         memcpy(to->ts_ms, from.ts_ms, from.len * sizeof *to->ts_ms);
@@ -48,7 +48,7 @@ gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     *out = (struct gexp_list){ 0 };
     out->series = arena_array(c->arena, total, sizeof *out->series);
     if (out->series == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < c->lists_len; i++)
         for (size_t k = 0; k < c->lists[i].len; k++) {
             out->series[out->len++] = c->lists[i].series[k];
@@ -96,7 +96,7 @@ read_sub(struct run *r, size_t at)
         return st;
     l->series = arena_array(r->arena, s.len, sizeof *l->series);
     if (l->series == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     for (; l->len < s.len; l->len++)
         l->series[l->len] = (struct gexp_series){
             .base = &s.groups[l->len],
@@ -118,7 +118,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c)
                              .arena = r->arena,
                              .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     for (size_t i = 0; i < n->args_len; i++) {
         const struct gexp_arg *arg = &n->args[i];
         size_t at = arg->index;
@@ -188,7 +188,7 @@ expand_alias(const struct run *r, const struct gexp_series *s,
         *text = slice_of(copy, b.size);
         buf_fini(&b);
         if (copy == NULL)
-            return query_no_memory(r->e);
+            return error_no_memory(r->e);
     }
     return ST_OK;
 }
@@ -228,7 +228,7 @@ show_nulls(const struct run *r, struct result_group *g)
     uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
     if (kind == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     for (size_t i = 0; i < g->dps.len; i++)
         kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
     g->dps.kind = kind;
@@ -246,7 +246,7 @@ answer_series(const struct run *r, const struct gexp_series *s,
     if (s->base != NULL)
         *g = *s->base;
     else if (!describe_computed(r, s, g))
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     g->dps = s->dps;
     if (s->alias.data != NULL) {
         g->tags_len = g->aggregate_tags_len = 0;
@@ -269,7 +269,7 @@ answer(const struct run *r, struct gexp_group **out, size_t *out_len)
         total += results[r->g->roots[i]].len;
     *out = arena_array(r->arena, total, sizeof **out);
     if (*out == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
         const struct gexp_list *l = &results[r->g->roots[i]];
 
@@ -297,7 +297,7 @@ gexp_run(const struct gexp *g, const struct query *q,
 
     r.lists = arena_array(a, q->subs_len + g->nodes_len, sizeof *r.lists);
     if (r.lists == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
         st = read_sub(&r, i);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)

@@ -86,7 +86,7 @@ combine_one(const struct gexp_call *c, const struct operands *o,
     enum status st = ST_OK;
 
     if (!dps_alloc(c->arena, len, out))
-        return query_no_memory(e);
+        return error_no_memory(e);
     while (st == ST_OK && combine_next(o, by_place, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
         st = deadline_tick(c->deadline, o->len, e);
@@ -130,7 +130,7 @@ gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
             arena_array(c->arena, l->len, sizeof *metas);
 
         if (metas == NULL)
-            return query_no_memory(e);
+            return error_no_memory(e);
         for (size_t k = 0; k < l->len; k++)
             metas[k] = l->series[k].meta;
         operands[i].series = metas;
@@ -141,7 +141,7 @@ gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         return st;
     out->series = arena_array(c->arena, j.len, sizeof *out->series);
     if (out->series == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     out->len = j.len;
     for (size_t i = 0; i < j.len && st == ST_OK; i++) {
         const size_t *picks = j.picks + i * j.operands;

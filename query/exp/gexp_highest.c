@@ -215,7 +215,7 @@ choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
 
     chosen.series = arena_array(c->arena, chosen.len, sizeof *chosen.series);
     if (ranks == NULL || chosen.series == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < l->len; i++)
         ranks[i] = (struct rank){ kept_value(ls, i), i };
     qsort(ranks, l->len, sizeof *ranks, compare_ranks);
@@ -244,7 +244,7 @@ gexp_highest(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     if (out->len == 0)
         return ST_OK;
     if (!cursors_open(&cursors, c, out))
-        return query_no_memory(e);
+        return error_no_memory(e);
     while (st == ST_OK && cursors_step(&cursors, c->q->end_ms)) {
         keep_values(&cursors, is_max);
         st = deadline_tick(c->deadline, out->len * STEPS_OF_A_CURSOR, e);

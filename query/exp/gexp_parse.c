@@ -85,7 +85,7 @@ static bool
 has(struct parser *p, const void *memory)
 {
     if (memory == NULL && p->st == ST_OK)
-        p->st = query_no_memory(p->e);
+        p->st = error_no_memory(p->e);
     return p->st == ST_OK;
 }
 

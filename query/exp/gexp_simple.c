@@ -83,7 +83,7 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     copy = name.failed ? NULL : arena_strdup(c->arena, buf_slice(&name));
     buf_fini(&name);
     if (copy == NULL || metric == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     metric->name = slice_str(copy);
     for (size_t i = 0; i < out->len; i++) {
         struct gexp_series *s = &out->series[i];
@@ -288,7 +288,7 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
     while (in.len > 0 && in.ts_ms[in.len - 1] > c->q->end_ms)
         in.len--;
     if (!dps_alloc(c->arena, in.len, &out))
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < in.len; i++) {
         uint64_t before = *additions;
         double mean = window_mean(&in, i, w, additions);

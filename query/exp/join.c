@@ -78,7 +78,7 @@ describe(struct uid_table *uids, const struct result_group *g, struct arena *a,
         arena_array(a, g->aggregate_tags_len, sizeof *out->aggregate_tags);
     if (out->metrics == NULL || out->tags == NULL ||
         out->aggregate_tags == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     out->metrics_len = g->metric.size > 0;
     if (out->metrics_len > 0)
         st = resolve_metric(uids, g, a, out->metrics, e);
@@ -113,7 +113,7 @@ sub_series_of(const struct query_result *result, const struct sub_query *sub,
         out->len++;
     meta = arena_array(a, out->len, sizeof *meta);
     if (meta == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < out->len && st == ST_OK; i++) {
         st = deadline_tick(deadline, STEPS_OF_A_NAME, e);
         if (st == ST_OK)
@@ -181,7 +181,7 @@ make_entries(const struct join_operand *operands, size_t len,
     *entries_len = n;
     *entries = list = arena_array(a, n, sizeof *list);
     if (list == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     n = 0;
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < operands[i].len && st == ST_OK; k++, n++) {
@@ -189,7 +189,7 @@ make_entries(const struct join_operand *operands, size_t len,
             st = make_key(&operands[i], &operands[i].series[k], o, a,
                           &list[n].key)
                      ? deadline_tick(o->deadline, STEPS_OF_A_SERIES, e)
-                     : query_no_memory(e);
+                     : error_no_memory(e);
         }
     if (st == ST_OK)
         qsort(list, n, sizeof *list, compare_entries);
@@ -283,12 +283,12 @@ join_series(const struct join_operand *operands, size_t len,
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(entries_len, len, &room))
-        return query_no_memory(e);
+        return error_no_memory(e);
     out->picks = arena_array(a, room, sizeof *out->picks);
     out->meta = arena_array(a, entries_len, sizeof *out->meta);
     out->is_left_out = arena_array(a, entries_len, sizeof *out->is_left_out);
     if (out->picks == NULL || out->meta == NULL || out->is_left_out == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < entries_len && st == ST_OK; i += n) {
         size_t *picks = out->picks + out->len * len, lacking;
 
@@ -297,7 +297,7 @@ join_series(const struct join_operand *operands, size_t len,
         st = deadline_tick(o->deadline, STEPS_OF_A_SERIES + len, e);
         if (lacking == len || !o->intersection) {
             if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))
-                return query_no_memory(e);
+                return error_no_memory(e);
             continue;
         }
         for (size_t k = i; k < i + n; k++)

@@ -368,7 +368,7 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
         sift_down(rests, n, 0);
     }
     free(rests);
-    return out->series != NULL ? ST_OK : query_no_memory(e);
+    return out->series != NULL ? ST_OK : error_no_memory(e);
 }
 
 static enum status

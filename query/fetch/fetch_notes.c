@@ -24,7 +24,7 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
     enum status status;
 
     if (all == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
@@ -34,7 +34,7 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
         return status;
     out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);
     if (out->tsuids == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < notes_len; i++)
         out->tsuids[out->len++] = notes[i].tsuid;
     return ST_OK;
@@ -48,7 +48,7 @@ merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
     size_t n = 0, i = 0;
 
     if (all == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
 
     for (size_t k = 0; k < noted->len; k++) {
         while (i < f->len &&

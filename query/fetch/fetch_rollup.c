@@ -24,7 +24,7 @@ to_real_times(const struct rollup_interval *i, int64_t from_ms, int64_t end_ms,
     if (status != ST_OK)
         return status;
     if (ts == NULL || v == NULL || is_float == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t k = 0; k < x.len; k++) {
         int64_t ms = i == NULL ? x.ts_ms[k] : rollup_real_ms(i, x.ts_ms[k]);
 
@@ -43,7 +43,7 @@ copy_tsuid(struct slice tsuid, struct arena *a, struct slice *out,
            struct error *e)
 {
     *out = slice_of(arena_copy(a, tsuid.data, tsuid.size), tsuid.size);
-    return out->data == NULL ? query_no_memory(e) : ST_OK;
+    return out->data == NULL ? error_no_memory(e) : ST_OK;
 }
 
 static enum status
@@ -102,7 +102,7 @@ join(struct fetched *sums, const struct column *counts, struct arena *a,
     size_t n = 0, at = 0;
 
     if (ts == NULL || v == NULL || is_float == NULL || n_of == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < c->len; i++) {
         while (at < counts->len && counts->ts_ms[at] < c->ts_ms[i])
             at++;
@@ -131,7 +131,7 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
     enum status status = ST_OK;
 
     if (all == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     while (i < f->len || k < counts->len) {
         const struct fetched *c = k < counts->len ? &counts->series[k] : NULL;
         int order = c == NULL     ? -1

@@ -70,7 +70,7 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
     items->v = arena_grow(job->arena, items->v, items->len, &items->cap,
                           sizeof *items->v);
     if (items->v == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     items->v[items->len] = (struct item){ .ms = ms };
     return histogram_decode(bytes, job->arena, &items->v[items->len++].h, e);
 }
@@ -91,7 +91,7 @@ read_series(struct run *r, struct slice tsuid)
     f->series = arena_grow(a, f->series, f->len, &cap, sizeof *f->series);
     r->series = arena_grow(a, r->series, f->len, &r->cap, sizeof *r->series);
     if (f->series == NULL || r->series == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     r->series[f->len] = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
                         (int64_t)p->to_base * 1000 + HOUR_MS - 1, add_histogram,
@@ -100,7 +100,7 @@ read_series(struct run *r, struct slice tsuid)
         return st;
     copy = arena_strdup(a, tsuid);
     if (copy == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     f->series[f->len++] =
         (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     return ST_OK;
@@ -129,7 +129,7 @@ read_listed(struct run *r)
     enum status st = ST_OK;
 
     if (all == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
@@ -202,7 +202,7 @@ downsample(const struct run *r, struct items *items)
         return ST_OK;
     ts = arena_array(r->job->arena, len, 2 * sizeof *ts);
     if (ts == NULL)
-        return query_no_memory(r->e);
+        return error_no_memory(r->e);
     starts = ts + len;
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
@@ -235,7 +235,7 @@ sum_group(const struct run *r, const struct grouping *g, const struct group *gr,
             out->v = arena_grow(r->job->arena, out->v, out->len, &out->cap,
                                 sizeof *out->v);
             if (out->v == NULL)
-                return query_no_memory(r->e);
+                return error_no_memory(r->e);
             items->v[i].order = out->len;
             out->v[out->len++] = items->v[i];
         }
@@ -303,7 +303,7 @@ add_view(struct run *r, const struct result_group *described,
                       name.size);
     buf_fini(&name);
     if (st == ST_OK && (!room || r->groups == NULL || metric.data == NULL))
-        st = query_no_memory(r->e);
+        st = error_no_memory(r->e);
     for (size_t i = 0; i < items->len && st == ST_OK; i++) {
         const struct item *item = &items->v[i];
 

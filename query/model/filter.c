@@ -33,7 +33,7 @@ split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
         text.data = folded;
     }
     if (f->parts == NULL)
-        return error_set(e, ST_LIMIT, "the query is too large");
+        return error_no_memory(e);
     for (size_t i = 0; i <= text.size; i++) {
         if (i < text.size && text.data[i] != separator)
             continue;
@@ -214,7 +214,7 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     size = (size_t)(paren - value.data);
     type = arena_alloc(a, size + 1);
     if (type == NULL)
-        return error_set(e, ST_LIMIT, "the query is too large");
+        return error_no_memory(e);
     casefold_bytes(slice_of(value.data, size), type);
     return filter_make(a, slice_of(type, size), tagk,
                        slice_of(paren + 1, value.size - size - 2), group_by,

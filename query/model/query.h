@@ -117,8 +117,12 @@ struct query {
     size_t subs_len;
 };
 
-/* ST_LIMIT: the arena of the query is at its cap. */
-enum status query_no_memory(struct error *e);
-
 /* Of a query that a parser filled, also when it failed. */
-void query_fini(struct query *q);
+static inline void
+query_fini(struct query *q)
+{
+    for (size_t i = 0; i < q->subs_len; i++)
+        for (size_t k = 0; k < q->subs[i].filters_len; k++)
+            filter_fini(&q->subs[i].filters[k]);
+    q->subs_len = 0;
+}

@@ -19,7 +19,7 @@ parse_split_all(struct slice text, char separator, struct arena *a,
         *len += text.data[i] == (uint8_t)separator;
     *parts = arena_array(a, *len, sizeof **parts);
     if (*parts == NULL)
-        return parse_no_room(e);
+        return error_no_memory(e);
     *len = 0;
     for (size_t i = 0; i <= text.size; i++) {
         if (i < text.size && text.data[i] != (uint8_t)separator)

@@ -12,13 +12,6 @@ struct parse_error {
     char details[512]; /* "" when there are none */
 };
 
-/* The answer when the arena is at its cap. */
-static inline enum status
-parse_no_room(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query is too large");
-}
-
 /* A message alone, or one that is its details too. */
 static inline enum status
 parse_fail(struct parse_error *e, enum status st)

@@ -19,7 +19,7 @@ list_add(struct list *l, const struct filter *f, struct error *e)
                          QUERY_FILTERS_MAX);
     items = arena_grow(l->arena, l->items, l->len, &l->cap, sizeof *f);
     if (items == NULL)
-        return parse_no_room(e);
+        return error_no_memory(e);
     l->items = items;
     l->items[l->len++] = *f;
     return ST_OK;
@@ -176,7 +176,7 @@ read_tags(struct slice text, bool halves, struct arena *a,
         return error_set(e, ST_LIMIT, "more than %d tags", QUERY_FILTERS_MAX);
     *tags = arena_array(a, len, sizeof **tags);
     if (*tags == NULL)
-        return parse_no_room(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct tag_pair t;
         bool fresh = true;

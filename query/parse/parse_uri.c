@@ -103,7 +103,7 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
         return st;
     s->percentiles = arena_array(a, len, sizeof s->percentiles[0]);
     if (s->percentiles == NULL)
-        return parse_no_room(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct slice number = java_trim(parts[i]);
 
@@ -222,7 +222,7 @@ query_parse_uri(const struct query_param *params, size_t len,
                 slice_eq_str(params[i].name, "tsuid");
     out->subs = arena_array(a, subs + 1, sizeof out->subs[0]);
     if (out->subs == NULL)
-        return parse_fail(e, parse_no_room(&e->message));
+        return parse_fail(e, error_no_memory(&e->message));
     st = read_subs(params, len, true, max, a, out, &e->message);
     if (st == ST_OK)
         st = read_subs(params, len, false, max, a, out, &e->message);

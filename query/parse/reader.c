@@ -25,11 +25,11 @@ reader_fail(struct reader *r, const char *fmt, ...)
     va_end(ap);
 }
 
-void
+static void
 reader_no_room(struct reader *r)
 {
     if (r->st == ST_OK)
-        r->st = parse_fail(r->e, parse_no_room(&r->e->message));
+        r->st = parse_fail(r->e, error_no_memory(&r->e->message));
 }
 
 void *

@@ -89,4 +89,3 @@ struct slice reader_keep(struct reader *r, struct slice s);
 
 /* What follows is the details. */
 void reader_fail(struct reader *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void reader_no_room(struct reader *r);

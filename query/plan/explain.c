@@ -82,7 +82,7 @@ explain_candidate(const struct explainer *x, const struct rollup_candidate *c,
         return st;
     if (c->missing.status != ST_OK)
         *x->e = c->missing;
-    return out->text == NULL ? query_no_memory(x->e) : c->missing.status;
+    return out->text == NULL ? error_no_memory(x->e) : c->missing.status;
 }
 
 /* As the engine goes through them, but for rollups of no points. */
@@ -130,7 +130,7 @@ set_cheaper(const struct explainer *x, const char *interval,
     (void)snprintf(text, sizeof text, "%s-%s", interval,
                    sq->downsample.aggregator->name);
     out->cheaper = arena_strdup(x->arena, slice_str(text));
-    return out->cheaper == NULL ? query_no_memory(x->e) : ST_OK;
+    return out->cheaper == NULL ? error_no_memory(x->e) : ST_OK;
 }
 
 static bool

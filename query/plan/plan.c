@@ -135,7 +135,7 @@ list_series(void *ctx, struct slice tsuid)
                            sizeof *p->listed);
     copy = arena_copy(p->a, tsuid.data, tsuid.size);
     if (p->listed == NULL || copy == NULL) {
-        p->status = query_no_memory(p->e);
+        p->status = error_no_memory(p->e);
         return false;
     }
     p->listed[p->listed_len++] = slice_of(copy, tsuid.size);
@@ -165,7 +165,7 @@ spread_list(const struct planner *p, const struct slice *tsuids, size_t len)
 
         b->series = arena_array(p->a, b->series_len, sizeof *b->series);
         if (b->series == NULL)
-            return query_no_memory(p->e);
+            return error_no_memory(p->e);
         b->series_len = 0;
     }
     for (size_t i = 0; i < len; i++) {
@@ -348,7 +348,7 @@ plan_metric(struct planner *p)
         return status;
     id = arena_alloc(p->a, 8);
     if (id == NULL)
-        return query_no_memory(p->e);
+        return error_no_memory(p->e);
     key_put_uint(id, out->metric, p->layout->metric_width);
     out->metric_id = slice_of(id, p->layout->metric_width);
     status = planner_filters(p);
@@ -409,7 +409,7 @@ plan_make(const struct plan_context *c, const struct query *q,
         to_stored_hours(sq->rollup.interval, out);
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
     if (out->buckets == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
     planner_fini(&p);
     if (status != ST_OK)

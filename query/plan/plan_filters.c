@@ -53,7 +53,7 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
     enum status status = ST_OK;
 
     if (ids == NULL || unknown == NULL || names == NULL)
-        return query_no_memory(p->e);
+        return error_no_memory(p->e);
     for (size_t i = 0; i < f->parts_len; i++)
         names[i] = (struct uid_wanted){ .name = f->parts[i] };
     status = uid_resolve(p->c->uids, UID_TAGV, names, f->parts_len, p->e);
@@ -136,7 +136,7 @@ planner_filters(struct planner *p)
     p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
     if (p->filters == NULL || out->group_tagks == NULL ||
         p->restrictions == NULL)
-        return query_no_memory(p->e);
+        return error_no_memory(p->e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         const struct filter *f = &p->sq->filters[i];
         uint64_t tagk;
@@ -251,7 +251,7 @@ takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
                              &r->verdicts_cap, sizeof *r->verdicts);
     if (r->verdicts == NULL ||
         !table_try_add(&r->table, hash, (uint32_t)r->verdicts_len))
-        return query_no_memory(p->e);
+        return error_no_memory(p->e);
     r->verdicts[r->verdicts_len++] = (struct verdict){ tagv, *matches };
     return ST_OK;
 }
@@ -301,7 +301,7 @@ planner_end_names(struct planner *p)
             continue;
         set = arena_array(p->a, r->verdicts_len, sizeof *set);
         if (set == NULL)
-            return query_no_memory(p->e);
+            return error_no_memory(p->e);
         for (size_t k = 0; k < r->verdicts_len; k++)
             if (r->verdicts[k].matches)
                 set[len++] = r->verdicts[k].tagv;

@@ -50,11 +50,11 @@ parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
     size_t len = 0;
 
     if (all == NULL)
-        return query_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < sq->tsuids_len; i++) {
         struct slice text = sq->tsuids[i];
         struct named n = { arena_alloc(a, TSUID_MAX), 0, false };
-        enum status st = n.bytes == NULL ? query_no_memory(e)
+        enum status st = n.bytes == NULL ? error_no_memory(e)
                                          : parse_tsuid(text, sq, layout, &n, e);
 
         if (st != ST_OK)

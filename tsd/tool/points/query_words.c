@@ -116,7 +116,7 @@ parse_downsampling(struct words *w, struct sub_query *sub)
     word = slice_str(text);
     return arena_keep(w->a, &word)
                ? parse_downsample(word, w->a, &sub->downsample, w->e)
-               : query_no_memory(w->e);
+               : error_no_memory(w->e);
 }
 
 /* Is there a character from the second on? */
@@ -142,7 +142,7 @@ parse_filters(struct words *w, struct sub_query *sub)
         return error_set(w->e, ST_LIMIT, "more than %d tags", PUT_TAGS_MAX - 1);
     sub->filters = arena_alloc(w->a, (tags.len + 1) * sizeof *sub->filters);
     if (sub->filters == NULL)
-        return query_no_memory(w->e);
+        return error_no_memory(w->e);
     for (size_t i = 0; i < tags.len && st == ST_OK; i++) {
         struct filter *f = &sub->filters[sub->filters_len];
 
@@ -234,7 +234,7 @@ query_words_parse(const char *const *words, size_t len, int64_t now_ms,
     q->subs = arena_alloc(a, (len + 1) * sizeof *q->subs);
     out->lines = arena_array(a, len + 1, sizeof *out->lines);
     if (st == ST_OK && (q->subs == NULL || out->lines == NULL))
-        st = query_no_memory(e);
+        st = error_no_memory(e);
     out->options = words + w.i;
     for (; st == ST_OK && w.i < len && words[w.i][0] == '+'; w.i++)
         out->options_len++;
