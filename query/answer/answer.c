@@ -47,19 +47,6 @@ struct job {
 
 /* -- numbers --------------------------------------------------------------- */
 
-/* From scratch to the answer. */
-static enum status
-copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
-{
-    out->len = d->len;
-    out->ts_ms = arena_copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
-    out->v = arena_copy(a, d->v, d->len * sizeof *d->v);
-    out->kind = arena_copy(a, d->kind, d->len);
-    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return error_no_memory(e);
-    return ST_OK;
-}
-
 /* Its numbers, in 'a'. */
 static enum status
 run_numbers(const struct job *job, struct task *t, const struct group *group,
@@ -111,13 +98,6 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
                      &out->metric, &t->error);
 }
 
-static enum status
-keep_slice(struct task *t, struct slice from, struct slice *out)
-{
-    *out = slice_of(arena_copy(t->arena, from.data, from.size), from.size);
-    return out->data == NULL ? error_no_memory(&t->error) : ST_OK;
-}
-
 /* What a lazy query may do without: its group has the error. */
 static enum status
 keep_failure(struct task *t, struct result_group *out)
@@ -132,19 +112,19 @@ keep_group(const struct job *job, struct task *t, size_t i)
     const struct group *group = &job->g->groups[i];
     struct result_group *out = &job->groups[i];
     struct dps dps = { 0 };
-    enum status status = ST_OK;
+    enum status status;
 
     *out = job->w->like;
-    if (group->key.size > 0)
-        status = keep_slice(t, group->key, &out->key);
-    if (status == ST_OK)
-        status = group_describe(job->layout, &t->names, job->g, i, true,
-                                t->arena, out, &t->error);
+    out->key = group->key;
+    if (group->key.size > 0 && !arena_keep(t->arena, &out->key))
+        return error_no_memory(&t->error);
+    status = group_describe(job->layout, &t->names, job->g, i, true, t->arena,
+                            out, &t->error);
     if (status != ST_OK || group->len == 0)
         return status;
     status = run_numbers(job, t, group, t->scratch, &dps);
-    if (status == ST_OK)
-        status = copy_dps(t->arena, &dps, &out->dps, &t->error);
+    if (status == ST_OK && !dps_copy(t->arena, &dps, &out->dps))
+        status = error_no_memory(&t->error);
     return status == ST_INVALID && job->w->q->lazy ? keep_failure(t, out)
                                                    : status;
 }
@@ -158,16 +138,18 @@ write_group(const struct job *job, struct task *t, size_t i)
     size_t sub = job->w->like.sub->index;
     struct result_group out = job->w->like;
     struct slice known = { NULL, 0 }, tsuid = known;
-    enum status status = ST_OK;
+    enum status status;
 
     if (group->len == 1) {
         known = chunks_find_tags(chunks, sub, first->tsuid, &t->expected);
         /* Others will look for its tags: what the fetch has goes with it. */
-        if (chunks_wants_tags(chunks, sub))
-            status = keep_slice(t, first->tsuid, &tsuid);
+        if (chunks_wants_tags(chunks, sub)) {
+            tsuid = first->tsuid;
+            if (!arena_keep(t->arena, &tsuid))
+                return error_no_memory(&t->error);
+        }
     }
-    if (status == ST_OK)
-        status = describe(job, t, i, known, &out);
+    status = describe(job, t, i, known, &out);
     if (status == ST_OK && group->len > 0)
         status = run_numbers(job, t, group, t->scratch, &out.dps);
     if (status == ST_OK)

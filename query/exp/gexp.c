@@ -22,15 +22,10 @@ enum status
 gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
 {
     for (size_t i = 0; i < l->len; i++) {
-        struct dps from = l->series[i].dps, *to = &l->series[i].dps;
+        struct dps from = l->series[i].dps;
 
-        if (!dps_alloc(c->arena, from.len, to))
+        if (!dps_copy(c->arena, &from, &l->series[i].dps))
             return error_no_memory(e);
-        if (from.len == 0)
-            continue;
-        memcpy(to->ts_ms, from.ts_ms, from.len * sizeof *to->ts_ms);
-        memcpy(to->v, from.v, from.len * sizeof *to->v);
-        memcpy(to->kind, from.kind, from.len);
     }
     return ST_OK;
 }

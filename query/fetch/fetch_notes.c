@@ -18,18 +18,15 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
             int64_t to_ms, struct arena *a, struct tsuid_list *out,
             struct error *e)
 {
-    struct slice *all = arena_array(a, p->matches, sizeof *all);
+    struct slice *all = plan_series(p, a);
     struct annotation *notes;
-    size_t len = 0, notes_len;
+    size_t notes_len;
     enum status status;
 
     if (all == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < p->buckets_len; i++)
-        for (size_t k = 0; k < p->buckets[i].series_len; k++)
-            all[len++] = p->buckets[i].series[k];
-    status = annotation_list(records, all, len, from_ms, to_ms, NULL, a, &notes,
-                             &notes_len, e);
+    status = annotation_list(records, all, p->matches, from_ms, to_ms, NULL, a,
+                             &notes, &notes_len, e);
     if (status != ST_OK)
         return status;
     out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);

@@ -39,21 +39,17 @@ to_real_times(const struct rollup_interval *i, int64_t from_ms, int64_t end_ms,
 }
 
 static enum status
-copy_tsuid(struct slice tsuid, struct arena *a, struct slice *out,
-           struct error *e)
-{
-    *out = slice_of(arena_copy(a, tsuid.data, tsuid.size), tsuid.size);
-    return out->data == NULL ? error_no_memory(e) : ST_OK;
-}
-
-static enum status
 drop_kind(const struct key_layout *layout, struct arena *a, struct fetched *s,
           struct error *e)
 {
     uint8_t without[TSUID_MAX];
-    size_t size = series_drop_kind(layout, s->tsuid, without);
+    struct slice tsuid =
+        slice_of(without, series_drop_kind(layout, s->tsuid, without));
 
-    return copy_tsuid(slice_of(without, size), a, &s->tsuid, e);
+    if (!arena_keep(a, &tsuid))
+        return error_no_memory(e);
+    s->tsuid = tsuid;
+    return ST_OK;
 }
 
 enum status
@@ -145,7 +141,9 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
                 status = join(&all[n], order == 0 ? &c->column : &none, a, e);
             n++;
         } else if (status == ST_OK) {
-            status = copy_tsuid(c->tsuid, a, &all[n++].tsuid, e);
+            all[n].tsuid = c->tsuid;
+            if (!arena_keep(a, &all[n++].tsuid))
+                status = error_no_memory(e);
         }
     }
     free(f->series);

@@ -84,7 +84,6 @@ read_series(struct run *r, struct slice tsuid)
     struct fetch *f = &r->fetch;
     size_t cap = r->cap;
     enum status st = check_limits(r);
-    char *copy;
 
     if (st != ST_OK)
         return st;
@@ -98,12 +97,9 @@ read_series(struct run *r, struct slice tsuid)
                         r, r->e);
     if (st != ST_OK || r->series[f->len].len == 0)
         return st;
-    copy = arena_strdup(a, tsuid);
-    if (copy == NULL)
-        return error_no_memory(r->e);
-    f->series[f->len++] =
-        (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
-    return ST_OK;
+    f->series[f->len] = (struct fetched){ .tsuid = tsuid };
+    return arena_keep(a, &f->series[f->len++].tsuid) ? ST_OK
+                                                     : error_no_memory(r->e);
 }
 
 /* -- which series ---------------------------------------------------------- */
@@ -124,17 +120,13 @@ static enum status
 read_listed(struct run *r)
 {
     const struct plan *p = r->job->plan;
-    struct slice *all = arena_array(r->job->arena, p->matches, sizeof *all);
-    size_t len = 0;
+    struct slice *all = plan_series(p, r->job->arena);
     enum status st = ST_OK;
 
     if (all == NULL)
         return error_no_memory(r->e);
-    for (size_t i = 0; i < p->buckets_len; i++)
-        for (size_t k = 0; k < p->buckets[i].series_len; k++)
-            all[len++] = p->buckets[i].series[k];
-    qsort(all, len, sizeof *all, slice_compare);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
+    qsort(all, p->matches, sizeof *all, slice_compare);
+    for (size_t i = 0; i < p->matches && st == ST_OK; i++)
         st = read_series(r, all[i]);
     return st;
 }

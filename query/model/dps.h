@@ -28,3 +28,16 @@ dps_alloc(struct arena *a, size_t len, struct dps *out)
                          .len = len };
     return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
 }
+
+/* A copy; false past the arena. */
+static inline bool
+dps_copy(struct arena *a, const struct dps *from, struct dps *out)
+{
+    *out = (struct dps){
+        .ts_ms = arena_copy(a, from->ts_ms, from->len * sizeof *out->ts_ms),
+        .v = arena_copy(a, from->v, from->len * sizeof *out->v),
+        .kind = arena_copy(a, from->kind, from->len * sizeof *out->kind),
+        .len = from->len,
+    };
+    return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
+}

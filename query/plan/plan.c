@@ -119,7 +119,6 @@ static bool
 list_series(void *ctx, struct slice tsuid)
 {
     struct planner *p = ctx;
-    uint8_t *copy;
     bool takes;
 
     p->status = series_matches_filters(p, tsuid, &takes);
@@ -133,12 +132,11 @@ list_series(void *ctx, struct slice tsuid)
     }
     p->listed = arena_grow(p->a, p->listed, p->listed_len, &p->listed_cap,
                            sizeof *p->listed);
-    copy = arena_copy(p->a, tsuid.data, tsuid.size);
-    if (p->listed == NULL || copy == NULL) {
+    if (p->listed == NULL || !arena_keep(p->a, &tsuid)) {
         p->status = error_no_memory(p->e);
         return false;
     }
-    p->listed[p->listed_len++] = slice_of(copy, tsuid.size);
+    p->listed[p->listed_len++] = tsuid;
     return true;
 }
 
@@ -421,6 +419,18 @@ void
 plan_fini(struct plan *p)
 {
     mask_set_free(&p->masks);
+}
+
+struct slice *
+plan_series(const struct plan *p, struct arena *a)
+{
+    struct slice *all = arena_array(a, p->matches, sizeof *all);
+    size_t len = 0;
+
+    for (size_t i = 0; i < p->buckets_len && all != NULL; i++)
+        for (size_t k = 0; k < p->buckets[i].series_len; k++)
+            all[len++] = p->buckets[i].series[k];
+    return all;
 }
 
 /* Masks are over rows: a row's key of any hour will do. */

@@ -72,6 +72,10 @@ plan_make(const struct plan_context *c, const struct query *q,
           struct arena *a, struct plan *out, struct error *e);
 void plan_fini(struct plan *p);
 
+/* The 'matches' series of a plan that lists them, bucket by bucket; NULL past
+ * the arena. */
+struct slice *plan_series(const struct plan *p, struct arena *a);
+
 /* Does the plan read this series?  For plans that list none. */
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
