@@ -12,35 +12,43 @@ static const char *const names[] = {
 #undef X
 };
 
-/* All texts between separators, empty ones too, in lower case where the filter
- * ignores it. */
-static enum status
-split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
+enum status
+text_split(struct slice text, char separator, struct arena *a,
+           struct slice **parts, size_t *len, struct error *e)
 {
-    struct slice text = f->text;
-    size_t len = 1, from = 0;
+    size_t from = 0;
 
+    *len = 1;
     for (size_t i = 0; i < text.size; i++)
-        len += text.data[i] == separator;
-    f->parts = arena_array(a, len, sizeof f->parts[0]);
-    if (f->ignore_case && f->parts != NULL) {
-        uint8_t *folded = arena_alloc(a, text.size);
-
-        if (folded == NULL)
-            f->parts = NULL;
-        else
-            casefold_bytes(text, folded);
-        text.data = folded;
-    }
-    if (f->parts == NULL)
+        *len += text.data[i] == (uint8_t)separator;
+    *parts = arena_array(a, *len, sizeof **parts);
+    if (*parts == NULL)
         return error_no_memory(e);
+    *len = 0;
     for (size_t i = 0; i <= text.size; i++) {
-        if (i < text.size && text.data[i] != separator)
+        if (i < text.size && text.data[i] != (uint8_t)separator)
             continue;
-        f->parts[f->parts_len++] = slice_of(text.data + from, i - from);
+        (*parts)[(*len)++] = slice_of(text.data + from, i - from);
         from = i + 1;
     }
     return ST_OK;
+}
+
+/* In lower case where the filter ignores it. */
+static enum status
+split(struct arena *a, struct filter *f, char separator, struct error *e)
+{
+    struct slice text = f->text;
+
+    if (f->ignore_case) {
+        uint8_t *folded = arena_alloc(a, text.size);
+
+        if (folded == NULL)
+            return error_no_memory(e);
+        casefold_bytes(text, folded);
+        text.data = folded;
+    }
+    return text_split(text, separator, a, &f->parts, &f->parts_len, e);
 }
 
 static enum status

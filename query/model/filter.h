@@ -43,6 +43,11 @@ struct filter {
     struct regexp *regexp; /* for FILTER_REGEXP */
 };
 
+/* All texts between separators, empty ones too, as OpenTSDB's own split. */
+MUST_CHECK enum status text_split(struct slice text, char separator,
+                                  struct arena *a, struct slice **parts,
+                                  size_t *len, struct error *e);
+
 /* Makes a filter of a type name, e.g. from {"type":..,"filter":..}.  OpenTSDB's
  * texts on failure. Type names are lower case. */
 MUST_CHECK enum status filter_make(struct arena *a, struct slice type,

@@ -9,32 +9,10 @@
 #include "base/text/number.h"
 
 enum status
-parse_split_all(struct slice text, char separator, struct arena *a,
-                struct slice **parts, size_t *len, struct error *e)
-{
-    size_t from = 0;
-
-    *len = 1;
-    for (size_t i = 0; i < text.size; i++)
-        *len += text.data[i] == (uint8_t)separator;
-    *parts = arena_array(a, *len, sizeof **parts);
-    if (*parts == NULL)
-        return error_no_memory(e);
-    *len = 0;
-    for (size_t i = 0; i <= text.size; i++) {
-        if (i < text.size && text.data[i] != (uint8_t)separator)
-            continue;
-        (*parts)[(*len)++] = slice_of(text.data + from, i - from);
-        from = i + 1;
-    }
-    return ST_OK;
-}
-
-enum status
 parse_split(struct slice text, char separator, struct arena *a,
             struct slice **parts, size_t *len, struct error *e)
 {
-    enum status st = parse_split_all(text, separator, a, parts, len, e);
+    enum status st = text_split(text, separator, a, parts, len, e);
 
     if (st == ST_OK && *len > 1)
         while (*len > 0 && (*parts)[*len - 1].size == 0)

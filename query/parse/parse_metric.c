@@ -71,7 +71,7 @@ add_filters(struct list *l, struct slice text, bool group_by, bool may_end,
     struct slice *tags, key, value;
     struct error why;
     size_t len;
-    enum status st = parse_split_all(text, ',', l->arena, &tags, &len, e);
+    enum status st = text_split(text, ',', l->arena, &tags, &len, e);
 
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         if (tags[i].size == 0 && may_end)
@@ -168,7 +168,7 @@ read_tags(struct slice text, bool halves, struct arena *a,
     struct slice *texts;
     struct error why;
     size_t len;
-    enum status st = parse_split_all(text, ',', a, &texts, &len, e);
+    enum status st = text_split(text, ',', a, &texts, &len, e);
 
     if (st != ST_OK)
         return st;

@@ -5,15 +5,11 @@
 
 #include "query/parse/parse.h"
 
-/* As Java's String.split(): empty texts at the end do not count, but a text
- * without any separator is one part, even if empty. */
+/* text_split() as Java's String.split(): empty texts at the end do not count,
+ * but a text without any separator is one part, even if empty. */
 MUST_CHECK enum status parse_split(struct slice text, char separator,
                                    struct arena *a, struct slice **parts,
                                    size_t *len, struct error *e);
-/* Keeps all parts, as OpenTSDB's own split does. */
-MUST_CHECK enum status parse_split_all(struct slice text, char separator,
-                                       struct arena *a, struct slice **parts,
-                                       size_t *len, struct error *e);
 
 /* A decimal number of 64 bits; 'why' is OpenTSDB's words for what is wrong. */
 MUST_CHECK enum status parse_long(struct slice text, int64_t *out,

@@ -56,8 +56,8 @@ parse_rate(struct slice text, struct arena *a, struct rate_options *out,
         return error_set(e, ST_INVALID,
                          "Invalid rate options specification: %.*s",
                          SLICE_ARG(text));
-    st = parse_split_all(slice_of(text.data + 5, text.size - 6), ',', a, &parts,
-                         &len, e);
+    st = text_split(slice_of(text.data + 5, text.size - 6), ',', a, &parts,
+                    &len, e);
     if (st != ST_OK)
         return st;
     if (len > 3)
@@ -97,8 +97,8 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
         return error_set(e, ST_INVALID,
                          "Malformated percentile query paramater: %.*s",
                          SLICE_ARG(text));
-    st = parse_split_all(slice_of(text.data + from + 1, to - from - 1), ',', a,
-                         &parts, &len, e);
+    st = text_split(slice_of(text.data + from + 1, to - from - 1), ',', a,
+                    &parts, &len, e);
     if (st != ST_OK)
         return st;
     s->percentiles = arena_array(a, len, sizeof s->percentiles[0]);
@@ -157,7 +157,7 @@ parse_sub(struct slice text, bool by_tsuid, struct arena *a,
 {
     struct slice *parts;
     size_t len;
-    enum status st = parse_split_all(text, ':', a, &parts, &len, e);
+    enum status st = text_split(text, ':', a, &parts, &len, e);
 
     s->rate_options.counter_max = INT64_MAX;
     if (st != ST_OK)
