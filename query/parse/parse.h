@@ -43,7 +43,6 @@ extern const struct query_flag query_flags[QUERY_FLAGS];
 struct parse_options {
     int64_t now_ms;
     const struct timezone *default_zone; /* tsd.core.timezone; NULL: UTC */
-    size_t max_subs;                     /* 0: QUERY_SUBS_MAX */
 };
 
 /* On failure too, '*out' wants its query_fini(). */

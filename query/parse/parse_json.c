@@ -288,10 +288,8 @@ query_parse_json(struct slice body, const struct parse_options *o,
     reader_object(&r, "the query", root, MEMBERS(query_members), true, out);
     subs = json_object_get(root, "queries");
     if (r.st == ST_OK && subs != NULL)
-        out->subs =
-            reader_items(&r, "queries", subs,
-                         o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs,
-                         sizeof *out->subs, read_sub, &out->subs_len);
+        out->subs = reader_items(&r, "queries", subs, QUERY_SUBS_MAX,
+                                 sizeof *out->subs, read_sub, &out->subs_len);
     json_decref(root);
     return r.st == ST_OK ? query_check(out, o, a, e) : r.st;
 }

@@ -180,7 +180,7 @@ parse_sub(struct slice text, bool by_tsuid, struct arena *a,
 /* All parameters of one name. */
 static enum status
 read_subs(const struct query_param *params, size_t len, bool by_tsuid,
-          size_t max, struct arena *a, struct query *q, struct error *e)
+          struct arena *a, struct query *q, struct error *e)
 {
     const char *name = by_tsuid ? "tsuid" : "m";
     enum status st = ST_OK;
@@ -191,8 +191,9 @@ read_subs(const struct query_param *params, size_t len, bool by_tsuid,
         if (params[i].value.size == 0)
             return error_set(e, ST_INVALID, "The %squery string was empty",
                              by_tsuid ? "tsuid " : "");
-        if (q->subs_len == max)
-            return error_set(e, ST_LIMIT, "more than %zu sub-queries", max);
+        if (q->subs_len == QUERY_SUBS_MAX)
+            return error_set(e, ST_LIMIT, "more than %d sub-queries",
+                             QUERY_SUBS_MAX);
         st =
             parse_sub(params[i].value, by_tsuid, a, &q->subs[q->subs_len++], e);
     }
@@ -204,7 +205,7 @@ query_parse_uri(const struct query_param *params, size_t len,
                 const struct parse_options *o, struct arena *a,
                 struct query *out, struct parse_error *e)
 {
-    size_t max = o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs, subs = 0;
+    size_t subs = 0;
     enum status st;
 
     *out = (struct query){ 0 };
@@ -223,9 +224,9 @@ query_parse_uri(const struct query_param *params, size_t len,
     out->subs = arena_array(a, subs + 1, sizeof out->subs[0]);
     if (out->subs == NULL)
         return parse_fail(e, error_no_memory(&e->message));
-    st = read_subs(params, len, true, max, a, out, &e->message);
+    st = read_subs(params, len, true, a, out, &e->message);
     if (st == ST_OK)
-        st = read_subs(params, len, false, max, a, out, &e->message);
+        st = read_subs(params, len, false, a, out, &e->message);
     if (st == ST_OK && out->subs_len == 0)
         st = error_set(&e->message, ST_INVALID, "Missing sub queries");
     if (st != ST_OK)

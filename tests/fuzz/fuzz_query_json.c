@@ -24,7 +24,7 @@ check(const struct query *q)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct parse_options o = { .now_ms = 1795298406358, .max_subs = 16 };
+    struct parse_options o = { .now_ms = 1795298406358 };
     /* The size decides whether the arena gets short. */
     struct arena *a = arena_new(size % 5 == 0 ? 1 + size * 4 : 1 << 22);
     struct parse_error e = { 0 };
