@@ -93,9 +93,8 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     if (out->tsuids == NULL)
         return error_no_memory(&t->error);
     return names_get(&t->names, UID_METRIC,
-                     key_get_uint(tsuid_metric(job->layout, series->tsuid).data,
-                                  job->layout->metric_width),
-                     &out->metric, &t->error);
+                     tsuid_metric_id(job->layout, series->tsuid), &out->metric,
+                     &t->error);
 }
 
 /* What a lazy query may do without: its group has the error. */
@@ -295,8 +294,7 @@ read_names_ahead(const struct job *job)
 
         for (size_t k = 0; k < tsuid_tags(layout, tsuid); k++) {
             tagvs = mem_grow(tagvs, len, &cap, sizeof *tagvs);
-            tagvs[len++] = key_get_uint(tsuid_tagv(layout, tsuid, k).data,
-                                        layout->tagv_width);
+            tagvs[len++] = tsuid_tagv_id(layout, tsuid, k);
         }
     }
     uid_read_ahead(c->uids, UID_TAGV, tagvs, len);

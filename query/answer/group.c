@@ -18,9 +18,7 @@ make_key(const struct key_layout *layout, const struct plan *p,
     size_t tags = tsuid_tags(layout, tsuid), k = 0;
 
     for (size_t i = 0; i < p->group_tagks_len; i++) {
-        while (k < tags &&
-               key_get_uint(tsuid_tagk(layout, tsuid, k).data,
-                            layout->tagk_width) != p->group_tagks[i])
+        while (k < tags && tsuid_tagk_id(layout, tsuid, k) != p->group_tagks[i])
             k++;
         if (k == tags)
             return false;
@@ -162,10 +160,8 @@ find_common(const struct key_layout *layout, const struct grouping *g,
         size_t tags = tsuid_tags(layout, tsuid);
 
         for (size_t k = 0; k < tags; k++) {
-            uint64_t tagk = key_get_uint(tsuid_tagk(layout, tsuid, k).data,
-                                         layout->tagk_width);
-            uint64_t tagv = key_get_uint(tsuid_tagv(layout, tsuid, k).data,
-                                         layout->tagv_width);
+            uint64_t tagk = tsuid_tagk_id(layout, tsuid, k);
+            uint64_t tagv = tsuid_tagv_id(layout, tsuid, k);
             size_t at = 0;
 
             /* Mostly all have the same tagks. */
@@ -263,8 +259,6 @@ group_describe(const struct key_layout *layout, struct names *names,
     status = name_tags(names, common, len, a, out, e);
     if (status != ST_OK)
         return status;
-    return names_get(names, UID_METRIC,
-                     key_get_uint(tsuid_metric(layout, out->tsuids[0]).data,
-                                  layout->metric_width),
+    return names_get(names, UID_METRIC, tsuid_metric_id(layout, out->tsuids[0]),
                      &out->metric, e);
 }

@@ -50,9 +50,7 @@ make_mask(const struct reading *r, size_t first)
 
         for (size_t k = first; k < r->len; k++)
             if (same_tagks(layout, tsuid, r->tsuids[k]))
-                values[len++] =
-                    key_get_uint(tsuid_tagv(layout, r->tsuids[k], i).data,
-                                 layout->tagv_width);
+                values[len++] = tsuid_tagv_id(layout, r->tsuids[k], i);
         mask_add_fixed(m, tsuid_tagk(layout, tsuid, i));
         mask_add_set(m, values, len, layout->tagv_width);
     }

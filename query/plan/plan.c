@@ -213,8 +213,7 @@ count_runs(const struct planner *p, const struct plan_bucket *b)
         size_t upto = p->layout->metric_width;
 
         for (size_t k = 0; k < tsuid_tags(p->layout, s); k++) {
-            uint64_t tagk =
-                key_get_uint(tsuid_tagk(p->layout, s, k).data, (unsigned)kw);
+            uint64_t tagk = tsuid_tagk_id(p->layout, s, k);
             const struct restriction *r = find_restriction(p, tagk);
 
             if (r != NULL && r->has_set)
@@ -321,7 +320,7 @@ plan_tsuids(struct planner *p)
     if (status != ST_OK || len == 0)
         return status;
     out->metric_id = slice_of(tsuids[0].data, p->layout->metric_width);
-    out->metric = key_get_uint(tsuids[0].data, p->layout->metric_width);
+    out->metric = tsuid_metric_id(p->layout, tsuids[0]);
     out->series = len;
     out->way = SCAN_SEEKS;
     out->seeks = len * count_spans(p);

@@ -267,12 +267,8 @@ series_matches_filters(struct planner *p, struct slice tsuid, bool *matches)
         struct restriction *r = &p->restrictions[i];
 
         for (size_t k = 0; r->by_name && k < tsuid_tags(w, tsuid); k++)
-            if (key_get_uint(tsuid_tagk(w, tsuid, k).data, w->tagk_width) ==
-                r->tagk)
-                status = takes_value(
-                    p, r,
-                    key_get_uint(tsuid_tagv(w, tsuid, k).data, w->tagv_width),
-                    matches);
+            if (tsuid_tagk_id(w, tsuid, k) == r->tagk)
+                status = takes_value(p, r, tsuid_tagv_id(w, tsuid, k), matches);
         if (status != ST_OK)
             return status;
     }

@@ -140,3 +140,22 @@ key_get_uint(const uint8_t *in, unsigned width)
         return key_get_uint_of(in, width);
     return (uint64_t)in[0] << 16 | (uint64_t)in[1] << 8 | in[2];
 }
+
+/* The ids of a TSUID; 'i' < tsuid_tags(). */
+static inline uint64_t
+tsuid_metric_id(const struct key_layout *s, struct slice tsuid)
+{
+    return key_get_uint(tsuid_metric(s, tsuid).data, s->metric_width);
+}
+
+static inline uint64_t
+tsuid_tagk_id(const struct key_layout *s, struct slice tsuid, size_t i)
+{
+    return key_get_uint(tsuid_tagk(s, tsuid, i).data, s->tagk_width);
+}
+
+static inline uint64_t
+tsuid_tagv_id(const struct key_layout *s, struct slice tsuid, size_t i)
+{
+    return key_get_uint(tsuid_tagv(s, tsuid, i).data, s->tagv_width);
+}
