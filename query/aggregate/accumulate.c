@@ -1,11 +1,11 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
-/* A moment's state is a count and one or two numbers, so that a series' values
- * are added with short loops over arrays; only what must sort its values
+/* A timestamp's state is a count and one or two numbers, so that a series'
+ * values are added with short loops over arrays; only what must sort its values
  * keeps them all, in rows:
  *
- *     rows   moment 0: v v v .  moment 1: v v . .  moment 2: ...
+ *     rows   timestamp 0: v v v .  timestamp 1: v v . .  timestamp 2: ...
  *            <- series ------> */
 
 #define TIMESTAMPS_MAX 1024

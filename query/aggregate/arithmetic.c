@@ -4,10 +4,10 @@
 #include "query/aggregate/arithmetic.h"
 
 /* Each function of values is written once, as a step that adds one value to the
- * state of one moment: a count and two numbers.  STEP() makes two loops of it:
+ * state of one timestamp: a count, two numbers.  STEP() makes two loops of it:
  *
  *     each   a value to each of many timestamps: a series joins its group
- *     all    many values to one moment: a bucket, or a moment by itself
+ *     all    many values to one timestamp: a bucket, or a timestamp by itself
  *
  * Order and roundings are the same in both, so their results are equal to the
  * last bit.  NaNs are skipped where OpenTSDB skips them.  Longs wrap as Java's

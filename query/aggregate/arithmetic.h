@@ -15,16 +15,16 @@ aggregator_sorts(const struct aggregator *a)
     return a->kind == KIND_MEDIAN || a->kind == KIND_PERCENTILE;
 }
 
-/* The values of one moment, in the order of their series; 'len' >= 1.  They may
- * be used up.  Integers follow OpenTSDB's integer maths; of doubles
- * NaNs are skipped, and all NaN gives NaN. */
+/* The values of one timestamp, in the order of their series; 'len' >= 1.  They
+ * may be used up.  Integers follow OpenTSDB's integer maths; of doubles NaNs
+ * are skipped, and all NaN gives NaN. */
 union number aggregator_run(const struct aggregator *a, bool doubles,
                             union number *v, size_t len);
 /* The same of those that do not sort. */
 union number aggregator_run_unsorted(const struct aggregator *a, bool doubles,
                                      const union number *v, size_t len);
 
-/* Values are added to the state of a moment: a count 'n', 'a' (the sum, the
+/* Values are added to the state of a timestamp: a count 'n', 'a' (the sum, the
  * least, the mean, the first ...) and, for some, 'b' (squares, the last).  It
  * begins with 0, one of the starts, and 0. */
 typedef void arithmetic_add(uint32_t *n, union number *a, union number *b,
@@ -32,8 +32,8 @@ typedef void arithmetic_add(uint32_t *n, union number *a, union number *b,
 
 /* [0] is of integers, [1] of doubles. */
 struct arithmetic {
-    arithmetic_add *each[2]; /* v[k] to moment k */
-    arithmetic_add *all[2];  /* all to one moment */
+    arithmetic_add *each[2]; /* v[k] to timestamp k */
+    arithmetic_add *all[2];  /* all to one timestamp */
     union number start[2];
 };
 /* By kind; not of those that sort. */
@@ -90,27 +90,27 @@ arithmetic_end(enum aggregator_kind kind, bool doubles, uint64_t n,
 
 /* An aggregator over many timestamps at once: values come series by series,
  * each for a stretch of timestamps, in the order of the series.  The results
- * are those of aggregator_run(), bit by bit, because each moment sees the same
- * values in the same order.  Its memory is an arena's. */
+ * are those of aggregator_run(), bit by bit, because each timestamp sees the
+ * same values in the same order.  Its memory is an arena's. */
 struct accumulator {
     const struct aggregator *aggregator;
     bool doubles; /* what is added now */
     size_t cap;   /* how many timestamps there is room for */
     size_t len;   /* ... and are in use */
     size_t series;
-    uint32_t *count;    /* per moment: values so far */
+    uint32_t *count;    /* per timestamp: values so far */
     union number *a;    /* the sum, the least, the mean, the first ... */
     union number *b;    /* what some need besides: squares, the last */
     union number *rows; /* every value, for those that must sort them */
 };
 
-/* For up to 'series' values a moment, and as many timestamps at once as is
+/* For up to 'series' values a timestamp, and as many timestamps at once as is
  * handy, but not more than 'len'.  False when the arena is full. */
 bool accumulator_init(struct accumulator *c,
                       const struct aggregator *aggregator, size_t series,
                       size_t len, struct arena *a);
 
-/* Begins anew, for 'len' <= c->cap timestamps, which are of one kind. */
+/* Begins again, for 'len' <= c->cap timestamps, which are of one kind. */
 void accumulator_begin(struct accumulator *c, bool doubles, size_t len);
 /* One more series' values for the timestamps from .. from + len - 1. */
 void accumulator_add(struct accumulator *c, size_t from, const union number *v,

@@ -1,4 +1,4 @@
-/* Aggregators that sort their values, and one moment at a time of any. */
+/* Aggregators that sort their values, and one timestamp at a time of any. */
 #include "query/aggregate/arithmetic.h"
 
 #include <math.h>

@@ -30,7 +30,7 @@ cursor_double(const struct series_cursor *cur, size_t i)
     return column_is_float(&cur->c, i) ? cur->c.v[i].d : (double)cur->c.v[i].i;
 }
 
-/* -- before the first moment ---------------------------------------------- */
+/* -- before the first timestamp ------------------------------------------- */
 
 /* Keeps the series that are still there at the start of the range.  One rate is
  * none: it needs a point before. */
@@ -51,7 +51,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
             continue;
         m->cursors[m->len] =
             (struct series_cursor){ *c, first > 0 ? first - 1 : 0 };
-        /* The first rate is never a moment. */
+        /* The first rate is never a timestamp. */
         if (m->spec->rate != NULL && first == 0)
             first = 1;
         last = column_seek(c, w->end_ms + 1);
@@ -65,7 +65,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
     return ST_OK;
 }
 
-/* From the current point of the first moment to the next one of the last. */
+/* From the current point of the first timestamp to the next one of the last. */
 static void
 in_view(const struct aggregation *m, const struct series_cursor *cur,
         size_t *from, size_t *to)
@@ -180,13 +180,13 @@ interpolate(const struct series_cursor *cur, const int64_t *ms, size_t len,
 
     if (doubles)
         y.d = cursor_double(cur, cur->at);
-    if (method == INTERPOLATE_LERP && doubles) {
+    if (method == INTERPOLATE_LINEAR && doubles) {
         double run = (double)(x1 - x0);
         double rise = cursor_double(cur, cur->at + 1) - y.d;
 
         for (size_t k = 0; k < len; k++)
             out[k].d = y.d + (double)(ms[k] - x0) * rise / run;
-    } else if (method == INTERPOLATE_LERP) {
+    } else if (method == INTERPOLATE_LINEAR) {
         for (size_t k = 0; k < len; k++)
             out[k].i = interpolate_linear_int(ms[k], x0, y.i, x1,
                                               cur->c.v[cur->at + 1].i);

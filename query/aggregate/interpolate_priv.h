@@ -7,8 +7,7 @@
 
 struct series_cursor {
     struct column c;
-    size_t
-        at; /* the point before or at the next moment; the first if none is */
+    size_t at; /* the last point up to the next timestamp, or the first */
 };
 
 struct aggregation {
@@ -18,7 +17,7 @@ struct aggregation {
     size_t len;
     struct times timestamps;
     int64_t step_ms;  /* of all timestamps; 0: they are not even */
-    uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
+    uint8_t *doubles; /* per timestamp; NULL: all are as 'all_doubles' says */
     bool all_doubles;
     union number *values;   /* of one series in one stretch */
     struct points *scratch; /* for the values of a packed one */

@@ -59,7 +59,7 @@ aggregate_single(const struct aggregate_spec *spec, const struct column *column,
     struct times t;
     enum status st;
 
-    /* The first rate is never a moment. */
+    /* The first rate is never a timestamp. */
     if (spec->rate != NULL && first == 0)
         first = 1;
     if (first >= c->len)

@@ -12,7 +12,7 @@ is_number(const struct dps *d, size_t i)
            (d->kind[i] == DP_DOUBLE && !isnan(d->v[i].d));
 }
 
-/* Integers are compared as such: doubles tell only 53 bits apart. */
+/* Integers are compared as such: doubles have only 53 bits. */
 static bool
 is_less(const struct dps *d, size_t i, size_t k)
 {

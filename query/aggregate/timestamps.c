@@ -3,8 +3,9 @@
 #include "query/aggregate/aggregate_priv.h"
 
 /* The union of sorted lists of times.  Series that were sampled or downsampled
- * alike have the same times, so that most lists are gone at a glance; the
- * others are merged two by two, then four by four, until one is left. */
+ * alike have the same times, so that most lists are dropped after one
+ * comparison; the others are merged two by two, then four by four, until one is
+ * left. */
 
 static bool
 same(struct times a, struct times b)

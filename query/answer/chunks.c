@@ -6,11 +6,11 @@
 
 /* A group's text without its points, roughly. */
 #define GROUP_BYTES ((size_t)240)
-/* So much is written before the others are told. */
+/* So much is written before the others are woken. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
 /* The text of a series' tags: where it is in its chunk. */
-struct known {
+struct tag_text {
     struct slice pairs; /* the TSUID without its metric; empty: unknown */
     size_t from, size;
 };
@@ -24,7 +24,7 @@ struct chunk {
 struct chunks_sub {
     struct chunk *chunks;
     size_t rows_len, chunk_len;
-    struct known *known; /* of each group, in an arena; NULL: never searched */
+    struct tag_text *known; /* of each group; NULL: never searched */
     size_t known_len;
     bool ascending; /* those that are known */
 };
@@ -161,9 +161,9 @@ chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
     chunk->points += p->write(p->ctx, &chunk->text, g, &t);
     chunk->groups++;
     if (s->known != NULL && tsuid.size > p->metric_width)
-        s->known[i] = (struct known){ slice_of(tsuid.data + p->metric_width,
-                                               tsuid.size - p->metric_width),
-                                      t.from, t.size };
+        s->known[i] = (struct tag_text){ slice_of(tsuid.data + p->metric_width,
+                                                  tsuid.size - p->metric_width),
+                                         t.from, t.size };
     if (chunk->text.failed)
         atomic_store(&p->failed, true);
     if (chunk->text.size - chunk->counted > BYTES_UNCOUNTED)

@@ -74,7 +74,7 @@ append(struct dps *to, const struct dps *from, size_t i)
 }
 
 /* Each part has what lies in its whole rows, so that both may have numbers on
- * either side of the moment: of a time that is in both, the points count. */
+ * either side of the timestamp: of a time that is in both, the points count. */
 static enum status
 join_dps(const struct dps *x, const struct dps *y, const struct query *q,
          struct arena *a, struct dps *out, struct error *e)

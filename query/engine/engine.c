@@ -135,9 +135,10 @@ run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
 }
 
 enum status
-engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-           void *gone_ctx, struct chunks *chunks, struct arena *a,
-           struct query_result *out, struct parse_error *e)
+engine_run(struct engine *en, const struct query *q,
+           bool (*cancelled)(void *ctx), void *cancelled_ctx,
+           struct chunks *chunks, struct arena *a, struct query_result *out,
+           struct parse_error *e)
 {
     struct running running = { .en = en, .q = q, .chunks = chunks };
     struct subqueries subs = {
@@ -147,7 +148,8 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
         .budget = &en->budget,
-        .deadline = deadline_start(en->options.timeout_ms, gone, gone_ctx),
+        .deadline =
+            deadline_start(en->options.timeout_ms, cancelled, cancelled_ctx),
     };
     enum status status;
 
@@ -184,11 +186,11 @@ engine_is_small(struct engine *en, const struct query *q, struct arena *a)
 
 enum status
 engine_explain(struct engine *en, const struct query *q,
-               bool (*gone)(void *ctx), void *gone_ctx, struct arena *a,
-               struct explained **out, struct error *e)
+               bool (*cancelled)(void *ctx), void *cancelled_ctx,
+               struct arena *a, struct explained **out, struct error *e)
 {
     struct deadline deadline =
-        deadline_start(en->options.timeout_ms, gone, gone_ctx);
+        deadline_start(en->options.timeout_ms, cancelled, cancelled_ctx);
     enum status status = ST_OK;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
@@ -216,7 +218,7 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
     for (size_t i = 0; i < 2 && status == ST_OK; i++) {
         uint8_t bytes[TSUID_MAX];
         struct slice stored = tsuid;
-        uint64_t gone = 0;
+        uint64_t n = 0;
 
         if (i == 1 && kinds[i] == 0)
             break;
@@ -225,9 +227,9 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
                 slice_of(bytes, series_add_kind(store_layout(en->context.store),
                                                 tsuid, kinds[i], bytes));
         if (from <= to)
-            status = store_delete(en->context.store, stored, from, to, &gone,
-                                  lsn, e);
-        *deleted += gone;
+            status =
+                store_delete(en->context.store, stored, from, to, &n, lsn, e);
+        *deleted += n;
     }
     return status;
 }
@@ -242,16 +244,16 @@ delete_group(struct engine *en, const struct query *q,
     for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
         bool first = k < g->split_tsuids;
         int64_t from = first || g->split_ms == 0 ? q->start_ms : g->split_ms;
-        uint64_t gone = 0;
+        uint64_t n = 0;
 
         status = histograms_wanted(g->sub)
                      ? histogram_delete(en->context.store, g->tsuids[k],
-                                        q->start_ms, q->end_ms, &gone, lsn, e)
+                                        q->start_ms, q->end_ms, &n, lsn, e)
                      : delete_series(en, from, first ? g->split_ms : q->end_ms,
                                      g->tsuids[k],
-                                     first ? g->split_rollup : g->rollup, &gone,
+                                     first ? g->split_rollup : g->rollup, &n,
                                      lsn, e);
-        *deleted += gone;
+        *deleted += n;
     }
     return status;
 }

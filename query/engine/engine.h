@@ -9,7 +9,7 @@
  * Threads: struct engine: any; queries run side by side and share its pool.
  * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
  *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
- *          whose client is gone ends with ST_BUSY "the client hung up". */
+ *          that was cancelled ends with ST_BUSY "the client hung up". */
 #pragma once
 
 #include "query/model/result.h"
@@ -57,16 +57,15 @@ const struct latency *engine_latency(const struct engine *en);
 
 struct chunks;
 
-/* 'gone' (may be NULL) is asked now and then, from several threads, whether the
- * client still waits.  Everything in '*out' lies in the arena.  With 'chunks'
- * (else NULL) groups are written as they come (query/answer/chunks.h), and
- * '*out' has none: for answers without annotations; what it needs to write is
- * in
- * '*chunks', and chunks_fini() is the caller's. */
+/* 'cancelled' (may be NULL) is called periodically, from several threads: does
+ * the client no longer wait?  Everything in '*out' lies in the arena.  With
+ * 'chunks' (else NULL) groups are written as they come (query/answer/chunks.h),
+ * and '*out' has none: for answers without annotations; what it needs to write
+ * is in '*chunks', and chunks_fini() is the caller's. */
 MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
-                                  bool (*gone)(void *ctx), void *gone_ctx,
-                                  struct chunks *chunks, struct arena *a,
-                                  struct query_result *out,
+                                  bool (*cancelled)(void *ctx),
+                                  void *cancelled_ctx, struct chunks *chunks,
+                                  struct arena *a, struct query_result *out,
                                   struct parse_error *e);
 
 /* Does its plan read so little of a local engine that a thread which has others
@@ -77,9 +76,9 @@ bool engine_is_small(struct engine *en, const struct query *q, struct arena *a);
 /* The dry run: for each sub-query, in the arena, what explain_subquery()
  * says. */
 MUST_CHECK enum status engine_explain(struct engine *en, const struct query *q,
-                                      bool (*gone)(void *ctx), void *gone_ctx,
-                                      struct arena *a, struct explained **out,
-                                      struct error *e);
+                                      bool (*cancelled)(void *ctx),
+                                      void *cancelled_ctx, struct arena *a,
+                                      struct explained **out, struct error *e);
 
 /* Deletes what the query's ranges and filters take, exactly: histograms where
  * the query asks for these, else points; '*deleted' is how many. The answer of

@@ -272,7 +272,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
     return status;
 }
 
-/* What retention dropped is not told from what never was: the answer says so,
+/* What retention dropped looks like what never was: the answer says so,
  * unless hourly values were enough.  After the fetch, as the cut is written
  * before rows go. */
 static void

@@ -1,4 +1,4 @@
-/* See query/engine/subqueries.h.  How long one took tells whether it is worth
+/* See query/engine/subqueries.h.  How long one took decides whether it is worth
  * to wake another thread for the next. */
 #include "query/engine/subqueries.h"
 

@@ -22,7 +22,7 @@ static enum status join_downsample(struct slice interval,
 
 /* Numbers that stand for what the policy says; others are rejected. */
 static void
-settle_fill(struct reader *r, struct exp_fill *f)
+fill_apply_default(struct reader *r, struct exp_fill *f)
 {
     if (f->policy == FILL_SCALAR)
         return;
@@ -75,7 +75,7 @@ read_fill(struct reader *r, const char *name, json_t *v, void *to)
                       : isnan(out->value) ? FILL_NAN
                                           : FILL_SCALAR;
     else
-        settle_fill(r, out);
+        fill_apply_default(r, out);
 }
 
 static void
@@ -283,8 +283,8 @@ check_aggregator(struct slice name, struct error *e)
 }
 
 static enum status
-check_moment(const struct exp_time *t, struct slice text,
-             const struct parse_options *o, struct error *e)
+check_timestamp(const struct exp_time *t, struct slice text,
+                const struct parse_options *o, struct error *e)
 {
     const struct timezone *zone =
         o->default_zone == NULL ? timezone_utc() : o->default_zone;
@@ -320,9 +320,9 @@ check_time(const struct exp_time *t, const struct parse_options *o,
 
     if (t->start.size == 0)
         return error_set(e, ST_INVALID, "missing or empty start");
-    st = check_moment(t, t->start, o, e);
+    st = check_timestamp(t, t->start, o, e);
     if (st == ST_OK && t->end.size > 0)
-        st = check_moment(t, t->end, o, e);
+        st = check_timestamp(t, t->end, o, e);
     if (st == ST_OK && t->downsampler_given)
         st = check_interval(t, a, e);
     return st == ST_OK ? check_aggregator(t->aggregator, e) : st;

@@ -1,5 +1,5 @@
 /* Expressions of /api/query/exp: "a + b / 2 > 10 ? a : 0.5".  A formula over
- * doubles, read once, computed for each moment of each series.
+ * doubles, read once, computed for each timestamp of each series.
  *
  *     ?: (right)   ||   &&   |   ^   &   == !=   < > <= >=   + -   * / %
  *     - ~ ! (before a value)   ( )   names   numbers   true false null

@@ -96,7 +96,7 @@ level_of(enum expression_op op)
 
 /* Does what waits and binds tighter than 'level'. */
 static void
-settle(struct parser *p, int level)
+reduce_to_level(struct parser *p, int level)
 {
     while (p->st == ST_OK && level_of(top(p)) > level) {
         enum expression_op op = p->waiting[--p->waiting_len];
@@ -113,12 +113,12 @@ parse_binary(struct parser *p, enum expression_op op)
 {
     int level = level_of(op);
 
-    settle(p, level);
+    reduce_to_level(p, level);
     if (level_of(top(p)) == level &&
         (level == LEVEL_EQUALITY || level == LEVEL_ORDER))
         fail(p, "comparisons do not chain; use parentheses");
     if (level != LEVEL_CHOICE) /* to the right: what waits may go on waiting */
-        settle(p, level - 1);
+        reduce_to_level(p, level - 1);
     push(p, op);
     p->want_value = true;
 }
@@ -127,7 +127,7 @@ parse_binary(struct parser *p, enum expression_op op)
 static void
 parse_colon(struct parser *p)
 {
-    settle(p, LEVEL_CHOICE);
+    reduce_to_level(p, LEVEL_CHOICE);
     while (p->st == ST_OK && (top(p) == OP_CHOOSE || top(p) == OP_ELVIS))
         emit(p, (struct expression_step){ .op = p->waiting[--p->waiting_len] });
     if (top(p) != OP_QUERY) {
@@ -141,7 +141,7 @@ parse_colon(struct parser *p)
 static void
 parse_close(struct parser *p)
 {
-    settle(p, LEVEL_OPEN);
+    reduce_to_level(p, LEVEL_OPEN);
     if (p->st != ST_OK)
         return;
     if (top(p) != OP_OPEN)
@@ -391,7 +391,7 @@ parse(struct parser *p)
             parse_operator(p);
     if (p->st == ST_OK && p->want_value)
         fail(p, "a value is missing");
-    settle(p, LEVEL_OPEN);
+    reduce_to_level(p, LEVEL_OPEN);
     if (p->st == ST_OK && p->waiting_len > 0)
         fail(p, "a '(' without ')'");
 }

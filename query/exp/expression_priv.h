@@ -45,9 +45,9 @@ enum expression_op {
 /* Two of EQUALITY or of ORDER may not follow each other: "a < b < c". */
 enum { LEVEL_OPEN, LEVEL_CHOICE, LEVEL_EQUALITY = 7, LEVEL_ORDER };
 
-/* Kinds that JEXL tells apart where it matters: a FLOAT computes as the double
- * that prints like it, but is no result.  A FAULT is a value that cannot be
- * computed; it is an error only if it is needed. */
+/* Kinds that JEXL distinguishes where it matters: a FLOAT computes as the
+ * double that prints like it, but is no result.  A FAULT is a value that cannot
+ * be computed; it is an error only if it is needed. */
 enum value_kind {
     VALUE_DOUBLE,
     VALUE_FLOAT,

@@ -1,8 +1,8 @@
 /* highestCurrent and highestMax: the n series with the greatest last, or
  * greatest, value.  OpenTSDB asks its aggregation for the values of all series
- * at each moment and keeps them by their place in that list; where a series has
- * no value the following ones move up.  Its choices depend on it, so the same
- * is done here, moment by moment. */
+ * at each timestamp and keeps them by their place in that list; where a series
+ * has no value the following ones move up.  Its choices depend on it, so the
+ * same is done here, timestamp by timestamp. */
 #include "query/exp/gexp_priv.h"
 #include "query/aggregate/aggregate.h"
 
@@ -133,7 +133,7 @@ max_double(double a, double b)
     return a > b || (a == b && !signbit(a)) ? a : b;
 }
 
-/* Keeps the values of a moment; behind those of the series that have one the
+/* Keeps the values of a timestamp; behind those of the series that have one the
  * list is filled with 0. */
 static void
 keep_values(struct cursors *ls, bool keep_max)

@@ -16,7 +16,7 @@ struct gexp_series {
     const struct result_group *base; /* NULL: computed of several */
     struct series_meta meta;
     struct slice alias;  /* NULL data: none */
-    bool alias_is_plain; /* it had one before: its tags are gone */
+    bool alias_is_plain; /* it had one before: its tags were dropped */
     struct dps dps;
 };
 

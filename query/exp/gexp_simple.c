@@ -6,8 +6,8 @@
 #include "base/text/java.h"
 #include "base/text/number.h"
 
-/* What a moving average may cost: additions, since each window is summed anew,
- * newest first, because the last digit depends on it. */
+/* What a moving average may cost: additions, since each window is summed by
+ * itself, newest first, because the last digit depends on it. */
 #define ADDITIONS_MAX (UINT64_C(1) << 31)
 
 /* -- absolute, scale, alias ------------------------------------------------ */
@@ -203,7 +203,7 @@ gexp_shift(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 
 /* -- movingAverage --------------------------------------------------------- */
 
-struct window {
+struct moving_window {
     bool is_time;
     int64_t size; /* points, or ms */
 };
@@ -231,11 +231,11 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
 }
 
 static enum status
-parse_window(struct slice text, struct window *out, struct error *e)
+parse_window(struct slice text, struct moving_window *out, struct error *e)
 {
     enum status st;
 
-    *out = (struct window){ .is_time = is_quoted(text) };
+    *out = (struct moving_window){ .is_time = is_quoted(text) };
     st = out->is_time ? parse_span(text, &out->size, e)
                       : gexp_parse_count(
                             text, "Unparseable window size: ", &out->size, e);
@@ -249,7 +249,7 @@ parse_window(struct slice text, struct window *out, struct error *e)
 /* The mean of the points that end at 'at'; 0 until the window is full, and
  * where there is none. */
 static double
-window_mean(const struct dps *d, size_t at, const struct window *w,
+window_mean(const struct dps *d, size_t at, const struct moving_window *w,
             uint64_t *additions)
 {
     int64_t reach = w->is_time ? d->ts_ms[at] - d->ts_ms[0] : (int64_t)at + 1;
@@ -274,7 +274,7 @@ window_mean(const struct dps *d, size_t at, const struct window *w,
 
 /* Of the points in the range only. */
 static enum status
-average(const struct gexp_call *c, const struct window *w, struct dps *d,
+average(const struct gexp_call *c, const struct moving_window *w, struct dps *d,
         uint64_t *additions, struct error *e)
 {
     struct dps in = *d, out;
@@ -313,7 +313,7 @@ enum status
 gexp_moving_average(const struct gexp_call *c, struct gexp_list *out,
                     struct error *e)
 {
-    struct window w;
+    struct moving_window w;
     uint64_t additions = 0;
     enum status st = parse_window(c->params[0], &w, e);
 

@@ -6,7 +6,7 @@
 #define STEPS_OF_A_NAME   512 /* names of a series are looked up */
 #define STEPS_OF_A_SERIES 64
 
-/* A series of an operand, by what tells it apart: ids as bytes, so that keys
+/* A series of an operand, by what distinguishes it: ids as bytes, so that keys
  * sort as OpenTSDB's do. */
 struct entry {
     struct slice key;

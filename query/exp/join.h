@@ -4,8 +4,8 @@
  *     a{host=x}  b{host=x}   ->  [0 0]
  *     a{host=y}              ->  [1 -]    union only
  *
- * Series are told apart by their tags and, if asked, by the keys on which they
- * do not agree inside; of those that cannot be told apart the last counts.
+ * Series are distinguished by their tags and, if asked, by the keys on which
+ * they do not agree inside; of those that have all these alike the last counts.
  * Results come in the order of the ids of their tags.
  *
  * Owns:    everything lies in the arena.

@@ -16,7 +16,7 @@ struct reading {
     size_t len;
     struct mask_set *masks; /* that take rows of all of them */
     struct series_points *out;
-    bool (*gone)(void *ctx);
+    bool (*cancelled)(void *ctx);
     void *ctx;
 };
 
@@ -125,8 +125,8 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 
         if (hit != NULL)
             st = add_row(&row, &r->out[hit - r->tsuids], e);
-        if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 && r->gone != NULL &&
-            r->gone(r->ctx))
+        if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 &&
+            r->cancelled != NULL && r->cancelled(r->ctx))
             st = error_set(e, ST_BUSY, "the client hung up");
     }
     closed = store_scan_close(&scan, NULL, st == ST_OK ? e : NULL);
@@ -135,15 +135,15 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 
 enum status
 series_points(struct store *s, const struct slice *tsuids, size_t len,
-              struct series_points *out, bool (*gone)(void *ctx), void *ctx,
-              struct error *e)
+              struct series_points *out, bool (*cancelled)(void *ctx),
+              void *ctx, struct error *e)
 {
     struct reading r = { .store = s,
                          .layout = store_layout(s),
                          .tsuids = tsuids,
                          .len = len,
                          .out = out,
-                         .gone = gone,
+                         .cancelled = cancelled,
                          .ctx = ctx };
     bool *wanted;
     enum status st = ST_OK;

@@ -3,7 +3,7 @@
  * Nothing is counted while points come in.
  *
  * Threads: any.
- * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so. */
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'cancelled' said so. */
 #pragma once
 
 #include "storage/store/store.h"
@@ -15,9 +15,10 @@ struct series_points {
 
 /* Of series of one metric, valid and ascending; out[i] is that of tsuids[i].
  * The cost is that of reading all rows of their tag-key sets, or of one series
- * alone. 'gone' (may be NULL) is asked now and then whether to stop. */
+ * alone. 'cancelled' (may be NULL) is called periodically: true stops the
+ * reading. */
 MUST_CHECK enum status series_points(struct store *s,
                                      const struct slice *tsuids, size_t len,
                                      struct series_points *out,
-                                     bool (*gone)(void *ctx), void *ctx,
+                                     bool (*cancelled)(void *ctx), void *ctx,
                                      struct error *e);

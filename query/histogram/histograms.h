@@ -4,7 +4,7 @@
  *     histograms of each series -> downsampled, by sum -> summed over the group
  *       -> a result group for each percentile, then one for each bucket
  *
- * There is no interpolation: a moment's sum is of those that have one then.
+ * There is no interpolation: a timestamp's sum is of those that have one then.
  * Rates and fill policies count for nothing.  Which buckets there are, the
  * first histogram of the group says, be it outside of what was asked for.
  *

@@ -10,11 +10,11 @@
 
 /* Where a series has no point between two of its own. */
 enum interpolation {
-    INTERPOLATE_LERP, /* on the line between its neighbours */
-    INTERPOLATE_ZIM,  /* 0 */
-    INTERPOLATE_MAX,  /* the largest value: so that min ignores it */
-    INTERPOLATE_MIN,  /* the smallest value: so that max ignores it */
-    INTERPOLATE_PREV, /* its previous value */
+    INTERPOLATE_LINEAR, /* on the line between its neighbours */
+    INTERPOLATE_ZIM,    /* 0 */
+    INTERPOLATE_MAX,    /* the largest value: so that min ignores it */
+    INTERPOLATE_MIN,    /* the smallest value: so that max ignores it */
+    INTERPOLATE_PREV,   /* its previous value */
 };
 
 enum aggregator_kind {

@@ -1,4 +1,4 @@
-/* Both syntaxes agree on nearly all; what is told here is where they do not. */
+/* Both syntaxes agree on nearly all; written here is where they do not. */
 #include "query/model/regexp_priv.h"
 
 #include <string.h>

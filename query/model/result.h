@@ -29,7 +29,7 @@ struct result_group {
     struct slice key;
     /* Of a split query (query/answer/rollup_raw_merge.h) the first so many
      * TSUIDs were read as these rollups, up to 'split_ms', the others as
-     * 'rollup' tells. */
+     * 'rollup' says. */
     const struct rollup_use *split_rollup;
     size_t split_tsuids;
     int64_t split_ms; /* 0: there is one part */

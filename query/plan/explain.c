@@ -169,7 +169,7 @@ find_rollups(const struct explainer *x, const struct sub_query *sq,
     return ST_OK;
 }
 
-/* An hour a bucket: summaries do, where the function is one that they tell. */
+/* An hour a bucket: summaries do, where they have the function. */
 static enum status
 find_summaries(const struct explainer *x, const struct sub_query *sq,
                struct explained *out)

@@ -62,7 +62,7 @@ check(const struct aggregator *a, bool doubles, const struct table *t,
     }
 }
 
-START_TEST(the_same_as_moment_by_moment)
+START_TEST(the_same_as_one_by_one)
 {
     const struct aggregator *a = aggregator_at((size_t)_i);
     uint64_t state = harness_seed(3) + (uint64_t)_i;
@@ -103,5 +103,5 @@ START_TEST(stretches_have_bounds)
 }
 END_TEST
 
-TEST_MAIN("accumulate", TIMES(the_same_as_moment_by_moment, 35),
+TEST_MAIN("accumulate", TIMES(the_same_as_one_by_one, 35),
           TEST(stretches_have_bounds))

@@ -147,8 +147,8 @@ static const struct {
     const char *name;
     enum interpolation interpolation;
 } methods[] = {
-    { "sum", INTERPOLATE_LERP },      { "avg", INTERPOLATE_LERP },
-    { "p99", INTERPOLATE_LERP },      { "zimsum", INTERPOLATE_ZIM },
+    { "sum", INTERPOLATE_LINEAR },    { "avg", INTERPOLATE_LINEAR },
+    { "p99", INTERPOLATE_LINEAR },    { "zimsum", INTERPOLATE_ZIM },
     { "count", INTERPOLATE_ZIM },     { "first", INTERPOLATE_ZIM },
     { "squareSum", INTERPOLATE_ZIM }, { "mimmin", INTERPOLATE_MAX },
     { "mimmax", INTERPOLATE_MIN },    { "pfsum", INTERPOLATE_PREV },

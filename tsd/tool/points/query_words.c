@@ -187,8 +187,8 @@ is_end(const char *word)
 }
 
 static enum status
-parse_moment(struct words *w, int64_t now_ms, const struct timezone *zone,
-             int64_t *ms)
+parse_timestamp(struct words *w, int64_t now_ms, const struct timezone *zone,
+                int64_t *ms)
 {
     struct slice word;
     enum status st = next_word(w, "START", &word);
@@ -201,13 +201,13 @@ parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
             struct query_words *out)
 {
     struct query *q = &out->query;
-    enum status st = parse_moment(w, now_ms, zone, &q->start_ms);
+    enum status st = parse_timestamp(w, now_ms, zone, &q->start_ms);
 
     q->now_ms = q->end_ms = now_ms;
     q->zone = zone;
     out->has_end = st == ST_OK && w->len > 3 && is_end(w->at[1]);
     if (out->has_end)
-        st = parse_moment(w, now_ms, zone, &q->end_ms);
+        st = parse_timestamp(w, now_ms, zone, &q->end_ms);
     if (st == ST_OK && out->has_end && q->end_ms <= q->start_ms)
         st = error_set(w->e, ST_INVALID,
                        "new end time (%lld) is less than or equal to start "
