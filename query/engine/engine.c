@@ -6,7 +6,6 @@
 #include "base/obj.h"
 #include "query/answer/chunks.h"
 #include "query/engine/engine_priv.h"
-#include "query/plan/plan_small.h"
 #include "storage/histogram/histogram_table.h"
 #include "storage/store/owners.h"
 

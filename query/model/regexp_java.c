@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/text/digit.h"
-#include "query/model/regexp_property.h"
 
 /* How far classes may lie in each other: this bounds recursion. */
 #define CLASS_DEPTH_MAX 8

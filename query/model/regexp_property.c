@@ -1,5 +1,6 @@
-/* See query/model/regexp_property.h. */
-#include "query/model/regexp_property.h"
+/* Names of sets of characters, from java.util.regex's to PCRE2's: \p{Lower},
+ * \p{IsAlphabetic}, \p{InCyrillic}, and what (?U) makes of \w and its like. */
+#include "query/model/regexp_priv.h"
 
 #include <string.h>
 

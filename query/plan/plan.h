@@ -80,6 +80,12 @@ struct slice *plan_series(const struct plan *p, struct arena *a);
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
 
+/* Do the plans of all sub-queries read so little, of an engine of this process
+ * alone, that a thread which has others to serve may run the query?  False,
+ * too, where the plan itself would take long.  'a' is for the plans. */
+bool plan_is_small(const struct plan_context *c, const struct query *q,
+                   struct arena *a);
+
 /* The series that a query names by their TSUIDs, in hexadecimal: ascending,
  * each once, with the kind of the rollups that are read.  Those of a length
  * that no series has are left out: OpenTSDB looks for them, and finds none.

@@ -1,5 +1,5 @@
-/* See query/plan/plan_small.h. */
-#include "query/plan/plan_small.h"
+/* Which queries are small by their plan: see query/plan/plan.h. */
+#include "query/plan/plan.h"
 
 /* Hours of series that take a fraction of a millisecond, decoded whole. */
 #define SMALL_HOURS   48
