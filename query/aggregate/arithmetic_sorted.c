@@ -51,7 +51,7 @@ compare_ints(const void *pa, const void *pb)
 /* Moves those below 'x' to the front, or with 'equal' 1 those up to it; returns
  * how many there are. */
 static inline size_t
-part(union number *v, size_t len, int64_t x, size_t equal)
+partition(union number *v, size_t len, int64_t x, size_t equal)
 {
     size_t n = 0;
 
@@ -80,13 +80,13 @@ select_nth(union number *v, size_t len, size_t nth)
     /* Values may come in an order that is bad for it. */
     for (unsigned rounds = 64; len > FEW && rounds > 0; rounds--) {
         int64_t x = median_of_three(v[0].i, v[len / 2].i, v[len - 1].i);
-        size_t below = part(v, len, x, 0), equal;
+        size_t below = partition(v, len, x, 0), equal;
 
         if (nth < below) {
             len = below;
             continue;
         }
-        equal = part(v + below, len - below, x, 1);
+        equal = partition(v + below, len - below, x, 1);
         if (nth < below + equal)
             return;
         v += below + equal;

@@ -6,7 +6,7 @@
 
 /* A group's text without its points, roughly. */
 #define GROUP_BYTES ((size_t)240)
-/* So much is written before the others are woken. */
+/* So many bytes are written before they are counted. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
 /* The text of a series' tags: where it is in its chunk. */

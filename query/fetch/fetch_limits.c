@@ -28,14 +28,6 @@ fetch_limits_reset(struct fetch_limits *l)
     atomic_store(&l->bytes, 0);
 }
 
-static bool
-has_memory(const struct fetch_limits *l)
-{
-    uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
-
-    return held <= l->max_memory;
-}
-
 enum status
 fetch_out_of_memory(struct fetch_limits *l, struct error *e)
 {
@@ -52,6 +44,7 @@ enum status
 fetch_check_limits(struct fetch_limits *l, struct error *e)
 {
     enum status st = deadline_check(&l->deadline, e);
+    uint64_t held;
 
     if (st != ST_OK)
         return st;
@@ -69,5 +62,6 @@ fetch_check_limits(struct fetch_limits *l, struct error *e)
             "of %lluMB from storage. Please try filtering using more tags or "
             "decrease your time range.",
             (unsigned long long)(l->max_bytes >> 20));
-    return has_memory(l) ? ST_OK : fetch_out_of_memory(l, e);
+    held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
+    return held <= l->max_memory ? ST_OK : fetch_out_of_memory(l, e);
 }

@@ -108,19 +108,13 @@ read_rate_options(struct reader *r, const char *name, json_t *v, void *to)
         reader_object(r, name, v, MEMBERS(members), false, &s->rate_options);
 }
 
-static void
-drop_filters(struct sub_query *s)
-{
-    for (size_t i = 0; i < s->filters_len; i++)
-        filter_fini(&s->filters[i]);
-    s->filters_len = 0;
-}
-
 /* Room for as many filters as a member has; those read before are dropped. */
 static bool
 begin_filters(struct reader *r, struct sub_query *s, size_t len)
 {
-    drop_filters(s);
+    for (size_t i = 0; i < s->filters_len; i++)
+        filter_fini(&s->filters[i]);
+    s->filters_len = 0;
     if (len > QUERY_FILTERS_MAX) {
         r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
                                            "more than %d filters in a "
