@@ -116,5 +116,12 @@ slices_sort_unique(struct slice *v, size_t len)
     return n;
 }
 
+/* Of slices in ascending order the one that is equal; NULL: none is. */
+static inline const struct slice *
+slices_find(const struct slice *v, size_t len, struct slice wanted)
+{
+    return len == 0 ? NULL : bsearch(&wanted, v, len, sizeof *v, slice_compare);
+}
+
 /* For "%.*s". */
 #define SLICE_ARG(s) (int)(s).size, (const char *)(s).data

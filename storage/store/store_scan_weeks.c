@@ -78,31 +78,6 @@ days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
            (*from < alone || *to - *from >= DAYS_AT_LEAST * DAY_S);
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-static size_t
-sort_unique(struct slice *all, size_t len)
-{
-    size_t n = 0;
-
-    if (len > 1)
-        qsort(all, len, sizeof *all, compare_slices);
-    for (size_t i = 0; i < len; i++)
-        if (n == 0 || !slice_eq(all[i], all[n - 1]))
-            all[n++] = all[i];
-    return n;
-}
-
-static bool
-is_among(const struct slice *all, size_t len, struct slice tsuid)
-{
-    return len > 0 && bsearch(&tsuid, all, len, sizeof *all, compare_slices);
-}
-
 /* Of the days at hand, in the range. */
 static uint32_t
 first_hour(const struct store_scan *scan)
@@ -133,7 +108,7 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->busy = len == 0 ? w->busy : mem_resize(w->busy, len, sizeof *w->busy);
     for (size_t i = 0; i < len; i++)
         w->busy[i] = scan->head[scan->head_at + i].tsuid;
-    w->busy_len = sort_unique(w->busy, len);
+    w->busy_len = slices_sort_unique(w->busy, len);
     w->covered =
         len == 0 ? w->covered : mem_resize(w->covered, len, sizeof *w->covered);
     if (len > 0)
@@ -151,10 +126,7 @@ stands_alone(const struct scan_weeks *w)
 static bool *
 covered_flag(const struct scan_weeks *w, struct slice tsuid)
 {
-    const struct slice *found = w->busy_len == 0
-                                    ? NULL
-                                    : bsearch(&tsuid, w->busy, w->busy_len,
-                                              sizeof *w->busy, compare_slices);
+    const struct slice *found = slices_find(w->busy, w->busy_len, tsuid);
 
     return found == NULL ? NULL : &w->covered[found - w->busy];
 }
@@ -188,7 +160,7 @@ begin_rest(struct store_scan *scan)
         if (!w->covered[i])
             w->rest[len++] = w->busy[i];
     leave_out_late(scan);
-    w->rest_len = sort_unique(w->rest, len);
+    w->rest_len = slices_sort_unique(w->rest, len);
     w->skips = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
     scan->way = w->skips ? scan->spec.way : SCAN_SEEKS;
     scan->series = w->rest;
@@ -209,7 +181,7 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
     return w->state != ROWS || !w->skips ||
            key_row_parse(&scan->s->layout, key, &base, tsuid, &size, NULL) !=
                ST_OK ||
-           is_among(w->rest, w->rest_len, slice_of(tsuid, size));
+           slices_find(w->rest, w->rest_len, slice_of(tsuid, size)) != NULL;
 }
 
 bool
@@ -492,8 +464,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     bool *covered;
 
     scan->counts.bytes += kv_iter_key(w->it).size + value.size;
-    if (value.size == 0 ||
-        (!stands_alone(w) && is_among(w->busy, w->busy_len, tsuid)))
+    if (value.size == 0 || (!stands_alone(w) && covered_flag(w, tsuid) != NULL))
         return false;
     status =
         week_decode(value, week_base(w->day), scan->spec.hours, &w->week, &why);
