@@ -33,7 +33,7 @@ struct kv_engine {
     /* NULL: by the calls above, under a lock in this process. */
     enum status (*write_if)(struct kv *kv, const struct kv_batch *b,
                             const struct kv_expected *expected, size_t len,
-                            size_t *at, struct error *e);
+                            struct error *e);
     /* Sets the status of each, also ST_TIMEOUT.  NULL: one after the other. */
     void (*write_if_many)(struct kv *kv, struct kv_guarded *all, size_t len,
                           struct error *e);

@@ -166,9 +166,11 @@ kv_get_many(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
     return st;
 }
 
-enum status
-kv_expect(struct kv *kv, struct slice key, const struct slice *expected,
-          struct error *e)
+/* ST_OK if the key holds '*expected' (NULL: if it is absent), or ST_CONFLICT.
+ */
+static enum status
+expect(struct kv *kv, struct slice key, const struct slice *expected,
+       struct error *e)
 {
     struct buf value = BUF_INIT;
     enum status st = kv_get(kv, key, &value, e);
@@ -185,17 +187,13 @@ kv_expect(struct kv *kv, struct slice key, const struct slice *expected,
 
 static enum status
 write_if_here(struct kv *kv, const struct kv_batch *b,
-              const struct kv_expected *expected, size_t len, size_t *at,
-              struct error *e)
+              const struct kv_expected *expected, size_t len, struct error *e)
 {
     enum status st = ST_OK;
 
     lock_take(&kv->swap_lock);
-    for (*at = 0; *at < len; ++*at) {
-        st = kv_expect(kv, expected[*at].key, expected[*at].value, e);
-        if (st != ST_OK)
-            break;
-    }
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        st = expect(kv, expected[i].key, expected[i].value, e);
     if (st == ST_OK)
         st = kv_gather(kv, b, e);
     lock_drop(&kv->swap_lock);
@@ -215,29 +213,25 @@ expect_applied(void *ctx, struct slice key, const struct slice *value)
     struct applied *a = ctx;
 
     if (a->st == ST_OK)
-        a->st = kv_expect(a->kv, key, value, a->e);
+        a->st = expect(a->kv, key, value, a->e);
 }
 
 /* 'timed_out': it did once already. */
 static enum status
 write_if(struct kv *kv, const struct kv_batch *b,
-         const struct kv_expected *expected, size_t len, size_t *at,
-         bool timed_out, struct error *e)
+         const struct kv_expected *expected, size_t len, bool timed_out,
+         struct error *e)
 {
     struct applied applied = { .kv = kv, .e = e };
     struct attempts a = { .timed_out = timed_out };
-    enum status st;
-    size_t unmet;
+    enum status st = kv_batch_check(b, e);
 
-    if (at == NULL)
-        at = &unmet;
-    st = kv_batch_check(b, e);
     if (st != ST_OK)
         return st;
     if (kv->engine->write_if == NULL)
-        return write_if_here(kv, b, expected, len, at, e);
+        return write_if_here(kv, b, expected, len, e);
     do
-        st = kv->engine->write_if(kv, b, expected, len, at, e);
+        st = kv->engine->write_if(kv, b, expected, len, e);
     while (try_again(kv, &a, st));
     /* One that timed out may be what it conflicts with. */
     if (st == ST_CONFLICT && a.timed_out > 0) {
@@ -245,15 +239,6 @@ write_if(struct kv *kv, const struct kv_batch *b,
         st = applied.st;
     }
     return st;
-}
-
-enum status
-kv_write_if(struct kv *kv, const struct kv_batch *b,
-            const struct kv_expected *expected, size_t len, size_t *at,
-            struct error *e)
-{
-    OBJ_CHECK(kv, KV_MAGIC);
-    return write_if(kv, b, expected, len, at, false, e);
 }
 
 enum status
@@ -273,7 +258,7 @@ kv_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
     for (size_t i = 0; i < len; i++) {
         if (!at_once || all[i].status == ST_TIMEOUT)
             all[i].status = write_if(kv, all[i].batch, all[i].expected,
-                                     all[i].len, NULL, at_once, e);
+                                     all[i].len, at_once, e);
         if (st == ST_OK && all[i].status != ST_CONFLICT)
             st = all[i].status;
     }
@@ -288,8 +273,9 @@ kv_swap(struct kv *kv, struct slice key, const struct slice *expected,
     struct kv_batch *b = kv_batch_new();
     enum status st;
 
+    OBJ_CHECK(kv, KV_MAGIC);
     kv_batch_put(b, key, value);
-    st = kv_write_if(kv, b, &x, 1, NULL, e);
+    st = write_if(kv, b, &x, 1, false, e);
     kv_batch_free(&b);
     return st;
 }

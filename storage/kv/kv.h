@@ -40,35 +40,25 @@ MUST_CHECK enum status kv_get_many(struct kv *kv, const struct slice *keys,
                                    size_t len, kv_value_fn *f, void *ctx,
                                    struct error *e);
 
-/* ST_OK if the key holds '*expected' (NULL: if it is absent), ST_CONFLICT if it
- * does not. */
-MUST_CHECK enum status kv_expect(struct kv *kv, struct slice key,
-                                 const struct slice *expected, struct error *e);
-
-/* The same, and then the key is set to 'value', which no other write may come
- * between.  All that write to such a key do so by this call or kv_write_if().
- * After a timeout the value tells whether it was done: where two may set the
- * same one, both may be told that they did. */
+/* Sets the key to 'value' if it holds '*expected' (NULL: if it is absent), or
+ * else ST_CONFLICT and nothing; no other write comes between.  All that write
+ * to such a key do so by this call or the next.  After a timeout the value
+ * shows whether it was done: where two may set the same one, both may get
+ * ST_OK. */
 MUST_CHECK enum status kv_swap(struct kv *kv, struct slice key,
                                const struct slice *expected, struct slice value,
                                struct error *e);
 
-/* The batch, if each of these keys holds what is expected of it, or else
- * ST_CONFLICT and nothing; no other write comes between.  All keys, expected
- * and written, are of one group.  '*at' (or NULL) is an expectation that was
- * not met, or 'len' if the engine does not know which.  Timeouts: as above.
+/* Guarded batches: each is applied if each of its keys holds what is expected
+ * of it, or else its status is ST_CONFLICT and it changes nothing; no other
+ * write comes between.  All keys of one, expected and written, are of one
+ * group. An engine far away has all batches on their way at once.  Returns the
+ * first failure, if there is one; conflicts are none.  Timeouts: as above.
  * Durable when it returns where the engine is shared; else after kv_sync(). */
-MUST_CHECK enum status kv_write_if(struct kv *kv, const struct kv_batch *b,
-                                   const struct kv_expected *expected,
-                                   size_t len, size_t *at, struct error *e);
-
-/* Many of them, each for itself, and each told its own status: an engine far
- * away has all of them on their way at once.  The first failure, if there is
- * one; conflicts are none. */
 MUST_CHECK enum status kv_write_if_many(struct kv *kv, struct kv_guarded *all,
                                         size_t len, struct error *e);
 
-/* Keys of one group can be in one kv_write_if(), and a batch of them is applied
+/* Keys of one group can be in one guarded batch, and a batch of them is applied
  * as a whole.  Engines of one process have one group. */
 uint64_t kv_group(const struct kv *kv, struct slice key);
 

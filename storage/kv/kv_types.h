@@ -53,7 +53,7 @@ struct kv_traits {
     bool wants_padding;
 };
 
-/* What a key must hold, for kv_write_if(); NULL: it is absent. */
+/* What a key must hold, before a guarded batch; NULL: it is absent. */
 struct kv_expected {
     struct slice key;
     const struct slice *value;

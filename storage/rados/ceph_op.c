@@ -27,10 +27,6 @@ struct ceph_op {
     int part_result;
     struct buf bytes;
     size_t bytes_read;
-    /* What librados says of each comparison: one array for each, since the
-     * addresses must stay. */
-    int **unmet;
-    size_t unmet_len, unmet_cap;
 };
 
 static struct ceph_op *
@@ -173,24 +169,9 @@ ceph_write_omap_clear(struct ceph_op *op)
 void
 ceph_write_omap_expect(struct ceph_op *op, struct slice key, struct slice value)
 {
-    int *unmet = mem_new(sizeof *unmet);
-
-    op->unmet =
-        mem_grow(op->unmet, op->unmet_len, &op->unmet_cap, sizeof *op->unmet);
-    op->unmet[op->unmet_len++] = unmet;
     librados.write_op_omap_cmp2(
         op->write, (const char *)key.data, LIBRADOS_CMPXATTR_OP_EQ,
-        (const char *)value.data, key.size, value.size, unmet);
-}
-
-size_t
-ceph_op_unmet(const struct ceph_op *op)
-{
-    size_t i = 0;
-
-    while (i < op->unmet_len && *op->unmet[i] >= 0)
-        i++;
-    return i;
+        (const char *)value.data, key.size, value.size, NULL);
 }
 
 /* -- reads ----------------------------------------------------------------- */
@@ -345,9 +326,6 @@ ceph_op_free(struct ceph_op **owner)
         librados.release_write_op(op->write);
     if (op->read != NULL)
         librados.release_read_op(op->read);
-    for (size_t i = 0; i < op->unmet_len; i++)
-        free(op->unmet[i]);
-    free(op->unmet);
     buf_fini(&op->bytes);
     OBJ_FREE(op);
 }

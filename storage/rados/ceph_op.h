@@ -56,9 +56,6 @@ void ceph_write_omap_clear(struct ceph_op *op);
  * ST_NOT_FOUND: create it in the same operation, before. */
 void ceph_write_omap_expect(struct ceph_op *op, struct slice key,
                             struct slice value);
-/* After ST_CONFLICT: which of these, in their order, was not met first; how
- * many there are if none was found to be so. */
-size_t ceph_op_unmet(const struct ceph_op *op);
 
 /* -- reads ----------------------------------------------------------------- */
 

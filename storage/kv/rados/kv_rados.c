@@ -291,18 +291,13 @@ out:
 
 static enum status
 omaps_write_if(struct kv *kv, const struct kv_batch *b,
-               const struct kv_expected *expected, size_t len, size_t *at,
-               struct error *e)
+               const struct kv_expected *expected, size_t len, struct error *e)
 {
     struct ceph_op *op;
     enum status st = guarded_start(omaps_of(kv), b, expected, len, &op, e);
 
-    *at = len;
-    if (op == NULL)
-        return st;
-    st = ceph_op_wait(op, e);
-    if (st == ST_CONFLICT)
-        *at = ceph_op_unmet(op);
+    if (op != NULL)
+        st = ceph_op_wait(op, e);
     ceph_op_free(&op);
     return st;
 }

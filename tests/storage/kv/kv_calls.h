@@ -25,6 +25,17 @@ static inline void delete (struct kv *kv, struct slice key)
     kv_batch_free(&b);
 }
 
+/* Of one guarded batch: its status, or why it was not tried. */
+static inline enum status
+write_if(struct kv *kv, const struct kv_batch *b,
+         const struct kv_expected *expected, size_t len)
+{
+    struct kv_guarded g = { .batch = b, .expected = expected, .len = len };
+    enum status st = kv_write_if_many(kv, &g, 1, NULL);
+
+    return st == ST_OK ? g.status : st;
+}
+
 static inline bool
 holds(struct kv *kv, struct slice key, struct slice value)
 {

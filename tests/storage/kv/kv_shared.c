@@ -135,18 +135,20 @@ expect_group(void *ctx, struct slice key, const struct slice *value)
 
 static enum status
 shared_write_if(struct kv *kv, const struct kv_batch *b,
-                const struct kv_expected *expected, size_t len, size_t *at,
-                struct error *e)
+                const struct kv_expected *expected, size_t len, struct error *e)
 {
     struct keys *k = keys_of(kv);
     struct groups g = { .kv = kv };
+    struct kv_guarded one = { .batch = b, .expected = expected, .len = len };
     enum status st;
 
     kv_batch_each(b, expect_group, &g);
     for (size_t i = 0; i < len; i++)
         expect_group(&g, expected[i].key, NULL);
     lock_take(&k->lock);
-    st = kv_write_if(k->map, b, expected, len, at, e);
+    st = kv_write_if_many(k->map, &one, 1, e);
+    if (st == ST_OK)
+        st = one.status;
     lock_drop(&k->lock);
     if (st == ST_CONFLICT)
         atomic_fetch_add(&k->conflicts, 1);
@@ -159,11 +161,10 @@ shared_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
                      struct error *e)
 {
     uint64_t calls = kv_shared_calls(kv);
-    size_t at;
 
     for (size_t i = 0; i < len; i++)
-        all[i].status = shared_write_if(kv, all[i].batch, all[i].expected,
-                                        all[i].len, &at, e);
+        all[i].status =
+            shared_write_if(kv, all[i].batch, all[i].expected, all[i].len, e);
     atomic_store(&((struct shared *)kv)->keys->calls, calls + 1);
 }
 

@@ -260,16 +260,18 @@ slow_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 
 static enum status
 slow_write_if(struct kv *kv, const struct kv_batch *b,
-              const struct kv_expected *expected, size_t len, size_t *at,
-              struct error *e)
+              const struct kv_expected *expected, size_t len, struct error *e)
 {
     struct slow *s = slow_of(kv);
+    struct kv_guarded one = { .batch = b, .expected = expected, .len = len };
     enum status st;
 
     if (times_out(s, e))
         return ST_TIMEOUT;
     lock_take(&s->lock);
-    st = kv_write_if(s->mem, b, expected, len, at, e);
+    st = kv_write_if_many(s->mem, &one, 1, e);
+    if (st == ST_OK)
+        st = one.status;
     if (st == ST_OK)
         st = note_batch(s, b, KV_NO_BUCKET, e); /* at once */
     lock_drop(&s->lock);
