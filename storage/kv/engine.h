@@ -43,6 +43,7 @@ struct kv_engine {
                                    uint64_t *ticket, struct error *e);
     void (*exclusive_end)(struct kv *kv, const char *name, uint64_t ticket);
     kv_get_many_fn *get_many; /* NULL: one by one */
+    /* NULL: a write is as durable as it will be when it returns. */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
     /* NULL: what is deleted takes no room. */
@@ -50,14 +51,14 @@ struct kv_engine {
     struct kv_iter *(*iter_open)(struct kv *kv,
                                  struct slice prefix); /* kv.c filters */
     uint64_t (*approximate_bytes)(struct kv *kv, struct slice from,
-                                  struct slice to);
+                                  struct slice to); /* NULL: unknown */
 };
 
 /* Each step leaves 'valid', 'key' and 'value' right, and on a failure fills
  * 'error'; after ST_TIMEOUT all three are as before, for another try.  next is
  * called on a valid iterator only, and none after a failure. */
 struct kv_iter_engine {
-    void (*close)(struct kv_iter *it); /* may find a last failure */
+    void (*close)(struct kv_iter *it); /* may find a last failure; or NULL */
     void (*seek)(struct kv_iter *it, struct slice key);
     void (*next)(struct kv_iter *it);
     void (*free)(struct kv_iter *it);

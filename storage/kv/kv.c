@@ -356,7 +356,7 @@ kv_sync(struct kv *kv, struct error *e)
 
     OBJ_CHECK(kv, KV_MAGIC);
     st = kv_fault(kv, e);
-    if (st != ST_OK)
+    if (st != ST_OK || kv->engine->sync == NULL)
         return st;
     do
         st = kv->engine->sync(kv, e);
@@ -403,7 +403,8 @@ kv_iter_close(struct kv_iter **it, struct error *e)
     if (*it == NULL)
         return ST_OK;
     OBJ_CHECK(*it, KV_ITER_MAGIC);
-    (*it)->engine->close(*it);
+    if ((*it)->engine->close != NULL)
+        (*it)->engine->close(*it);
     st = (*it)->error.status;
     if (st != ST_OK && e != NULL)
         *e = (*it)->error;
@@ -515,6 +516,7 @@ uint64_t
 kv_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
 {
     OBJ_CHECK(kv, KV_MAGIC);
-    return slice_cmp(from, to) < 0 ? kv->engine->approximate_bytes(kv, from, to)
-                                   : 0;
+    return kv->engine->approximate_bytes == NULL || slice_cmp(from, to) >= 0
+               ? 0
+               : kv->engine->approximate_bytes(kv, from, to);
 }

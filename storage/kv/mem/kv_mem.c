@@ -222,14 +222,6 @@ mem_write(struct kv *kv, const struct kv_batch *b, struct error *e)
     return ST_OK;
 }
 
-static enum status
-mem_sync(struct kv *kv, struct error *e)
-{
-    (void)kv;
-    (void)e;
-    return ST_OK;
-}
-
 static uint64_t
 mem_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
 {
@@ -295,12 +287,6 @@ mem_iter_next(struct kv_iter *it)
 }
 
 static void
-mem_iter_close(struct kv_iter *it)
-{
-    (void)it;
-}
-
-static void
 mem_iter_free(struct kv_iter *it)
 {
     buf_fini(&iter_of(it)->entry);
@@ -308,7 +294,6 @@ mem_iter_free(struct kv_iter *it)
 }
 
 static const struct kv_iter_engine mem_iter_engine = {
-    .close = mem_iter_close,
     .seek = mem_iter_seek,
     .next = mem_iter_next,
     .free = mem_iter_free,
@@ -330,7 +315,6 @@ static const struct kv_engine mem_engine = {
     .close = mem_close,
     .get = mem_get,
     .write = mem_write,
-    .sync = mem_sync,
     .iter_open = mem_iter_open,
     .approximate_bytes = mem_approximate_bytes,
 };

@@ -388,25 +388,6 @@ omaps_iter_open(struct kv *kv, struct slice prefix)
     return omap_iter_open(o->c, &o->map, prefix);
 }
 
-/* All writes are durable when they return. */
-static enum status
-omaps_sync(struct kv *kv, struct error *e)
-{
-    (void)kv;
-    (void)e;
-    return ST_OK;
-}
-
-/* Nothing tells but reading all of it. */
-static uint64_t
-omaps_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
-{
-    (void)kv;
-    (void)from;
-    (void)to;
-    return 0;
-}
-
 /* -- one process at a time --------------------------------------------------
  */
 
@@ -482,9 +463,7 @@ static const struct kv_engine omaps_engine = {
     .exclusive_begin = omaps_exclusive_begin,
     .exclusive_end = omaps_exclusive_end,
     .get_many = omaps_get_many,
-    .sync = omaps_sync,
     .iter_open = omaps_iter_open,
-    .approximate_bytes = omaps_approximate_bytes,
 };
 
 enum status

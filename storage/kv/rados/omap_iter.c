@@ -390,12 +390,6 @@ omap_iter_next(struct kv_iter *it)
 }
 
 static void
-omap_iter_close(struct kv_iter *it)
-{
-    (void)it;
-}
-
-static void
 omap_iter_free(struct kv_iter *it)
 {
     struct omap_iter *i = iter_of(it);
@@ -411,7 +405,6 @@ omap_iter_free(struct kv_iter *it)
 }
 
 static const struct kv_iter_engine omap_iter_engine = {
-    .close = omap_iter_close,
     .seek = omap_iter_seek,
     .next = omap_iter_next,
     .free = omap_iter_free,
