@@ -138,14 +138,13 @@ enum status
 member_lock_read(struct ceph *c, const char *name, bool *live, bool *held,
                  struct error *e)
 {
-    struct ceph_locker owner;
-    char object[32];
+    char object[32], cookie[CEPH_COOKIE_SIZE];
     enum status st;
 
     member_lease_object(name, object);
-    st = ceph_lock_owner(c, object, MEMBER_LOCK, &owner, e);
-    *live = strcmp(owner.cookie, name) == 0;
-    *held = owner.cookie[0] != '\0';
+    st = ceph_lock_owner(c, object, MEMBER_LOCK, cookie, e);
+    *live = strcmp(cookie, name) == 0;
+    *held = cookie[0] != '\0';
     return st;
 }
 

@@ -374,20 +374,6 @@ ceph_blocklist(struct ceph *c, const char *address, unsigned seconds,
 }
 
 enum status
-ceph_space(struct ceph *c, struct ceph_space *out, struct error *e)
-{
-    struct rados_cluster_stat_t stat = { 0 };
-    int fault, r;
-
-    OBJ_CHECK(c, CEPH_MAGIC);
-    fault = ceph_enter(c, CEPH_CALL_CLUSTER, "");
-    r = ceph_leave(fault,
-                   fault < 0 ? 0 : librados.cluster_stat(c->cluster, &stat));
-    *out = (struct ceph_space){ stat.kb * 1024, stat.kb_avail * 1024 };
-    return ceph_status(c, r, "ask for the space of", "the cluster", e);
-}
-
-enum status
 ceph_check_version(struct ceph *c, struct error *e)
 {
     int8_t oldest = 0;

@@ -67,7 +67,7 @@ enum ceph_call {
     CEPH_CALL_UNLOCK,
     CEPH_CALL_WATCH,
     CEPH_CALL_NOTIFY,
-    CEPH_CALL_CLUSTER, /* blocklist, maps, space */
+    CEPH_CALL_CLUSTER, /* blocklist, maps */
     CEPH_CALLS
 };
 
@@ -84,11 +84,6 @@ MUST_CHECK enum status ceph_address(struct ceph *c, struct buf *out,
  * more.  ST_INVALID: no address of a client. */
 MUST_CHECK enum status ceph_blocklist(struct ceph *c, const char *address,
                                       unsigned seconds, struct error *e);
-struct ceph_space {
-    uint64_t total_bytes, free_bytes; /* of the cluster, before replicas */
-};
-MUST_CHECK enum status ceph_space(struct ceph *c, struct ceph_space *out,
-                                  struct error *e);
 /* ST_INVALID with a sentence when the cluster's OSDs are older than what is
  * needed here (Octopus, 15). */
 MUST_CHECK enum status ceph_check_version(struct ceph *c, struct error *e);

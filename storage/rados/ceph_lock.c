@@ -14,7 +14,6 @@ ceph_lock_take(struct ceph *c, const char *object, const char *name,
     struct timeval duration = { .tv_sec = duration_ms / 1000,
                                 .tv_usec = (int)(duration_ms % 1000) * 1000 };
     static const uint8_t flags[] = {
-        [CEPH_LOCK_RENEW] = LIBRADOS_LOCK_FLAG_MUST_RENEW,
         [CEPH_LOCK_KEEP] = LIBRADOS_LOCK_FLAG_MAY_RENEW,
     };
     int fault = ceph_enter(c, CEPH_CALL_LOCK, object), r = 0;
@@ -41,34 +40,20 @@ ceph_lock_drop(struct ceph *c, const char *object, const char *name,
 
 enum status
 ceph_lock_owner(struct ceph *c, const char *object, const char *name,
-                struct ceph_locker *out, struct error *e)
+                char cookie[CEPH_COOKIE_SIZE], struct error *e)
 {
-    size_t client_size = sizeof out->client, cookie_size = sizeof out->cookie;
-    size_t address_size = sizeof out->address, tag_size = 64;
+    char client[64], tag[64], address[128];
+    size_t client_size = sizeof client, tag_size = sizeof tag;
+    size_t cookie_size = CEPH_COOKIE_SIZE, address_size = sizeof address;
     int fault = ceph_enter(c, CEPH_CALL_LOCK, object), exclusive, r = 0;
-    char tag[64];
 
-    *out = (struct ceph_locker){ .client = "" };
     if (fault >= 0)
         r = (int)librados.list_lockers(c->pool, object, name, &exclusive, tag,
-                                       &tag_size, out->client, &client_size,
-                                       out->cookie, &cookie_size, out->address,
-                                       &address_size);
+                                       &tag_size, client, &client_size, cookie,
+                                       &cookie_size, address, &address_size);
     r = ceph_leave(fault, r);
     if (r <= 0)
-        *out = (struct ceph_locker){ .client = "" };
+        cookie[0] = '\0';
     return r == -ENOENT ? ST_OK
                         : ceph_status(c, r, "ask who locked", object, e);
-}
-
-enum status
-ceph_lock_break(struct ceph *c, const char *object, const char *name,
-                const struct ceph_locker *owner, struct error *e)
-{
-    int fault = ceph_enter(c, CEPH_CALL_UNLOCK, object), r = 0;
-
-    if (fault >= 0)
-        r = librados.break_lock(c->pool, object, name, owner->client,
-                                owner->cookie);
-    return ceph_status(c, ceph_leave(fault, r), "break the lock of", object, e);
 }

@@ -11,9 +11,8 @@
 #include "storage/rados/ceph.h"
 
 enum ceph_lock_how {
-    CEPH_LOCK_TAKE,  /* ST_BUSY: another one has it; ST_CONFLICT: we do */
-    CEPH_LOCK_RENEW, /* for the duration from now on; ST_NOT_FOUND: lost */
-    CEPH_LOCK_KEEP,  /* renews it, or takes it if none has it; ST_BUSY */
+    CEPH_LOCK_TAKE, /* ST_BUSY: another one has it; ST_CONFLICT: we do */
+    CEPH_LOCK_KEEP, /* renews it, or takes it if none has it; ST_BUSY */
 };
 
 /* 'duration_ms' 0: until it is dropped. */
@@ -26,16 +25,9 @@ MUST_CHECK enum status ceph_lock_drop(struct ceph *c, const char *object,
                                       const char *name, const char *cookie,
                                       struct error *e);
 
-/* Who has it, if it has not ended. */
-struct ceph_locker {
-    char client[64], cookie[128], address[128]; /* "": it is free */
-};
+/* The cookie of who has it, if it has not ended; "": it is free. */
+#define CEPH_COOKIE_SIZE 128
 MUST_CHECK enum status ceph_lock_owner(struct ceph *c, const char *object,
                                        const char *name,
-                                       struct ceph_locker *out,
-                                       struct error *e);
-/* Takes it away from that one. */
-MUST_CHECK enum status ceph_lock_break(struct ceph *c, const char *object,
-                                       const char *name,
-                                       const struct ceph_locker *owner,
+                                       char cookie[CEPH_COOKIE_SIZE],
                                        struct error *e);

@@ -85,12 +85,6 @@ ceph_write_full(struct ceph_op *op, struct slice bytes)
 }
 
 void
-ceph_write_truncate(struct ceph_op *op, uint64_t size)
-{
-    librados.write_op_truncate(op->write, size);
-}
-
-void
 ceph_write_set_xattr(struct ceph_op *op, const char *name, struct slice value)
 {
     librados.write_op_setxattr(op->write, name, (const char *)value.data,
@@ -150,20 +144,6 @@ ceph_write_omap_remove(struct ceph_op *op, const struct slice *keys, size_t len)
 
     librados.write_op_omap_rm_keys2(op->write, k.data, k.sizes, len);
     columns_free(k);
-}
-
-void
-ceph_write_omap_remove_range(struct ceph_op *op, struct slice from,
-                             struct slice to)
-{
-    librados.write_op_omap_rm_range2(op->write, (const char *)from.data,
-                                     from.size, (const char *)to.data, to.size);
-}
-
-void
-ceph_write_omap_clear(struct ceph_op *op)
-{
-    librados.write_op_omap_clear(op->write);
 }
 
 void
@@ -277,12 +257,6 @@ ceph_op_start(struct ceph_op *op, const char *object)
         op->done = NULL;
         op->fault = r;
     }
-}
-
-bool
-ceph_op_is_done(const struct ceph_op *op)
-{
-    return op->done == NULL || librados.aio_is_complete(op->done);
 }
 
 enum status

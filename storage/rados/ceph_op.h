@@ -35,7 +35,6 @@ void ceph_write_remove(struct ceph_op *op);
 
 void ceph_write_append(struct ceph_op *op, struct slice bytes);
 void ceph_write_full(struct ceph_op *op, struct slice bytes);
-void ceph_write_truncate(struct ceph_op *op, uint64_t size);
 
 void ceph_write_set_xattr(struct ceph_op *op, const char *name,
                           struct slice value);
@@ -48,10 +47,6 @@ void ceph_write_omap_set(struct ceph_op *op, const struct slice *keys,
                          const struct slice *values, size_t len);
 void ceph_write_omap_remove(struct ceph_op *op, const struct slice *keys,
                             size_t len);
-/* All in ['from', 'to'). */
-void ceph_write_omap_remove_range(struct ceph_op *op, struct slice from,
-                                  struct slice to);
-void ceph_write_omap_clear(struct ceph_op *op);
 /* As ceph_write_expect_xattr(), of one key.  An object that is not there is
  * ST_NOT_FOUND: create it in the same operation, before. */
 void ceph_write_omap_expect(struct ceph_op *op, struct slice key,
@@ -80,7 +75,6 @@ struct slice ceph_op_bytes(const struct ceph_op *op);
 
 /* Sends it.  Once. */
 void ceph_op_start(struct ceph_op *op, const char *object);
-bool ceph_op_is_done(const struct ceph_op *op);
 /* Waits for a started one, and tells; again, the same. */
 MUST_CHECK enum status ceph_op_wait(struct ceph_op *op, struct error *e);
 /* Of a read in flight the answer is dropped; a write is waited for. */

@@ -17,7 +17,6 @@ struct ceph {
     rados_ioctx_t pool;
     atomic_bool blocklisted, full;
     atomic_uint_fast64_t calls[CEPH_CALLS];
-    atomic_uint_fast64_t cookies; /* for locks: each another one */
     ceph_fault_fn *fault;
     void *fault_ctx;
 };

@@ -20,7 +20,6 @@
     CALL(blocklist_add)                  \
     CALL(break_lock)                     \
     CALL(buffer_free)                    \
-    CALL(cluster_stat)                   \
     CALL(conf_parse_env)                 \
     CALL(conf_read_file)                 \
     CALL(conf_set)                       \
@@ -63,14 +62,11 @@
     CALL(write_op_assert_exists)         \
     CALL(write_op_cmpxattr)              \
     CALL(write_op_create)                \
-    CALL(write_op_omap_clear)            \
     CALL(write_op_omap_cmp2)             \
     CALL(write_op_omap_rm_keys2)         \
-    CALL(write_op_omap_rm_range2)        \
     CALL(write_op_omap_set2)             \
     CALL(write_op_remove)                \
     CALL(write_op_setxattr)              \
-    CALL(write_op_truncate)              \
     CALL(write_op_write_full)
 
 struct librados {

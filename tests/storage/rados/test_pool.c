@@ -1,7 +1,7 @@
 #include "storage/place/pool.h"
 
 #include "storage/place/pool_copy.h"
-#include "storage/rados/ceph_lock.h"
+#include "storage/rados/ceph_priv.h"
 #include "tests/storage/rados/rados_rig.h"
 
 static const struct key_layout layout = { 1, 64, 3, 3, 3, 6 };
@@ -165,23 +165,37 @@ START_TEST(a_copy_is_a_store_at_its_end)
 }
 END_TEST
 
+/* Takes the lock away from whoever has it. */
+static void
+break_lock(struct ceph *c, const char *object, const char *name)
+{
+    char client[64], cookie[128], tag[64], address[128];
+    size_t sizes[] = { sizeof tag, sizeof client, sizeof cookie,
+                       sizeof address };
+    int exclusive;
+
+    ck_assert_int_eq(librados.list_lockers(c->pool, object, name, &exclusive,
+                                           tag, &sizes[0], client, &sizes[1],
+                                           cookie, &sizes[2], address,
+                                           &sizes[3]),
+                     1);
+    ck_assert_int_eq(librados.break_lock(c->pool, object, name, client, cookie),
+                     0);
+}
+
 /* The first one sleeps until its lock has ended: it is shut out. */
 START_TEST(what_a_copy_left_is_replaced)
 {
     struct rados_rig rig = rados_rig_new("");
     struct format f = copy_format(), g = copy_format(), read;
     struct ceph *c = NULL, *other = NULL;
-    struct ceph_locker locker;
     struct error e = { 0 };
 
     ck_assert_int_eq(ceph_open(rig.at, &c, &e), ST_OK);
     ck_assert_int_eq(ceph_open(rig.other, &other, &e), ST_OK);
     ck_assert_int_eq(pool_copy_begin(c, &f, &e), ST_OK);
     put_object(c, "r.00.00000000");
-    ck_assert_int_eq(ceph_lock_owner(other, POOL_FORMAT, "copy", &locker, &e),
-                     ST_OK);
-    ck_assert_int_eq(ceph_lock_break(other, POOL_FORMAT, "copy", &locker, &e),
-                     ST_OK);
+    break_lock(other, POOL_FORMAT, "copy");
     ck_assert_int_eq(pool_copy_begin(other, &g, &e), ST_OK);
     ck_assert_int_eq(ceph_size(other, "r.00.00000000", &(uint64_t){ 0 }, &e),
                      ST_NOT_FOUND);
