@@ -263,6 +263,7 @@ series_times(const struct head *h, const struct head_series *s,
 {
     for (struct head_row *r = s->rows; r != NULL; r = r->next) {
         int64_t base_ms = (int64_t)r->open.base * 1000;
+        struct spacing spacing;
 
         if (r->encoded)
             head_each_block(h, r,
@@ -271,7 +272,8 @@ series_times(const struct head *h, const struct head_series *s,
                                                   .ctx = times });
         else if (base_ms < times->oldest_ms ||
                  base_ms + HOUR_MS > times->newest_ms)
-            open_row_times(&r->open, times);
+            open_row_describe(slice_of(r->open.bytes, r->open.size),
+                              r->open.base, &spacing, times);
     }
 }
 

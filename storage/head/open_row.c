@@ -653,19 +653,6 @@ open_row_summary(struct open_row *r, bool keep, struct summary *out)
     return x.ordered;
 }
 
-void
-open_row_times(const struct open_row *r, struct point_times *times)
-{
-    struct reader in = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 };
-    const uint8_t *end = r->bytes + r->size;
-    union number v;
-
-    while (in.at < end) {
-        (void)read_point(&in, &v);
-        point_times_widen(times, in.ts_ms, in.ts_ms);
-    }
-}
-
 uint32_t
 open_row_held(const struct open_row *r)
 {

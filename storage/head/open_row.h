@@ -84,8 +84,5 @@ bool open_row_unpack_end(struct slice bytes, uint32_t count, bool is_float,
  * looked at the next time; without, nothing of the row changes. */
 bool open_row_summary(struct open_row *r, bool keep, struct summary *out);
 
-/* Widens '*times' to all times of the row. */
-void open_row_times(const struct open_row *r, struct point_times *times);
-
 /* Bytes of the heap. */
 uint32_t open_row_held(const struct open_row *r);
