@@ -1,5 +1,6 @@
 #include "base/sort.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 int
@@ -14,9 +15,13 @@ size_t
 sort_unique_u64(uint64_t *items, size_t len)
 {
     size_t n = 0;
+    bool ascends = true; /* and each is there once */
 
-    if (len > 1)
-        qsort(items, len, sizeof *items, sort_compare_u64);
+    for (size_t i = 1; i < len; i++)
+        ascends &= items[i - 1] < items[i];
+    if (ascends)
+        return len;
+    qsort(items, len, sizeof *items, sort_compare_u64);
     for (size_t i = 0; i < len; i++)
         if (n == 0 || items[n - 1] != items[i])
             items[n++] = items[i];

@@ -4,6 +4,7 @@
 #include "storage/histogram/histogram.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -239,24 +240,23 @@ histogram_add(struct histogram *sum, const struct histogram *more,
     return ST_OK;
 }
 
+/* For bsearch(). */
+static int
+compare_buckets(const void *a, const void *b)
+{
+    return histogram_compare(a, b);
+}
+
 int64_t
 histogram_count(const struct histogram *h,
                 const struct histogram_bucket *bounds)
 {
-    size_t from = 0, to = h->len;
+    const struct histogram_bucket *found =
+        h->len == 0 ? NULL
+                    : bsearch(bounds, h->buckets, h->len, sizeof *bounds,
+                              compare_buckets);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int c = histogram_compare(&h->buckets[middle], bounds);
-
-        if (c == 0)
-            return h->buckets[middle].count;
-        if (c < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return 0;
+    return found == NULL ? 0 : found->count;
 }
 
 double

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/obj.h"
+#include "base/sort.h"
 #include "storage/row/key.h"
 
 #define MASK_MAGIC     FOURCC('M', 'A', 'S', 'K')
@@ -128,20 +129,11 @@ mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
                            .step = step });
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 void
 mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
              unsigned width)
 {
     struct field f = { .width = width, .hi = largest(width), .step = 1 };
-    bool ascends = true;
 
     if (len == 0) {
         m->never = true;
@@ -150,13 +142,7 @@ mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
     }
     f.numbers = mem_new_array(len, sizeof *f.numbers);
     memcpy(f.numbers, numbers, len * sizeof *numbers);
-    for (size_t i = 1; i < len; i++)
-        ascends &= numbers[i - 1] < numbers[i];
-    if (!ascends)
-        qsort(f.numbers, len, sizeof *f.numbers, compare_numbers);
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || f.numbers[i] != f.numbers[f.len - 1])
-            f.numbers[f.len++] = f.numbers[i];
+    f.len = sort_unique_u64(f.numbers, len);
     f.lo = f.numbers[0];
     f.hi = f.numbers[f.len - 1];
     add(m, f);

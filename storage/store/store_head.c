@@ -96,28 +96,6 @@ store_head_copy(struct store *s, const struct scan_spec *spec, struct buf *out,
     return ST_OK;
 }
 
-/* -- who asked ------------------------------------------------------------- */
-
-/* The series that were asked for ascend. */
-static bool
-is_asked_for(const struct scan_spec *spec, struct slice tsuid)
-{
-    size_t from = 0, to = spec->series_len;
-
-    while (from < to) {
-        size_t at = from + (to - from) / 2;
-        int order = slice_cmp(spec->series[at], tsuid);
-
-        if (order == 0)
-            return true;
-        if (order < 0)
-            from = at + 1;
-        else
-            to = at;
-    }
-    return false;
-}
-
 static struct slice
 read_sized(struct cursor *c)
 {
@@ -157,7 +135,8 @@ store_head_next(struct cursor *c, const struct key_layout *layout,
         !tsuid_is_valid(layout, out->tsuid) ||
         key_salt(layout, out->tsuid) != spec->bucket ||
         !slice_starts(out->tsuid, spec->metric) ||
-        (spec->way == SCAN_SEEKS && !is_asked_for(spec, out->tsuid)) ||
+        (spec->way == SCAN_SEEKS &&
+         slices_find(spec->series, spec->series_len, out->tsuid) == NULL) ||
         !store_takes_row(layout, spec, out) || !check_bytes(out))
         c->failed = true;
     return !c->failed;

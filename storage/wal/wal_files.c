@@ -20,6 +20,7 @@
 #include "base/process/lock.h"
 #include "base/process/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/text/number.h"
 
 #define EXTENT_NAME "SEGMENTS"
@@ -63,14 +64,6 @@ name_parse(const char *name)
     return n;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 enum status
 wal_list(const char *dir, struct wal_segments *out, struct error *e)
 {
@@ -99,7 +92,7 @@ wal_list(const char *dir, struct wal_segments *out, struct error *e)
         st = error_set(e, ST_IO, "list %s: %m", dir);
     (void)closedir(d);
     if (out->len > 0)
-        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
+        qsort(out->numbers, out->len, sizeof *out->numbers, sort_compare_u64);
     return st;
 }
 
