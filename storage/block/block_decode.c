@@ -210,69 +210,45 @@ block_spacing(struct slice block, uint32_t base, struct spacing *s,
     return ST_OK;
 }
 
-/* A block whose values are about to be decoded. */
-struct opened {
-    struct block_header h;
-    struct cursor c;
-    struct points *out;
-};
-
 static enum status
 no_memory(const struct block_header *h, struct error *e)
 {
     return error_set(e, ST_LIMIT, "block: no memory for %u points", h->count);
 }
 
-static enum status
-open_columns(struct slice block, uint32_t base, struct points *out,
-             struct spacing *s, struct opened *o, struct error *e)
-{
-    bool even = false;
-    enum status st = block_header_get(block, base, &o->c, &o->h, e);
-
-    if (st != ST_OK)
-        return st;
-    if (!points_reserve(out, o->h.count))
-        return no_memory(&o->h, e);
-    o->out = out;
-    if (s != NULL) {
-        *s = spacing_of(&o->h);
-        even = s->even;
-    }
-    if (!even)
-        get_times(&o->c, &o->h, out->ts_ms + out->len);
-    /* Doubles that are no decimals are unpacked by their kinds. */
-    if (!o->c.failed && (!even || !block_is_whole(&o->h)))
-        get_kinds(&o->c, &o->h, (uint64_t *)(out->v + out->len),
-                  out->is_float + out->len);
-    return ST_OK;
-}
-
-static enum status
-close_columns(struct opened *o, struct error *e)
-{
-    if (o->c.no_memory)
-        return no_memory(&o->h, e);
-    if (o->c.failed || cursor_left(&o->c) != 0)
-        return error_set(e, ST_CORRUPT,
-                         "block: invalid columns (%u points, %zu bytes left)",
-                         o->h.count, cursor_left(&o->c));
-    o->out->len += o->h.count;
-    return ST_OK;
-}
-
 enum status
 block_decode_spaced(struct slice block, uint32_t base, struct points *out,
                     struct spacing *s, struct error *e)
 {
-    struct opened o;
-    enum status st = open_columns(block, base, out, s, &o, e);
+    struct block_header h;
+    struct cursor c;
+    bool even = false;
+    enum status st = block_header_get(block, base, &c, &h, e);
 
     if (st != ST_OK)
         return st;
-    if (!o.c.failed)
-        get_values(&o.c, &o.h, out->is_float + out->len, out->v + out->len);
-    return close_columns(&o, e);
+    if (!points_reserve(out, h.count))
+        return no_memory(&h, e);
+    if (s != NULL) {
+        *s = spacing_of(&h);
+        even = s->even;
+    }
+    if (!even)
+        get_times(&c, &h, out->ts_ms + out->len);
+    /* Doubles that are no decimals are unpacked by their kinds. */
+    if (!c.failed && (!even || !block_is_whole(&h)))
+        get_kinds(&c, &h, (uint64_t *)(out->v + out->len),
+                  out->is_float + out->len);
+    if (!c.failed)
+        get_values(&c, &h, out->is_float + out->len, out->v + out->len);
+    if (c.no_memory)
+        return no_memory(&h, e);
+    if (c.failed || cursor_left(&c) != 0)
+        return error_set(e, ST_CORRUPT,
+                         "block: invalid columns (%u points, %zu bytes left)",
+                         h.count, cursor_left(&c));
+    out->len += h.count;
+    return ST_OK;
 }
 
 enum status
