@@ -173,29 +173,20 @@ omap_object_of(const struct omap_map *m, struct slice key,
 
 /* -- sections -------------------------------------------------------------- */
 
+/* Of rows, or weeks, of which a bucket has one object. */
 static bool
-section_of_rows(const struct omap_map *m, struct slice key,
-                struct omap_section *out)
+section_of_bucket(const struct omap_map *m, struct slice key,
+                  struct omap_section *out)
 {
     uint8_t salt = m->layout.salt_width == 1 && key.size > 1 ? key.data[1] : 0;
+    bool rows = key.data[0] == TABLE_ROWS;
+    uint8_t size = (uint8_t)(1 + m->layout.salt_width);
 
-    *out = (struct omap_section){ .prefix = { TABLE_ROWS, salt },
-                                  .has_windows = true,
+    *out = (struct omap_section){ .prefix = { key.data[0], salt },
+                                  .prefix_size = size,
+                                  .skip = rows ? size : 0,
+                                  .has_windows = rows,
                                   .bucket = salt };
-    out->prefix_size = out->skip = (uint8_t)(1 + m->layout.salt_width);
-    return salt < m->layout.salt_buckets;
-}
-
-/* Each salt bucket's lie together, and in one object. */
-static bool
-section_of_weeks(const struct omap_map *m, struct slice key,
-                 struct omap_section *out)
-{
-    uint8_t salt = m->layout.salt_width == 1 && key.size > 1 ? key.data[1] : 0;
-
-    *out = (struct omap_section){ .prefix = { TABLE_WEEKS, salt },
-                                  .bucket = salt };
-    out->prefix_size = (uint8_t)(1 + m->layout.salt_width);
     return salt < m->layout.salt_buckets;
 }
 
@@ -229,9 +220,8 @@ omap_section_at(const struct omap_map *m, struct slice key,
     if (!m->has_layout)
         return true;
     if (table == TABLE_ROWS || table == TABLE_UID || table == TABLE_WEEKS) {
-        if (table == TABLE_ROWS    ? section_of_rows(m, key, out)
-            : table == TABLE_WEEKS ? section_of_weeks(m, key, out)
-                                   : section_of_names(key, out))
+        if (table == TABLE_UID ? section_of_names(key, out)
+                               : section_of_bucket(m, key, out))
             return true;
         table++;
     }
