@@ -109,8 +109,7 @@ tsuid_tags_begin_at(const struct key_layout *s, struct slice tsuid,
                     uint64_t least_tagk)
 {
     return tsuid_tags(s, tsuid) == 0 ||
-           key_get_uint(tsuid_tagk(s, tsuid, 0).data, s->tagk_width) >=
-               least_tagk;
+           tsuid_tagk_id(s, tsuid, 0) >= least_tagk;
 }
 
 unsigned

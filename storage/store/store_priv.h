@@ -188,7 +188,7 @@ struct cut_times store_cut_times(struct store *s, uint64_t metric);
 static inline struct cut_times
 store_cut_times_of(struct store *s, struct slice tsuid)
 {
-    return store_cut_times(s, key_get_uint(tsuid.data, s->layout.metric_width));
+    return store_cut_times(s, tsuid_metric_id(&s->layout, tsuid));
 }
 
 /* Applies the WAL to head and engine. */

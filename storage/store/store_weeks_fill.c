@@ -190,8 +190,8 @@ static enum status
 write_weeks(struct filling *f, uint32_t week, struct error *e)
 {
     struct store *s = f->s;
-    bool keeps = keeps_hours(
-        s, key_get_uint(f->tsuids[0].data, s->layout.metric_width), week);
+    bool keeps =
+        keeps_hours(s, tsuid_metric_id(&s->layout, f->tsuids[0]), week);
     uint8_t bytes[ROW_KEY_MAX];
     enum status status;
 

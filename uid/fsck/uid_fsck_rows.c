@@ -148,7 +148,7 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
 bool
 check_is_expired(struct tables *t, struct slice tsuid, uint32_t base)
 {
-    uint64_t metric = key_get_uint(tsuid.data, t->layout->metric_width);
+    uint64_t metric = tsuid_metric_id(t->layout, tsuid);
 
     return tsuid_tags_begin_at(t->layout, tsuid, 1) &&
            (int64_t)base * 1000 < store_cut_ms(t->store, metric);

@@ -206,16 +206,14 @@ add_ids(const struct purging *x, struct numbers sets[UID_KINDS],
 {
     const struct key_layout *w = x->layout;
 
-    numbers_add(&sets[UID_METRIC], key_get_uint(tsuid.data, w->metric_width));
+    numbers_add(&sets[UID_METRIC], tsuid_metric_id(w, tsuid));
     for (size_t i = 0; i < tsuid_tags(w, tsuid); i++) {
-        uint64_t tagk =
-            key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width);
+        uint64_t tagk = tsuid_tagk_id(w, tsuid, i);
 
         if (tagk == 0)
             continue;
         numbers_add(&sets[UID_TAGK], tagk);
-        numbers_add(&sets[UID_TAGV],
-                    key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width));
+        numbers_add(&sets[UID_TAGV], tsuid_tagv_id(w, tsuid, i));
     }
 }
 
@@ -271,8 +269,7 @@ take_series(struct purging *x, struct slice key, struct slice value,
     p->looked_at++;
     if (numbers_have(&x->alive, hash_slice(tsuid, x->seed)) ||
         (p->takes != NULL &&
-         !p->takes(p->ctx,
-                   key_get_uint(tsuid.data, x->layout->metric_width)))) {
+         !p->takes(p->ctx, tsuid_metric_id(x->layout, tsuid)))) {
         add_ids(x, x->used, tsuid);
         return ST_OK;
     }

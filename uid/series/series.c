@@ -140,8 +140,7 @@ series_kind(struct series_directory *d, const char *name, bool create,
 bool
 series_has_kind(const struct key_layout *w, struct slice tsuid)
 {
-    return tsuid_tags(w, tsuid) > 0 &&
-           key_get_uint(tsuid_tagk(w, tsuid, 0).data, w->tagk_width) == 0;
+    return tsuid_tags(w, tsuid) > 0 && tsuid_tagk_id(w, tsuid, 0) == 0;
 }
 
 size_t

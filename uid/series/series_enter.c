@@ -127,7 +127,7 @@ is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
 uint64_t
 series_metric(const struct series_directory *d, struct slice tsuid)
 {
-    return key_get_uint(tsuid.data, d->widths.metric_width);
+    return tsuid_metric_id(&d->widths, tsuid);
 }
 
 bool

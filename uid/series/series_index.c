@@ -414,8 +414,8 @@ series_value_of(const struct key_layout *w, struct slice key, uint64_t tagk,
     struct slice tsuid = slice_of(key.data + 1, key.size - 1);
 
     for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
-        if (key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width) == tagk) {
-            *out = key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width);
+        if (tsuid_tagk_id(w, tsuid, i) == tagk) {
+            *out = tsuid_tagv_id(w, tsuid, i);
             return true;
         }
     return false;

@@ -46,27 +46,16 @@ count(struct counter *c, uint64_t id, uint64_t series)
     return !c->no_memory;
 }
 
-static uint64_t
-tagk_at(const struct key_layout *w, struct slice tsuid, size_t i)
-{
-    return key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width);
-}
-
-static uint64_t
-tagv_at(const struct key_layout *w, struct slice tsuid, size_t i)
-{
-    return key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width);
-}
-
 static bool
 is_picked(const struct counter *c, struct slice tsuid,
           const struct series_pick *p)
 {
     for (size_t i = 0; i < tsuid_tags(c->widths, tsuid); i++)
-        if (tagk_at(c->widths, tsuid, i) == p->tagk)
+        if (tsuid_tagk_id(c->widths, tsuid, i) == p->tagk)
             return p->tagvs == NULL ||
                    index_place(p->tagvs, p->tagvs_len,
-                               tagv_at(c->widths, tsuid, i)) < p->tagvs_len;
+                               tsuid_tagv_id(c->widths, tsuid, i)) <
+                       p->tagvs_len;
     return false;
 }
 
@@ -80,12 +69,12 @@ count_series(void *ctx, struct slice tsuid)
         if (!is_picked(c, tsuid, &c->picks[i]))
             return true;
     for (size_t i = 0; on && i < tsuid_tags(c->widths, tsuid); i++) {
-        uint64_t tagk = tagk_at(c->widths, tsuid, i);
+        uint64_t tagk = tsuid_tagk_id(c->widths, tsuid, i);
 
         if (c->tagk == 0)
             on = count(c, tagk, 1);
         else if (c->tagk == tagk)
-            on = count(c, tagv_at(c->widths, tsuid, i), 1);
+            on = count(c, tsuid_tagv_id(c->widths, tsuid, i), 1);
     }
     return on;
 }
