@@ -384,17 +384,21 @@ get_escapes(struct cursor *c, uint64_t *out, size_t len, unsigned k,
     }
 }
 
+/* Are there numbers to decode, by a table that there is? */
+static bool
+has_codes(struct cursor *c, size_t len, unsigned table)
+{
+    c->failed = c->failed || table >= CODED_TABLES;
+    return !c->failed && len > 0;
+}
+
 void
 block_coded_decode(struct cursor *c, uint64_t *out, size_t len, unsigned low,
                    unsigned table)
 {
     bool escaped;
 
-    if (c->failed || table >= CODED_TABLES) {
-        c->failed = true;
-        return;
-    }
-    if (len == 0)
+    if (!has_codes(c, len, table))
         return;
     escaped = coded_get(c, out, len, table);
     if (low > 0 && !c->failed)
@@ -427,11 +431,7 @@ block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
 {
     bool escaped;
 
-    if (c->failed || table >= CODED_TABLES) {
-        c->failed = true;
-        return;
-    }
-    if (len == 0)
+    if (!has_codes(c, len, table))
         return;
     escaped = coded_get_steps(c, out, len, table, start);
     if (escaped && !c->failed)

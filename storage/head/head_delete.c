@@ -59,7 +59,7 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
     uint32_t span = r->open.base - 1, count = 0, len;
     struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
-    uint8_t *bytes = NULL;
+    struct slice copy = { NULL, 0 };
     bool good = true;
 
     INSIST(row_parts_of(h->layout, span, slice_of(r->open.bytes, r->open.size),
@@ -74,13 +74,11 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
     }
     row_value_put(h->layout, span, &parts, &value);
     good = good && !value.failed;
-    if (good && value.size > 0)
-        bytes = malloc(value.size);
-    good = good && (bytes != NULL || value.size == 0);
-    if (bytes != NULL)
-        memcpy(bytes, value.data, value.size);
     if (good)
-        head_set_encoded(h, b, r, slice_of(bytes, value.size), count);
+        copy = head_copy_value(&value);
+    good = good && copy.size == value.size;
+    if (good)
+        head_set_encoded(h, b, r, copy, count);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&blocks[i]);
     buf_fini(&value);

@@ -115,18 +115,13 @@ make_value(struct encoding *x, const struct head_row *encoded,
 {
     const struct key_layout *layout = x->h->layout;
     struct row_parts parts = parts_of(x->h, encoded);
-    uint8_t *bytes = NULL;
 
     parts.blocks[row_hour_of(layout, r->open.base)] = buf_slice(block);
     buf_clear(&x->value);
     row_value_put(layout, key_span_base(layout, r->open.base), &parts,
                   &x->value);
-    if (!x->value.failed && !block->failed)
-        bytes = malloc(x->value.size);
-    if (bytes == NULL)
-        return (struct slice){ NULL, 0 };
-    memcpy(bytes, x->value.data, x->value.size);
-    return slice_of(bytes, x->value.size);
+    return block->failed ? (struct slice){ NULL, 0 }
+                         : head_copy_value(&x->value);
 }
 
 /* True if it is encoded now; otherwise it takes points again. */

@@ -120,6 +120,10 @@ bool head_each_block(const struct head *h, struct head_row *r,
 void head_set_encoded(struct head *h, struct head_bucket *b, struct head_row *r,
                       struct slice value, uint32_t count) REQUIRES(b->lock);
 
+/* A copy of such a value, for the call above; data NULL: there is no memory, or
+ * the value is empty. */
+struct slice head_copy_value(const struct buf *value);
+
 /* How long ago that was, by a monotonic clock. */
 static inline uint32_t
 head_idle_s(uint32_t now_s, uint32_t touched_s)

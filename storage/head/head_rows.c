@@ -179,6 +179,18 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     return true;
 }
 
+struct slice
+head_copy_value(const struct buf *value)
+{
+    uint8_t *bytes =
+        value->failed || value->size == 0 ? NULL : malloc(value->size);
+
+    if (bytes == NULL)
+        return (struct slice){ NULL, 0 };
+    memcpy(bytes, value->data, value->size);
+    return slice_of(bytes, value->size);
+}
+
 void
 head_set_encoded(struct head *h, struct head_bucket *b, struct head_row *r,
                  struct slice value, uint32_t count)
