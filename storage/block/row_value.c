@@ -98,6 +98,22 @@ row_hours_end(const struct row_hours *h, struct error *e)
                   : ST_OK;
 }
 
+uint64_t
+row_points(const struct key_layout *s, uint32_t base, struct slice value)
+{
+    struct row_hours hours;
+    struct slice block;
+    struct summary summary;
+    uint64_t points = 0;
+
+    if (row_hours_begin(s, base, value, &hours, NULL) != ST_OK)
+        return 0;
+    while (row_hours_next(&hours, &base, &block))
+        if (block_summary(block, base, &summary, NULL) == ST_OK)
+            points += summary.count;
+    return points;
+}
+
 /* Makes hours of one block of all. */
 static enum status
 split_block(const struct key_layout *s, uint32_t base, struct slice block,
@@ -154,6 +170,48 @@ row_parts_fini(struct row_parts *p)
 {
     buf_fini(&p->split);
     memset(p->blocks, 0, sizeof p->blocks);
+}
+
+/* Makes of an hour's block what stays of it: none if nothing does. */
+static enum status
+delete_from_block(struct slice *block, uint32_t base, int64_t from_ms,
+                  int64_t to_ms, struct buf *out, struct points *deleted,
+                  struct error *e)
+{
+    struct points all = { 0 }, kept = { 0 };
+    enum status status = block_decode(*block, base, &all, e);
+
+    buf_clear(out);
+    if (status == ST_OK && !points_part(&all, from_ms, to_ms, deleted, &kept))
+        status = ST_LIMIT;
+    if (status == ST_OK && kept.len < all.len) {
+        if (kept.len > 0)
+            block_encode(&kept, base, out);
+        *block = buf_slice(out);
+        status = out->failed ? ST_LIMIT : ST_OK;
+    }
+    points_fini(&all);
+    points_fini(&kept);
+    return status;
+}
+
+enum status
+row_parts_delete(const struct key_layout *s, uint32_t base, struct slice value,
+                 int64_t from_ms, int64_t to_ms, struct row_parts *out,
+                 struct buf *blocks, struct points *deleted, struct error *e)
+{
+    enum status status = row_parts_of(s, base, value, out, e);
+
+    for (unsigned i = 0; i < s->row_hours && status == ST_OK; i++) {
+        uint32_t at = base + i * HOUR_S;
+
+        if (out->blocks[i].size > 0 && hour_overlaps(at, from_ms, to_ms))
+            status = delete_from_block(&out->blocks[i], at, from_ms, to_ms,
+                                       &blocks[i], deleted, e);
+    }
+    return status == ST_LIMIT
+               ? error_set(e, ST_BUSY, "no memory to delete points")
+               : status;
 }
 
 /* A block as it stands in a row, which has the checksum of all. */

@@ -44,6 +44,10 @@ bool row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block);
 MUST_CHECK enum status row_hours_end(const struct row_hours *h,
                                      struct error *e);
 
+/* How many points a value has, as far as it can be read. */
+uint64_t row_points(const struct key_layout *s, uint32_t base,
+                    struct slice value);
+
 /* All hours at once; those without a block are empty. */
 struct row_parts {
     struct slice blocks[ROW_HOURS_MAX];
@@ -55,6 +59,14 @@ MUST_CHECK enum status row_parts_of(const struct key_layout *s, uint32_t base,
                                     struct slice value, struct row_parts *out,
                                     struct error *e);
 void row_parts_fini(struct row_parts *p);
+
+/* The same, without the points of 'from_ms' <= time <= 'to_ms', which are added
+ * to 'deleted'.  Hours that lose points are encoded into 'blocks', of
+ * ROW_HOURS_MAX.  ST_BUSY without memory. */
+MUST_CHECK enum status
+row_parts_delete(const struct key_layout *s, uint32_t base, struct slice value,
+                 int64_t from_ms, int64_t to_ms, struct row_parts *out,
+                 struct buf *blocks, struct points *deleted, struct error *e);
 
 /* Appends the value, with blocks as block_encode() or a value gave them;
  * nothing when there is no block at all. */

@@ -33,56 +33,33 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     return good;
 }
 
-/* A block without those points; '*out' stays empty if none is left. */
-static bool
-delete_from_block(const struct head_deletion *d, struct slice block,
-                  uint32_t base, struct buf *out, uint32_t *kept_len)
-{
-    struct points all = { 0 }, kept = { 0 };
-    bool good = block_decode(block, base, &all, NULL) == ST_OK &&
-                points_part(&all, d->from_ms, d->to_ms, d->gone, &kept);
-
-    if (good && kept.len > 0)
-        block_encode(&kept, base, out);
-    *kept_len = (uint32_t)kept.len;
-    points_fini(&all);
-    points_fini(&kept);
-    return good && !out->failed;
-}
-
-/* All hours of an encoded row are written again. */
-static bool
+/* The blocks of an encoded row without those points. */
+static enum status
 delete_from_encoded(struct head *h, struct head_bucket *b,
-                    const struct head_deletion *d, struct head_row *r)
-    REQUIRES(b->lock)
+                    const struct head_deletion *d, struct head_row *r,
+                    struct error *e) REQUIRES(b->lock)
 {
-    uint32_t span = r->open.base - 1, count = 0, len;
+    uint32_t span = r->open.base - 1;
     struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
-    struct slice copy = { NULL, 0 };
-    bool good = true;
+    enum status status =
+        row_parts_delete(h->layout, span, slice_of(r->open.bytes, r->open.size),
+                         d->from_ms, d->to_ms, &parts, blocks, d->gone, e);
+    struct slice copy;
 
-    INSIST(row_parts_of(h->layout, span, slice_of(r->open.bytes, r->open.size),
-                        &parts, NULL) == ST_OK);
-    for (unsigned i = 0; i < h->layout->row_hours && good; i++) {
-        if (parts.blocks[i].size == 0)
-            continue;
-        good = delete_from_block(d, parts.blocks[i], span + i * HOUR_S,
-                                 &blocks[i], &len);
-        parts.blocks[i] = buf_slice(&blocks[i]);
-        count += len;
-    }
-    row_value_put(h->layout, span, &parts, &value);
-    good = good && !value.failed;
-    if (good)
-        copy = head_copy_value(&value);
-    good = good && copy.size == value.size;
-    if (good)
-        head_set_encoded(h, b, r, copy, count);
+    if (status == ST_OK)
+        row_value_put(h->layout, span, &parts, &value);
+    copy = head_copy_value(&value);
+    if (status == ST_OK && (value.failed || copy.size < value.size))
+        status = error_set(e, ST_BUSY, "no memory to delete points");
+    if (status == ST_OK)
+        head_set_encoded(h, b, r, copy,
+                         (uint32_t)row_points(h->layout, span, copy));
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&blocks[i]);
     buf_fini(&value);
-    return good;
+    row_parts_fini(&parts);
+    return status;
 }
 
 static bool
@@ -102,20 +79,22 @@ delete_from_rows(struct head *h, struct head_bucket *b,
 {
     struct head_series *series = head_find(h, b, d->tsuid);
     struct head_row *next;
+    enum status status = ST_OK;
 
-    for (struct head_row *r = series == NULL ? NULL : series->rows; r != NULL;
-         r = next) {
+    for (struct head_row *r = series == NULL ? NULL : series->rows;
+         r != NULL && status == ST_OK; r = next) {
         next = r->next;
         INSIST(!r->immutable);
         if (!overlaps(h, d, r))
             continue;
-        if (!(r->encoded ? delete_from_encoded(h, b, d, r)
-                         : delete_from_row(h, d, r)))
-            return error_set(e, ST_BUSY, "no memory to delete points");
-        if (r->open.count == 0)
+        if (r->encoded)
+            status = delete_from_encoded(h, b, d, r, e);
+        else if (!delete_from_row(h, d, r))
+            status = error_set(e, ST_BUSY, "no memory to delete points");
+        if (status == ST_OK && r->open.count == 0)
             head_drop_row(h, b, r);
     }
-    return ST_OK;
+    return status;
 }
 
 enum status

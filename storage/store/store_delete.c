@@ -9,7 +9,7 @@ struct deletion {
     struct store *s;
     struct slice tsuid;
     int64_t from_ms, to_ms;
-    struct points all, kept;                 /* of the hour at hand */
+    struct points scratch;
     struct points gone;                      /* of all */
     struct row_parts parts;                  /* of the row at hand */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
@@ -17,32 +17,6 @@ struct deletion {
     const struct buf *record; /* NULL: the WAL has it */
     uint64_t *lsn;
 };
-
-/* Makes of an hour's block what stays of it: none if nothing does. */
-static enum status
-delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
-                  struct buf *out, struct error *e)
-{
-    enum status status;
-
-    if (block->size == 0 || !hour_overlaps(base, d->from_ms, d->to_ms))
-        return ST_OK;
-    points_clear(&d->all);
-    status = block_decode(*block, base, &d->all, e);
-    if (status != ST_OK)
-        return status;
-    points_clear(&d->kept);
-    if (!points_part(&d->all, d->from_ms, d->to_ms, &d->gone, &d->kept))
-        return error_set(e, ST_BUSY, "no memory to delete points");
-    if (d->kept.len == d->all.len)
-        return ST_OK;
-    buf_clear(out);
-    if (d->kept.len > 0)
-        block_encode(&d->kept, base, out);
-    *block = buf_slice(out);
-    return out->failed ? error_set(e, ST_BUSY, "no memory to delete points")
-                       : ST_OK;
-}
 
 /* store_apply_delete() has the flush lock. */
 static enum status
@@ -52,16 +26,15 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
     const struct key_layout *layout = &d->s->layout;
     struct row_parts *parts = &d->parts;
     size_t before = d->gone.len;
-    enum status status = row_parts_of(layout, base, value, parts, e);
+    enum status status =
+        row_parts_delete(layout, base, value, d->from_ms, d->to_ms, parts,
+                         d->blocks, &d->gone, e);
 
     buf_clear(&d->value);
     kv_batch_clear(d->batch);
-    for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++)
-        status = delete_from_block(d, &parts->blocks[i], base + i * HOUR_S,
-                                   &d->blocks[i], e);
     if (status != ST_OK || d->gone.len == before)
         return status;
-    row_value_pack(layout, base, parts, &d->all, &d->value);
+    row_value_pack(layout, base, parts, &d->scratch, &d->value);
     if (d->value.failed)
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->value.size == 0)
@@ -196,8 +169,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     /* A point may have been in both: counted once. */
     points_sort_unique(&d.gone);
     *deleted = d.gone.len;
-    points_fini(&d.all);
-    points_fini(&d.kept);
+    points_fini(&d.scratch);
     points_fini(&d.gone);
     row_parts_fini(&d.parts);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)

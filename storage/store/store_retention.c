@@ -164,22 +164,6 @@ end_key(const struct dropping *x, uint8_t out[ROW_KEY_MAX])
     return slice_of(out, x->head_size + 4);
 }
 
-static uint64_t
-points_of(const struct dropping *x, uint32_t base, struct slice value)
-{
-    struct row_hours hours;
-    struct slice block;
-    struct summary s;
-    uint64_t points = 0;
-
-    if (row_hours_begin(&x->s->layout, base, value, &hours, NULL) != ST_OK)
-        return 0;
-    while (row_hours_next(&hours, &base, &block))
-        if (block_summary(block, base, &s, NULL) == ST_OK)
-            points += s.count;
-    return points;
-}
-
 /* From a row of a rollup to the span's first one of raw points. */
 static bool
 skip_rollups(const struct dropping *x, struct kv_iter *it)
@@ -203,7 +187,7 @@ note_row(struct dropping *x, struct slice tsuid, uint32_t base,
         .at = x->keys.size,
         .size = key.size,
         .week = base - base % WEEK_S,
-        .points = points_of(x, base, value),
+        .points = row_points(&x->s->layout, base, value),
         .bytes = key.size + value.size,
         .goes = !cut_times_keep_hours(&x->before, base),
     };
