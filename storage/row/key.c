@@ -196,6 +196,30 @@ put_key(const struct key_layout *s, enum table table, struct slice tsuid,
     return n + tags_size;
 }
 
+size_t
+key_place(const struct key_layout *s, const struct key_place *p, uint8_t *out)
+{
+    size_t at = key_base_at(s);
+
+    out[0] = p->table;
+    if (s->salt_width == 1)
+        out[1] = (uint8_t)p->bucket;
+    key_put_uint(out + at - s->metric_width, p->metric, s->metric_width);
+    key_put_uint(out + at, p->base, BASE_SIZE);
+    return at + BASE_SIZE;
+}
+
+bool
+key_base(const struct key_layout *s, struct slice key, uint32_t *base)
+{
+    size_t at = key_base_at(s);
+
+    if (key.size < at + BASE_SIZE)
+        return false;
+    *base = (uint32_t)key_get_uint(key.data + at, BASE_SIZE);
+    return true;
+}
+
 /* 'what' begins at multiples of 'span_s'. */
 static enum status
 parse_key(const struct key_layout *s, enum table table, const char *what,

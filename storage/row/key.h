@@ -98,6 +98,28 @@ key_span_base(const struct key_layout *s, uint32_t time_s)
  * it belongs to none, or is malformed. */
 unsigned key_bucket(const struct key_layout *s, struct slice key);
 
+/* Where rows and weeks lie, before their tags. */
+struct key_place {
+    uint8_t table;
+    unsigned bucket;
+    uint64_t metric;
+    uint32_t base;
+};
+
+/* The first key of a place, or one before it, in 'out'; returns its size. */
+size_t key_place(const struct key_layout *s, const struct key_place *p,
+                 uint8_t *out);
+
+/* Where in such a key the base is. */
+static inline size_t
+key_base_at(const struct key_layout *s)
+{
+    return 1u + s->salt_width + s->metric_width;
+}
+
+/* The base of such a key; false: the key is too short to have one. */
+bool key_base(const struct key_layout *s, struct slice key, uint32_t *base);
+
 /* The key of the row that has 'time_s'.  Writes at most ROW_KEY_MAX bytes to
  * 'out', returns how many. */
 size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,

@@ -58,7 +58,6 @@ static enum status
 delete_from_engine(struct deletion *d, struct error *e)
 {
     const struct key_layout *layout = &d->s->layout;
-    size_t base_at = 1u + layout->salt_width + layout->metric_width;
     struct kv_iter *it = kv_iter_open(d->s->kv, KEY_TABLE(TABLE_ROWS));
     uint64_t span = key_span_base(layout, hour_base(d->from_ms));
     uint8_t bytes[ROW_KEY_MAX];
@@ -73,10 +72,10 @@ delete_from_engine(struct deletion *d, struct error *e)
         if (!kv_iter_seek(it, key))
             break;
         found = kv_iter_key(it);
-        if (found.size < base_at + 4 || memcmp(found.data, bytes, base_at) != 0)
+        if (!key_base(layout, found, &base) ||
+            memcmp(found.data, bytes, key_base_at(layout)) != 0)
             break; /* behind all rows of the metric */
-        base = key_span_base(layout,
-                             (uint32_t)key_get_uint(found.data + base_at, 4));
+        base = key_span_base(layout, base);
         if (base > span) {
             span = base;
             continue;

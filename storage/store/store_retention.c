@@ -159,9 +159,10 @@ struct dropping {
 static struct slice
 end_key(const struct dropping *x, uint8_t out[ROW_KEY_MAX])
 {
-    memcpy(out, x->from.data, x->head_size);
-    key_put_uint(out + x->head_size, x->end, 4);
-    return slice_of(out, x->head_size + 4);
+    const struct key_place p = { x->table, x->bucket, x->d->before.metric,
+                                 x->end };
+
+    return slice_of(out, key_place(&x->s->layout, &p, out));
 }
 
 /* From a row of a rollup to the span's first one of raw points. */
@@ -378,18 +379,16 @@ breathe(const struct store_drop *d, struct error *e)
 static enum status
 drop_bucket(struct dropping *x, struct error *e)
 {
-    const struct key_layout *layout = &x->s->layout;
-    uint8_t head[1 + 1 + 8] = { x->table, (uint8_t)x->bucket };
     uint8_t end[ROW_KEY_MAX];
+    struct slice to = end_key(x, end), head;
     uint64_t bytes = x->d->dropped.bytes;
     enum status st = ST_OK;
     bool more = true;
 
-    key_put_uint(head + 1 + layout->salt_width, x->d->before.metric,
-                 layout->metric_width);
-    x->head_size = 1u + layout->salt_width + layout->metric_width;
+    x->head_size = key_base_at(&x->s->layout);
+    head = slice_of(end, x->head_size);
     buf_clear(&x->from);
-    buf_put(&x->from, head, x->head_size);
+    buf_put_slice(&x->from, head);
     while (st == ST_OK && more) {
         st = next_batch(x, &more, e);
         if (st == ST_OK && more)
@@ -398,7 +397,7 @@ drop_bucket(struct dropping *x, struct error *e)
     /* LevelDB keeps deleted rows until it has another reason to look there,
      * and steps over them whenever the metric's first row is looked for. */
     if (!x->d->dry_run && x->d->dropped.bytes - bytes >= WORTH_COMPACTING)
-        kv_compact(x->s->kv, slice_of(head, x->head_size), end_key(x, end));
+        kv_compact(x->s->kv, head, to);
     return st;
 }
 

@@ -15,12 +15,6 @@
 
 /* -- the engine's part ----------------------------------------------------- */
 
-static size_t
-base_at(const struct store_scan *scan)
-{
-    return 1u + scan->s->layout.salt_width + scan->s->layout.metric_width;
-}
-
 static void
 seek(struct store_scan *scan, struct slice key)
 {
@@ -100,11 +94,10 @@ advance_by_seeks(struct store_scan *scan)
         key = kv_iter_key(scan->it);
         if (order == 0 || slice_eq(key, target))
             return;
-        scan->on_key = key.size >= base_at(scan) + 4;
+        scan->on_key = key_base(layout, key, &span);
         if (!scan->on_key)
             return;
-        span = key_span_base(
-            layout, (uint32_t)key_get_uint(key.data + base_at(scan), 4));
+        span = key_span_base(layout, span);
         if (span > scan->seek_base) {
             scan->seek_base = span;
             scan->seek_at = 0;
@@ -208,19 +201,18 @@ static struct store_scan *
 new_scan(struct store *s, const struct scan_spec *spec)
 {
     struct store_scan *scan = mem_new(sizeof *scan);
-    uint8_t *end = scan->end;
+    const struct key_place place = {
+        .table = TABLE_ROWS,
+        .bucket = spec->bucket,
+        .metric = key_get_uint(spec->metric.data, s->layout.metric_width),
+    };
 
     INSIST(spec->bucket < s->layout.salt_buckets);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;
-    *end++ = TABLE_ROWS;
-    if (s->layout.salt_width > 0)
-        *end++ = (uint8_t)spec->bucket;
-    memcpy(end, spec->metric.data, spec->metric.size);
-    end += spec->metric.size;
-    scan->end_size = (size_t)(end + 4 - scan->end);
-    memcpy(scan->begin, scan->end, scan->end_size - 4);
+    scan->end_size = key_place(&s->layout, &place, scan->end);
+    memcpy(scan->begin, scan->end, scan->end_size);
     scan->series = spec->series;
     scan->series_len = spec->series_len;
     scan->way = spec->way;

@@ -44,14 +44,11 @@ go_on(void *ctx)
 static bool
 arrive(struct walk *w, bool on_key)
 {
-    while (on_key && kv_iter_key(w->it).size < w->head_size + 4)
+    while (on_key && !key_base(w->layout, kv_iter_key(w->it), &w->base))
         on_key = kv_iter_next(w->it);
     if (++w->steps % STEPS_A_CALL == 0 && !go_on(w))
         w->cancelled = true;
     w->on_row = on_key && !w->cancelled;
-    if (w->on_row)
-        w->base =
-            (uint32_t)key_get_uint(kv_iter_key(w->it).data + w->head_size, 4);
     return w->on_row;
 }
 
@@ -248,7 +245,7 @@ store_times(struct store *s, const struct store_times_spec *spec,
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    w.head_size = 1u + s->layout.salt_width + s->layout.metric_width;
+    w.head_size = key_base_at(&s->layout);
     w.cancelled = !head_times(s->head, &visit, &w.times);
     w.it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
     if (!w.cancelled)

@@ -33,60 +33,29 @@ struct filling {
 
 /* -- keys ------------------------------------------------------------------ */
 
-/* A place in a table of <table> <salt> <metric> <base> <tags>. */
-struct place {
-    uint8_t table;
-    unsigned bucket;
-    uint64_t metric;
-    uint32_t base;
-};
-
-static size_t
-head_size(const struct store *s)
-{
-    return 1u + s->layout.salt_width + s->layout.metric_width;
-}
-
-static struct slice
-place_key(const struct store *s, const struct place *p, uint8_t *out)
-{
-    uint8_t *at = out;
-
-    *at++ = p->table;
-    if (s->layout.salt_width > 0)
-        *at++ = (uint8_t)p->bucket;
-    key_put_uint(at, p->metric, s->layout.metric_width);
-    at += s->layout.metric_width;
-    key_put_uint(at, p->base, 4);
-    return slice_of(out, (size_t)(at + 4 - out));
-}
-
 /* Moves on to the first key of the bucket at or behind the place; false: there
  * is none. */
 static bool
-next_place(const struct store *s, struct kv_iter *it, struct place *p)
+next_place(const struct key_layout *layout, struct kv_iter *it,
+           struct key_place *p)
 {
     uint8_t bytes[ROW_KEY_MAX];
-    size_t head = head_size(s);
-    bool on_key = kv_iter_seek(it, place_key(s, p, bytes));
-    struct slice key;
+    size_t metric = 1u + layout->salt_width;
+    bool on_key =
+        kv_iter_seek(it, slice_of(bytes, key_place(layout, p, bytes)));
 
-    while (on_key && kv_iter_key(it).size < head + 4) /* a state */
+    while (on_key && !key_base(layout, kv_iter_key(it), &p->base)) /* a state */
         on_key = kv_iter_next(it);
-    if (!on_key)
+    if (!on_key || memcmp(kv_iter_key(it).data, bytes, metric) != 0)
         return false;
-    key = kv_iter_key(it);
-    if (memcmp(key.data, bytes, 1u + s->layout.salt_width) != 0)
-        return false;
-    p->metric = key_get_uint(key.data + head - s->layout.metric_width,
-                             s->layout.metric_width);
-    p->base = (uint32_t)key_get_uint(key.data + head, 4);
+    p->metric =
+        key_get_uint(kv_iter_key(it).data + metric, layout->metric_width);
     return true;
 }
 
 /* The same, but of weeks from .. to - 1 alone. */
 static bool
-next_week(const struct filling *f, struct place *p, struct error *e,
+next_week(const struct filling *f, struct key_place *p, struct error *e,
           enum status *status)
 {
     const uint8_t prefix[] = { p->table, (uint8_t)p->bucket };
@@ -94,7 +63,7 @@ next_week(const struct filling *f, struct place *p, struct error *e,
         kv_iter_open(f->s->kv, slice_of(prefix, 1u + f->s->layout.salt_width));
     bool found;
 
-    while ((found = next_place(f->s, it, p)))
+    while ((found = next_place(&f->s->layout, it, p)))
         if (p->base < f->from)
             p->base = f->from;
         else if (p->base < f->to)
@@ -106,7 +75,7 @@ next_week(const struct filling *f, struct place *p, struct error *e,
 }
 
 static void
-next_in_metric(struct place *p)
+next_in_metric(struct key_place *p)
 {
     p->base = p->base > UINT32_MAX - WEEK_S ? UINT32_MAX : p->base + WEEK_S;
 }
@@ -268,7 +237,7 @@ gather(struct filling *f, struct slice tsuid)
 
 /* All series of the metric that the directory has in this bucket. */
 static enum status
-fill_week(struct filling *f, const struct place *p, struct error *e)
+fill_week(struct filling *f, const struct key_place *p, struct error *e)
 {
     const struct key_layout *layout = &f->s->layout;
     uint8_t key[1 + TSUID_MAX] = { TABLE_SERIES };
@@ -304,11 +273,11 @@ fill_week(struct filling *f, const struct place *p, struct error *e)
 
 /* The entries of a metric's week that are stale. */
 static enum status
-refill_week(struct filling *f, const struct place *p, struct error *e)
+refill_week(struct filling *f, const struct key_place *p, struct error *e)
 {
     struct store *s = f->s;
     uint8_t bytes[ROW_KEY_MAX], tsuid[TSUID_MAX];
-    struct slice prefix = place_key(s, p, bytes);
+    struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
     struct kv_iter *it = kv_iter_open(s->kv, prefix);
     enum status status = ST_OK;
     uint32_t base;
@@ -329,11 +298,11 @@ refill_week(struct filling *f, const struct place *p, struct error *e)
 }
 
 static enum status
-drop_entries(struct filling *f, const struct place *p, struct error *e)
+drop_entries(struct filling *f, const struct key_place *p, struct error *e)
 {
     struct store *s = f->s;
     uint8_t bytes[ROW_KEY_MAX];
-    struct slice prefix = place_key(s, p, bytes);
+    struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
     struct kv_iter *it = kv_iter_open(s->kv, prefix);
     enum status status;
 
@@ -360,7 +329,7 @@ drop_entries(struct filling *f, const struct place *p, struct error *e)
 static enum status
 drop_ahead(struct filling *f, struct error *e)
 {
-    struct place p = { TABLE_WEEKS, f->bucket, 0, 0 };
+    struct key_place p = { TABLE_WEEKS, f->bucket, 0, 0 };
     struct filling ahead = *f;
     enum status status = ST_OK;
 
@@ -377,11 +346,11 @@ drop_ahead(struct filling *f, struct error *e)
 
 static enum status
 walk(struct filling *f, uint8_t table,
-     enum status (*fill)(struct filling *f, const struct place *p,
+     enum status (*fill)(struct filling *f, const struct key_place *p,
                          struct error *e),
      struct error *e)
 {
-    struct place p = { table, f->bucket, 0, f->from };
+    struct key_place p = { table, f->bucket, 0, f->from };
     enum status status = ST_OK;
 
     while (status == ST_OK && next_week(f, &p, e, &status)) {

@@ -72,13 +72,6 @@ omap_window_parse(struct slice key, uint32_t *window)
     return strcmp(text, back) == 0;
 }
 
-/* Where a row key has its base time. */
-static size_t
-base_at(const struct omap_map *m)
-{
-    return 1 + (size_t)m->layout.salt_width + m->layout.metric_width;
-}
-
 /* The table of keys that are kept by bucket; 0: they are not. */
 static char
 table_of_buckets(uint8_t table)
@@ -159,7 +152,8 @@ omap_object_of(const struct omap_map *m, struct slice key,
     }
     out->bucket = bucket;
     if (table == TABLE_ROWS) {
-        uint32_t base = (uint32_t)key_get_uint(key.data + base_at(m), 4);
+        uint32_t base =
+            (uint32_t)key_get_uint(key.data + key_base_at(&m->layout), 4);
 
         out->skip = (uint8_t)(1 + m->layout.salt_width);
         out->has_window = true;
@@ -284,7 +278,7 @@ void
 omap_window_seek(const struct omap_map *m, uint32_t window, struct slice key,
                  struct buf *out)
 {
-    size_t at = base_at(m);
+    size_t at = key_base_at(&m->layout);
     uint8_t base[4] = { 0 };
     uint32_t time;
 
