@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/cursor.h"
 #include "base/process/lock.h"
 #include "base/process/log.h"
+#include "base/process/signals.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/rados/ceph_watch.h"
@@ -152,10 +152,8 @@ static void *
 events_main(void *ctx)
 {
     struct events *ev = ctx;
-    sigset_t all;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    signals_block();
     lock_take(&ev->lock);
     while (!ev->stopping) {
         if (needs_watch(ev)) {

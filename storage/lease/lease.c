@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/process/clock.h"
 #include "base/hash.h"
 #include "base/process/log.h"
+#include "base/process/signals.h"
 #include "base/mem.h"
 #include "storage/rados/ceph_lock.h"
 #include "storage/rados/ceph_op.h"
@@ -148,10 +148,8 @@ renew_main(void *ctx)
     struct lease *l = ctx;
     bool complained = false;
     unsigned turn = 0;
-    sigset_t all;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    signals_block();
     lock_take(&l->lock);
     while (!l->stopping && !atomic_load(&l->is_lost)) {
         cond_wait_ms(&l->tick, &l->lock,

@@ -5,6 +5,7 @@
  * the trimming of the WAL behind it, and waiting for room in the head. */
 #include "base/process/crash.h"
 #include "base/process/log.h"
+#include "base/process/signals.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define SWEEP_EVERY_S   5
@@ -211,6 +212,7 @@ flusher(void *arg)
     int64_t encoded_ms = clock_monotonic_us() / 1000;
     unsigned wait_ms = encode_every_ms(s) < 1000 ? encode_every_ms(s) : 1000;
 
+    signals_block();
     for (;;) {
         struct error e;
         enum status status = ST_OK;

@@ -5,6 +5,7 @@
 
 #include "base/process/crash.h"
 #include "base/process/log.h"
+#include "base/process/signals.h"
 #include "base/mem.h"
 #include "storage/block/week.h"
 #include "storage/store/store_weeks_priv.h"
@@ -496,6 +497,7 @@ summarise(void *arg)
     bool failing = false;
     int64_t rests_until_us = 0;
 
+    signals_block();
     while (wait_a_while(s)) {
         int64_t from_us = clock_monotonic_us(), now_us, rests_us;
         enum status status = ST_OK;

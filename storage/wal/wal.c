@@ -21,7 +21,6 @@
 #include "storage/wal/wal_priv.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
@@ -30,6 +29,7 @@
 #include "base/hash.h"
 #include "base/process/lock.h"
 #include "base/process/log.h"
+#include "base/process/signals.h"
 #include "base/obj.h"
 
 /* What the writer carries out of the lock. */
@@ -372,10 +372,8 @@ void *
 wal_interval_main(void *arg)
 {
     struct wal *j = arg;
-    sigset_t all;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    signals_block();
     lock_take(&j->lock);
     while (!j->stopping) {
         cond_wait_ms(&j->tick, &j->lock, j->interval_ms);
