@@ -14,10 +14,8 @@
 #include "base/hash.h"
 #include "base/process/log.h"
 #include "base/mem.h"
-#include "storage/kv/rados/omap_changes.h"
 #include "storage/kv/rados/omap_code.h"
-#include "storage/kv/rados/omap_get.h"
-#include "storage/kv/rados/omap_iter.h"
+#include "storage/kv/rados/kv_rados_priv.h"
 #include "storage/rados/ceph_lock.h"
 
 #define WINDOW_HOURS       24

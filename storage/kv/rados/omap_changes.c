@@ -1,5 +1,5 @@
 /* Batches, sorted by object. */
-#include "storage/kv/rados/omap_changes.h"
+#include "storage/kv/rados/kv_rados_priv.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,11 @@
-/* See storage/kv/rados/omap_get.h. */
-#include "storage/kv/rados/omap_get.h"
+/* Point lookups. */
+#include "storage/kv/rados/kv_rados_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "storage/kv/rados/omap_code.h"
-#include "storage/rados/ceph_op.h"
 
 #define IN_FLIGHT 16 /* operations of one call */
 

@@ -6,7 +6,7 @@
  * at or in front of that.  So objects whose keys are all behind the bound are
  * never read, and of a metric's windows one is read after the other.  What will
  * be needed next is asked for ahead. */
-#include "storage/kv/rados/omap_iter.h"
+#include "storage/kv/rados/kv_rados_priv.h"
 
 #include <stdlib.h>
 

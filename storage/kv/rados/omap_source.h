@@ -1,4 +1,4 @@
-/* One object's keys, in pages: what an iterator merges (omap_iter.h).
+/* One object's keys, in pages: what an iterator merges (omap_iter.c).
  *
  *     ask -> take -> entries[at] ... at == len -> ask -> take ...
  *

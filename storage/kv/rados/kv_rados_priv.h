@@ -1,13 +1,17 @@
-/* A batch's changes, sorted by the object and the omap's key; of those to one
- * key the last.
- *
- * Owns:    the codes; values are the batch's, which must live as long.
- * Threads: owner. */
+/* The parts of the engine in RADOS that kv_rados.c puts together. */
 #pragma once
 
+#include "storage/kv/engine.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/rados/omap_objects.h"
 #include "storage/rados/ceph_op.h"
+
+/* -- a batch's changes -----------------------------------------------------
+ *
+ * Sorted by the object and the omap's key; of those to one key the last.
+ *
+ * Owns:    the codes; values are the batch's, which must live as long.
+ * Threads: owner. */
 
 struct omap_change {
     struct omap_object object;
@@ -40,3 +44,23 @@ size_t omap_changes_of_one(const struct omap_changes *c, size_t from,
 /* Adds so many to an operation. */
 void omap_changes_put(struct ceph_op *op, const struct omap_changes *c,
                       size_t from, size_t len);
+
+/* -- point lookups ---------------------------------------------------------
+ *
+ * Keys sorted by object, those of an object in one operation, up to
+ * CEPH_PAGE_MAX of them; 16 operations in flight.
+ *
+ * Threads: any. */
+
+/* Calls 'f' once a key, in no order: its index, and its value (lent) or NULL.
+ * Fails as ceph_op_wait() does, when some keys may have had their call;
+ * ST_INVALID as omap_object_of(). */
+MUST_CHECK enum status omap_get_many(struct ceph *c, const struct omap_map *map,
+                                     const struct slice *keys, size_t len,
+                                     kv_value_fn *f, void *ctx,
+                                     struct error *e);
+
+/* -- the iterator: pages of omaps, merged ---------------------------------- */
+
+struct kv_iter *omap_iter_open(struct ceph *c, const struct omap_map *map,
+                               struct slice prefix);
