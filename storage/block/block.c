@@ -21,8 +21,7 @@ block_crc(struct slice bytes, uint32_t base)
     return crc32c_more(crc32c(slice_of(b, sizeof b)), bytes);
 }
 
-/* -- the block summary: how it is written
- * -------------------------------------- */
+/* -- how the block summary is written -------------------------------------- */
 
 /* About the sum of 'count' values between 'a' and 'b', modulo 2^64. */
 static uint64_t

@@ -11,11 +11,9 @@
  * those of one series and span, as the engine will have them: it is the value
  * of a row (row_value.h).  Late points for an hour of it open a row over it.
  *
- * It knows neither the write-ahead log nor the engine.  What must be logged in
- * the order in which the head changes is logged by a callback, under the
- * bucket's lock; each row has the number of a segment of the log, which is not
- * behind that of its first record, and head_oldest_segment() tells which of
- * them are still needed.
+ * What must be logged in the order in which the head changes is logged by a
+ * callback, under the bucket's lock; each row has the number of a segment of
+ * the log, which is not behind that of its first record.
  *
  * Owns:    series, rows.
  * Threads: any; passes of flushing and deletions one at a time.

@@ -5,12 +5,9 @@
  *             `-> renewed each quarter of its duration -> .. -> close
  *             `-> another fenced this process: lost(), for ever
  *
- * A lease is a lock that ends by the clock of an OSD.  The member counts from
- * before it asked for it, by its own monotonic clock, and gives up a quarter
- * earlier; so no two compare clocks.  One that ended goes on if it can be
- * renewed before another takes the lock to fence this member.  That clock alone
- * is not enough (a process is stopped between its look and its write): who
- * takes over fences first.
+ * A lease is a lock that ends by the clock of an OSD.  By that clock alone a
+ * process that stands still between its look and its write would write too
+ * late: who takes over fences first (storage/lease/README.md, "Invariants").
  *
  * Owns:    nothing of the connection, which must live longer.
  * Threads: any, but close once.  lost() runs on the lease's thread or the one

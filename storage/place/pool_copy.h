@@ -1,8 +1,7 @@
 /* A store that is copied into a pool's namespace, which was empty:
  *
- *     begin -> FORMAT, not complete -> rows, names, .. -> end -> FORMAT,
- * complete
- *                                          `-> drop -> the namespace is empty
+ *     begin -> FORMAT, not complete -> rows, names, .. -> end: it is complete
+ *                                          `-> drop: the namespace is empty
  *
  * No process opens a store whose FORMAT is not complete.  Who copies has a lock
  * on it; where that has ended (the process was killed), the next begin shuts

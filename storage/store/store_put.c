@@ -3,8 +3,8 @@
  *
  *     local buckets   into the head, and a record into the WAL
  *     others          a record is queued for the owner
- *     then            each owner's word is waited for; what has moved
- * meanwhile, or had no owner, comes again
+ *     then            each owner's word is waited for; what has moved, or had
+ *                     no owner, comes again
  *
  * A record is the same in both cases (storage/wal/wal_points.h). */
 #include "storage/store/store_put_priv.h"

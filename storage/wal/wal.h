@@ -13,10 +13,9 @@
  * when all that is in these segments has been made safe elsewhere.  Nothing
  * ends ST_CONFLICT: another process has taken this WAL.
  *
- * Replay reads segments in order.  What a crash or a power cut left of bytes
- * that were never synced, torn or with holes, is at the end of the last segment
- * and is not read from the first bad record on; a damaged record anywhere else
- * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
+ * Replay reads segments in order, the last one up to what was never synced
+ * (wal_read.c); a damaged record anywhere else is ST_CORRUPT, with file and
+ * offset in the text, and nothing is skipped.
  *
  * Threads: any.  wal_replay(): before the first append, one caller.
  * wal_trim(), wal_restart(): one of them at a time. */

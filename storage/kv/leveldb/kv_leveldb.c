@@ -1,20 +1,6 @@
-/* The LevelDB engine, and all that must be known of LevelDB 1.23:
- *
- * - without paranoid_checks a flipped bit in its log loses rows silently;
- * - with create_if_missing and no CURRENT file it starts anew and deletes what
- *   was there: level_files_find() looks into the folder first;
- * - a log that it has rotated away is never synced, nor is the folder;
- * - it rejects a log with holes, which a power cut leaves where nothing was
- *   synced, and passes over others: so level_inspect.c reads its logs first;
- * - after a failed write it may write on behind half a record, which makes its
- *   log unreadable: so a failed write is our last;
- * - its repair hands damaged values out as good ones: it is never called but by
- *   kv_salvage(), with logs that were looked through before;
- * - a log file that was removed is not missed: SYNCED tells us;
- * - a failed allocation inside it would end the process (C++): it waits for
- *   memory instead (level_memory.h);
- * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
- * - iterators pin files: bound the time of queries. */
+/* The LevelDB engine.  What was learnt about LevelDB 1.23, and is done about it
+ * here, is a table of storage/README.md.  Its errors are texts, which leave
+ * this file as ST_IO or ST_CORRUPT. */
 #include "storage/kv/kv.h"
 
 #include <leveldb/c.h>

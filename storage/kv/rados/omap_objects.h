@@ -1,13 +1,5 @@
-/*
- * Which object holds a key (docs/FORMAT.md, "In a RADOS pool"):
- *
- *     rows                      r.<bucket>.<start of their window>
- *     series, tag-key sets      s.<bucket>: both, so that a batch is one
- * object's annotations, histograms, quarantine, TSUID meta    a.<bucket>,
- * g.<bucket>, q.<bucket>, m.<bucket> names u.<kind>.f.<shard>; ids:
- * u.<kind>.r.<shard>; counters: u.<kind>.c others                    x.<table>
- *
- * All in hexadecimal.  Without a key layout (tests) everything is in "x".
+/* Which object holds a key: docs/FORMAT.md, "In a RADOS pool".  Without a key
+ * layout (tests) all are in "x".
  *
  * The other way round, keys are cut into sections, ascending: a section is what
  * starts with some bytes, and the keys of its objects must be merged.  Rows of
