@@ -45,7 +45,7 @@ struct kv_engine {
     kv_get_many_fn *get_many; /* NULL: one by one */
     /* NULL: a write is as durable as it will be when it returns. */
     enum status (*sync)(struct kv *kv, struct error *e);
-    void (*settle)(struct kv *kv, size_t least); /* or NULL */
+    void (*compact_log)(struct kv *kv, size_t least); /* or NULL */
     /* NULL: what is deleted takes no room. */
     void (*compact)(struct kv *kv, struct slice from, struct slice to);
     struct kv_iter *(*iter_open)(struct kv *kv,

@@ -365,11 +365,11 @@ kv_sync(struct kv *kv, struct error *e)
 }
 
 void
-kv_settle(struct kv *kv, size_t least)
+kv_compact_log(struct kv *kv, size_t least)
 {
     OBJ_CHECK(kv, KV_MAGIC);
-    if (kv->engine->settle != NULL)
-        kv->engine->settle(kv, least);
+    if (kv->engine->compact_log != NULL)
+        kv->engine->compact_log(kv, least);
 }
 
 struct kv_iter *

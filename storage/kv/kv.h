@@ -118,7 +118,7 @@ MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
 /* Moves what was written from the engine's log, where it is at its largest, to
  * where it stays, if there are 'least' bytes of it: before closing, or when
  * there will be a rest.  Nothing is lost if that fails. */
-void kv_settle(struct kv *kv, size_t least);
+void kv_compact_log(struct kv *kv, size_t least);
 
 /* Iterates over the keys that start with 'prefix' (KV_PREFIX_MAX bytes at most;
  * empty: all keys).  Starts nowhere: seek first.  It sees each key as of some

@@ -44,7 +44,7 @@ copy_all(struct kv_iter *it, struct kv *to, struct kv_copying *c,
     if (st == ST_OK)
         st = kv_write(to, b, e);
     if (st == ST_OK) {
-        kv_settle(to, 0);
+        kv_compact_log(to, 0);
         st = kv_sync(to, e);
     }
     kv_batch_free(&b);

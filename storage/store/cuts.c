@@ -60,11 +60,11 @@ cuts_get(struct cuts *c, uint64_t metric)
 }
 
 struct cut_times
-cuts_settled(struct cuts *c, uint64_t metric)
+cuts_droppable(struct cuts *c, uint64_t metric)
 {
     const struct cut found = cuts_copy(c, metric);
 
-    return clock_monotonic_us() < found.since_us ? found.settled : found.now;
+    return clock_monotonic_us() < found.since_us ? found.droppable : found.now;
 }
 
 void
@@ -87,7 +87,7 @@ cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
     raised = cut_times_max(&cut->now, to);
     if (!cut_times_equal(&raised, &cut->now)) {
         if (clock_monotonic_us() >= cut->since_us)
-            cut->settled = cut->now;
+            cut->droppable = cut->now;
         cut->now = raised;
         cut->since_us = since_us;
     }

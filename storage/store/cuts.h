@@ -28,8 +28,9 @@ struct cut_times {
 
 struct cut {
     uint64_t metric;
-    struct cut_times now;     /* what queries are told */
-    struct cut_times settled; /* what rows may be dropped by until 'since_us' */
+    struct cut_times now; /* what queries are told */
+    struct cut_times
+        droppable;    /* what rows may be dropped by until 'since_us' */
     int64_t since_us; /* monotonic; 'now' is known everywhere from then */
 };
 
@@ -68,7 +69,7 @@ void cuts_fini(struct cuts *c);
 
 struct cut_times cuts_get(struct cuts *c, uint64_t metric);
 /* Those that rows may be dropped by. */
-struct cut_times cuts_settled(struct cuts *c, uint64_t metric);
+struct cut_times cuts_droppable(struct cuts *c, uint64_t metric);
 /* Rows may be dropped by them from 'since_us' on.  A lower one changes nothing.
  */
 void cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,

@@ -146,7 +146,7 @@ sweep(struct store *s, struct error *e)
     if (status == ST_OK)
         status = store_trim(s, e);
     if (status == ST_OK && head_counts(s->head).rows == 0)
-        kv_settle(s->kv, WORTH_TRIMMING);
+        kv_compact_log(s->kv, WORTH_TRIMMING);
     lock_drop(&s->flush_lock);
     return status;
 }

@@ -17,22 +17,22 @@
 
 /* Others may read a cut so much later than it is written; and so long after
  * this process knows it, rows may go. */
-#define SHARED_READ_US   (INT64_C(30) * 1000000)
-#define SHARED_SETTLE_US (INT64_C(120) * 1000000)
+#define SHARED_READ_US     (INT64_C(30) * 1000000)
+#define DROPPABLE_AFTER_US (INT64_C(120) * 1000000)
 
 /* -- cuts ------------------------------------------------------------------ */
 
 static int64_t
-settles_us(const struct store *s)
+droppable_from_us(const struct store *s)
 {
-    return kv_traits(s->kv)->shared ? clock_monotonic_us() + SHARED_SETTLE_US
+    return kv_traits(s->kv)->shared ? clock_monotonic_us() + DROPPABLE_AFTER_US
                                     : 0;
 }
 
 enum status
 store_cuts_read(struct store *s, struct error *e)
 {
-    return cuts_read(&s->cuts, &s->layout, s->kv, settles_us(s), e);
+    return cuts_read(&s->cuts, &s->layout, s->kv, droppable_from_us(s), e);
 }
 
 struct cut_times
@@ -120,7 +120,7 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
     if (st == ST_OK && lsn != 0)
         st = store_commit(s, lsn, true, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        cuts_raise(&s->cuts, cuts[i].metric, &to[i], settles_us(s));
+        cuts_raise(&s->cuts, cuts[i].metric, &to[i], droppable_from_us(s));
     kv_batch_free(&b);
     buf_fini(&value);
     free(to);
@@ -443,7 +443,7 @@ drop_table(struct dropping *x, uint8_t table, struct error *e)
 enum status
 store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
 {
-    struct cut_times settled = cuts_settled(&s->cuts, d->before.metric);
+    struct cut_times droppable = cuts_droppable(&s->cuts, d->before.metric);
     struct dropping x = {
         .s = s,
         .d = d,
@@ -455,10 +455,10 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
     enum status st;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!d->dry_run && x.before.raw_s > settled.raw_s)
-        x.before.raw_s = settled.raw_s;
-    if (!d->dry_run && x.before.hourly_s > settled.hourly_s)
-        x.before.hourly_s = settled.hourly_s;
+    if (!d->dry_run && x.before.raw_s > droppable.raw_s)
+        x.before.raw_s = droppable.raw_s;
+    if (!d->dry_run && x.before.hourly_s > droppable.hourly_s)
+        x.before.hourly_s = droppable.hourly_s;
     x.rows = mem_new_array(BATCH_ROWS, sizeof *x.rows);
     st = drop_table(&x, TABLE_ROWS, e);
     if (st == ST_OK)

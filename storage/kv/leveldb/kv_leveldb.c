@@ -27,7 +27,7 @@ struct level {
     leveldb_filterpolicy_t *bloom;
     leveldb_readoptions_t *read;
     leveldb_writeoptions_t *write;
-    _Atomic size_t unsettled; /* bytes in the log, or a little more */
+    _Atomic size_t log_bytes; /* bytes in the log, or a little more */
     struct lock sync_lock;    /* one sync at a time */
     uint64_t manifest GUARDED_BY(sync_lock); /* and how far that is synced */
     uint64_t manifest_synced GUARDED_BY(sync_lock);
@@ -178,7 +178,7 @@ write_copy(struct level *l, struct copy *copy, enum status st, struct error *e)
     if (st == ST_OK) {
         struct error why;
 
-        atomic_fetch_add(&l->unsettled, copy->bytes);
+        atomic_fetch_add(&l->log_bytes, copy->bytes);
         l->unsynced = true;
         leveldb_write(l->db, l->write, copy->to, &err);
         if (err != NULL) {
@@ -325,16 +325,16 @@ level_sync(struct kv *kv, struct error *e)
 /* Its log becomes a table; asked to compact where there are no keys, it does
  * nothing else.  An empty log would be exchanged for another one. */
 static void
-level_settle(struct kv *kv, size_t least)
+level_compact_log(struct kv *kv, size_t least)
 {
     struct level *l = level_of(kv);
     static const char behind[] = "\xff\xff";
 
     if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
-        atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
+        atomic_load(&l->log_bytes) < (least == 0 ? 1 : least) ||
         kv_fault(kv, NULL) != ST_OK)
         return;
-    atomic_store(&l->unsettled, 0);
+    atomic_store(&l->log_bytes, 0);
     leveldb_compact_range(l->db, behind, 2, behind, 2);
 }
 
@@ -379,7 +379,7 @@ note_error(struct level_iter *i)
 }
 
 static void
-settle(struct level_iter *i)
+level_iter_publish(struct level_iter *i)
 {
     i->it.valid = leveldb_iter_valid(i->i) != 0;
     if (i->it.valid) {
@@ -397,7 +397,7 @@ level_iter_seek(struct kv_iter *it, struct slice key)
     struct level_iter *i = iter_of(it);
 
     leveldb_iter_seek(i->i, (const char *)key.data, key.size);
-    settle(i);
+    level_iter_publish(i);
 }
 
 static void
@@ -406,7 +406,7 @@ level_iter_next(struct kv_iter *it)
     struct level_iter *i = iter_of(it);
 
     leveldb_iter_next(i->i);
-    settle(i);
+    level_iter_publish(i);
 }
 
 /* A block that cannot be read is stepped over while other files have keys, so
@@ -495,7 +495,7 @@ static const struct kv_engine level_engine = {
     .write = level_write,
     .gather = level_gather,
     .sync = level_sync,
-    .settle = level_settle,
+    .compact_log = level_compact_log,
     .iter_open = level_iter_open,
     .compact = level_compact,
     .approximate_bytes = level_approximate_bytes,

@@ -331,7 +331,7 @@ seek_section(struct omap_iter *i, struct slice key)
 
 /* Stands on the first key of the sources, or of the sections behind. */
 static void
-settle(struct omap_iter *i)
+stand_on_least(struct omap_iter *i)
 {
     uint8_t next[sizeof i->section.prefix];
     struct error e = { 0 };
@@ -366,7 +366,7 @@ omap_iter_seek(struct kv_iter *it, struct slice key)
     if (!go_to_section(i, key))
         return;
     seek_section(i, key);
-    settle(i);
+    stand_on_least(i);
 }
 
 static void
@@ -386,7 +386,7 @@ omap_iter_next(struct kv_iter *it)
         (!i->has_limit || slice_cmp(omap_source_head(s), i->limit) <= 0))
         stand_on(i, s);
     else
-        settle(i);
+        stand_on_least(i);
 }
 
 static void

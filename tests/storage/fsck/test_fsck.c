@@ -72,7 +72,7 @@ image_new(const char *dir)
 
     add(s, 0);
     OK(store_flush(s, &e));
-    kv_settle(store_kv(s), 0);
+    kv_compact_log(store_kv(s), 0);
     add(s, 1);
     OK(store_flush(s, &e));
     OK(kv_sync(store_kv(s), &e));

@@ -665,7 +665,7 @@ START_TEST(comes_back)
     kv_batch_put(b, S("synced"), S("1"));
     ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
-    kv_settle(f.kv, 0);
+    kv_compact_log(f.kv, 0);
     ck_assert_uint_eq(count(f.kv), SORTED_LEN + 1);
     reopen(&f);
     if (engines[_i].keeps) {

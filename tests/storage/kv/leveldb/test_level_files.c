@@ -427,7 +427,7 @@ START_TEST(a_record_that_was_acted_on_is_not_cut_off)
     ck_assert_int_eq(kv_open(&o, &kv, NULL), ST_OK);
     put(kv, 0, 10);
     ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
-    kv_settle(kv, 0);
+    kv_compact_log(kv, 0);
     copy_folder(s.copy, s.dir);
     kv_close(&kv);
     find(s.dir, "MANIFEST", s.manifest);

@@ -36,7 +36,7 @@ fill(const char *dir)
         kv_batch_put(b, slice_str(key), slice_of(value, VALUE));
     }
     ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
-    kv_settle(kv, 0);
+    kv_compact_log(kv, 0);
     kv_batch_free(&b);
     kv_close(&kv);
 }
