@@ -1,7 +1,7 @@
 /* The head: the series that are written to, and their open rows, in memory, by
  * salt bucket.  Each bucket has its own lock; a batch takes it once.
  *
- *     row:   open --flush begins--> immutable (being flushed) --unlink--> gone
+ *     row:   open --flush begins--> immutable (being flushed) --unlink--> freed
  *            open --head_encode()--> immutable --> a block of an encoded row
  *
  * An immutable row is still read, and never appended to: points that come for
@@ -110,7 +110,7 @@ void head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere);
 struct head_deletion {
     struct slice tsuid;
     int64_t from_ms, to_ms; /* both included */
-    struct points *gone;    /* appended to, in no order */
+    struct points *deleted; /* appended to, in no order */
     /* Called first, under the bucket's lock; when it fails, nothing is deleted.
      * NULL: nothing to log. */
     enum status (*log)(void *ctx, struct error *e);
@@ -154,7 +154,7 @@ bool head_times(struct head *h, const struct head_times_visit *visit,
                 struct point_times *times);
 
 /* What the block of an open row would say of it (open_row.h), remembered.  Only
- * from within head_each_row(); the view's 'bytes' are gone then. */
+ * from within head_each_row(); the view's 'bytes' are not there then. */
 bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
 
 /* -- flushing -------------------------------------------------------------- */

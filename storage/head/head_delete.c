@@ -15,7 +15,7 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     struct points all = { 0 }, kept = { 0 };
     bool good = open_row_unpack(slice_of(r->open.bytes, r->open.size),
                                 r->open.count, r->open.base, &all) &&
-                points_part(&all, d->from_ms, d->to_ms, d->gone, &kept);
+                points_part(&all, d->from_ms, d->to_ms, d->deleted, &kept);
 
     for (size_t i = 0; good && i < kept.len; i++)
         good = open_row_append(&fresh, points_at(&kept, i));
@@ -44,7 +44,7 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     enum status status =
         row_parts_delete(h->layout, span, slice_of(r->open.bytes, r->open.size),
-                         d->from_ms, d->to_ms, &parts, blocks, d->gone, e);
+                         d->from_ms, d->to_ms, &parts, blocks, d->deleted, e);
     struct slice copy;
 
     if (status == ST_OK)

@@ -135,7 +135,7 @@ head_pass_next(struct head_pass *p, struct head_flushing *rows)
             size = mark_span(p, b, p->at, rows, &len);
         have -= size < have ? size : have;
     }
-    /* What is immutable will be gone. */
+    /* What is immutable will be dropped. */
     while (p->at != NULL && p->at->immutable)
         p->at = p->at->younger;
     lock_drop(&b->lock);

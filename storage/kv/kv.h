@@ -169,9 +169,9 @@ struct kv_recode {
 
 struct kv_copying {
     const struct kv_recode *recode; /* NULL: all as they are */
-    /* Asked now and then: true ends it with ST_BUSY.  NULL: never. */
-    bool (*gone)(void *ctx);
-    void *gone_ctx;
+    /* Called periodically: true ends it with ST_BUSY.  NULL: never. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
     uint64_t keys; /* out: that were read */
 };
 

@@ -183,7 +183,7 @@ struct store_row {
     /* Instead of hours, days of a week: from 'day' to 'day_end' - 1. */
     const struct week *week;
     unsigned day, day_end;
-    bool stands_alone; /* rows of the week may be gone: it is all there is */
+    bool stands_alone; /* rows of the week may be dropped: it is all there is */
 };
 
 /* How a scan moves; the planner chooses. */
@@ -242,8 +242,8 @@ struct store_scan; /* opaque */
  * key: span by span, within a span by TSUID, of a series hour by hour, or all
  * hours at once.
  *
- * Several, of different buckets, share what reads the engine: each is gone
- * through and closed before the next one is.  After a failure all of
+ * Several, of different buckets, share what reads the engine: each is read
+ * and closed before the next one is.  After a failure all of
  * 'out' is NULL. */
 MUST_CHECK enum status store_scans_open(struct store *s,
                                         const struct scan_spec *specs,

@@ -10,7 +10,7 @@ struct deletion {
     struct slice tsuid;
     int64_t from_ms, to_ms;
     struct points scratch;
-    struct points gone;                      /* of all */
+    struct points deleted;                   /* of all */
     struct row_parts parts;                  /* of the row at hand */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
     struct kv_batch *batch, *stale;
@@ -25,14 +25,14 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
 {
     const struct key_layout *layout = &d->s->layout;
     struct row_parts *parts = &d->parts;
-    size_t before = d->gone.len;
+    size_t before = d->deleted.len;
     enum status status =
         row_parts_delete(layout, base, value, d->from_ms, d->to_ms, parts,
-                         d->blocks, &d->gone, e);
+                         d->blocks, &d->deleted, e);
 
     buf_clear(&d->value);
     kv_batch_clear(d->batch);
-    if (status != ST_OK || d->gone.len == before)
+    if (status != ST_OK || d->deleted.len == before)
         return status;
     row_value_pack(layout, base, parts, &d->scratch, &d->value);
     if (d->value.failed)
@@ -117,7 +117,7 @@ delete_in_order(struct deletion *d, struct error *e)
         .tsuid = d->tsuid,
         .from_ms = d->from_ms,
         .to_ms = d->to_ms,
-        .gone = &d->gone,
+        .deleted = &d->deleted,
         .log = d->record == NULL ? NULL : log_delete,
         .ctx = d,
     };
@@ -166,10 +166,10 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (status == ST_OK)
         status = delete_from_engine(&d, e);
     /* A point may have been in both: counted once. */
-    points_sort_unique(&d.gone);
-    *deleted = d.gone.len;
+    points_sort_unique(&d.deleted);
+    *deleted = d.deleted.len;
     points_fini(&d.scratch);
-    points_fini(&d.gone);
+    points_fini(&d.deleted);
     row_parts_fini(&d.parts);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&d.blocks[i]);
@@ -228,19 +228,19 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
 {
     const struct store_remote *r = s->remote;
     struct store_retry retry = { .end_us = 0 };
-    uint64_t at = 0, gone = 0;
+    uint64_t at = 0, count = 0;
     enum status status;
 
     do {
-        status = store_owner_delete(s, tsuid, from_ms, to_ms, &gone, &at, e);
+        status = store_owner_delete(s, tsuid, from_ms, to_ms, &count, &at, e);
         if (status == ST_NOT_FOUND)
-            status = r->delete_points(r->ctx, tsuid, from_ms, to_ms, &gone,
+            status = r->delete_points(r->ctx, tsuid, from_ms, to_ms, &count,
                                       store_retry_end(s, &retry), e);
     } while (status == ST_NOT_FOUND && store_retry(s, &retry));
     if (status == ST_NOT_FOUND)
         status = store_no_owner(key_salt(&s->layout, tsuid), e);
     if (deleted != NULL)
-        *deleted = gone;
+        *deleted = count;
     if (lsn != NULL)
         *lsn = at;
     return status;

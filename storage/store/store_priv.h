@@ -58,7 +58,8 @@ struct store {
     const struct store_remote *remote; /* NULL: all buckets are local */
     _Atomic uint8_t *states; /* by salt bucket, changed with the flush lock */
     struct lock flush_lock;
-    uint64_t trimmed GUARDED_BY(flush_lock); /* segments before it are gone */
+    uint64_t
+        trimmed GUARDED_BY(flush_lock); /* segments before it are deleted */
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */

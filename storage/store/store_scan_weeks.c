@@ -1,13 +1,13 @@
 /* Weeks in the place of rows (store_weeks_priv.h).  Of each week that the range
- * has days of, first the entries are gone through, and lent, then follow as
- * rows the series
+ * has days of, first the entries are read, and lent, then follow as rows the
+ * series
  *
  *     that have open rows in those days,
  *     whose entries are stale or unfit,
  *     whose weeks the reader rejected.
  *
  * They are few, mostly, and sought one by one; where they are many, all rows
- * are gone through as without weeks, and the others' stepped over.
+ * are read as without weeks, and the others' stepped over.
  *
  * Entries are read after the head was copied: what was flushed before that has
  * made them stale, and what was not is in the head. */
@@ -26,7 +26,7 @@ struct place {
 
 struct scan_weeks {
     uint32_t from, to; /* days with from <= time < to are read by weeks */
-    uint32_t cut;      /* rows of weeks before it may be gone */
+    uint32_t cut;      /* rows of weeks before it may be dropped */
     uint32_t day, end; /* those of the week at hand */
     enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
     struct kv_iter *it; /* of all scans that are opened together */
@@ -115,7 +115,7 @@ begin_week(struct store_scan *scan, uint32_t day)
         memset(w->covered, 0, len * sizeof *w->covered);
 }
 
-/* May rows of the week at hand be gone? */
+/* May rows of the week at hand be dropped already? */
 static bool
 stands_alone(const struct scan_weeks *w)
 {

@@ -147,7 +147,7 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
     return kv_iter_end(&it, status, e);
 }
 
-/* Rows of this week may be gone whose hourly values are to stay. */
+/* Rows of this week may be dropped whose hourly values are to stay. */
 static bool
 keeps_hours(struct store *s, uint64_t metric, uint32_t week)
 {

@@ -184,7 +184,7 @@ struct filling {
     struct error lost;
 };
 
-/* The copy's 'gone', which is asked for with each batch. */
+/* The copy's 'cancelled', called with each batch. */
 static bool
 keep(void *ctx)
 {
@@ -196,7 +196,8 @@ keep(void *ctx)
         x->kept_us = now_us;
         x->is_lost = pool_copy_keep(x->c, &x->format, &x->lost) != ST_OK;
     }
-    return x->is_lost || (asked->gone != NULL && asked->gone(asked->gone_ctx));
+    return x->is_lost ||
+           (asked->cancelled != NULL && asked->cancelled(asked->cancelled_ctx));
 }
 
 static enum status
