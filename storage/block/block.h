@@ -24,7 +24,7 @@ struct summary {
     union number sum, min, max, first, last;
 };
 
-/* Points at equal distances, all of one kind: what their values do not tell. */
+/* Points at equal distances, all of one kind: what is not in their values. */
 struct spacing {
     bool even; /* they are such; otherwise the rest is not set */
     bool is_float;

@@ -6,7 +6,7 @@
  * Owns:    row_parts own what they had to encode anew.
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on bytes that are not written here.  The checksum is of
- * all hours; blocks are told apart, not looked into.  ST_LIMIT without memory
+ * all hours; blocks are separated, not looked into.  ST_LIMIT without memory
  * to take one block of all apart. */
 #pragma once
 

@@ -46,7 +46,7 @@ struct week {
     bool all_int;  /* all values, or all are taken for doubles */
     /* A day, and an hour, without points has a count of 0, and no values. */
     struct summary day[WEEK_DAYS];
-    enum week_hours hours; /* that week_decode() was told to read */
+    enum week_hours hours; /* that week_decode() was to read */
     uint32_t count[WEEK_HOURS];
     struct week_values hour;
 };

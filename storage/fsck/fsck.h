@@ -6,7 +6,7 @@
  *     format_lock -> check_files -> (a copy) -> check_files, with 'aside' ->
  *     store_open
  *
- * Whatever is wrong is told to check->say(), as a finding with a code that
+ * Whatever is wrong goes to check->say(), as a finding with a code that
  * stays the same; what is not wrong but worth a line, as a note.
  *
  * Threads: owner.  The caller has the folder's lock.

@@ -235,7 +235,7 @@ bool head_bucket_is_empty(struct head *h, unsigned bucket);
 void head_drop_rows(struct head *h, unsigned bucket);
 
 /* A segment, at most 'newest', before which no row has a record.  It may be
- * less than one that was told before. */
+ * less than one that was returned before. */
 uint64_t head_oldest_segment(struct head *h, uint64_t newest);
 
 /* Calls 'f' while no point is on its way into the head, if there is no row in

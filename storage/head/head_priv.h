@@ -31,7 +31,7 @@ struct head_series {
     struct head_log_id log;
     struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its metric, in the bucket */
-    uint32_t generation; /* tells it from others of its index; not 0 */
+    uint32_t generation; /* differs from that of others of its index; not 0 */
     uint16_t tsuid_size;
     bool is_unflushed : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];

@@ -486,7 +486,7 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
         }
         s->even = s->even && is_float == s->is_float &&
                   (len == 0 || (in.step > 0 && in.step == step_ms));
-        /* Times of an even row ascend: the first and the last tell. */
+        /* Times of an even row ascend: the first and the last will do. */
         if (len == 0 || !s->even) {
             point_times_widen(times, last_ms, last_ms);
             point_times_widen(times, in.ts_ms, in.ts_ms);

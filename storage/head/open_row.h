@@ -55,7 +55,7 @@ bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
                      struct points *out);
 
 /* The same of points at equal distances, all of one kind, of which only the
- * values are written, and '*s' tells the rest.  False if they are no such, or
+ * values are written, and '*s' has the rest.  False if they are no such, or
  * there is no memory; nothing has been appended then. */
 bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                           struct points *out, struct spacing *s);

@@ -115,5 +115,5 @@ MUST_CHECK enum status kv_rados_open(const struct kv_options *o,
 
 /* LevelDB's own repair, with all checksums that it looks at.  What it leaves
  * has every table at level 0, where a read may find an older value first: only
- * iterators tell the truth, and kv_salvage() copies what they see. */
+ * iterators see the newest, and kv_salvage() copies what they see. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);

@@ -45,7 +45,7 @@ struct events {
 /* -- hearing --------------------------------------------------------------- */
 
 static void
-tell(struct events *ev, unsigned kind, struct slice payload)
+deliver(struct events *ev, unsigned kind, struct slice payload)
 {
     lock_take(&ev->listeners_lock);
     for (size_t i = 0; i < ev->listeners_len; i++) {
@@ -65,7 +65,7 @@ on_heard(void *ctx, struct slice bytes)
     uint64_t kind = cursor_varint(&c);
 
     if (!c.failed && kind != EVENTS_MISSED && kind <= UINT_MAX)
-        tell(ctx, (unsigned)kind, cursor_bytes(&c, cursor_left(&c)));
+        deliver(ctx, (unsigned)kind, cursor_bytes(&c, cursor_left(&c)));
 }
 
 static void
@@ -118,7 +118,7 @@ watch_begin(struct events *ev, struct error *e)
     if (st != ST_OK)
         return st;
     /* What was sent before the new watch is dropped before it counts. */
-    tell(ev, EVENTS_MISSED, slice_of(NULL, 0));
+    deliver(ev, EVENTS_MISSED, slice_of(NULL, 0));
     lock_take(&ev->lock);
     ev->watch = w;
     lock_drop(&ev->lock);

@@ -1,4 +1,4 @@
-/* Events: what one process tells all that have the same pool open, and waits
+/* Events: what one process sends to all that have the same pool open, and waits
  * until they have heard it.  Numbers with a payload; what they mean is their
  * users' business.
  *
@@ -7,8 +7,8 @@
  *
  * What depends on events (a cache) asks events_are_heard() each time before it
  * relies on what it has, and drops it when EVENTS_MISSED comes.  From a broken
- * watch on until EVENTS_MISSED was told, events_are_heard() is false; so it is
- * where the cluster has not answered for longer than a sender waits.
+ * watch on until EVENTS_MISSED was delivered, events_are_heard() is false; so
+ * it is where the cluster has not answered for longer than a sender waits.
  *
  * Threads: any; events_on() before what it is to hear can be sent.  Functions
  *          are called one at a time, on threads of librados or of this room:
@@ -41,7 +41,7 @@ void events_on(struct events *ev, unsigned kind, events_fn *f, void *ctx);
 bool events_are_heard(struct events *ev);
 
 /* ST_OK: all who listen have heard it, this process too, or are known not to
- * rely on events any more.  ST_TIMEOUT: tell them again. */
+ * rely on events any more.  ST_TIMEOUT: send it again. */
 MUST_CHECK enum status events_send(struct ceph *c, unsigned timeout_ms,
                                    unsigned kind, struct slice payload,
                                    struct error *e);

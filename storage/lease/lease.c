@@ -70,7 +70,7 @@ lease_lose(struct lease *l, const char *why)
 /* -- renewals -------------------------------------------------------------- */
 
 static void
-tell_wal_bytes(struct lease *l)
+put_wal_bytes(struct lease *l)
 {
     uint64_t bytes = atomic_load(&l->wal_bytes);
     struct error e;
@@ -119,7 +119,7 @@ hold_on(struct lease *l, struct error *e)
     return st;
 }
 
-/* Without an answer the lease may still be ours: lease_is_good() tells how
+/* Without an answer the lease may still be ours: lease_is_good() says for how
  * long, and a later renewal, whether. */
 static void
 renew(struct lease *l, bool *complained)
@@ -159,7 +159,7 @@ renew_main(void *ctx)
         lock_drop(&l->lock);
         renew(l, &complained);
         if (++turn % 4 == 0 && lease_is_good(l))
-            tell_wal_bytes(l);
+            put_wal_bytes(l);
         lock_take(&l->lock);
     }
     lock_drop(&l->lock);

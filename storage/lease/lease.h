@@ -59,7 +59,7 @@ void lease_lose(struct lease *l, const char *why);
 MUST_CHECK enum status lease_set_mode(struct lease *l, const char *mode,
                                       struct error *e);
 
-/* Told to others with later renewals. */
+/* Written to the entry with later renewals. */
 void lease_set_wal_bytes(struct lease *l, uint64_t bytes);
 
 /* Shuts a dead member out: from ST_OK on its WAL can be read as a whole, and it

@@ -18,7 +18,7 @@ struct member {
     char version[32];  /* of the program */
     unsigned frame_version; /* of what members say to each other */
     int64_t started_ms;
-    uint64_t wal_bytes; /* when it last told */
+    uint64_t wal_bytes; /* when it last said so */
     bool live;          /* it holds its lease, now; not part of the entry */
 };
 

@@ -17,7 +17,7 @@
  *
  * Owns:    the text's connection, counted.
  * Threads: any.
- * Fails:   ceph_status() tells what librados' errors become.  After ST_TIMEOUT
+ * Fails:   ceph_status() has what librados' errors become.  After ST_TIMEOUT
  *          an operation may have been done, or not.
  */
 #pragma once
@@ -50,7 +50,7 @@ MUST_CHECK enum status ceph_check(const char *at, struct error *e);
  *     ENOSPC, EDQUOT ST_IO           the pool is full; reading goes on
  *     else           ST_IO
  *
- * The text tells an operator what to do. */
+ * The text says to an operator what to do. */
 enum status ceph_status(struct ceph *c, int error, const char *what,
                         const char *object, struct error *e);
 

@@ -75,7 +75,7 @@ struct slice ceph_op_bytes(const struct ceph_op *op);
 
 /* Sends it.  Once. */
 void ceph_op_start(struct ceph_op *op, const char *object);
-/* Waits for a started one, and tells; again, the same. */
+/* Waits for a started one: its status; again, the same. */
 MUST_CHECK enum status ceph_op_wait(struct ceph_op *op, struct error *e);
 /* Of a read in flight the answer is dropped; a write is waited for. */
 void ceph_op_free(struct ceph_op **op);

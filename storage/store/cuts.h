@@ -2,7 +2,7 @@
  * are being dropped, because they expired, and the one before which their
  * hourly values, which the table of weeks has, are, too (docs/FORMAT.md,
  * "Retention").  A cut is written before the first row goes, and only ever
- * rises, so that whoever asks for older points can be told why they are
+ * rises, so that a query for older points can say why they are
  * missing.
  *
  *     <'c'> <metric>  ->  <raw in s:4>              a span begins at it
@@ -28,7 +28,7 @@ struct cut_times {
 
 struct cut {
     uint64_t metric;
-    struct cut_times now; /* what queries are told */
+    struct cut_times now; /* what queries say */
     struct cut_times
         droppable;    /* what rows may be dropped by until 'since_us' */
     int64_t since_us; /* monotonic; 'now' is known everywhere from then */

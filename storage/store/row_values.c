@@ -49,7 +49,7 @@ row_values_key(const struct row_values *v, size_t i)
     return slice_of(v->keys.data + v->rows[i].key_at, v->rows[i].key_size);
 }
 
-/* Of what is told twice the last counts. */
+/* Of what comes twice the last counts. */
 static void
 keep_value(void *ctx, size_t i, const struct slice *value)
 {

@@ -133,8 +133,8 @@ MUST_CHECK enum status store_backup(struct store *s, const char *dest,
 MUST_CHECK enum status store_copy(struct store *s, struct kv *to,
                                   struct kv_copying *c, struct error *e);
 
-/* Tells others where the process that has the folder can be asked: a line in
- * LOCK. */
+/* Writes where the process that has the folder takes requests: a line in LOCK.
+ */
 void store_announce(struct store *s, const char *address);
 
 /* -- reading -------------------------------------------------------------- */

@@ -52,8 +52,8 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
     return status;
 }
 
-/* From row to row of the series.  A damaged row stays, and is told when the
- * others are done. */
+/* From row to row of the series.  A damaged row stays, and is reported when
+ * the others are done. */
 static enum status
 delete_from_engine(struct deletion *d, struct error *e)
 {

@@ -186,7 +186,7 @@ evict_series(struct store *s)
     head_evict(s->head, keep, now_s - delay_s);
 }
 
-/* Tells what became of a flushing to those who wait for room, and to the log
+/* Reports what became of a flush to those who wait for room, and to the log
  * when it changes. */
 static void
 report(struct store *s, enum status status, const struct error *e)

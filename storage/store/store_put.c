@@ -97,7 +97,7 @@ write_record(struct wal_bucket *w, struct id_range *range,
 
 /* -- local buckets --------------------------------------------------------- */
 
-/* With the epoch of the bucket, by which an heir tells it from older ones. */
+/* With the epoch of the bucket, by which an heir knows it from older ones. */
 static struct slice
 owned_record(struct wal_bucket *w, struct slice record)
 {

@@ -82,7 +82,7 @@ replay_delete(struct replay *r, uint64_t epoch, struct slice payload,
     lock_take(&s->flush_lock);
     st = store_apply_delete(s, tsuid, from_ms, to_ms, NULL, &deleted, &lsn, e);
     lock_drop(&s->flush_lock);
-    /* The client was told so; it must not keep the store from opening. */
+    /* The client had that answer; it must not keep the store from opening. */
     if (st == ST_CORRUPT) {
         log_error("store", "replay: a deletion skips a damaged row: %s",
                   e->text);

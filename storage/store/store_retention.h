@@ -7,7 +7,7 @@
  *     store_drop_rows()      the rows go, some hundred at a time
  *
  * A row goes only if it lies before the metric's cut, too; a query that asks
- * for more can tell so by store_cut_ms().  Points older than that which come
+ * for more can say so by store_cut_ms().  Points older than that which come
  * later are taken, and dropped once they are flushed, when store_drop_rows() is
  * called again; so is what a power cut brings back.
  *

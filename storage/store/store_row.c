@@ -52,7 +52,7 @@ keep(void *items, size_t size, size_t from, const struct block_part *part)
 }
 
 /* Leaves of the block's points, from 'from' on, those that are wanted; where
- * they are even 's' tells their times. */
+ * they are even 's' has their times. */
 static void
 cut_part(const struct block_part *part, struct points *p, size_t from,
          struct spacing *s)

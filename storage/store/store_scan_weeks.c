@@ -143,7 +143,7 @@ leave_out_late(struct store_scan *scan)
     scan->head_at = to;
 }
 
-/* The rows of what entries do not tell. */
+/* The rows of what is not in entries. */
 static void
 begin_rest(struct store_scan *scan)
 {

@@ -175,7 +175,7 @@ store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
             slice_of(bytes + 2 * i, key_weeks_state(&s->layout, specs[i].bucket,
                                                     bytes + 2 * i));
     status = kv_get_many(s->kv, keys, len, take_state, done, e);
-    if (status == ST_CORRUPT) { /* rows tell the same */
+    if (status == ST_CORRUPT) { /* rows have the same */
         memset(done, 0, len * sizeof *done);
         status = ST_OK;
     }

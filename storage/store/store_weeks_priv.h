@@ -17,8 +17,8 @@
  * Days before a metric's cut are not read, and weeks before it go with its rows
  * (cuts.h).  Where hourly values are kept for longer than raw points, entries
  * of weeks before the raw cut stay as they are once they have them: late points
- * change them no more, and rows that are still there go.  What is not told by
- * an entry there, is by rows, which stay.
+ * change them no more, and rows that are still there go.  What an entry
+ * there does not have, rows have, and these stay.
  *
  * The table follows from the rows alone: without its entries of a bucket, the
  * state among them, it is made again. */
@@ -51,7 +51,7 @@ MUST_CHECK enum status store_weeks_load(struct store *s, unsigned bucket,
 void store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
                        struct kv_batch *stale) REQUIRES(s->flush_lock);
 
-/* Does this entry tell the hourly values of its week? */
+/* Does this entry have the hourly values of its week? */
 bool store_week_answers(struct slice value, uint32_t week);
 
 /* Has the entry, of a week before the raw cut, all that will be known of it?

@@ -1,5 +1,5 @@
 /* The files of a WAL: made, appended to, cut and deleted so that after a power
- * cut they tell what was lost from what was damaged.
+ * cut they show what was lost and what was damaged.
  *
  * Before a new file is made, the last one is cut where a crash tore it, and
  * synced: from then on it is no longer the last, and a torn end is damage. */

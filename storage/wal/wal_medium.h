@@ -23,7 +23,7 @@ struct wal_medium_ops {
     enum status (*open)(struct wal_medium *m, struct wal_held *out,
                         struct error *e);
 
-    /* Reads all of a segment that open() told of.  '*out' is to be given to
+    /* Reads all of a segment that open() listed.  '*out' is to be given to
      * wal_file_fini(), after a failure too. */
     enum status (*load)(struct wal_medium *m, uint64_t segment,
                         struct wal_file *out, struct error *e);

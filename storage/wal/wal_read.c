@@ -1,9 +1,9 @@
-/* Reads one file of the WAL, and tells the end that a crash leaves from
- * damage.
+/* Reads one file of the WAL, and distinguishes the end that a crash leaves
+ * from damage.
  *
  * What is written but not synced may be lost page by page, in any order: a
  * power cut leaves the file cut short, with zeros for bytes, or with a hole and
- * whole records behind it.  What was synced is there, and the marks tell how
+ * whole records behind it.  What was synced is there, and the marks say how
  * much that was.  So a record that does not check is where the file ends for
  * us, unless a mark behind it says that it was on the disk. */
 #include "storage/wal/wal_file.h"

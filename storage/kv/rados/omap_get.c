@@ -63,9 +63,10 @@ find_wanted(const struct omap_map *map, const struct slice *keys, size_t len,
     return st;
 }
 
-/* Tells of all that one operation was to find. */
+/* Calls for all keys that one operation was to find. */
 static void
-tell_found(const struct getting *g, struct ceph_op *op, size_t from, size_t len)
+report_found(const struct getting *g, struct ceph_op *op, size_t from,
+             size_t len)
 {
     struct slice code = { NULL, 0 }, value = { NULL, 0 };
     bool on = ceph_op_next(op, &code, &value);
@@ -133,7 +134,7 @@ get_wanted(struct ceph *c, const struct getting *g, struct error *e)
             if (st == ST_NOT_FOUND) /* no object: none of them */
                 st = ST_OK;
             if (st == ST_OK)
-                tell_found(g, ops[first].op, ops[first].from, ops[first].len);
+                report_found(g, ops[first].op, ops[first].from, ops[first].len);
         }
         ceph_op_free(&ops[first].op);
         first = (first + 1) % IN_FLIGHT;
