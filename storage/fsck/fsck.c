@@ -127,7 +127,7 @@ check_files(const char *dir, struct check *c, struct error *e)
     c->rejected = false;
     st = check_format(dir, c, e);
     if (st == ST_OK && !c->rejected)
-        st = check_journal(dir, c, e);
+        st = check_wal(dir, c, e);
     if (st == ST_OK)
         st = check_engine(dir, c, e);
     return st;

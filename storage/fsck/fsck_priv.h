@@ -11,8 +11,8 @@
 
 #include "storage/fsck/fsck.h"
 
-MUST_CHECK enum status check_journal(const char *dir, struct check *c,
-                                     struct error *e);
+MUST_CHECK enum status check_wal(const char *dir, struct check *c,
+                                 struct error *e);
 MUST_CHECK enum status check_engine(const char *dir, struct check *c,
                                     struct error *e);
 

@@ -37,7 +37,7 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     enum status st = record_check(ctx, type, payload, e);
 
     return st == ST_OK ? ST_OK
-                       : error_wrap(e, st, "journal segment %" PRIu64, segment);
+                       : error_wrap(e, st, "WAL segment %" PRIu64, segment);
 }
 
 /* Keeps all of the file aside, and the whole records in its place. */
@@ -145,7 +145,7 @@ check_segments(struct check *c, const char *dir, const struct wal_segments *s,
 }
 
 enum status
-check_journal(const char *dir, struct check *c, struct error *e)
+check_wal(const char *dir, struct check *c, struct error *e)
 {
     struct wal_segments s = { NULL, 0 };
     char path[FILES_PATH_MAX];

@@ -247,7 +247,8 @@ MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
 MUST_CHECK enum status store_trim(struct store *s, struct error *e)
     REQUIRES(s->flush_lock);
 
-/* Removes from head and engine, journaling 'record' unless it is NULL. */
+/* Removes from head and engine, logging 'record' to the WAL unless it is NULL.
+ */
 MUST_CHECK enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
