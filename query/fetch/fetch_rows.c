@@ -86,7 +86,7 @@ downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
     for (size_t k = 0; k < d->len; k++) {
         before[k] = *acc_of(f, k);
         if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
-                            row->day_end, row->stands_alone, t->turn->arena))
+                            row->day_end, row->is_only_source, t->turn->arena))
             continue;
         while (k-- > 0)
             *acc_of(f, k) = before[k]; /* arrays that have grown are copies */

@@ -183,7 +183,8 @@ struct store_row {
     /* Instead of hours, days of a week: from 'day' to 'day_end' - 1. */
     const struct week *week;
     unsigned day, day_end;
-    bool stands_alone; /* rows of the week may be dropped: it is all there is */
+    bool is_only_source; /* rows of the week may be dropped: it is all there is
+                          */
 };
 
 /* How a scan moves; the planner chooses. */

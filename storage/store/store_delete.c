@@ -41,8 +41,8 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
         kv_batch_delete(d->batch, key);
     else
         kv_batch_put(d->batch, key, buf_slice(&d->value));
-    store_weeks_touch(d->s, d->tsuid, base, d->stale);
-    status = store_weeks_spoil(d->s, d->stale, e);
+    store_weeks_collect_stale(d->s, d->tsuid, base, d->stale);
+    status = store_weeks_mark_stale(d->s, d->stale, e);
     if (status == ST_OK)
         status =
             store_owns(d->s, e); /* it may have stood still since the last */

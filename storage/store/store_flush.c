@@ -245,7 +245,7 @@ flush_span(struct store *s, struct flush_batch *b,
         quarantine(s, b, key, "an hour of a stored row", &why);
     buf_clear(&b->value);
     row_value_pack(&s->layout, x->span, parts, &b->merged, &b->value);
-    store_weeks_touch(s, x->v.tsuid, x->span, b->stale);
+    store_weeks_collect_stale(s, x->v.tsuid, x->span, b->stale);
     return put_row(s, b, key, e);
 }
 
@@ -327,7 +327,7 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     status = encode_rows(s, b, e);
     crash_point("flush-encoded");
     if (status == ST_OK)
-        status = store_weeks_spoil(s, b->stale, e);
+        status = store_weeks_mark_stale(s, b->stale, e);
     if (status == ST_OK)
         status = store_owns(s, e);
     if (status == ST_OK)

@@ -20,7 +20,7 @@
 #define FEW           8 /* one of so many series is sought */
 
 /* Of a TSUID in a buffer that grows. */
-struct place {
+struct tsuid_at {
     size_t at, size;
 };
 
@@ -39,15 +39,20 @@ struct scan_weeks {
     uint8_t row[ROW_KEY_MAX];       /* an entry's key as a row's of 'day' */
     struct week week;               /* that was lent last */
     size_t entries;                 /* of the week at hand, so far */
-    /* Series that are to come as rows: of the entries, and all of them,
-     * ascending; those of the head, lent from its copies. */
+    /* Of the week at hand: 'in_head', series that have open rows in it, lent
+     * from the head's copies; 'entry_used', of these, whose entry is lent all
+     * the same, as it does not change any more; 'as_rows', series whose entries
+     * are not lent, in 'bytes'; 'rows_to_read', from both: the series whose
+     * rows are read behind the entries. */
+    struct slice *in_head;
+    bool *entry_used;
+    size_t in_head_len;
     struct buf bytes;
-    struct place *places;
-    size_t places_len, places_cap;
-    struct slice *rest, *busy;
-    size_t rest_len, busy_len;
-    bool *covered; /* of the busy: by an entry that does not change any more */
-    bool skips;    /* rows of other series are stepped over */
+    struct tsuid_at *as_rows;
+    size_t as_rows_len, as_rows_cap;
+    struct slice *rows_to_read;
+    size_t rows_to_read_len;
+    bool walks_all; /* rows of other series are stepped over */
 };
 
 /* -- ranges ---------------------------------------------------------------- */
@@ -97,38 +102,40 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->state = ENTRIES;
     w->day = day;
     w->end = end < w->to ? end : w->to;
-    w->begun = w->skips = false;
-    w->entries = w->places_len = 0;
+    w->begun = w->walks_all = false;
+    w->entries = w->as_rows_len = 0;
     buf_clear(&w->bytes);
     store_scan_stretch(scan, first_hour(scan),
                        w->end - HOUR_S < scan->spec.to_base
                            ? w->end - HOUR_S
                            : scan->spec.to_base);
     len = scan->head_end - scan->head_at;
-    w->busy = len == 0 ? w->busy : mem_resize(w->busy, len, sizeof *w->busy);
+    w->in_head =
+        len == 0 ? w->in_head : mem_resize(w->in_head, len, sizeof *w->in_head);
     for (size_t i = 0; i < len; i++)
-        w->busy[i] = scan->head[scan->head_at + i].tsuid;
-    w->busy_len = slices_sort_unique(w->busy, len);
-    w->covered =
-        len == 0 ? w->covered : mem_resize(w->covered, len, sizeof *w->covered);
+        w->in_head[i] = scan->head[scan->head_at + i].tsuid;
+    w->in_head_len = slices_sort_unique(w->in_head, len);
+    w->entry_used = len == 0
+                        ? w->entry_used
+                        : mem_resize(w->entry_used, len, sizeof *w->entry_used);
     if (len > 0)
-        memset(w->covered, 0, len * sizeof *w->covered);
+        memset(w->entry_used, 0, len * sizeof *w->entry_used);
 }
 
 /* May rows of the week at hand be dropped already? */
 static bool
-stands_alone(const struct scan_weeks *w)
+is_only_source(const struct scan_weeks *w)
 {
     return week_base(w->day) < w->cut;
 }
 
-/* Of a busy series; NULL: it is none. */
+/* Of a series of the head; NULL: it is none. */
 static bool *
-covered_flag(const struct scan_weeks *w, struct slice tsuid)
+entry_used_flag(const struct scan_weeks *w, struct slice tsuid)
 {
-    const struct slice *found = slices_find(w->busy, w->busy_len, tsuid);
+    const struct slice *found = slices_find(w->in_head, w->in_head_len, tsuid);
 
-    return found == NULL ? NULL : &w->covered[found - w->busy];
+    return found == NULL ? NULL : &w->entry_used[found - w->in_head];
 }
 
 /* Takes what came too late out of the head's rows of the week. */
@@ -138,34 +145,35 @@ leave_out_late(struct store_scan *scan)
     size_t to = scan->head_end;
 
     for (size_t i = scan->head_end; i-- > scan->head_at;)
-        if (!*covered_flag(scan->weeks, scan->head[i].tsuid))
+        if (!*entry_used_flag(scan->weeks, scan->head[i].tsuid))
             scan->head[--to] = scan->head[i];
     scan->head_at = to;
 }
 
 /* The rows of what is not in entries. */
 static void
-begin_rest(struct store_scan *scan)
+begin_rows(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    size_t len = w->places_len;
+    size_t len = w->as_rows_len;
 
     w->state = ROWS;
-    if (len + w->busy_len > 0)
-        w->rest = mem_resize(w->rest, len + w->busy_len, sizeof *w->rest);
-    for (size_t i = 0; i < w->places_len; i++)
-        w->rest[i] =
-            slice_of(w->bytes.data + w->places[i].at, w->places[i].size);
-    for (size_t i = 0; i < w->busy_len; i++)
-        if (!w->covered[i])
-            w->rest[len++] = w->busy[i];
+    if (len + w->in_head_len > 0)
+        w->rows_to_read = mem_resize(w->rows_to_read, len + w->in_head_len,
+                                     sizeof *w->rows_to_read);
+    for (size_t i = 0; i < w->as_rows_len; i++)
+        w->rows_to_read[i] =
+            slice_of(w->bytes.data + w->as_rows[i].at, w->as_rows[i].size);
+    for (size_t i = 0; i < w->in_head_len; i++)
+        if (!w->entry_used[i])
+            w->rows_to_read[len++] = w->in_head[i];
     leave_out_late(scan);
-    w->rest_len = slices_sort_unique(w->rest, len);
-    w->skips = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
-    scan->way = w->skips ? scan->spec.way : SCAN_SEEKS;
-    scan->series = w->rest;
-    scan->series_len = w->rest_len;
-    if (w->rest_len == 0)
+    w->rows_to_read_len = slices_sort_unique(w->rows_to_read, len);
+    w->walks_all = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
+    scan->way = w->walks_all ? scan->spec.way : SCAN_SEEKS;
+    scan->series = w->rows_to_read;
+    scan->series_len = w->rows_to_read_len;
+    if (w->rows_to_read_len == 0)
         scan->begun = true; /* and it stands on nothing */
 }
 
@@ -178,10 +186,11 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
     size_t size;
 
     /* What is damaged is found out behind this. */
-    return w->state != ROWS || !w->skips ||
+    return w->state != ROWS || !w->walks_all ||
            key_row_parse(&scan->s->layout, key, &base, tsuid, &size, NULL) !=
                ST_OK ||
-           slices_find(w->rest, w->rest_len, slice_of(tsuid, size)) != NULL;
+           slices_find(w->rows_to_read, w->rows_to_read_len,
+                       slice_of(tsuid, size)) != NULL;
 }
 
 bool
@@ -268,10 +277,10 @@ store_scan_end_weeks(struct store_scan *scan)
         scan->error.status == ST_OK)
         scan->error = why;
     buf_fini(&w->bytes);
-    free(w->places);
-    free(w->rest);
-    free(w->busy);
-    free(w->covered);
+    free(w->as_rows);
+    free(w->rows_to_read);
+    free(w->in_head);
+    free(w->entry_used);
     free(w);
     scan->weeks = NULL;
 }
@@ -429,13 +438,14 @@ next_entry(struct store_scan *scan)
 }
 
 static void
-to_rest(struct store_scan *scan, struct slice tsuid)
+read_as_rows(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
 
-    w->places =
-        mem_grow(w->places, w->places_len, &w->places_cap, sizeof *w->places);
-    w->places[w->places_len++] = (struct place){ w->bytes.size, tsuid.size };
+    w->as_rows = mem_grow(w->as_rows, w->as_rows_len, &w->as_rows_cap,
+                          sizeof *w->as_rows);
+    w->as_rows[w->as_rows_len++] =
+        (struct tsuid_at){ w->bytes.size, tsuid.size };
     buf_put_slice(&w->bytes, tsuid);
     if (w->bytes.failed && scan->error.status == ST_OK)
         (void)error_set(&scan->error, ST_LIMIT, "no memory for series");
@@ -461,10 +471,11 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     struct slice value = kv_iter_value(w->it);
     struct error why;
     enum status status;
-    bool *covered;
+    bool *entry_used;
 
     scan->counts.bytes += kv_iter_key(w->it).size + value.size;
-    if (value.size == 0 || (!stands_alone(w) && covered_flag(w, tsuid) != NULL))
+    if (value.size == 0 ||
+        (!is_only_source(w) && entry_used_flag(w, tsuid) != NULL))
         return false;
     status =
         week_decode(value, week_base(w->day), scan->spec.hours, &w->week, &why);
@@ -473,9 +484,9 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
                         (unsigned)week_base(w->day), why.text);
     if (status != ST_OK || w->week.unfit)
         return false;
-    covered = covered_flag(w, tsuid);
-    if (covered != NULL)
-        *covered = true;
+    entry_used = entry_used_flag(w, tsuid);
+    if (entry_used != NULL)
+        *entry_used = true;
     return true;
 }
 
@@ -502,10 +513,10 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
                                    .week = &w->week,
                                    .day = (w->day - base) / DAY_S,
                                    .day_end = (w->end - base) / DAY_S,
-                                   .stands_alone = stands_alone(w) };
+                                   .is_only_source = is_only_source(w) };
         w->entries++;
         if (!reads_entry(scan, row->tsuid)) {
-            to_rest(scan, row->tsuid);
+            read_as_rows(scan, row->tsuid);
         } else if (has_points(row)) {
             scan->counts.rows++;
             scan->counts.weeks++;
@@ -513,22 +524,22 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
         }
     }
     if (scan->error.status == ST_OK)
-        begin_rest(scan);
+        begin_rows(scan);
     return false;
 }
 
 void
 store_scan_reject(struct store_scan *scan)
 {
-    bool *covered;
+    bool *entry_used;
 
     OBJ_CHECK(scan, SCAN_MAGIC);
     INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
-    scan->counts.lacks_rows |= stands_alone(scan->weeks);
-    covered = covered_flag(scan->weeks, tsuid_of_entry(scan));
-    if (covered != NULL)
-        *covered = false;
-    to_rest(scan, tsuid_of_entry(scan));
+    scan->counts.lacks_rows |= is_only_source(scan->weeks);
+    entry_used = entry_used_flag(scan->weeks, tsuid_of_entry(scan));
+    if (entry_used != NULL)
+        *entry_used = false;
+    read_as_rows(scan, tsuid_of_entry(scan));
 }

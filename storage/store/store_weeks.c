@@ -208,8 +208,8 @@ store_week_is_final(struct store *s, struct slice key, uint32_t week)
 }
 
 void
-store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
-                  struct kv_batch *stale)
+store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
+                          struct kv_batch *stale)
 {
     unsigned bucket = key_salt(&s->layout, tsuid);
     const struct cut_times cut = store_cut_times_of(s, tsuid);
@@ -235,7 +235,7 @@ store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
 }
 
 enum status
-store_weeks_spoil(struct store *s, struct kv_batch *stale, struct error *e)
+store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 {
     enum status status;
 

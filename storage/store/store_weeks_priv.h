@@ -48,8 +48,9 @@ MUST_CHECK enum status store_weeks_load(struct store *s, unsigned bucket,
 
 /* A row of this span is to be written or deleted: adds what makes its week
  * stale to 'stale', if it must be. */
-void store_weeks_touch(struct store *s, struct slice tsuid, uint32_t span,
-                       struct kv_batch *stale) REQUIRES(s->flush_lock);
+void store_weeks_collect_stale(struct store *s, struct slice tsuid,
+                               uint32_t span, struct kv_batch *stale)
+    REQUIRES(s->flush_lock);
 
 /* Does this entry have the hourly values of its week? */
 bool store_week_answers(struct slice value, uint32_t week);
@@ -74,9 +75,9 @@ bool store_weeks_note_stale(struct weeks *w, uint32_t week);
 void store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
     REQUIRES(s->flush_lock);
 
-/* Writes and clears what store_weeks_touch() added: before the rows. */
+/* Writes and clears what store_weeks_collect_stale() added: before the rows. */
 MUST_CHECK enum status
-store_weeks_spoil(struct store *s, struct kv_batch *stale, struct error *e)
+store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
     REQUIRES(s->flush_lock);
 
 /* Makes and corrects entries on its own. */
