@@ -39,16 +39,16 @@ read_end(const struct cursor *c, const char *what, struct error *e)
 static const struct mask_set *
 masks_of(const struct scan_spec *spec)
 {
-    return spec->way == SCAN_SEEKS ? NULL : spec->masks;
+    return spec->path == SCAN_SEEKS ? NULL : spec->masks;
 }
 
 static void
 put_spec(struct buf *out, const struct scan_spec *spec, size_t set)
 {
-    size_t series = spec->way == SCAN_SEEKS ? spec->series_len : 0;
+    size_t series = spec->path == SCAN_SEEKS ? spec->series_len : 0;
 
     buf_put_varint(out, spec->bucket);
-    buf_put_u8(out, (uint8_t)spec->way);
+    buf_put_u8(out, (uint8_t)spec->path);
     buf_put_varint(out, set);
     buf_put_u32(out, spec->from_base);
     buf_put_u32(out, spec->to_base);
@@ -78,7 +78,7 @@ payload_put_head(struct buf *out, const struct scan_spec *specs,
             sets++;
         }
         put_spec(&rest, spec, set == NULL ? 0 : sets);
-        series += spec->way == SCAN_SEEKS ? spec->series_len : 0;
+        series += spec->path == SCAN_SEEKS ? spec->series_len : 0;
     }
     buf_put_varint(out, sets);
     buf_put_slice(out, buf_slice(&masks));
@@ -97,7 +97,7 @@ read_spec(struct cursor *c, const struct key_layout *layout,
           struct scan_spec *spec)
 {
     uint64_t bucket = cursor_varint(c);
-    uint8_t way = cursor_u8(c);
+    uint8_t path = cursor_u8(c);
     uint64_t set = cursor_varint(c), max, len;
 
     spec->from_base = cursor_u32(c);
@@ -105,15 +105,15 @@ read_spec(struct cursor *c, const struct key_layout *layout,
     max = cursor_varint(c);
     spec->metric = read_sized(c);
     len = cursor_varint(c);
-    if (bucket >= layout->salt_buckets || way > SCAN_SEEKS ||
-        set > h->sets_len || (set == 0) != (way == SCAN_SEEKS) ||
+    if (bucket >= layout->salt_buckets || path > SCAN_SEEKS ||
+        set > h->sets_len || (set == 0) != (path == SCAN_SEEKS) ||
         spec->metric.size != layout->metric_width || len > *left ||
-        (len > 0 && way != SCAN_SEEKS) || max > SIZE_MAX)
+        (len > 0 && path != SCAN_SEEKS) || max > SIZE_MAX)
         c->failed = true;
     if (c->failed)
         return;
     spec->bucket = (unsigned)bucket;
-    spec->way = (enum scan_way)way;
+    spec->path = (enum access_path)path;
     spec->masks = set == 0 ? NULL : h->sets[set - 1];
     spec->max_bytes = (size_t)max;
     spec->series = *series;

@@ -270,7 +270,7 @@ series_bytes(const struct scan_spec *spec)
 {
     size_t sum = 0;
 
-    if (spec->way == SCAN_SEEKS)
+    if (spec->path == SCAN_SEEKS)
         for (size_t i = 0; i < spec->series_len; i++)
             sum += spec->series[i].size + 2;
     return sum;

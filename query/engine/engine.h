@@ -40,7 +40,7 @@ struct engine_options {
     engine_limits_find *limits; /* NULL: there are none */
     void *limits_ctx;
     unsigned timeout_ms; /* of a whole query; 0: none */
-    int force_way;       /* enum scan_way + 1; 0: the planner chooses */
+    int force_way;       /* enum access_path + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
     int histogram_codec;     /* its id + 1; 0: histograms cannot be read */
     struct records *records; /* NULL: no annotations; must outlive the engine */

@@ -167,7 +167,7 @@ spec_of(const struct task *t)
     return (struct scan_spec){
         .masks = p->masks,
         .bucket = (unsigned)t->bucket,
-        .way = b->way,
+        .path = b->way,
         .from_base = p->from_base,
         .to_base = p->to_base,
         .series = b->series,

@@ -111,7 +111,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 {
     struct scan_spec spec = { .masks = r->masks,
                               .bucket = bucket,
-                              .way = SCAN_HINTS,
+                              .path = SCAN_HINTS,
                               .to_base = hour_base(POINT_MAX_TS_MS),
                               .metric = tsuid_metric(r->layout, r->tsuids[0]),
                               .summaries = true };

@@ -263,7 +263,7 @@ choose_way(const struct planner *p, struct plan_bucket *b)
         b->way =
             prices[SCAN_HINTS] <= prices[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
     if (forced >= 0 && (forced != SCAN_SEEKS || out->listed))
-        b->way = (enum scan_way)forced;
+        b->way = (enum access_path)forced;
     for (int i = 0; out->listed && i < 3; i++)
         out->prices[i] += prices[i];
     out->price += prices[out->listed ? b->way : SCAN_RANGE];
@@ -278,7 +278,7 @@ make_buckets(struct planner *p)
     const uint64_t *prices = out->prices;
     enum status status = ST_OK;
     size_t ways[3] = { 0 };
-    enum scan_way most;
+    enum access_path most;
 
     for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
         struct plan_bucket *b = &out->buckets[i];

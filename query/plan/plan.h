@@ -22,7 +22,7 @@
 #include "uid/series/series.h"
 
 struct plan_bucket {
-    enum scan_way way;
+    enum access_path way;
     struct slice
         *series; /* those known to match, ascending; NULL: not listed */
     size_t series_len;
@@ -42,9 +42,9 @@ struct plan {
     uint64_t series;  /* of the metric, in tag-key sets that could match */
     uint64_t matches; /* listed */
     /* What it takes at most, for spans without a gap: of all buckets. */
-    enum scan_way way;  /* of most of them */
-    uint64_t prices[3]; /* by way, where series are listed */
-    uint64_t price;     /* of the ways that are taken */
+    enum access_path way; /* of most of them */
+    uint64_t prices[3];   /* by way, where series are listed */
+    uint64_t price;       /* of the ways that are taken */
     uint64_t seeks;
     char text[160]; /* for showStats: which way, and why */
 };

@@ -1,4 +1,4 @@
-/* Columns of signed integers: <way:1> [<reference zigzag>] <numbers>, all
+/* Columns of signed integers: <predictor:1> [<reference zigzag>] <numbers>, all
  * arithmetic modulo 2^64, so that nothing overflows.
  *
  *     offset   v[i] - min                            len numbers
@@ -14,22 +14,22 @@
 #include "base/obj.h"
 #include "storage/block/block_coded_priv.h"
 
-#define SHORT 32 /* so few that all ways are tried */
+#define SHORT 32 /* so few that all predictors are tried */
 
-enum way {
-    WAY_OFFSET,
-    WAY_STEPS,
-    WAY_CLIMB,
+enum predictor {
+    PREDICT_OFFSET,
+    PREDICT_STEPS,
+    PREDICT_CLIMB,
     /* as they are written, only: */
     WRITTEN_SAME,
     WRITTEN_CODED = 0x40,
 };
 
 struct choice {
-    enum way way;
+    enum predictor predictor;
     uint64_t reference;
     struct numbers_plan plan;
-    enum way last; /* that was tried: its numbers are in 'scratch' */
+    enum predictor last; /* that was tried: its numbers are in 'scratch' */
 };
 
 /* What the differences between neighbours are like. */
@@ -37,8 +37,8 @@ struct steps {
     uint64_t usual; /* more than half of them are it; else the mean */
     bool is_usual;
     int64_t min, max;
-    uint64_t way; /* twice all of them, added up without their signs */
-    int64_t top;  /* the largest value */
+    uint64_t travel; /* twice all of them, added up without their signs */
+    int64_t top;     /* the largest value */
 };
 
 static inline uint64_t
@@ -72,7 +72,7 @@ look_at_steps(const int64_t *v, size_t len)
         votes += step == s.usual ? 1 : SIZE_MAX;
         s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
         s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
-        s.way += varint_zigzag((int64_t)step);
+        s.travel += varint_zigzag((int64_t)step);
         s.top = v[i] > s.top ? v[i] : s.top;
     }
     for (size_t i = 1; i < len && votes > 0; i++)
@@ -99,7 +99,7 @@ static bool
 may_be_offset(const struct steps *s, size_t len, int64_t min)
 {
     return len < SHORT || s->is_usual ||
-           s->way / len > ((uint64_t)s->top - (uint64_t)min) / 8;
+           s->travel / len > ((uint64_t)s->top - (uint64_t)min) / 8;
 }
 
 static uint64_t
@@ -114,57 +114,59 @@ varint_bits(uint64_t v)
 
 /* How many numbers stand for 'len' integers. */
 static size_t
-numbers_len(enum way way, size_t len)
+numbers_len(enum predictor predictor, size_t len)
 {
-    return way == WAY_OFFSET ? len : len - 1;
+    return predictor == PREDICT_OFFSET ? len : len - 1;
 }
 
 static void
-transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
-          int64_t min, uint64_t *u)
+transform(enum predictor predictor, const int64_t *v, size_t len,
+          uint64_t reference, int64_t min, uint64_t *u)
 {
-    for (size_t i = 0; way == WAY_OFFSET && i < len; i++)
+    for (size_t i = 0; predictor == PREDICT_OFFSET && i < len; i++)
         u[i] = (uint64_t)v[i] - (uint64_t)min;
-    for (size_t i = 1; way == WAY_STEPS && i < len; i++)
+    for (size_t i = 1; predictor == PREDICT_STEPS && i < len; i++)
         u[i - 1] = varint_zigzag((int64_t)(step_at(v, i) - reference));
-    for (size_t i = 1; way == WAY_CLIMB && i < len; i++)
+    for (size_t i = 1; predictor == PREDICT_CLIMB && i < len; i++)
         u[i - 1] = step_at(v, i) - reference;
 }
 
 static void
-try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
-    uint64_t *scratch, struct choice *best)
+try(const int64_t *v, size_t len, int64_t min, enum predictor predictor,
+    uint64_t reference, uint64_t *scratch, struct choice *best)
 {
     struct numbers_plan plan;
 
-    transform(way, v, len, reference, min, scratch);
-    plan = block_numbers_plan(scratch, numbers_len(way, len));
-    if (way != WAY_OFFSET)
+    transform(predictor, v, len, reference, min, scratch);
+    plan = block_numbers_plan(scratch, numbers_len(predictor, len));
+    if (predictor != PREDICT_OFFSET)
         plan.bits += varint_bits(varint_zigzag((int64_t)reference));
     if (plan.bits < best->plan.bits)
-        *best = (struct choice){ way, reference, plan, way };
-    best->last = way;
+        *best = (struct choice){ predictor, reference, plan, predictor };
+    best->last = predictor;
 }
 
-/* Only ways that can be good are tried: it is most of the work of encoding. */
+/* Only predictors that can be good are tried: it is most of the work of
+ * encoding. */
 static struct choice
 choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
 {
     struct choice best = {
-        WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 }, WAY_OFFSET
+        PREDICT_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 }, PREDICT_OFFSET
     };
     struct steps steps = { 0 };
 
     if (len > 1)
         steps = look_at_steps(v, len);
     if (len == 1 || may_be_offset(&steps, len, known.min))
-        try(v, len, known.min, WAY_OFFSET, 0, scratch, &best);
+        try(v, len, known.min, PREDICT_OFFSET, 0, scratch, &best);
     if (len == 1)
         return best;
     if (is_climb(&steps) || len < SHORT)
-        try(v, len, known.min, WAY_CLIMB, (uint64_t)steps.min, scratch, &best);
+        try(v, len, known.min, PREDICT_CLIMB, (uint64_t)steps.min, scratch,
+            &best);
     if (!is_climb(&steps) || steps.is_usual || len < SHORT)
-        try(v, len, known.min, WAY_STEPS, steps.usual, scratch, &best);
+        try(v, len, known.min, PREDICT_STEPS, steps.usual, scratch, &best);
     return best;
 }
 
@@ -178,11 +180,12 @@ block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
 
     INSIST(len > 0 && v[0] == known.first);
     chosen = choose(v, len, known, scratch);
-    n = numbers_len(chosen.way, len);
-    if (chosen.last != chosen.way)
-        transform(chosen.way, v, len, chosen.reference, known.min, scratch);
+    n = numbers_len(chosen.predictor, len);
+    if (chosen.last != chosen.predictor)
+        transform(chosen.predictor, v, len, chosen.reference, known.min,
+                  scratch);
     plan = block_numbers_best(scratch, n, chosen.plan);
-    if (chosen.way == WAY_STEPS && chosen.reference == 0) {
+    if (chosen.predictor == PREDICT_STEPS && chosen.reference == 0) {
         if (plan.codec == NUMBERS_CODED && plan.parameter == 0) {
             buf_put_u8(out, (uint8_t)(WRITTEN_CODED | plan.table));
             block_coded_encode(scratch, n, plan, out);
@@ -190,8 +193,8 @@ block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
         }
         buf_put_u8(out, WRITTEN_SAME);
     } else {
-        buf_put_u8(out, (uint8_t)chosen.way);
-        if (chosen.way != WAY_OFFSET)
+        buf_put_u8(out, (uint8_t)chosen.predictor);
+        if (chosen.predictor != PREDICT_OFFSET)
             buf_put_zigzag(out, (int64_t)chosen.reference);
     }
     block_numbers_encode(scratch, n, plan, out);
@@ -217,29 +220,29 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
                   struct ints_known known)
 {
     uint64_t *u = (uint64_t *)out;
-    uint8_t way = cursor_u8(c);
+    uint8_t predictor = cursor_u8(c);
     uint64_t reference = 0;
 
-    if (way > WRITTEN_SAME && (way & 0xf0) != WRITTEN_CODED)
+    if (predictor > WRITTEN_SAME && (predictor & 0xf0) != WRITTEN_CODED)
         c->failed = true;
-    if (way == WAY_STEPS || way == WAY_CLIMB)
+    if (predictor == PREDICT_STEPS || predictor == PREDICT_CLIMB)
         reference = (uint64_t)cursor_zigzag(c);
     if (c->failed)
         return;
-    if (way == WAY_OFFSET) {
+    if (predictor == PREDICT_OFFSET) {
         block_numbers_decode(c, u, len);
         for (size_t i = 0; i < len && !c->failed; i++)
             u[i] += (uint64_t)known.min;
         return;
     }
-    if (way >= WRITTEN_CODED) {
+    if (predictor >= WRITTEN_CODED) {
         u[0] = (uint64_t)known.first;
-        block_coded_decode_steps(c, u + 1, len - 1, way & 15, u[0]);
+        block_coded_decode_steps(c, u + 1, len - 1, predictor & 15, u[0]);
         return;
     }
     block_numbers_decode(c, u + 1, len - 1);
     if (c->failed)
         return;
     u[0] = (uint64_t)known.first;
-    sum_steps(u, len, reference, way != WAY_CLIMB);
+    sum_steps(u, len, reference, predictor != PREDICT_CLIMB);
 }

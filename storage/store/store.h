@@ -188,7 +188,7 @@ struct store_row {
 };
 
 /* How a scan moves; the planner chooses. */
-enum scan_way {
+enum access_path {
     SCAN_HINTS, /* step; where a key does not match, seek to the hint */
     SCAN_RANGE, /* step over everything from the first hint to the last match */
     SCAN_SEEKS, /* one seek per (span, series), for 'series' given */
@@ -197,10 +197,10 @@ enum scan_way {
 struct scan_spec {
     const struct mask_set *masks; /* over whole row keys, table byte included */
     unsigned bucket;              /* the salt bucket; masks take any */
-    enum scan_way way;
+    enum access_path path;
     uint32_t from_base, to_base; /* hours, both included; masks have spans */
     /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
-     * rows.  NULL with len 0 for the other ways. */
+     * rows.  NULL with len 0 for the other paths. */
     const struct slice *series;
     size_t series_len;
     struct slice metric; /* id: all rows are of one */

@@ -20,7 +20,7 @@ store_takes_row(const struct key_layout *layout, const struct scan_spec *spec,
 
     if (v->base < spec->from_base || v->base > spec->to_base)
         return false;
-    return spec->way == SCAN_SEEKS ||
+    return spec->path == SCAN_SEEKS ||
            mask_set_match(
                spec->masks,
                slice_of(bytes, key_row(layout, v->tsuid, v->base, bytes)));
@@ -34,7 +34,7 @@ store_each_row(struct store *s, const struct scan_spec *spec, head_row_fn *f,
                   &(struct head_visit){
                       .bucket = spec->bucket,
                       .metric = spec->metric,
-                      .series = spec->way == SCAN_SEEKS ? spec->series : NULL,
+                      .series = spec->path == SCAN_SEEKS ? spec->series : NULL,
                       .series_len = spec->series_len,
                       .from_base = spec->from_base,
                       .to_base = spec->to_base,
@@ -135,7 +135,7 @@ store_head_next(struct cursor *c, const struct key_layout *layout,
         !tsuid_is_valid(layout, out->tsuid) ||
         key_salt(layout, out->tsuid) != spec->bucket ||
         !slice_starts(out->tsuid, spec->metric) ||
-        (spec->way == SCAN_SEEKS &&
+        (spec->path == SCAN_SEEKS &&
          slices_find(spec->series, spec->series_len, out->tsuid) == NULL) ||
         !store_takes_row(layout, spec, out) || !check_bytes(out))
         c->failed = true;

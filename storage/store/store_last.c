@@ -25,7 +25,7 @@ spec_of(struct store *s, const struct slice *tsuid, uint32_t from_base,
 {
     return (struct scan_spec){
         .bucket = key_salt(&s->layout, *tsuid),
-        .way = SCAN_SEEKS,
+        .path = SCAN_SEEKS,
         .from_base = from_base,
         .to_base = to_base,
         .series = tsuid,

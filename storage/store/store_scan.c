@@ -45,7 +45,7 @@ advance_by_masks(struct store_scan *scan)
             if (scan->weeks == NULL || store_scan_takes(scan, key))
                 return;
             step(scan);
-        } else if (scan->way == SCAN_RANGE) {
+        } else if (scan->path == SCAN_RANGE) {
             step(scan);
         } else {
             size = mask_set_hint(scan->spec.masks, key, hint);
@@ -118,7 +118,7 @@ next_key(struct store_scan *scan)
     scan->begun = true;
     if (first)
         kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
-    if (scan->way == SCAN_SEEKS) {
+    if (scan->path == SCAN_SEEKS) {
         if (scan->series_len > 0 && (first || next_target(scan)))
             advance_by_seeks(scan);
         else
@@ -215,7 +215,7 @@ new_scan(struct store *s, const struct scan_spec *spec)
     memcpy(scan->begin, scan->end, scan->end_size);
     scan->series = spec->series;
     scan->series_len = spec->series_len;
-    scan->way = spec->way;
+    scan->path = spec->path;
     return scan;
 }
 

@@ -33,7 +33,7 @@ struct store_scan {
     struct slice tsuid;        /* of the row that the iterator stands on */
     /* The stretch: hours, both included; how it is read. */
     uint32_t from_base, to_base;
-    enum scan_way way;
+    enum access_path path;
     const struct slice *series; /* for SCAN_SEEKS */
     size_t series_len;
     uint32_t to_row; /* its last row */

@@ -169,8 +169,8 @@ begin_rows(struct store_scan *scan)
             w->rows_to_read[len++] = w->in_head[i];
     leave_out_late(scan);
     w->rows_to_read_len = slices_sort_unique(w->rows_to_read, len);
-    w->walks_all = scan->spec.way != SCAN_SEEKS && len * FEW > w->entries;
-    scan->way = w->walks_all ? scan->spec.way : SCAN_SEEKS;
+    w->walks_all = scan->spec.path != SCAN_SEEKS && len * FEW > w->entries;
+    scan->path = w->walks_all ? scan->spec.path : SCAN_SEEKS;
     scan->series = w->rows_to_read;
     scan->series_len = w->rows_to_read_len;
     if (w->rows_to_read_len == 0)
@@ -205,7 +205,7 @@ store_scan_next_stretch(struct store_scan *scan)
         return true;
     }
     w->state = BEHIND;
-    scan->way = scan->spec.way;
+    scan->path = scan->spec.path;
     scan->series = scan->spec.series;
     scan->series_len = scan->spec.series_len;
     if (w->to > scan->spec.to_base)
@@ -347,7 +347,7 @@ step_or_hint(struct store_scan *scan, struct slice row)
     uint8_t hint[ROW_KEY_MAX];
     size_t at = base_at(scan), size;
 
-    if (scan->spec.way == SCAN_RANGE) {
+    if (scan->spec.path == SCAN_RANGE) {
         step(scan);
         return true;
     }
@@ -415,7 +415,7 @@ begin_entries(struct store_scan *scan)
     }
     key_put_uint(bytes + base_at(scan), week_base(w->day), 4);
     /* Where the week before ended this one begins, mostly. */
-    if (scan->spec.way != SCAN_SEEKS &&
+    if (scan->spec.path != SCAN_SEEKS &&
         (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0))
         seek(scan, key);
 }
@@ -425,7 +425,7 @@ static bool
 next_entry(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    bool seeks = scan->spec.way == SCAN_SEEKS;
+    bool seeks = scan->spec.path == SCAN_SEEKS;
 
     if (!w->begun) {
         begin_entries(scan);

@@ -56,13 +56,13 @@ request_new(void)
         r->specs[i] = (struct scan_spec){
             .masks = r->sets[i / 3],
             .bucket = i,
-            .way = i % 2 == 0 ? SCAN_RANGE : SCAN_HINTS,
+            .path = i % 2 == 0 ? SCAN_RANGE : SCAN_HINTS,
             .from_base = 3600 * i,
             .to_base = 7200 * i,
             .metric = slice_of(metric, 3),
             .max_bytes = i * 1000,
         };
-    r->specs[5].way = SCAN_SEEKS;
+    r->specs[5].path = SCAN_SEEKS;
     r->specs[5].series = r->series;
     r->specs[5].series_len = r->series_len;
     return r;
@@ -93,7 +93,7 @@ START_TEST(head_requests_are_read)
         const struct scan_spec *a = &r->specs[which[i]], *b = &h.specs[i];
 
         ck_assert_uint_eq(a->bucket, b->bucket);
-        ck_assert_int_eq(a->way, b->way);
+        ck_assert_int_eq(a->path, b->path);
         ck_assert_uint_eq(a->from_base, b->from_base);
         ck_assert_uint_eq(a->to_base, b->to_base);
         ck_assert_uint_eq(a->max_bytes, b->max_bytes);
@@ -131,7 +131,7 @@ START_TEST(head_requests_are_checked)
         s->bucket = layout.salt_buckets;
         break;
     case 1:
-        s->way = (enum scan_way)3;
+        s->path = (enum access_path)3;
         break;
     case 2:
         s->metric.size = 2;

@@ -9,7 +9,7 @@
 
 #define SERIES 64
 
-static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 struct net {
     struct rig *rig;

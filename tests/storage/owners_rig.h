@@ -494,7 +494,7 @@ rig_put_one(struct store *s, unsigned i, int64_t ts_ms, int64_t v)
 /* All points of all series (tsuids.h, below 'len') by scans of all buckets that
  * are opened together. */
 static inline void
-rig_read_all(struct store *s, enum scan_way way, struct points *out,
+rig_read_all(struct store *s, enum access_path way, struct points *out,
              unsigned len)
 {
     const struct key_layout *layout = store_layout(s);
@@ -519,7 +519,7 @@ rig_read_all(struct store *s, enum scan_way way, struct points *out,
         specs[b] = (struct scan_spec){
             .masks = set,
             .bucket = b,
-            .way = way,
+            .path = way,
             .from_base = hour_base(RIG_T0),
             .to_base = hour_base(RIG_T0) + 30 * 24 * 3600,
             .series = series[b],

@@ -253,7 +253,7 @@ dump_plan(struct dump *d, const struct plan *p, struct error *e)
         specs[i] = (struct scan_spec){
             .masks = b->way == SCAN_SEEKS ? NULL : p->masks,
             .bucket = (unsigned)i,
-            .way = b->way,
+            .path = b->way,
             .series = b->series,
             .series_len = b->series_len,
             .metric = p->metric_id,
@@ -300,7 +300,7 @@ dump_metric_id(struct dump *d, struct slice metric, struct error *e)
 
     for (unsigned i = 0; i < w->salt_buckets; i++)
         specs[i] = (struct scan_spec){
-            .masks = masks, .bucket = i, .way = SCAN_RANGE, .metric = metric
+            .masks = masks, .bucket = i, .path = SCAN_RANGE, .metric = metric
         };
     st = dump_metric(d, specs, w->salt_buckets, false, e);
     free(specs);

@@ -239,7 +239,7 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
 
 static const struct setup {
     unsigned buckets;
-    int way; /* enum scan_way + 1; 0: chosen */
+    int way; /* enum access_path + 1; 0: chosen */
 } setups[] = {
     { 0, 0 },
     { 16, 0 },

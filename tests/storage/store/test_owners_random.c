@@ -168,7 +168,8 @@ compare_last(struct pair *p)
 static void
 compare_all(struct pair *p)
 {
-    static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+    static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE,
+                                             SCAN_SEEKS };
 
     rig_read_all(p->one, SCAN_RANGE, expected, SERIES);
     rig_read_all(any_store(p), ways[below(&p->random, 3)], found, SERIES);

@@ -89,14 +89,14 @@ put(struct store *s, unsigned i, int64_t ts_ms, int64_t v)
 
 /* All points of series i, by the way given. */
 static void
-read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
-            struct scan_counts *counts)
+read_series(struct store *s, unsigned i, enum access_path way,
+            struct points *out, struct scan_counts *counts)
 {
     uint8_t bytes[9], head[2 + 3];
     struct slice t = tsuid(bytes, i);
     struct mask_set *set = mask_set_new();
     struct mask *m = mask_new();
-    struct scan_spec spec = { .way = way, .to_base = 4294965600u };
+    struct scan_spec spec = { .path = way, .to_base = 4294965600u };
     struct store_scan *scan;
     struct store_row row;
 
@@ -124,7 +124,7 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     mask_set_free(&set);
 }
 
-static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 static void
 check_range(struct store *s, unsigned i, int64_t from_ms, int64_t step_ms,

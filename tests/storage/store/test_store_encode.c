@@ -86,7 +86,7 @@ read_all(struct rig *r, uint32_t from_base, uint32_t to_base,
 {
     uint8_t bytes[9];
     struct slice t = tsuid(bytes, 1);
-    struct scan_spec spec = { .way = SCAN_SEEKS,
+    struct scan_spec spec = { .path = SCAN_SEEKS,
                               .bucket = key_salt(&r->s->layout, t),
                               .from_base = from_base,
                               .to_base = to_base,

@@ -130,7 +130,7 @@ read_series(struct world *w, unsigned metric, unsigned series,
     struct slice t = name(metric, series, bytes);
     struct mask_set *set = mask_set_new();
     struct mask *m = mask_new();
-    struct scan_spec spec = { .way = SCAN_HINTS, .to_base = 4294965600u };
+    struct scan_spec spec = { .path = SCAN_HINTS, .to_base = 4294965600u };
     size_t salt = w->options.layout.salt_width;
     struct store_scan *scan;
     struct store_row row;

@@ -52,7 +52,8 @@ struct scans {
 
 /* One for each bucket, over all its rows. */
 static void
-open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
+open_scans(struct store *s, enum access_path way, bool summaries,
+           struct scans *a)
 {
     const struct key_layout *layout = store_layout(s);
     struct mask *m = mask_new();
@@ -72,7 +73,7 @@ open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
         a->specs[i] = (struct scan_spec){
             .masks = a->masks,
             .bucket = (unsigned)i,
-            .way = way,
+            .path = way,
             .to_base = 4294965600u,
             .series = a->listed[i],
             .metric = slice_of(a->metric, 3),
@@ -89,7 +90,7 @@ open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
 }
 
 static void
-all_buckets(struct store *s, enum scan_way way, struct scans *a)
+all_buckets(struct store *s, enum access_path way, struct scans *a)
 {
     open_scans(s, way, false, a);
 }
@@ -102,7 +103,7 @@ end_scans(struct scans *a)
     mask_set_free(&a->masks);
 }
 
-static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 /* Points, counted and added up. */
 static void

@@ -175,7 +175,7 @@ check_column(const struct store_row *row, const struct points *p)
 /* The hours of a bucket come in order, and rows of one block; each series'
  * points are the model's. */
 static void
-check_bucket(struct world *w, unsigned bucket, enum scan_way way,
+check_bucket(struct world *w, unsigned bucket, enum access_path way,
              uint32_t from_hour, uint32_t to_hour, uint64_t *seen)
 {
     const struct key_layout *layout = store_layout(w->s);
@@ -185,7 +185,7 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
     struct slice listed[SERIES];
     struct scan_spec spec = { .masks = masks,
                               .bucket = bucket,
-                              .way = way,
+                              .path = way,
                               .from_base = from,
                               .to_base = to,
                               .series = listed };
@@ -241,7 +241,7 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
 }
 
 static void
-check_hours(struct world *w, enum scan_way way, uint32_t from_hour,
+check_hours(struct world *w, enum access_path way, uint32_t from_hour,
             uint32_t to_hour)
 {
     uint64_t want = 0, seen = 0;
@@ -274,7 +274,8 @@ check_last(struct world *w, unsigned series, size_t until)
 
 START_TEST(all_is_as_the_model_says)
 {
-    static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+    static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE,
+                                             SCAN_SEEKS };
     struct world *w = world_new(spans[_i]);
     uint64_t r = harness_seed((uint64_t)_i + 1);
 

@@ -268,7 +268,7 @@ mask_of(const struct key_layout *layout, uint32_t from, uint32_t to)
 }
 
 static void
-scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
+scan(struct world *w, enum access_path way, uint32_t from, uint32_t to,
      bool rejects, struct seen *seen)
 {
     static struct slice listed[3][SERIES];
@@ -285,7 +285,7 @@ scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
     for (size_t i = 0; i < len; i++)
         specs[i] = (struct scan_spec){ .masks = masks,
                                        .bucket = (unsigned)i,
-                                       .way = way,
+                                       .path = way,
                                        .from_base = from,
                                        .to_base = to,
                                        .series = listed[i],
@@ -315,7 +315,7 @@ scan(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
 }
 
 static void
-check(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
+check(struct world *w, enum access_path way, uint32_t from, uint32_t to,
       bool rejects, struct seen *seen)
 {
     static struct sums want[SERIES][DAYS];
@@ -346,7 +346,7 @@ check(struct world *w, enum scan_way way, uint32_t from, uint32_t to,
                           (int)way, from, to);
 }
 
-static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 static void
 check_some(struct world *w, bool rejects)
