@@ -82,8 +82,8 @@ points_append(struct points *p, const struct points *more)
 }
 
 bool
-points_part(const struct points *all, int64_t from_ms, int64_t to_ms,
-            struct points *within, struct points *outside)
+points_split(const struct points *all, int64_t from_ms, int64_t to_ms,
+             struct points *within, struct points *outside)
 {
     bool good = true;
 

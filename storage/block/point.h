@@ -40,8 +40,8 @@ bool points_add(struct points *p, struct point x);
 bool points_append(struct points *p, const struct points *more);
 /* Appends those of 'all' with from_ms <= time <= to_ms to 'within', the others
  * to 'outside'.  False when there is no memory. */
-bool points_part(const struct points *all, int64_t from_ms, int64_t to_ms,
-                 struct points *within, struct points *outside);
+bool points_split(const struct points *all, int64_t from_ms, int64_t to_ms,
+                  struct points *within, struct points *outside);
 void points_clear(struct points *p);
 void points_fini(struct points *p);
 

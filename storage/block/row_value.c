@@ -117,7 +117,7 @@ row_points(const struct key_layout *s, uint32_t base, struct slice value)
 /* Makes hours of one block of all. */
 static enum status
 split_block(const struct key_layout *s, uint32_t base, struct slice block,
-            struct row_parts *out, struct error *e)
+            struct row_blocks *out, struct error *e)
 {
     struct points all = { 0 }, hour;
     size_t ends[ROW_HOURS_MAX] = { 0 }, begin = 0;
@@ -145,8 +145,8 @@ split_block(const struct key_layout *s, uint32_t base, struct slice block,
 }
 
 enum status
-row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
-             struct row_parts *out, struct error *e)
+row_blocks_of(const struct key_layout *s, uint32_t base, struct slice value,
+              struct row_blocks *out, struct error *e)
 {
     struct row_hours h;
     struct slice block;
@@ -166,7 +166,7 @@ row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
 }
 
 void
-row_parts_fini(struct row_parts *p)
+row_blocks_fini(struct row_blocks *p)
 {
     buf_fini(&p->split);
     memset(p->blocks, 0, sizeof p->blocks);
@@ -182,7 +182,7 @@ delete_from_block(struct slice *block, uint32_t base, int64_t from_ms,
     enum status status = block_decode(*block, base, &all, e);
 
     buf_clear(out);
-    if (status == ST_OK && !points_part(&all, from_ms, to_ms, deleted, &kept))
+    if (status == ST_OK && !points_split(&all, from_ms, to_ms, deleted, &kept))
         status = ST_LIMIT;
     if (status == ST_OK && kept.len < all.len) {
         if (kept.len > 0)
@@ -196,11 +196,11 @@ delete_from_block(struct slice *block, uint32_t base, int64_t from_ms,
 }
 
 enum status
-row_parts_delete(const struct key_layout *s, uint32_t base, struct slice value,
-                 int64_t from_ms, int64_t to_ms, struct row_parts *out,
-                 struct buf *blocks, struct points *deleted, struct error *e)
+row_blocks_delete(const struct key_layout *s, uint32_t base, struct slice value,
+                  int64_t from_ms, int64_t to_ms, struct row_blocks *out,
+                  struct buf *blocks, struct points *deleted, struct error *e)
 {
-    enum status status = row_parts_of(s, base, value, out, e);
+    enum status status = row_blocks_of(s, base, value, out, e);
 
     for (unsigned i = 0; i < s->row_hours && status == ST_OK; i++) {
         uint32_t at = base + i * HOUR_S;
@@ -226,7 +226,7 @@ without_crc(struct slice block)
 
 void
 row_value_put(const struct key_layout *s, uint32_t base,
-              const struct row_parts *parts, struct buf *out)
+              const struct row_blocks *parts, struct buf *out)
 {
     size_t start = out->size;
     uint32_t hours = 0;
@@ -258,7 +258,7 @@ row_value_put(const struct key_layout *s, uint32_t base,
 /* Are they few points of several hours?  What is damaged stays as it is. */
 static bool
 are_few(const struct key_layout *s, uint32_t base,
-        const struct row_parts *parts)
+        const struct row_blocks *parts)
 {
     size_t points = 0, hours = 0;
 
@@ -279,7 +279,7 @@ are_few(const struct key_layout *s, uint32_t base,
 
 static bool
 unpack_parts(const struct key_layout *s, uint32_t base,
-             const struct row_parts *parts, struct points *out)
+             const struct row_blocks *parts, struct points *out)
 {
     bool good = true;
 
@@ -293,7 +293,7 @@ unpack_parts(const struct key_layout *s, uint32_t base,
 
 void
 row_value_pack(const struct key_layout *s, uint32_t base,
-               const struct row_parts *parts, struct points *scratch,
+               const struct row_blocks *parts, struct points *scratch,
                struct buf *out)
 {
     if (are_few(s, base, parts) && unpack_parts(s, base, parts, scratch))

@@ -3,7 +3,7 @@
  * (docs/FORMAT.md, "Value of a row").  With one hour a row it is that hour's
  * block and nothing else.
  *
- * Owns:    row_parts own what they had to encode anew.
+ * Owns:    row_blocks own what they had to encode anew.
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on bytes that are not written here.  The checksum is of
  * all hours; blocks are separated, not looked into.  ST_LIMIT without memory
@@ -49,34 +49,34 @@ uint64_t row_points(const struct key_layout *s, uint32_t base,
                     struct slice value);
 
 /* All hours at once; those without a block are empty. */
-struct row_parts {
+struct row_blocks {
     struct slice blocks[ROW_HOURS_MAX];
     struct buf split; /* hours of one block of all */
 };
 
 /* What 'out' had is forgotten; it was zeros at first. */
-MUST_CHECK enum status row_parts_of(const struct key_layout *s, uint32_t base,
-                                    struct slice value, struct row_parts *out,
-                                    struct error *e);
-void row_parts_fini(struct row_parts *p);
+MUST_CHECK enum status row_blocks_of(const struct key_layout *s, uint32_t base,
+                                     struct slice value, struct row_blocks *out,
+                                     struct error *e);
+void row_blocks_fini(struct row_blocks *p);
 
 /* The same, without the points of 'from_ms' <= time <= 'to_ms', which are added
  * to 'deleted'.  Hours that lose points are encoded into 'blocks', of
  * ROW_HOURS_MAX.  ST_BUSY without memory. */
 MUST_CHECK enum status
-row_parts_delete(const struct key_layout *s, uint32_t base, struct slice value,
-                 int64_t from_ms, int64_t to_ms, struct row_parts *out,
-                 struct buf *blocks, struct points *deleted, struct error *e);
+row_blocks_delete(const struct key_layout *s, uint32_t base, struct slice value,
+                  int64_t from_ms, int64_t to_ms, struct row_blocks *out,
+                  struct buf *blocks, struct points *deleted, struct error *e);
 
 /* Appends the value, with blocks as block_encode() or a value gave them;
  * nothing when there is no block at all. */
 void row_value_put(const struct key_layout *s, uint32_t base,
-                   const struct row_parts *parts, struct buf *out);
+                   const struct row_blocks *parts, struct buf *out);
 
 /* The same as it is to be stored: one block if there are few points, unpacked
  * in 'scratch'. */
 void row_value_pack(const struct key_layout *s, uint32_t base,
-                    const struct row_parts *parts, struct points *scratch,
+                    const struct row_blocks *parts, struct points *scratch,
                     struct buf *out);
 
 /* Which of the row's hours has this time. */

@@ -15,7 +15,7 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     struct points all = { 0 }, kept = { 0 };
     bool good = open_row_unpack(slice_of(r->open.bytes, r->open.size),
                                 r->open.count, r->open.base, &all) &&
-                points_part(&all, d->from_ms, d->to_ms, d->deleted, &kept);
+                points_split(&all, d->from_ms, d->to_ms, d->deleted, &kept);
 
     for (size_t i = 0; good && i < kept.len; i++)
         good = open_row_append(&fresh, points_at(&kept, i));
@@ -41,10 +41,10 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
 {
     uint32_t span = r->open.base - 1;
     struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
-    enum status status =
-        row_parts_delete(h->layout, span, slice_of(r->open.bytes, r->open.size),
-                         d->from_ms, d->to_ms, &parts, blocks, d->deleted, e);
+    struct row_blocks parts = { .blocks = { { NULL, 0 } } };
+    enum status status = row_blocks_delete(
+        h->layout, span, slice_of(r->open.bytes, r->open.size), d->from_ms,
+        d->to_ms, &parts, blocks, d->deleted, e);
     struct slice copy;
 
     if (status == ST_OK)
@@ -58,7 +58,7 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&blocks[i]);
     buf_fini(&value);
-    row_parts_fini(&parts);
+    row_blocks_fini(&parts);
     return status;
 }
 

@@ -33,15 +33,15 @@ struct encoding {
     struct buf value;
 };
 
-static struct row_parts
+static struct row_blocks
 parts_of(const struct head *h, const struct head_row *encoded)
 {
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct row_blocks parts = { .blocks = { { NULL, 0 } } };
 
     if (encoded != NULL)
-        INSIST(row_parts_of(h->layout, encoded->open.base - 1,
-                            slice_of(encoded->open.bytes, encoded->open.size),
-                            &parts, NULL) == ST_OK);
+        INSIST(row_blocks_of(h->layout, encoded->open.base - 1,
+                             slice_of(encoded->open.bytes, encoded->open.size),
+                             &parts, NULL) == ST_OK);
     return parts;
 }
 
@@ -50,7 +50,7 @@ is_over_block(const struct encoding *x, const struct head_row *r)
     REQUIRES(x->b->lock)
 {
     uint32_t span = key_span_base(x->h->layout, r->open.base);
-    struct row_parts parts =
+    struct row_blocks parts =
         parts_of(x->h, head_encoded_row(x->h, x->b, r->series, span));
 
     return parts.blocks[row_hour_of(x->h->layout, r->open.base)].size > 0;
@@ -114,7 +114,7 @@ make_value(struct encoding *x, const struct head_row *encoded,
            const struct head_row *r, const struct buf *block)
 {
     const struct key_layout *layout = x->h->layout;
-    struct row_parts parts = parts_of(x->h, encoded);
+    struct row_blocks parts = parts_of(x->h, encoded);
 
     parts.blocks[row_hour_of(layout, r->open.base)] = buf_slice(block);
     buf_clear(&x->value);

@@ -88,7 +88,7 @@ largest(unsigned width)
 }
 
 static unsigned
-part(size_t size)
+mask_field(size_t size)
 {
     return size < 8 ? (unsigned)size : 8;
 }
@@ -97,7 +97,7 @@ void
 mask_add_fixed(struct mask *m, struct slice bytes)
 {
     for (size_t at = 0; at < bytes.size; at += 8) {
-        unsigned width = part(bytes.size - at);
+        unsigned width = mask_field(bytes.size - at);
         uint64_t v = key_get_uint(bytes.data + at, width);
 
         mask_add_steps(m, v, v, 1, width);
@@ -108,7 +108,7 @@ void
 mask_add_any(struct mask *m, size_t width)
 {
     for (size_t at = 0; at < width; at += 8)
-        mask_add_steps(m, 0, UINT64_MAX, 1, part(width - at));
+        mask_add_steps(m, 0, UINT64_MAX, 1, mask_field(width - at));
 }
 
 void

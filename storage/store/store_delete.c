@@ -11,7 +11,7 @@ struct deletion {
     int64_t from_ms, to_ms;
     struct points scratch;
     struct points deleted;                   /* of all */
-    struct row_parts parts;                  /* of the row at hand */
+    struct row_blocks parts;                 /* of the row at hand */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
     struct kv_batch *batch, *stale;
     const struct buf *record; /* NULL: the WAL has it */
@@ -24,11 +24,11 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
                    struct slice value, struct error *e) NO_TS_CHECK
 {
     const struct key_layout *layout = &d->s->layout;
-    struct row_parts *parts = &d->parts;
+    struct row_blocks *parts = &d->parts;
     size_t before = d->deleted.len;
     enum status status =
-        row_parts_delete(layout, base, value, d->from_ms, d->to_ms, parts,
-                         d->blocks, &d->deleted, e);
+        row_blocks_delete(layout, base, value, d->from_ms, d->to_ms, parts,
+                          d->blocks, &d->deleted, e);
 
     buf_clear(&d->value);
     kv_batch_clear(d->batch);
@@ -170,7 +170,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     *deleted = d.deleted.len;
     points_fini(&d.scratch);
     points_fini(&d.deleted);
-    row_parts_fini(&d.parts);
+    row_blocks_fini(&d.parts);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&d.blocks[i]);
     buf_fini(&d.value);

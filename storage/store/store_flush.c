@@ -39,7 +39,7 @@ struct flush_batch {
     struct head_flushing *rows; /* put in order and written together */
     size_t len;
     struct points fresh, stored, merged;
-    struct row_parts parts;        /* of the row at hand */
+    struct row_blocks parts;       /* of the row at hand */
     struct row_values stored_rows; /* of the next rows in order */
     struct slice stored_value;     /* of the row at hand */
     struct buf value, padded;
@@ -109,7 +109,7 @@ quarantine(struct store *s, struct flush_batch *b, struct slice key,
  * where it is damaged. */
 static enum status
 take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
-            struct row_parts *parts, struct error *e)
+            struct row_blocks *parts, struct error *e)
 {
     struct slice key = row_values_key(&b->stored_rows, i);
     struct error why;
@@ -129,7 +129,7 @@ take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
     if (status != ST_OK)
         return error_set(e, status, "%s", why.text);
     atomic_fetch_add(&s->rows_rewritten, 1);
-    status = row_parts_of(&s->layout, span, b->stored_value, parts, &why);
+    status = row_blocks_of(&s->layout, span, b->stored_value, parts, &why);
     if (status != ST_CORRUPT)
         return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
     quarantine(s, b, key, "a stored row", &why);
@@ -169,7 +169,7 @@ encode_over(struct store *s, struct flush_batch *b, uint32_t base,
  * makes way: '*damaged' is set, and 'why'. */
 static enum status
 flush_hour(struct store *s, struct flush_batch *b,
-           const struct head_row_view *r, struct row_parts *parts,
+           const struct head_row_view *r, struct row_blocks *parts,
            bool *damaged, struct error *why, struct error *e)
 {
     unsigned hour = row_hour_of(&s->layout, r->base);
@@ -201,7 +201,7 @@ flush_hour(struct store *s, struct flush_batch *b,
 /* All hours of a row of the head. */
 static enum status
 flush_row(struct store *s, struct flush_batch *b, const struct head_flushing *x,
-          struct row_parts *parts, bool *damaged, struct error *why,
+          struct row_blocks *parts, bool *damaged, struct error *why,
           struct error *e)
 {
     struct head_row_view hour = x->v;
@@ -228,7 +228,7 @@ flush_span(struct store *s, struct flush_batch *b,
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
         slice_of(bytes, key_row(&s->layout, x->v.tsuid, x->span, bytes));
-    struct row_parts *parts = &b->parts;
+    struct row_blocks *parts = &b->parts;
     size_t quarantined = b->quarantined;
     enum status status = ST_OK;
     bool damaged = false;
@@ -378,7 +378,7 @@ flush_batch_fini(struct flush_batch *b)
     points_fini(&b->fresh);
     points_fini(&b->stored);
     points_fini(&b->merged);
-    row_parts_fini(&b->parts);
+    row_blocks_fini(&b->parts);
     row_values_fini(&b->stored_rows);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&b->blocks[i]);

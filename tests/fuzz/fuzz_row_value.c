@@ -13,7 +13,7 @@ static uint32_t row_base;
 /* One by one as all at once. */
 static void
 check_hours(const struct key_layout *s, struct slice value,
-            const struct row_parts *parts)
+            const struct row_blocks *parts)
 {
     struct row_hours h;
     struct slice block;
@@ -38,7 +38,7 @@ check_hours(const struct key_layout *s, struct slice value,
 /* Its hours have its points. */
 static void
 check_one_block(const struct key_layout *s, struct slice value,
-                const struct row_parts *parts)
+                const struct row_blocks *parts)
 {
     struct points all = { 0 }, hours = { 0 };
 
@@ -58,7 +58,7 @@ check_one_block(const struct key_layout *s, struct slice value,
 /* Values that the store never writes may be split, too: blocks that are none.
  */
 static bool
-may_be_put(const struct row_parts *parts)
+may_be_put(const struct row_blocks *parts)
 {
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         if (parts->blocks[i].size > 0 &&
@@ -73,7 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
     struct key_layout s = KEY_LAYOUT_DEFAULT;
     struct buf value = BUF_INIT, again = BUF_INIT, third = BUF_INIT;
-    struct row_parts parts = { .split = BUF_INIT }, back = parts;
+    struct row_blocks parts = { .split = BUF_INIT }, back = parts;
     struct error e;
     enum status st;
 
@@ -84,7 +84,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_put(&value, data + 1, size - 1);
     if (data[0] & 8)
         buf_put_u32(&value, block_crc(buf_slice(&value), row_base));
-    st = row_parts_of(&s, row_base, buf_slice(&value), &parts, &e);
+    st = row_blocks_of(&s, row_base, buf_slice(&value), &parts, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     if (st == ST_OK)
         check_hours(&s, buf_slice(&value), &parts);
@@ -92,7 +92,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_one_block(&s, buf_slice(&value), &parts);
     if (st == ST_OK && s.row_hours > 1 && may_be_put(&parts)) {
         row_value_put(&s, row_base, &parts, &again);
-        INSIST(row_parts_of(&s, row_base, buf_slice(&again), &back, &e) ==
+        INSIST(row_blocks_of(&s, row_base, buf_slice(&again), &back, &e) ==
                ST_OK);
         row_value_put(&s, row_base, &back, &third);
         INSIST(slice_eq(buf_slice(&again), buf_slice(&third)));
@@ -100,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_fini(&value);
     buf_fini(&again);
     buf_fini(&third);
-    row_parts_fini(&parts);
-    row_parts_fini(&back);
+    row_blocks_fini(&parts);
+    row_blocks_fini(&back);
     return 0;
 }

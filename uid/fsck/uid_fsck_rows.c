@@ -97,7 +97,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
  * says of the last one why. */
 static enum status
 check_hours(struct tables *t, uint32_t base, struct slice value,
-            struct row_parts *good, bool *bad, struct error *why)
+            struct row_blocks *good, bool *bad, struct error *why)
 {
     *bad = false;
     if (row_is_one_block(t->layout, value)) {
@@ -130,7 +130,7 @@ check_hours(struct tables *t, uint32_t base, struct slice value,
 /* The whole row is moved aside; what is good of it stays. */
 static void
 drop_hours(struct tables *t, struct slice key, struct slice value,
-           struct slice tsuid, uint32_t base, const struct row_parts *good,
+           struct slice tsuid, uint32_t base, const struct row_blocks *good,
            const struct error *why)
 {
     char name[CHECK_TEXT_MAX];
@@ -160,7 +160,7 @@ check_row(struct tables *t, struct slice key, struct slice value,
 {
     uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct row_blocks parts = { .blocks = { { NULL, 0 } } };
     uint32_t base;
     struct error why;
     bool known, bad = true;
@@ -177,12 +177,12 @@ check_row(struct tables *t, struct slice key, struct slice value,
     if (st != ST_OK || !known)
         return st;
     t->expired += check_is_expired(t, tsuid, base);
-    st = row_parts_of(t->layout, base, value, &parts, &why);
+    st = row_blocks_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, value, &parts, &bad, &why);
     if (bad && (st == ST_OK || st == ST_CORRUPT))
         drop_hours(t, key, value, tsuid, base, &parts, &why);
-    row_parts_fini(&parts);
+    row_blocks_fini(&parts);
     return st == ST_OK || st == ST_CORRUPT ? ST_OK
                                            : error_set(e, st, "%s", why.text);
 }

@@ -13,7 +13,7 @@ static const struct key_layout day = { 1, 16, 3, 3, 3, 24 };
 START_TEST(the_documented_value)
 {
     uint8_t bytes[19 + 26];
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct row_blocks parts = { .blocks = { { NULL, 0 } } };
     struct buf b = BUF_INIT;
 
     memset(bytes, 'a', 19);
@@ -62,7 +62,7 @@ START_TEST(hours_come_back)
 
     for (int i = 0; i < 3000; i++) {
         const struct key_layout *s = layouts[i % 3];
-        struct row_parts parts = { .split = BUF_INIT }, back = parts;
+        struct row_blocks parts = { .split = BUF_INIT }, back = parts;
         struct buf value = BUF_INIT, padded = BUF_INIT, again = BUF_INIT;
         struct row_hours h;
         struct slice block, whole;
@@ -76,7 +76,7 @@ START_TEST(hours_come_back)
         block_pad(buf_slice(&value), harness_random(&r) % 200, &padded);
         whole = buf_slice(s->row_hours > 1 && i % 2 ? &padded : &value);
         if (value.size > 0) {
-            ck_assert_int_eq(row_parts_of(s, BASE, whole, &back, NULL), ST_OK);
+            ck_assert_int_eq(row_blocks_of(s, BASE, whole, &back, NULL), ST_OK);
             for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
                 ck_assert(is_block(s, back.blocks[k], parts.blocks[k]));
             ck_assert_int_eq(row_hours_begin(s, BASE, whole, &h, NULL), ST_OK);
@@ -126,10 +126,10 @@ static const struct {
 static void
 rejects(struct slice value, const char *sentence)
 {
-    struct row_parts parts = { .split = BUF_INIT };
+    struct row_blocks parts = { .split = BUF_INIT };
     struct error e = { 0 };
 
-    ck_assert_int_eq(row_parts_of(&six, BASE, value, &parts, &e), ST_CORRUPT);
+    ck_assert_int_eq(row_blocks_of(&six, BASE, value, &parts, &e), ST_CORRUPT);
     ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
 }
 
@@ -150,9 +150,9 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
 {
     uint8_t bytes[2][40];
     uint64_t r = harness_seed(2);
-    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct row_blocks parts = { .blocks = { { NULL, 0 } } };
     struct buf b = BUF_INIT;
-    struct row_parts back = { .split = BUF_INIT };
+    struct row_blocks back = { .split = BUF_INIT };
 
     parts.blocks[2] = random_block(&r, bytes[0], 40);
     parts.blocks[5] = random_block(&r, bytes[1], 40);
@@ -164,12 +164,12 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
         rejects(slice_of(b.data, i / 8), "row");
     }
     ck_assert_int_eq(
-        row_parts_of(&six, BASE + 21600, buf_slice(&b), &back, NULL),
+        row_blocks_of(&six, BASE + 21600, buf_slice(&b), &back, NULL),
         ST_CORRUPT);
-    ck_assert_int_eq(row_parts_of(&six, BASE, buf_slice(&b), &back, NULL),
+    ck_assert_int_eq(row_blocks_of(&six, BASE, buf_slice(&b), &back, NULL),
                      ST_OK);
     /* Where rows have none, a block without a checksum is none. */
-    ck_assert_int_eq(row_parts_of(&one, BASE, back.blocks[2], &back, NULL),
+    ck_assert_int_eq(row_blocks_of(&one, BASE, back.blocks[2], &back, NULL),
                      ST_CORRUPT);
     buf_fini(&b);
 }
@@ -191,7 +191,7 @@ END_TEST
 /* Hours of a row with some points a hour, or none, in 'all' and as blocks. */
 static void
 make_hours(const struct key_layout *s, uint64_t *r, uint64_t most,
-           struct points *all, struct buf *blocks, struct row_parts *parts)
+           struct points *all, struct buf *blocks, struct row_blocks *parts)
 {
     uint64_t hours = harness_random(r) % 4 == 0 ? 1 : s->row_hours;
 
@@ -244,7 +244,7 @@ START_TEST(few_points_are_one_block)
 {
     static const struct key_layout *const layouts[] = { &one, &six, &day };
     uint64_t r = harness_seed(3);
-    struct row_parts parts, back = { .split = BUF_INIT };
+    struct row_blocks parts, back = { .split = BUF_INIT };
     struct buf blocks[ROW_HOURS_MAX] = { BUF_INIT }, value = BUF_INIT;
     struct buf padded = BUF_INIT, plain = BUF_INIT;
     struct points all = { 0 }, scratch = { 0 };
@@ -255,7 +255,7 @@ START_TEST(few_points_are_one_block)
         size_t hours = 0;
         bool few;
 
-        parts = (struct row_parts){ .split = BUF_INIT };
+        parts = (struct row_blocks){ .split = BUF_INIT };
         points_clear(&all);
         make_hours(s, &r, i % 2 ? 400 : 60, &all, blocks, &parts);
         for (unsigned k = 0; k < s->row_hours; k++)
@@ -276,13 +276,13 @@ START_TEST(few_points_are_one_block)
         block_pad(buf_slice(&value), harness_random(&r) % 9, &padded);
         check_one_block(s, buf_slice(&value), &all);
         check_one_block(s, buf_slice(&padded), &all);
-        ck_assert_int_eq(row_parts_of(s, BASE, buf_slice(&padded), &back, NULL),
-                         ST_OK);
+        ck_assert_int_eq(
+            row_blocks_of(s, BASE, buf_slice(&padded), &back, NULL), ST_OK);
         for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
             ck_assert(slice_eq(back.blocks[k], parts.blocks[k]));
     }
     ck_assert_uint_gt(seen, 50);
-    row_parts_fini(&back);
+    row_blocks_fini(&back);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&blocks[i]);
     buf_fini(&value);
@@ -304,7 +304,7 @@ START_TEST(one_block_that_is_wrong_is_rejected)
 {
     struct points p = { 0 };
     struct buf b = BUF_INIT;
-    struct row_parts parts = { .split = BUF_INIT };
+    struct row_blocks parts = { .split = BUF_INIT };
 
     for (int64_t i = 0; i < 7; i++)
         ck_assert(points_add(
@@ -313,7 +313,7 @@ START_TEST(one_block_that_is_wrong_is_rejected)
     /* The seventh hour is not of this row, but of one of a day. */
     block_encode_row(&p, BASE, 24, &b);
     rejects(buf_slice(&b), "row");
-    ck_assert_int_eq(row_parts_of(&day, BASE, buf_slice(&b), &parts, NULL),
+    ck_assert_int_eq(row_blocks_of(&day, BASE, buf_slice(&b), &parts, NULL),
                      ST_OK);
     b.data[1] = 6;
     put_crc(&b);
@@ -321,7 +321,7 @@ START_TEST(one_block_that_is_wrong_is_rejected)
     b.data[1] = 0;
     put_crc(&b);
     rejects(buf_slice(&b), "row");
-    ck_assert_int_eq(row_parts_of(&one, BASE, buf_slice(&b), &parts, NULL),
+    ck_assert_int_eq(row_blocks_of(&one, BASE, buf_slice(&b), &parts, NULL),
                      ST_CORRUPT);
     buf_clear(&b);
     p.len = 6;
@@ -332,9 +332,9 @@ START_TEST(one_block_that_is_wrong_is_rejected)
         b.data[i / 8] ^= (uint8_t)(1u << i % 8);
         rejects(slice_of(b.data, i / 8), "");
     }
-    ck_assert_int_eq(row_parts_of(&six, BASE, buf_slice(&b), &parts, NULL),
+    ck_assert_int_eq(row_blocks_of(&six, BASE, buf_slice(&b), &parts, NULL),
                      ST_OK);
-    row_parts_fini(&parts);
+    row_blocks_fini(&parts);
     buf_fini(&b);
     points_fini(&p);
 }

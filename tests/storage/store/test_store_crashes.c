@@ -309,7 +309,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     struct buf value = BUF_INIT, stored = BUF_INIT;
     uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX], bad[40] = { 0 };
     struct series_point p = { .point = { T0, { .i = 1 }, false } };
-    struct row_parts parts = { .split = BUF_INIT };
+    struct row_blocks parts = { .split = BUF_INIT };
     struct slice k;
     struct point last;
     uint64_t lsn;
@@ -326,7 +326,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
     ck_assert_int_eq(kv_get(store_kv(s), k, &stored, &e), ST_OK);
     ck_assert_int_eq(
-        row_parts_of(&s->layout, T0 / 1000, buf_slice(&stored), &parts, &e),
+        row_blocks_of(&s->layout, T0 / 1000, buf_slice(&stored), &parts, &e),
         ST_OK);
     ck_assert_uint_gt(parts.blocks[1].size, 0);
     bad[0] = parts.blocks[1].data[0];
@@ -335,7 +335,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     row_value_put(&s->layout, T0 / 1000, &parts, &value);
     kv_batch_put(b, k, buf_slice(&value));
     ck_assert_int_eq(kv_write(store_kv(s), b, &e), ST_OK);
-    row_parts_fini(&parts);
+    row_blocks_fini(&parts);
     p.point.v.i = 9; /* a point of the damaged hour */
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_flush(s, &e), ST_OK);
