@@ -205,7 +205,7 @@ omaps_write(struct kv *kv, const struct kv_batch *b, struct error *e)
          i += len) {
         struct ceph_op *op = ceph_write_new(o->c);
 
-        len = omap_changes_of_one(&c, i, OP_BYTES);
+        len = omap_changes_of_one(&c, i, SIZE_MAX, OP_BYTES);
         omap_changes_put(op, &c, i, len);
         send(&f, op, c.v[i].object.name);
     }
@@ -262,8 +262,9 @@ guarded_start(struct omaps *o, const struct kv_batch *b,
         object = c.v[0].object;
     else if (st == ST_OK)
         st = omap_object_of(&o->map, expected[0].key, &object, e);
-    if (st == ST_OK && (omap_changes_of_one(&c, 0, GUARDED_BYTES) < c.len ||
-                        len > GUARDED_MAX))
+    if (st == ST_OK &&
+        (omap_changes_of_one(&c, 0, SIZE_MAX, GUARDED_BYTES) < c.len ||
+         len > GUARDED_MAX))
         st = strcmp(object.name, c.v[c.len - 1].object.name) != 0
                  ? error_set(e, ST_INVALID,
                              "a guarded batch over two groups: %s and %s",

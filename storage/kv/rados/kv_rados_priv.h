@@ -8,14 +8,14 @@
 
 /* -- a batch's changes -----------------------------------------------------
  *
- * Sorted by the object and the omap's key; of those to one key the last.
+ * Or keys to look up.  Sorted by the object and the omap's key.
  *
  * Owns:    the codes; values are the batch's, which must live as long.
  * Threads: owner. */
 
 struct omap_change {
     struct omap_object object;
-    size_t order; /* in the batch */
+    size_t order; /* in which they were added */
     bool is_put;
     size_t key_at, key_size; /* of its code, in omap_changes.codes */
     struct slice value;
@@ -31,16 +31,25 @@ struct omap_changes {
     struct error *e;
 };
 
-/* Call omap_changes_fini() even after a failure (ST_INVALID). */
+/* Of a batch; of changes to one key the last.  Call omap_changes_fini() even
+ * after a failure (ST_INVALID). */
 MUST_CHECK enum status omap_changes_of(const struct omap_map *map,
                                        const struct kv_batch *b,
                                        struct omap_changes *c, struct error *e);
+/* Of keys to look up, each as often as it is there. */
+MUST_CHECK enum status omap_changes_of_keys(const struct omap_map *map,
+                                            const struct slice *keys,
+                                            size_t len, struct omap_changes *c,
+                                            struct error *e);
 void omap_changes_fini(struct omap_changes *c);
 
-/* How many from 'from' on make one operation: of one object, and no more than
- * 'bytes' or so. */
+/* The key in its object. */
+struct slice omap_change_key(const struct omap_changes *c, size_t i);
+
+/* How many from 'from' on make one operation: of one object, at most 'most',
+ * and no more than 'bytes' or so. */
 size_t omap_changes_of_one(const struct omap_changes *c, size_t from,
-                           size_t bytes);
+                           size_t most, size_t bytes);
 /* Adds so many to an operation. */
 void omap_changes_put(struct ceph_op *op, const struct omap_changes *c,
                       size_t from, size_t len);

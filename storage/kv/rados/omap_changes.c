@@ -1,4 +1,4 @@
-/* Batches, sorted by object. */
+/* Batches, and keys to look up, sorted by object. */
 #include "storage/kv/rados/kv_rados_priv.h"
 
 #include <stdlib.h>
@@ -43,10 +43,10 @@ add_change(void *ctx, struct slice key, const struct slice *value)
     c->len++;
 }
 
-static struct slice
-change_key(const struct omap_changes *c, const struct omap_change *x)
+struct slice
+omap_change_key(const struct omap_changes *c, size_t i)
 {
-    return slice_of(c->codes.data + x->key_at, x->key_size);
+    return slice_of(c->codes.data + c->v[i].key_at, c->v[i].key_size);
 }
 
 static struct slice
@@ -61,11 +61,31 @@ static int
 compare_changes(const void *a, const void *b, void *ctx)
 {
     const struct omap_change *x = a, *y = b;
+    const uint8_t *codes = ((const struct omap_changes *)ctx)->codes.data;
     int c = strcmp(x->object.name, y->object.name);
 
     if (c == 0)
-        c = slice_cmp(change_key(ctx, x), change_key(ctx, y));
+        c = slice_cmp(slice_of(codes + x->key_at, x->key_size),
+                      slice_of(codes + y->key_at, y->key_size));
     return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static enum status
+sort_changes(struct omap_changes *c)
+{
+    if (c->st == ST_OK && c->len > 0)
+        qsort_r(c->v, c->len, sizeof *c->v, compare_changes, c);
+    return c->st;
+}
+
+enum status
+omap_changes_of_keys(const struct omap_map *map, const struct slice *keys,
+                     size_t len, struct omap_changes *c, struct error *e)
+{
+    *c = (struct omap_changes){ .map = map, .e = e };
+    for (size_t i = 0; i < len; i++)
+        add_change(c, keys[i], NULL);
+    return sort_changes(c);
 }
 
 enum status
@@ -76,14 +96,12 @@ omap_changes_of(const struct omap_map *map, const struct kv_batch *b,
 
     *c = (struct omap_changes){ .map = map, .e = e };
     kv_batch_each(b, add_change, c);
-    if (c->st != ST_OK)
+    if (sort_changes(c) != ST_OK)
         return c->st;
-    if (c->len > 0)
-        qsort_r(c->v, c->len, sizeof *c->v, compare_changes, c);
     for (size_t i = 0; i < c->len; i++)
         if (i + 1 == c->len ||
             strcmp(c->v[i].object.name, c->v[i + 1].object.name) != 0 ||
-            !slice_eq(change_key(c, &c->v[i]), change_key(c, &c->v[i + 1])))
+            !slice_eq(omap_change_key(c, i), omap_change_key(c, i + 1)))
             c->v[kept++] = c->v[i];
     c->len = kept;
     return ST_OK;
@@ -97,11 +115,12 @@ omap_changes_fini(struct omap_changes *c)
 }
 
 size_t
-omap_changes_of_one(const struct omap_changes *c, size_t from, size_t bytes)
+omap_changes_of_one(const struct omap_changes *c, size_t from, size_t most,
+                    size_t bytes)
 {
     size_t size = 0, to = from;
 
-    while (to < c->len && size < bytes &&
+    while (to < c->len && to - from < most && size < bytes &&
            strcmp(c->v[from].object.name, c->v[to].object.name) == 0) {
         size += c->v[to].key_size + c->v[to].value.size;
         to++;
@@ -119,7 +138,7 @@ omap_changes_put(struct ceph_op *op, const struct omap_changes *c, size_t from,
 
     for (size_t i = from; i < from + len; i++)
         if (c->v[i].is_put) {
-            keys[puts] = change_key(c, &c->v[i]);
+            keys[puts] = omap_change_key(c, i);
             values[puts++] = change_value(c, &c->v[i]);
         }
     if (puts > 0) {
@@ -128,7 +147,7 @@ omap_changes_put(struct ceph_op *op, const struct omap_changes *c, size_t from,
     }
     for (size_t i = from; i < from + len; i++)
         if (!c->v[i].is_put)
-            keys[deletes++] = change_key(c, &c->v[i]);
+            keys[deletes++] = omap_change_key(c, i);
     if (deletes > 0)
         ceph_write_omap_remove(op, keys, deletes);
     free(keys);
