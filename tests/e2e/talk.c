@@ -1,6 +1,7 @@
 /* talk HALITE FILE.tst...: plays conversations with a daemon, which it starts
  * on a free port in a folder of its own.  What the lines of a file mean is told
- * in tests/README.md.  The first surprise ends a file, with a message like
+ * in tests/README.md.  The first surprise ends a file, and the next one is
+ * played, with a message like
  *
  *     put.tst:12: expected 'x', got 'y' */
 #include <ctype.h>
@@ -618,14 +619,36 @@ play(const char *halite, const char *path)
     buf_fini(&t.body);
 }
 
+/* In a process of its own, which a surprise ends. */
+static bool
+play_alone(const char *halite, const char *path)
+{
+    int how = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        play(halite, path);
+        exit(EXIT_SUCCESS);
+    }
+    if (pid < 0 || waitpid(pid, &how, 0) != pid) {
+        perror(path);
+        return false;
+    }
+    if (WIFSIGNALED(how))
+        (void)fprintf(stderr, "%s: ended by signal %d\n", path, WTERMSIG(how));
+    return how == 0;
+}
+
 int
 main(int argc, char **argv)
 {
+    bool failed = false;
+
     if (argc < 3) {
         (void)fprintf(stderr, "usage: talk HALITE FILE.tst...\n");
         return 2;
     }
     for (int i = 2; i < argc; i++)
-        play(argv[1], argv[i]);
-    return EXIT_SUCCESS;
+        failed |= !play_alone(argv[1], argv[i]);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
