@@ -1,4 +1,4 @@
-/* What every Check program needs: a main() of one suite.
+/* What every source of a Check program needs: its suite (tests/suites.h).
  *
  *     TEST_MAIN("number", TEST(parses), LOOP(formats, cases)) */
 #pragma once
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/suites.h"
 
 /* Check notes each assertion that held by a write() to its parent, so that it
  * can tell the last one before a crash: half of the time of the tests.  The
@@ -149,14 +151,14 @@ harness_run(const char *name, enum fork_status fork_status,
 
 /* All cases run in one process: a process for each costs more than most cases
  * do.  If one crashes, CK_FORK=yes tells which. */
-#define TEST_MAIN(name, ...) HARNESS_MAIN(name, CK_NOFORK, __VA_ARGS__)
+#define TEST_MAIN(name, ...) HARNESS_SUITE(name, CK_NOFORK, __VA_ARGS__)
 
 /* Each case runs in a process of its own: cases that fork, that end a thread's
  * wait by leaving it behind, or that change limits or the environment. */
-#define TEST_MAIN_FORKED(name, ...) HARNESS_MAIN(name, CK_FORK, __VA_ARGS__)
+#define TEST_MAIN_FORKED(name, ...) HARNESS_SUITE(name, CK_FORK, __VA_ARGS__)
 
-#define HARNESS_MAIN(name, fork_status, ...)                  \
-    int main(void)                                            \
+#define HARNESS_SUITE(name, fork_status, ...)                 \
+    SUITE(harness_suite)                                      \
     {                                                         \
         const struct harness_case cases_[] = { __VA_ARGS__ }; \
                                                               \

@@ -3,7 +3,7 @@
 # salt bucket (tests/storage/kv/kv_slow.h), in LevelDB's and the memory's place.
 #
 #     cd build && ../tests/slow.sh        a part: 'make check' has built it
-#     cd build && ../tests/slow.sh all    all programs and conversations
+#     cd build && ../tests/slow.sh all    all suites and conversations
 #
 # Left out: tests/storage/fsck/test_fsck and cases in ON_LEVELDB() are about
 # LevelDB's files; test_kv* choose their engines themselves.
@@ -11,12 +11,11 @@ srcdir=${srcdir:-..}
 HALITE_ENGINE=slow
 export HALITE_ENGINE
 
-programs='store/test_store_power store/test_store_spans histogram/test_histogram'
+storage=test_histogram store='test_store_power test_store_spans' uid=test_uid
 talks='put query durable'
 if test "$1" = all; then
-    programs='store/test_store store/test_store_crashes store/test_store_power
-        store/test_store_scan store/test_store_spans histogram/test_histogram
-        row/test_mask'
+    storage='test_histogram test_mask' uid= # that is all of them
+    store='test_store test_store_crashes test_store_power test_store_scan test_store_spans'
     # Which of the first two fit this build is known to make alone; they are about no store.
     # Where processes share an engine, expired rows go two minutes after it is written down.
     talks=$(cd "$srcdir/tests/e2e" && echo ./*.tst |
@@ -37,18 +36,15 @@ run()
     fi
 }
 
-for t in $programs; do
-    run "$t" "tests/storage/$t"
-done
-for t in "$srcdir"/tests/uid/*/test_*.c; do
-    t=${t#"$srcdir"/}
-    test "$1" = all || test "$t" = tests/uid/names/test_uid.c || continue
-    run "$t" "${t%.c}"
-done
+run storage env HALITE_SUITES="$storage" tests/storage/unit
+run storage/store env HALITE_SUITES="$store" tests/storage/store/unit
+run uid env HALITE_SUITES="$uid" tests/uid/unit
+how=$1
+set --
 for t in $talks; do
-    t=$(basename "$t" .tst)
-    run "$t.tst" tests/e2e/talk tests/halite-slow "$srcdir/tests/e2e/$t.tst"
+    set -- "$@" "$srcdir/tests/e2e/$(basename "$t" .tst).tst"
 done
+run conversations tests/e2e/talk tests/halite-slow "$@"
 # A kill loses what the engine has not made durable; the WAL must have it.
-test "$1" != all || run 'kill -9' "$srcdir/tests/crash/kill9.sh" tests/halite-slow 3
+test "$how" != all || run 'kill -9' "$srcdir/tests/crash/kill9.sh" tests/halite-slow 3
 exit $failed

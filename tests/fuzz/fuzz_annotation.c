@@ -5,8 +5,7 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "uid/meta/annotation.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 check_key(struct slice key)
@@ -35,8 +34,7 @@ check_same(const struct annotation *a, const struct annotation *b)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     struct arena *arena = arena_new(1 << 20);

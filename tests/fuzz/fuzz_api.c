@@ -2,9 +2,8 @@
  * status.
  *
  *     <method> <blank> <target> <newline> <body> */
+#include "tests/fuzz/target.h"
 #include "tests/fuzz/whole.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The beginning of a line of the input, as it can be in a request. */
 static void
@@ -51,8 +50,7 @@ check_answer(struct slice answer, bool is_head)
                answer.size - head - 4);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET_EVERY(0, data, size)
 {
     struct slice line = slice_of(data, size), body = slice_of(data, 0);
     const uint8_t *end = size == 0 ? NULL : memchr(data, '\n', size);

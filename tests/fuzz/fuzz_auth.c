@@ -2,11 +2,9 @@
  * they hold, what is read is within its bounds. */
 #include "base/obj.h"
 #include "tsd/auth/auth_text.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct auth_table *t = NULL;
     struct auth_credentials claim;

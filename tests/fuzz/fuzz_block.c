@@ -10,10 +10,9 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "storage/block/block_priv.h"
+#include "tests/fuzz/target.h"
 
 #define BASE UINT32_C(1292148000)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_order(const struct points *p)
@@ -126,8 +125,7 @@ encode_points(struct cursor *c)
     points_fini(&p);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t way = cursor_u8(&c) % 3;

@@ -7,11 +7,9 @@
 #include <jansson.h>
 
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice text = slice_of(data, size), word = slice_cut(&text, '\n');
     struct buf out = BUF_INIT;

@@ -5,8 +5,7 @@
 #include "base/obj.h"
 #include "tests/storage/kv/kv_shared.h"
 #include "uid/events/uid_hear.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const struct series_rules rules = { true, true, true, 8, false };
 
@@ -50,8 +49,7 @@ daemon_close(struct daemon *d)
     must(store_close(&d->store, NULL));
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct daemon d;
     uint64_t id = 0;

@@ -5,8 +5,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 run_expression(struct slice text, struct arena *a)
@@ -51,8 +50,7 @@ parse_request(struct slice text, struct arena *a)
     query_fini(&q.q);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t kind = cursor_u8(&c);

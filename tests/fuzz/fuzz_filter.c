@@ -6,8 +6,7 @@
 
 #include "base/obj.h"
 #include "query/model/casefold.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 #define SMALL 64
 
@@ -31,8 +30,7 @@ glob(struct slice p, struct slice s, bool fold)
     return ok[p.size][s.size];
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice text = slice_of(data, size), value;
     const uint8_t *end = size == 0 ? NULL : memchr(data, '\n', size);

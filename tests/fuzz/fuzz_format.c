@@ -10,9 +10,8 @@
 #include "base/buf.h"
 #include "base/crc32c.h"
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 #include "tests/tempdir.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *dir;
 
@@ -40,8 +39,7 @@ write_text(const char *path, struct slice text)
     (void)close(fd);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct format f, again;
     struct error e = { 0 };

@@ -4,8 +4,7 @@
 #include "cluster/frame.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 fuzz_feed(struct frame_reader *r, const uint8_t *data, size_t size)
@@ -46,8 +45,7 @@ hear_hello(const uint8_t *data, size_t size)
                ST_OK);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct frame_reader whole, bytes;
     struct buf again = BUF_INIT;

@@ -2,8 +2,7 @@
 #include "query/exp/gexp_priv.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 call(const struct gexp_node *n, struct arena *a)
@@ -33,8 +32,7 @@ call(const struct gexp_node *n, struct arena *a)
     INSIST(st == ST_OK || st == ST_INVALID || st == ST_LIMIT);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct arena *a = arena_new(size % 7 == 0 ? 20000 + size : 4 << 20);
     struct gexp g = { 0 };

@@ -8,6 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 
 #define PARAMS 32
 #define SERIES 4
@@ -23,8 +24,6 @@
 #define START_MS                                                \
     INT64_C(1774738800000) /* an hour before a change of clocks \
                             */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int64_t ts_ms[SERIES][POINTS];
 static double v[SERIES][POINTS];
@@ -90,8 +89,7 @@ draw(struct chart *c, bool is_svg)
     arena_free(&a);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     struct arena *a = arena_new((size_t)1 << 20);

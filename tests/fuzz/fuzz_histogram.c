@@ -2,8 +2,7 @@
  * to bytes that decode alike; sums with itself and percentiles hold. */
 #include "base/obj.h"
 #include "storage/histogram/histogram.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 check_order(const struct histogram *h)
@@ -24,8 +23,7 @@ check_same(const struct histogram *a, const struct histogram *b)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct arena *arena = arena_new(8 << 20);
     struct histogram h, again;

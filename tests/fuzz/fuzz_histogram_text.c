@@ -2,8 +2,7 @@
  * its bytes decode; what is not has a sentence. */
 #include "base/obj.h"
 #include "tsd/put/histogram_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 check(enum status st, const struct histogram *h, const struct error *e,
@@ -25,8 +24,7 @@ check(enum status st, const struct histogram *h, const struct error *e,
     buf_fini(&b);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct arena *arena = arena_new(8 << 20);
     struct slice text = slice_of(data, size);

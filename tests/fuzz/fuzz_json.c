@@ -3,12 +3,10 @@
 #include <jansson.h>
 
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 #include "web/json/json.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice s = slice_of(data, size);
     struct buf once = BUF_INIT, twice = BUF_INIT;

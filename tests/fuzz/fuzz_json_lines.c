@@ -5,8 +5,7 @@
 #include "tsd/transfer/import_writer.h"
 #include "tsd/transfer/json_export.h"
 #include "tsd/transfer/source.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 struct target {
     struct settings *settings;
@@ -107,8 +106,7 @@ sort_lines(struct buf *text)
     *text = sorted;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET_EVERY(7, data, size)
 {
     struct target first = { 0 }, second = { 0 };
 

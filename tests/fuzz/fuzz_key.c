@@ -5,11 +5,9 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     struct key_layout s = { .salt_width = cursor_u8(&c) % 2 };

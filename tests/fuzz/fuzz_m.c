@@ -5,8 +5,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 parse_uri(const char *name, struct slice text, struct arena *a)
@@ -42,8 +41,7 @@ parse_tags(struct slice text, bool halves, struct arena *a)
         INSIST(tags[i].key.size > 0 || tags[i].value.size > 0);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t kind = cursor_u8(&c);

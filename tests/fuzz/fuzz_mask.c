@@ -8,8 +8,7 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "storage/row/key.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 add_field(struct mask *m, struct cursor *c)
@@ -55,8 +54,7 @@ try_all(const struct mask *m, struct slice key, size_t size, uint8_t *out)
     return false;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     struct mask *m = mask_new();

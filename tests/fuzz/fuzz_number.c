@@ -9,8 +9,7 @@
 #include <stdlib.h>
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static bool
 same_bits(double a, double b)
@@ -69,8 +68,7 @@ check_float(float v)
         INSIST(strtof(text, NULL) == v);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     char text[NUMBER_TEXT_MAX];
     int64_t i, again;

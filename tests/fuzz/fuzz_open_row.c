@@ -7,8 +7,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 #define BASE     1356998400u
 #define MOST     512
@@ -95,8 +94,7 @@ check_end(const struct open_row *r, uint32_t n, const struct points *all)
     points_fini(&p);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     struct open_row r = { .base = BASE };

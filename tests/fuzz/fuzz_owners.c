@@ -7,8 +7,7 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "storage/head/open_row.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const struct key_layout layout = KEY_LAYOUT_DEFAULT;
 
@@ -84,8 +83,7 @@ put_records(struct cursor c)
     INSIST(store_close(&s, &e) == ST_OK);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice rest;
 

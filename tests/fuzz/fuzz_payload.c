@@ -3,8 +3,7 @@
 #include "cluster/payload.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const struct key_layout layout = KEY_LAYOUT_DEFAULT;
 
@@ -74,8 +73,7 @@ hear_others(uint8_t kind, struct slice in)
     buf_fini(&out);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     if (size == 0)
         return 0;

@@ -5,8 +5,7 @@
 #include "tests/tsd/json_oracle.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
@@ -59,8 +58,7 @@ read_histograms(struct slice body)
     buf_fini(&bounds);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct put_options o = { .rules = { true, true, true, 8, false } };
     struct slice body = { data, size };

@@ -3,8 +3,7 @@
 #include "base/obj.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 struct outcome {
     struct buf log;
@@ -48,8 +47,7 @@ put_lines(struct put_path *path, struct slice text, struct outcome *x)
     buf_put_slice(&x->log, buf_slice(&fake.log));
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct put_options o = { .rules = { true, true, true, 8, false } };
     struct outcome first = { 0 }, second = { 0 };

@@ -5,8 +5,7 @@
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_json.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const char config[] =
     "{\"aggregationIds\":{\"sum\":0,\"avg\":1},\"intervals\":["
@@ -77,8 +76,7 @@ run(const struct rollups *r, struct slice text)
     put_path_free(&path);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct rollups *r = NULL;
     struct error e;

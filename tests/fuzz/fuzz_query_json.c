@@ -2,8 +2,7 @@
 #include "query/parse/parse.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 check(const struct query *q)
@@ -21,8 +20,7 @@ check(const struct query *q)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct parse_options o = { .now_ms = 1795298406358 };
     /* The size decides whether the arena gets short. */

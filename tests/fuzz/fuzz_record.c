@@ -11,9 +11,8 @@
 #include "base/obj.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
+#include "tests/fuzz/target.h"
 #include "tests/tempdir.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 write_file(const char *dir, struct slice bytes)
@@ -74,8 +73,7 @@ check_series(struct store *s, size_t size)
     INSIST(store_counts(s).head_points == 0);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
     struct wal_options jo = { .sync = WAL_SYNC_OFF };

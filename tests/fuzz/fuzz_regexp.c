@@ -6,8 +6,7 @@
 
 #include "base/obj.h"
 #include "query/model/regexp_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 find_all(const struct regexp *r, struct slice text)
@@ -28,8 +27,7 @@ find_all(const struct regexp *r, struct slice text)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice pattern = slice_of(data, size), text;
     const uint8_t *end = size == 0 ? NULL : memchr(data, '\n', size);

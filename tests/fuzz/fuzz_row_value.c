@@ -5,8 +5,7 @@
 
 #include "base/obj.h"
 #include "storage/block/block_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static uint32_t row_base;
 
@@ -67,8 +66,7 @@ may_be_put(const struct row_blocks *parts)
     return true;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
     struct key_layout s = KEY_LAYOUT_DEFAULT;

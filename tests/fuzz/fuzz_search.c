@@ -5,8 +5,7 @@
 #include "tsd/api/names/search_terms.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static bool
 is_hit(struct search_terms *s, struct slice value)
@@ -17,8 +16,7 @@ is_hit(struct search_terms *s, struct slice value)
     return search_is_hit(s);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     const uint8_t *end = size == 0 ? NULL : memchr(data, '\n', size);
     struct slice text = slice_of(data, size), value = slice_str("");

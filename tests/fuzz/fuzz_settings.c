@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
-#include "base/process/clock.h"
-#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "base/process/clock.h"
+#include "base/process/log.h"
 #include "query/model/rollup.h"
+#include "tests/fuzz/target.h"
 #include "tsd/config/limits.h"
 #include "tsd/config/properties.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A file with the text, and a path to it. */
 static int
@@ -135,8 +134,7 @@ use_rollups(struct slice text)
     (void)close(fd);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t kind = cursor_u8(&c);

@@ -16,18 +16,17 @@
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "base/process/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "base/process/log.h"
+#include "query/fetch/series_points.h"
+#include "query/parse/parse.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
 #include "storage/store/store_priv.h"
+#include "tests/fuzz/target.h"
 #include "uid/meta/meta.h"
-#include "query/fetch/series_points.h"
-#include "query/parse/parse.h"
 #include "uid/meta/tree.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define T0   INT64_C(1356998400000)
 #define MOST 256
@@ -370,8 +369,7 @@ ask(struct world *w, const char *json)
     query_fini(&q);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct world w;
 

@@ -6,8 +6,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static void
 use_zone(const struct timezone *z, int64_t ts_ms)
@@ -33,8 +32,7 @@ use_file(struct slice file)
     timezone_free(&z);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t kind = cursor_u8(&c);

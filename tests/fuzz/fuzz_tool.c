@@ -6,14 +6,13 @@
 
 #include "base/mem.h"
 #include "base/time/timezone.h"
+#include "tests/fuzz/target.h"
 #include "tsd/api/names/series_lookup.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/tool/run/tool_frames.h"
 
 #define WORDS_MAX 64
 #define NOW_MS    INT64_C(1735689600000)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_frames(struct slice in)
@@ -64,8 +63,7 @@ check_query(const char *const *words, size_t len)
     arena_free(&a);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct slice rest = slice_of(data, size);
     char *words[WORDS_MAX];

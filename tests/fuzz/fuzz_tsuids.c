@@ -5,8 +5,7 @@
 #include "query/plan/plan.h"
 
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 #define MOST 64
 
@@ -30,8 +29,7 @@ split(struct slice text, struct slice out[MOST])
     return n;
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     static const struct key_layout tagk_sets[] = { KEY_LAYOUT_DEFAULT,
                                                    { 0, 1, 1, 2, 8, 6 } };

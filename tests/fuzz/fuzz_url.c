@@ -1,8 +1,7 @@
 /* Request targets: whatever a client writes is taken apart or rejected, and
  * what was taken apart can be put together again and read as the same. */
 #include "web/mhd/http_priv.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 static const struct http_route routes[] = {
     { .path = "/" },
@@ -72,8 +71,7 @@ check(struct arena *arena, const struct http_target *t)
     buf_fini(&b);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct arena *arena = arena_new((size_t)1 << 20);
     char *url = arena_strdup(arena, slice_of(data, size));

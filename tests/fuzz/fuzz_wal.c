@@ -11,8 +11,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/target.h"
 
 struct seen {
     size_t records;
@@ -129,8 +128,7 @@ replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
     wal_file_fini(&w);
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
     uint8_t header[WAL_FILE_HEADER], first = cursor_u8(&c);

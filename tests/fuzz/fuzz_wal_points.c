@@ -3,11 +3,9 @@
 #include "storage/wal/wal_points.h"
 
 #include "base/obj.h"
+#include "tests/fuzz/target.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct wal_points_writer w = { .record = BUF_INIT };
     struct wal_points_reader r, again;

@@ -5,10 +5,9 @@
 
 #include "base/obj.h"
 #include "storage/block/block_priv.h"
+#include "tests/fuzz/target.h"
 
 #define BASE UINT32_C(1356566400)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
 check_days(const struct week *w, bool hours)
@@ -51,8 +50,7 @@ check_same(const struct week *a, const struct week *b)
     }
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET(data, size)
 {
     struct buf value = BUF_INIT, again = BUF_INIT;
     struct week w, days, back;

@@ -1,11 +1,9 @@
 /* Arbitrary bytes on a connection to a whole daemon, be it HTTP or telnet: it
  * answers and closes, and lives. */
+#include "tests/fuzz/target.h"
 #include "tests/fuzz/whole.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ_TARGET_EVERY(0, data, size)
 {
     struct buf answer = BUF_INIT;
 

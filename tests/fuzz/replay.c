@@ -1,36 +1,24 @@
-/* Feeds a fuzz target what is kept: make check runs this main(); clang's
- * -fsanitize=fuzzer brings another, for hunts
- * (tests/fuzz/hunt), which are compiled with -DREPLAY_HUNT.
+/* Feeds a fuzz target what is kept of it, all of $srcdir/tests/fuzz/X.in; or
+ * with HALITE_INPUT that file or folder.
  *
- *     fuzz_X FILE-OR-FOLDER...
- *     fuzz_X                     all of $srcdir/tests/fuzz/X.in
+ *     build/tests/fuzz/replay fuzz_X
  *
  * Small inputs are also tried cut off at every byte, and with every byte
- * inverted, so that a few seeds reach most rejections: with -DREPLAY_EVERY=N at
- * every Nth, where an input takes long, with -DREPLAY_WHOLE not at all.  Nor
- * are those of a file named "kept", which holds many that hunts have found:
+ * inverted, so that a few seeds reach most rejections: of some targets at every
+ * Nth, of some not at all (target.h).  Nor are those of a file named "kept",
+ * which holds many that hunts have found:
  *
  *     { <size:2> <input> }...          packed by tests/fuzz/kept.mjs */
-#if !defined(REPLAY_HUNT)
+#include "tests/fuzz/target.h"
 
 #include <dirent.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* What larger ones are tried as they are. */
-#if defined(REPLAY_WHOLE)
-#define SMALL 0
-#else
-#define SMALL 1024
-#endif
-
-#if !defined(REPLAY_EVERY)
-#define REPLAY_EVERY 1
-#endif
+#define SMALL 1024 /* what larger ones are tried as they are */
 
 #if defined(__SANITIZE_THREAD__)
 #define KEPT_STEP 6
@@ -38,12 +26,15 @@
 #define KEPT_STEP 1
 #endif
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+struct replay {
+    int (*target)(const uint8_t *data, size_t size);
+    size_t every;
+};
 
 /* Each input in memory of exactly its size: a sanitizer then sees one byte too
  * many. */
 static void
-feed(const uint8_t *data, size_t size)
+feed(const struct replay *r, const uint8_t *data, size_t size)
 {
     uint8_t *copy = calloc(1, size == 0 ? 1 : size);
 
@@ -51,20 +42,20 @@ feed(const uint8_t *data, size_t size)
         abort();
     if (size > 0)
         memcpy(copy, data, size);
-    (void)LLVMFuzzerTestOneInput(copy, size);
+    (void)r->target(copy, size);
     free(copy);
 }
 
 static void
-feed_variants(uint8_t *data, size_t size)
+feed_variants(const struct replay *r, uint8_t *data, size_t size)
 {
-    feed(data, size);
-    if (size > SMALL)
+    feed(r, data, size);
+    if (size > SMALL || r->every == 0)
         return;
-    for (size_t i = 0; i < size; i += REPLAY_EVERY) {
-        feed(data, i);
+    for (size_t i = 0; i < size; i += r->every) {
+        feed(r, data, i);
         data[i] = (uint8_t)~data[i];
-        feed(data, size);
+        feed(r, data, size);
         data[i] = (uint8_t)~data[i];
     }
 }
@@ -72,7 +63,7 @@ feed_variants(uint8_t *data, size_t size)
 /* False when the last one is cut off.  Few of them under the thread sanitizer,
  * which takes long, and learns nothing of most. */
 static bool
-feed_kept(const uint8_t *data, size_t size)
+feed_kept(const struct replay *r, const uint8_t *data, size_t size)
 {
     size_t i = 0;
 
@@ -82,7 +73,7 @@ feed_kept(const uint8_t *data, size_t size)
         if (n > size - 2)
             break;
         if (i++ % KEPT_STEP == 0)
-            feed(data + 2, n);
+            feed(r, data + 2, n);
         data += 2 + n;
         size -= 2 + n;
     }
@@ -98,7 +89,7 @@ is_kept(const char *path)
 }
 
 static int
-replay_file(const char *path, size_t size)
+replay_file(const struct replay *r, const char *path, size_t size)
 {
     FILE *f = fopen(path, "rb");
     uint8_t *data = malloc(size == 0 ? 1 : size);
@@ -113,16 +104,16 @@ replay_file(const char *path, size_t size)
         (void)fclose(f);
     good = f != NULL && got == size;
     if (good && is_kept(path))
-        good = feed_kept(data, size);
+        good = feed_kept(r, data, size);
     else if (good)
-        feed_variants(data, size);
+        feed_variants(r, data, size);
     free(data);
     return good ? 1 : -1;
 }
 
 /* How many inputs there were; -1 on a failure. */
 static int
-replay(const char *path)
+replay_all(const struct replay *r, const char *path)
 {
     struct dirent **names;
     struct stat st;
@@ -133,14 +124,14 @@ replay(const char *path)
         return -1;
     }
     if (!S_ISDIR(st.st_mode))
-        return replay_file(path, (size_t)st.st_size);
+        return replay_file(r, path, (size_t)st.st_size);
     n = scandir(path, &names, NULL, alphasort);
     for (int i = 0; i < n; i++) {
-        char file[4096];
+        char file[8192];
 
         (void)snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name);
         if (sum >= 0 && stat(file, &st) == 0 && S_ISREG(st.st_mode))
-            sum = replay_file(file, (size_t)st.st_size) < 0 ? -1 : sum + 1;
+            sum = replay_file(r, file, (size_t)st.st_size) < 0 ? -1 : sum + 1;
         free(names[i]);
     }
     if (n >= 0)
@@ -148,38 +139,20 @@ replay(const char *path)
     return n < 0 ? -1 : sum;
 }
 
-static int
-replay_default(const char *program)
-{
-    const char *srcdir = getenv("srcdir");
-    const char *name = strrchr(program, '/');
-    char path[4096];
-
-    name = name == NULL ? program : name + 1;
-    if (strncmp(name, "fuzz_", 5) == 0)
-        name += 5;
-    (void)snprintf(path, sizeof path, "%s/tests/fuzz/%s.in",
-                   srcdir == NULL ? "." : srcdir, name);
-    return replay(path);
-}
-
 int
-main(int argc, char **argv)
+fuzz_replay(const char *file, int (*target)(const uint8_t *data, size_t size),
+            size_t every)
 {
-    int sum = 0;
+    const struct replay r = { .target = target, .every = every };
+    const char *srcdir = getenv("srcdir"), *input = getenv("HALITE_INPUT");
+    const char *name = strrchr(file, '/') + strlen("/fuzz_");
+    char path[4096];
+    int n;
 
-    feed(NULL, 0);
-    if (argc < 2)
-        sum = replay_default(argv[0]);
-    for (int i = 1; i < argc && sum >= 0; i++) {
-        int n = replay(argv[i]);
-
-        sum = n < 0 ? -1 : sum + n;
-    }
-    if (sum <= 0)
-        (void)fprintf(stderr, "%s: no inputs\n", argv[0]);
-    else
-        (void)printf("%d inputs\n", sum);
-    return sum > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    (void)snprintf(path, sizeof path, "%s/tests/fuzz/%.*s.in",
+                   srcdir == NULL ? "." : srcdir, (int)strlen(name) - 2, name);
+    feed(&r, NULL, 0);
+    n = replay_all(&r, input == NULL ? path : input);
+    (void)printf("%s: %d inputs\n", name, n);
+    return n > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-#endif

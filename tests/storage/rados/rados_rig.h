@@ -79,7 +79,7 @@ rados_rig_free(struct rados_rig *rig)
 
 /* For 'make check': 77 is a test that could not run. */
 #define RADOS_TEST_MAIN(name, ...)                                        \
-    int main(void)                                                        \
+    SUITE(rados_suite)                                                    \
     {                                                                     \
         const struct harness_case cases_[] = { __VA_ARGS__ };             \
                                                                           \
