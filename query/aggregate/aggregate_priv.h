@@ -37,6 +37,12 @@ struct downsampler {
     size_t grid_len;
 };
 
+/* The value of the points of one bucket, which may be known to be doubles;
+ * 'scratch' has room for as many. */
+double bucket_value(const struct aggregator *a, const union number *v,
+                    const uint8_t *is_float, size_t len, bool doubles,
+                    union number *scratch);
+
 /* 'longest': the length of the longest span there will be. */
 MUST_CHECK enum status downsampler_init(struct downsampler *d,
                                         const struct downsample *spec,

@@ -96,22 +96,16 @@ rollups_value(const struct downsampler *d, const struct column *in, size_t from,
     return count == 0 ? 0 : sum / (double)count;
 }
 
-/* The value of the bucket of points from..to, which may be known to be
- * doubles. */
-static double
-bucket_value(const struct downsampler *d, const struct column *in, bool doubles,
-             size_t from, size_t to)
+double
+bucket_value(const struct aggregator *a, const union number *v,
+             const uint8_t *is_float, size_t len, bool doubles,
+             union number *scratch)
 {
-    const struct aggregator *a = d->buckets.spec->aggregator;
-    const union number *v = in->v;
-
-    if (in->counts != NULL || d->sum_counts)
-        return rollups_value(d, in, from, to);
     if (doubles && !aggregator_sorts(a))
-        return aggregator_run_unsorted(a, true, &v[from], to - from).d;
-    for (size_t i = from; i < to; i++)
-        d->scratch[i - from].d = in->is_float[i] != 0 ? v[i].d : (double)v[i].i;
-    return aggregator_run(a, true, d->scratch, to - from).d;
+        return aggregator_run_unsorted(a, true, v, len).d;
+    for (size_t i = 0; i < len; i++)
+        scratch[i].d = is_float[i] != 0 ? v[i].d : (double)v[i].i;
+    return aggregator_run(a, true, scratch, len).d;
 }
 
 static size_t
@@ -149,7 +143,11 @@ run_points(const struct downsampler *d, const struct column *in,
         bucket_move(b, &bucket, in->ts_ms[at]);
         end = at + times_seek(in->ts_ms + at, to - at, bucket.next);
         ts[n] = bucket.start;
-        v[n++].d = bucket_value(d, in, !ints, at, end);
+        v[n++].d =
+            in->counts != NULL || d->sum_counts
+                ? rollups_value(d, in, at, end)
+                : bucket_value(b->spec->aggregator, in->v + at,
+                               in->is_float + at, end - at, !ints, d->scratch);
         at = end;
     }
     *out = (struct column){ .ts_ms = ts, .v = v, .len = n };

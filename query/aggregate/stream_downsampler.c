@@ -63,7 +63,7 @@ stream_downsampler_uses_weeks(const struct stream_downsampler *f,
 
 /* Of the last, 'value' is that. */
 static double
-bucket_value(const struct stream_downsampler *f, const struct bucket_acc *s)
+acc_value(const struct stream_downsampler *f, const struct bucket_acc *s)
 {
     union number v = { .d = s->value };
 
@@ -156,7 +156,7 @@ bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
 {
     if (s->all == 0 || !bucket_acc_room(f, s, s->bucket.start, 1, a))
         return;
-    s->v[s->len++].d = bucket_value(f, s);
+    s->v[s->len++].d = acc_value(f, s);
     s->all = 0;
 }
 
@@ -309,20 +309,6 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- functions that collect ------------------------------------------------ */
 
-static double
-collected_value(const struct stream_downsampler *f, const struct points *p,
-                size_t from, size_t to, bool doubles, union number *scratch)
-{
-    if (doubles && !aggregator_sorts(f->aggregator))
-        return aggregator_run_unsorted(f->aggregator, true, p->v + from,
-                                       to - from)
-            .d;
-    for (size_t i = from; i < to; i++)
-        scratch[i - from].d =
-            p->is_float[i] != 0 ? p->v[i].d : (double)p->v[i].i;
-    return aggregator_run(f->aggregator, true, scratch, to - from).d;
-}
-
 size_t
 bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
                    const struct points *p, int64_t end_ms,
@@ -344,7 +330,9 @@ bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
         if (!bucket_acc_room(f, s, bucket.start, 1, a))
             return p->len;
         end = at + times_seek(p->ts_ms + at, to - at, bucket.next);
-        s->v[s->len++].d = collected_value(f, p, at, end, doubles, scratch);
+        s->v[s->len++].d =
+            bucket_value(f->aggregator, p->v + at, p->is_float + at, end - at,
+                         doubles, scratch);
         s->bucket = bucket;
         at = end;
     }
@@ -412,7 +400,7 @@ acc_each(const struct stream_downsampler *f, const struct spacing *p,
         if (!p->is_float && adds_up(f)) {
             empty_bucket(f, &s);
             acc_ints(f, &s, v, every, (double)p->greatest);
-            out[i].d = bucket_value(f, &s);
+            out[i].d = acc_value(f, &s);
             continue;
         }
         m->all[p->is_float](&n, &a, &b, v, every);

@@ -138,6 +138,7 @@ make_downsamplers(const struct execution *x, const struct sub_query *sq,
 
         if (downsampler_of(all, len, other) < len)
             continue;
+        INSIST(len < DOWNSAMPLERS_MOST);
         all[len] = all[0];
         all[len].aggregator = other->downsample.aggregator;
         all[len++].kind = other->downsample.aggregator->kind;

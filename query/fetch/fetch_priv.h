@@ -79,8 +79,8 @@ fetch_collects(const struct fetch_job *job)
     return job->downsamplers.len > 0 && job->downsamplers.all[0].collects;
 }
 
-/* Adds a row to a series, the first task's, by what the job makes of it.  Fails
- * into the task's error. */
+/* Adds a row to a series of the task, by what the job makes of it.  Fails into
+ * the task's error. */
 MUST_CHECK enum status fetch_row(struct task *t, struct fetched *f,
                                  const struct store_row *row);
 /* When all rows of the scan have come, and before it is closed. */
