@@ -115,12 +115,6 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- weeks ----------------------------------------------------------------- */
 
-static int64_t
-day_start(const struct week *w, unsigned day)
-{
-    return ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
-}
-
 /* The times of an hour's points are not known, but for the first and the last
  * of the day: they are taken to fill it. */
 static bool
@@ -129,7 +123,7 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
 {
     const union number *values = VALUE_OF(f, &w->hour);
     const struct summary *of = &w->day[day];
-    int64_t from = day_start(w, day);
+    int64_t from = week_day_ms(w, day);
     struct known k = { .all_int = w->all_int,
                        .greatest = w->all_int ? greatest_of(of) : 0 };
 
@@ -150,25 +144,16 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- buckets of an hour ---------------------------------------------------- */
 
-/* Is each hour of these days a bucket of its own? */
+/* Is each hour from this day on a bucket of its own?  Their sums are exact, or
+ * the week would be unfit. */
 static bool
 are_buckets(const struct stream_downsampler *f, const struct week *w,
-            unsigned day, unsigned day_end)
+            unsigned day)
 {
     const struct buckets *b = &f->buckets;
-    int64_t from = day_start(w, day);
 
-    if (b->spec->calendar || b->length != HOUR_MS || w->hours == HOURS_NONE ||
-        from < b->from)
-        return false;
-    for (; day < day_end; day++) {
-        const struct summary *of = &w->day[day];
-
-        if (adds_up(f) && w->all_int &&
-            greatest_of(of) * (double)of->count > EXACT_MAX)
-            return false;
-    }
-    return true;
+    return !b->spec->calendar && b->length == HOUR_MS &&
+           w->hours != HOURS_NONE && week_day_ms(w, day) >= b->from;
 }
 
 /* Of hours that follow each other, none of them without points. */
@@ -202,7 +187,7 @@ add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
             bucket_acc_note(s, w->day[i].first_ms, w->day[i].last_ms);
     bucket_acc_close(f, s, a);
     for (unsigned i = day * DAY_HOURS; i < end && !s->failed; i += n + 1) {
-        int64_t at = day_start(w, 0) + i * HOUR_MS;
+        int64_t at = week_day_ms(w, 0) + i * HOUR_MS;
 
         for (n = 0; i + n < end && w->count[i + n] > 0;)
             n++;
@@ -211,8 +196,8 @@ add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
         hour_buckets(f, w, i, n, s->v + s->len);
         s->len += n;
     }
-    s->bucket = (struct bucket){ day_start(w, day_end) - HOUR_MS,
-                                 day_start(w, day_end) };
+    s->bucket = (struct bucket){ week_day_ms(w, day_end) - HOUR_MS,
+                                 week_day_ms(w, day_end) };
 }
 
 /* -- all ------------------------------------------------------------------- */
@@ -224,7 +209,7 @@ bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
 {
     struct bucket_acc before = *s;
 
-    if (are_buckets(f, w, day, day_end)) {
+    if (are_buckets(f, w, day)) {
         add_buckets(f, s, w, day, day_end, a);
         return true;
     }

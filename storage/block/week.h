@@ -57,6 +57,13 @@ week_base(uint32_t time_s)
     return time_s - time_s % WEEK_S;
 }
 
+/* The first ms of its i-th day; of day 7, that of the week after. */
+static inline int64_t
+week_day_ms(const struct week *w, unsigned day)
+{
+    return ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
+}
+
 /* A week without points. */
 void week_init(struct week *w, uint32_t base);
 

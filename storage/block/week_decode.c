@@ -123,12 +123,12 @@ get_days(struct codec *x, struct week *w)
         w->day[x->day[i]].count = (uint32_t)x->column[i];
     get_bounded(x, x->days, 0, DAY_MS - 1);
     for (size_t i = 0; i < x->days && !x->c->failed; i++)
-        w->day[x->day[i]].first_ms = day_start(w, x->day[i]) + x->column[i];
+        w->day[x->day[i]].first_ms = week_day_ms(w, x->day[i]) + x->column[i];
     get_bounded(x, x->days, 1, DAY_MS);
     for (size_t i = 0; i < x->days && !x->c->failed; i++) {
         struct summary *s = &w->day[x->day[i]];
 
-        s->last_ms = day_start(w, x->day[i] + 1u) - x->column[i];
+        s->last_ms = week_day_ms(w, x->day[i] + 1u) - x->column[i];
         x->c->failed = s->last_ms < s->first_ms;
     }
     if (!x->c->failed)

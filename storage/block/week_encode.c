@@ -171,10 +171,10 @@ put_days(struct codec *x, const struct week *w)
     x->column[i] = w->day[x->day[i]].count;
     put_column(x, x->column, x->days);
     FOR_DAYS(x, i)
-    x->column[i] = w->day[x->day[i]].first_ms - day_start(w, x->day[i]);
+    x->column[i] = w->day[x->day[i]].first_ms - week_day_ms(w, x->day[i]);
     put_column(x, x->column, x->days);
     FOR_DAYS(x, i)
-    x->column[i] = day_start(w, x->day[i] + 1u) - w->day[x->day[i]].last_ms;
+    x->column[i] = week_day_ms(w, x->day[i] + 1u) - w->day[x->day[i]].last_ms;
     put_column(x, x->column, x->days);
     put_day_values(x, w);
 }

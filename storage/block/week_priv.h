@@ -60,12 +60,6 @@ are_decimals(const struct form *f)
     return !f->is_int && !f->plain;
 }
 
-static inline int64_t
-day_start(const struct week *w, unsigned day)
-{
-    return ((int64_t)w->base + (int64_t)day * DAY_S) * 1000;
-}
-
 /* -- sums ------------------------------------------------------------------ */
 
 static inline int64_t

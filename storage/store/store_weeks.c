@@ -256,7 +256,7 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
     bool cleared = false;
 
     for (unsigned i = 0; i < WEEK_DAYS; i++) {
-        int64_t day_ms = (w->base + i * DAY_S) * INT64_C(1000);
+        int64_t day_ms = week_day_ms(w, i);
 
         if (w->day[i].count == 0 || day_ms < from_ms ||
             day_ms + DAY_MS - 1 > to_ms)
