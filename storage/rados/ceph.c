@@ -177,15 +177,15 @@ ceph_open(const char *at, struct ceph **out, struct error *e)
     enum status st = target_parse(at, &t, e);
 
     *out = NULL;
+    if (st == ST_OK)
+        st = librados_load(e);
     if (st != ST_OK)
         return st;
     lock_take(&open_lock);
     c = find_open(at);
     if (c == NULL) {
         c = mem_new(sizeof *c);
-        st = librados_load(e);
-        if (st == ST_OK)
-            st = connect_to(c, &t, e);
+        st = connect_to(c, &t, e);
         if (st != ST_OK) {
             free(c);
             lock_drop(&open_lock);

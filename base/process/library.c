@@ -1,0 +1,54 @@
+#include "base/process/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/process/lock.h"
+
+static struct lock library_lock = LOCK_INIT; /* every library's is_loaded */
+
+/* C knows no cast of an object's address to a function's, hence memcpy(). */
+static bool
+find_all(void *handle, const struct library *l)
+{
+    char *to = l->functions;
+
+    for (size_t i = 0; i < l->len; i++) {
+        void *address = dlsym(handle, l->symbols[i]);
+
+        if (address == NULL)
+            return false;
+        memcpy(to + i * sizeof address, &address, sizeof address);
+    }
+    return true;
+}
+
+static bool
+load_file(const struct library *l, const char *file_name, struct error *e)
+{
+    void *handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+
+    if (handle != NULL && find_all(handle, l))
+        return true;
+    (void)error_set(e, ST_IO, "%s needs Debian's package %s: %s", l->purpose,
+                    l->package, dlerror());
+    if (handle != NULL)
+        (void)dlclose(handle);
+    return false;
+}
+
+/* The error is that of the first file: others are its substitutes. */
+enum status
+library_load(struct library *l, struct error *e)
+{
+    struct error why = { 0 };
+    bool is_loaded;
+
+    lock_take(&library_lock);
+    for (size_t i = 0; i < LIBRARY_FILES && l->file_names[i] != NULL; i++)
+        if (!l->is_loaded)
+            l->is_loaded = load_file(l, l->file_names[i], i == 0 ? &why : NULL);
+    is_loaded = l->is_loaded;
+    lock_drop(&library_lock);
+    return is_loaded ? ST_OK : error_set(e, why.status, "%s", why.text);
+}

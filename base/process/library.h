@@ -1,0 +1,41 @@
+/* A shared library that few runs need, loaded at first use: linked, it and the
+ * libraries that it needs in turn take most of the time in which a command
+ * starts.  One list of calls makes the struct of functions and the symbols:
+ *
+ *     #define LIBZ_CALLS(CALL) CALL(z, open) CALL(z, close)
+ *
+ *     struct libz {
+ *         LIBZ_CALLS(LIBRARY_MEMBER)
+ *     } libz;
+ *     static const char *const symbols[] = { LIBZ_CALLS(LIBRARY_SYMBOL) };
+ *
+ * after which z_open() is libz.open().
+ *
+ * Owns:    a library is never unloaded.
+ * Threads: any.
+ * Fails:   ST_IO: it is not installed, or lacks a symbol. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define LIBRARY_FILES 2
+
+#define LIBRARY_MEMBER(prefix, name) __typeof__(prefix##_##name) *name;
+#define LIBRARY_SYMBOL(prefix, name) #prefix "_" #name,
+
+/* Static, zero but for what the user says. */
+struct library {
+    const char *purpose; /* begins the error: "a picture as PNG" */
+    const char *package; /* Debian's, for the error */
+    const char *file_names[LIBRARY_FILES]; /* the first that will do is taken */
+    const char *const *symbols;
+    void *functions; /* as many pointers to functions */
+    size_t len;
+    bool is_loaded; /* library_load() alone */
+};
+
+/* Loads it and fills 'functions', once a process; one that failed is tried
+ * again. */
+MUST_CHECK enum status library_load(struct library *l, struct error *e);
