@@ -137,6 +137,14 @@ for which in $olds new; do
     server
 done
 ! loads_rados || fail 'the program of halite loads librados'
+# has FILE...: libraries that the program loads at first use.
+has()
+{
+    for library; do
+        inside try ldconfig -p | grep -qF "$library (" || fail "$library is not installed"
+    done
+}
+has libcurl-gnutls.so.4 libcairo.so.2
 
 # A settings file that was changed stays, and so does the data.
 echo '# changed' >>"$here/try/etc/halite/halite.conf"
@@ -153,6 +161,7 @@ settings_stay
 quiet inside try sh -c 'apt-get install -y --no-install-recommends /debs/new/halite-rados_*.deb'
 say 'package halite-rados installed'
 loads_rados || fail 'the program of halite-rados does not load librados'
+has libcurl-gnutls.so.4 libcairo.so.2 librados.so.2
 settings_stay
 server
 quiet inside try sh -c "echo 'halite halite/purge-data boolean true' | debconf-set-selections

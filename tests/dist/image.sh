@@ -65,6 +65,8 @@ ask GET '/api/query?start=2026/01/01-01:00:00&end=2026/01/01-02:00:00&tz=Europe/
     grep -q '"1767225600":7' || fail 'the point is not there (time zones?)'
 ask GET '/q?start=2026/01/01&end=2026/01/02&m=sum:image.test&png' | head -c 4096 | grep -qa PNG ||
     fail 'no picture'
+chroot --userspec="$user" "$tmp/root" /usr/bin/halite uid --server "127.0.0.1:$port" grep image.test |
+    grep -q 'image.test' || fail 'a command does not reach the server'
 kill $server
 wait $server || fail "the server ended badly: $(tail -n 3 "$tmp/log")"
 server=

@@ -1,6 +1,5 @@
 #include "tsd/client/client.h"
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,10 +7,11 @@
 
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/client/libcurl.h"
 #include "web/json/json.h"
 
 #define CLIENT_MAGIC FOURCC('C', 'L', 'N', 'T')
-#define CONNECT_MS   10000L
+#define CONNECT_MS   10000
 #define SECRET_MAX   4096
 
 struct client {
@@ -20,6 +20,25 @@ struct client {
     char *base;
     char why[CURL_ERROR_SIZE];
 };
+
+/* -- options --------------------------------------------------------------- */
+
+/* curl_easy_setopt() takes an argument of any type; which one it reads follows
+ * from the option. */
+static void
+set_long(struct client *c, CURLoption option, long value)
+{
+    INSIST(option < CURLOPTTYPE_OBJECTPOINT);
+    (void)libcurl.easy_setopt(c->curl, option, value);
+}
+
+static void
+set_pointer(struct client *c, CURLoption option, const void *value)
+{
+    INSIST(option > CURLOPTTYPE_OBJECTPOINT &&
+           option < CURLOPTTYPE_FUNCTIONPOINT);
+    (void)libcurl.easy_setopt(c->curl, option, value);
+}
 
 /* -- open and close -------------------------------------------------------- */
 
@@ -76,15 +95,13 @@ read_secret(const char *file, char **out, struct error *e)
 }
 
 static void
-set_secret(CURL *curl, const char *secret)
+set_secret(struct client *c, const char *secret)
 {
     bool is_basic = strchr(secret, ':') != NULL;
 
-    (void)curl_easy_setopt(curl, CURLOPT_HTTPAUTH,
-                           is_basic ? (long)CURLAUTH_BASIC
-                                    : (long)CURLAUTH_BEARER);
-    (void)curl_easy_setopt(
-        curl, is_basic ? CURLOPT_USERPWD : CURLOPT_XOAUTH2_BEARER, secret);
+    set_long(c, CURLOPT_HTTPAUTH,
+             (long)(is_basic ? CURLAUTH_BASIC : CURLAUTH_BEARER));
+    set_pointer(c, is_basic ? CURLOPT_USERPWD : CURLOPT_XOAUTH2_BEARER, secret);
 }
 
 static struct client *
@@ -96,7 +113,7 @@ client_new(CURL *curl, char *base)
     c->magic = CLIENT_MAGIC;
     c->curl = curl;
     c->base = base;
-    (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, c->why);
+    set_pointer(c, CURLOPT_ERRORBUFFER, c->why);
     return c;
 }
 
@@ -105,28 +122,26 @@ client_open(const struct client_options *o, struct client **out,
             struct error *e)
 {
     char *secret = NULL;
-    enum status st =
-        o->foreign ? ST_OK : read_secret(o->token_file, &secret, e);
+    enum status st = libcurl_load(e);
     struct client *c;
 
     *out = NULL;
+    if (st == ST_OK && !o->foreign)
+        st = read_secret(o->token_file, &secret, e);
     if (st != ST_OK)
         return st;
     (void)signal(SIGPIPE, SIG_IGN); /* CURLOPT_NOSIGNAL leaves it to us */
-    c = client_new(curl_easy_init(), make_base(o->address));
-    (void)curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    (void)curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    (void)curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, (long)o->stall_s);
-    if (o->foreign)
-        (void)curl_easy_setopt(c->curl, CURLOPT_ACCEPT_ENCODING, "");
-    else
-        (void)curl_easy_setopt(c->curl, CURLOPT_PROXY, "");
+    c = client_new(libcurl.easy_init(), make_base(o->address));
+    set_pointer(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    set_long(c, CURLOPT_NOSIGNAL, 1);
+    set_long(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+    set_long(c, CURLOPT_LOW_SPEED_LIMIT, 1);
+    set_long(c, CURLOPT_LOW_SPEED_TIME, (long)o->stall_s);
+    set_pointer(c, o->foreign ? CURLOPT_ACCEPT_ENCODING : CURLOPT_PROXY, "");
     if (o->cacert != NULL)
-        (void)curl_easy_setopt(c->curl, CURLOPT_CAINFO, o->cacert);
+        set_pointer(c, CURLOPT_CAINFO, o->cacert);
     if (secret != NULL)
-        set_secret(c->curl, secret);
+        set_secret(c, secret);
     free(secret);
     *out = c;
     return ST_OK;
@@ -136,7 +151,7 @@ struct client *
 client_dup(const struct client *c)
 {
     OBJ_CHECK(c, CLIENT_MAGIC);
-    return client_new(curl_easy_duphandle(c->curl), mem_strdup(c->base));
+    return client_new(libcurl.easy_duphandle(c->curl), mem_strdup(c->base));
 }
 
 void
@@ -146,7 +161,7 @@ client_close(struct client **cp)
 
     if (c == NULL)
         return;
-    curl_easy_cleanup(c->curl);
+    libcurl.easy_cleanup(c->curl);
     free(c->base);
     OBJ_FREE(c);
 }
@@ -206,7 +221,7 @@ say_why(const struct client *c, CURLcode rc)
     bool is_plain = rc == CURLE_COULDNT_CONNECT ||
                     rc == CURLE_OPERATION_TIMEDOUT || c->why[0] == '\0';
 
-    return is_plain ? curl_easy_strerror(rc) : c->why;
+    return is_plain ? libcurl.easy_strerror(rc) : c->why;
 }
 
 /* What the method needs is set; 'type' may be NULL. */
@@ -214,7 +229,7 @@ static enum status
 perform(struct client *c, const char *path, const char *type,
         struct buf *answer, struct error *e)
 {
-    struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
+    struct curl_slist *headers = libcurl.slist_append(NULL, "Expect:");
     struct buf url = BUF_INIT, line = BUF_INIT;
     CURLcode rc;
     long http = 0;
@@ -222,19 +237,19 @@ perform(struct client *c, const char *path, const char *type,
     buf_printf(&url, "%s%s", c->base, path);
     if (type != NULL) {
         buf_printf(&line, "Content-Type: %s", type);
-        headers = curl_slist_append(headers, buf_cstr(&line));
+        headers = libcurl.slist_append(headers, buf_cstr(&line));
     }
     buf_clear(answer);
     if (answer->max == 0)
         answer->max = CLIENT_ANSWER_MAX;
     c->why[0] = '\0';
-    (void)curl_easy_setopt(c->curl, CURLOPT_URL, buf_cstr(&url));
-    (void)curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
-    (void)curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_answer);
-    (void)curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, answer);
-    rc = curl_easy_perform(c->curl);
-    (void)curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &http);
-    curl_slist_free_all(headers);
+    set_pointer(c, CURLOPT_URL, buf_cstr(&url));
+    set_pointer(c, CURLOPT_HTTPHEADER, headers);
+    (void)libcurl.easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take_answer);
+    set_pointer(c, CURLOPT_WRITEDATA, answer);
+    rc = libcurl.easy_perform(c->curl);
+    (void)libcurl.easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &http);
+    libcurl.slist_free_all(headers);
     buf_fini(&url);
     buf_fini(&line);
     if (answer->failed)
@@ -250,7 +265,7 @@ client_get(struct client *c, const char *path, struct buf *answer,
            struct error *e)
 {
     OBJ_CHECK(c, CLIENT_MAGIC);
-    (void)curl_easy_setopt(c->curl, CURLOPT_HTTPGET, 1L);
+    set_long(c, CURLOPT_HTTPGET, 1);
     return perform(c, path, NULL, answer, e);
 }
 
@@ -259,10 +274,10 @@ client_post(struct client *c, const char *path, const char *type,
             struct slice body, struct buf *answer, struct error *e)
 {
     OBJ_CHECK(c, CLIENT_MAGIC);
-    (void)curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-    (void)curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE,
-                           (curl_off_t)body.size);
-    (void)curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS,
-                           body.size == 0 ? "" : (const char *)body.data);
+    set_long(c, CURLOPT_POST, 1);
+    (void)libcurl.easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                              (curl_off_t)body.size);
+    set_pointer(c, CURLOPT_POSTFIELDS,
+                body.size == 0 ? "" : (const char *)body.data);
     return perform(c, path, type, answer, e);
 }

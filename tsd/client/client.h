@@ -6,10 +6,11 @@
  * Owns:    one connection, which is kept from request to request.
  * Bounds:  an answer has CLIENT_ANSWER_MAX bytes, or what its buffer says.
  * Threads: owner; a thread each has one of its own (client_dup).
- * Fails:   ST_IO: no answer, or a 5xx; ST_INVALID: bad options, or the server
- *          rejects the request; ST_NOT_FOUND, ST_LIMIT, ST_BUSY: it answers
- * 404, 413, 503; ST_LIMIT: the answer is longer.  What a server answers is the
- * text, as far as it says why. */
+ * Fails:   ST_IO: no answer, a 5xx, or libcurl is not installed; ST_INVALID:
+ *          bad options, or the server rejects the request; ST_NOT_FOUND,
+ *          ST_LIMIT, ST_BUSY: it answers 404, 413, 503; ST_LIMIT: the answer
+ *          is longer.  What a server answers is the text, as far as it says
+ *          why. */
 #pragma once
 
 #include "base/buf.h"

@@ -42,7 +42,8 @@ struct canvas_size {
     double scale; /* pixels a unit */
 };
 
-/* A surface of a PNG takes its pixels from the arena.  ST_LIMIT. */
+/* A surface of a PNG takes its pixels from the arena.  ST_LIMIT; ST_IO where
+ * there is no cairo. */
 MUST_CHECK enum status canvas_new_png(const struct canvas_size *size,
                                       struct buf *bytes, struct arena *a,
                                       struct canvas **out, struct error *e);

@@ -1,10 +1,10 @@
 /* A canvas of pixels: cairo's, with its own text, not Pango's. */
 #include "web/chart/canvas_priv.h"
 
-#include <cairo.h>
 #include <math.h>
 
 #include "base/obj.h"
+#include "web/chart/libcairo.h"
 
 struct png {
     struct canvas canvas;
@@ -21,23 +21,29 @@ canvas_new_png(const struct canvas_size *size, struct buf *bytes,
 {
     int width = (int)lround(size->width * size->scale);
     int height = (int)lround(size->height * size->scale);
-    int stride = cairo_format_stride_for_width(CAIRO_FORMAT_ARGB32, width);
-    struct png *p = arena_array(a, 1, sizeof *p);
-    uint8_t *pixels =
-        stride <= 0 ? NULL : arena_array(a, (size_t)height, (size_t)stride);
+    enum status st = libcairo_load(e);
+    uint8_t *pixels = NULL;
+    struct png *p;
+    int stride;
 
+    if (st != ST_OK)
+        return st;
+    p = arena_array(a, 1, sizeof *p);
+    stride = libcairo.format_stride_for_width(CAIRO_FORMAT_ARGB32, width);
+    if (stride > 0)
+        pixels = arena_array(a, (size_t)height, (size_t)stride);
     if (p == NULL || pixels == NULL)
         return error_no_memory(e);
     p->canvas = (struct canvas){ CANVAS_MAGIC, &png_ops, *size, bytes };
-    p->surface = cairo_image_surface_create_for_data(
+    p->surface = libcairo.image_surface_create_for_data(
         pixels, CAIRO_FORMAT_ARGB32, width, height, stride);
-    p->cr = cairo_create(p->surface);
-    p->plain = cairo_toy_font_face_create("sans-serif", CAIRO_FONT_SLANT_NORMAL,
-                                          CAIRO_FONT_WEIGHT_NORMAL);
-    p->bold = cairo_toy_font_face_create("sans-serif", CAIRO_FONT_SLANT_NORMAL,
-                                         CAIRO_FONT_WEIGHT_BOLD);
-    cairo_scale(p->cr, size->scale, size->scale);
-    cairo_set_line_join(p->cr, CAIRO_LINE_JOIN_BEVEL);
+    p->cr = libcairo.create(p->surface);
+    p->plain = libcairo.toy_font_face_create(
+        "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    p->bold = libcairo.toy_font_face_create(
+        "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_BOLD);
+    libcairo.scale(p->cr, size->scale, size->scale);
+    libcairo.set_line_join(p->cr, CAIRO_LINE_JOIN_BEVEL);
     *out = &p->canvas;
     return ST_OK;
 }
@@ -51,9 +57,9 @@ cairo_of(struct canvas *c)
 static void
 set_ink(cairo_t *cr, struct ink ink)
 {
-    cairo_set_source_rgba(cr, (ink.rgb >> 16 & 255) / 255.0,
-                          (ink.rgb >> 8 & 255) / 255.0, (ink.rgb & 255) / 255.0,
-                          ink.alpha);
+    libcairo.set_source_rgba(cr, (ink.rgb >> 16 & 255) / 255.0,
+                             (ink.rgb >> 8 & 255) / 255.0,
+                             (ink.rgb & 255) / 255.0, ink.alpha);
 }
 
 static void
@@ -61,18 +67,18 @@ set_path(cairo_t *cr, const struct path *p)
 {
     const struct vertex *v = p->vertices;
 
-    cairo_new_path(cr);
+    libcairo.new_path(cr);
     for (size_t i = 0; i < p->len; i++)
         switch (v[i].op) {
         case PATH_MOVE:
-            cairo_move_to(cr, v[i].x, v[i].y);
+            libcairo.move_to(cr, v[i].x, v[i].y);
             break;
         case PATH_LINE:
-            cairo_line_to(cr, v[i].x, v[i].y);
+            libcairo.line_to(cr, v[i].x, v[i].y);
             break;
         case PATH_CURVE:
-            cairo_curve_to(cr, v[i].x, v[i].y, v[i + 1].x, v[i + 1].y,
-                           v[i + 2].x, v[i + 2].y);
+            libcairo.curve_to(cr, v[i].x, v[i].y, v[i + 1].x, v[i + 1].y,
+                              v[i + 2].x, v[i + 2].y);
             i += 2;
             break;
         }
@@ -86,12 +92,12 @@ png_stroke(struct canvas *c, const struct path *p, const struct pen *pen)
 
     set_path(cr, p);
     set_ink(cr, pen->ink);
-    cairo_set_line_width(cr, pen->width);
-    cairo_set_line_cap(cr, pen->on > 0 || pen->width <= 1
-                               ? CAIRO_LINE_CAP_BUTT
-                               : CAIRO_LINE_CAP_ROUND);
-    cairo_set_dash(cr, dashes, pen->on > 0 ? 2 : 0, 0);
-    cairo_stroke(cr);
+    libcairo.set_line_width(cr, pen->width);
+    libcairo.set_line_cap(cr, pen->on > 0 || pen->width <= 1
+                                  ? CAIRO_LINE_CAP_BUTT
+                                  : CAIRO_LINE_CAP_ROUND);
+    libcairo.set_dash(cr, dashes, pen->on > 0 ? 2 : 0, 0);
+    libcairo.stroke(cr);
 }
 
 static void
@@ -101,7 +107,7 @@ png_fill(struct canvas *c, const struct path *p, struct ink ink)
 
     set_path(cr, p);
     set_ink(cr, ink);
-    cairo_fill(cr);
+    libcairo.fill(cr);
 }
 
 static void
@@ -111,21 +117,21 @@ png_dots(struct canvas *c, const struct path *centres, double radius,
     cairo_t *cr = cairo_of(c);
 
     set_ink(cr, ink);
-    cairo_set_line_width(cr, 1);
-    cairo_set_dash(cr, NULL, 0, 0);
+    libcairo.set_line_width(cr, 1);
+    libcairo.set_dash(cr, NULL, 0, 0);
     for (size_t i = 0; i < centres->len; i++) {
         const struct vertex *v = &centres->vertices[i];
 
-        cairo_new_path(cr);
+        libcairo.new_path(cr);
         if (radius < 1)
-            cairo_rectangle(cr, v->x - radius, v->y - radius, 2 * radius,
-                            2 * radius);
+            libcairo.rectangle(cr, v->x - radius, v->y - radius, 2 * radius,
+                               2 * radius);
         else
-            cairo_arc(cr, v->x, v->y, radius, 0, 2 * M_PI);
+            libcairo.arc(cr, v->x, v->y, radius, 0, 2 * M_PI);
         if (is_filled)
-            cairo_fill(cr);
+            libcairo.fill(cr);
         else
-            cairo_stroke(cr);
+            libcairo.stroke(cr);
     }
 }
 
@@ -134,11 +140,11 @@ png_clip(struct canvas *c, const struct box *b)
 {
     cairo_t *cr = cairo_of(c);
 
-    cairo_reset_clip(cr);
+    libcairo.reset_clip(cr);
     if (b == NULL)
         return;
-    cairo_rectangle(cr, b->x, b->y, b->w, b->h);
-    cairo_clip(cr);
+    libcairo.rectangle(cr, b->x, b->y, b->w, b->h);
+    libcairo.clip(cr);
 }
 
 static void
@@ -146,8 +152,8 @@ set_font(struct canvas *c, const struct text_style *style)
 {
     struct png *p = (struct png *)c;
 
-    cairo_set_font_face(p->cr, style->bold ? p->bold : p->plain);
-    cairo_set_font_size(p->cr, style->size);
+    libcairo.set_font_face(p->cr, style->bold ? p->bold : p->plain);
+    libcairo.set_font_size(p->cr, style->size);
 }
 
 static double
@@ -157,7 +163,7 @@ png_text_width(struct canvas *c, const char *text,
     cairo_text_extents_t e;
 
     set_font(c, style);
-    cairo_text_extents(cairo_of(c), text, &e);
+    libcairo.text_extents(cairo_of(c), text, &e);
     return ceil(e.x_advance);
 }
 
@@ -172,13 +178,13 @@ png_text(struct canvas *c, const char *text, double x, double y,
                                                  : width;
 
     set_ink(cr, style->ink);
-    cairo_save(cr);
-    cairo_translate(cr, floor(x), floor(y));
+    libcairo.save(cr);
+    libcairo.translate(cr, floor(x), floor(y));
     if (style->upwards)
-        cairo_rotate(cr, -M_PI / 2);
-    cairo_move_to(cr, -floor(back), 0);
-    cairo_show_text(cr, text);
-    cairo_restore(cr);
+        libcairo.rotate(cr, -M_PI / 2);
+    libcairo.move_to(cr, -floor(back), 0);
+    libcairo.show_text(cr, text);
+    libcairo.restore(cr);
 }
 
 static cairo_status_t
@@ -194,18 +200,18 @@ static enum status
 png_finish(struct canvas *c, struct error *e)
 {
     struct png *p = (struct png *)c;
-    cairo_status_t rc = cairo_status(p->cr);
+    cairo_status_t rc = libcairo.status(p->cr);
 
-    cairo_surface_flush(p->surface);
+    libcairo.surface_flush(p->surface);
     if (rc == CAIRO_STATUS_SUCCESS)
-        rc = cairo_surface_status(p->surface);
+        rc = libcairo.surface_status(p->surface);
     if (rc == CAIRO_STATUS_SUCCESS)
-        rc = cairo_surface_write_to_png_stream(p->surface, append, c->bytes);
+        rc = libcairo.surface_write_to_png_stream(p->surface, append, c->bytes);
     if (rc == CAIRO_STATUS_SUCCESS || c->bytes->failed)
         return ST_OK; /* canvas_finish() looks at the bytes */
     return error_set(e, rc == CAIRO_STATUS_NO_MEMORY ? ST_LIMIT : ST_IO,
                      "draw a picture of %u x %u: %s", c->size.width,
-                     c->size.height, cairo_status_to_string(rc));
+                     c->size.height, libcairo.status_to_string(rc));
 }
 
 static void
@@ -213,10 +219,10 @@ png_free(struct canvas *c)
 {
     struct png *p = (struct png *)c;
 
-    cairo_destroy(p->cr);
-    cairo_font_face_destroy(p->plain);
-    cairo_font_face_destroy(p->bold);
-    cairo_surface_destroy(p->surface);
+    libcairo.destroy(p->cr);
+    libcairo.font_face_destroy(p->plain);
+    libcairo.font_face_destroy(p->bold);
+    libcairo.surface_destroy(p->surface);
 }
 
 static const struct canvas_ops png_ops = {

@@ -8,7 +8,7 @@
  * Owns:    nothing; texts, times and values are the caller's.
  * Threads: any; each draws its own.
  * Fails:   ST_LIMIT past the arena or the cap of 'bytes'; what stop() says;
- *          ST_IO where cairo fails. */
+ *          ST_IO where cairo fails or is not installed. */
 #pragma once
 
 #include "base/time/timezone.h"

@@ -10,6 +10,7 @@
 #include <cairo.h>
 #include <math.h>
 
+#include "base/process/library.h"
 #include "tests/harness.h"
 
 /* A pixel differs when a channel does by more than DIFFERS; so may MOST of all
@@ -226,6 +227,37 @@ draw(const struct chart *c, struct buf *out)
     arena_free(&a);
 }
 
+/* What reads a picture, which the program does not do. */
+#define READER_CALLS(CALL)                            \
+    CALL(cairo, image_surface_create_from_png_stream) \
+    CALL(cairo, image_surface_get_data)               \
+    CALL(cairo, image_surface_get_height)             \
+    CALL(cairo, image_surface_get_stride)             \
+    CALL(cairo, image_surface_get_width)              \
+    CALL(cairo, surface_destroy)                      \
+    CALL(cairo, surface_status)
+
+static struct {
+    READER_CALLS(LIBRARY_MEMBER)
+} reader;
+
+static void
+load_reader(void)
+{
+    static const char *const symbols[] = { READER_CALLS(LIBRARY_SYMBOL) };
+    static struct library library = {
+        .purpose = "this test",
+        .package = "libcairo2",
+        .file_names = { "libcairo.so.2" },
+        .symbols = symbols,
+        .functions = &reader,
+        .len = sizeof symbols / sizeof symbols[0],
+    };
+    struct error e = { 0 };
+
+    ck_assert_msg(library_load(&library, &e) == ST_OK, "%s", e.text);
+}
+
 struct source {
     struct slice left;
 };
@@ -246,10 +278,12 @@ static cairo_surface_t *
 decode(struct slice png)
 {
     struct source s = { png };
-    cairo_surface_t *image =
-        cairo_image_surface_create_from_png_stream(read_bytes, &s);
+    cairo_surface_t *image;
 
-    ck_assert_int_eq(cairo_surface_status(image), CAIRO_STATUS_SUCCESS);
+    load_reader();
+    image = reader.image_surface_create_from_png_stream(read_bytes, &s);
+
+    ck_assert_int_eq(reader.surface_status(image), CAIRO_STATUS_SUCCESS);
     return image;
 }
 
@@ -267,23 +301,23 @@ static double
 difference(struct slice left, struct slice right)
 {
     cairo_surface_t *a = decode(left), *b = decode(right);
-    int width = cairo_image_surface_get_width(a);
-    int height = cairo_image_surface_get_height(a);
-    int stride = cairo_image_surface_get_stride(a), n = 0;
+    int width = reader.image_surface_get_width(a);
+    int height = reader.image_surface_get_height(a);
+    int stride = reader.image_surface_get_stride(a), n = 0;
     double part = 1;
 
-    if (width == cairo_image_surface_get_width(b) &&
-        height == cairo_image_surface_get_height(b)) {
+    if (width == reader.image_surface_get_width(b) &&
+        height == reader.image_surface_get_height(b)) {
         for (int i = 0; i < width * height; i++) {
             int at = i / width * stride + i % width * 4;
 
-            n += pixel_differs(cairo_image_surface_get_data(a) + at,
-                               cairo_image_surface_get_data(b) + at);
+            n += pixel_differs(reader.image_surface_get_data(a) + at,
+                               reader.image_surface_get_data(b) + at);
         }
         part = (double)n / (width * height);
     }
-    cairo_surface_destroy(a);
-    cairo_surface_destroy(b);
+    reader.surface_destroy(a);
+    reader.surface_destroy(b);
     return part;
 }
 
