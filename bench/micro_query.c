@@ -163,8 +163,8 @@ run_numbers(void *ctx)
     struct number_rig *r = ctx;
 
     arena_reset(r->arena);
-    if (aggregate_group(&r->q, r->q.subs, r->spans, SERIES, &deadline, r->arena,
-                        &r->dps, NULL) != ST_OK)
+    if (aggregate_group(&r->q, r->q.subs, r->spans, SERIES, NULL, &deadline,
+                        r->arena, &r->dps, NULL) != ST_OK)
         client_die("the numbers failed");
     micro_use(r->dps.len);
 }

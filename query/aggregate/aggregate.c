@@ -242,7 +242,7 @@ buckets_are_final(const struct sub_query *sq)
 
 enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                const struct column *series, size_t len,
+                const struct column *series, size_t len, struct pool *pool,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e)
 {
@@ -255,6 +255,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
         .window = d.window,
         .deadline = deadline,
+        .pool = pool,
     };
     struct column one, *columns = &one;
     struct points scratch = { 0 };

@@ -5,8 +5,6 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
-#define FETCHED_AHEAD 4 /* columns, for each step */
-
 /* Interpolation and aggregation.  A group of columns becomes one: at each
  * timestamp at which any series has a point, every series that has begun and
  * not ended gives a value, its own or an interpolated one (interpolate()), and
@@ -299,9 +297,9 @@ aggregation_values(const struct aggregate_spec *spec, const struct column *c,
 }
 
 /* A packed one is unpacked for as long as it is added. */
-static enum status
-add_cursor(struct aggregation *m, struct series_cursor *cur, const int64_t *ms,
-           size_t len, bool doubles, struct error *e)
+enum status
+aggregation_add(struct aggregation *m, struct series_cursor *cur,
+                const int64_t *ms, size_t len, bool doubles, struct error *e)
 {
     const union number *v, *unpacked = cur->c.v;
     size_t first, from = 0, n = len;
@@ -380,18 +378,6 @@ aggregation_show(const struct aggregate_spec *spec, struct dps *out,
     return ST_OK;
 }
 
-/* Columns lie in memory in the order in which they were read. */
-static inline __attribute__((always_inline)) void
-fetch_ahead(const struct aggregation *m, size_t i)
-{
-    for (unsigned step = 0; step < COLUMN_FETCH_STEPS; step++) {
-        size_t at = i + (COLUMN_FETCH_STEPS - step) * FETCHED_AHEAD;
-
-        if (at < m->len)
-            column_fetch(&m->cursors[at].c, step);
-    }
-}
-
 static enum status
 run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
             struct error *e)
@@ -401,10 +387,13 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     enum status st = ST_OK;
 
     accumulator_begin(&m->acc, doubles, len);
-    for (size_t i = 0; i < m->len && st == ST_OK; i++) {
-        fetch_ahead(m, i);
-        st = add_cursor(m, &m->cursors[i], ms, len, doubles, e);
-    }
+    if (len == m->timestamps.len && aggregation_wants_threads(m))
+        st = aggregation_add_all(m, ms, len, doubles, e);
+    else
+        for (size_t i = 0; i < m->len && st == ST_OK; i++) {
+            aggregation_fetch_ahead(m, i);
+            st = aggregation_add(m, &m->cursors[i], ms, len, doubles, e);
+        }
     if (st != ST_OK)
         return st;
     accumulator_end(&m->acc, out->v + from);

@@ -26,6 +26,20 @@ struct aggregation {
 
 /* -- interpolate.c --------------------------------------------------------- */
 
+/* Columns lie in memory in the order in which they were read: fetches what
+ * unpacking those a few behind series 'i' will look at. */
+#define COLUMNS_AHEAD 4 /* for each step */
+static inline __attribute__((always_inline)) void
+aggregation_fetch_ahead(const struct aggregation *m, size_t i)
+{
+    for (unsigned step = 0; step < COLUMN_FETCH_STEPS; step++) {
+        size_t at = i + (COLUMN_FETCH_STEPS - step) * COLUMNS_AHEAD;
+
+        if (at < m->len)
+            column_fetch(&m->cursors[at].c, step);
+    }
+}
+
 /* The values of points 'from' .. from + len - 1: where they are, or made
  * doubles in 'room'. */
 const union number *aggregation_own_values(const struct column *c, size_t from,
@@ -37,6 +51,12 @@ MUST_CHECK enum status aggregation_values(const struct aggregate_spec *spec,
                                           struct points *scratch,
                                           const union number **out,
                                           struct error *e);
+/* Adds the values of a series at these timestamps, and moves on to the last of
+ * them. */
+MUST_CHECK enum status aggregation_add(struct aggregation *m,
+                                       struct series_cursor *cur,
+                                       const int64_t *ms, size_t len,
+                                       bool doubles, struct error *e);
 /* Says of 'len' results, which are there, of what kind they are. */
 MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
                                         struct dps *out, size_t from,
@@ -45,6 +65,17 @@ MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
 /* With these times, and room for as many values. */
 MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
                                        struct dps *out, struct error *e);
+
+/* -- add_tasks.c ------------------------------------------------------------
+ */
+
+/* Is there so much to unpack that a pool's threads should? */
+bool aggregation_wants_threads(const struct aggregation *m);
+/* Adds all series at these timestamps, which are all there are, by the pool's
+ * threads; to the bit what aggregation_add() of one after the other makes. */
+MUST_CHECK enum status aggregation_add_all(struct aggregation *m,
+                                           const int64_t *ms, size_t len,
+                                           bool doubles, struct error *e);
 
 /* -- interpolate_single.c -------------------------------------------------- */
 

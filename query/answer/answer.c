@@ -65,8 +65,10 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
         series[k] = fetched_data(w->fetch, job->g->order[group->first + k]);
         steps += series[k].len;
     }
-    status = aggregate_group(w->q, w->sq, series, group->len, &t->deadline, a,
-                             out, &t->error);
+    /* One task leaves all other threads to its groups. */
+    status = aggregate_group(w->q, w->sq, series, group->len,
+                             job->tasks_len == 1 ? w->pool : NULL, &t->deadline,
+                             a, out, &t->error);
     if (series != &one)
         free(series);
     if (status != ST_OK)

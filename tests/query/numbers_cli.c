@@ -247,8 +247,8 @@ run(struct cli_case *c, bool streams)
             stream(&f, &spans[n], a, &spans[n]);
         n += series_in_range(&bounds, &spans[n]); /* as groups are made */
     }
-    if (aggregate_group(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) ==
-        ST_OK)
+    if (aggregate_group(&c->q, &c->sq, spans, n, NULL, &deadline, a, &out,
+                        &e) == ST_OK)
         print_answer(&out);
     else
         (void)printf("error %s\n", e.text);

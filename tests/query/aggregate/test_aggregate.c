@@ -154,8 +154,8 @@ run_case(const struct text_case *c, char *out, size_t size)
     parse_spans(c->spans, &p);
     parse_downsample(c->downsample, &sq.downsample);
     parse_rate(c->rate, &sq);
-    if (aggregate_group(&q, &sq, p.spans, p.len, &deadline, a, &dps, &e) ==
-        ST_OK)
+    if (aggregate_group(&q, &sq, p.spans, p.len, NULL, &deadline, a, &dps,
+                        &e) == ST_OK)
         print_dps(&dps, out, size);
     else
         (void)snprintf(out, size, "%s", e.text);
@@ -400,7 +400,8 @@ START_TEST(calendar_days_of_a_zone)
         timezone_find(slice_str("Asia/Kolkata"), &sq.downsample.zone, NULL),
         ST_OK);
     ck_assert_int_eq(
-        aggregate_group(&q, &sq, &span, 1, &deadline, a, &dps, NULL), ST_OK);
+        aggregate_group(&q, &sq, &span, 1, NULL, &deadline, a, &dps, NULL),
+        ST_OK);
     print_dps(&dps, out, sizeof out);
     /* Midnight there is 18:30 here. */
     ck_assert_str_eq(out, "-19800:3.0 66600:4.0");
@@ -436,7 +437,7 @@ START_TEST(groups_share_a_deadline)
     for (int i = 0; i < 100 && st == ST_OK; i++) {
         struct arena *a = arena_new(0);
 
-        st = aggregate_group(&q, &sq, &span, 1, &cancelled, a, &dps, &e);
+        st = aggregate_group(&q, &sq, &span, 1, NULL, &cancelled, a, &dps, &e);
         arena_free(&a);
     }
     ck_assert_int_eq(st, ST_BUSY);
@@ -464,8 +465,9 @@ START_TEST(a_small_arena_is_a_limit)
     struct dps dps;
     struct error e;
 
-    ck_assert_int_eq(aggregate_group(&q, &sq, &span, 1, &deadline, a, &dps, &e),
-                     ST_LIMIT);
+    ck_assert_int_eq(
+        aggregate_group(&q, &sq, &span, 1, NULL, &deadline, a, &dps, &e),
+        ST_LIMIT);
     ck_assert_int_eq(e.status, ST_LIMIT);
     arena_free(&a);
 }
