@@ -34,6 +34,17 @@ free_series(struct head_series *s)
     free(s);
 }
 
+static void
+free_metrics(struct head_bucket *b) REQUIRES(b->lock)
+{
+    for (size_t i = 0; i < b->metrics_len; i++)
+        free(b->metrics[i].series);
+    free(b->metrics);
+    b->metrics = NULL;
+    b->metrics_len = b->metrics_cap = 0;
+    table_fini(&b->by_metric);
+}
+
 NO_TS_CHECK void
 head_free(struct head **hp)
 {
@@ -50,7 +61,7 @@ head_free(struct head **hp)
                 free_series(b->series[k]);
         free(b->series);
         table_fini(&b->by_tsuid);
-        table_fini(&b->by_metric);
+        free_metrics(b);
         free(b->index);
         lock_fini(&b->lock);
     }
@@ -75,37 +86,45 @@ head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
     return i == TABLE_NONE ? NULL : b->series[i];
 }
 
-/* 'key' is the beginning of a TSUID. */
 static bool
-is_of_metric(const void *ctx, uint32_t i, const void *key)
+is_of_metric(const void *ctx, uint32_t i, const void *key) NO_TS_CHECK
 {
-    struct head_series *const *series = ctx;
+    const struct head_bucket *b = ctx;
+    const struct head_series *s = b->series[b->metrics[i].series[0]];
 
-    return slice_starts(head_tsuid(series[i]), *(const struct slice *)key);
+    return slice_starts(head_tsuid(s), *(const struct slice *)key);
 }
 
-static struct head_series *
+static struct head_metric *
 find_metric(const struct head *h, const struct head_bucket *b,
             struct slice metric) REQUIRES(b->lock)
 {
     uint32_t i = table_find(&b->by_metric, hash_slice(metric, h->seed),
-                            is_of_metric, b->series, &metric);
+                            is_of_metric, b, &metric);
 
-    return i == TABLE_NONE ? NULL : b->series[i];
+    return i == TABLE_NONE ? NULL : &b->metrics[i];
 }
 
 static void
-link_metric(const struct head *h, struct head_bucket *b, struct head_series *s)
-    REQUIRES(b->lock)
+add_to_metric(const struct head *h, struct head_bucket *b,
+              const struct head_series *s) REQUIRES(b->lock)
 {
     struct slice metric = tsuid_metric(h->layout, head_tsuid(s));
-    struct head_series *first = find_metric(h, b, metric);
+    struct head_metric *m = find_metric(h, b, metric);
 
-    s->metric_next = first == NULL ? NULL : first->metric_next;
-    if (first == NULL)
-        table_add(&b->by_metric, hash_slice(metric, h->seed), s->index);
-    else
-        first->metric_next = s;
+    if (m == NULL) {
+        b->metrics = mem_grow(b->metrics, b->metrics_len, &b->metrics_cap,
+                              sizeof *b->metrics);
+        table_add(&b->by_metric, hash_slice(metric, h->seed),
+                  (uint32_t)b->metrics_len);
+        m = &b->metrics[b->metrics_len++];
+        *m = (struct head_metric){ 0 };
+    }
+    if (m->len == m->cap) {
+        m->cap = m->cap == 0 ? 2 : m->cap * 3 / 2;
+        m->series = mem_resize(m->series, m->cap, sizeof *m->series);
+    }
+    m->series[m->len++] = s->index;
 }
 
 bool
@@ -154,44 +173,46 @@ each_row(const struct head *h, const struct head_series *s,
     return more;
 }
 
-/* Series whose rows are fetched at a time. */
-#define PREFETCHED 32
+/* So many series ahead of the one that is looked at the series, then its newest
+ * row, then what that points to are fetched.  Always inline, as in head_put.c.
+ */
+#define SERIES_AHEAD 24
+#define ROWS_AHEAD   16
+#define BYTES_AHEAD  8
 
-/* Up to PREFETCHED series of the chain: their newest rows, then what these
- * point to, are on their way before the first is looked at.  Always inline, as
- * in head_put.c. */
-static inline __attribute__((always_inline)) size_t
-fetch_chain(const struct head_series *s, const struct head_series **out)
+static inline __attribute__((always_inline)) void
+fetch_ahead(const struct head_bucket *b, const struct head_metric *m, size_t i)
+    REQUIRES(b->lock)
 {
-    size_t len = 0;
+    if (i + SERIES_AHEAD < m->len)
+        __builtin_prefetch(b->series[m->series[i + SERIES_AHEAD]]);
+    if (i + ROWS_AHEAD < m->len) {
+        const char *r =
+            (const char *)b->series[m->series[i + ROWS_AHEAD]]->rows;
 
-    for (; s != NULL && len < PREFETCHED; s = s->metric_next) {
-        out[len++] = s;
-        __builtin_prefetch(s->rows);
-        __builtin_prefetch((const char *)s->rows + 64);
+        __builtin_prefetch(r);
+        __builtin_prefetch(r + 64);
     }
-    for (size_t i = 0; i < len; i++)
-        if (out[i]->rows != NULL) {
-            const struct open_row *r = &out[i]->rows->open;
+    if (i + BYTES_AHEAD < m->len) {
+        const struct head_row *r = b->series[m->series[i + BYTES_AHEAD]]->rows;
 
-            __builtin_prefetch(r->bytes);
-            __builtin_prefetch(r->bytes + r->size);
+        if (r != NULL) {
+            __builtin_prefetch(r->open.bytes);
+            __builtin_prefetch(r->open.bytes + r->open.size);
         }
-    return len;
+    }
 }
 
 static void
-each_of_metric(const struct head *h, const struct head_series *s,
-               const struct head_visit *visit)
+each_of_metric(const struct head *h, const struct head_bucket *b,
+               const struct head_visit *visit) REQUIRES(b->lock)
 {
-    const struct head_series *some[PREFETCHED];
-    size_t len;
+    const struct head_metric *m = find_metric(h, b, visit->metric);
 
-    while ((len = fetch_chain(s, some)) > 0) {
-        s = some[len - 1]->metric_next;
-        for (size_t i = 0; i < len; i++)
-            if (!each_row(h, some[i], visit))
-                return;
+    for (size_t i = 0; m != NULL && i < m->len; i++) {
+        fetch_ahead(b, m, i);
+        if (!each_row(h, b->series[m->series[i]], visit))
+            return;
     }
 }
 
@@ -209,7 +230,7 @@ head_each_row(struct head *h, const struct head_visit *visit)
         more = s == NULL || each_row(h, s, visit);
     }
     if (visit->series == NULL)
-        each_of_metric(h, find_metric(h, b, visit->metric), visit);
+        each_of_metric(h, b, visit);
     lock_drop(&b->lock);
 }
 
@@ -242,7 +263,7 @@ new_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     b->series[s->index] = s;
     b->series_live++;
     table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);
-    link_metric(h, b, s);
+    add_to_metric(h, b, s);
     atomic_fetch_add(&h->series, 1);
     return s;
 }
@@ -301,11 +322,11 @@ evict(struct head *h, struct head_bucket *b, size_t keep,
         return;
     atomic_fetch_sub(&h->series, before - b->series_live);
     b->free_index = 0;
-    /* The lists are made again from the series that stay. */
-    table_fini(&b->by_metric);
-    for (size_t i = b->series_len; i-- > 0;)
+    /* Metrics are made again from the series that stay. */
+    free_metrics(b);
+    for (size_t i = 0; i < b->series_len; i++)
         if (b->series[i] != NULL)
-            link_metric(h, b, b->series[i]);
+            add_to_metric(h, b, b->series[i]);
 }
 
 void

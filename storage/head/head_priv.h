@@ -29,12 +29,17 @@ struct head_series {
     uint32_t index;
     uint32_t touched_s;
     struct head_log_id log;
-    struct head_row *rows;           /* the one made last comes first */
-    struct head_series *metric_next; /* of its metric, in the bucket */
-    uint32_t generation; /* differs from that of others of its index; not 0 */
+    struct head_row *rows; /* the one made last comes first */
+    uint32_t generation;   /* differs from that of others of its index; not 0 */
     uint16_t tsuid_size;
     bool is_unflushed : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
+};
+
+/* The series of a metric in a bucket. */
+struct head_metric {
+    uint32_t *series; /* their indices, as they were made */
+    size_t len, cap;
 };
 
 /* The 'base' of an encoded row, which is that of no hour. */
@@ -57,9 +62,12 @@ struct head_bucket {
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);
-    uint32_t free_index GUARDED_BY(lock);         /* where to look for a hole */
-    struct hash_table by_tsuid GUARDED_BY(lock);  /* of 'series' */
-    struct hash_table by_metric GUARDED_BY(lock); /* the first of each */
+    uint32_t free_index GUARDED_BY(lock);        /* where to look for a hole */
+    struct hash_table by_tsuid GUARDED_BY(lock); /* of 'series' */
+    struct head_metric *metrics GUARDED_BY(lock);
+    size_t metrics_len GUARDED_BY(lock);
+    size_t metrics_cap GUARDED_BY(lock);
+    struct hash_table by_metric GUARDED_BY(lock); /* of 'metrics' */
     struct head_slot *index GUARDED_BY(lock);     /* hash table */
     size_t index_len GUARDED_BY(lock);
     size_t index_used GUARDED_BY(lock);

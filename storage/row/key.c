@@ -178,15 +178,15 @@ key_bucket(const struct key_layout *s, struct slice key)
 /* -- rows and weeks -------------------------------------------------------- */
 
 static size_t
-put_key(const struct key_layout *s, enum table table, struct slice tsuid,
-        uint32_t base, uint8_t *out)
+put_key(const struct key_layout *s, enum table table, unsigned bucket,
+        struct slice tsuid, uint32_t base, uint8_t *out)
 {
     size_t n = 0, tags_size = tsuid.size - s->metric_width;
 
     INSIST(tsuid.size >= s->metric_width && tsuid.size <= TSUID_MAX);
     out[n++] = (uint8_t)table;
     if (s->salt_width == 1)
-        out[n++] = (uint8_t)key_salt(s, tsuid);
+        out[n++] = (uint8_t)bucket;
     memcpy(out + n, tsuid.data, s->metric_width);
     n += s->metric_width;
     key_put_uint(out + n, base, BASE_SIZE);
@@ -264,7 +264,14 @@ size_t
 key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
         uint8_t *out)
 {
-    return put_key(s, TABLE_ROWS, tsuid, key_span_base(s, time_s), out);
+    return key_row_in(s, key_salt(s, tsuid), tsuid, time_s, out);
+}
+
+size_t
+key_row_in(const struct key_layout *s, unsigned bucket, struct slice tsuid,
+           uint32_t time_s, uint8_t *out)
+{
+    return put_key(s, TABLE_ROWS, bucket, tsuid, key_span_base(s, time_s), out);
 }
 
 enum status
@@ -279,7 +286,8 @@ size_t
 key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
          uint8_t *out)
 {
-    return put_key(s, TABLE_WEEKS, tsuid, time_s - time_s % WEEK_S, out);
+    return put_key(s, TABLE_WEEKS, key_salt(s, tsuid), tsuid,
+                   time_s - time_s % WEEK_S, out);
 }
 
 enum status

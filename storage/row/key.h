@@ -124,6 +124,9 @@ bool key_base(const struct key_layout *s, struct slice key, uint32_t *base);
  * 'out', returns how many. */
 size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                uint8_t *out);
+/* The same where the TSUID's salt bucket is known. */
+size_t key_row_in(const struct key_layout *s, unsigned bucket,
+                  struct slice tsuid, uint32_t time_s, uint8_t *out);
 
 /* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
  * ST_CORRUPT when the bytes are no row key of this key layout: another table,

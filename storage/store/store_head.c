@@ -17,13 +17,14 @@ store_takes_row(const struct key_layout *layout, const struct scan_spec *spec,
                 const struct head_row_view *v)
 {
     uint8_t bytes[ROW_KEY_MAX];
+    size_t size;
 
     if (v->base < spec->from_base || v->base > spec->to_base)
         return false;
-    return spec->path == SCAN_SEEKS ||
-           mask_set_match(
-               spec->masks,
-               slice_of(bytes, key_row(layout, v->tsuid, v->base, bytes)));
+    if (spec->path == SCAN_SEEKS)
+        return true;
+    size = key_row_in(layout, spec->bucket, v->tsuid, v->base, bytes);
+    return mask_set_match(spec->masks, slice_of(bytes, size));
 }
 
 void

@@ -128,7 +128,13 @@ compare_copies(const void *a, const void *b)
 static void
 sort_head(struct store_scan *scan)
 {
-    if (scan->head_len > 1)
+    size_t i = 1;
+
+    /* They are, where names were new in the order of their ids. */
+    while (i < scan->head_len &&
+           compare_copies(&scan->head[i - 1], &scan->head[i]) < 0)
+        i++;
+    if (i < scan->head_len)
         qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
 }
 
