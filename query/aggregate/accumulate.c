@@ -61,6 +61,15 @@ accumulator_add(struct accumulator *c, size_t from, const union number *v,
         c->rows[k * c->series + c->count[k]++] = v[k - from];
 }
 
+void
+accumulator_merge(struct accumulator *c, const struct accumulator *more)
+{
+    aggregator_arithmetic[c->aggregator->kind].each[false](c->count, c->a, c->b,
+                                                           more->a, c->len);
+    for (size_t k = 0; k < c->len; k++)
+        c->count[k] += more->count[k] - 1;
+}
+
 /* 'doubles' is a constant where this is called, and so is not tested. */
 static inline void
 end_all(const struct accumulator *c, bool doubles, union number *out)

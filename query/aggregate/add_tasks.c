@@ -1,7 +1,13 @@
-/* The series of one stretch, added with the threads of a pool.  A task unpacks
- * the packed columns of a chunk of series; then chunks that are unpacked are
- * added, in the order of the series, by the task that ends the next one.  So no
- * task waits, and at worst all are unpacked before the first is added. */
+/* The series of one stretch, added with the threads of a pool: to the bit what
+ * one thread makes of them.
+ *
+ * Where the order is of no matter, each task adds some of the series, and these
+ * sums are added in the end.
+ *
+ * Else a task unpacks the packed columns of a chunk of series; then chunks that
+ * are unpacked are added, in the order of the series, by the task that ends the
+ * next one.  So no task waits, and at worst all are unpacked before the first
+ * is added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +15,87 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
-#define CHUNK_VALUES  16384 /* that a chunk unpacks: as a cache holds them */
-#define CHUNKS_LEAST  8
-#define WORTH_THREADS 32768 /* for so much work others are woken */
+#define PARTS        12
+#define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
+#define CHUNKS_LEAST 8
+#define WORTH_UNPACK 32768  /* for so much work others are woken */
+#define WORTH_ADD    262144 /* points */
+
+/* -- in any order ---------------------------------------------------------- */
+
+struct part {
+    struct aggregation m; /* some cursors, and an accumulator of its own */
+    struct points scratch;
+    enum status status;
+    struct error error;
+};
+
+struct parts {
+    const int64_t *ms;
+    size_t len;
+    struct part all[PARTS];
+};
+
+/* Integers, of which the sum may overflow: it does so in any order. */
+static bool
+any_order_will_do(const struct aggregation *m, bool doubles)
+{
+    enum aggregator_kind k = m->spec->aggregator->kind;
+
+    return !doubles && (k == KIND_SUM || k == KIND_AVG || k == KIND_MIN ||
+                        k == KIND_MAX || k == KIND_COUNT);
+}
+
+static void
+add_part(void *ctx, size_t i)
+{
+    struct parts *p = ctx;
+    struct part *t = &p->all[i];
+
+    accumulator_begin(&t->m.acc, false, p->len);
+    t->m.scratch = &t->scratch;
+    for (size_t k = 0; k < t->m.len && t->status == ST_OK; k++) {
+        aggregation_fetch_ahead(&t->m, k);
+        t->status = aggregation_add(&t->m, &t->m.cursors[k], p->ms, p->len,
+                                    false, &t->error);
+    }
+    points_fini(&t->scratch);
+}
+
+static bool
+make_part(const struct aggregation *m, size_t len, size_t i, struct part *t)
+{
+    size_t from = i * m->len / PARTS;
+
+    t->m = *m;
+    t->m.cursors += from;
+    t->m.len = (i + 1) * m->len / PARTS - from;
+    t->m.values = column_array(m->arena, len, sizeof *t->m.values);
+    return t->m.values != NULL &&
+           accumulator_init(&t->m.acc, m->spec->aggregator, t->m.len, len,
+                            m->arena);
+}
+
+static enum status
+add_parts(struct aggregation *m, const int64_t *ms, size_t len, struct error *e)
+{
+    struct parts p = { .ms = ms, .len = len };
+
+    for (size_t i = 0; i < PARTS; i++)
+        if (!make_part(m, len, i, &p.all[i]))
+            return error_no_memory(e);
+    pool_run(m->spec->pool, PARTS, add_part, &p);
+    for (size_t i = 0; i < PARTS; i++) {
+        const struct part *t = &p.all[i];
+
+        if (t->status != ST_OK)
+            return error_set(e, t->status, "%s", t->error.text);
+        accumulator_merge(&m->acc, &t->m.acc);
+    }
+    return ST_OK;
+}
+
+/* -- in the order of the series -------------------------------------------- */
 
 struct chunk {
     union number *values;
@@ -43,8 +127,6 @@ chunk_end(const struct adding *p, size_t i)
 
     return end < p->m->len ? end : p->m->len;
 }
-
-/* -- tasks ----------------------------------------------------------------- */
 
 static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
@@ -116,46 +198,9 @@ run_chunk(void *ctx, size_t i)
     lock_drop(&p->lock);
 }
 
-/* -- all ------------------------------------------------------------------- */
-
-/* Points of open rows that are doubles, or have one byte each, are unpacked in
- * less time than they take from one processor to another. */
-static size_t
-work_of(const struct packed_hour *h)
-{
-    size_t bytes = 0;
-
-    if (h->row.open_len == 0)
-        return h->unpacked;
-    if (h->spacing.is_float)
-        return 0;
-    for (size_t i = 0; i < h->row.open_len; i++)
-        bytes += h->row.open[i].bytes.size;
-    return bytes > h->unpacked ? bytes - h->unpacked : 0;
-}
-
-bool
-aggregation_wants_threads(const struct aggregation *m)
-{
-    size_t points = 0, work = 0;
-
-    if (m->spec->pool == NULL)
-        return false;
-    for (size_t i = 0; i < m->len; i++) {
-        const struct column *c = &m->cursors[i].c;
-        const struct packed_hour *h = column_is_packed(c) ? c->hours : NULL;
-
-        for (; h != NULL; h = h->next) {
-            points += h->unpacked;
-            work += work_of(h);
-        }
-    }
-    return work >= WORTH_THREADS && work >= points / 2;
-}
-
-enum status
-aggregation_add_all(struct aggregation *m, const int64_t *ms, size_t len,
-                    bool doubles, struct error *e)
+static enum status
+add_chunks(struct aggregation *m, const int64_t *ms, size_t len, bool doubles,
+           struct error *e)
 {
     struct adding p = { .m = m,
                         .ms = ms,
@@ -181,4 +226,51 @@ aggregation_add_all(struct aggregation *m, const int64_t *ms, size_t len,
     lock_fini(&p.lock);
     free(p.chunks);
     return p.status;
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+/* Points of open rows that are doubles, or have one byte each, are unpacked in
+ * less time than they take from one processor to another. */
+static size_t
+work_of(const struct packed_hour *h)
+{
+    size_t bytes = 0;
+
+    if (h->row.open_len == 0)
+        return h->unpacked;
+    if (h->spacing.is_float)
+        return 0;
+    for (size_t i = 0; i < h->row.open_len; i++)
+        bytes += h->row.open[i].bytes.size;
+    return bytes > h->unpacked ? bytes - h->unpacked : 0;
+}
+
+bool
+aggregation_wants_threads(const struct aggregation *m, bool doubles)
+{
+    size_t points = 0, work = 0, most = m->len * m->timestamps.len;
+
+    if (m->spec->pool == NULL || m->len < PARTS)
+        return false;
+    if (any_order_will_do(m, doubles) && most >= WORTH_ADD)
+        return true;
+    for (size_t i = 0; i < m->len; i++) {
+        const struct column *c = &m->cursors[i].c;
+        const struct packed_hour *h = column_is_packed(c) ? c->hours : NULL;
+
+        for (; h != NULL; h = h->next) {
+            points += h->unpacked;
+            work += work_of(h);
+        }
+    }
+    return work >= WORTH_UNPACK && work >= points / 2;
+}
+
+enum status
+aggregation_add_all(struct aggregation *m, const int64_t *ms, size_t len,
+                    bool doubles, struct error *e)
+{
+    return any_order_will_do(m, doubles) ? add_parts(m, ms, len, e)
+                                         : add_chunks(m, ms, len, doubles, e);
 }

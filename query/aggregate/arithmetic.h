@@ -115,5 +115,8 @@ void accumulator_begin(struct accumulator *c, bool doubles, size_t len);
 /* One more series' values for the timestamps from .. from + len - 1. */
 void accumulator_add(struct accumulator *c, size_t from, const union number *v,
                      size_t len);
+/* The values of other series for the same timestamps; integers, and a kind of
+ * which the order is of no matter. */
+void accumulator_merge(struct accumulator *c, const struct accumulator *more);
 /* The results of all timestamps; each has had a value. */
 void accumulator_end(struct accumulator *c, union number *out);

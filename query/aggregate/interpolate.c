@@ -387,7 +387,7 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     enum status st = ST_OK;
 
     accumulator_begin(&m->acc, doubles, len);
-    if (len == m->timestamps.len && aggregation_wants_threads(m))
+    if (len == m->timestamps.len && aggregation_wants_threads(m, doubles))
         st = aggregation_add_all(m, ms, len, doubles, e);
     else
         for (size_t i = 0; i < m->len && st == ST_OK; i++) {

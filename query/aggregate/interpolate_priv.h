@@ -69,8 +69,8 @@ MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
 /* -- add_tasks.c ------------------------------------------------------------
  */
 
-/* Is there so much to unpack that a pool's threads should? */
-bool aggregation_wants_threads(const struct aggregation *m);
+/* Is there so much to do that a pool's threads should? */
+bool aggregation_wants_threads(const struct aggregation *m, bool doubles);
 /* Adds all series at these timestamps, which are all there are, by the pool's
  * threads; to the bit what aggregation_add() of one after the other makes. */
 MUST_CHECK enum status aggregation_add_all(struct aggregation *m,
