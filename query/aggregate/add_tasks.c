@@ -15,7 +15,7 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
-#define PARTS        12
+#define PARTIALS     12
 #define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
 #define CHUNKS_LEAST 8
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
@@ -23,17 +23,17 @@
 
 /* -- in any order ---------------------------------------------------------- */
 
-struct part {
+struct partial {
     struct aggregation m; /* some cursors, and an accumulator of its own */
     struct points scratch;
     enum status status;
     struct error error;
 };
 
-struct parts {
+struct partials {
     const int64_t *ms;
     size_t len;
-    struct part all[PARTS];
+    struct partial all[PARTIALS];
 };
 
 /* Integers, of which the sum may overflow: it does so in any order. */
@@ -47,10 +47,10 @@ any_order_will_do(const struct aggregation *m, bool doubles)
 }
 
 static void
-add_part(void *ctx, size_t i)
+add_partial(void *ctx, size_t i)
 {
-    struct parts *p = ctx;
-    struct part *t = &p->all[i];
+    struct partials *p = ctx;
+    struct partial *t = &p->all[i];
 
     accumulator_begin(&t->m.acc, false, p->len);
     t->m.scratch = &t->scratch;
@@ -63,13 +63,14 @@ add_part(void *ctx, size_t i)
 }
 
 static bool
-make_part(const struct aggregation *m, size_t len, size_t i, struct part *t)
+make_partial(const struct aggregation *m, size_t len, size_t i,
+             struct partial *t)
 {
-    size_t from = i * m->len / PARTS;
+    size_t from = i * m->len / PARTIALS;
 
     t->m = *m;
     t->m.cursors += from;
-    t->m.len = (i + 1) * m->len / PARTS - from;
+    t->m.len = (i + 1) * m->len / PARTIALS - from;
     t->m.values = column_array(m->arena, len, sizeof *t->m.values);
     return t->m.values != NULL &&
            accumulator_init(&t->m.acc, m->spec->aggregator, t->m.len, len,
@@ -77,16 +78,17 @@ make_part(const struct aggregation *m, size_t len, size_t i, struct part *t)
 }
 
 static enum status
-add_parts(struct aggregation *m, const int64_t *ms, size_t len, struct error *e)
+add_partials(struct aggregation *m, const int64_t *ms, size_t len,
+             struct error *e)
 {
-    struct parts p = { .ms = ms, .len = len };
+    struct partials p = { .ms = ms, .len = len };
 
-    for (size_t i = 0; i < PARTS; i++)
-        if (!make_part(m, len, i, &p.all[i]))
+    for (size_t i = 0; i < PARTIALS; i++)
+        if (!make_partial(m, len, i, &p.all[i]))
             return error_no_memory(e);
-    pool_run(m->spec->pool, PARTS, add_part, &p);
-    for (size_t i = 0; i < PARTS; i++) {
-        const struct part *t = &p.all[i];
+    pool_run(m->spec->pool, PARTIALS, add_partial, &p);
+    for (size_t i = 0; i < PARTIALS; i++) {
+        const struct partial *t = &p.all[i];
 
         if (t->status != ST_OK)
             return error_set(e, t->status, "%s", t->error.text);
@@ -251,7 +253,7 @@ aggregation_wants_threads(const struct aggregation *m, bool doubles)
 {
     size_t points = 0, work = 0, most = m->len * m->timestamps.len;
 
-    if (m->spec->pool == NULL || m->len < PARTS)
+    if (m->spec->pool == NULL || m->len < PARTIALS)
         return false;
     if (any_order_will_do(m, doubles) && most >= WORTH_ADD)
         return true;
@@ -271,6 +273,6 @@ enum status
 aggregation_add_all(struct aggregation *m, const int64_t *ms, size_t len,
                     bool doubles, struct error *e)
 {
-    return any_order_will_do(m, doubles) ? add_parts(m, ms, len, e)
+    return any_order_will_do(m, doubles) ? add_partials(m, ms, len, e)
                                          : add_chunks(m, ms, len, doubles, e);
 }

@@ -304,8 +304,9 @@ read_names_ahead(const struct job *job)
 }
 
 enum status
-answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
-              struct result_stats *stats, struct error *e)
+answer_groups(const struct answer_job *w, struct arena *a,
+              struct subquery_result *out, struct result_stats *stats,
+              struct error *e)
 {
     struct arena *scratch =
         arena_new_within(w->limits->max_memory, w->limits->budget);
@@ -343,7 +344,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
 /* -- groups that were made before ------------------------------------------ */
 
 struct writing {
-    const struct part *part;
+    const struct subquery_result *result;
     size_t sub;
     struct chunks *chunks;
 };
@@ -355,19 +356,20 @@ write_chunk(void *ctx, size_t chunk)
     const struct writing *w = ctx;
 
     for (size_t i = chunk * GROUPS_MOST;
-         i < w->part->len && i < (chunk + 1) * GROUPS_MOST; i++)
-        chunks_put(w->chunks, w->sub, i, &w->part->groups[i], none, none);
+         i < w->result->len && i < (chunk + 1) * GROUPS_MOST; i++)
+        chunks_put(w->chunks, w->sub, i, &w->result->groups[i], none, none);
 }
 
 enum status
-answer_write(const struct part *part, size_t sub, struct pool *pool,
-             struct chunks *chunks, struct arena *a, struct error *e)
+answer_write(const struct subquery_result *result, size_t sub,
+             struct pool *pool, struct chunks *chunks, struct arena *a,
+             struct error *e)
 {
-    struct writing w = { part, sub, chunks };
+    struct writing w = { result, sub, chunks };
 
-    if (!chunks_begin(chunks, sub, part->len, GROUPS_MOST, a))
+    if (!chunks_begin(chunks, sub, result->len, GROUPS_MOST, a))
         return error_no_memory(e);
-    pool_run(pool, (part->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
+    pool_run(pool, (result->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
              &w);
     chunks_end(chunks, sub);
     return ST_OK;

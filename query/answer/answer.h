@@ -25,11 +25,13 @@ struct answer_job {
 };
 
 MUST_CHECK enum status answer_groups(const struct answer_job *w,
-                                     struct arena *a, struct part *out,
+                                     struct arena *a,
+                                     struct subquery_result *out,
                                      struct result_stats *stats,
                                      struct error *e);
 
 /* Writes groups that were made. */
-MUST_CHECK enum status answer_write(const struct part *part, size_t sub,
-                                    struct pool *pool, struct chunks *chunks,
-                                    struct arena *a, struct error *e);
+MUST_CHECK enum status answer_write(const struct subquery_result *result,
+                                    size_t sub, struct pool *pool,
+                                    struct chunks *chunks, struct arena *a,
+                                    struct error *e);

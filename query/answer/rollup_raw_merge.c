@@ -122,15 +122,16 @@ key_of(const struct result_group *g, bool each_alone)
 }
 
 enum status
-rollup_raw_merge(const struct part *before, const struct part *after,
-                 bool each_alone, const struct query *q, int64_t at_ms,
-                 struct arena *a, struct part *out, struct error *e)
+rollup_raw_merge(const struct subquery_result *before,
+                 const struct subquery_result *after, bool each_alone,
+                 const struct query *q, int64_t at_ms, struct arena *a,
+                 struct subquery_result *out, struct error *e)
 {
     static const struct result_group none = { 0 };
     size_t i = 0, k = 0;
     enum status st = ST_OK;
 
-    *out = (struct part){ 0 };
+    *out = (struct subquery_result){ 0 };
     out->groups = arena_array(a, before->len + after->len, sizeof *out->groups);
     if (out->groups == NULL)
         return error_no_memory(e);

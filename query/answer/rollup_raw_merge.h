@@ -24,7 +24,7 @@ bool rollup_raw_merge_wanted(const struct rollup_candidate *c,
 struct chunks;
 
 /* What a sub-query answers. */
-struct part {
+struct subquery_result {
     struct result_group *groups;
     size_t len;
     struct chunks *chunks; /* where they are written, instead; or NULL */
@@ -32,8 +32,9 @@ struct part {
 
 /* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
  * the numbers of whole hours; 'q' is the query as it was asked. */
-MUST_CHECK enum status rollup_raw_merge(const struct part *before,
-                                        const struct part *after,
+MUST_CHECK enum status rollup_raw_merge(const struct subquery_result *before,
+                                        const struct subquery_result *after,
                                         bool each_alone, const struct query *q,
                                         int64_t at_ms, struct arena *a,
-                                        struct part *out, struct error *e);
+                                        struct subquery_result *out,
+                                        struct error *e);

@@ -62,26 +62,26 @@ engine_latency(const struct engine *en)
 /* -- a query --------------------------------------------------------------- */
 
 static enum status
-join_parts(struct part *parts, size_t len, struct arena *a,
-           struct query_result *out, struct error *e)
+join_results(struct subquery_result *results, size_t len, struct arena *a,
+             struct query_result *out, struct error *e)
 {
     size_t total = 0;
 
     if (len == 1) {
-        out->groups = parts[0].groups;
-        out->groups_len = parts[0].len;
+        out->groups = results[0].groups;
+        out->groups_len = results[0].len;
         return ST_OK;
     }
     for (size_t i = 0; i < len; i++)
-        total += parts[i].len;
+        total += results[i].len;
     out->groups = arena_alloc(a, total * sizeof *out->groups);
     if (out->groups == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
-        if (parts[i].len > 0)
-            memcpy(out->groups + out->groups_len, parts[i].groups,
-                   parts[i].len * sizeof *out->groups);
-        out->groups_len += parts[i].len;
+        if (results[i].len > 0)
+            memcpy(out->groups + out->groups_len, results[i].groups,
+                   results[i].len * sizeof *out->groups);
+        out->groups_len += results[i].len;
     }
     return ST_OK;
 }
@@ -103,10 +103,10 @@ run_scan(void *ctx, size_t i, struct subquery_run *r)
     };
     enum status status;
 
-    r->part.chunks = run->chunks;
+    r->result.chunks = run->chunks;
     for (size_t k = 0; k < x.scan->len; k++) /* it may be the second try */
-        run->parts[x.scan->subs[k]] = (struct part){ .len = 0 };
-    status = engine_execute(&x, &r->part);
+        run->results[x.scan->subs[k]] = (struct subquery_result){ .len = 0 };
+    status = engine_execute(&x, &r->result);
     latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
     return status;
 }
@@ -116,19 +116,20 @@ static enum status
 run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
           struct error *e)
 {
-    struct part *parts = arena_array(a, subs->len, sizeof *parts);
+    struct subquery_result *results =
+        arena_array(a, subs->len, sizeof *results);
     struct result_stats *stats = arena_array(a, subs->len, sizeof *stats);
     enum status status;
 
-    if (parts == NULL || stats == NULL)
+    if (results == NULL || stats == NULL)
         return error_no_memory(e);
-    status = subqueries_run(subs, a, parts, stats, e);
+    status = subqueries_run(subs, a, results, stats, e);
     for (size_t i = 0; i < subs->len; i++) {
         size_t first = run->scans[i].subs[0];
 
         run->stats[first] = stats[i];
         if (run->scans[i].len == 1)
-            run->parts[first] = parts[i];
+            run->results[first] = results[i];
     }
     return status;
 }
@@ -157,11 +158,11 @@ engine_run(struct engine *en, const struct query *q,
                                   .deadline = subs.deadline };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
-    running.parts = arena_array(a, q->subs_len, sizeof *running.parts);
+    running.results = arena_array(a, q->subs_len, sizeof *running.results);
     running.stats = out->stats;
     /* Of rollups each sub-query has candidates of its own. */
     running.scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
-    if (running.parts == NULL || out->stats == NULL || running.scans == NULL)
+    if (running.results == NULL || out->stats == NULL || running.scans == NULL)
         return error_no_memory(&e->message);
     if (chunks != NULL) {
         chunks->metric_width = store_layout(en->context.store)->metric_width;
@@ -172,7 +173,7 @@ engine_run(struct engine *en, const struct query *q,
     if (status == ST_OK)
         status = run_scans(&running, &subs, a, &e->message);
     return status == ST_OK
-               ? join_parts(running.parts, q->subs_len, a, out, &e->message)
+               ? join_results(running.results, q->subs_len, a, out, &e->message)
                : status;
 }
 

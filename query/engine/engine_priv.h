@@ -23,13 +23,13 @@ struct engine {
     _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
 };
 
-/* A query being run; 'parts' and 'stats' by sub-query. */
+/* A query being run; 'results' and 'stats' by sub-query. */
 struct running {
     struct engine *en;
     const struct query *q;
     struct chunks *chunks;
     const struct shared_scan *scans;
-    struct part *parts;
+    struct subquery_result *results;
     struct result_stats *stats;
 };
 
@@ -50,4 +50,4 @@ struct execution {
 /* What a sub-query, and those that share its scan, answer: of more than one
  * straight into x->run, else into '*out'.  What is used up is in x->arena. */
 MUST_CHECK enum status engine_execute(const struct execution *x,
-                                      struct part *out);
+                                      struct subquery_result *out);

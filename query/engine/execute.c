@@ -168,11 +168,11 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     return status;
 }
 
-/* Aggregates each group and, where the part has chunks, writes it. */
+/* Aggregates each group and, where the result has chunks, writes it. */
 static enum status
 aggregate_and_answer(const struct execution *x,
                      const struct rollup_candidate *c, const struct plan *p,
-                     const struct fetch *f, struct part *out)
+                     const struct fetch *f, struct subquery_result *out)
 {
     int64_t from_us = clock_monotonic_us();
     struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
@@ -223,13 +223,13 @@ answer_sharer(void *ctx, size_t i, struct subquery_run *r)
     x.arena = r->arena;
     x.stats = &r->stats;
     x.e = &r->error;
-    r->part.chunks = x.run->chunks;
+    r->result.chunks = x.run->chunks;
     if (fetch.downsampled)
         fetch.which =
             downsampler_of(s->downsamplers.all, s->downsamplers.len, x.sq);
     status = rollup_candidate_first(&c, NULL, x.en->context.series, x.sq, x.e);
     return status == ST_OK
-               ? aggregate_and_answer(&x, &c, s->plan, &fetch, &r->part)
+               ? aggregate_and_answer(&x, &c, s->plan, &fetch, &r->result)
                : status;
 }
 
@@ -250,13 +250,14 @@ answer_sharers(const struct execution *x, const struct plan *p,
         .budget = &x->en->budget,
         .deadline = x->limits->deadline,
     };
-    struct part *parts = arena_array(x->arena, len, sizeof *parts);
+    struct subquery_result *results =
+        arena_array(x->arena, len, sizeof *results);
     struct result_stats *stats = arena_array(x->arena, len, sizeof *stats);
     enum status status;
 
-    if (parts == NULL || stats == NULL)
+    if (results == NULL || stats == NULL)
         return error_no_memory(x->e);
-    status = subqueries_run(&subs, x->arena, parts, stats, x->e);
+    status = subqueries_run(&subs, x->arena, results, stats, x->e);
     for (size_t i = 0; i < len; i++) {
         struct result_stats *to = &x->run->stats[x->scan->subs[i]];
 
@@ -268,7 +269,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
             to->plan = "the scan of another sub-query";
             to->dropped_before_ms = x->stats->dropped_before_ms;
         }
-        x->run->parts[x->scan->subs[i]] = parts[i];
+        x->run->results[x->scan->subs[i]] = results[i];
     }
     return status;
 }
@@ -302,7 +303,7 @@ note_dropped(const struct execution *x, uint64_t metric, bool lacks_rows)
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
 static enum status
 execute(const struct execution *x, const struct rollup_candidate *c,
-        struct part *out, bool *found)
+        struct subquery_result *out, bool *found)
 {
     struct plan p;
     struct fetch f = { 0 };
@@ -332,7 +333,7 @@ execute(const struct execution *x, const struct rollup_candidate *c,
 /* One candidate after the other, until one has series. */
 static enum status
 execute_candidates(const struct execution *x, struct rollup_candidate *c,
-                   struct part *out)
+                   struct subquery_result *out)
 {
     bool again = true, found = false;
     enum status status = ST_OK;
@@ -351,12 +352,12 @@ execute_candidates(const struct execution *x, struct rollup_candidate *c,
  * query/answer/rollup_raw_merge.h. */
 static enum status
 execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
-                        int64_t at_ms, struct part *out)
+                        int64_t at_ms, struct subquery_result *out)
 {
     struct query before = *x->q, after = *x->q;
     struct execution x_before = *x, x_after = *x;
     struct rollup_candidate points = *c;
-    struct part parts[2] = { { .len = 0 }, { .len = 0 } };
+    struct subquery_result results[2] = { { .len = 0 }, { .len = 0 } };
     enum status status = rollup_candidate_points(&points, x->sq, x->e);
 
     if (status != ST_OK)
@@ -367,18 +368,18 @@ execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
     before.whole_hours = after.whole_hours = true;
     x_before.q = &before;
     x_after.q = &after;
-    status = execute_candidates(&x_before, c, &parts[0]);
+    status = execute_candidates(&x_before, c, &results[0]);
     if (status == ST_OK)
-        status = execute_candidates(&x_after, &points, &parts[1]);
+        status = execute_candidates(&x_after, &points, &results[1]);
     if (status == ST_OK)
-        status = rollup_raw_merge(&parts[0], &parts[1],
+        status = rollup_raw_merge(&results[0], &results[1],
                                   x->sq->aggregator->kind == KIND_NONE, x->q,
                                   at_ms, x->arena, out, x->e);
     return status;
 }
 
 static enum status
-execute_histograms(const struct execution *x, struct part *out)
+execute_histograms(const struct execution *x, struct subquery_result *out)
 {
     struct plan p;
     const struct histograms_job job = {
@@ -407,7 +408,7 @@ execute_histograms(const struct execution *x, struct part *out)
 /* Groups of histograms, and of rollups and raw points, are all made before the
  * first is written. */
 enum status
-engine_execute(const struct execution *x, struct part *out)
+engine_execute(const struct execution *x, struct subquery_result *out)
 {
     bool histograms = histograms_wanted(x->sq), merge = false;
     struct chunks *chunks = out->chunks;
@@ -433,6 +434,6 @@ engine_execute(const struct execution *x, struct part *out)
         return status;
     status =
         answer_write(out, x->sq->index, x->en->pool, chunks, x->arena, x->e);
-    *out = (struct part){ .len = 0 };
+    *out = (struct subquery_result){ .len = 0 };
     return status;
 }

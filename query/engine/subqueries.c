@@ -35,14 +35,15 @@ start_run(const struct subqueries *s, struct subquery_run *r, struct arena *a,
 
 static enum status
 run_alone(const struct subqueries *s, size_t i, struct arena *a,
-          struct part *part, struct result_stats *stats, struct error *e)
+          struct subquery_result *result, struct result_stats *stats,
+          struct error *e)
 {
     struct subquery_run r;
     enum status status;
 
     start_run(s, &r, a, NULL);
     status = s->run(s->ctx, i, &r);
-    *part = r.part;
+    *result = r.result;
     *stats = r.stats;
     if (status != ST_OK)
         *e = r.error;
@@ -65,26 +66,28 @@ run_slot(void *ctx, size_t i)
  * also when it failed. */
 static enum status
 finish_slot(struct parallel_run *t, size_t i, struct arena *a,
-            struct part *part, struct result_stats *stats, struct error *e)
+            struct subquery_result *result, struct result_stats *stats,
+            struct error *e)
 {
     struct parallel_slot *b = &t->slots[i];
 
     if (b->run.limits.out_of_memory) {
         arena_free(&b->run.arena);
-        return run_alone(t->s, t->first + i, a, part, stats, e);
+        return run_alone(t->s, t->first + i, a, result, stats, e);
     }
     if (b->status != ST_OK)
         *e = b->run.error;
     if (!arena_absorb(a, &b->run.arena))
         return b->status != ST_OK ? b->status : error_no_memory(e);
-    *part = b->run.part;
+    *result = b->run.result;
     *stats = b->run.stats;
     return b->status;
 }
 
 static enum status
 run_parallel(const struct subqueries *s, size_t first, struct arena *a,
-             struct part *parts, struct result_stats *stats, struct error *e)
+             struct subquery_result *results, struct result_stats *stats,
+             struct error *e)
 {
     size_t len = s->len - first;
     struct parallel_run t = { .s = s, .first = first };
@@ -94,7 +97,8 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
     t.arena_bytes = arena_left(a);
     pool_run(s->pool, len, run_slot, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
-        status = finish_slot(&t, i, a, &parts[first + i], &stats[first + i], e);
+        status =
+            finish_slot(&t, i, a, &results[first + i], &stats[first + i], e);
     for (size_t i = 0; i < len; i++)
         arena_free(&t.slots[i].run.arena);
     free(t.slots);
@@ -102,19 +106,20 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
 }
 
 enum status
-subqueries_run(const struct subqueries *s, struct arena *a, struct part *parts,
-               struct result_stats *stats, struct error *e)
+subqueries_run(const struct subqueries *s, struct arena *a,
+               struct subquery_result *results, struct result_stats *stats,
+               struct error *e)
 {
     enum status status = ST_OK;
 
     for (size_t i = 0; i < s->len && status == ST_OK; i++) {
         int64_t from_us = clock_monotonic_us(), took_us;
 
-        status = run_alone(s, i, a, &parts[i], &stats[i], e);
+        status = run_alone(s, i, a, &results[i], &stats[i], e);
         took_us = clock_monotonic_us() - from_us;
         if (status == ST_OK && i + 2 < s->len &&
             took_us * (int64_t)(s->len - i - 1) >= s->worth_us)
-            return run_parallel(s, i + 1, a, parts, stats, e);
+            return run_parallel(s, i + 1, a, results, stats, e);
     }
     return status;
 }

@@ -17,7 +17,7 @@
 struct subquery_run {
     struct fetch_limits limits;
     struct arena *arena; /* of what it answers */
-    struct part part;
+    struct subquery_result result;
     struct result_stats stats;
     struct error error;
 };
@@ -36,9 +36,10 @@ struct subqueries {
     struct deadline deadline;
 };
 
-/* '*parts' and 'stats' have room for all, zeroed; what they point to is in the
- * arena. */
+/* '*results' and 'stats' have room for all, zeroed; what they point to is in
+ * the arena. */
 MUST_CHECK enum status subqueries_run(const struct subqueries *s,
-                                      struct arena *a, struct part *parts,
+                                      struct arena *a,
+                                      struct subquery_result *results,
                                       struct result_stats *stats,
                                       struct error *e);

@@ -9,7 +9,7 @@
 #define ROWS_BETWEEN_CHECKS 256
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin. */
-#define ROWS_A_TURN 256
+#define ROWS_A_BATCH 256
 
 /* -- series of a task ------------------------------------------------------ */
 
@@ -38,11 +38,11 @@ add_series(struct task *t, const struct store_row *row)
 
     /* Of a row that is kept, the head's stays. */
     if (row->block.size > 0 || downsamplers > 0)
-        tsuid.data = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
+        tsuid.data = arena_copy(t->batch->arena, tsuid.data, tsuid.size);
     if (downsamplers > 1)
-        more = arena_array(t->turn->arena, downsamplers - 1, sizeof *more);
+        more = arena_array(t->batch->arena, downsamplers - 1, sizeof *more);
     if (fetch_collects(t->job))
-        rows = arena_array(t->turn->arena, 1, sizeof *rows);
+        rows = arena_array(t->batch->arena, 1, sizeof *rows);
     if (tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
         (fetch_collects(t->job) && rows == NULL))
         return NULL;
@@ -141,10 +141,10 @@ static enum status
 check_limits(struct task *t)
 {
     struct fetch_limits *l = t->job->limits;
-    size_t held = arena_used(t->turn->arena);
+    size_t held = arena_used(t->batch->arena);
 
-    t->new_held += held - t->turn->held;
-    t->turn->held = held;
+    t->new_held += held - t->batch->held;
+    t->batch->held = held;
     fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
     return fetch_check_limits(l, &t->error);
@@ -177,7 +177,7 @@ spec_of(const struct task *t)
         .weeks = weeks,
         .hours = hours,
         .window = t->job->window,
-        .arena = d->len == 0 ? t->turn->arena : NULL,
+        .arena = d->len == 0 ? t->batch->arena : NULL,
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,
         .end_us = t->job->limits->deadline.end_us,
@@ -279,18 +279,18 @@ free_scratch(struct scratch *all)
 }
 
 static void
-run_turn(void *ctx, size_t i)
+run_batch(void *ctx, size_t i)
 {
     struct fetch_job *job = ctx;
-    struct turn *turn = &job->turns[i];
-    size_t from = i * job->tasks_len / job->turns_len;
-    size_t to = (i + 1) * job->tasks_len / job->turns_len;
+    struct fetch_batch *batch = &job->batches[i];
+    size_t from = i * job->tasks_len / job->batches_len;
+    size_t to = (i + 1) * job->tasks_len / job->batches_len;
 
-    turn->scratch = take_scratch(job);
+    batch->scratch = take_scratch(job);
     for (size_t k = from; k < to; k++)
-        job->tasks[k].turn = turn;
+        job->tasks[k].batch = batch;
     run_tasks(&job->tasks[from], to - from);
-    give_scratch(job, turn->scratch);
+    give_scratch(job, batch->scratch);
 }
 
 /* -- together -------------------------------------------------------------- */
@@ -423,14 +423,14 @@ make_turns(struct fetch_job *job, struct fetch *out)
     uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
     uint64_t rows = (p->listed ? p->matches : p->series) * hours;
 
-    job->turns_len = job->tasks_len;
-    if (rows / ROWS_A_TURN + 1 < job->turns_len)
-        job->turns_len = (size_t)(rows / ROWS_A_TURN) + 1;
-    job->turns = mem_new_array(job->turns_len, sizeof *job->turns);
-    out->arenas = mem_new_array(job->turns_len, sizeof(struct arena *));
-    out->arenas_len = job->turns_len;
-    for (size_t i = 0; i < job->turns_len; i++)
-        job->turns[i].arena = out->arenas[i] =
+    job->batches_len = job->tasks_len;
+    if (rows / ROWS_A_BATCH + 1 < job->batches_len)
+        job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
+    job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
+    out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
+    out->arenas_len = job->batches_len;
+    for (size_t i = 0; i < job->batches_len; i++)
+        job->batches[i].arena = out->arenas[i] =
             arena_new_within(job->limits->max_memory, job->limits->budget);
 }
 
@@ -452,11 +452,11 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     lock_init(&job.lock);
     make_tasks(&job);
     make_turns(&job, out);
-    pool_run(pool, job.turns_len, run_turn, &job);
+    pool_run(pool, job.batches_len, run_batch, &job);
     free_scratch(job.spare);
     lock_fini(&job.lock);
     status = gather(job.tasks, job.tasks_len, out, e);
-    free(job.turns);
+    free(job.batches);
     free(job.tasks);
     if (status != ST_OK)
         fetch_fini(out);

@@ -62,7 +62,7 @@ struct fetch {
     uint64_t points, decoded; /* read; of these, unpacked one by one */
     bool downsampled;
     size_t which;          /* downsampler has made what fetched_data() gives */
-    struct arena **arenas; /* of the series, one for each thread's turn */
+    struct arena **arenas; /* of the series, one for each thread's batch */
     size_t arenas_len;
 };
 

@@ -1,6 +1,6 @@
 /* Inside of a fetch: its tasks, and what comes of a row.
  *
- * Threads: a task and a turn are one thread's; a job is frozen while it runs.
+ * Threads: a task and a batch are one thread's; a job is frozen while it runs.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "base/table.h"
 #include "query/fetch/fetch.h"
 
-/* What is unpacked with downsamplers: grown once, used by one turn after the
+/* What is unpacked with downsamplers: grown once, used by one batch after the
  * other. */
 struct scratch {
     struct scratch *next;
@@ -17,8 +17,8 @@ struct scratch {
     size_t sorted_cap;
 };
 
-/* What the tasks of one turn share. */
-struct turn {
+/* What the tasks of one batch share. */
+struct fetch_batch {
     struct arena *arena;
     size_t held; /* of the arena, what is in the limits */
     struct scratch *scratch;
@@ -28,7 +28,7 @@ struct turn {
 struct task {
     const struct fetch_job *job;
     size_t bucket;
-    struct turn *turn;
+    struct fetch_batch *batch;
     struct fetched *series;
     size_t len, cap;
     struct hash_table table; /* of the series, by TSUID */
@@ -53,11 +53,11 @@ struct fetch_job {
     struct fetch_limits *limits;
     struct task *tasks;
     size_t tasks_len;
-    struct turn *turns;
-    size_t turns_len;
+    struct fetch_batch *batches;
+    size_t batches_len;
     uint64_t seed;
     struct lock lock;
-    struct scratch *spare GUARDED_BY(lock); /* no turn has them */
+    struct scratch *spare GUARDED_BY(lock); /* no batch has them */
 };
 
 struct row_copy {

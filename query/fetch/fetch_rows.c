@@ -39,8 +39,8 @@ static enum status
 downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
     const struct downsamplers *d = &t->job->downsamplers;
-    struct points *points = &t->turn->scratch->row;
-    struct arena *a = t->turn->arena;
+    struct points *points = &t->batch->scratch->row;
+    struct arena *a = t->batch->arena;
     bool unpack[DOWNSAMPLERS_MOST] = { false }, any = false, known = false;
     struct spacing spacing;
     struct summary summary;
@@ -86,7 +86,7 @@ downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
     for (size_t k = 0; k < d->len; k++) {
         before[k] = *acc_of(f, k);
         if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
-                            row->day_end, row->is_only_source, t->turn->arena))
+                            row->day_end, row->is_only_source, t->batch->arena))
             continue;
         while (k-- > 0)
             *acc_of(f, k) = before[k]; /* arrays that have grown are copies */
@@ -106,7 +106,7 @@ keep_row(struct task *t, const struct store_row *row, struct fetched *f)
     enum status status;
 
     kept.tsuid = f->tsuid;
-    status = packed_hour_keep(&kept, t->turn->arena, &hour, &t->error);
+    status = packed_hour_keep(&kept, t->batch->arena, &hour, &t->error);
     if (status == ST_LIMIT)
         return fetch_out_of_memory(t->job->limits, &t->error);
     if (status != ST_OK)
@@ -135,11 +135,11 @@ fetch_drop_rows(struct task *t, struct fetched *f)
         drop_first(t, f->rows);
 }
 
-/* All of them, into the turn's points, but for those that are in buckets. */
+/* All of them, into the batch's points, but for those that are in buckets. */
 static enum status
 unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
 {
-    struct scratch *scratch = t->turn->scratch;
+    struct scratch *scratch = t->batch->scratch;
     struct points *all = &scratch->row;
     size_t done;
 
@@ -181,7 +181,7 @@ collect(struct task *t, struct fetched *f, int64_t end_ms)
 
     for (size_t k = 0; k < d->len && status == ST_OK; k++)
         n = bucket_acc_collect(&d->all[k], acc_of(f, k), &points, end_ms,
-                               t->turn->scratch->sorted, t->turn->arena);
+                               t->batch->scratch->sorted, t->batch->arena);
     if (status != ST_OK || end_ms == INT64_MAX)
         return status;
     r->done_ms = n < points.len ? points.ts_ms[n] : end_ms;
@@ -265,7 +265,7 @@ fetch_end_series(struct task *t, struct fetched *f)
     else if (d->all[0].collects)
         status = collect(t, f, INT64_MAX);
     for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
-        good = bucket_acc_end(&d->all[k], acc_of(f, k), t->turn->arena);
+        good = bucket_acc_end(&d->all[k], acc_of(f, k), t->batch->arena);
     return good ? status
                 : error_set(&t->error, ST_LIMIT,
                             "the downsampling interval makes too many points");

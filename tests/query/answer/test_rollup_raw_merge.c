@@ -42,10 +42,11 @@ START_TEST(knows_where_to_split)
 END_TEST
 
 /* "key tag=value aggregate tsuid ts.." of each group; '-': none. */
-static struct part
+static struct subquery_result
 make_part(const char *const *groups, size_t len, struct arena *a)
 {
-    struct part p = { arena_array(a, len + 1, sizeof *p.groups), len, NULL };
+    struct subquery_result p = { arena_array(a, len + 1, sizeof *p.groups), len,
+                                 NULL };
 
     for (size_t i = 0; i < len; i++) {
         struct result_group *g = &p.groups[i];
@@ -149,10 +150,11 @@ count(const char *const texts[3])
 START_TEST(joins_groups_with_one_key)
 {
     struct arena *a = arena_new(1 << 20);
-    struct part before =
+    struct subquery_result before =
         make_part(merges[_i].before, count(merges[_i].before), a);
-    struct part after = make_part(merges[_i].after, count(merges[_i].after), a);
-    struct part out;
+    struct subquery_result after =
+        make_part(merges[_i].after, count(merges[_i].after), a);
+    struct subquery_result out;
     const struct query q = { .start_ms = 5, .end_ms = 200 };
     struct buf b = BUF_INIT;
 
@@ -174,7 +176,7 @@ START_TEST(says_when_there_is_no_room)
 {
     struct arena *a = arena_new(1 << 20);
     struct arena *small = arena_new(100);
-    struct part one = make_part(merges[0].before, 1, a), out;
+    struct subquery_result one = make_part(merges[0].before, 1, a), out;
 
     const struct query q = { .start_ms = 5, .end_ms = 200 };
 

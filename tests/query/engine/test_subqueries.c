@@ -13,7 +13,7 @@ struct script {
     atomic_int runs[MOST];
     struct pool *pool;
     struct arena *arena;
-    struct part parts[MOST];
+    struct subquery_result results[MOST];
     struct result_stats stats[MOST];
     struct error error;
 };
@@ -32,10 +32,10 @@ play(void *ctx, size_t i, struct subquery_run *r)
         if (st != ST_OK)
             return st;
     }
-    r->part.len = i + 1;
-    r->part.groups = arena_array(r->arena, i + 1, sizeof *r->part.groups);
-    ck_assert_ptr_nonnull(r->part.groups);
-    r->part.groups[i].tags_len = i;
+    r->result.len = i + 1;
+    r->result.groups = arena_array(r->arena, i + 1, sizeof *r->result.groups);
+    ck_assert_ptr_nonnull(r->result.groups);
+    r->result.groups[i].tags_len = i;
     r->stats.series = i;
     r->stats.scans = arena_array(r->arena, 1, sizeof *r->stats.scans);
     ck_assert_ptr_nonnull(r->stats.scans);
@@ -58,7 +58,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .deadline = deadline_start(0, NULL, NULL),
     };
 
-    return subqueries_run(&subs, s->arena, s->parts, s->stats, &s->error);
+    return subqueries_run(&subs, s->arena, s->results, s->stats, &s->error);
 }
 
 static struct script *
@@ -86,8 +86,8 @@ START_TEST(keeps_the_order)
 
         ck_assert_int_eq(run(s, len, _i == 0 ? 0 : INT64_MAX, 100), ST_OK);
         for (size_t i = 0; i < len; i++) {
-            ck_assert_uint_eq(s->parts[i].len, i + 1);
-            ck_assert_uint_eq(s->parts[i].groups[i].tags_len, i);
+            ck_assert_uint_eq(s->results[i].len, i + 1);
+            ck_assert_uint_eq(s->results[i].groups[i].tags_len, i);
             ck_assert_uint_eq(s->stats[i].series, i);
             ck_assert_int_eq(s->runs[i], 1);
         }
@@ -130,7 +130,7 @@ START_TEST(shares_the_memory)
             s->held[i] = 2000 - i * 10;
         ck_assert_int_eq(run(s, MOST, 0, 2000), ST_OK);
         for (size_t i = 0; i < MOST; i++) {
-            ck_assert_uint_eq(s->parts[i].len, i + 1);
+            ck_assert_uint_eq(s->results[i].len, i + 1);
             ck_assert_int_le(s->runs[i], 2);
         }
         tear_down(s);
