@@ -180,7 +180,7 @@ open_engine(struct database *d, struct error *e)
         .limits = limits_find,
         .limits_ctx = a->limits,
         .timeout_ms = settings_unsigned(s, "tsd.query.timeout"),
-        .force_way = settings_choice(s, "halite.query.scan"),
+        .force_path = settings_choice(s, "halite.query.scan"),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
         .records = a->records,

@@ -34,7 +34,7 @@ engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
         .series = d,
         .options = { .expansion_limit = en->options.expansion_limit,
                      .skip_unresolved_tagvs = o->skip_unresolved_tagvs,
-                     .force_way = o->force_way - 1 },
+                     .force_path = o->force_path - 1 },
     };
     en->pool = pool_new(en->options.threads);
     *out = en;

@@ -1,7 +1,7 @@
 /* The query engine: a parsed query in, its groups with their numbers out.
  *
- *     plan (masks, ways) -> scan, one task a salt bucket -> series -> groups ->
- *     numbers, some groups a task
+ *     plan (masks, paths) -> scan, one task a salt bucket -> series -> groups
+ * -> numbers, some groups a task
  *
  * Head and store are read as one: a point acknowledged before the query is in
  * its answer, once.
@@ -40,7 +40,7 @@ struct engine_options {
     engine_limits_find *limits; /* NULL: there are none */
     void *limits_ctx;
     unsigned timeout_ms; /* of a whole query; 0: none */
-    int force_way;       /* enum access_path + 1; 0: the planner chooses */
+    int force_path;      /* enum access_path + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
     int histogram_codec;     /* its id + 1; 0: histograms cannot be read */
     struct records *records; /* NULL: no annotations; must outlive the engine */

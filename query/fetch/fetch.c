@@ -167,7 +167,7 @@ spec_of(const struct task *t)
     return (struct scan_spec){
         .masks = p->masks,
         .bucket = (unsigned)t->bucket,
-        .path = b->way,
+        .path = b->path,
         .from_base = p->from_base,
         .to_base = p->to_base,
         .series = b->series,

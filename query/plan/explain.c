@@ -65,7 +65,7 @@ explain_candidate(const struct explainer *x, const struct rollup_candidate *c,
     *out = (struct explanation){
         .table = rollup_candidate_table(c),
         .text = arena_strdup(x->arena, slice_str(p.text)),
-        .way = p.way,
+        .path = p.path,
         .reads = what_is_read(x->q, &c->sub),
         .tagk_set_series = p.series,
     };

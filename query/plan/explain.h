@@ -19,7 +19,7 @@ enum plan_reads {
 struct explanation {
     const char *table; /* "raw", or a rollup's interval */
     const char *text;  /* as showStats has it */
-    enum access_path way;
+    enum access_path path;
     enum plan_reads reads;
     uint64_t series;          /* that match */
     uint64_t tagk_set_series; /* of the metric, that could have matched */

@@ -198,7 +198,7 @@ list_matches(struct planner *p)
     return status;
 }
 
-/* -- the way --------------------------------------------------------------- */
+/* -- the path -------------------------------------------------------------- */
 
 /* How many runs of neighbours the matches of a bucket make: the mask takes all
  * keys with the same values up to the last restricted tag. */
@@ -252,22 +252,22 @@ choose_way(const struct planner *p, struct plan_bucket *b)
         [SCAN_RANGE] = 1,
         [SCAN_SEEKS] = b->series_len * spans,
     };
-    int forced = p->c->options.force_way;
+    int forced = p->c->options.force_path;
 
     if (!out->listed) /* rollups of several kinds lie side by side */
-        b->way = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
+        b->path = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
     else if (prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
              prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
-        b->way = SCAN_SEEKS;
+        b->path = SCAN_SEEKS;
     else
-        b->way =
+        b->path =
             prices[SCAN_HINTS] <= prices[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
     if (forced >= 0 && (forced != SCAN_SEEKS || out->listed))
-        b->way = (enum access_path)forced;
+        b->path = (enum access_path)forced;
     for (int i = 0; out->listed && i < 3; i++)
         out->prices[i] += prices[i];
-    out->price += prices[out->listed ? b->way : SCAN_RANGE];
-    out->seeks += seeks[b->way];
+    out->price += prices[out->listed ? b->path : SCAN_RANGE];
+    out->seeks += seeks[b->path];
 }
 
 static enum status
@@ -277,22 +277,22 @@ make_buckets(struct planner *p)
     struct plan *out = p->p;
     const uint64_t *prices = out->prices;
     enum status status = ST_OK;
-    size_t ways[3] = { 0 };
+    size_t paths[3] = { 0 };
     enum access_path most;
 
     for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
         struct plan_bucket *b = &out->buckets[i];
 
         choose_way(p, b);
-        ways[b->way]++;
+        paths[b->path]++;
         /* Seeks need none, nor does a bucket in which nothing is looked for. */
-        if (out->masks == NULL && b->way != SCAN_SEEKS &&
+        if (out->masks == NULL && b->path != SCAN_SEEKS &&
             (!out->listed || b->series_len > 0))
             out->masks = make_masks(p, TABLE_ROWS);
     }
-    most = ways[SCAN_HINTS] >= ways[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
-    most = ways[SCAN_SEEKS] >= ways[most] ? SCAN_SEEKS : most;
-    out->way = most;
+    most = paths[SCAN_HINTS] >= paths[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
+    most = paths[SCAN_SEEKS] >= paths[most] ? SCAN_SEEKS : most;
+    out->path = most;
     (void)snprintf(
         out->text, sizeof out->text,
         "%s; series %llu of %llu; price hints %llu range %llu seeks %llu",
@@ -322,11 +322,11 @@ plan_tsuids(struct planner *p)
     out->metric_id = slice_of(tsuids[0].data, p->layout->metric_width);
     out->metric = tsuid_metric_id(p->layout, tsuids[0]);
     out->series = len;
-    out->way = SCAN_SEEKS;
+    out->path = SCAN_SEEKS;
     out->seeks = len * count_spans(p);
     out->price = out->seeks * kv_traits(store_kv(p->c->store))->seek_price;
     for (size_t i = 0; i < out->buckets_len; i++)
-        out->buckets[i].way = SCAN_SEEKS;
+        out->buckets[i].path = SCAN_SEEKS;
     (void)snprintf(out->text, sizeof out->text, "seeks; %zu TSUIDs given", len);
     return ST_OK;
 }

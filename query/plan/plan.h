@@ -1,12 +1,12 @@
 /* The plan of one sub-query: which series could match, as masks over row keys,
- * and by which way each salt bucket is read.
+ * and by which path each salt bucket is read.
  *
  *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
  *     a filter by name is evaluated once for each value, not for each series;
- *     tag-key sets of the metric -> one mask each;  counts -> the way
+ *     tag-key sets of the metric -> one mask each;  counts -> the path
  *
  * When a filter narrows the metric, the series directory is asked first (same
- * masks, no times); then all three ways can be priced, in units of one step
+ * masks, no times); then all three paths can be priced, in units of one step
  * over one key:
  *
  *     range   rows of the metric in the spans                        (steps)
@@ -22,7 +22,7 @@
 #include "uid/series/series.h"
 
 struct plan_bucket {
-    enum access_path way;
+    enum access_path path;
     struct slice
         *series; /* those known to match, ascending; NULL: not listed */
     size_t series_len;
@@ -42,11 +42,11 @@ struct plan {
     uint64_t series;  /* of the metric, in tag-key sets that could match */
     uint64_t matches; /* listed */
     /* What it takes at most, for spans without a gap: of all buckets. */
-    enum access_path way; /* of most of them */
-    uint64_t prices[3];   /* by way, where series are listed */
-    uint64_t price;       /* of the ways that are taken */
+    enum access_path path; /* of most of them */
+    uint64_t prices[3];    /* by path, where series are listed */
+    uint64_t price;        /* of the paths that are taken */
     uint64_t seeks;
-    char text[160]; /* for showStats: which way, and why */
+    char text[160]; /* for showStats: which path, and why */
 };
 
 struct plan_options {
@@ -54,7 +54,7 @@ struct plan_options {
     bool skip_unresolved_tagvs;
     size_t list_limit; /* series that are listed; 0: 200,000 */
     bool list_kinds;   /* list the series of rollups, narrowed or not */
-    int force_way;     /* < 0: choose; for tests and measurements */
+    int force_path;    /* < 0: choose; for tests and measurements */
 };
 
 struct plan_context {

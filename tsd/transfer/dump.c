@@ -251,9 +251,9 @@ dump_plan(struct dump *d, const struct plan *p, struct error *e)
         const struct plan_bucket *b = &p->buckets[i];
 
         specs[i] = (struct scan_spec){
-            .masks = b->way == SCAN_SEEKS ? NULL : p->masks,
+            .masks = b->path == SCAN_SEEKS ? NULL : p->masks,
             .bucket = (unsigned)i,
-            .path = b->way,
+            .path = b->path,
             .series = b->series,
             .series_len = b->series_len,
             .metric = p->metric_id,

@@ -35,10 +35,10 @@ open_engine(unsigned buckets, struct engine_options eo)
 }
 
 static inline struct world
-open_world(unsigned buckets, int way)
+open_world(unsigned buckets, int path)
 {
     return open_engine(
-        buckets, (struct engine_options){ .threads = 2, .force_way = way });
+        buckets, (struct engine_options){ .threads = 2, .force_path = path });
 }
 
 static inline void

@@ -9,7 +9,7 @@ write_plan(struct buf *b, const struct explanation *p)
     static const char *const reads[] = { "points", "buckets", "summaries" };
 
     json_put_text(b, "rollupTable", slice_str(p->table));
-    json_put_text(b, "way", slice_str(ways[p->way]));
+    json_put_text(b, "way", slice_str(ways[p->path]));
     json_put_text(b, "plan", slice_str(p->text));
     json_put_text(b, "reads", slice_str(reads[p->reads]));
     json_put_int(b, "series", (int64_t)p->series);

@@ -159,7 +159,7 @@ scan_queries(struct scan_tool *x, struct dump *d, struct query *q,
                                     .series = a->series,
                                     .options = {
                                         .expansion_limit = EXPANSION_LIMIT,
-                                        .force_way = -1,
+                                        .force_path = -1,
                                     } };
     const struct deadline deadline = deadline_start(0, scan_is_gone, x);
     struct plan *plans = mem_new_array(q->subs_len + 1, sizeof *plans);
