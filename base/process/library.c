@@ -32,6 +32,7 @@ load_file(const struct library *l, const char *file_name, struct error *e)
         return true;
     (void)error_set(e, ST_IO, "%s needs Debian's package %s: %s", l->purpose,
                     l->package, dlerror());
+    memset(l->functions, 0, l->len * sizeof(void *));
     if (handle != NULL)
         (void)dlclose(handle);
     return false;

@@ -11,7 +11,7 @@
  *
  * after which z_open() is libz.open().
  *
- * Owns:    a library is never unloaded.
+ * Owns:    a library that was loaded is never unloaded.
  * Threads: any.
  * Fails:   ST_IO: it is not installed, or lacks a symbol. */
 #pragma once

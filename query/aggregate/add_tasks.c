@@ -1,13 +1,13 @@
 /* The series of one stretch, added with the threads of a pool: to the bit what
  * one thread makes of them.
  *
- * Where the order is of no matter, each task adds some of the series, and these
- * sums are added in the end.
+ * Where the order is of no matter, each task adds some of the series to an
+ * accumulator of its own, and these are merged in the end.
  *
  * Else a task unpacks the packed columns of a chunk of series; then chunks that
  * are unpacked are added, in the order of the series, by the task that ends the
- * next one.  So no task waits, and at worst all are unpacked before the first
- * is added. */
+ * next one.  So no task waits.  Chunks are run CHUNKS_MOST at a time: so many
+ * are unpacked at worst before the first of them is added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@
 #define PARTIALS     12
 #define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
 #define CHUNKS_LEAST 8
+#define CHUNKS_MOST  64
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
 #define WORTH_ADD    262144 /* points */
 
@@ -77,24 +78,26 @@ make_partial(const struct aggregation *m, size_t len, size_t i,
                             m->arena);
 }
 
-static enum status
+/* False: there is no room. */
+static bool
 add_partials(struct aggregation *m, const int64_t *ms, size_t len,
-             struct error *e)
+             enum status *st, struct error *e)
 {
     struct partials p = { .ms = ms, .len = len };
 
     for (size_t i = 0; i < PARTIALS; i++)
         if (!make_partial(m, len, i, &p.all[i]))
-            return error_no_memory(e);
+            return false;
     pool_run(m->spec->pool, PARTIALS, add_partial, &p);
-    for (size_t i = 0; i < PARTIALS; i++) {
+    for (size_t i = 0; i < PARTIALS && *st == ST_OK; i++) {
         const struct partial *t = &p.all[i];
 
         if (t->status != ST_OK)
-            return error_set(e, t->status, "%s", t->error.text);
-        accumulator_merge(&m->acc, &t->m.acc);
+            *st = error_set(e, t->status, "%s", t->error.text);
+        else
+            accumulator_merge(&m->acc, &t->m.acc);
     }
-    return ST_OK;
+    return true;
 }
 
 /* -- in the order of the series -------------------------------------------- */
@@ -103,52 +106,61 @@ struct chunk {
     union number *values;
     enum status status;
     struct error error;
-    bool is_unpacked;
+    bool is_unpacked; /* GUARDED_BY(lock) */
 };
 
 struct adding {
-    struct aggregation *m;
+    struct aggregation *m; /* cursors: the task's that has their chunk */
     const int64_t *ms;
     size_t len;
     bool doubles;
-    size_t longest;   /* points of a column */
     size_t chunk_len; /* series */
-    struct lock lock;
-    struct chunk *chunks; /* 'is_unpacked' GUARDED_BY(lock) */
+    size_t first;     /* chunk of those that run now */
     size_t chunks_len;
-    size_t next GUARDED_BY(lock);    /* to be added */
-    bool is_adding GUARDED_BY(lock); /* a task, which has the next two */
+    struct chunk chunks[CHUNKS_MOST];
+    struct lock lock;
+    size_t next GUARDED_BY(lock); /* to be added */
+    bool is_adding GUARDED_BY(lock);
+    /* With the rest of 'm' that task's which is adding: */
     enum status status;
     struct error *error;
 };
 
-static size_t
-chunk_end(const struct adding *p, size_t i)
+/* The cursors of a chunk. */
+static struct aggregation
+cursors_of(const struct adding *p, size_t i)
 {
-    size_t end = (i + 1) * p->chunk_len;
+    struct aggregation some = *p->m;
+    size_t from = (p->first + i) * p->chunk_len, rest = p->m->len - from;
 
-    return end < p->m->len ? end : p->m->len;
+    some.cursors += from;
+    some.len = rest < p->chunk_len ? rest : p->chunk_len;
+    return some;
 }
 
 static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 {
+    struct aggregation some = cursors_of(p, i);
     struct points scratch = { 0 };
-    enum status st = ST_OK;
+    size_t points = 1;
     union number *room;
+    enum status st = ST_OK;
 
-    out->values = malloc(p->chunk_len * p->longest * sizeof *out->values);
-    if (out->values == NULL)
+    for (size_t k = 0; k < some.len; k++)
+        points +=
+            column_is_packed(&some.cursors[k].c) ? some.cursors[k].c.len : 0;
+    room = out->values = malloc(points * sizeof *room);
+    if (room == NULL)
         return error_no_memory(&out->error);
-    room = out->values;
-    for (size_t k = i * p->chunk_len; k < chunk_end(p, i) && st == ST_OK; k++) {
-        struct column *c = &p->m->cursors[k].c;
+    for (size_t k = 0; k < some.len && st == ST_OK; k++) {
+        struct column *c = &some.cursors[k].c;
         const union number *v;
 
-        aggregation_fetch_ahead(p->m, k);
+        aggregation_fetch_ahead(&some, k);
         if (!column_is_packed(c))
             continue;
-        st = aggregation_values(p->m->spec, c, &scratch, &v, &out->error);
+        st = aggregation_values(some.spec, c, &scratch, &v, &out->error);
         if (st != ST_OK)
             break;
         memcpy(room, v, c->len * sizeof *v);
@@ -162,12 +174,13 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 static void
 add_chunk(struct adding *p, size_t i)
 {
+    struct aggregation some = cursors_of(p, i);
     struct chunk *c = &p->chunks[i];
 
     if (p->status == ST_OK && c->status != ST_OK)
         p->status = error_set(p->error, c->status, "%s", c->error.text);
-    for (size_t k = i * p->chunk_len; k < chunk_end(p, i); k++) {
-        struct series_cursor *cur = &p->m->cursors[k];
+    for (size_t k = 0; k < some.len; k++) {
+        struct series_cursor *cur = &some.cursors[k];
 
         if (p->status == ST_OK)
             p->status =
@@ -200,34 +213,41 @@ run_chunk(void *ctx, size_t i)
     lock_drop(&p->lock);
 }
 
-static enum status
+/* False: there is no memory. */
+static bool
 add_chunks(struct aggregation *m, const int64_t *ms, size_t len, bool doubles,
-           struct error *e)
+           enum status *st, struct error *e)
 {
-    struct adding p = { .m = m,
-                        .ms = ms,
-                        .len = len,
-                        .doubles = doubles,
-                        .longest = 1,
-                        .error = e };
+    struct adding *p = calloc(1, sizeof *p);
+    size_t longest = 1, chunks;
 
+    if (p == NULL)
+        return false;
     for (size_t i = 0; i < m->len; i++)
-        if (m->cursors[i].c.len > p.longest)
-            p.longest = m->cursors[i].c.len;
-    p.chunk_len = CHUNK_VALUES / p.longest;
-    if (p.chunk_len > m->len / CHUNKS_LEAST)
-        p.chunk_len = m->len / CHUNKS_LEAST;
-    if (p.chunk_len == 0)
-        p.chunk_len = 1;
-    p.chunks_len = (m->len + p.chunk_len - 1) / p.chunk_len;
-    p.chunks = calloc(p.chunks_len, sizeof *p.chunks);
-    if (p.chunks == NULL)
-        return error_no_memory(e);
-    lock_init(&p.lock);
-    pool_run(m->spec->pool, p.chunks_len, run_chunk, &p);
-    lock_fini(&p.lock);
-    free(p.chunks);
-    return p.status;
+        if (column_is_packed(&m->cursors[i].c) && m->cursors[i].c.len > longest)
+            longest = m->cursors[i].c.len;
+    *p = (struct adding){
+        .m = m, .ms = ms, .len = len, .doubles = doubles, .error = e
+    };
+    p->chunk_len = CHUNK_VALUES / longest;
+    if (p->chunk_len > m->len / CHUNKS_LEAST)
+        p->chunk_len = m->len / CHUNKS_LEAST;
+    if (p->chunk_len == 0)
+        p->chunk_len = 1;
+    chunks = (m->len + p->chunk_len - 1) / p->chunk_len;
+    lock_init(&p->lock);
+    for (; p->first < chunks && p->status == ST_OK; p->first += CHUNKS_MOST) {
+        size_t rest = chunks - p->first;
+
+        p->chunks_len = rest < CHUNKS_MOST ? rest : CHUNKS_MOST;
+        p->next = 0;
+        memset(p->chunks, 0, sizeof p->chunks);
+        pool_run(m->spec->pool, p->chunks_len, run_chunk, p);
+    }
+    lock_fini(&p->lock);
+    *st = p->status;
+    free(p);
+    return true;
 }
 
 /* -- all ------------------------------------------------------------------- */
@@ -248,8 +268,8 @@ work_of(const struct packed_hour *h)
     return bytes > h->unpacked ? bytes - h->unpacked : 0;
 }
 
-bool
-aggregation_wants_threads(const struct aggregation *m, bool doubles)
+static bool
+wants_threads(const struct aggregation *m, bool doubles)
 {
     size_t points = 0, work = 0, most = m->len * m->timestamps.len;
 
@@ -269,10 +289,14 @@ aggregation_wants_threads(const struct aggregation *m, bool doubles)
     return work >= WORTH_UNPACK && work >= points / 2;
 }
 
-enum status
-aggregation_add_all(struct aggregation *m, const int64_t *ms, size_t len,
-                    bool doubles, struct error *e)
+bool
+aggregation_add_threads(struct aggregation *m, const int64_t *ms, size_t len,
+                        bool doubles, enum status *st, struct error *e)
 {
-    return any_order_will_do(m, doubles) ? add_partials(m, ms, len, e)
-                                         : add_chunks(m, ms, len, doubles, e);
+    *st = ST_OK;
+    if (len < m->timestamps.len || !wants_threads(m, doubles))
+        return false;
+    return any_order_will_do(m, doubles)
+               ? add_partials(m, ms, len, st, e)
+               : add_chunks(m, ms, len, doubles, st, e);
 }

@@ -384,12 +384,10 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
 {
     const int64_t *ms = m->timestamps.ms + from;
     bool doubles = is_double(m, from);
-    enum status st = ST_OK;
+    enum status st;
 
     accumulator_begin(&m->acc, doubles, len);
-    if (len == m->timestamps.len && aggregation_wants_threads(m, doubles))
-        st = aggregation_add_all(m, ms, len, doubles, e);
-    else
+    if (!aggregation_add_threads(m, ms, len, doubles, &st, e))
         for (size_t i = 0; i < m->len && st == ST_OK; i++) {
             aggregation_fetch_ahead(m, i);
             st = aggregation_add(m, &m->cursors[i], ms, len, doubles, e);

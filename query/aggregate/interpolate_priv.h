@@ -1,6 +1,6 @@
 /* Inside of interpolation and aggregation: a group on its way.
  *
- * Threads: struct aggregation: owner. */
+ * Threads: struct aggregation: owner, but for what add_tasks.c lends tasks. */
 #pragma once
 
 #include "query/aggregate/aggregate_priv.h"
@@ -69,13 +69,13 @@ MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
 /* -- add_tasks.c ------------------------------------------------------------
  */
 
-/* Is there so much to do that a pool's threads should? */
-bool aggregation_wants_threads(const struct aggregation *m, bool doubles);
-/* Adds all series at these timestamps, which are all there are, by the pool's
- * threads; to the bit what aggregation_add() of one after the other makes. */
-MUST_CHECK enum status aggregation_add_all(struct aggregation *m,
-                                           const int64_t *ms, size_t len,
-                                           bool doubles, struct error *e);
+/* Adds all series at these timestamps by the threads of the pool; to the bit
+ * what aggregation_add() of one after the other makes.  False, and nothing has
+ * changed: it is not worth it, there is no room, or there are more
+ * timestamps. */
+bool aggregation_add_threads(struct aggregation *m, const int64_t *ms,
+                             size_t len, bool doubles, enum status *st,
+                             struct error *e);
 
 /* -- interpolate_single.c -------------------------------------------------- */
 

@@ -187,11 +187,12 @@ fetch_ahead(const struct head_bucket *b, const struct head_metric *m, size_t i)
     if (i + SERIES_AHEAD < m->len)
         __builtin_prefetch(b->series[m->series[i + SERIES_AHEAD]]);
     if (i + ROWS_AHEAD < m->len) {
-        const char *r =
-            (const char *)b->series[m->series[i + ROWS_AHEAD]]->rows;
+        const struct head_row *r = b->series[m->series[i + ROWS_AHEAD]]->rows;
 
-        __builtin_prefetch(r);
-        __builtin_prefetch(r + 64);
+        if (r != NULL) {
+            __builtin_prefetch(r);
+            __builtin_prefetch((const char *)r + 64);
+        }
     }
     if (i + BYTES_AHEAD < m->len) {
         const struct head_row *r = b->series[m->series[i + BYTES_AHEAD]]->rows;

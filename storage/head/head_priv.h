@@ -38,7 +38,7 @@ struct head_series {
 
 /* The series of a metric in a bucket. */
 struct head_metric {
-    uint32_t *series; /* their indices, as they were made */
+    uint32_t *series; /* their indices, in any order */
     size_t len, cap;
 };
 

@@ -10,7 +10,7 @@
 #define BASE_MS (INT64_C(1000) * BASE)
 
 /* What a series is like: how far its times go on, and its values. */
-enum values { WHOLE, LARGE, DECIMAL, DOUBLE, ODD, MIXED, LATE_MIXED };
+enum values { WHOLE, LARGE, WIDE, DECIMAL, DOUBLE, ODD, MIXED, LATE_MIXED };
 
 static const struct like {
     enum values values;
@@ -20,6 +20,7 @@ static const struct like {
     { WHOLE, 1, 1000, 0 },      { WHOLE, 2, 1000, 0 },
     { WHOLE, 360, 10000, 0 },   { WHOLE, 3600, 1000, 0 },
     { WHOLE, 300, 10000, 900 }, { LARGE, 360, 10000, 0 },
+    { WIDE, 360, 10000, 0 },    { WIDE, 3000, 1000, 0 },
     { DECIMAL, 360, 10000, 0 }, { DECIMAL, 300, 10000, 500 },
     { DOUBLE, 360, 10000, 0 },  { ODD, 360, 10000, 0 },
     { MIXED, 360, 10000, 0 },   { LATE_MIXED, 360, 10000, 0 },
@@ -43,7 +44,10 @@ any_point(const struct like *like, size_t i, uint64_t *random)
     else if (like->values == LATE_MIXED)
         p.is_float = i > like->len / 2;
     if (!p.is_float)
-        p.v.i = like->values == LARGE ? (int64_t)x : (int64_t)(x % 100) - 50;
+        p.v.i = like->values == LARGE ? (int64_t)x
+                : like->values == WIDE
+                    ? (int64_t)x >> (x % 64) /* of any size */
+                    : (int64_t)(x % 100) - 50;
     else if (like->values == ODD)
         p.v.d = odd[x % 5];
     else if (like->values == DOUBLE)
