@@ -8,7 +8,7 @@
  *     rows   timestamp 0: v v v .  timestamp 1: v v . .  timestamp 2: ...
  *            <- series ------> */
 
-#define TIMESTAMPS_MAX 1024
+#define TIMESTAMPS_MAX 4096
 #define ROWS_MAX_BYTES ((size_t)1 << 20)
 
 bool

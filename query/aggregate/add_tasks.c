@@ -25,13 +25,14 @@
 /* -- in any order ---------------------------------------------------------- */
 
 struct partial {
-    struct aggregation m; /* some cursors, and an accumulator of its own */
-    struct points scratch;
+    struct accumulator acc;
+    union number *values; /* as the aggregation's */
     enum status status;
     struct error error;
 };
 
 struct partials {
+    const struct aggregation *of;
     const int64_t *ms;
     size_t len;
     struct partial all[PARTIALS];
@@ -52,30 +53,42 @@ add_partial(void *ctx, size_t i)
 {
     struct partials *p = ctx;
     struct partial *t = &p->all[i];
+    struct aggregation m = *p->of;
+    struct points scratch = { 0 };
+    size_t from = i * m.len / PARTIALS;
 
-    accumulator_begin(&t->m.acc, false, p->len);
-    t->m.scratch = &t->scratch;
-    for (size_t k = 0; k < t->m.len && t->status == ST_OK; k++) {
-        aggregation_fetch_ahead(&t->m, k);
-        t->status = aggregation_add(&t->m, &t->m.cursors[k], p->ms, p->len,
-                                    false, &t->error);
+    m.len = (i + 1) * m.len / PARTIALS - from;
+    m.cursors += from;
+    m.acc = t->acc;
+    m.values = t->values;
+    m.scratch = &scratch;
+    accumulator_begin(&m.acc, false, p->len);
+    t->status = ST_OK;
+    for (size_t k = 0; k < m.len && t->status == ST_OK; k++) {
+        aggregation_fetch_ahead(&m, k);
+        t->status = aggregation_unpack_and_add(&m, &m.cursors[k], p->ms, p->len,
+                                               false, &t->error);
     }
-    points_fini(&t->scratch);
+    t->acc = m.acc;
+    points_fini(&scratch);
 }
 
-static bool
-make_partial(const struct aggregation *m, size_t len, size_t i,
-             struct partial *t)
+/* Once for all stretches; NULL: there is no room. */
+static struct partials *
+make_partials(const struct aggregation *m)
 {
-    size_t from = i * m->len / PARTIALS;
+    struct partials *p = arena_array(m->arena, 1, sizeof *p);
 
-    t->m = *m;
-    t->m.cursors += from;
-    t->m.len = (i + 1) * m->len / PARTIALS - from;
-    t->m.values = column_array(m->arena, len, sizeof *t->m.values);
-    return t->m.values != NULL &&
-           accumulator_init(&t->m.acc, m->spec->aggregator, t->m.len, len,
-                            m->arena);
+    for (size_t i = 0; p != NULL && i < PARTIALS; i++) {
+        struct partial *t = &p->all[i];
+
+        t->values = column_array(m->arena, m->acc.cap, sizeof *t->values);
+        if (t->values == NULL ||
+            !accumulator_init(&t->acc, m->spec->aggregator, m->len, m->acc.cap,
+                              m->arena))
+            return NULL;
+    }
+    return p;
 }
 
 /* False: there is no room. */
@@ -83,19 +96,24 @@ static bool
 add_partials(struct aggregation *m, const int64_t *ms, size_t len,
              enum status *st, struct error *e)
 {
-    struct partials p = { .ms = ms, .len = len };
+    struct partials *p;
 
-    for (size_t i = 0; i < PARTIALS; i++)
-        if (!make_partial(m, len, i, &p.all[i]))
-            return false;
-    pool_run(m->spec->pool, PARTIALS, add_partial, &p);
+    if (m->partials == NULL)
+        m->partials = make_partials(m);
+    p = m->partials;
+    if (p == NULL)
+        return false;
+    p->of = m;
+    p->ms = ms;
+    p->len = len;
+    pool_run(m->spec->pool, PARTIALS, add_partial, p);
     for (size_t i = 0; i < PARTIALS && *st == ST_OK; i++) {
-        const struct partial *t = &p.all[i];
+        const struct partial *t = &p->all[i];
 
         if (t->status != ST_OK)
             *st = error_set(e, t->status, "%s", t->error.text);
         else
-            accumulator_merge(&m->acc, &t->m.acc);
+            accumulator_merge(&m->acc, &t->acc);
     }
     return true;
 }
@@ -142,30 +160,32 @@ static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 {
     struct aggregation some = cursors_of(p, i);
+    int64_t last_ms = p->ms[p->len - 1];
     struct points scratch = { 0 };
-    size_t points = 1;
     union number *room;
+    size_t wanted = 1;
     enum status st = ST_OK;
 
     for (size_t k = 0; k < some.len; k++)
-        points +=
-            column_is_packed(&some.cursors[k].c) ? some.cursors[k].c.len : 0;
-    room = out->values = malloc(points * sizeof *room);
+        wanted += aggregation_wanted(&some.cursors[k], last_ms);
+    room = out->values = malloc(wanted * sizeof *room);
     if (room == NULL)
         return error_no_memory(&out->error);
     for (size_t k = 0; k < some.len && st == ST_OK; k++) {
-        struct column *c = &some.cursors[k].c;
+        struct series_cursor *cur = &some.cursors[k];
         const union number *v;
 
         aggregation_fetch_ahead(&some, k);
-        if (!column_is_packed(c))
+        wanted = aggregation_wanted(cur, last_ms);
+        if (wanted == 0)
             continue;
-        st = aggregation_values(some.spec, c, &scratch, &v, &out->error);
+        st = aggregation_values(some.spec, &cur->c, wanted, &scratch, &v,
+                                &out->error);
         if (st != ST_OK)
             break;
-        memcpy(room, v, c->len * sizeof *v);
-        c->v = room;
-        room += c->len;
+        memcpy(room, v, wanted * sizeof *v);
+        cur->c.v = room;
+        room += wanted;
     }
     points_fini(&scratch);
     return st;
@@ -183,8 +203,7 @@ add_chunk(struct adding *p, size_t i)
         struct series_cursor *cur = &some.cursors[k];
 
         if (p->status == ST_OK)
-            p->status =
-                aggregation_add(p->m, cur, p->ms, p->len, p->doubles, p->error);
+            aggregation_add(p->m, cur, p->ms, p->len, p->doubles);
         if (cur->c.hours != NULL)
             cur->c.v = NULL;
     }
@@ -223,9 +242,11 @@ add_chunks(struct aggregation *m, const int64_t *ms, size_t len, bool doubles,
 
     if (p == NULL)
         return false;
-    for (size_t i = 0; i < m->len; i++)
-        if (column_is_packed(&m->cursors[i].c) && m->cursors[i].c.len > longest)
-            longest = m->cursors[i].c.len;
+    for (size_t i = 0; i < m->len; i++) {
+        size_t wanted = aggregation_wanted(&m->cursors[i], ms[len - 1]);
+
+        longest = wanted > longest ? wanted : longest;
+    }
     *p = (struct adding){
         .m = m, .ms = ms, .len = len, .doubles = doubles, .error = e
     };
@@ -269,21 +290,26 @@ work_of(const struct packed_hour *h)
 }
 
 static bool
-wants_threads(const struct aggregation *m, bool doubles)
+wants_threads(const struct aggregation *m, const int64_t *ms, size_t len,
+              bool doubles)
 {
-    size_t points = 0, work = 0, most = m->len * m->timestamps.len;
+    size_t points = 0, work = 0;
 
     if (m->spec->pool == NULL || m->len < PARTIALS)
         return false;
-    if (any_order_will_do(m, doubles) && most >= WORTH_ADD)
+    if (any_order_will_do(m, doubles) && m->len * len >= WORTH_ADD)
         return true;
     for (size_t i = 0; i < m->len; i++) {
-        const struct column *c = &m->cursors[i].c;
-        const struct packed_hour *h = column_is_packed(c) ? c->hours : NULL;
+        struct series_cursor *cur = &m->cursors[i];
+        size_t left = aggregation_wanted(cur, ms[len - 1]);
+        const struct packed_hour *h = left > 0 ? cur->c.hours : NULL;
 
-        for (; h != NULL; h = h->next) {
+        for (left += cur->c.skip; h != NULL; h = h->next) {
             points += h->unpacked;
             work += work_of(h);
+            if (left <= h->count)
+                break;
+            left -= h->count;
         }
     }
     return work >= WORTH_UNPACK && work >= points / 2;
@@ -294,7 +320,7 @@ aggregation_add_threads(struct aggregation *m, const int64_t *ms, size_t len,
                         bool doubles, enum status *st, struct error *e)
 {
     *st = ST_OK;
-    if (len < m->timestamps.len || !wants_threads(m, doubles))
+    if (!wants_threads(m, ms, len, doubles))
         return false;
     return any_order_will_do(m, doubles)
                ? add_partials(m, ms, len, st, e)

@@ -276,38 +276,51 @@ aggregation_own_values(const struct column *c, size_t from, size_t len,
     return room;
 }
 
-/* Its values, unpacked into 'scratch' if they are packed. */
 enum status
 aggregation_values(const struct aggregate_spec *spec, const struct column *c,
-                   struct points *scratch, const union number **out,
+                   size_t len, struct points *scratch, const union number **out,
                    struct error *e)
 {
+    struct column part;
     union number *v;
     enum status st;
 
     *out = c->v;
     if (!column_is_packed(c))
         return ST_OK;
-    st = column_values(c, scratch, &v, e);
+    part = column_part(c, 0, len);
+    st = column_values(&part, scratch, &v, e);
     if (st == ST_OK && c->rates != RATES_NONE)
-        rate_even(c, spec->rate, v);
+        rate_even(&part, spec->rate, v);
     if (st == ST_OK)
         *out = v;
     return st;
 }
 
-/* A packed one is unpacked for as long as it is added. */
-enum status
-aggregation_add(struct aggregation *m, struct series_cursor *cur,
-                const int64_t *ms, size_t len, bool doubles, struct error *e)
+/* A rate needs the point before. */
+size_t
+aggregation_wanted(struct series_cursor *cur, int64_t last_ms)
 {
-    const union number *v, *unpacked = cur->c.v;
-    size_t first, from = 0, n = len;
-    enum status st =
-        aggregation_values(m->spec, &cur->c, m->scratch, &cur->c.v, e);
+    size_t from = cur->at, to;
 
-    if (st != ST_OK)
-        return st;
+    if (!column_is_packed(&cur->c))
+        return 0;
+    if (cur->c.rates != RATES_NONE && from > 0)
+        from--;
+    if (from > 0)
+        cur->c = column_part(&cur->c, from, cur->c.len - from);
+    cur->at -= from;
+    to = column_seek(&cur->c, last_ms + 1);
+    return to < cur->c.len ? to + 1 : to;
+}
+
+void
+aggregation_add(struct aggregation *m, struct series_cursor *cur,
+                const int64_t *ms, size_t len, bool doubles)
+{
+    const union number *v;
+    size_t first, from = 0, n = len;
+
     if (cursor_matches(m, cur, ms, len, &first)) {
         v = aggregation_own_values(&cur->c, first, len, doubles, m->values);
         cur->at = first + len - 1;
@@ -316,8 +329,23 @@ aggregation_add(struct aggregation *m, struct series_cursor *cur,
         v = m->values + from;
     }
     accumulator_add(&m->acc, from, v, n);
-    cur->c.v = unpacked;
-    return ST_OK;
+}
+
+/* A packed one is unpacked for as long as it is added. */
+enum status
+aggregation_unpack_and_add(struct aggregation *m, struct series_cursor *cur,
+                           const int64_t *ms, size_t len, bool doubles,
+                           struct error *e)
+{
+    size_t wanted = aggregation_wanted(cur, ms[len - 1]);
+    const union number *packed = cur->c.v;
+    enum status st =
+        aggregation_values(m->spec, &cur->c, wanted, m->scratch, &cur->c.v, e);
+
+    if (st == ST_OK)
+        aggregation_add(m, cur, ms, len, doubles);
+    cur->c.v = packed;
+    return st;
 }
 
 /* Drops the series that end with the stretch that ended at 'ms'. */
@@ -390,7 +418,8 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     if (!aggregation_add_threads(m, ms, len, doubles, &st, e))
         for (size_t i = 0; i < m->len && st == ST_OK; i++) {
             aggregation_fetch_ahead(m, i);
-            st = aggregation_add(m, &m->cursors[i], ms, len, doubles, e);
+            st = aggregation_unpack_and_add(m, &m->cursors[i], ms, len, doubles,
+                                            e);
         }
     if (st != ST_OK)
         return st;
@@ -433,27 +462,6 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
     return st;
 }
 
-/* Those that would be unpacked more than once are so now. */
-static enum status
-unpack_cursors(struct aggregation *m, struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < m->len && st == ST_OK; i++) {
-        struct column *c = &m->cursors[i].c;
-
-        if (!column_is_packed(c))
-            continue;
-        st = aggregation_values(m->spec, c, m->scratch, &c->v, e);
-        if (st != ST_OK)
-            return st;
-        c->v = arena_copy(m->arena, c->v, c->len * sizeof *c->v);
-        if (c->v == NULL)
-            st = error_no_memory(e);
-    }
-    return st;
-}
-
 static enum status
 make_room(struct aggregation *m, struct error *e)
 {
@@ -465,7 +473,7 @@ make_room(struct aggregation *m, struct error *e)
     m->values = column_array(a, m->acc.cap, sizeof *m->values);
     if (m->values == NULL)
         return error_no_memory(e);
-    return stretch(m, 0) < len ? unpack_cursors(m, e) : ST_OK;
+    return ST_OK;
 }
 
 static enum status

@@ -22,6 +22,7 @@ struct aggregation {
     union number *values;   /* of one series in one stretch */
     struct points *scratch; /* for the values of a packed one */
     struct accumulator acc;
+    struct partials *partials; /* add_tasks.c's */
 };
 
 /* -- interpolate.c --------------------------------------------------------- */
@@ -45,18 +46,24 @@ aggregation_fetch_ahead(const struct aggregation *m, size_t i)
 const union number *aggregation_own_values(const struct column *c, size_t from,
                                            size_t len, bool doubles,
                                            union number *room);
-/* Its values, unpacked into 'scratch' if they are packed. */
+/* Its first 'len' values, unpacked into 'scratch' if they are packed. */
 MUST_CHECK enum status aggregation_values(const struct aggregate_spec *spec,
-                                          const struct column *c,
+                                          const struct column *c, size_t len,
                                           struct points *scratch,
                                           const union number **out,
                                           struct error *e);
-/* Adds the values of a series at these timestamps, and moves on to the last of
- * them. */
-MUST_CHECK enum status aggregation_add(struct aggregation *m,
-                                       struct series_cursor *cur,
-                                       const int64_t *ms, size_t len,
-                                       bool doubles, struct error *e);
+/* How many values of a packed column timestamps up to 'last_ms' take: those
+ * before them are left out from now on. */
+size_t aggregation_wanted(struct series_cursor *cur, int64_t last_ms);
+/* Adds the values of a series, which are there, at these timestamps, and moves
+ * on to the last of them. */
+void aggregation_add(struct aggregation *m, struct series_cursor *cur,
+                     const int64_t *ms, size_t len, bool doubles);
+MUST_CHECK enum status aggregation_unpack_and_add(struct aggregation *m,
+                                                  struct series_cursor *cur,
+                                                  const int64_t *ms, size_t len,
+                                                  bool doubles,
+                                                  struct error *e);
 /* Says of 'len' results, which are there, of what kind they are. */
 MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
                                         struct dps *out, size_t from,
@@ -70,9 +77,8 @@ MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
  */
 
 /* Adds all series at these timestamps by the threads of the pool; to the bit
- * what aggregation_add() of one after the other makes.  False, and nothing has
- * changed: it is not worth it, there is no room, or there are more
- * timestamps. */
+ * what one after the other makes.  False, and nothing has been added: it is not
+ * worth it, or there is no room. */
 bool aggregation_add_threads(struct aggregation *m, const int64_t *ms,
                              size_t len, bool doubles, enum status *st,
                              struct error *e);

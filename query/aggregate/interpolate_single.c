@@ -70,7 +70,7 @@ aggregate_single(const struct aggregate_spec *spec, const struct column *column,
                         column_time(c, first), c->step_ms, len };
     st = aggregation_dps(t, a, out, e);
     if (st == ST_OK && len > 0)
-        st = aggregation_values(spec, column, scratch, &c->v, e);
+        st = aggregation_values(spec, column, c->len, scratch, &c->v, e);
     while (st == ST_OK && out->len < len) {
         size_t at = first + out->len, n = len - out->len;
         bool doubles;

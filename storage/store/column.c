@@ -123,6 +123,23 @@ column_add(struct column *c, struct packed_hour *h)
     c->last_ms = h->times.newest_ms;
 }
 
+struct column
+column_part(const struct column *c, size_t from, size_t len)
+{
+    struct column part = *c;
+
+    INSIST(len > 0 && from + len <= c->len);
+    part.first_ms = column_time(c, from);
+    part.last_ms = column_time(c, from + len - 1);
+    part.len = len;
+    part.skip += from;
+    while (part.skip >= part.hours->count) {
+        part.skip -= part.hours->count;
+        part.hours = part.hours->next;
+    }
+    return part;
+}
+
 void
 column_crop(struct column *c, const struct column_window *w)
 {
@@ -134,14 +151,7 @@ column_crop(struct column *c, const struct column_window *w)
     from = from > w->before ? from - w->before : 0;
     to = column_seek(c, w->to_ms + 1);
     to += to < c->len;
-    c->last_ms = column_time(c, to - 1);
-    c->first_ms = column_time(c, from);
-    c->len = to - from;
-    c->skip += from;
-    while (c->skip >= c->hours->count) {
-        c->skip -= c->hours->count;
-        c->hours = c->hours->next;
-    }
+    *c = column_part(c, from, to - from);
     c->newest = c->hours;
     for (to = c->hours->count; to < c->skip + c->len; to += c->newest->count)
         c->newest = c->newest->next;
@@ -150,7 +160,7 @@ column_crop(struct column *c, const struct column_window *w)
 
 /* -- points ---------------------------------------------------------------- */
 
-/* The values of all hours, or their points. */
+/* The values of as many hours as have them, or the points of all. */
 static enum status
 unpack_hours(const struct column *c, struct points *out, struct error *e)
 {
@@ -161,6 +171,8 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
          h = h->next) {
         struct spacing spacing;
 
+        if (!c->uneven && out->len >= c->skip + c->len)
+            break;
         status = c->uneven ? store_row_points(&h->row, out, e)
                            : store_row_spaced(&h->row, out, &spacing, e);
         if (status != ST_OK)

@@ -83,6 +83,10 @@ MUST_CHECK enum status packed_hour_keep(const struct store_row *row,
 /* Adds a later hour to a column of hours; one of zeros has none yet. */
 void column_add(struct column *c, struct packed_hour *hour);
 
+/* Points from .. from + len - 1, one at least, of a packed, even column, which
+ * stays as it is. */
+struct column column_part(const struct column *c, size_t from, size_t len);
+
 /* Leaves out what is not in the window; nothing of an uneven column. */
 void column_crop(struct column *c, const struct column_window *w);
 
