@@ -7,7 +7,9 @@
  *     struct libz {
  *         LIBZ_CALLS(LIBRARY_MEMBER)
  *     } libz;
- *     static const char *const symbols[] = { LIBZ_CALLS(LIBRARY_SYMBOL) };
+ *     static struct library library = {
+ *         .purpose = .., LIBRARY_CALLS(LIBZ_CALLS, libz)
+ *     };
  *
  * after which z_open() is libz.open().
  *
@@ -24,6 +26,10 @@
 
 #define LIBRARY_MEMBER(prefix, name) __typeof__(prefix##_##name) *name;
 #define LIBRARY_SYMBOL(prefix, name) #prefix "_" #name,
+/* Initialises the last three members that a user sets, at file scope. */
+#define LIBRARY_CALLS(calls, to)                               \
+    .symbols = (const char *const[]){ calls(LIBRARY_SYMBOL) }, \
+    .functions = &(to), .len = sizeof(to) / sizeof(void *)
 
 /* Static, zero but for what the user says. */
 struct library {

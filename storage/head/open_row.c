@@ -48,7 +48,7 @@ put_int(struct open_row *r, uint8_t *control, uint8_t *at, int64_t v)
            : z < UINT64_C(1) << 32 ? 2
                                    : 3;
     *control |= (uint8_t)((60 + code) << 2);
-    return put_le(at, z, open_row_int_sizes[code]);
+    return put_le(at, z, int_size(60 + code));
 }
 
 static uint8_t *

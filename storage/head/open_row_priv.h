@@ -9,7 +9,12 @@
 #define TIME_FOLLOWS 1u
 #define IS_DOUBLE    2u
 
-static const uint8_t open_row_int_sizes[4] = { 1, 2, 4, 8 };
+/* Of an integer: how many bytes follow, by the upper bits of its control. */
+static inline unsigned
+int_size(unsigned high)
+{
+    return high < 60 ? 0 : 1u << (high - 60);
+}
 
 /* Between two points. */
 struct reader {
@@ -66,8 +71,7 @@ read_point(struct reader *in, union number *v)
         in->last_int = 0;
         memcpy(&v->d, &in->last_double, sizeof v->d);
     } else {
-        uint64_t z =
-            high < 60 ? high : get_le(&in->at, open_row_int_sizes[high - 60]);
+        uint64_t z = high < 60 ? high : get_le(&in->at, int_size(high));
 
         in->last_int += (uint64_t)varint_unzigzag(z);
         in->last_double = 0;

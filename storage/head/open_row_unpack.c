@@ -47,7 +47,7 @@ open_row_check(struct slice bytes, uint32_t count)
             size = (high & 7) + (high >> 3) > 8 ? UINT8_MAX
                                                 : 8 - (high & 7) - (high >> 3);
         else
-            size = high < 60 ? 0 : open_row_int_sizes[high - 60];
+            size = int_size(high);
         (void)cursor_bytes(&c, size);
         if (c.failed || offset_ms < 0 || offset_ms >= HOUR_MS || len == count)
             return false;
@@ -267,8 +267,8 @@ skip_point(struct reader *in)
     in->ts_ms += in->step;
     if (control & IS_DOUBLE)
         in->at += 8 - (high & 7) - (high >> 3);
-    else if (high >= 60)
-        in->at += open_row_int_sizes[high - 60];
+    else
+        in->at += int_size(high);
     return (control & IS_DOUBLE) != 0;
 }
 

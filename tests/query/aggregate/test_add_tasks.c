@@ -2,9 +2,7 @@
  * adds, packed and unpacked: the same bits, or the same error. */
 #include "query/aggregate/aggregate.h"
 
-#include "storage/block/block_priv.h"
-#include "storage/head/open_row.h"
-#include "tests/harness.h"
+#include "tests/storage/made_hour.h"
 
 #define BASE   UINT32_C(1356998400)
 #define SERIES 400
@@ -17,9 +15,7 @@ static uint64_t random_state;
 /* Open rows and blocks. */
 struct world {
     uint8_t tsuids[SERIES][9];
-    struct open_row rows[SERIES][HOURS];
-    struct open_copy copies[SERIES][HOURS];
-    struct buf blocks[SERIES][HOURS];
+    struct made_hour hours[SERIES][HOURS];
     struct column columns[SERIES];
     struct arena *arena;
 };
@@ -62,31 +58,13 @@ below(unsigned n)
 static void
 add_hour(struct world *w, size_t i, unsigned hour, const struct points *p)
 {
-    struct open_row *r = &w->rows[i][hour];
-    struct open_copy *c = &w->copies[i][hour];
-    struct store_row row = { .tsuid = slice_of(w->tsuids[i], 9),
-                             .base = BASE + hour * HOUR_S };
     struct packed_hour *packed;
+    struct store_row row;
 
     if (p->len == 0)
         return;
-    r->base = row.base;
-    for (size_t n = 0; n < p->len; n++)
-        ck_assert(open_row_append(r, points_at(p, n)));
-    *c = (struct open_copy){ .tsuid = row.tsuid,
-                             .base = row.base,
-                             .count = r->count,
-                             .row_count = r->count,
-                             .last.i = (int64_t)r->last,
-                             .spacing = open_row_spacing(r),
-                             .bytes = slice_of(r->bytes, r->size) };
-    if (below(10) < 7) {
-        block_encode(p, row.base, &w->blocks[i][hour]);
-        row.block = buf_slice(&w->blocks[i][hour]);
-    } else {
-        row.open = c;
-        row.open_len = 1;
-    }
+    row = make_hour(&w->hours[i][hour], slice_of(w->tsuids[i], 9),
+                    BASE + hour * HOUR_S, p, below(10) < 7);
     ck_assert_int_eq(packed_hour_keep(&row, w->arena, &packed, &e), ST_OK);
     column_add(&w->columns[i], packed);
 }
@@ -135,10 +113,8 @@ static void
 end(struct world *w)
 {
     for (size_t i = 0; i < SERIES; i++)
-        for (unsigned h = 0; h < HOURS; h++) {
-            open_row_fini(&w->rows[i][h]);
-            buf_fini(&w->blocks[i][h]);
-        }
+        for (unsigned h = 0; h < HOURS; h++)
+            made_hour_fini(&w->hours[i][h]);
     arena_free(&w->arena);
     free(w);
 }

@@ -1,9 +1,7 @@
 /* Columns of random hours, against the points that they were made of. */
 #include "storage/store/column.h"
 
-#include "storage/block/block_priv.h"
-#include "storage/head/open_row.h"
-#include "tests/harness.h"
+#include "tests/storage/made_hour.h"
 
 #define BASE  UINT32_C(1356998400)
 #define HOURS 3
@@ -20,9 +18,7 @@ random_below(uint64_t n)
 /* A series of some hours, and where their bytes are. */
 struct made {
     struct points all;
-    struct buf blocks[HOURS];
-    struct open_row open[HOURS];
-    struct open_copy copies[HOURS];
+    struct made_hour hours[HOURS];
     struct arena *arena;
     struct column column;
 };
@@ -31,28 +27,13 @@ static void
 add_hour(struct made *m, size_t i, const struct points *p, bool packs)
 {
     static const uint8_t tsuid[] = { 0, 0, 1, 0, 0, 1, 0, 0, 2 };
-    struct store_row row = { .tsuid = slice_of(tsuid, sizeof tsuid),
-                             .base = BASE + (uint32_t)i * HOUR_S };
-    struct open_row *r = &m->open[i];
     struct packed_hour *hour;
+    struct store_row row;
 
     if (p->len == 0)
         return;
-    r->base = row.base;
-    for (size_t k = 0; k < p->len && !packs; k++)
-        ck_assert(open_row_append(r, points_at(p, k)));
-    if (packs)
-        block_encode(p, row.base, &m->blocks[i]);
-    m->copies[i] = (struct open_copy){ .tsuid = row.tsuid,
-                                       .base = row.base,
-                                       .count = r->count,
-                                       .row_count = r->count,
-                                       .last.i = (int64_t)r->last,
-                                       .spacing = open_row_spacing(r),
-                                       .bytes = slice_of(r->bytes, r->size) };
-    row.block = buf_slice(&m->blocks[i]);
-    row.open = &m->copies[i];
-    row.open_len = !packs;
+    row = make_hour(&m->hours[i], slice_of(tsuid, sizeof tsuid),
+                    BASE + (uint32_t)i * HOUR_S, p, packs);
     ck_assert_int_eq(store_row_points(&row, &m->all, &e), ST_OK);
     ck_assert_int_eq(packed_hour_keep(&row, m->arena, &hour, &e), ST_OK);
     column_add(&m->column, hour);
@@ -92,10 +73,8 @@ make(struct made *m)
 static void
 end(struct made *m)
 {
-    for (size_t i = 0; i < HOURS; i++) {
-        buf_fini(&m->blocks[i]);
-        open_row_fini(&m->open[i]);
-    }
+    for (size_t i = 0; i < HOURS; i++)
+        made_hour_fini(&m->hours[i]);
     points_fini(&m->all);
     arena_free(&m->arena);
 }
