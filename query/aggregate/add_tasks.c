@@ -22,6 +22,17 @@
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
 #define WORTH_ADD    262144 /* points */
 
+/* Cursors from .. end - 1. */
+static struct aggregation
+some_of(const struct aggregation *m, size_t from, size_t end)
+{
+    struct aggregation some = *m;
+
+    some.cursors += from;
+    some.len = (end < m->len ? end : m->len) - from;
+    return some;
+}
+
 /* -- in any order ---------------------------------------------------------- */
 
 struct partial {
@@ -33,19 +44,18 @@ struct partial {
 
 struct partials {
     const struct aggregation *of;
-    const int64_t *ms;
-    size_t len;
     struct partial all[PARTIALS];
 };
 
 /* Integers, of which the sum may overflow: it does so in any order. */
 static bool
-any_order_will_do(const struct aggregation *m, bool doubles)
+any_order_will_do(const struct aggregation *m)
 {
     enum aggregator_kind k = m->spec->aggregator->kind;
 
-    return !doubles && (k == KIND_SUM || k == KIND_AVG || k == KIND_MIN ||
-                        k == KIND_MAX || k == KIND_COUNT);
+    return !m->acc.doubles &&
+           (k == KIND_SUM || k == KIND_AVG || k == KIND_MIN || k == KIND_MAX ||
+            k == KIND_COUNT);
 }
 
 static void
@@ -53,21 +63,19 @@ add_partial(void *ctx, size_t i)
 {
     struct partials *p = ctx;
     struct partial *t = &p->all[i];
-    struct aggregation m = *p->of;
+    const struct aggregation *of = p->of;
+    struct aggregation m =
+        some_of(of, i * of->len / PARTIALS, (i + 1) * of->len / PARTIALS);
     struct points scratch = { 0 };
-    size_t from = i * m.len / PARTIALS;
 
-    m.len = (i + 1) * m.len / PARTIALS - from;
-    m.cursors += from;
     m.acc = t->acc;
     m.values = t->values;
     m.scratch = &scratch;
-    accumulator_begin(&m.acc, false, p->len);
+    accumulator_begin(&m.acc, false, of->acc.len);
     t->status = ST_OK;
     for (size_t k = 0; k < m.len && t->status == ST_OK; k++) {
         aggregation_fetch_ahead(&m, k);
-        t->status = aggregation_unpack_and_add(&m, &m.cursors[k], p->ms, p->len,
-                                               false, &t->error);
+        t->status = aggregation_unpack_and_add(&m, &m.cursors[k], &t->error);
     }
     t->acc = m.acc;
     points_fini(&scratch);
@@ -93,8 +101,7 @@ make_partials(const struct aggregation *m)
 
 /* False: there is no room. */
 static bool
-add_partials(struct aggregation *m, const int64_t *ms, size_t len,
-             enum status *st, struct error *e)
+add_partials(struct aggregation *m, enum status *st, struct error *e)
 {
     struct partials *p;
 
@@ -104,8 +111,6 @@ add_partials(struct aggregation *m, const int64_t *ms, size_t len,
     if (p == NULL)
         return false;
     p->of = m;
-    p->ms = ms;
-    p->len = len;
     pool_run(m->spec->pool, PARTIALS, add_partial, p);
     for (size_t i = 0; i < PARTIALS && *st == ST_OK; i++) {
         const struct partial *t = &p->all[i];
@@ -129,11 +134,8 @@ struct chunk {
 
 struct adding {
     struct aggregation *m; /* cursors: the task's that has their chunk */
-    const int64_t *ms;
-    size_t len;
-    bool doubles;
-    size_t chunk_len; /* series */
-    size_t first;     /* chunk of those that run now */
+    size_t chunk_len;      /* series */
+    size_t first;          /* chunk of those that run now */
     size_t chunks_len;
     struct chunk chunks[CHUNKS_MOST];
     struct lock lock;
@@ -144,30 +146,25 @@ struct adding {
     struct error *error;
 };
 
-/* The cursors of a chunk. */
 static struct aggregation
-cursors_of(const struct adding *p, size_t i)
+chunk_of(const struct adding *p, size_t i)
 {
-    struct aggregation some = *p->m;
-    size_t from = (p->first + i) * p->chunk_len, rest = p->m->len - from;
+    size_t from = (p->first + i) * p->chunk_len;
 
-    some.cursors += from;
-    some.len = rest < p->chunk_len ? rest : p->chunk_len;
-    return some;
+    return some_of(p->m, from, from + p->chunk_len);
 }
 
 static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 {
-    struct aggregation some = cursors_of(p, i);
-    int64_t last_ms = p->ms[p->len - 1];
+    struct aggregation some = chunk_of(p, i);
     struct points scratch = { 0 };
     union number *room;
     size_t wanted = 1;
     enum status st = ST_OK;
 
     for (size_t k = 0; k < some.len; k++)
-        wanted += aggregation_wanted(&some.cursors[k], last_ms);
+        wanted += some.cursors[k].wanted;
     room = out->values = malloc(wanted * sizeof *room);
     if (room == NULL)
         return error_no_memory(&out->error);
@@ -176,16 +173,15 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
         const union number *v;
 
         aggregation_fetch_ahead(&some, k);
-        wanted = aggregation_wanted(cur, last_ms);
-        if (wanted == 0)
+        if (cur->wanted == 0)
             continue;
-        st = aggregation_values(some.spec, &cur->c, wanted, &scratch, &v,
+        st = aggregation_values(some.spec, &cur->c, cur->wanted, &scratch, &v,
                                 &out->error);
         if (st != ST_OK)
             break;
-        memcpy(room, v, wanted * sizeof *v);
+        memcpy(room, v, cur->wanted * sizeof *v);
         cur->c.v = room;
-        room += wanted;
+        room += cur->wanted;
     }
     points_fini(&scratch);
     return st;
@@ -194,7 +190,7 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 static void
 add_chunk(struct adding *p, size_t i)
 {
-    struct aggregation some = cursors_of(p, i);
+    struct aggregation some = chunk_of(p, i);
     struct chunk *c = &p->chunks[i];
 
     if (p->status == ST_OK && c->status != ST_OK)
@@ -203,8 +199,8 @@ add_chunk(struct adding *p, size_t i)
         struct series_cursor *cur = &some.cursors[k];
 
         if (p->status == ST_OK)
-            aggregation_add(p->m, cur, p->ms, p->len, p->doubles);
-        if (cur->c.hours != NULL)
+            aggregation_add(p->m, cur);
+        if (cur->wanted > 0)
             cur->c.v = NULL;
     }
     free(c->values);
@@ -234,22 +230,18 @@ run_chunk(void *ctx, size_t i)
 
 /* False: there is no memory. */
 static bool
-add_chunks(struct aggregation *m, const int64_t *ms, size_t len, bool doubles,
-           enum status *st, struct error *e)
+add_chunks(struct aggregation *m, enum status *st, struct error *e)
 {
     struct adding *p = calloc(1, sizeof *p);
     size_t longest = 1, chunks;
 
     if (p == NULL)
         return false;
-    for (size_t i = 0; i < m->len; i++) {
-        size_t wanted = aggregation_wanted(&m->cursors[i], ms[len - 1]);
-
-        longest = wanted > longest ? wanted : longest;
-    }
-    *p = (struct adding){
-        .m = m, .ms = ms, .len = len, .doubles = doubles, .error = e
-    };
+    for (size_t i = 0; i < m->len; i++)
+        if (m->cursors[i].wanted > longest)
+            longest = m->cursors[i].wanted;
+    p->m = m;
+    p->error = e;
     p->chunk_len = CHUNK_VALUES / longest;
     if (p->chunk_len > m->len / CHUNKS_LEAST)
         p->chunk_len = m->len / CHUNKS_LEAST;
@@ -290,39 +282,33 @@ work_of(const struct packed_hour *h)
 }
 
 static bool
-wants_threads(const struct aggregation *m, const int64_t *ms, size_t len,
-              bool doubles)
+wants_threads(const struct aggregation *m)
 {
     size_t points = 0, work = 0;
 
     if (m->spec->pool == NULL || m->len < PARTIALS)
         return false;
-    if (any_order_will_do(m, doubles) && m->len * len >= WORTH_ADD)
+    if (any_order_will_do(m) && m->len * m->acc.len >= WORTH_ADD)
         return true;
     for (size_t i = 0; i < m->len; i++) {
-        struct series_cursor *cur = &m->cursors[i];
-        size_t left = aggregation_wanted(cur, ms[len - 1]);
-        const struct packed_hour *h = left > 0 ? cur->c.hours : NULL;
+        const struct series_cursor *cur = &m->cursors[i];
+        const struct packed_hour *h = cur->c.hours;
+        size_t end = cur->c.skip + cur->wanted;
 
-        for (left += cur->c.skip; h != NULL; h = h->next) {
+        for (size_t n = 0; cur->wanted > 0 && n < end; h = h->next) {
+            n += h->count;
             points += h->unpacked;
             work += work_of(h);
-            if (left <= h->count)
-                break;
-            left -= h->count;
         }
     }
     return work >= WORTH_UNPACK && work >= points / 2;
 }
 
 bool
-aggregation_add_threads(struct aggregation *m, const int64_t *ms, size_t len,
-                        bool doubles, enum status *st, struct error *e)
+aggregation_add_threads(struct aggregation *m, enum status *st, struct error *e)
 {
     *st = ST_OK;
-    if (!wants_threads(m, ms, len, doubles))
+    if (!wants_threads(m))
         return false;
-    return any_order_will_do(m, doubles)
-               ? add_partials(m, ms, len, st, e)
-               : add_chunks(m, ms, len, doubles, st, e);
+    return any_order_will_do(m) ? add_partials(m, st, e) : add_chunks(m, st, e);
 }

@@ -48,7 +48,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
         if (first == c->len || (m->spec->rate != NULL && c->len < 2))
             continue;
         m->cursors[m->len] =
-            (struct series_cursor){ *c, first > 0 ? first - 1 : 0 };
+            (struct series_cursor){ .c = *c, .at = first > 0 ? first - 1 : 0 };
         /* The first rate is never a timestamp. */
         if (m->spec->rate != NULL && first == 0)
             first = 1;
@@ -196,14 +196,16 @@ interpolate(const struct series_cursor *cur, const int64_t *ms, size_t len,
     }
 }
 
-/* Fills in the values of cur's timestamps among ms[0..len): '*from' is the
- * first, their number is returned.  Moves on to the last of these timestamps.
- */
+/* Fills in the values of cur's timestamps of the stretch: '*from' is the first,
+ * their number is returned.  Moves on to the last of these timestamps. */
 static size_t
 cursor_values(const struct aggregation *m, struct series_cursor *cur,
-              const int64_t *ms, size_t len, bool doubles, size_t *from)
+              size_t *from)
 {
     const struct column *c = &cur->c;
+    const int64_t *ms = m->ms;
+    size_t len = m->acc.len;
+    bool doubles = m->acc.doubles;
     enum interpolation method = m->spec->aggregator->interpolation;
     union number *out = m->values;
     size_t k = 0;
@@ -238,14 +240,15 @@ cursor_values(const struct aggregation *m, struct series_cursor *cur,
     return k - *from;
 }
 
-/* Has the series a point at each of these timestamps, and just at these?  Then
- * the first is point '*first'. */
+/* Has the series a point at each timestamp of the stretch, and just at these?
+ * Then the first is point '*first'. */
 static bool
 cursor_matches(const struct aggregation *m, const struct series_cursor *cur,
-               const int64_t *ms, size_t len, size_t *first)
+               size_t *first)
 {
     const struct column *c = &cur->c;
-    size_t i = cur->at, k = 1;
+    const int64_t *ms = m->ms;
+    size_t i = cur->at, k = 1, len = m->acc.len;
 
     if (column_time(c, i) < ms[0])
         i++;
@@ -297,35 +300,18 @@ aggregation_values(const struct aggregate_spec *spec, const struct column *c,
     return st;
 }
 
-/* A rate needs the point before. */
-size_t
-aggregation_wanted(struct series_cursor *cur, int64_t last_ms)
-{
-    size_t from = cur->at, to;
-
-    if (!column_is_packed(&cur->c))
-        return 0;
-    if (cur->c.rates != RATES_NONE && from > 0)
-        from--;
-    if (from > 0)
-        cur->c = column_part(&cur->c, from, cur->c.len - from);
-    cur->at -= from;
-    to = column_seek(&cur->c, last_ms + 1);
-    return to < cur->c.len ? to + 1 : to;
-}
-
 void
-aggregation_add(struct aggregation *m, struct series_cursor *cur,
-                const int64_t *ms, size_t len, bool doubles)
+aggregation_add(struct aggregation *m, struct series_cursor *cur)
 {
     const union number *v;
-    size_t first, from = 0, n = len;
+    size_t first, from = 0, n = m->acc.len;
 
-    if (cursor_matches(m, cur, ms, len, &first)) {
-        v = aggregation_own_values(&cur->c, first, len, doubles, m->values);
-        cur->at = first + len - 1;
+    if (cursor_matches(m, cur, &first)) {
+        v = aggregation_own_values(&cur->c, first, n, m->acc.doubles,
+                                   m->values);
+        cur->at = first + n - 1;
     } else {
-        n = cursor_values(m, cur, ms, len, doubles, &from);
+        n = cursor_values(m, cur, &from);
         v = m->values + from;
     }
     accumulator_add(&m->acc, from, v, n);
@@ -334,18 +320,39 @@ aggregation_add(struct aggregation *m, struct series_cursor *cur,
 /* A packed one is unpacked for as long as it is added. */
 enum status
 aggregation_unpack_and_add(struct aggregation *m, struct series_cursor *cur,
-                           const int64_t *ms, size_t len, bool doubles,
                            struct error *e)
 {
-    size_t wanted = aggregation_wanted(cur, ms[len - 1]);
     const union number *packed = cur->c.v;
-    enum status st =
-        aggregation_values(m->spec, &cur->c, wanted, m->scratch, &cur->c.v, e);
+    enum status st = aggregation_values(m->spec, &cur->c, cur->wanted,
+                                        m->scratch, &cur->c.v, e);
 
     if (st == ST_OK)
-        aggregation_add(m, cur, ms, len, doubles);
+        aggregation_add(m, cur);
     cur->c.v = packed;
     return st;
+}
+
+/* Leaves the points of packed columns behind that are before the stretch, but
+ * for the one that a rate needs. */
+static void
+begin_stretch(struct aggregation *m)
+{
+    int64_t last_ms = m->ms[m->acc.len - 1];
+
+    for (size_t i = 0; i < m->len; i++) {
+        struct series_cursor *cur = &m->cursors[i];
+        size_t from = cur->at;
+
+        if (!column_is_packed(&cur->c))
+            continue;
+        if (cur->c.rates != RATES_NONE && from > 0)
+            from--;
+        if (from > 0)
+            cur->c = column_part(&cur->c, from, cur->c.len - from);
+        cur->at -= from;
+        cur->wanted = column_seek(&cur->c, last_ms + 1);
+        cur->wanted += cur->wanted < cur->c.len;
+    }
 }
 
 /* Drops the series that end with the stretch that ended at 'ms'. */
@@ -410,21 +417,21 @@ static enum status
 run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
             struct error *e)
 {
-    const int64_t *ms = m->timestamps.ms + from;
     bool doubles = is_double(m, from);
     enum status st;
 
+    m->ms = m->timestamps.ms + from;
     accumulator_begin(&m->acc, doubles, len);
-    if (!aggregation_add_threads(m, ms, len, doubles, &st, e))
+    begin_stretch(m);
+    if (!aggregation_add_threads(m, &st, e))
         for (size_t i = 0; i < m->len && st == ST_OK; i++) {
             aggregation_fetch_ahead(m, i);
-            st = aggregation_unpack_and_add(m, &m->cursors[i], ms, len, doubles,
-                                            e);
+            st = aggregation_unpack_and_add(m, &m->cursors[i], e);
         }
     if (st != ST_OK)
         return st;
     accumulator_end(&m->acc, out->v + from);
-    drop_ended(m, ms[len - 1]);
+    drop_ended(m, m->ms[len - 1]);
     return aggregation_show(m->spec, out, from, len, doubles, e);
 }
 
@@ -471,9 +478,7 @@ make_room(struct aggregation *m, struct error *e)
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return error_no_memory(e);
     m->values = column_array(a, m->acc.cap, sizeof *m->values);
-    if (m->values == NULL)
-        return error_no_memory(e);
-    return ST_OK;
+    return m->values == NULL ? error_no_memory(e) : ST_OK;
 }
 
 static enum status

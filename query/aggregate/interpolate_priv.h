@@ -7,7 +7,8 @@
 
 struct series_cursor {
     struct column c;
-    size_t at; /* the last point up to the next timestamp, or the first */
+    size_t at;     /* the last point up to the next timestamp, or the first */
+    size_t wanted; /* values that the stretch takes; 0: it is not packed */
 };
 
 struct aggregation {
@@ -22,6 +23,7 @@ struct aggregation {
     union number *values;   /* of one series in one stretch */
     struct points *scratch; /* for the values of a packed one */
     struct accumulator acc;
+    const int64_t *ms; /* the stretch: acc.len timestamps, of acc's kind */
     struct partials *partials; /* add_tasks.c's */
 };
 
@@ -52,17 +54,11 @@ MUST_CHECK enum status aggregation_values(const struct aggregate_spec *spec,
                                           struct points *scratch,
                                           const union number **out,
                                           struct error *e);
-/* How many values of a packed column timestamps up to 'last_ms' take: those
- * before them are left out from now on. */
-size_t aggregation_wanted(struct series_cursor *cur, int64_t last_ms);
-/* Adds the values of a series, which are there, at these timestamps, and moves
- * on to the last of them. */
-void aggregation_add(struct aggregation *m, struct series_cursor *cur,
-                     const int64_t *ms, size_t len, bool doubles);
+/* Adds the values of a series, which are there, in the stretch, and moves on to
+ * its last timestamp. */
+void aggregation_add(struct aggregation *m, struct series_cursor *cur);
 MUST_CHECK enum status aggregation_unpack_and_add(struct aggregation *m,
                                                   struct series_cursor *cur,
-                                                  const int64_t *ms, size_t len,
-                                                  bool doubles,
                                                   struct error *e);
 /* Says of 'len' results, which are there, of what kind they are. */
 MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
@@ -73,14 +69,12 @@ MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
 MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
                                        struct dps *out, struct error *e);
 
-/* -- add_tasks.c ------------------------------------------------------------
- */
+/* -- add_tasks.c ----------------------------------------------------------- */
 
-/* Adds all series at these timestamps by the threads of the pool; to the bit
- * what one after the other makes.  False, and nothing has been added: it is not
+/* Adds all series in the stretch by the threads of the pool; to the bit what
+ * one after the other makes.  False, and nothing has been added: it is not
  * worth it, or there is no room. */
-bool aggregation_add_threads(struct aggregation *m, const int64_t *ms,
-                             size_t len, bool doubles, enum status *st,
+bool aggregation_add_threads(struct aggregation *m, enum status *st,
                              struct error *e);
 
 /* -- interpolate_single.c -------------------------------------------------- */
