@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "query/aggregate/aggregate.h"
 #include "query/answer/group.h"
 
@@ -280,13 +281,15 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     return status;
 }
 
-/* Where a name costs a round trip, those of all groups are read at once. */
+/* Where a name costs a round trip, those of all groups are read into the cache
+ * at once.  What fails is told when the name is asked for. */
 static void
-read_names_ahead(const struct job *job)
+read_names_ahead(const struct job *job, struct arena *scratch)
 {
     const struct plan_context *c = job->w->context;
     const struct key_layout *layout = job->layout;
     uint64_t *tagvs = NULL;
+    struct slice *names;
     size_t len = 0, cap = 0;
 
     if (!kv_traits(store_kv(c->store))->shared)
@@ -299,7 +302,11 @@ read_names_ahead(const struct job *job)
             tagvs[len++] = tsuid_tagv_id(layout, tsuid, k);
         }
     }
-    uid_read_ahead(c->uids, UID_TAGV, tagvs, len);
+    len = sort_unique_u64(tagvs, len);
+    names = arena_array(scratch, len, sizeof *names);
+    if (names != NULL)
+        (void)(uid_name_many(c->uids, UID_TAGV, tagvs, len, scratch, names,
+                             NULL) == ST_OK);
     free(tagvs);
 }
 
@@ -328,7 +335,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         partition_groups(&job);
-        read_names_ahead(&job);
+        read_names_ahead(&job, scratch);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
                                                g.groups_len, job.chunk_len, a))
             status = error_no_memory(e);

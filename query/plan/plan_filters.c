@@ -184,7 +184,8 @@ planner_smallest_set(const struct planner *p)
 /* -- by name --------------------------------------------------------------- */
 
 /* A regular expression may take long for one name: in steps of the deadline. */
-#define NAME_STEPS 1024
+#define NAME_STEPS    1024
+#define NAMES_AT_ONCE 64
 
 struct verdict {
     uint64_t tagv;
@@ -199,24 +200,35 @@ goes_by_name(const struct plan_filter *f, uint64_t tagk)
            f->filter->type != FILTER_NOT_KEY;
 }
 
-/* Evaluates the tagk's filters on the name of one value. */
-static enum status
-evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *matches,
-         struct error *e)
+static bool
+passes(const struct planner *p, uint64_t tagk, struct slice name,
+       struct error *failed)
 {
-    struct buf name = BUF_INIT;
-    struct error failed = { .status = ST_OK };
-    enum status status = uid_name(p->c->uids, UID_TAGV, tagv, &name, e);
+    for (size_t i = 0; i < p->filters_len; i++)
+        if (goes_by_name(&p->filters[i], tagk) &&
+            !filter_matches(p->filters[i].filter, name, failed))
+            return false;
+    return true;
+}
 
-    *matches = true;
-    for (size_t i = 0; i < p->filters_len && status == ST_OK && *matches; i++) {
-        if (!goes_by_name(&p->filters[i], tagk))
-            continue;
-        *matches =
-            filter_matches(p->filters[i].filter, buf_slice(&name), &failed);
+/* Evaluates the tagk's filters on the names of up to NAMES_AT_ONCE values. */
+static enum status
+evaluate(struct planner *p, uint64_t tagk, const uint64_t *tagvs, size_t len,
+         bool *matches, struct error *e)
+{
+    struct slice names[NAMES_AT_ONCE];
+    struct error failed = { .status = ST_OK };
+    enum status status;
+
+    if (p->names == NULL)
+        p->names = arena_new(0);
+    arena_reset(p->names);
+    status =
+        uid_name_many(p->c->uids, UID_TAGV, tagvs, len, p->names, names, e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        matches[i] = passes(p, tagk, names[i], &failed);
         status = failed.status;
     }
-    buf_fini(&name);
     if (failed.status != ST_OK)
         *e = failed;
     return status;
@@ -244,7 +256,7 @@ takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
     }
     status = deadline_tick(&p->deadline, NAME_STEPS, p->e);
     if (status == ST_OK)
-        status = evaluate(p, r->tagk, tagv, matches, p->e);
+        status = evaluate(p, r->tagk, &tagv, 1, matches, p->e);
     if (status != ST_OK)
         return status;
     r->verdicts = arena_grow(p->a, r->verdicts, r->verdicts_len,
@@ -312,6 +324,7 @@ planner_fini(struct planner *p)
 {
     for (size_t i = 0; i < p->restrictions_len; i++)
         table_fini(&p->restrictions[i].table);
+    arena_free(&p->names);
 }
 
 /* Of one tagk, for the index. */
@@ -323,15 +336,21 @@ struct by_name {
 /* What fails here may concern no series of the answer: it ends the use of the
  * index alone, but the deadline ends all. */
 static enum status
-value_matches(void *ctx, uint64_t tagv, bool *matches)
+take_values(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
 {
     struct by_name *b = ctx;
     struct error ignored;
+    enum status status = ST_OK;
 
-    b->p->status = deadline_tick(&b->p->deadline, NAME_STEPS, b->p->e);
-    return b->p->status != ST_OK
-               ? b->p->status
-               : evaluate(b->p, b->tagk, tagv, matches, &ignored);
+    for (size_t i = 0; i < len && status == ST_OK; i += NAMES_AT_ONCE) {
+        size_t n = len - i < NAMES_AT_ONCE ? len - i : NAMES_AT_ONCE;
+
+        b->p->status = deadline_tick(&b->p->deadline, n * NAME_STEPS, b->p->e);
+        status = b->p->status != ST_OK ? b->p->status
+                                       : evaluate(b->p, b->tagk, tagvs + i, n,
+                                                  takes + i, &ignored);
+    }
+    return status;
 }
 
 static bool
@@ -360,7 +379,7 @@ resolve_by_name(struct planner *p, struct restriction *r)
             filter_cache_key(p->filters[i].filter, &key);
     status = series_values(
         p->c->series, p->p->metric, r->tagk,
-        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), value_matches,
+        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), take_values,
         by_name_go_on, &b, p->a, &known, &values, &len, p->e);
     buf_fini(&key);
     if (status == ST_OK && !known)

@@ -35,6 +35,7 @@ struct planner {
     const struct query *q;
     const struct sub_query *sq;
     struct arena *a;
+    struct arena *names; /* those of the values that are evaluated */
     struct plan *p;
     struct error *e;
     struct deadline deadline;

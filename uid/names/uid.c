@@ -376,58 +376,84 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
     return st;
 }
 
-struct ahead {
+/* Names that are read together, since the cache lacks them. */
+struct lacking {
     struct uid_table *u;
     enum uid_kind kind;
-    const uint64_t *ids;
     uint64_t epoch;
+    const uint64_t *ids;
+    const size_t *places; /* in 'ids' and 'names', of each key that is read */
+    struct arena *a;
+    struct slice *names;
+    bool too_large;
 };
 
 static void
-keep_ahead(void *ctx, size_t i, const struct slice *value)
+keep_lacking(void *ctx, size_t i, const struct slice *value)
 {
-    const struct ahead *x = ctx;
+    struct lacking *x = ctx;
+    struct slice *name = &x->names[x->places[i]];
 
-    if (value != NULL && value->size > 0)
-        uid_cache_add(x->u->cache, x->kind, *value, x->ids[i], x->epoch);
+    if (value == NULL || value->size == 0)
+        return;
+    uid_cache_add(x->u->cache, x->kind, *value, x->ids[x->places[i]], x->epoch);
+    *name = *value;
+    x->too_large |= !arena_keep(x->a, name);
 }
 
-/* Those that the cache lacks, in front; how many. */
-static size_t
-not_cached(struct uid_table *u, enum uid_kind kind, uint64_t *ids, size_t len)
+static enum status
+read_lacking(struct lacking *x, size_t len, struct error *e)
 {
-    struct buf name = BUF_INIT;
-    size_t n = 0;
+    const struct key_layout *layout = store_layout(x->u->store);
+    size_t *places = mem_new_array(len, sizeof *places), n = 0;
+    struct slice *keys = mem_new_array(len, sizeof *keys);
+    uint8_t *bytes = mem_new_array(len, UID_KEY_MAX);
+    enum status st;
 
-    len = sort_unique_u64(ids, len);
     for (size_t i = 0; i < len; i++) {
-        buf_clear(&name);
-        if (ids[i] <= uid_max(u, kind) &&
-            !uid_cache_find_name(u->cache, kind, ids[i], &name))
-            ids[n++] = ids[i];
+        if (x->names[i].data != NULL || x->ids[i] == 0 ||
+            x->ids[i] > uid_max(x->u, x->kind))
+            continue;
+        places[n] = i;
+        keys[n] =
+            uid_key(layout, x->kind, 'i', x->ids[i], bytes + n * UID_KEY_MAX);
+        n++;
     }
-    buf_fini(&name);
-    return n;
-}
-
-void
-uid_read_ahead(struct uid_table *u, enum uid_kind kind, uint64_t *ids,
-               size_t len)
-{
-    struct ahead x = { u, kind, ids, uid_cache_epoch(u->cache) };
-    size_t n = len == 0 ? 0 : not_cached(u, kind, ids, len);
-    struct slice *keys = mem_new_array(n, sizeof *keys);
-    uint8_t *bytes = mem_new_array(n, UID_KEY_MAX);
-
-    OBJ_CHECK(u, UID_MAGIC);
-    for (size_t i = 0; i < n; i++)
-        keys[i] = uid_key(store_layout(u->store), kind, 'i', ids[i],
-                          bytes + i * UID_KEY_MAX);
-    if (n > 0)
-        (void)(kv_get_many(store_kv(u->store), keys, n, keep_ahead, &x, NULL) ==
-               ST_OK);
+    x->places = places;
+    st = n == 0
+             ? ST_OK
+             : kv_get_many(store_kv(x->u->store), keys, n, keep_lacking, x, e);
+    if (st == ST_OK && x->too_large)
+        st = error_no_memory(e);
+    free(places);
     free(keys);
     free(bytes);
+    return st;
+}
+
+enum status
+uid_name_many(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
+              size_t len, struct arena *a, struct slice *names, struct error *e)
+{
+    struct lacking x = { u,     kind, uid_cache_epoch(u->cache), ids, NULL, a,
+                         names, false };
+    size_t hits = 0;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    if (!uid_cache_find_names(u->cache, kind, ids, len, a, names))
+        return error_no_memory(e);
+    for (size_t i = 0; i < len; i++)
+        hits += names[i].data != NULL;
+    atomic_fetch_add_explicit(&u->kinds[kind].hits, hits, memory_order_relaxed);
+    atomic_fetch_add_explicit(&u->kinds[kind].misses, len - hits,
+                              memory_order_relaxed);
+    if (hits < len)
+        st = read_lacking(&x, len, e);
+    for (size_t i = 0; i < len && hits < len && st == ST_OK; i++)
+        if (names[i].data == NULL)
+            st = no_such_id(u, kind, ids[i], e);
+    return st;
 }
 
 enum status

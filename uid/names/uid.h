@@ -94,11 +94,14 @@ MUST_CHECK enum status uid_assign(struct uid_table *u, enum uid_kind kind,
  * [0, 0, 1]", as OpenTSDB prints it. */
 MUST_CHECK enum status uid_name(struct uid_table *u, enum uid_kind kind,
                                 uint64_t id, struct buf *out, struct error *e);
-/* Reads the names of these ids, which it sorts, by one read of the engine, so
- * that uid_name() finds them in the cache.  For engines that are far away; what
- * fails is for uid_name() to tell. */
-void uid_read_ahead(struct uid_table *u, enum uid_kind kind, uint64_t *ids,
-                    size_t len);
+/* The names of many ids, with a NUL behind each, in the arena: with few locks,
+ * and by one read of the engine those that the cache lacks.  Fails as
+ * uid_name() does for the first that has no name; ST_LIMIT past the arena's
+ * cap. */
+MUST_CHECK enum status uid_name_many(struct uid_table *u, enum uid_kind kind,
+                                     const uint64_t *ids, size_t len,
+                                     struct arena *a, struct slice *names,
+                                     struct error *e);
 /* A copy in the arena; NULL text and ST_LIMIT past its cap. */
 MUST_CHECK enum status uid_name_dup(struct uid_table *u, enum uid_kind kind,
                                     uint64_t id, struct arena *a,

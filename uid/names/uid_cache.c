@@ -21,6 +21,7 @@
 #define RECORD_MAX  (1 + 2 * VARINT_MAX + NAME_MAX)
 #define RECORD_MEAN 64 /* bytes */
 #define ENTRIES_MAX ((size_t)1 << 29)
+#define IDS_SHIFT   4 /* that many bits' ids in a row share a shard */
 
 enum direction { BY_NAME, BY_ID };
 
@@ -84,7 +85,8 @@ record_is(const void *generation, uint32_t at, const void *key)
                                     : r.id == w->record.id);
 }
 
-/* High bits of the hash choose the shard, low bits the slot. */
+/* Of names by high bits of the hash, whose low bits choose the slot; of ids so
+ * that those given out one after the other are found under one lock. */
 static struct wanted
 want(struct uid_cache *c, enum direction d, struct record r)
 {
@@ -94,8 +96,8 @@ want(struct uid_cache *c, enum direction d, struct record r)
 
     w.hash = d == BY_NAME ? hash_slice(r.name, seed)
                           : hash_bytes(&r.id, sizeof r.id, seed);
-    shard = w.hash >> 60 & (c->shards_len - 1);
-    w.shard = &c->shards[d * c->shards_len + shard];
+    shard = d == BY_NAME ? w.hash >> 60 : r.id >> IDS_SHIFT;
+    w.shard = &c->shards[d * c->shards_len + (shard & (c->shards_len - 1))];
     return w;
 }
 
@@ -237,6 +239,34 @@ uid_cache_find_name(struct uid_cache *c, enum uid_kind kind, uint64_t id,
         buf_put_slice(out, record_at(g, at).name);
     lock_drop(&w.shard->lock);
     return g != NULL;
+}
+
+bool
+uid_cache_find_names(struct uid_cache *c, enum uid_kind kind,
+                     const uint64_t *ids, size_t len, struct arena *a,
+                     struct slice *names)
+{
+    bool fits = true;
+
+    for (size_t i = 0; i < len && fits;) {
+        struct wanted w =
+            want(c, BY_ID, (struct record){ .kind = kind, .id = ids[i] });
+        struct shard *shard = w.shard;
+
+        lock_take(&shard->lock);
+        do {
+            uint32_t at;
+            const struct generation *g = find(&w, &at);
+
+            names[i] = g == NULL ? (struct slice){ 0 } : record_at(g, at).name;
+            fits = g == NULL || arena_keep(a, &names[i]);
+            if (++i < len)
+                w = want(c, BY_ID,
+                         (struct record){ .kind = kind, .id = ids[i] });
+        } while (i < len && fits && w.shard == shard);
+        lock_drop(&shard->lock);
+    }
+    return fits;
 }
 
 uint64_t

@@ -1,6 +1,6 @@
 /* The cache of the UID table: names to ids, and ids to names.
  *
- *     direction -> shard (by hash, own lock) -> generation -> records
+ *     direction -> shard (own lock) -> generation -> records
  *
  * Each direction is first in, first out, half of it at a time.  A record and
  * its place in a table take some twenty bytes more than the name:
@@ -26,6 +26,11 @@ bool uid_cache_find_id(struct uid_cache *c, enum uid_kind kind,
 /* Appends the name to 'out'. */
 bool uid_cache_find_name(struct uid_cache *c, enum uid_kind kind, uint64_t id,
                          struct buf *out);
+/* The names of many, in the arena; NULL data for those that it has not.  False
+ * past the arena's cap.  Quick where ids that follow each other are near. */
+bool uid_cache_find_names(struct uid_cache *c, enum uid_kind kind,
+                          const uint64_t *ids, size_t len, struct arena *a,
+                          struct slice *names);
 
 /* Whoever adds what it read from the store takes the epoch before it reads;
  * uid_cache_add() does nothing when something was forgotten in between. */

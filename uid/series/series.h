@@ -174,13 +174,14 @@ series_each_with(struct series_directory *d, uint64_t metric,
                  const struct series_visit *visit, struct error *e);
 
 /* Of the values that the metric's series have under 'tagk', ascending, those
- * that 'takes' takes, if the index tells; else, and when 'takes' fails,
- * '*known' is false.  'key' names all that the verdicts depend on, so that the
- * next one with this key need not be asked. */
-typedef enum status series_value_takes(void *ctx, uint64_t tagv, bool *takes);
+ * that 'take' takes, if the index tells; else, and when 'take' fails, '*known'
+ * is false.  'key' names all that the verdicts depend on, so that the next one
+ * with this key need not be asked. */
+typedef enum status series_take_values(void *ctx, const uint64_t *tagvs,
+                                       size_t len, bool *takes);
 MUST_CHECK enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_value_takes *takes,
+              struct slice key, series_take_values *take,
               bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e);
 

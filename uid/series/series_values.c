@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/tagk_sets.h"
 
@@ -226,93 +227,81 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     return st;
 }
 
-/* False when 'takes' failed. */
-static bool
-choose_values(const uint64_t *values, size_t len, series_value_takes *takes,
-              void *ctx, uint64_t *out, size_t *out_len)
+/* Keeps of these values those that 'take' takes; '*known' is false when it
+ * failed. */
+static enum status
+choose_values(struct arena *a, series_take_values *take, void *ctx,
+              uint64_t *values, size_t *len, bool *known, struct error *e)
 {
-    *out_len = 0;
-    for (size_t i = 0; i < len; i++) {
-        bool good = false;
+    bool *takes = arena_array(a, *len, sizeof *takes);
+    size_t n = 0;
 
-        if (takes(ctx, values[i], &good) != ST_OK)
-            return false;
-        if (good)
-            out[(*out_len)++] = values[i];
-    }
-    return true;
+    if (takes == NULL)
+        return error_no_memory(e);
+    *known = take(ctx, values, *len, takes) == ST_OK;
+    for (size_t i = 0; i < *len && *known; i++)
+        if (takes[i])
+            values[n++] = values[i];
+    *len = n;
+    return ST_OK;
 }
 
 /* Of a list alone. */
 static enum status
 values_of_list(struct index_list *l, uint64_t tagk, struct slice key,
-               series_value_takes *takes, void *ctx, struct arena *a,
+               series_take_values *take, void *ctx, struct arena *a,
                bool *known, uint64_t **tagvs, size_t *len, struct error *e)
 {
     const struct index_tag *t;
+    enum status st;
 
     *known = index_list_recall(l, key, a, tagvs, len);
     if (*known)
         return ST_OK;
     t = index_list_tag(l, tagk);
-    *tagvs = arena_array(a, t->len, sizeof **tagvs);
+    *len = t->len;
+    *tagvs = arena_copy(a, t->values, t->len * sizeof **tagvs);
     if (*tagvs == NULL)
         return error_no_memory(e);
-    *known = choose_values(t->values, t->len, takes, ctx, *tagvs, len);
+    st = choose_values(a, take, ctx, *tagvs, len, known, e);
     if (*known)
         index_list_remember(l, key, *tagvs, *len);
-    return ST_OK;
-}
-
-static int
-compare_values(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
+    return st;
 }
 
 /* Adds what came later and has values that the list has not. */
 static enum status
 values_of_more(const struct key_layout *w, struct index_list *l,
                const struct index_more *more, uint64_t tagk,
-               series_value_takes *takes, void *ctx, struct arena *a,
+               series_take_values *take, void *ctx, struct arena *a,
                bool *known, uint64_t **tagvs, size_t *len, struct error *e)
 {
     uint64_t *all = arena_array(a, *len + more->len, sizeof *all);
     const struct index_tag *t = index_list_tag(l, tagk);
-    size_t n = 0, unique = 0;
+    size_t n = 0;
+    enum status st;
 
     if (all == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < more->len && *known; i++) {
-        struct slice key = more->keys[i];
+    for (size_t i = 0; i < more->len; i++) {
         uint64_t v;
-        bool takes_it = false;
 
-        if (!series_value_of(w, key, tagk, &v) ||
-            index_place(t->values, t->len, v) < t->len)
-            continue;
-        *known = takes(ctx, v, &takes_it) == ST_OK;
-        if (takes_it)
+        if (series_value_of(w, more->keys[i], tagk, &v) &&
+            index_place(t->values, t->len, v) == t->len)
             all[n++] = v;
     }
-    if (n == 0)
-        return ST_OK;
+    st = choose_values(a, take, ctx, all, &n, known, e);
+    if (st != ST_OK || n == 0)
+        return st;
     memcpy(all + n, *tagvs, *len * sizeof *all);
-    n += *len;
-    qsort(all, n, sizeof *all, compare_values);
-    for (size_t i = 0; i < n; i++)
-        if (unique == 0 || all[unique - 1] != all[i])
-            all[unique++] = all[i];
+    *len = sort_unique_u64(all, n + *len);
     *tagvs = all;
-    *len = unique;
     return ST_OK;
 }
 
 enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_value_takes *takes,
+              struct slice key, series_take_values *take,
               bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e)
 {
@@ -331,9 +320,9 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
                            tagk_sets_count(d->tagk_sets, metric));
         return ST_OK;
     }
-    st = values_of_list(l, tagk, key, takes, ctx, a, known, tagvs, len, e);
+    st = values_of_list(l, tagk, key, take, ctx, a, known, tagvs, len, e);
     if (st == ST_OK && *known && more != NULL)
-        st = values_of_more(&d->widths, l, more, tagk, takes, ctx, a, known,
+        st = values_of_more(&d->widths, l, more, tagk, take, ctx, a, known,
                             tagvs, len, e);
     series_index_drop(d->index, &l, &more);
     return st;

@@ -734,12 +734,13 @@ struct picky {
 };
 
 static enum status
-take_some(void *ctx, uint64_t tagv, bool *takes)
+take_some(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
 {
     struct picky *p = ctx;
 
-    p->asked++;
-    *takes = tagv != p->without;
+    p->asked += (int)len;
+    for (size_t i = 0; i < len; i++)
+        takes[i] = tagvs[i] != p->without;
     return ST_OK;
 }
 

@@ -199,10 +199,11 @@ START_TEST(keeps_what_comes_later)
 END_TEST
 
 static enum status
-takes_even(void *ctx, uint64_t tagv, bool *takes)
+take_even(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
 {
     (void)ctx;
-    *takes = tagv % 2 == 0;
+    for (size_t i = 0; i < len; i++)
+        takes[i] = tagvs[i] % 2 == 0;
     return ST_OK;
 }
 
@@ -245,7 +246,7 @@ START_TEST(finds_values)
 
         if (i < 50 || i % 5 == 0)
             enter(&f, harness_random(&state));
-        OK(series_values(f.series, metric, want.tagk, key, takes_even, NULL,
+        OK(series_values(f.series, metric, want.tagk, key, take_even, NULL,
                          NULL, a, &known, &got, &len, &e));
         if (!known)
             continue;
