@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "storage/block/point.h"
 #include "storage/row/key.h"
-#include "storage/store/store.h"
+#include "storage/scan/store_scan.h"
 
 /* -- HEAD ------------------------------------------------------------------ */
 

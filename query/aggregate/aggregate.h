@@ -12,7 +12,7 @@
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/dps.h"
-#include "storage/store/column.h"
+#include "storage/scan/column.h"
 
 /* The hour-aligned range [from_base, to_base] of base times (both included)
  * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which

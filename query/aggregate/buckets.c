@@ -1,6 +1,6 @@
 #include "query/aggregate/buckets.h"
 
-#include "storage/store/column.h"
+#include "storage/scan/column.h"
 
 #define STARTS_MOST 65536
 

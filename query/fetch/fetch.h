@@ -13,7 +13,7 @@
 #include "query/aggregate/stream_downsampler.h"
 #include "query/model/result.h"
 #include "query/plan/plan.h"
-#include "storage/store/column.h"
+#include "storage/scan/column.h"
 #include "uid/meta/annotation.h"
 
 /* It and its column lie in arenas of the fetch. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "storage/scan/store_scan.h"
 
 #define ROWS_BETWEEN_LOOKS 4096
 

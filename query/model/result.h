@@ -8,7 +8,7 @@
 #include "query/model/query.h"
 #include "query/model/rollup.h"
 #include "query/model/dps.h"
-#include "storage/store/store.h"
+#include "storage/scan/store_scan.h"
 
 struct result_group {
     const struct sub_query *sub;

@@ -19,6 +19,7 @@
 
 #include "query/model/deadline.h"
 #include "query/model/query.h"
+#include "storage/scan/store_scan.h"
 #include "uid/series/series.h"
 
 struct plan_bucket {

@@ -11,7 +11,7 @@
 
 #include "storage/fsck/fsck_priv.h"
 #include "base/file/durable.h"
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_inspect.h"
 #include "storage/kv/leveldb/level_log.h"

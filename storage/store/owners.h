@@ -111,16 +111,8 @@ MUST_CHECK enum status store_session_put(struct store_session *ss,
                                          struct slice record, uint64_t *lsn,
                                          struct error *e);
 
-/* Appends the open rows that a scan would copy to 'out', for
- * store_remote.head(). */
-MUST_CHECK enum status store_head_copy(struct store *s,
-                                       const struct scan_spec *spec,
-                                       struct buf *out, struct error *e);
-
-/* As store_last() and store_delete(), but never forwarded. */
-MUST_CHECK enum status store_owner_last(struct store *s, struct slice tsuid,
-                                        int64_t until_ms, struct point *out,
-                                        bool *found, struct error *e);
+/* As store_delete(), but never forwarded; store_owner_last() and
+ * store_head_copy() are in storage/scan/. */
 MUST_CHECK enum status store_owner_delete(struct store *s, struct slice tsuid,
                                           int64_t from_ms, int64_t to_ms,
                                           uint64_t *deleted, uint64_t *lsn,

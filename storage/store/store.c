@@ -332,6 +332,24 @@ store_layout(const struct store *s)
     return &s->layout;
 }
 
+struct head *
+store_head(struct store *s)
+{
+    return s->head;
+}
+
+const struct clock *
+store_clock(const struct store *s)
+{
+    return s->options.clock;
+}
+
+const struct store_remote *
+store_remote(const struct store *s)
+{
+    return s->remote;
+}
+
 struct kv *
 store_kv(struct store *s)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file/durable.h"
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 #include "storage/place/format.h"
 #include "storage/store/store_priv.h"
 

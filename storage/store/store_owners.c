@@ -36,6 +36,20 @@ store_bucket_is_local(const struct store *s, unsigned bucket)
            store_bucket_state(s, bucket) == BUCKET_LOCAL;
 }
 
+enum bucket_state
+store_bucket_state(const struct store *s, unsigned bucket)
+{
+    return s->remote == NULL ? BUCKET_LOCAL
+                             : (enum bucket_state)atomic_load_explicit(
+                                   &s->states[bucket], memory_order_acquire);
+}
+
+enum status
+store_owns(const struct store *s, struct error *e)
+{
+    return s->remote == NULL ? ST_OK : s->remote->owns(s->remote->ctx, e);
+}
+
 enum status
 store_not_owner(unsigned bucket, struct error *e)
 {

@@ -12,8 +12,8 @@
 #include "base/process/lock.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
-#include "storage/store/cuts.h"
 #include "storage/store/store.h"
+#include "storage/store/store_state.h"
 #include "storage/wal/wal_points.h"
 #include "storage/wal/wal_record.h"
 
@@ -36,13 +36,6 @@ struct wal_bucket {
      * record with it.  Set while it is not. */
     uint64_t owned;
     struct buf owned_record;
-};
-
-/* Who has a bucket's rows. */
-enum bucket_state {
-    BUCKET_REMOTE,
-    BUCKET_LEAVING, /* read here, but written nowhere */
-    BUCKET_LOCAL,
 };
 
 struct store {
@@ -92,56 +85,8 @@ struct store {
 #define FLUSH_PASSES 4 /* over all that is open, until nothing is */
 #define STORE_MAGIC  FOURCC('S', 'T', 'O', 'R')
 
-/* Are the bucket's open rows in this head?  Points and deletions are taken only
- * where the state is BUCKET_LOCAL. */
-static inline enum bucket_state
-store_bucket_state(const struct store *s, unsigned bucket)
-{
-    return s->remote == NULL ? BUCKET_LOCAL
-                             : (enum bucket_state)atomic_load_explicit(
-                                   &s->states[bucket], memory_order_acquire);
-}
-
 /* All buckets are remote. */
 void store_owners_init(struct store *s);
-
-/* Asks 'remote' whether this process is (still) the owner. */
-static inline enum status
-store_owns(const struct store *s, struct error *e)
-{
-    return s->remote == NULL ? ST_OK : s->remote->owns(s->remote->ctx, e);
-}
-
-/* ST_NOT_FOUND, with a sentence, for what others forward. */
-MUST_CHECK enum status store_not_owner(unsigned bucket, struct error *e);
-
-/* -- open rows as bytes, from owner to whoever asks ------------------------ */
-
-/* Does the scan take this row? */
-bool store_takes_row(const struct key_layout *layout,
-                     const struct scan_spec *spec,
-                     const struct head_row_view *v);
-
-/* head_each_row() of the rows that a scan may take. */
-void store_each_row(struct store *s, const struct scan_spec *spec,
-                    head_row_fn *f, void *ctx);
-
-/* The next row of what store_head_copy() made, lent, or a malformed one: then
- * false, and the cursor has failed.  'row' is NULL. */
-bool store_head_next(struct cursor *c, const struct key_layout *layout,
-                     const struct scan_spec *spec, struct head_row_view *out);
-
-/* -- forwarding ------------------------------------------------------------ */
-
-/* Until when something is forwarded again and again; each time it waits a
- * little longer.  False: it is over, with ST_BUSY. */
-struct store_retry {
-    int64_t end_us; /* 0: not begun */
-    unsigned wait_ms;
-};
-int64_t store_retry_end(const struct store *s, struct store_retry *r);
-bool store_retry(const struct store *s, struct store_retry *r);
-MUST_CHECK enum status store_no_owner(unsigned bucket, struct error *e);
 
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
@@ -181,17 +126,6 @@ MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
 
 /* Reads the cuts of all metrics. */
 MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
-/* Of a metric; where other processes raise them, not older than half a minute.
- */
-struct cut_times store_cut_times(struct store *s, uint64_t metric);
-
-/* The same of a TSUID, or of a metric's bytes. */
-static inline struct cut_times
-store_cut_times_of(struct store *s, struct slice tsuid)
-{
-    return store_cut_times(s, tsuid_metric_id(&s->layout, tsuid));
-}
-
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 

@@ -47,6 +47,12 @@ store_cut_times(struct store *s, uint64_t metric)
     return cuts_get(&s->cuts, metric);
 }
 
+struct cut_times
+store_cut_times_of(struct store *s, struct slice tsuid)
+{
+    return store_cut_times(s, tsuid_metric_id(&s->layout, tsuid));
+}
+
 int64_t
 store_cut_ms(struct store *s, uint64_t metric)
 {

@@ -163,7 +163,7 @@ take_state(void *ctx, size_t i, const struct slice *value)
 }
 
 enum status
-store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
+store_weeks_done(struct store *s, const unsigned *buckets, size_t len,
                  uint32_t *done, struct error *e)
 {
     struct slice *keys = mem_new_array(len, sizeof *keys);
@@ -172,8 +172,8 @@ store_weeks_done(struct store *s, const struct scan_spec *specs, size_t len,
 
     for (size_t i = 0; i < len; i++)
         keys[i] =
-            slice_of(bytes + 2 * i, key_weeks_state(&s->layout, specs[i].bucket,
-                                                    bytes + 2 * i));
+            slice_of(bytes + 2 * i,
+                     key_weeks_state(&s->layout, buckets[i], bytes + 2 * i));
     status = kv_get_many(s->kv, keys, len, take_state, done, e);
     if (status == ST_CORRUPT) { /* rows have the same */
         memset(done, 0, len * sizeof *done);

@@ -83,10 +83,3 @@ store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 /* Makes and corrects entries on its own. */
 MUST_CHECK enum status store_weeks_start(struct store *s, struct error *e);
 void store_weeks_stop(struct store *s);
-
-/* Where the entries of these buckets end, of any owner: all before 'done[i]'
- * may be read. */
-MUST_CHECK enum status store_weeks_done(struct store *s,
-                                        const struct scan_spec *specs,
-                                        size_t len, uint32_t *done,
-                                        struct error *e);

@@ -1,14 +1,14 @@
 /* Records of the WAL, whole by their checksums and with arbitrary bytes
  * inside: a store replays or rejects them, and flushes what it took.
  *
- *     { <type> <size:2> <payload> }... */
-#include "storage/store/store_priv.h"
+ *     { <type> <size:2> <payload> }... */#include "storage/store/store_priv.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
 #include "base/obj.h"
+#include "storage/scan/store_last.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/fuzz/target.h"

@@ -10,8 +10,7 @@
  *     2  <i:2> <size:2>                            the i-th value is cut
  *     3  <i:2> <size:2> <value>                    another value
  *     4  <i:2> <at> <xor>                          bits of the i-th key
- *     5  <i:2>                                     the i-th is deleted */
-#include "query/engine/engine.h"
+ *     5  <i:2>                                     the i-th is deleted */#include "query/engine/engine.h"
 
 #include <stdlib.h>
 
@@ -23,6 +22,7 @@
 #include "query/parse/parse.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
+#include "storage/scan/store_last.h"
 #include "storage/store/store_priv.h"
 #include "tests/fuzz/target.h"
 #include "uid/meta/meta.h"

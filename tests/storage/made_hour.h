@@ -4,7 +4,7 @@
 
 #include "storage/block/block_priv.h"
 #include "storage/head/open_row.h"
-#include "storage/store/store.h"
+#include "storage/scan/store_row.h"
 #include "tests/harness.h"
 
 struct made_hour {

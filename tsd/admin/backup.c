@@ -10,7 +10,7 @@
 
 #include "base/process/log.h"
 #include "base/mem.h"
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 #include "storage/place/format.h"
 #include "tsd/admin/fsck.h"
 #include "tsd/admin/pool_store.h"

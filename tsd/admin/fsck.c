@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 #include "storage/place/format.h"
 
 #define SCRATCH "/fsck.tmp"

@@ -1,7 +1,7 @@
 #include "tsd/transfer/dump.h"
 
 #include "base/mem.h"
-#include "storage/store/store.h"
+#include "storage/scan/store_scan.h"
 
 #define ROWS_BETWEEN_LOOKS 256
 

@@ -7,7 +7,7 @@
 
 #include "base/file/durable.h"
 #include "base/file/file.h"
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"

@@ -1,7 +1,4 @@
-/* The store, on LevelDB and in memory: every case runs on both. */
-#include "storage/store/store.h"
-
-#include <dirent.h>
+/* The store, on LevelDB and in memory: every case runs on both. */#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -9,6 +6,8 @@
 
 #include "base/mem.h"
 #include "storage/place/format.h"
+#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/encoding.h"

@@ -1,6 +1,5 @@
 /* Crashes at timestamps that chance seldom finds.  Each life of a store is a
- * process that ends without a goodbye. */
-#include "storage/store/store_priv.h"
+ * process that ends without a goodbye. */#include "storage/store/store_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "storage/scan/store_last.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"

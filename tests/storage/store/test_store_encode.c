@@ -1,9 +1,10 @@
 /* Hours that are over are kept as blocks in the head: smaller, read as they
- * were, with late points over them, and written as they are. */
-#include <unistd.h>
+ * were, with late points over them, and written as they are. */#include <unistd.h>
 
+#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
+#include "storage/scan/store_times.h"
 #include "storage/store/store_priv.h"
-#include "storage/store/store_times.h"
 #include "tests/harness.h"
 #include "tests/storage/encoding.h"
 #include "tests/storage/tsuids.h"

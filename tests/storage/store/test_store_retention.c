@@ -1,9 +1,9 @@
 /* Dropping expired rows, held against a model that knows all points: several
- * metrics, rollups beside them, in head and engine, over starts and kills. */
-#include "storage/store/store_retention.h"
+ * metrics, rollups beside them, in head and engine, over starts and kills. */#include "storage/store/store_retention.h"
 
 #include <sys/wait.h>
 
+#include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"

@@ -1,9 +1,10 @@
-/* Rows of several hours, held against a model that knows points only. */
-#include "storage/store/store.h"
+/* Rows of several hours, held against a model that knows points only. */#include "storage/store/store.h"
 
 #include "base/mem.h"
 #include "storage/place/format.h"
-#include "storage/store/column.h"
+#include "storage/scan/column.h"
+#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"

@@ -1,12 +1,12 @@
 /* Weeks in the place of rows, held against a model that knows all points: after
  * late points, deletions and starts, by each way of a scan, with some weeks
- * rejected; what a scan lends is each point once. */
-#include "storage/store/store.h"
-#include "storage/store/store_priv.h"
-#include "storage/store/store_retention.h"
+ * rejected; what a scan lends is each point once. */#include "storage/store/store.h"
 
 #include <time.h>
 
+#include "storage/scan/store_scan.h"
+#include "storage/store/store_priv.h"
+#include "storage/store/store_retention.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 

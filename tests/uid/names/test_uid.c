@@ -38,38 +38,6 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
     return st == ST_OK ? id : 0;
 }
 
-START_TEST(names_are_resolved_together)
-{
-    struct fixture f = fixture_new(layout_default);
-    struct uid_wanted names[5] = { { .name = slice_str("a") },
-                                   { .name = slice_str("nowhere") },
-                                   { .name = slice_str("") },
-                                   { .name = slice_str("b") },
-                                   { .name = slice_str("a") } };
-    uint64_t a = create(&f, UID_TAGV, "a"), b = create(&f, UID_TAGV, "b"), id;
-    struct uid_counts before;
-
-    uid_drop_caches(f.uids);
-    OK(uid_resolve(f.uids, UID_TAGV, names, 5, &e));
-    ck_assert_uint_eq(names[0].id, a);
-    ck_assert_uint_eq(names[1].id, 0);
-    ck_assert_uint_eq(names[2].id, 0);
-    ck_assert_uint_eq(names[3].id, b);
-    ck_assert_uint_eq(names[4].id, a);
-    before = uid_counts(f.uids, UID_TAGV);
-    OK(uid_find(f.uids, UID_TAGV, slice_str("a"), &id, &e));
-    ck_assert_uint_eq(id, a);
-    OK(uid_find(f.uids, UID_TAGV, slice_str("b"), &id, &e));
-    ck_assert_uint_eq(id, b);
-    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
-                      before.cache_misses);
-    ck_assert_int_eq(
-        uid_find(f.uids, UID_TAGV, slice_str("nowhere"), &id, NULL),
-        ST_NOT_FOUND);
-    fixture_free(&f);
-}
-END_TEST
-
 /* -- assignment ---------------------------------------------------------- */
 
 START_TEST(ids_are_dense_by_kind)
@@ -764,82 +732,17 @@ START_TEST(renaming_leaves_no_stale_entry)
 }
 END_TEST
 
-/* 400 names, more than the locks of the cache, that come from it, from the
- * engine, or from both. */
-START_TEST(names_are_read_together)
-{
-    struct fixture f = fixture_new(layout_default);
-    struct arena *a = arena_new(0), *small = arena_new(2000);
-    uint64_t ids[400], misses;
-    struct slice found[400];
-    char want[8];
-
-    for (int i = 0; i < 400; i++) {
-        (void)snprintf(want, sizeof want, "v%d", i / 2);
-        ids[(i * 7 + 3) % 400] = create(&f, UID_TAGV, want);
-    }
-    for (int cached = 0; cached < 3; cached++) {
-        uid_drop_caches(f.uids);
-        for (int i = 0; i < 400 && cached > 0; i += 3 - cached)
-            (void)name_of(&f, UID_TAGV, ids[i]);
-        misses = uid_counts(f.uids, UID_TAGV).cache_misses;
-        OK(uid_name_many(f.uids, UID_TAGV, ids, 400, a, found, &e));
-        misses = uid_counts(f.uids, UID_TAGV).cache_misses - misses;
-        ck_assert(cached == 0   ? misses == 400
-                  : cached == 1 ? misses > 0 && misses < 400
-                                : misses == 0);
-        for (int i = 0; i < 400; i++) {
-            (void)snprintf(want, sizeof want, "v%d", i / 2);
-            ck_assert_str_eq((const char *)found[(i * 7 + 3) % 400].data, want);
-        }
-    }
-    for (int read = 0; read < 2; read++) {
-        ck_assert_int_eq(
-            uid_name_many(f.uids, UID_TAGV, ids, 400, small, found, NULL),
-            ST_LIMIT);
-        uid_drop_caches(f.uids);
-    }
-    OK(uid_name_many(f.uids, UID_TAGV, NULL, 0, a, NULL, &e));
-    arena_free(&a);
-    arena_free(&small);
-    fixture_free(&f);
-}
-END_TEST
-
-START_TEST(the_first_id_without_a_name_is_told)
-{
-    static const uint64_t wrong[] = { 0, 78, UINT64_MAX };
-    struct fixture f = fixture_new(layout_default);
-    struct arena *a = arena_new(0);
-    uint64_t ids[] = { create(&f, UID_TAGV, "a"), 1, 0, 77 };
-    struct slice found[4];
-    struct error single;
-    struct buf name = BUF_INIT;
-
-    for (int i = 0; i < 3; i++) {
-        ids[2] = wrong[i];
-        ck_assert_int_eq(uid_name(f.uids, UID_TAGV, wrong[i], &name, &single),
-                         ST_NOT_FOUND);
-        FAILS(uid_name_many(f.uids, UID_TAGV, ids, 4, a, found, &e),
-              ST_NOT_FOUND, single.text);
-    }
-    buf_fini(&name);
-    arena_free(&a);
-    fixture_free(&f);
-}
-END_TEST
-
-TEST_MAIN(
-    "uid", TEST(names_are_resolved_together), TEST(names_are_read_together),
-    TEST(the_first_id_without_a_name_is_told), TEST(ids_are_dense_by_kind),
-    TEST(texts_of_failures), TEST(one_byte_is_used_up), TIMES(widths, 8),
-    TEST(random_ids_are_distinct), TEST(survives_reopening),
-    TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
-    TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
-    TEST(deleting_frees_the_name_and_not_the_id),
-    LOOP(suggests_in_order, suggestions), LOOP(validates, names),
-    TEST(validates_sizes), TEST(kinds_by_name),
-    TEST(a_full_cache_drops_the_older_half),
-    TEST(dup_says_when_the_arena_is_full), TEST(the_cache_takes_nothing_old),
-    TIMES(small_caches_answer_as_none, 6), TIMES(racing_threads_agree, 20),
-    TEST(renaming_leaves_no_stale_entry), TEST(two_tables_on_one_engine_agree))
+TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
+          TEST(one_byte_is_used_up), TIMES(widths, 8),
+          TEST(random_ids_are_distinct), TEST(survives_reopening),
+          TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
+          TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
+          TEST(deleting_frees_the_name_and_not_the_id),
+          LOOP(suggests_in_order, suggestions), LOOP(validates, names),
+          TEST(validates_sizes), TEST(kinds_by_name),
+          TEST(a_full_cache_drops_the_older_half),
+          TEST(dup_says_when_the_arena_is_full),
+          TEST(the_cache_takes_nothing_old),
+          TIMES(small_caches_answer_as_none, 6),
+          TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry),
+          TEST(two_tables_on_one_engine_agree))

@@ -11,6 +11,7 @@
 
 #include "base/text/number.h"
 #include "query/parse/parse.h"
+#include "storage/scan/store_last.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/series_json.h"

@@ -1,6 +1,6 @@
-/* Columns of random hours, against the points that they were made of. */
-#include "storage/store/column.h"
+/* Columns of random hours, against the points that they were made of. */#include "storage/scan/column.h"
 
+#include "storage/scan/store_scan.h"
 #include "tests/storage/made_hour.h"
 
 #define BASE  UINT32_C(1356998400)

@@ -1,4 +1,4 @@
-#include "storage/store/column.h"
+#include "storage/scan/column.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "storage/head/open_row.h"
-#include "storage/store/store_priv.h"
+#include "storage/scan/store_row.h"
 
 static bool
 unpack_end(const struct open_copy *c, struct points *out)

@@ -1,4 +1,4 @@
-#include "storage/store/datadir.h"
+#include "storage/place/datadir.h"
 
 #include <dirent.h>
 #include <errno.h>

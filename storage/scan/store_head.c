@@ -6,7 +6,7 @@
  * Sizes and numbers of points are varints; the bytes are open_row.h's, or with
  * a base that is one second more those of a block.  Open rows of an hour come
  * in the order of their making. */
-#include "storage/store/store_priv.h"
+#include "storage/scan/store_scan_priv.h"
 
 #include "storage/head/open_row.h"
 
@@ -31,7 +31,7 @@ void
 store_each_row(struct store *s, const struct scan_spec *spec, head_row_fn *f,
                void *ctx)
 {
-    head_each_row(s->head,
+    head_each_row(store_head(s),
                   &(struct head_visit){
                       .bucket = spec->bucket,
                       .metric = spec->metric,
@@ -80,11 +80,10 @@ enum status
 store_head_copy(struct store *s, const struct scan_spec *spec, struct buf *out,
                 struct error *e)
 {
-    struct head_copy c = { &s->layout, spec, out, out->size };
+    struct head_copy c = { store_layout(s), spec, out, out->size };
     enum status status;
 
-    OBJ_CHECK(s, STORE_MAGIC);
-    if (spec->bucket >= s->layout.salt_buckets ||
+    if (spec->bucket >= store_layout(s)->salt_buckets ||
         store_bucket_state(s, spec->bucket) == BUCKET_REMOTE)
         return store_not_owner(spec->bucket, e);
     status = store_owns(s, e);

@@ -13,7 +13,8 @@
  * Fails:   what unpacks: ST_CORRUPT, with the series and the hour. */
 #pragma once
 
-#include "storage/store/store.h"
+#include "base/arena.h"
+#include "storage/scan/store_row.h"
 
 /* An hour that a scan lent, kept. */
 struct packed_hour {
@@ -24,6 +25,13 @@ struct packed_hour {
     uint32_t count;
     uint32_t read;     /* points, with those that the scan left out */
     uint32_t unpacked; /* points that are unpacked for it */
+};
+
+/* Points between two times, both included, so many before them and one
+ * behind. */
+struct column_window {
+    int64_t from_ms, to_ms;
+    size_t before;
 };
 
 struct column {

@@ -1,6 +1,7 @@
-/* Scans of several buckets at once: what each alone would see. */
-#include "storage/store/store.h"
+/* Scans of several buckets at once: what each alone would see. */#include "storage/scan/store_scan.h"
 
+#include "storage/scan/store_last.h"
+#include "storage/store/store.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"

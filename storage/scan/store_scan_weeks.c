@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "storage/store/store_scan_priv.h"
+#include "storage/scan/store_scan_priv.h"
 
 #define DAYS_AT_LEAST 2 /* for less it is not worth a look */
 #define FEW           8 /* one of so many series is sought */
@@ -187,7 +187,7 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
 
     /* What is damaged is found out behind this. */
     return w->state != ROWS || !w->walks_all ||
-           key_row_parse(&scan->s->layout, key, &base, tsuid, &size, NULL) !=
+           key_row_parse(scan->layout, key, &base, tsuid, &size, NULL) !=
                ST_OK ||
            slices_find(w->rows_to_read, w->rows_to_read_len,
                        slice_of(tsuid, size)) != NULL;
@@ -218,7 +218,8 @@ enum status
 store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
                         struct error *e)
 {
-    struct scan_spec *specs = mem_new_array(len, sizeof *specs);
+    const struct scan_spec *first = len > 0 ? &scans[0]->spec : NULL;
+    unsigned *buckets = mem_new_array(len, sizeof *buckets);
     uint32_t *done = mem_new_array(len, sizeof *done);
     struct scan_weeks *last = NULL;
     struct kv_iter *it = NULL;
@@ -226,24 +227,24 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
     uint32_t from, to;
 
     for (size_t i = 0; i < len; i++)
-        specs[i] = scans[i]->spec;
-    if (len > 0 && specs[0].weeks &&
-        days_of(s, &specs[0], UINT32_MAX, &from, &to))
-        status = store_weeks_done(s, specs, len, done, e);
+        buckets[i] = scans[i]->spec.bucket;
+    if (first != NULL && first->weeks &&
+        days_of(s, first, UINT32_MAX, &from, &to))
+        status = store_weeks_done(s, buckets, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
-        const struct cut_times cut = store_cut_times_of(s, specs[i].metric);
-        bool cuts = cut.hourly_s < cut.raw_s &&
-                    specs[i].from_base < cut.raw_s &&
-                    specs[i].to_base >= cut.hourly_s;
+        const struct scan_spec *spec = &scans[i]->spec;
+        const struct cut_times cut = store_cut_times_of(s, spec->metric);
+        bool cuts = cut.hourly_s < cut.raw_s && spec->from_base < cut.raw_s &&
+                    spec->to_base >= cut.hourly_s;
         struct scan_weeks *w;
 
-        if (!days_of(s, &specs[i], done[i], &from, &to)) {
+        if (!days_of(s, spec, done[i], &from, &to)) {
             scans[i]->counts.lacks_rows = cuts;
             continue;
         }
         if (it == NULL) {
-            it = kv_iter_open(s->kv, KEY_TABLE(TABLE_WEEKS));
-            kv_iter_deadline(it, specs[0].end_us);
+            it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_WEEKS));
+            kv_iter_deadline(it, first->end_us);
         }
         w = last = scans[i]->weeks = mem_new(sizeof *w);
         *w = (struct scan_weeks){
@@ -253,14 +254,14 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .it = it,
             .shares = true,
         };
-        if (from > specs[i].from_base)
-            store_scan_stretch(scans[i], specs[i].from_base, from - HOUR_S);
+        if (from > spec->from_base)
+            store_scan_stretch(scans[i], spec->from_base, from - HOUR_S);
         else
             begin_week(scans[i], from);
     }
     if (last != NULL)
         last->shares = false;
-    free(specs);
+    free(buckets);
     free(done);
     return status;
 }
@@ -333,8 +334,7 @@ row_of_entry(struct store_scan *scan, struct slice *row)
         return false;
     memcpy(w->row, key.data, key.size);
     w->row[0] = TABLE_ROWS;
-    key_put_uint(w->row + at, key_span_base(&scan->s->layout, first_hour(scan)),
-                 4);
+    key_put_uint(w->row + at, key_span_base(scan->layout, first_hour(scan)), 4);
     *row = slice_of(w->row, key.size);
     return true;
 }
@@ -384,8 +384,8 @@ advance_by_seeks(struct store_scan *scan)
     for (; w->seek_at < scan->spec.series_len; w->seek_at++) {
         struct slice key = { bytes, 0 };
 
-        key.size = key_week(&scan->s->layout, scan->spec.series[w->seek_at],
-                            w->day, bytes);
+        key.size = key_week(scan->layout, scan->spec.series[w->seek_at], w->day,
+                            bytes);
         if (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0)
             seek(scan, key);
         if (!row_of_entry(scan, &row))
@@ -455,7 +455,7 @@ static struct slice
 tsuid_of_entry(struct store_scan *scan)
 {
     struct slice key = kv_iter_key(scan->weeks->it);
-    size_t at = base_at(scan), metric = scan->s->layout.metric_width;
+    size_t at = base_at(scan), metric = scan->layout->metric_width;
     size_t tags = key.size - at - 4;
 
     memcpy(scan->engine_tsuid, key.data + at - metric, metric);

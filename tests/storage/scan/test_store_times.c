@@ -1,7 +1,7 @@
 /* The oldest and the newest point of a store, held against a model that knows
  * all points: several metrics, rollups beside them, in head and engine, before
  * and after deletions. */
-#include "storage/store/store_times.h"
+#include "storage/scan/store_times.h"
 
 #include "tests/harness.h"
 #include "tests/tempdir.h"

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "storage/store/store_scan_priv.h"
+#include "storage/scan/store_scan_priv.h"
 
 /* -- the engine's part ----------------------------------------------------- */
 
@@ -65,7 +65,7 @@ next_target(struct store_scan *scan)
     scan->seek_at = 0;
     if (scan->seek_base >= scan->to_row)
         return false;
-    scan->seek_base += key_span_s(&scan->s->layout);
+    scan->seek_base += key_span_s(scan->layout);
     return true;
 }
 
@@ -74,7 +74,7 @@ next_target(struct store_scan *scan)
 static void
 advance_by_seeks(struct store_scan *scan)
 {
-    const struct key_layout *layout = &scan->s->layout;
+    const struct key_layout *layout = scan->layout;
     uint8_t bytes[ROW_KEY_MAX];
 
     for (;;) {
@@ -141,7 +141,7 @@ next_key(struct store_scan *scan)
 static bool
 begin_row(struct store_scan *scan)
 {
-    const struct key_layout *layout = &scan->s->layout;
+    const struct key_layout *layout = scan->layout;
     struct slice key = kv_iter_key(scan->it);
     enum status status =
         key_row_parse(layout, key, &scan->span, scan->engine_tsuid,
@@ -204,14 +204,16 @@ new_scan(struct store *s, const struct scan_spec *spec)
     const struct key_place place = {
         .table = TABLE_ROWS,
         .bucket = spec->bucket,
-        .metric = key_get_uint(spec->metric.data, s->layout.metric_width),
+        .metric =
+            key_get_uint(spec->metric.data, store_layout(s)->metric_width),
     };
 
-    INSIST(spec->bucket < s->layout.salt_buckets);
+    INSIST(spec->bucket < store_layout(s)->salt_buckets);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
+    scan->layout = store_layout(s);
     scan->spec = *spec;
-    scan->end_size = key_place(&s->layout, &place, scan->end);
+    scan->end_size = key_place(store_layout(s), &place, scan->end);
     memcpy(scan->begin, scan->end, scan->end_size);
     scan->series = spec->series;
     scan->series_len = spec->series_len;
@@ -223,7 +225,7 @@ void
 store_scan_stretch(struct store_scan *scan, uint32_t from_base,
                    uint32_t to_base)
 {
-    const struct key_layout *layout = &scan->s->layout;
+    const struct key_layout *layout = scan->layout;
 
     scan->from_base = from_base;
     scan->to_base = to_base;
@@ -246,7 +248,6 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     enum status status;
     struct kv_iter *it;
 
-    OBJ_CHECK(s, STORE_MAGIC);
     for (size_t i = 0; i < len; i++)
         out[i] = new_scan(s, &specs[i]);
     status = store_scans_copy_heads(s, specs, out, len, e);
@@ -255,11 +256,11 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     if (status == ST_OK)
         status = store_scans_begin_weeks(s, out, len, e);
     /* What is asked for was found in memory: do we hear what others change? */
-    if (status == ST_OK && s->remote != NULL)
+    if (status == ST_OK)
         status = store_owns(s, e);
     /* Behind all heads; before it, what is flushed meanwhile would be missed.
      */
-    it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
+    it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_ROWS));
     kv_iter_deadline(it, len == 0 ? 0 : specs[0].end_us);
     for (size_t i = 0; i < len; i++) {
         out[i]->it = it;

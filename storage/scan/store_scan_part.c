@@ -1,5 +1,5 @@
 /* A row whose hours are one block, of which a scan wants some. */
-#include "storage/store/store_scan_priv.h"
+#include "storage/scan/store_scan_priv.h"
 
 /* The points from 'skip' to 'end' - 1; false: there are none. */
 static bool

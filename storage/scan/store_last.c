@@ -2,7 +2,10 @@
  * than now, which is seldom anything; then back from now, each longer than the
  * one before; at last all that is older.  Of a long one that has rows the half
  * with the newest is looked for. */
-#include "storage/store/store_priv.h"
+#include "storage/scan/store_last.h"
+
+#include "storage/scan/store_scan.h"
+#include "storage/store/store_state.h"
 
 #define WIDEST 64 /* spans of which all rows are read, oldest first */
 #define WIDER  8  /* times the window before */
@@ -24,13 +27,13 @@ spec_of(struct store *s, const struct slice *tsuid, uint32_t from_base,
         uint32_t to_base)
 {
     return (struct scan_spec){
-        .bucket = key_salt(&s->layout, *tsuid),
+        .bucket = key_salt(store_layout(s), *tsuid),
         .path = SCAN_SEEKS,
         .from_base = from_base,
         .to_base = to_base,
         .series = tsuid,
         .series_len = 1,
-        .metric = { tsuid->data, s->layout.metric_width },
+        .metric = { tsuid->data, store_layout(s)->metric_width },
     };
 }
 
@@ -58,7 +61,7 @@ static enum status
 narrow(struct store *s, struct slice tsuid, uint32_t *from_base,
        uint32_t *to_base, bool *has, struct error *e)
 {
-    const uint32_t most = WIDEST * key_span_s(&s->layout);
+    const uint32_t most = WIDEST * key_span_s(store_layout(s));
     enum status status = ST_OK;
 
     *has = true;
@@ -126,8 +129,8 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
           struct point *out, bool *is_found, struct error *e)
 {
     struct points hour = { 0 };
-    const uint32_t now = hour_base(clock_now_ms(s->options.clock));
-    const uint32_t span_s = key_span_s(&s->layout);
+    const uint32_t now = hour_base(clock_now_ms(store_clock(s)));
+    const uint32_t span_s = key_span_s(store_layout(s));
     uint32_t width_s = span_s; /* of a window that is not newer than now */
     enum status status = ST_OK;
     uint32_t to, base;
@@ -157,7 +160,7 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
 static enum status
 check_tsuid(const struct store *s, struct slice tsuid, struct error *e)
 {
-    return tsuid_is_valid(&s->layout, tsuid)
+    return tsuid_is_valid(store_layout(s), tsuid)
                ? ST_OK
                : error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                            tsuid.size);
@@ -171,10 +174,9 @@ store_owner_last(struct store *s, struct slice tsuid, int64_t until_ms,
     enum status status = check_tsuid(s, tsuid, e);
     unsigned bucket;
 
-    OBJ_CHECK(s, STORE_MAGIC);
     if (status != ST_OK)
         return status;
-    bucket = key_salt(&s->layout, tsuid);
+    bucket = key_salt(store_layout(s), tsuid);
     return store_bucket_state(s, bucket) == BUCKET_REMOTE
                ? store_not_owner(bucket, e)
                : find_last(s, tsuid, until_ms, out, found, e);
@@ -189,8 +191,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
     enum status status;
     bool found = false;
 
-    OBJ_CHECK(s, STORE_MAGIC);
-    r = s->remote;
+    r = store_remote(s);
     do {
         status = store_owner_last(s, tsuid, until_ms, out, &found, e);
         if (status == ST_NOT_FOUND)
@@ -198,7 +199,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
                              store_retry_end(s, &retry), e);
     } while (status == ST_NOT_FOUND && store_retry(s, &retry));
     if (status == ST_NOT_FOUND)
-        return store_no_owner(key_salt(&s->layout, tsuid), e);
+        return store_no_owner(key_salt(store_layout(s), tsuid), e);
     if (status == ST_OK && !found)
         status = error_set(e, ST_NOT_FOUND, "the series has no point");
     return status;

@@ -2,9 +2,10 @@
  * and salt bucket cost a seek where they have nothing older or newer than what
  * is known: the seek behind the newest known span arrives at the metric's newer
  * rows, or at the next metric's oldest one. */
-#include "storage/store/store_times.h"
+#include "storage/scan/store_times.h"
 
-#include "storage/store/store_priv.h"
+#include "storage/block/row_value.h"
+#include "storage/store/store_state.h"
 
 #define STEPS_A_CALL 256
 
@@ -237,17 +238,16 @@ store_times(struct store *s, const struct store_times_spec *spec,
             struct point_times *out, struct error *e)
 {
     struct walk w = {
-        .layout = &s->layout,
+        .layout = store_layout(s),
         .spec = spec,
         .times = POINT_TIMES_NONE,
     };
     const struct head_times_visit visit = { takes, go_on, &w };
     enum status st = ST_OK;
 
-    OBJ_CHECK(s, STORE_MAGIC);
-    w.head_size = key_base_at(&s->layout);
-    w.cancelled = !head_times(s->head, &visit, &w.times);
-    w.it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
+    w.head_size = key_base_at(store_layout(s));
+    w.cancelled = !head_times(store_head(s), &visit, &w.times);
+    w.it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_ROWS));
     if (!w.cancelled)
         (void)arrive(&w, kv_iter_seek(w.it, KEY_TABLE(TABLE_ROWS)));
     while (w.on_row)

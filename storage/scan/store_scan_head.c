@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "storage/head/open_row.h"
-#include "storage/store/store_scan_priv.h"
+#include "storage/scan/store_scan_priv.h"
 
 /* -- rows ------------------------------------------------------------------ */
 
@@ -17,7 +17,7 @@ row_summary(struct store_scan *scan, const struct head_row_view *v,
     struct open_row r = { .base = v->base };
 
     if (v->row != NULL)
-        return head_row_summary(scan->s->head, v->row, out);
+        return head_row_summary(store_head(scan->s), v->row, out);
     r.bytes = (uint8_t *)(uintptr_t)v->bytes.data; /* only read */
     r.size = r.cap = (uint32_t)v->bytes.size;
     return open_row_summary(&r, false, out);
@@ -81,7 +81,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     memcpy(bytes + v->tsuid.size, v->bytes.data + at, size);
     c.tsuid = slice_of(bytes, v->tsuid.size);
     c.bytes = slice_of(bytes + v->tsuid.size, size);
-    c.span = key_span_base(&scan->s->layout, c.base);
+    c.span = key_span_base(scan->layout, c.base);
     c.order = (uint32_t)scan->head_len;
     if (scan->spec.summaries && !v->is_block && row_summary(scan, v, &s))
         summary = arena_alloc(scan->arena, sizeof *summary);
@@ -97,7 +97,7 @@ take_row(void *ctx, const struct head_row_view *v)
 {
     struct store_scan *scan = ctx;
 
-    if (!store_takes_row(&scan->s->layout, &scan->spec, v))
+    if (!store_takes_row(scan->layout, &scan->spec, v))
         return true;
     if (!copy_row(scan, v))
         (void)error_set(&scan->error, ST_LIMIT,
@@ -156,7 +156,7 @@ copy_sent(struct store_scan *scan, struct slice sent)
     struct head_row_view v;
 
     while (scan->error.status == ST_OK &&
-           store_head_next(&c, &scan->s->layout, &scan->spec, &v))
+           store_head_next(&c, scan->layout, &scan->spec, &v))
         (void)take_row(scan, &v);
     if (c.failed)
         (void)error_set(&scan->error, ST_CORRUPT,
@@ -205,7 +205,7 @@ copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
 static enum status
 copy_remote(struct opening *o, int64_t end_us)
 {
-    const struct store_remote *r = o->s->remote;
+    const struct store_remote *r = store_remote(o->s);
     struct scan_spec *specs = mem_new_array(o->len, sizeof *specs);
     struct buf *sent = mem_new_array(o->len, sizeof *sent);
     enum status status;

@@ -8,7 +8,13 @@
  * Of the head's copies those of the stretch are head_at .. head_end - 1. */
 #pragma once
 
-#include "storage/store/store_weeks_priv.h"
+#include "base/cursor.h"
+#include "storage/block/row_value.h"
+#include "storage/head/head.h"
+#include "storage/kv/kv.h"
+#include "storage/scan/column.h"
+#include "storage/scan/store_scan.h"
+#include "storage/store/store_state.h"
 
 #define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
 
@@ -17,6 +23,7 @@ struct scan_weeks; /* store_scan_weeks.c */
 struct store_scan {
     uint32_t magic;
     struct store *s;
+    const struct key_layout *layout;
     struct scan_spec spec;
     struct arena *arena;
     struct open_copy *head; /* in order of keys, hours and making */
@@ -78,3 +85,19 @@ bool store_scan_takes(const struct store_scan *scan, struct slice key);
 /* What the stretch has of the row at hand, which is one block: 'part'.  False:
  * nothing, or the block is damaged. */
 bool store_scan_has_part(struct store_scan *scan);
+
+/* -- open rows as bytes, from a bucket's owner ----------------------------- */
+
+/* Does the scan take this row? */
+bool store_takes_row(const struct key_layout *layout,
+                     const struct scan_spec *spec,
+                     const struct head_row_view *v);
+
+/* head_each_row() of the rows that a scan may take. */
+void store_each_row(struct store *s, const struct scan_spec *spec,
+                    head_row_fn *f, void *ctx);
+
+/* The next row of what store_head_copy() made, lent, or a malformed one: then
+ * false, and the cursor has failed.  'row' is NULL. */
+bool store_head_next(struct cursor *c, const struct key_layout *layout,
+                     const struct scan_spec *spec, struct head_row_view *out);

@@ -1,0 +1,94 @@
+/* A scan reads the rows of a salt bucket that masks let through: of the engine,
+ * and copies of what is open in the head of the bucket's owner.
+ *
+ * Owns:    what it lends, until its next step.
+ * Threads: the one that opened it.
+ * Fails:   ST_IO, ST_CORRUPT; ST_LIMIT for copies that take more than they may;
+ *          ST_BUSY while a bucket has no owner. */
+#pragma once
+
+#include "base/arena.h"
+#include "storage/row/mask.h"
+#include "storage/scan/store_row.h"
+#include "storage/store/store.h"
+
+struct column_window;
+
+/* How a scan moves; the planner chooses. */
+enum access_path {
+    SCAN_HINTS, /* step; where a key does not match, seek to the hint */
+    SCAN_RANGE, /* step over everything from the first hint to the last match */
+    SCAN_SEEKS, /* one seek per (span, series), for 'series' given */
+};
+
+struct scan_spec {
+    const struct mask_set *masks; /* over whole row keys, table byte included */
+    unsigned bucket;              /* the salt bucket; masks take any */
+    enum access_path path;
+    uint32_t from_base, to_base; /* hours, both included; masks have spans */
+    /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
+     * rows.  NULL with len 0 for the other paths. */
+    const struct slice *series;
+    size_t series_len;
+    struct slice metric; /* id: all rows are of one */
+    bool summaries;      /* of open rows: they may be asked for */
+    /* Weeks may be lent in the place of their rows; not of rollups, which have
+     * none. */
+    bool weeks;
+    enum week_hours hours; /* of weeks */
+    /* Points that are wanted: of open rows others may be left out; NULL: all.
+     */
+    const struct column_window *window;
+    /* Where copies of open rows, and their TSUIDs, lie when the scan is closed
+     * already, too; it may be that of several.  NULL: they go with the scan. */
+    struct arena *arena;
+    /* What the copies of open rows may take, of all scans that are opened
+     * together; 0: no limit.  NULL: no budget.  An arena has its own. */
+    size_t max_bytes;
+    struct arena_budget *budget;
+    /* Until then (monotonic; 0: as long as it tries) an engine that gives no
+     * answer in time is asked again; of scans that are opened together, the
+     * first one's. */
+    int64_t end_us;
+};
+
+struct scan_counts {
+    uint64_t rows;      /* lent */
+    uint64_t head_rows; /* of these, at least partly in the head */
+    uint64_t weeks;     /* of these, weeks in the place of rows */
+    uint64_t keys;      /* keys of the engine looked at */
+    uint64_t seeks;
+    uint64_t bytes;
+    /* Rows were to be read of a time of which hourly values alone are kept. */
+    bool lacks_rows;
+};
+
+struct store_scan; /* opaque */
+
+/* Sees every point that was visible when it was opened: open rows are copied,
+ * and ST_LIMIT when they take more than they may.  Rows come ordered by
+ * key: span by span, within a span by TSUID, of a series hour by hour, or all
+ * hours at once.
+ *
+ * Several, of different buckets, share what reads the engine: each is read
+ * and closed before the next one is.  After a failure all of
+ * 'out' is NULL. */
+MUST_CHECK enum status store_scans_open(struct store *s,
+                                        const struct scan_spec *specs,
+                                        size_t len, struct store_scan **out,
+                                        struct error *e);
+bool store_scan_next(struct store_scan *scan, struct store_row *row);
+/* The week that was lent last does not do: what it is made of comes as rows,
+ * before any later week of the series. */
+void store_scan_reject(struct store_scan *scan);
+MUST_CHECK enum status store_scan_close(struct store_scan **scan,
+                                        struct scan_counts *counts,
+                                        struct error *e);
+
+/* -- the owner of a bucket ------------------------------------------------- */
+
+/* Appends the open rows that a scan would copy to 'out', for
+ * store_remote.head().  ST_NOT_FOUND: the bucket is not this process's. */
+MUST_CHECK enum status store_head_copy(struct store *s,
+                                       const struct scan_spec *spec,
+                                       struct buf *out, struct error *e);
