@@ -153,16 +153,21 @@ arena_alloc(struct arena *a, size_t size)
 }
 
 void *
-arena_array(struct arena *a, size_t len, size_t size)
+arena_array_raw(struct arena *a, size_t len, size_t size)
 {
     size_t bytes;
-    void *p;
 
-    if (__builtin_mul_overflow(len, size, &bytes))
-        return NULL;
-    p = arena_alloc(a, bytes);
+    return __builtin_mul_overflow(len, size, &bytes) ? NULL
+                                                     : arena_alloc(a, bytes);
+}
+
+void *
+arena_array(struct arena *a, size_t len, size_t size)
+{
+    void *p = arena_array_raw(a, len, size);
+
     if (p != NULL)
-        memset(p, 0, bytes);
+        memset(p, 0, len * size);
     return p;
 }
 

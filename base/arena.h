@@ -30,6 +30,8 @@ void arena_free(struct arena **a);
 void *arena_alloc(struct arena *a, size_t size);
 /* Zeroed array; NULL past the cap or when the product overflows. */
 void *arena_array(struct arena *a, size_t len, size_t size);
+/* The same, not zeroed: what is written once needs no zeros. */
+void *arena_array_raw(struct arena *a, size_t len, size_t size);
 /* Room for one more element behind 'len' of them: the array itself, or twice
  * as much, zeroed behind the copy.  NULL past the cap, and from
  * then on. */

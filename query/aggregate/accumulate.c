@@ -1,4 +1,4 @@
-#include "query/aggregate/arithmetic.h"
+#include "query/aggregate/accumulate.h"
 #include "query/aggregate/aggregate_priv.h"
 
 /* A timestamp's state is a count and one or two numbers, so that a series'
@@ -22,14 +22,14 @@ accumulator_init(struct accumulator *c, const struct aggregator *aggregator,
         size_t fit = ROWS_MAX_BYTES / sizeof *c->rows / series;
 
         cap = fit == 0 ? 1 : fit < cap ? fit : cap;
-        c->rows = column_array(a, series, cap * sizeof *c->rows);
+        c->rows = arena_array_raw(a, series, cap * sizeof *c->rows);
         if (c->rows == NULL)
             return false;
     }
     c->cap = cap;
-    c->count = column_array(a, cap, sizeof *c->count);
-    c->a = column_array(a, cap, sizeof *c->a);
-    c->b = column_array(a, cap, sizeof *c->b);
+    c->count = arena_array_raw(a, cap, sizeof *c->count);
+    c->a = arena_array_raw(a, cap, sizeof *c->a);
+    c->b = arena_array_raw(a, cap, sizeof *c->b);
     return c->count != NULL && c->a != NULL && c->b != NULL;
 }
 

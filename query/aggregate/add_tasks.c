@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/process/lock.h"
-#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
 #define PARTIALS     12
@@ -90,7 +89,7 @@ make_partials(const struct aggregation *m)
     for (size_t i = 0; p != NULL && i < PARTIALS; i++) {
         struct partial *t = &p->all[i];
 
-        t->values = column_array(m->arena, m->acc.cap, sizeof *t->values);
+        t->values = arena_array_raw(m->arena, m->acc.cap, sizeof *t->values);
         if (t->values == NULL ||
             !accumulator_init(&t->acc, m->spec->aggregator, m->len, m->acc.cap,
                               m->arena))

@@ -8,41 +8,10 @@
 #pragma once
 
 #include "base/process/pool.h"
-#include "query/aggregate/buckets.h"
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/dps.h"
-#include "storage/scan/column.h"
-
-/* The hour-aligned range [from_base, to_base] of base times (both included)
- * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which
- * depend on downsampling. */
-void numbers_scan_range(const struct query *q, const struct sub_query *sq,
-                        uint32_t *from_base, uint32_t *to_base);
-
-/* Is a series part of its group?  Nearly always when it has points in the
- * scanned rows; but times before 1970-02-19 and ranges that reach beyond 2106
- * are misread (seconds for ms and the reverse) as OpenTSDB misreads them.  A
- * series that is not counts neither for tags nor for numbers; a group of no
- * series has neither metric nor tags, and is answered all the same. */
-struct numbers_bounds {
-    int64_t first_most, last_least; /* of times as they are misread */
-};
-struct numbers_bounds numbers_bounds(const struct query *q,
-                                     const struct sub_query *sq);
-bool series_in_range(const struct numbers_bounds *b, const struct column *s);
-
-struct window numbers_window(const struct query *q, const struct sub_query *sq);
-
-/* What of a series the numbers need; false: all that was scanned. */
-bool numbers_crop(const struct query *q, const struct sub_query *sq,
-                  struct column_window *out);
-
-/* The starts of the buckets of 'len' ascending times go to 'starts', but for
- * those times that are left out at the beginning: returns how many.  Not for
- * one bucket for all. */
-size_t downsample_starts(const struct downsample *spec, const struct window *w,
-                         const int64_t *ts, size_t len, int64_t *starts);
+#include "query/downsample/ranges.h"
 
 /* The integer at x of the line through (x0, y0) and (x1, y1); products and sums
  * wrap as Java's do. */

@@ -8,57 +8,7 @@
 #pragma once
 
 #include "query/aggregate/aggregate.h"
-#include "query/model/deadline.h"
-
-/* As arena_array(), but not zeroed: what is written once needs no zeros. */
-static inline void *
-column_array(struct arena *a, size_t len, size_t size)
-{
-    size_t bytes;
-
-    if (__builtin_mul_overflow(len, size, &bytes))
-        return NULL;
-    return arena_alloc(a, bytes);
-}
-
-/* -- downsample.c --------------------------------------------------------- */
-
-struct downsampler {
-    struct buckets buckets;
-    struct window window;
-    struct arena *arena;
-    bool sum_counts; /* "count" adds up what rollups counted */
-    struct deadline *deadline;
-    union number *scratch; /* the values of one bucket: doubles, to sort */
-    /* With a fill policy: the buckets that every series gets.  'want' are the
-     * times at which one is expected, 'shown' those it is given; they differ
-     * only where a calendar does not come back from where it went. */
-    int64_t *want, *shown;
-    size_t grid_len;
-};
-
-/* The value of the points of one bucket, which may be known to be doubles;
- * 'scratch' has room for as many. */
-double bucket_value(const struct aggregator *a, const union number *v,
-                    const uint8_t *is_float, size_t len, bool doubles,
-                    union number *scratch);
-
-/* 'longest': the length of the longest span there will be. */
-MUST_CHECK enum status downsampler_init(struct downsampler *d,
-                                        const struct downsample *spec,
-                                        const struct window *w, size_t longest,
-                                        struct arena *a, struct error *e);
-
-MUST_CHECK enum status downsampler_run(const struct downsampler *d,
-                                       const struct column *in,
-                                       struct column *out, struct error *e);
-
-/* -- thin.c --------------------------------------------------------------- */
-
-/* Leaves of each bucket's points the extremes, and with THIN_M4 the first and
- * the last, at their own times; the earliest of equals.  NaN is no extreme: a
- * bucket of nothing else keeps its first point. */
-void thin_dps(const struct downsample *spec, struct dps *d);
+#include "query/downsample/downsample.h"
 
 /* -- rate.c --------------------------------------------------------------- */
 

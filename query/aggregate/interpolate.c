@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
 /* Interpolation and aggregation.  A group of columns becomes one: at each
@@ -440,9 +439,9 @@ enum status
 aggregation_dps(struct times t, struct arena *a, struct dps *out,
                 struct error *e)
 {
-    out->ts_ms = column_array(a, t.len, sizeof *out->ts_ms);
-    out->v = column_array(a, t.len, sizeof *out->v);
-    out->kind = column_array(a, t.len, sizeof *out->kind);
+    out->ts_ms = arena_array_raw(a, t.len, sizeof *out->ts_ms);
+    out->v = arena_array_raw(a, t.len, sizeof *out->v);
+    out->kind = arena_array_raw(a, t.len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return error_no_memory(e);
     if (t.ms != NULL)
@@ -477,7 +476,7 @@ make_room(struct aggregation *m, struct error *e)
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return error_no_memory(e);
-    m->values = column_array(a, m->acc.cap, sizeof *m->values);
+    m->values = arena_array_raw(a, m->acc.cap, sizeof *m->values);
     return m->values == NULL ? error_no_memory(e) : ST_OK;
 }
 

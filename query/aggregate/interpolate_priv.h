@@ -3,6 +3,7 @@
  * Threads: struct aggregation: owner, but for what add_tasks.c lends tasks. */
 #pragma once
 
+#include "query/aggregate/accumulate.h"
 #include "query/aggregate/aggregate_priv.h"
 
 struct series_cursor {

@@ -1,7 +1,6 @@
 /* A series alone: there is nothing to interpolate, and nothing to add up. */
 #include <string.h>
 
-#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/interpolate_priv.h"
 
 #define ALONE_MAX 128 /* points that are done together */

@@ -58,8 +58,8 @@ rate_run(const struct column *in, const struct rate_options *o, struct arena *a,
          struct column *out, struct error *e)
 {
     struct value last = { .ts_ms = 0, .v.i = 0, .is_int = true };
-    int64_t *ts = column_array(a, in->len, sizeof *ts);
-    union number *v = column_array(a, in->len, sizeof *v);
+    int64_t *ts = arena_array_raw(a, in->len, sizeof *ts);
+    union number *v = arena_array_raw(a, in->len, sizeof *v);
     size_t n = 0;
 
     if (in->len > 0 && (ts == NULL || v == NULL))

@@ -62,7 +62,7 @@ write_times(struct times *lists, size_t len, struct arena *a)
 
         if (lists[i].ms != NULL)
             continue;
-        ms = column_array(a, lists[i].len, sizeof *ms);
+        ms = arena_array_raw(a, lists[i].len, sizeof *ms);
         if (ms == NULL)
             return false;
         for (size_t k = 0; k < lists[i].len; k++)
@@ -146,8 +146,8 @@ times_union(struct times *lists, size_t len, struct arena *a, struct times *out)
         *out = lists[0];
         return true;
     }
-    from = column_array(a, total, sizeof *from);
-    to = column_array(a, total, sizeof *to);
+    from = arena_array_raw(a, total, sizeof *from);
+    to = arena_array_raw(a, total, sizeof *to);
     if (from == NULL || to == NULL)
         return false;
     while (n > 1) {

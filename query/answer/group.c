@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/ranges.h"
 
 /* A series with the values that it is grouped by. */
 struct keyed {

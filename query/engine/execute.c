@@ -2,7 +2,7 @@
  * the other. */
 #include "base/process/counters.h"
 #include "base/process/log.h"
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/ranges.h"
 #include "query/answer/answer.h"
 #include "query/engine/engine_priv.h"
 #include "query/histogram/histograms.h"

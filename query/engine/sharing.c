@@ -2,8 +2,8 @@
 #include "query/engine/sharing.h"
 
 #include "base/hash.h"
-#include "query/aggregate/aggregate.h"
-#include "query/aggregate/stream_downsampler.h"
+#include "query/downsample/ranges.h"
+#include "query/downsample/stream_downsampler.h"
 
 static bool
 same_series(const struct sub_query *a, const struct sub_query *b)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
 
 /* Written out, in the arena.  A stored row can reach beyond what was to be

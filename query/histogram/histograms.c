@@ -5,7 +5,7 @@
 
 #include "base/text/number.h"
 #include "query/answer/group.h"
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/downsample.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "query/aggregate/stream_downsampler.h"
+#include "query/downsample/stream_downsampler.h"
 
 /* Fewer buckets are no picture. */
 #define BUCKETS_LEAST 10

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
 
 #define LIST_LIMIT 200000

@@ -1,7 +1,8 @@
 /* What processes that share a store send each other, as arbitrary bytes: rows
  * of heads for a scan, and records of points.  Whatever is taken can be read.
  *
- *     <0> open rows, <1> { <size:2> record }... */#include "storage/store/store_priv.h"
+ *     <0> open rows, <1> { <size:2> record }... */
+#include "storage/store/store_priv.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

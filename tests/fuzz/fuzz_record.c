@@ -1,7 +1,8 @@
 /* Records of the WAL, whole by their checksums and with arbitrary bytes
  * inside: a store replays or rejects them, and flushes what it took.
  *
- *     { <type> <size:2> <payload> }... */#include "storage/store/store_priv.h"
+ *     { <type> <size:2> <payload> }... */
+#include "storage/store/store_priv.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -10,7 +10,8 @@
  *     2  <i:2> <size:2>                            the i-th value is cut
  *     3  <i:2> <size:2> <value>                    another value
  *     4  <i:2> <at> <xor>                          bits of the i-th key
- *     5  <i:2>                                     the i-th is deleted */#include "query/engine/engine.h"
+ *     5  <i:2>                                     the i-th is deleted */
+#include "query/engine/engine.h"
 
 #include <stdlib.h>
 

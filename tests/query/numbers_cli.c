@@ -1,6 +1,6 @@
 #include "query/aggregate/aggregate.h"
 
-#include "query/aggregate/stream_downsampler.h"
+#include "query/downsample/stream_downsampler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

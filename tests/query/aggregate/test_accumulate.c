@@ -1,4 +1,4 @@
-#include "query/aggregate/arithmetic.h"
+#include "query/aggregate/accumulate.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Columns of random hours, against the points that they were made of. */#include "storage/scan/column.h"
+/* Columns of random hours, against the points that they were made of. */
+#include "storage/scan/column.h"
 
 #include "storage/scan/store_scan.h"
 #include "tests/storage/made_hour.h"

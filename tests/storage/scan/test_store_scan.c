@@ -1,4 +1,5 @@
-/* Scans of several buckets at once: what each alone would see. */#include "storage/scan/store_scan.h"
+/* Scans of several buckets at once: what each alone would see. */
+#include "storage/scan/store_scan.h"
 
 #include "storage/scan/store_last.h"
 #include "storage/store/store.h"

@@ -1,4 +1,5 @@
-/* The store, on LevelDB and in memory: every case runs on both. */#include <dirent.h>
+/* The store, on LevelDB and in memory: every case runs on both. */
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

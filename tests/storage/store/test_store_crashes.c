@@ -1,5 +1,6 @@
 /* Crashes at timestamps that chance seldom finds.  Each life of a store is a
- * process that ends without a goodbye. */#include "storage/store/store_priv.h"
+ * process that ends without a goodbye. */
+#include "storage/store/store_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

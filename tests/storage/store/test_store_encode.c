@@ -1,5 +1,6 @@
 /* Hours that are over are kept as blocks in the head: smaller, read as they
- * were, with late points over them, and written as they are. */#include <unistd.h>
+ * were, with late points over them, and written as they are. */
+#include <unistd.h>
 
 #include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"

@@ -1,5 +1,6 @@
 /* Dropping expired rows, held against a model that knows all points: several
- * metrics, rollups beside them, in head and engine, over starts and kills. */#include "storage/store/store_retention.h"
+ * metrics, rollups beside them, in head and engine, over starts and kills. */
+#include "storage/store/store_retention.h"
 
 #include <sys/wait.h>
 

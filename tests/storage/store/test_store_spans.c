@@ -1,4 +1,5 @@
-/* Rows of several hours, held against a model that knows points only. */#include "storage/store/store.h"
+/* Rows of several hours, held against a model that knows points only. */
+#include "storage/store/store.h"
 
 #include "base/mem.h"
 #include "storage/place/format.h"

@@ -1,6 +1,7 @@
 /* Weeks in the place of rows, held against a model that knows all points: after
  * late points, deletions and starts, by each way of a scan, with some weeks
- * rejected; what a scan lends is each point once. */#include "storage/store/store.h"
+ * rejected; what a scan lends is each point once. */
+#include "storage/store/store.h"
 
 #include <time.h>
 

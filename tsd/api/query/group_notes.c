@@ -1,6 +1,6 @@
 #include "tsd/api/query/group_notes.h"
 
-#include "query/aggregate/aggregate.h"
+#include "query/downsample/ranges.h"
 
 /* The series of a group whose points were read, and those without any. */
 static struct slice *

@@ -1,7 +1,7 @@
 /* A line drawn of a bucket's first, least, greatest and last point covers the
  * same pixels as one of all its points, where a bucket is a column of pixels
  * (M4: Jugel et al., 2014). */
-#include "query/aggregate/aggregate_priv.h"
+#include "query/downsample/downsample.h"
 
 #include <math.h>
 

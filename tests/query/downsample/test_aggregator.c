@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/harness.h"
-#include "query/aggregate/arithmetic.h"
+#include "query/downsample/arithmetic.h"
 
 #define BIG   INT64_MAX
 #define SMALL INT64_MIN

@@ -1,4 +1,4 @@
-#include "query/aggregate/aggregate_priv.h"
+#include "query/downsample/downsample.h"
 
 #include <math.h>
 #include <string.h>

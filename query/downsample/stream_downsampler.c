@@ -1,9 +1,9 @@
-#include "query/aggregate/stream_downsampler_priv.h"
+#include "query/downsample/stream_downsampler_priv.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/aggregate_priv.h"
+#include "query/downsample/downsample.h"
 
 /* -- memory of buckets ----------------------------------------------------- */
 
@@ -74,7 +74,7 @@ acc_value(const struct stream_downsampler *f, const struct bucket_acc *s)
 static bool
 own_times(struct bucket_acc *s, size_t cap, struct arena *a)
 {
-    int64_t *ts = column_array(a, cap, sizeof *ts);
+    int64_t *ts = arena_array_raw(a, cap, sizeof *ts);
 
     if (ts == NULL) {
         s->failed = true;
@@ -130,7 +130,7 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
         cap = f->buckets.most;
     if (cap < s->len + more || cap > UINT32_MAX)
         cap = s->len + more + 16;
-    v = column_array(a, cap, sizeof *v);
+    v = arena_array_raw(a, cap, sizeof *v);
     if (v == NULL || (s->own != NULL && !own_times(s, cap, a))) {
         s->failed = true;
         return false;

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/arithmetic.h"
-#include "query/aggregate/aggregate_priv.h"
+#include "query/downsample/arithmetic.h"
+#include "query/downsample/downsample.h"
 
 /* A bucket's time is its start; its value is always a double.  Without a fill
  * policy a series has the buckets in which it has points.  With one it has
@@ -45,10 +45,10 @@ make_grid(struct downsampler *d, struct error *e)
         shown = bucket_step(b, bucket_step(b, from, -1), 1);
     }
     d->grid_len = grid_count(b, from, to);
-    d->want = column_array(d->arena, d->grid_len, sizeof *d->want);
+    d->want = arena_array_raw(d->arena, d->grid_len, sizeof *d->want);
     d->shown = d->want;
     if (shown != from)
-        d->shown = column_array(d->arena, d->grid_len, sizeof *d->shown);
+        d->shown = arena_array_raw(d->arena, d->grid_len, sizeof *d->shown);
     if (d->grid_len > 0 && (d->want == NULL || d->shown == NULL))
         return no_memory(e);
     for (size_t i = 0; i < d->grid_len; i++) {
@@ -70,7 +70,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                                .arena = a,
                                .sum_counts = d->sum_counts,
                                .deadline = d->deadline };
-    d->scratch = column_array(a, longest, sizeof *d->scratch);
+    d->scratch = arena_array_raw(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return no_memory(e);
     if (spec->fill == FILL_NONE || spec->all)
@@ -131,8 +131,8 @@ run_points(const struct downsampler *d, const struct column *in,
     size_t at = times_seek(in->ts_ms, in->len, b->from), n = 0;
     size_t to = times_seek(in->ts_ms, in->len, b->to);
     size_t cap = at < to ? count_buckets(b, in->ts_ms + at, to - at) : 0;
-    int64_t *ts = column_array(d->arena, cap, sizeof *ts);
-    union number *v = column_array(d->arena, cap, sizeof *v);
+    int64_t *ts = arena_array_raw(d->arena, cap, sizeof *ts);
+    union number *v = arena_array_raw(d->arena, cap, sizeof *v);
     struct bucket bucket = { 0, 0 };
 
     if (cap > 0 && (ts == NULL || v == NULL))
@@ -168,7 +168,7 @@ static enum status
 fill_grid(const struct downsampler *d, const struct column *in,
           struct column *out, struct error *e)
 {
-    union number *v = column_array(d->arena, d->grid_len, sizeof *v);
+    union number *v = arena_array_raw(d->arena, d->grid_len, sizeof *v);
     size_t at = 0;
     enum status st = ST_OK;
 

@@ -1,5 +1,5 @@
 /* Aggregators that sort their values, and one timestamp at a time of any. */
-#include "query/aggregate/arithmetic.h"
+#include "query/downsample/arithmetic.h"
 
 #include <math.h>
 #include <stdlib.h>

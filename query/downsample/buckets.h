@@ -13,11 +13,7 @@
 #include "base/arena.h"
 #include "query/model/query.h"
 
-/* What was scanned, and of it what the query wants; in ms, ends included. */
-struct window {
-    int64_t scan_start_ms, scan_end_ms;
-    int64_t start_ms, end_ms;
-};
+struct window;
 
 struct buckets {
     const struct downsample *spec;

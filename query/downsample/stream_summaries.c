@@ -1,7 +1,7 @@
 /* Block summaries and weeks in the place of points. */
 #include <math.h>
 
-#include "query/aggregate/stream_downsampler_priv.h"
+#include "query/downsample/stream_downsampler_priv.h"
 
 /* What is known of some points that follow each other, without having them. */
 struct known {

@@ -1,6 +1,6 @@
-#include "query/aggregate/buckets.h"
+#include "query/downsample/buckets.h"
 
-#include "storage/scan/column.h"
+#include "query/downsample/ranges.h"
 
 #define STARTS_MOST 65536
 

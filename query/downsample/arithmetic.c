@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/arithmetic.h"
+#include "query/downsample/arithmetic.h"
 
 /* Each function of values is written once, as a step that adds one value to the
  * state of one timestamp: a count, two numbers.  STEP() makes two loops of it:

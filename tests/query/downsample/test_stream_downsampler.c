@@ -1,10 +1,10 @@
-#include "query/aggregate/stream_downsampler.h"
+#include "query/downsample/stream_downsampler.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "query/model/aggregator.h"
-#include "query/aggregate/aggregate_priv.h"
+#include "query/downsample/downsample.h"
 #include "query/parse/parse.h"
 #include "tests/harness.h"
 

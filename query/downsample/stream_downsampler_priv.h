@@ -9,8 +9,8 @@
  * it. */
 #pragma once
 
-#include "query/aggregate/arithmetic.h"
-#include "query/aggregate/stream_downsampler.h"
+#include "query/downsample/arithmetic.h"
+#include "query/downsample/stream_downsampler.h"
 
 #define EXACT_MAX 0x1p53
 

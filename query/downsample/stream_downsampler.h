@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "query/aggregate/buckets.h"
+#include "query/downsample/buckets.h"
 #include "query/model/aggregator.h"
 #include "query/model/query.h"
 #include "storage/block/week.h"

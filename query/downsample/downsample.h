@@ -1,0 +1,53 @@
+/* A series' points into buckets: the stage that works on a whole column, with
+ * fill policies and rollups.  stream_downsampler.h does the same while rows are
+ * read.
+ *
+ * Threads: any; 'scratch' is one thread's.
+ * Fails:   ST_LIMIT (arena, deadline). */
+#pragma once
+
+#include "query/downsample/buckets.h"
+#include "query/downsample/ranges.h"
+#include "query/model/deadline.h"
+#include "query/model/dps.h"
+
+struct downsampler {
+    struct buckets buckets;
+    struct window window;
+    struct arena *arena;
+    bool sum_counts; /* "count" adds up what rollups counted */
+    struct deadline *deadline;
+    union number *scratch; /* the values of one bucket: doubles, to sort */
+    /* With a fill policy: the buckets that every series gets.  'want' are the
+     * times at which one is expected, 'shown' those it is given; they differ
+     * only where a calendar does not come back from where it went. */
+    int64_t *want, *shown;
+    size_t grid_len;
+};
+
+/* The value of the points of one bucket, which may be known to be doubles;
+ * 'scratch' has room for as many. */
+double bucket_value(const struct aggregator *a, const union number *v,
+                    const uint8_t *is_float, size_t len, bool doubles,
+                    union number *scratch);
+
+/* 'longest': the length of the longest span there will be. */
+MUST_CHECK enum status downsampler_init(struct downsampler *d,
+                                        const struct downsample *spec,
+                                        const struct window *w, size_t longest,
+                                        struct arena *a, struct error *e);
+
+MUST_CHECK enum status downsampler_run(const struct downsampler *d,
+                                       const struct column *in,
+                                       struct column *out, struct error *e);
+
+/* The starts of the buckets of 'len' ascending times go to 'starts', but for
+ * those times that are left out at the beginning: returns how many.  Not for
+ * one bucket for all. */
+size_t downsample_starts(const struct downsample *spec, const struct window *w,
+                         const int64_t *ts, size_t len, int64_t *starts);
+
+/* Leaves of each bucket's points the extremes, and with THIN_M4 the first and
+ * the last, at their own times; the earliest of equals.  NaN is no extreme: a
+ * bucket of nothing else keeps its first point. */
+void thin_dps(const struct downsample *spec, struct dps *d);

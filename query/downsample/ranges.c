@@ -1,0 +1,147 @@
+#include "query/downsample/ranges.h"
+
+#include "query/model/rollup.h"
+
+#define SECONDS_END (INT64_C(1) << 32)
+#define LAST_BASE   ((SECONDS_END - 1) / HOUR_S * HOUR_S)
+
+/* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
+ * so a range early in 1970, in ms, reads other rows than one would think. */
+static int64_t
+scan_seconds(int64_t ms, bool *was_ms)
+{
+    *was_ms = ms >= SECONDS_END;
+    return *was_ms ? ms / 1000 : ms;
+}
+
+static int64_t
+downsample_interval(const struct sub_query *sq)
+{
+    const struct downsample *d = &sq->downsample;
+
+    return d->on && !d->all ? d->interval_ms : 0;
+}
+
+static int64_t
+scan_start_s(const struct query *q, const struct sub_query *sq)
+{
+    const struct rollup_interval *rollup = sq->rollup.interval;
+    int64_t interval_ms = downsample_interval(sq);
+    bool was_ms;
+    int64_t s = scan_seconds(q->start_ms, &was_ms);
+
+    if (rollup != NULL) {
+        s = rollup_base_s(rollup, s);
+        /* One span more, for the first rate. */
+        return sq->rate && s > 0 ? rollup_base_s(rollup, s - 1) : s;
+    }
+    if (interval_ms > 0)
+        s -= (int64_t)((uint64_t)s * 1000 % (uint64_t)interval_ms) / 1000;
+    s -= s % HOUR_S;
+    return s > 0 ? s : 0;
+}
+
+/* The first second of the first row that is not read. */
+static int64_t
+scan_end_s(const struct query *q, const struct sub_query *sq)
+{
+    const struct rollup_interval *rollup = sq->rollup.interval;
+    int64_t interval_ms = downsample_interval(sq);
+    bool was_ms;
+    int64_t s = scan_seconds(q->end_ms, &was_ms);
+
+    if (was_ms)
+        s++;
+    if (rollup != NULL)
+        return rollup_base_s(rollup, s + rollup->seconds * rollup->slots);
+    if (interval_ms > 0) {
+        int64_t past = s * 1000 % interval_ms;
+
+        s += (interval_ms - past) / 1000;
+        return (s + HOUR_S - 1) / HOUR_S * HOUR_S;
+    }
+    return s - s % HOUR_S + HOUR_S;
+}
+
+void
+numbers_scan_range(const struct query *q, const struct sub_query *sq,
+                   uint32_t *from_base, uint32_t *to_base)
+{
+    int64_t from = scan_start_s(q, sq);
+    int64_t to = scan_end_s(q, sq) - HOUR_S;
+
+    from = from < LAST_BASE ? from : LAST_BASE;
+    /* With explicit tags the last row that is read is that at which others
+     * stop (OpenTSDB's fuzzy filter sets another stop key). */
+    if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
+        to += HOUR_S;
+    to = to < LAST_BASE ? to : LAST_BASE;
+    *from_base = (uint32_t)from;
+    *to_base = (uint32_t)(to > from ? to : from);
+}
+
+/* A time as OpenTSDB compares it: what is below 2^32 must be seconds.  To the
+ * ends of a scan it does so twice. */
+static int64_t
+opentsdb_seconds_quirk(int64_t t)
+{
+    return t < SECONDS_END ? t * 1000 : t;
+}
+
+/* It takes the end of the scan for ms too when it lies beyond 2^32 seconds.  We
+ * do not where the query ends in the last hour that can be stored. */
+static int64_t
+last_seen(const struct query *q, int64_t end_s)
+{
+    if (end_s >= SECONDS_END && q->end_ms / HOUR_MS * HOUR_S == LAST_BASE)
+        return end_s * 1000;
+    return opentsdb_seconds_quirk(opentsdb_seconds_quirk(end_s));
+}
+
+struct numbers_bounds
+numbers_bounds(const struct query *q, const struct sub_query *sq)
+{
+    struct window w = numbers_window(q, sq);
+
+    return (struct numbers_bounds){
+        .first_most = last_seen(q, w.scan_end_ms / 1000),
+        .last_least = opentsdb_seconds_quirk(
+            opentsdb_seconds_quirk(w.scan_start_ms / 1000)),
+    };
+}
+
+bool
+series_in_range(const struct numbers_bounds *b, const struct column *s)
+{
+    bool any = s->downsampled ? s->has_points : s->len > 0;
+    bool written = !s->downsampled && any && s->ts_ms != NULL;
+    int64_t first_ms = written ? s->ts_ms[0] : s->first_ms;
+    int64_t last_ms = written ? s->ts_ms[s->len - 1] : s->last_ms;
+
+    return any && opentsdb_seconds_quirk(first_ms) <= b->first_most &&
+           opentsdb_seconds_quirk(last_ms) >= b->last_least;
+}
+
+struct window
+numbers_window(const struct query *q, const struct sub_query *sq)
+{
+    return (struct window){
+        .scan_start_ms = scan_start_s(q, sq) * 1000,
+        .scan_end_ms = scan_end_s(q, sq) * 1000,
+        .start_ms = q->start_ms,
+        .end_ms = q->end_ms,
+    };
+}
+
+/* A rate needs a point more, and where rates are dropped any may be the last
+ * one before the start. */
+bool
+numbers_crop(const struct query *q, const struct sub_query *sq,
+             struct column_window *out)
+{
+    *out = (struct column_window){ q->start_ms, q->end_ms, sq->rate ? 2 : 1 };
+    return !sq->downsample.on && !rollup_is_used(&sq->rollup) &&
+           !q->whole_hours && q->start_ms >= SECONDS_END &&
+           !(sq->rate && sq->rate_options.counter &&
+             sq->rate_options.drop_resets);
+}

@@ -1,0 +1,38 @@
+/* The ranges of a sub-query: what is scanned, and what of it is shown.  What
+ * lies between feeds interpolation, rates and the last bucket, so both are
+ * OpenTSDB's to the second.
+ *
+ * Threads: any; these are functions of their arguments. */
+#pragma once
+
+#include "query/model/query.h"
+#include "storage/scan/column.h"
+
+/* The hour-aligned range [from_base, to_base] of base times (both included)
+ * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which
+ * depend on downsampling. */
+void numbers_scan_range(const struct query *q, const struct sub_query *sq,
+                        uint32_t *from_base, uint32_t *to_base);
+
+/* Is a series part of its group?  Nearly always when it has points in the
+ * scanned rows; but times before 1970-02-19 and ranges that reach beyond 2106
+ * are misread (seconds for ms and the reverse) as OpenTSDB misreads them.  A
+ * series that is not counts neither for tags nor for numbers; a group of no
+ * series has neither metric nor tags, and is answered all the same. */
+struct numbers_bounds {
+    int64_t first_most, last_least; /* of times as they are misread */
+};
+struct numbers_bounds numbers_bounds(const struct query *q,
+                                     const struct sub_query *sq);
+bool series_in_range(const struct numbers_bounds *b, const struct column *s);
+
+/* What was scanned, and of it what the query wants; in ms, ends included. */
+struct window {
+    int64_t scan_start_ms, scan_end_ms;
+    int64_t start_ms, end_ms;
+};
+struct window numbers_window(const struct query *q, const struct sub_query *sq);
+
+/* What of a series the numbers need; false: all that was scanned. */
+bool numbers_crop(const struct query *q, const struct sub_query *sq,
+                  struct column_window *out);
