@@ -124,7 +124,42 @@ add_to_metric(const struct head *h, struct head_bucket *b,
         m->cap = m->cap == 0 ? 2 : m->cap * 3 / 2;
         m->series = mem_resize(m->series, m->cap, sizeof *m->series);
     }
+    if (m->sorted == m->len &&
+        (m->len == 0 || slice_cmp(head_tsuid(b->series[m->series[m->len - 1]]),
+                                  head_tsuid(s)) < 0))
+        m->sorted++;
     m->series[m->len++] = s->index;
+}
+
+static int
+compare_series(const void *x, const void *y, void *ctx)
+{
+    struct head_series *const *series = ctx;
+
+    return slice_cmp(head_tsuid(series[*(const uint32_t *)x]),
+                     head_tsuid(series[*(const uint32_t *)y]));
+}
+
+/* So that copies of rows are in the order of keys.  Those that came since the
+ * last query are sorted, and put in their places from the end on. */
+static void
+sort_metric(const struct head_bucket *b, struct head_metric *m)
+    REQUIRES(b->lock)
+{
+    size_t from = m->sorted, more = m->len - from, at = m->len;
+    uint32_t *came = mem_new_array(more, sizeof *came);
+
+    memcpy(came, m->series + from, more * sizeof *came);
+    qsort_r(came, more, sizeof *came, compare_series, b->series);
+    while (more > 0 && from > 0)
+        if (compare_series(&m->series[from - 1], &came[more - 1], b->series) >
+            0)
+            m->series[--at] = m->series[--from];
+        else
+            m->series[--at] = came[--more];
+    memcpy(m->series, came, more * sizeof *came);
+    m->sorted = m->len;
+    free(came);
 }
 
 bool
@@ -208,8 +243,10 @@ static void
 each_of_metric(const struct head *h, const struct head_bucket *b,
                const struct head_visit *visit) REQUIRES(b->lock)
 {
-    const struct head_metric *m = find_metric(h, b, visit->metric);
+    struct head_metric *m = find_metric(h, b, visit->metric);
 
+    if (m != NULL && m->sorted < m->len)
+        sort_metric(b, m);
     for (size_t i = 0; m != NULL && i < m->len; i++) {
         fetch_ahead(b, m, i);
         if (!each_row(h, b->series[m->series[i]], visit))

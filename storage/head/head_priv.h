@@ -38,8 +38,9 @@ struct head_series {
 
 /* The series of a metric in a bucket. */
 struct head_metric {
-    uint32_t *series; /* their indices, in any order */
+    uint32_t *series; /* their indices */
     size_t len, cap;
+    size_t sorted; /* so many ascend by TSUID; those behind them came since */
 };
 
 /* The 'base' of an encoded row, which is that of no hour. */
