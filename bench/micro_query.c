@@ -161,9 +161,11 @@ static void
 run_numbers(void *ctx)
 {
     struct number_rig *r = ctx;
+    struct column spans[SERIES];
 
     arena_reset(r->arena);
-    if (aggregate_group(&r->q, r->q.subs, r->spans, SERIES, NULL, &deadline,
+    memcpy(spans, r->spans, sizeof spans);
+    if (aggregate_group(&r->q, r->q.subs, spans, SERIES, NULL, &deadline,
                         r->arena, &r->dps, NULL) != ST_OK)
         client_die("the numbers failed");
     micro_use(r->dps.len);

@@ -174,12 +174,12 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
         aggregation_fetch_ahead(&some, k);
         if (cur->wanted == 0)
             continue;
-        st = aggregation_values(some.spec, &cur->c, cur->wanted, &scratch, &v,
+        st = aggregation_values(some.spec, cur->c, cur->wanted, &scratch, &v,
                                 &out->error);
         if (st != ST_OK)
             break;
         memcpy(room, v, cur->wanted * sizeof *v);
-        cur->c.v = room;
+        cur->c->v = room;
         room += cur->wanted;
     }
     points_fini(&scratch);
@@ -200,7 +200,7 @@ add_chunk(struct adding *p, size_t i)
         if (p->status == ST_OK)
             aggregation_add(p->m, cur);
         if (cur->wanted > 0)
-            cur->c.v = NULL;
+            cur->c->v = NULL;
     }
     free(c->values);
 }
@@ -291,8 +291,8 @@ wants_threads(const struct aggregation *m)
         return true;
     for (size_t i = 0; i < m->len; i++) {
         const struct series_cursor *cur = &m->cursors[i];
-        const struct packed_hour *h = cur->c.hours;
-        size_t end = cur->c.skip + cur->wanted;
+        const struct packed_hour *h = cur->c->hours;
+        size_t end = cur->c->skip + cur->wanted;
 
         for (size_t n = 0; cur->wanted > 0 && n < end; h = h->next) {
             n += h->count;

@@ -54,34 +54,31 @@ keep_points(struct column *c, struct arena *a, struct error *e)
 
 static enum status
 make_column(const struct sub_query *sq, const struct downsampler *d,
-            const struct column *series, struct points *scratch,
-            struct arena *a, struct column *out, struct error *e)
+            struct column *c, struct points *scratch, struct arena *a,
+            struct error *e)
 {
-    struct column c = *series;
+    struct column packed = *c;
     enum status st = ST_OK;
 
-    *out = c;
-    if (stays_packed(sq, &d->window, series)) {
+    if (stays_packed(sq, &d->window, c)) {
         if (sq->rate) {
-            out->rates = c.all_int ? RATES_OF_INTS : RATES_OF_DOUBLES;
-            out->all_int = false;
+            c->rates = c->all_int ? RATES_OF_INTS : RATES_OF_DOUBLES;
+            c->all_int = false;
         }
         return ST_OK;
     }
-    if (column_is_packed(&c)) {
-        st = column_unpack(series, scratch, &c, e);
+    if (column_is_packed(c)) {
+        st = column_unpack(&packed, scratch, c, e);
         if (st == ST_OK && !sq->downsample.on && !sq->rate)
-            st = keep_points(&c, a, e);
+            st = keep_points(c, a, e);
     }
     if (st == ST_OK && sq->downsample.on)
-        st = downsampler_run(d, &c, &c, e);
+        st = downsampler_run(d, c, c, e);
     if (st == ST_OK && sq->rate)
-        st = rate_run(&c, &sq->rate_options, a, &c, e);
-    if (st != ST_OK)
-        return st;
-    drop_before(&c, d->window.scan_start_ms);
-    *out = c;
-    return ST_OK;
+        st = rate_run(c, &sq->rate_options, a, c, e);
+    if (st == ST_OK)
+        drop_before(c, d->window.scan_start_ms);
+    return st;
 }
 
 /* Are buckets that were made while rows were read used as they are? */
@@ -93,7 +90,7 @@ buckets_are_final(const struct sub_query *sq)
 
 enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                const struct column *series, size_t len, struct pool *pool,
+                struct column *series, size_t len, struct pool *pool,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e)
 {
@@ -108,7 +105,6 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .deadline = deadline,
         .pool = pool,
     };
-    struct column one, *columns = &one;
     struct points scratch = { 0 };
     enum status st = ST_OK;
 
@@ -121,22 +117,18 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     }
     if (len > 1 && sq->aggregator->kind == KIND_NONE)
         return error_set(e, ST_INVALID, "More than one value in aggregator");
-    if (len > 1)
-        columns = arena_array(a, len, sizeof *columns);
-    if (columns == NULL)
-        return error_no_memory(e);
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_series(series, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        st = make_column(sq, &d, &series[i], &scratch, a, &columns[i], e);
+        st = make_column(sq, &d, &series[i], &scratch, a, e);
         if (st == ST_OK)
-            st = deadline_tick(deadline, columns[i].len, e);
+            st = deadline_tick(deadline, series[i].len, e);
     }
     if (st == ST_OK)
-        st = aggregate_columns(&merge, columns, len, &scratch, a, out, e);
+        st = aggregate_columns(&merge, series, len, &scratch, a, out, e);
     points_fini(&scratch);
     if (st == ST_OK && sq->downsample.thin != THIN_NONE)
         thin_dps(&sq->downsample, out);

@@ -20,10 +20,11 @@ int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
 
 /* Arrays of '*out' are in the arena.  The work counts against the deadline,
  * which is the caller's, for one group after the other.  'series' are in range
- * (above), in the order of their TSUIDs.  With the aggregator "none" there is
- * one.  Threads of 'pool', which may be NULL, help with a large group. */
+ * (ranges.h), in the order of their TSUIDs, and are used up.  With the
+ * aggregator "none" there is one.  Threads of 'pool', which may be NULL, help
+ * with a large group. */
 MUST_CHECK enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                const struct column *series, size_t len, struct pool *pool,
+                struct column *series, size_t len, struct pool *pool,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e);

@@ -49,7 +49,7 @@ struct aggregate_spec {
 
 /* Packed columns are even; 'scratch' is for their values. */
 MUST_CHECK enum status aggregate_columns(const struct aggregate_spec *spec,
-                                         const struct column *columns,
-                                         size_t len, struct points *scratch,
+                                         struct column *columns, size_t len,
+                                         struct points *scratch,
                                          struct arena *a, struct dps *out,
                                          struct error *e);

@@ -24,7 +24,7 @@
 static double
 cursor_double(const struct series_cursor *cur, size_t i)
 {
-    return column_is_float(&cur->c, i) ? cur->c.v[i].d : (double)cur->c.v[i].i;
+    return column_is_float(cur->c, i) ? cur->c->v[i].d : (double)cur->c->v[i].i;
 }
 
 /* -- before the first timestamp ------------------------------------------- */
@@ -32,22 +32,22 @@ cursor_double(const struct series_cursor *cur, size_t i)
 /* Keeps the series that are still there at the start of the range.  One rate is
  * none: it needs a point before. */
 static enum status
-make_cursors(struct aggregation *m, const struct column *columns, size_t len,
+make_cursors(struct aggregation *m, struct column *columns, size_t len,
              struct times *own, struct error *e)
 {
     const struct window *w = &m->spec->window;
 
-    m->cursors = arena_array(m->arena, len, sizeof *m->cursors);
+    m->cursors = arena_array_raw(m->arena, len, sizeof *m->cursors);
     if (m->cursors == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
-        const struct column *c = &columns[i];
+        struct column *c = &columns[i];
         size_t first = column_seek(c, w->start_ms), last;
 
         if (first == c->len || (m->spec->rate != NULL && c->len < 2))
             continue;
         m->cursors[m->len] =
-            (struct series_cursor){ .c = *c, .at = first > 0 ? first - 1 : 0 };
+            (struct series_cursor){ .c = c, .at = first > 0 ? first - 1 : 0 };
         /* The first rate is never a timestamp. */
         if (m->spec->rate != NULL && first == 0)
             first = 1;
@@ -68,9 +68,9 @@ in_view(const struct aggregation *m, const struct series_cursor *cur,
         size_t *from, size_t *to)
 {
     *from = cur->at;
-    *to = column_seek(&cur->c, m->spec->window.end_ms + 1);
+    *to = column_seek(cur->c, m->spec->window.end_ms + 1);
     *to = *to > *from ? *to : *from;
-    if (*to < cur->c.len)
+    if (*to < cur->c->len)
         (*to)++;
 }
 
@@ -81,12 +81,12 @@ mark_floats(const struct aggregation *m, const struct series_cursor *cur,
             size_t first, size_t last, int32_t *changes)
 {
     const struct times *t = &m->timestamps;
-    int64_t end = last + 1 < cur->c.len ? column_time(&cur->c, last + 1)
-                                        : column_time(&cur->c, last) + 1;
+    int64_t end = last + 1 < cur->c->len ? column_time(cur->c, last + 1)
+                                         : column_time(cur->c, last) + 1;
     size_t from = 0, to = times_seek(t->ms, t->len, end);
 
     if (first > 0)
-        from = times_seek(t->ms, t->len, column_time(&cur->c, first - 1));
+        from = times_seek(t->ms, t->len, column_time(cur->c, first - 1));
     changes[from]++;
     changes[to]--;
 }
@@ -101,7 +101,7 @@ mark_cursor(const struct aggregation *m, const struct series_cursor *cur,
     while (from < to) {
         size_t end = from;
 
-        while (end < to && column_is_float(&cur->c, end))
+        while (end < to && column_is_float(cur->c, end))
             end++;
         if (end > from)
             mark_floats(m, cur, from, end - 1, changes);
@@ -133,12 +133,12 @@ find_kinds(struct aggregation *m, struct error *e)
     bool ints = false, floats = false;
 
     for (size_t i = 0; i < m->len; i++) {
-        const uint8_t *f = m->cursors[i].c.is_float;
+        const uint8_t *f = m->cursors[i].c->is_float;
         size_t from, to;
 
         if (f == NULL) {
-            ints = ints || m->cursors[i].c.all_int;
-            floats = floats || !m->cursors[i].c.all_int;
+            ints = ints || m->cursors[i].c->all_int;
+            floats = floats || !m->cursors[i].c->all_int;
             continue;
         }
         in_view(m, &m->cursors[i], &from, &to);
@@ -171,9 +171,9 @@ interpolate(const struct series_cursor *cur, const int64_t *ms, size_t len,
         [INTERPOLATE_MAX] = { { .i = INT64_MAX }, { .d = DBL_MAX } },
         [INTERPOLATE_MIN] = { { .i = INT64_MIN }, { .d = -DBL_MAX } },
     };
-    int64_t x0 = column_time(&cur->c, cur->at);
-    int64_t x1 = column_time(&cur->c, cur->at + 1);
-    union number y = cur->c.v[cur->at];
+    int64_t x0 = column_time(cur->c, cur->at);
+    int64_t x1 = column_time(cur->c, cur->at + 1);
+    union number y = cur->c->v[cur->at];
 
     if (doubles)
         y.d = cursor_double(cur, cur->at);
@@ -186,7 +186,7 @@ interpolate(const struct series_cursor *cur, const int64_t *ms, size_t len,
     } else if (method == INTERPOLATE_LINEAR) {
         for (size_t k = 0; k < len; k++)
             out[k].i = interpolate_linear_int(ms[k], x0, y.i, x1,
-                                              cur->c.v[cur->at + 1].i);
+                                              cur->c->v[cur->at + 1].i);
     } else {
         if (method != INTERPOLATE_PREV)
             y = constants[method][doubles];
@@ -201,7 +201,7 @@ static size_t
 cursor_values(const struct aggregation *m, struct series_cursor *cur,
               size_t *from)
 {
-    const struct column *c = &cur->c;
+    const struct column *c = cur->c;
     const int64_t *ms = m->ms;
     size_t len = m->acc.len;
     bool doubles = m->acc.doubles;
@@ -245,7 +245,7 @@ static bool
 cursor_matches(const struct aggregation *m, const struct series_cursor *cur,
                size_t *first)
 {
-    const struct column *c = &cur->c;
+    const struct column *c = cur->c;
     const int64_t *ms = m->ms;
     size_t i = cur->at, k = 1, len = m->acc.len;
 
@@ -306,8 +306,7 @@ aggregation_add(struct aggregation *m, struct series_cursor *cur)
     size_t first, from = 0, n = m->acc.len;
 
     if (cursor_matches(m, cur, &first)) {
-        v = aggregation_own_values(&cur->c, first, n, m->acc.doubles,
-                                   m->values);
+        v = aggregation_own_values(cur->c, first, n, m->acc.doubles, m->values);
         cur->at = first + n - 1;
     } else {
         n = cursor_values(m, cur, &from);
@@ -321,13 +320,13 @@ enum status
 aggregation_unpack_and_add(struct aggregation *m, struct series_cursor *cur,
                            struct error *e)
 {
-    const union number *packed = cur->c.v;
-    enum status st = aggregation_values(m->spec, &cur->c, cur->wanted,
-                                        m->scratch, &cur->c.v, e);
+    const union number *packed = cur->c->v;
+    enum status st = aggregation_values(m->spec, cur->c, cur->wanted,
+                                        m->scratch, &cur->c->v, e);
 
     if (st == ST_OK)
         aggregation_add(m, cur);
-    cur->c.v = packed;
+    cur->c->v = packed;
     return st;
 }
 
@@ -342,15 +341,15 @@ begin_stretch(struct aggregation *m)
         struct series_cursor *cur = &m->cursors[i];
         size_t from = cur->at;
 
-        if (!column_is_packed(&cur->c))
+        if (!column_is_packed(cur->c))
             continue;
-        if (cur->c.rates != RATES_NONE && from > 0)
+        if (cur->c->rates != RATES_NONE && from > 0)
             from--;
         if (from > 0)
-            cur->c = column_part(&cur->c, from, cur->c.len - from);
+            *cur->c = column_part(cur->c, from, cur->c->len - from);
         cur->at -= from;
-        cur->wanted = column_seek(&cur->c, last_ms + 1);
-        cur->wanted += cur->wanted < cur->c.len;
+        cur->wanted = column_seek(cur->c, last_ms + 1);
+        cur->wanted += cur->wanted < cur->c->len;
     }
 }
 
@@ -361,7 +360,7 @@ drop_ended(struct aggregation *m, int64_t ms)
     size_t n = 0;
 
     for (size_t i = 0; i < m->len; i++) {
-        const struct column *c = &m->cursors[i].c;
+        const struct column *c = m->cursors[i].c;
 
         if (column_time(c, c->len - 1) <= ms)
             continue;
@@ -497,10 +496,9 @@ run_group(struct aggregation *m, struct dps *out, struct error *e)
 }
 
 enum status
-aggregate_columns(const struct aggregate_spec *spec,
-                  const struct column *columns, size_t len,
-                  struct points *scratch, struct arena *a, struct dps *out,
-                  struct error *e)
+aggregate_columns(const struct aggregate_spec *spec, struct column *columns,
+                  size_t len, struct points *scratch, struct arena *a,
+                  struct dps *out, struct error *e)
 {
     struct aggregation m = { .spec = spec, .arena = a, .scratch = scratch };
     struct times *own;
@@ -508,7 +506,7 @@ aggregate_columns(const struct aggregate_spec *spec,
 
     if (len == 1)
         return aggregate_single(spec, columns, scratch, a, out, e);
-    own = arena_array(a, len, sizeof *own);
+    own = arena_array_raw(a, len, sizeof *own);
     if (own == NULL)
         return error_no_memory(e);
     st = make_cursors(&m, columns, len, own, e);

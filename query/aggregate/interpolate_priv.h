@@ -7,7 +7,7 @@
 #include "query/aggregate/aggregate_priv.h"
 
 struct series_cursor {
-    struct column c;
+    struct column *c; /* in the stretch: what is left of it */
     size_t at;     /* the last point up to the next timestamp, or the first */
     size_t wanted; /* values that the stretch takes; 0: it is not packed */
 };
@@ -40,7 +40,7 @@ aggregation_fetch_ahead(const struct aggregation *m, size_t i)
         size_t at = i + (COLUMN_FETCH_STEPS - step) * COLUMNS_AHEAD;
 
         if (at < m->len)
-            column_fetch(&m->cursors[at].c, step);
+            column_fetch(m->cursors[at].c, step);
     }
 }
 

@@ -131,9 +131,11 @@ run(const struct world *w, const struct kind *k, const struct column *columns,
         .rate_options = { .counter = k->counter, .counter_max = INT64_MAX }
     };
     struct deadline deadline = { 0 };
+    struct column *copies =
+        arena_copy(w->arena, columns, SERIES * sizeof *copies);
 
     ck_assert_ptr_nonnull(sq.aggregator);
-    return aggregate_group(&q, &sq, columns, SERIES, pool, &deadline, w->arena,
+    return aggregate_group(&q, &sq, copies, SERIES, pool, &deadline, w->arena,
                            out, why);
 }
 

@@ -378,9 +378,7 @@ START_TEST(calendar_days_of_a_zone)
                                   BASE_MS + 19 * 3600000 };
     static const union number v[] = { { .i = 1 }, { .i = 2 }, { .i = 4 } };
     static const uint8_t ints[] = { 0, 0, 0 };
-    const struct column span = {
-        .ts_ms = ts, .v = v, .is_float = ints, .len = 3
-    };
+    struct column span = { .ts_ms = ts, .v = v, .is_float = ints, .len = 3 };
     struct query q = { .start_ms = BASE_MS - 86400000,
                        .end_ms = BASE_MS + 86400000 };
     struct sub_query sq = {
@@ -422,9 +420,6 @@ START_TEST(groups_share_a_deadline)
     static int64_t ts[1000];
     static union number v[1000];
     static uint8_t ints[1000];
-    const struct column span = {
-        .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
-    };
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 3600000 };
     struct sub_query sq = { .aggregator = aggregator_find(slice_str("sum")) };
     struct deadline cancelled = deadline_start(0, is_cancelled, NULL);
@@ -436,6 +431,9 @@ START_TEST(groups_share_a_deadline)
         ts[i] = BASE_MS + i * INT64_C(1000);
     for (int i = 0; i < 100 && st == ST_OK; i++) {
         struct arena *a = arena_new(0);
+        struct column span = {
+            .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
+        };
 
         st = aggregate_group(&q, &sq, &span, 1, NULL, &cancelled, a, &dps, &e);
         arena_free(&a);
@@ -449,9 +447,7 @@ START_TEST(a_small_arena_is_a_limit)
     static const int64_t ts[] = { BASE_MS };
     static const union number v[] = { { .i = 1 } };
     static const uint8_t ints[] = { 0 };
-    const struct column span = {
-        .ts_ms = ts, .v = v, .is_float = ints, .len = 1
-    };
+    struct column span = { .ts_ms = ts, .v = v, .is_float = ints, .len = 1 };
     struct query q = { .start_ms = BASE_MS - 86400000,
                        .end_ms = BASE_MS + 86400000 };
     struct sub_query sq = {
