@@ -274,5 +274,68 @@ START_TEST(rows_are_due)
 }
 END_TEST
 
+/* The TSUIDs of rows, of one metric, each seen once and ascending. */
+struct seen {
+    uint8_t last[9];
+    size_t len;
+};
+
+static bool
+see(void *ctx, const struct head_row_view *v)
+{
+    struct seen *s = ctx;
+
+    ck_assert_uint_eq(v->tsuid.size, sizeof s->last);
+    ck_assert_int_lt(memcmp(s->last, v->tsuid.data, sizeof s->last), 0);
+    memcpy(s->last, v->tsuid.data, sizeof s->last);
+    s->len++;
+    return true;
+}
+
+/* One series of two metrics, with a row, if it is not there. */
+NO_TS_CHECK static size_t
+add_series(struct rig *r, unsigned metric, unsigned tagv)
+{
+    uint8_t bytes[9] = { 0, 0, (uint8_t)metric, 0, 0, 1, 0, 0, (uint8_t)tagv };
+    struct slice tsuid = slice_of(bytes, sizeof bytes);
+    struct point p = { .ts_ms = 1 };
+
+    if (head_find(r->head, r->b, tsuid) != NULL)
+        return 0;
+    (void)head_series(r->head, tsuid, true, 1);
+    ck_assert(head_append(r->head, r->b, head_find(r->head, r->b, tsuid), NULL,
+                          p, 1, 1));
+    return 1;
+}
+
+/* Series come in any order, between looks, and idle ones go. */
+START_TEST(rows_of_a_metric_ascend)
+{
+    struct rig r;
+    size_t len[4] = { 0 };
+
+    rig_open(&r);
+    r.random = harness_seed((unsigned long)_i);
+    for (int step = 0; step < 600; step++) {
+        unsigned metric = 2 + pick(&r, 2);
+        struct seen seen = { .len = 0 };
+        struct head_visit visit = { .metric = slice_of("\0\0\2", 3),
+                                    .to_base = UINT32_MAX,
+                                    .f = see,
+                                    .ctx = &seen };
+
+        len[metric] += add_series(&r, metric, pick(&r, 256));
+        if (pick(&r, 100) == 0)
+            head_evict(r.head, 0, 2);
+        if (pick(&r, 10) != 0)
+            continue;
+        head_each_row(r.head, &visit);
+        ck_assert_uint_eq(seen.len, len[2]);
+    }
+    ck_assert_uint_gt(len[2], 100);
+    head_free(&r.head);
+}
+END_TEST
+
 TEST_MAIN("head", LOOP(rows_are_found, cases), TEST(a_put_logs_what_it_took),
-          LOOP(rows_are_due, timestamps))
+          LOOP(rows_are_due, timestamps), TIMES(rows_of_a_metric_ascend, 10))
