@@ -36,6 +36,11 @@ struct mask {
     size_t len, cap;
     uint8_t min[ROW_KEY_MAX]; /* the smallest match, unless 'never' */
     size_t size;
+    /* For matches: the bits of fields with one value, which are as in 'min',
+     * and the fields that have some of their values. */
+    uint8_t fixed[ROW_KEY_MAX];
+    uint16_t chosen[ROW_KEY_MAX];
+    size_t chosen_len;
 };
 
 struct mask_set {
@@ -68,23 +73,28 @@ mask_free(struct mask **m)
     OBJ_FREE(old);
 }
 
+static uint64_t
+largest(unsigned width)
+{
+    INSIST(width >= 1 && width <= 8);
+    return UINT64_MAX >> (64 - 8 * width);
+}
+
 static void
 add(struct mask *m, struct field f)
 {
     OBJ_CHECK(m, MASK_MAGIC);
     INSIST(m->size + f.width <= ROW_KEY_MAX);
     f.at = m->size;
+    if (f.lo == f.hi)
+        memset(m->fixed + m->size, 0xff, f.width);
+    else if (f.lo > 0 || f.hi < largest(f.width) || f.step > 1 ||
+             f.numbers != NULL)
+        m->chosen[m->chosen_len++] = (uint16_t)m->len;
     m->fields = mem_grow(m->fields, m->len, &m->cap, sizeof *m->fields);
     m->fields[m->len++] = f;
     key_put_uint(m->min + m->size, f.lo, f.width);
     m->size += f.width;
-}
-
-static uint64_t
-largest(unsigned width)
-{
-    INSIST(width >= 1 && width <= 8);
-    return UINT64_MAX >> (64 - 8 * width);
 }
 
 static unsigned
@@ -202,14 +212,34 @@ raise(const struct field *f, uint8_t *key)
 
 /* -- keys ----------------------------------------------------------------- */
 
+/* Eight bytes at once. */
+static inline bool
+is_fixed_as(const struct mask *m, const uint8_t *key)
+{
+    uint64_t k, min, fixed;
+    size_t at = 0;
+
+    for (; at + 8 <= m->size; at += 8) {
+        memcpy(&k, key + at, 8);
+        memcpy(&min, m->min + at, 8);
+        memcpy(&fixed, m->fixed + at, 8);
+        if (((k ^ min) & fixed) != 0)
+            return false;
+    }
+    for (; at < m->size; at++)
+        if (((key[at] ^ m->min[at]) & m->fixed[at]) != 0)
+            return false;
+    return true;
+}
+
 bool
 mask_match(const struct mask *m, struct slice key)
 {
     OBJ_CHECK(m, MASK_MAGIC);
-    if (key.size != m->size || m->never)
+    if (key.size != m->size || m->never || !is_fixed_as(m, key.data))
         return false;
-    for (size_t i = 0; i < m->len; i++)
-        if (!allows(&m->fields[i], key.data))
+    for (size_t i = 0; i < m->chosen_len; i++)
+        if (!allows(&m->fields[m->chosen[i]], key.data))
             return false;
     return true;
 }
