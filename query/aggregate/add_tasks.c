@@ -20,6 +20,7 @@
 #define CHUNKS_MOST  64
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
 #define WORTH_ADD    262144 /* points */
+#define LOOKED_AT    128    /* series, to tell how much work all are */
 
 /* Cursors from .. end - 1. */
 static struct aggregation
@@ -283,13 +284,13 @@ work_of(const struct packed_hour *h)
 static bool
 wants_threads(const struct aggregation *m)
 {
-    size_t points = 0, work = 0;
+    size_t points = 0, work = 0, step = m->len / LOOKED_AT + 1;
 
     if (m->spec->pool == NULL || m->len < PARTIALS)
         return false;
     if (any_order_will_do(m) && m->len * m->acc.len >= WORTH_ADD)
         return true;
-    for (size_t i = 0; i < m->len; i++) {
+    for (size_t i = 0; i < m->len; i += step) {
         const struct series_cursor *cur = &m->cursors[i];
         const struct packed_hour *h = cur->c->hours;
         size_t end = cur->c->skip + cur->wanted;
@@ -300,7 +301,7 @@ wants_threads(const struct aggregation *m)
             work += work_of(h);
         }
     }
-    return work >= WORTH_UNPACK && work >= points / 2;
+    return work * step >= WORTH_UNPACK && work >= points / 2;
 }
 
 bool
