@@ -11,7 +11,7 @@ srcdir=${srcdir:-..}
 HALITE_ENGINE=slow
 export HALITE_ENGINE
 
-storage=test_histogram store='test_store_power test_store_spans' uid=test_uid
+storage=test_histogram store='test_store_power test_store_spans' uid="test_uid test_uid_many"
 talks='put query durable'
 if test "$1" = all; then
     storage='test_histogram test_mask'

@@ -2,9 +2,9 @@
  *
  *     column -> downsample -> rate -> interpolate and aggregate -> dps
  *
- * Each takes and gives whole columns; a column lies in the query's arena, or is
- * the series itself when a stage has nothing to do: even columns are unpacked
- * only when they are added up. */
+ * Each takes and gives whole columns, in the place of the series' own; their
+ * arrays lie in the query's arena, or are the series' where a stage has nothing
+ * to do: even columns are unpacked only when they are added up. */
 #pragma once
 
 #include "query/aggregate/aggregate.h"

@@ -1,6 +1,7 @@
 /* Inside of interpolation and aggregation: a group on its way.
  *
- * Threads: struct aggregation: owner, but for what add_tasks.c lends tasks. */
+ * Threads: struct aggregation: owner, but for what add_tasks.c lends tasks: of
+ *          each cursor, and its column, one task at a time. */
 #pragma once
 
 #include "query/aggregate/accumulate.h"

@@ -281,19 +281,20 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     return status;
 }
 
-/* Where a name costs a round trip, those of all groups are read into the cache
- * at once.  What fails is told when the name is asked for. */
+#define NAMES_AT_ONCE 1024
+
+/* Where a name costs a round trip, those of all groups are read into the cache,
+ * many at once.  What fails is told when the name is asked for. */
 static void
-read_names_ahead(const struct job *job, struct arena *scratch)
+read_names_ahead(const struct job *job)
 {
     const struct plan_context *c = job->w->context;
     const struct key_layout *layout = job->layout;
+    struct slice names[NAMES_AT_ONCE];
+    struct arena *scratch = arena_new(0);
     uint64_t *tagvs = NULL;
-    struct slice *names;
     size_t len = 0, cap = 0;
 
-    if (!kv_traits(store_kv(c->store))->shared)
-        return;
     for (size_t i = 0; i < job->g->groups_len; i++) {
         struct slice tsuid = job->g->order[job->g->groups[i].first]->tsuid;
 
@@ -302,11 +303,14 @@ read_names_ahead(const struct job *job, struct arena *scratch)
             tagvs[len++] = tsuid_tagv_id(layout, tsuid, k);
         }
     }
-    len = sort_unique_u64(tagvs, len);
-    names = arena_array(scratch, len, sizeof *names);
-    if (names != NULL)
-        (void)(uid_name_many(c->uids, UID_TAGV, tagvs, len, scratch, names,
+    len = len == 0 ? 0 : sort_unique_u64(tagvs, len);
+    for (size_t i = 0, n; i < len; i += n) {
+        n = len - i < NAMES_AT_ONCE ? len - i : NAMES_AT_ONCE;
+        (void)(uid_name_many(c->uids, UID_TAGV, tagvs + i, n, scratch, names,
                              NULL) == ST_OK);
+        arena_reset(scratch);
+    }
+    arena_free(&scratch);
     free(tagvs);
 }
 
@@ -335,7 +339,8 @@ answer_groups(const struct answer_job *w, struct arena *a,
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         partition_groups(&job);
-        read_names_ahead(&job, scratch);
+        if (kv_traits(store_kv(w->context->store))->shared)
+            read_names_ahead(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
                                                g.groups_len, job.chunk_len, a))
             status = error_no_memory(e);

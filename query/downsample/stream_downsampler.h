@@ -1,6 +1,6 @@
 /* Downsampling while rows are read: a series' rows go in, in the order of time,
  * and its buckets come out, the same to the last bit as if all points had been
- * kept and downsampled at the end (aggregate.h).  A row whose points all fall
+ * kept and downsampled at the end (downsample.h).  A row whose points all fall
  * into one bucket may go in as its block summary alone, where that has the
  * same.
  *

@@ -13,6 +13,8 @@
 #define POINT_MAX_TS_MS (INT64_C(4294967295) * 1000 + 999)
 #define HOUR_S          3600
 #define HOUR_MS         (INT64_C(3600) * 1000)
+#define DAY_S           UINT32_C(86400)
+#define DAY_MS          INT64_C(86400000)
 
 union number {
     int64_t i;

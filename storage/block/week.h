@@ -14,8 +14,6 @@
 #include "storage/block/block.h"
 #include "storage/row/key.h"
 
-#define DAY_S      UINT32_C(86400)
-#define DAY_MS     INT64_C(86400000)
 #define WEEK_DAYS  7
 #define DAY_HOURS  24
 #define WEEK_HOURS (7 * 24)

@@ -140,24 +140,44 @@ compare_series(const void *x, const void *y, void *ctx)
                      head_tsuid(series[*(const uint32_t *)y]));
 }
 
+/* How many of the metric's first 'len' series are before 'x'. */
+static size_t
+place_of(const struct head_bucket *b, const struct head_metric *m, size_t len,
+         const uint32_t *x) REQUIRES(b->lock)
+{
+    size_t from = 0;
+
+    while (from < len) {
+        size_t mid = from + (len - from) / 2;
+
+        if (compare_series(&m->series[mid], x, b->series) < 0)
+            from = mid + 1;
+        else
+            len = mid;
+    }
+    return from;
+}
+
 /* So that copies of rows are in the order of keys.  Those that came since the
- * last query are sorted, and put in their places from the end on. */
+ * last query are sorted, and put in their places from the end on: few that come
+ * to many cost little. */
 static void
 sort_metric(const struct head_bucket *b, struct head_metric *m)
     REQUIRES(b->lock)
 {
-    size_t from = m->sorted, more = m->len - from, at = m->len;
+    size_t len = m->sorted, more = m->len - len;
     uint32_t *came = mem_new_array(more, sizeof *came);
 
-    memcpy(came, m->series + from, more * sizeof *came);
+    memcpy(came, m->series + len, more * sizeof *came);
     qsort_r(came, more, sizeof *came, compare_series, b->series);
-    while (more > 0 && from > 0)
-        if (compare_series(&m->series[from - 1], &came[more - 1], b->series) >
-            0)
-            m->series[--at] = m->series[--from];
-        else
-            m->series[--at] = came[--more];
-    memcpy(m->series, came, more * sizeof *came);
+    for (; more > 0; more--) {
+        size_t at = place_of(b, m, len, &came[more - 1]);
+
+        memmove(m->series + at + more, m->series + at,
+                (len - at) * sizeof *m->series);
+        m->series[at + more - 1] = came[more - 1];
+        len = at;
+    }
     m->sorted = m->len;
     free(came);
 }
@@ -219,8 +239,12 @@ static inline __attribute__((always_inline)) void
 fetch_ahead(const struct head_bucket *b, const struct head_metric *m, size_t i)
     REQUIRES(b->lock)
 {
-    if (i + SERIES_AHEAD < m->len)
-        __builtin_prefetch(b->series[m->series[i + SERIES_AHEAD]]);
+    if (i + SERIES_AHEAD < m->len) {
+        const struct head_series *s = b->series[m->series[i + SERIES_AHEAD]];
+
+        __builtin_prefetch(s);
+        __builtin_prefetch((const char *)s + 64);
+    }
     if (i + ROWS_AHEAD < m->len) {
         const struct head_row *r = b->series[m->series[i + ROWS_AHEAD]]->rows;
 
@@ -339,6 +363,38 @@ head_has_series(struct head *h, struct slice tsuid, bool *all)
     return has;
 }
 
+/* Takes out of the metrics' lists the series that are not there any more. */
+static void
+drop_from_metrics(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
+{
+    size_t metrics = b->metrics_len;
+
+    table_fini(&b->by_metric);
+    b->metrics_len = 0;
+    for (size_t i = 0; i < metrics; i++) {
+        struct head_metric m = b->metrics[i];
+        size_t len = m.len, sorted = m.sorted;
+
+        m.len = m.sorted = 0;
+        for (size_t k = 0; k < len; k++) {
+            if (b->series[m.series[k]] == NULL)
+                continue;
+            m.series[m.len++] = m.series[k];
+            m.sorted += k < sorted;
+        }
+        if (m.len == 0) {
+            free(m.series);
+            continue;
+        }
+        table_add(&b->by_metric,
+                  hash_slice(tsuid_metric(h->layout,
+                                          head_tsuid(b->series[m.series[0]])),
+                             h->seed),
+                  (uint32_t)b->metrics_len);
+        b->metrics[b->metrics_len++] = m;
+    }
+}
+
 static void
 evict(struct head *h, struct head_bucket *b, size_t keep,
       uint32_t idle_before_s) REQUIRES(b->lock)
@@ -360,11 +416,7 @@ evict(struct head *h, struct head_bucket *b, size_t keep,
         return;
     atomic_fetch_sub(&h->series, before - b->series_live);
     b->free_index = 0;
-    /* Metrics are made again from the series that stay. */
-    free_metrics(b);
-    for (size_t i = 0; i < b->series_len; i++)
-        if (b->series[i] != NULL)
-            add_to_metric(h, b, b->series[i]);
+    drop_from_metrics(h, b);
 }
 
 void

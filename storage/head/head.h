@@ -138,8 +138,9 @@ struct head_visit {
     void *ctx;
 };
 
-/* Calls 'f' for their open rows and blocks.  The open rows of a series come in
- * the order of their making; a block is older than those of its hour. */
+/* Calls 'f' for their open rows and blocks.  The series of a metric ascend by
+ * TSUID.  The open rows of a series come in the order of their making; a block
+ * is older than those of its hour. */
 void head_each_row(struct head *h, const struct head_visit *visit);
 
 /* Widens '*times' to the points of the series that 'takes' takes.  The bucket's

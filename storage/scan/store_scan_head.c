@@ -130,7 +130,7 @@ sort_head(struct store_scan *scan)
 {
     size_t i = 1;
 
-    /* They are, where names were new in the order of their ids. */
+    /* They are, unless series have rows of several spans. */
     while (i < scan->head_len &&
            compare_copies(&scan->head[i - 1], &scan->head[i]) < 0)
         i++;

@@ -1,6 +1,6 @@
-/* Weeks in the place of rows (store_weeks_priv.h).  Of each week that the range
- * has days of, first the entries are read, and lent, then follow as rows the
- * series
+/* Weeks in the place of rows (storage/store/store_weeks_priv.h).  Of each week
+ * that the range has days of, first the entries are read, and lent, then follow
+ * as rows the series
  *
  *     that have open rows in those days,
  *     whose entries are stale or unfit,

@@ -329,24 +329,28 @@ store_announce(struct store *s, const char *address)
 const struct key_layout *
 store_layout(const struct store *s)
 {
+    OBJ_CHECK(s, STORE_MAGIC);
     return &s->layout;
 }
 
 struct head *
 store_head(struct store *s)
 {
+    OBJ_CHECK(s, STORE_MAGIC);
     return s->head;
 }
 
 const struct clock *
 store_clock(const struct store *s)
 {
+    OBJ_CHECK(s, STORE_MAGIC);
     return s->options.clock;
 }
 
 const struct store_remote *
 store_remote(const struct store *s)
 {
+    OBJ_CHECK(s, STORE_MAGIC);
     return s->remote;
 }
 

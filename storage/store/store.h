@@ -10,21 +10,18 @@
  * nothing appears twice.  Same series and time: the last write wins.
  *
  * Owns:    the folder: FORMAT, LOCK, engine/, journal/.
- * Threads: struct store: any.  struct store_scan: the one that opened it.
+ * Threads: any.
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and flushing cannot
  *          keep up, and while the disk is full or fails: reading goes on, and
  *          so does writing when the disk is well again; ST_INVALID for times
  *          that a row cannot hold. */
 #pragma once
 
-#include "base/arena.h"
 #include "base/process/clock.h"
 #include "base/error.h"
-#include "storage/block/week.h"
 #include "storage/wal/wal.h"
 #include "storage/row/key.h"
 #include "storage/kv/kv.h"
-#include "storage/row/mask.h"
 #include "storage/head/series_point.h"
 #include "storage/store/owners.h"
 

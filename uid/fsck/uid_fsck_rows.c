@@ -2,6 +2,7 @@
 #include "uid/fsck/uid_fsck_priv.h"
 
 #include "storage/histogram/histogram.h"
+#include "storage/block/block.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store_retention.h"
 

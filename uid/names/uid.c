@@ -402,12 +402,12 @@ keep_lacking(void *ctx, size_t i, const struct slice *value)
 }
 
 static enum status
-read_lacking(struct lacking *x, size_t len, struct error *e)
+read_lacking(struct lacking *x, size_t len, size_t lacking, struct error *e)
 {
     const struct key_layout *layout = store_layout(x->u->store);
-    size_t *places = mem_new_array(len, sizeof *places), n = 0;
-    struct slice *keys = mem_new_array(len, sizeof *keys);
-    uint8_t *bytes = mem_new_array(len, UID_KEY_MAX);
+    size_t *places = mem_new_array(lacking, sizeof *places), n = 0;
+    struct slice *keys = mem_new_array(lacking, sizeof *keys);
+    uint8_t *bytes = mem_new_array(lacking, UID_KEY_MAX);
     enum status st;
 
     for (size_t i = 0; i < len; i++) {
@@ -449,7 +449,7 @@ uid_name_many(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
     atomic_fetch_add_explicit(&u->kinds[kind].misses, len - hits,
                               memory_order_relaxed);
     if (hits < len)
-        st = read_lacking(&x, len, e);
+        st = read_lacking(&x, len, len - hits, e);
     for (size_t i = 0; i < len && hits < len && st == ST_OK; i++)
         if (names[i].data == NULL)
             st = no_such_id(u, kind, ids[i], e);

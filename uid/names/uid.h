@@ -94,10 +94,10 @@ MUST_CHECK enum status uid_assign(struct uid_table *u, enum uid_kind kind,
  * [0, 0, 1]", as OpenTSDB prints it. */
 MUST_CHECK enum status uid_name(struct uid_table *u, enum uid_kind kind,
                                 uint64_t id, struct buf *out, struct error *e);
-/* The names of many ids, with a NUL behind each, in the arena: with few locks,
- * and by one read of the engine those that the cache lacks.  Fails as
- * uid_name() does for the first that has no name; ST_LIMIT past the arena's
- * cap. */
+/* The names of many ids, which may repeat, with a NUL behind each, in the
+ * arena: with few locks, and by one read of the engine those that the cache
+ * lacks.  Fails as uid_name() does for the first that has no name; ST_LIMIT
+ * past the arena's cap. */
 MUST_CHECK enum status uid_name_many(struct uid_table *u, enum uid_kind kind,
                                      const uint64_t *ids, size_t len,
                                      struct arena *a, struct slice *names,

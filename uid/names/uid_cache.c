@@ -21,7 +21,8 @@
 #define RECORD_MAX  (1 + 2 * VARINT_MAX + NAME_MAX)
 #define RECORD_MEAN 64 /* bytes */
 #define ENTRIES_MAX ((size_t)1 << 29)
-#define IDS_SHIFT   4 /* that many bits' ids in a row share a shard */
+#define IDS_SHIFT   4  /* that many bits' ids in a row share a shard */
+#define FINDS_MOST  64 /* under one lock */
 
 enum direction { BY_NAME, BY_ID };
 
@@ -263,7 +264,7 @@ uid_cache_find_names(struct uid_cache *c, enum uid_kind kind,
             if (++i < len)
                 w = want(c, BY_ID,
                          (struct record){ .kind = kind, .id = ids[i] });
-        } while (i < len && fits && w.shard == shard);
+        } while (i < len && i % FINDS_MOST != 0 && fits && w.shard == shard);
         lock_drop(&shard->lock);
     }
     return fits;

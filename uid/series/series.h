@@ -18,6 +18,7 @@
  * 96 MB of an index over metrics that are queried. Threads: any. */
 #pragma once
 
+#include "storage/row/mask.h"
 #include "uid/names/uid.h"
 #include "uid/series/tag_set.h"
 #include "uid/series/tagk_sets.h"

@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "storage/place/datadir.h"
 #include "storage/kv/leveldb/level_log.h"
+#include "storage/block/block.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
 #include "tests/harness.h"
