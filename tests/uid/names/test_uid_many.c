@@ -61,7 +61,7 @@ START_TEST(names_are_read_together)
     struct arena *a = arena_new(0), *small = arena_new(2000);
     uint64_t ids[400], misses;
     struct slice found[400];
-    char want[8];
+    char want[16];
 
     for (int i = 0; i < 400; i++) {
         (void)snprintf(want, sizeof want, "v%d", i / 2);
