@@ -104,9 +104,9 @@ want(struct uid_cache *c, enum direction d, struct record r)
 
 /* The generation that has it, or NULL. */
 static struct generation *
-find(const struct wanted *w, uint32_t *at) REQUIRES(w->shard->lock)
+find(struct shard *s, const struct wanted *w, uint32_t *at) REQUIRES(s->lock)
 {
-    struct generation *both[] = { &w->shard->young, &w->shard->old };
+    struct generation *both[] = { &s->young, &s->old };
 
     for (int i = 0; i < 2; i++) {
         *at = table_find(&both[i]->table, w->hash, record_is, both[i], w);
@@ -140,7 +140,7 @@ add(const struct uid_cache *c, const struct wanted *w) REQUIRES(w->shard->lock)
     uint8_t *start, *at;
     uint32_t found;
 
-    if (find(w, &found) != NULL)
+    if (find(w->shard, w, &found) != NULL)
         return;
     if (g->table.len >= c->max || g->records.size > c->max * RECORD_MEAN ||
         g->records.failed)
@@ -219,7 +219,7 @@ uid_cache_find_id(struct uid_cache *c, enum uid_kind kind, struct slice name,
     uint32_t at;
 
     lock_take(&w.shard->lock);
-    g = find(&w, &at);
+    g = find(w.shard, &w, &at);
     if (g != NULL)
         *id = record_at(g, at).id;
     lock_drop(&w.shard->lock);
@@ -235,7 +235,7 @@ uid_cache_find_name(struct uid_cache *c, enum uid_kind kind, uint64_t id,
     uint32_t at;
 
     lock_take(&w.shard->lock);
-    g = find(&w, &at);
+    g = find(w.shard, &w, &at);
     if (g != NULL)
         buf_put_slice(out, record_at(g, at).name);
     lock_drop(&w.shard->lock);
@@ -257,7 +257,7 @@ uid_cache_find_names(struct uid_cache *c, enum uid_kind kind,
         lock_take(&shard->lock);
         do {
             uint32_t at;
-            const struct generation *g = find(&w, &at);
+            const struct generation *g = find(shard, &w, &at);
 
             names[i] = g == NULL ? (struct slice){ 0 } : record_at(g, at).name;
             fits = g == NULL || arena_keep(a, &names[i]);
@@ -309,7 +309,7 @@ uid_cache_forget(struct uid_cache *c, enum uid_kind kind, struct slice name,
         uint32_t at;
 
         lock_take(&w.shard->lock);
-        g = find(&w, &at);
+        g = find(w.shard, &w, &at);
         if (g != NULL) { /* its bytes stay until the generation goes */
             table_remove(&g->table, w.hash, at);
             g->kinds[kind]--;
