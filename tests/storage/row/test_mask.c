@@ -369,6 +369,21 @@ START_TEST(steps_stay_within_their_width)
 }
 END_TEST
 
+/* From the first number of the width to the last. */
+START_TEST(steps_over_all_numbers)
+{
+    struct mask *m = mask_new();
+
+    mask_add_steps(m, 0, 255, 5, 1);
+    for (unsigned i = 0; i < 256; i++) {
+        uint8_t key = (uint8_t)i;
+
+        ck_assert_int_eq(mask_match(m, slice_of(&key, 1)), i % 5 == 0);
+    }
+    mask_free(&m);
+}
+END_TEST
+
 START_TEST(large_sets)
 {
     enum { LEN = 100000 };
@@ -677,8 +692,8 @@ END_TEST
 
 TEST_MAIN("mask", TEST(every_short_key), TEST(keys_near_matches),
           TEST(sets_take_the_smallest_hint), TEST(an_empty_set_matches_nothing),
-          TEST(steps_stay_within_their_width), TEST(large_sets),
-          TEST(one_day_of_all_users),
+          TEST(steps_stay_within_their_width), TEST(steps_over_all_numbers),
+          TEST(large_sets), TEST(one_day_of_all_users),
           LOOP(hints_skip_what_the_mask_excludes, scans),
           TEST(other_processes_see_the_same),
           LOOP(malformed_bytes_are_rejected, malformed))
