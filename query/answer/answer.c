@@ -219,7 +219,6 @@ run_task(void *ctx, size_t at)
                        rest < job->chunk_len ? rest : job->chunk_len))
             break;
     }
-    names_fini(&t->names);
     arena_free(&t->scratch);
     arena_free(&t->tags);
 }

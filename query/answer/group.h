@@ -45,11 +45,9 @@ struct names {
     struct arena *arena;
     struct name *slots; /* a hash table */
     size_t len, cap;    /* 'cap' is a power of two */
-    struct buf text;    /* of the one that is looked up */
 };
 
 void names_init(struct names *n, struct uid_table *uids, struct arena *a);
-void names_fini(struct names *n);
 
 /* As uid_name(), in the arena. */
 MUST_CHECK enum status names_get(struct names *n, enum uid_kind kind,

@@ -13,13 +13,6 @@ names_init(struct names *n, struct uid_table *uids, struct arena *a)
     *n = (struct names){ .uids = uids, .arena = a };
 }
 
-void
-names_fini(struct names *n)
-{
-    buf_fini(&n->text);
-    *n = (struct names){ 0 };
-}
-
 /* Ids are counted up by the server, so a client cannot choose them to collide.
  */
 static size_t
@@ -49,24 +42,6 @@ grow(struct names *n)
     return true;
 }
 
-static enum status
-look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
-        struct error *e)
-{
-    enum status status;
-    const char *copy;
-
-    buf_clear(&n->text);
-    status = uid_name(n->uids, kind, id, &n->text, e);
-    if (status != ST_OK)
-        return status;
-    copy = arena_strdup(n->arena, buf_slice(&n->text));
-    if (copy == NULL || n->text.failed)
-        return error_no_memory(e);
-    *out = slice_of(copy, n->text.size);
-    return ST_OK;
-}
-
 enum status
 names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
           struct error *e)
@@ -82,7 +57,7 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         *out = n->slots[at].text;
         return ST_OK;
     }
-    status = look_up(n, kind, id, out, e);
+    status = uid_name_dup(n->uids, kind, id, n->arena, out, e);
     if (status != ST_OK)
         return status;
     n->slots[at] = (struct name){ key, *out };

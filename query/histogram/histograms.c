@@ -364,7 +364,6 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     names_init(&r.names, job->context->uids, job->arena);
     for (size_t i = 0; i < g.groups_len && st == ST_OK; i++)
         st = answer_group(&r, &g, i);
-    names_fini(&r.names);
     stats->series = r.fetch.len;
     stats->points = r.points;
     stats->scan.rows = r.points;

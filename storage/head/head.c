@@ -34,17 +34,6 @@ free_series(struct head_series *s)
     free(s);
 }
 
-static void
-free_metrics(struct head_bucket *b) REQUIRES(b->lock)
-{
-    for (size_t i = 0; i < b->metrics_len; i++)
-        free(b->metrics[i].series);
-    free(b->metrics);
-    b->metrics = NULL;
-    b->metrics_len = b->metrics_cap = 0;
-    table_fini(&b->by_metric);
-}
-
 NO_TS_CHECK void
 head_free(struct head **hp)
 {
@@ -61,7 +50,10 @@ head_free(struct head **hp)
                 free_series(b->series[k]);
         free(b->series);
         table_fini(&b->by_tsuid);
-        free_metrics(b);
+        for (size_t k = 0; k < b->metrics_len; k++)
+            free(b->metrics[k].series);
+        free(b->metrics);
+        table_fini(&b->by_metric);
         free(b->index);
         lock_fini(&b->lock);
     }

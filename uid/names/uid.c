@@ -477,20 +477,7 @@ enum status
 uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
              struct arena *a, struct slice *out, struct error *e)
 {
-    struct buf name = BUF_INIT;
-    enum status st = uid_name(u, kind, id, &name, e);
-
-    *out = (struct slice){ 0 };
-    if (st == ST_OK) {
-        const char *copy = arena_strdup(a, buf_slice(&name));
-
-        if (copy == NULL)
-            st = error_no_memory(e);
-        else
-            *out = slice_of(copy, name.size);
-    }
-    buf_fini(&name);
-    return st;
+    return uid_name_many(u, kind, &id, 1, a, out, e);
 }
 
 /* -- the rest ------------------------------------------------------------ */
