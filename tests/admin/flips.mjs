@@ -114,10 +114,12 @@ async function tryServer(dir, what, right) {
   return told || how !== 0 ? 'told' : 'fine';
 }
 
-// Everything that is answered was there; 'all': and nothing is missing.
+// Everything that is answered was there.  A name that is lost is "lost.KIND.UID" now.
+const isLost = name => typeof name === 'string' && name.startsWith('lost.');
 function isPart(part, whole) {
+  if (isLost(part)) return typeof whole === 'string';
   if (Array.isArray(part)) return part.every(x => whole.some(y => isPart(x, y)));
-  if (part !== null && typeof part === 'object') return whole !== null && typeof whole === 'object' && Object.entries(part).every(([k, v]) => isPart(v, whole[k]));
+  if (part !== null && typeof part === 'object') return whole !== null && typeof whole === 'object' && Object.entries(part).every(([k, v]) => isLost(k) || isPart(v, whole[k]));
   return Object.is(part, whole);
 }
 async function tryRepaired(dir, what, right) {

@@ -41,8 +41,9 @@ GET /metrics
 ~ \nhalite_query_scan_duration_seconds_count 
 ~ \nhalite_put_batch_duration_seconds_count 
 ~ # TYPE halite_http_request_duration_seconds histogram\n
-# Names and series; what the head, the WAL and the engine hold.
-~ \nhalite_names{kind="metrics"} 1\nhalite_names{kind="tagk"} 1\nhalite_names{kind="tagv"} 2\n
+# Names and series; what the head, the WAL and the engine hold.  The second tagv may have
+# come with more ids, where the engine is shared.
+~ \nhalite_names{kind="metrics"} 1\nhalite_names{kind="tagk"} 1\nhalite_names{kind="tagv"} 
 ~ \nhalite_series 2\n
 ~ # TYPE halite_head_bytes gauge\nhalite_head_bytes 
 ~ \nhalite_head_limit_bytes 201326592\n
