@@ -60,7 +60,7 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         return ST_OK;
     }
     points_clear(points);
-    status = store_row_spaced(row, points, &spacing, &t->error);
+    status = store_row_spaced(row, ALL_VALUES, points, &spacing, &t->error);
     for (size_t k = 0; k < d->len && status == ST_OK; k++) {
         if (unpack[k] && spacing.even)
             bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, points->v,

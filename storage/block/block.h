@@ -32,6 +32,12 @@ struct spacing {
     uint64_t greatest;         /* no integer is farther from 0 */
 };
 
+/* Those of a block's values that are wanted, from .. end - 1. */
+struct value_range {
+    size_t from, end;
+};
+#define ALL_VALUES ((struct value_range){ 0, SIZE_MAX })
+
 /* Appends the block of 'p' (ascending, unique, all within the hour of 'base',
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
@@ -53,8 +59,10 @@ MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
                                     struct points *out, struct error *e);
 
 /* The same, but where '*s' comes out even, only the values are written: the
- * times and kinds of the points that were appended are not. */
+ * times and kinds of the points that were appended are not, and values that are
+ * not wanted may be anything. */
 MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
+                                           struct value_range wanted,
                                            struct points *out,
                                            struct spacing *s, struct error *e);
 

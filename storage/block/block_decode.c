@@ -9,7 +9,7 @@
 static void
 get_times(struct cursor *c, const struct block_header *h, int64_t *out)
 {
-    struct ints_known known = { (int64_t)h->first, (int64_t)h->first };
+    struct ints_known known = { (int64_t)h->first, (int64_t)h->first, 0 };
     int64_t first_ms = h->summary.first_ms, last_ms = h->summary.last_ms;
     int64_t base_ms = first_ms - known.first * block_unit_ms(h),
             unit = block_unit_ms(h);
@@ -61,7 +61,7 @@ get_kinds(struct cursor *c, const struct block_header *h, uint64_t *scratch,
 static void
 get_ints_alone(struct cursor *c, int64_t *out, size_t len)
 {
-    struct ints_known known;
+    struct ints_known known = { 0 };
 
     known.first = cursor_zigzag(c);
     known.min = (int64_t)((uint64_t)known.first - cursor_varint(c));
@@ -119,10 +119,11 @@ get_exceptions(struct cursor *c, uint32_t count, union number *out)
 
 /* Makes numbers of decimals, and again integers of those that were. */
 static void
-divide(struct cursor *c, const struct block_header *h, const uint8_t *is_float,
-       union number *v)
+divide(struct cursor *c, const struct block_header *h, struct value_range r,
+       const uint8_t *is_float, union number *v)
 {
-    if (!block_decimal_values(v, h->count, h->scale & SCALE_DIGITS)) {
+    if (!block_decimal_values(v + r.from, r.end - r.from,
+                              h->scale & SCALE_DIGITS)) {
         c->failed = true;
         return;
     }
@@ -134,7 +135,7 @@ divide(struct cursor *c, const struct block_header *h, const uint8_t *is_float,
 }
 
 static void
-get_whole(struct cursor *c, const struct block_header *h,
+get_whole(struct cursor *c, const struct block_header *h, struct value_range r,
           const uint8_t *is_float, union number *out)
 {
     struct cursor exceptions = *c;
@@ -143,26 +144,26 @@ get_whole(struct cursor *c, const struct block_header *h,
         get_exceptions(c, h->count, NULL);
         get_ints_alone(c, (int64_t *)out, h->count);
     } else {
-        struct ints_known known = { h->v_first, h->v_min };
+        struct ints_known known = { h->v_first, h->v_min, r.from };
 
         block_ints_decode(c, (int64_t *)out, h->count, known);
     }
     if (c->failed || block_kinds(h) == KINDS_INT)
         return;
-    divide(c, h, is_float, out);
+    divide(c, h, r, is_float, out);
     if (!c->failed && (h->flags & FLAG_PLAIN))
         get_exceptions(&exceptions, h->count, out);
 }
 
 static void
-get_values(struct cursor *c, const struct block_header *h,
+get_values(struct cursor *c, const struct block_header *h, struct value_range r,
            const uint8_t *is_float, union number *out)
 {
     if (h->flags & FLAG_CONSTANT) {
         for (uint32_t i = 0; i < h->count; i++)
             out[i] = h->summary.first;
     } else if (block_is_whole(h)) {
-        get_whole(c, h, is_float, out);
+        get_whole(c, h, r, is_float, out);
     } else {
         get_split(c, h, is_float, out);
     }
@@ -217,7 +218,8 @@ no_memory(const struct block_header *h, struct error *e)
 }
 
 enum status
-block_decode_spaced(struct slice block, uint32_t base, struct points *out,
+block_decode_spaced(struct slice block, uint32_t base,
+                    struct value_range wanted, struct points *out,
                     struct spacing *s, struct error *e)
 {
     struct block_header h;
@@ -233,6 +235,10 @@ block_decode_spaced(struct slice block, uint32_t base, struct points *out,
         *s = spacing_of(&h);
         even = s->even;
     }
+    if (!even || wanted.end > h.count)
+        wanted.end = h.count;
+    if (!even || wanted.from > wanted.end)
+        wanted.from = 0;
     if (!even)
         get_times(&c, &h, out->ts_ms + out->len);
     /* Doubles that are no decimals are unpacked by their kinds. */
@@ -240,7 +246,7 @@ block_decode_spaced(struct slice block, uint32_t base, struct points *out,
         get_kinds(&c, &h, (uint64_t *)(out->v + out->len),
                   out->is_float + out->len);
     if (!c.failed)
-        get_values(&c, &h, out->is_float + out->len, out->v + out->len);
+        get_values(&c, &h, wanted, out->is_float + out->len, out->v + out->len);
     if (c.no_memory)
         return no_memory(&h, e);
     if (c.failed || cursor_left(&c) != 0)
@@ -255,5 +261,5 @@ enum status
 block_decode(struct slice block, uint32_t base, struct points *out,
              struct error *e)
 {
-    return block_decode_spaced(block, base, out, NULL, e);
+    return block_decode_spaced(block, base, ALL_VALUES, out, NULL, e);
 }

@@ -262,7 +262,8 @@ to_units(const struct points *p, int64_t base_ms, int64_t unit, int64_t *out)
 static void
 put_times(struct work *w, int64_t base_ms, struct buf *out)
 {
-    struct ints_known known = { (int64_t)w->h.first, (int64_t)w->h.first };
+    struct ints_known known = { .first = (int64_t)w->h.first,
+                                .min = (int64_t)w->h.first };
     int64_t *units = malloc(w->p->len * sizeof *units);
 
     if (units == NULL) {
@@ -320,7 +321,7 @@ put_exceptions(struct work *w, struct buf *out)
 static void
 put_ints_alone(const int64_t *v, size_t len, uint64_t *scratch, struct buf *out)
 {
-    struct ints_known known = { v[0], v[0] };
+    struct ints_known known = { .first = v[0], .min = v[0] };
 
     for (size_t i = 1; i < len; i++)
         known.min = v[i] < known.min ? v[i] : known.min;
@@ -360,7 +361,7 @@ put_values(struct work *w, struct buf *out)
         put_exceptions(w, out);
         put_ints_alone(w->v, w->p->len, w->scratch, out);
     } else {
-        struct ints_known known = { h->v_first, h->v_min };
+        struct ints_known known = { .first = h->v_first, .min = h->v_min };
 
         block_ints_encode(w->v, w->p->len, known, w->scratch, out);
     }

@@ -200,21 +200,6 @@ block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
     block_numbers_encode(scratch, n, plan, out);
 }
 
-/* The numbers lie where the integers are to be, from the second on. */
-static void
-sum_steps(uint64_t *v, size_t len, uint64_t reference, bool folded)
-{
-    uint64_t last = v[0];
-
-    if (folded) {
-        for (size_t i = 1; i < len; i++)
-            v[i] = last += (uint64_t)varint_unzigzag(v[i]) + reference;
-    } else {
-        for (size_t i = 1; i < len; i++)
-            v[i] = last += v[i] + reference;
-    }
-}
-
 void
 block_ints_decode(struct cursor *c, int64_t *out, size_t len,
                   struct ints_known known)
@@ -244,5 +229,6 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
     if (c->failed)
         return;
     u[0] = (uint64_t)known.first;
-    sum_steps(u, len, reference, predictor != PREDICT_CLIMB);
+    block_loops()->sum(u, len, known.skip, reference,
+                       predictor != PREDICT_CLIMB);
 }

@@ -306,16 +306,12 @@ block_numbers_encode(uint64_t *u, size_t len, struct numbers_plan plan,
 static inline void
 get_packed_below(struct cursor *c, uint64_t *out, size_t len, unsigned width)
 {
-    size_t left = cursor_left(c), i = 0, at = 0;
+    size_t i = 0, at;
     struct bits_in in;
 
-    if (width <= 56) {
-        uint64_t mask = bits_mask(width);
-
-        for (; i < len && at / 8 + 8 <= left; i++, at += width)
-            out[i] =
-                out[i] << width | (bits_load(c->at + at / 8) >> at % 8 & mask);
-    }
+    if (width <= 56)
+        i = block_loops()->below(c->at, cursor_left(c), out, len, width);
+    at = i * width;
     c->at += at / 8;
     in = bits_in_of(c);
     (void)bits_get_long(&in, at % 8);
@@ -332,44 +328,21 @@ get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
     get_packed_below(c, out, len, width);
 }
 
-/* The next eight bytes, or what is left and zeros. */
-static uint64_t
-load_left(const struct cursor *c, size_t at)
-{
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < 8 && at + i < cursor_left(c); i++)
-        v |= (uint64_t)c->at[at + i] << 8 * i;
-    return v;
-}
-
 /* Distances between the ones; true when one of them is RICE_ESCAPE or more. */
 static bool
 get_unary(struct cursor *c, uint64_t *out, size_t len)
 {
-    size_t left = cursor_left(c), at = 0, i = 0;
-    uint64_t last = 0, most = 0; /* bit behind the last one; longest distance */
-    uint64_t word = 0;
+    struct ones ones = block_loops()->ones(c->at, cursor_left(c), out, len);
 
-    for (; i < len && at < left; at += 8) {
-        word = left - at >= 8 ? bits_load(c->at + at) : load_left(c, at);
-        while (word != 0 && i < len) {
-            uint64_t one = at * 8 + (unsigned)__builtin_ctzll(word);
-
-            word &= word - 1;
-            most |= out[i++] = one - last;
-            last = one + 1;
-        }
-    }
-    if (i < len) {
+    if (ones.found < len) {
         c->failed = true;
         return false;
     }
-    c->at += (last + 7) / 8;
+    c->at += (ones.end + 7) / 8;
     /* The rest of the last byte is zero. */
-    if (last % 8 != 0 && c->at[-1] >> last % 8 != 0)
+    if (ones.end % 8 != 0 && c->at[-1] >> ones.end % 8 != 0)
         c->failed = true;
-    return most >= RICE_ESCAPE;
+    return ones.seen >= RICE_ESCAPE;
 }
 
 static void

@@ -142,10 +142,43 @@ void block_coded_decode(struct cursor *c, uint64_t *out, size_t len,
 void block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
                               unsigned table, uint64_t start);
 
+/* -- inner loops of decoding ----------------------------------------------- */
+
+/* Ones among bits: how many, where the last one ends, and all distances, one
+ * over the other. */
+struct ones {
+    size_t found;
+    uint64_t end, seen;
+};
+
+struct block_loops {
+    /* How many zeros stand before each one, of 'len' ones if there are. */
+    struct ones (*ones)(const uint8_t *p, size_t size, uint64_t *out,
+                        size_t len);
+    /* What is in 'out' moves up by 'width' (1..56) bits, and the packed numbers
+     * go below: those for which eight bytes can be loaded.  Returns how many.
+     */
+    size_t (*below)(const uint8_t *p, size_t size, uint64_t *out, size_t len,
+                    unsigned width);
+    /* From the second on 'v' has steps less 'reference', zigzag if 'folded':
+     * becomes where they lead to from the first, but the first 'skip' become
+     * anything. */
+    void (*sum)(uint64_t *v, size_t len, size_t skip, uint64_t reference,
+                bool folded);
+};
+
+/* Those that suit this processor, and their twins for any. */
+const struct block_loops *block_loops(void);
+extern const struct block_loops block_loops_plain;
+
+/* -- columns of integers, and of doubles ------------------------------------
+ */
+
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {
     int64_t first; /* the first of the column */
     int64_t min;   /* not larger than any, best the smallest */
+    size_t skip;   /* so many are not wanted: they may come out as anything */
 };
 
 /* 'scratch' has room for 'len' numbers. */

@@ -7,7 +7,7 @@
 static void
 get_column(struct codec *x, int64_t *v, size_t len)
 {
-    struct ints_known known;
+    struct ints_known known = { 0 };
 
     known.first = cursor_zigzag(x->c);
     known.min = (int64_t)((uint64_t)known.first - cursor_varint(x->c));

@@ -6,7 +6,7 @@
 static void
 put_column(struct codec *x, const int64_t *v, size_t len)
 {
-    struct ints_known known = { v[0], v[0] };
+    struct ints_known known = { .first = v[0], .min = v[0] };
 
     for (size_t i = 1; i < len; i++)
         known.min = v[i] < known.min ? v[i] : known.min;

@@ -169,12 +169,16 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
     points_clear(out);
     for (const struct packed_hour *h = c->hours; h != NULL && status == ST_OK;
          h = h->next) {
+        struct value_range wanted = { out->len < c->skip ? c->skip - out->len
+                                                         : 0,
+                                      c->skip + c->len - out->len };
         struct spacing spacing;
 
         if (!c->uneven && out->len >= c->skip + c->len)
             break;
-        status = c->uneven ? store_row_points(&h->row, out, e)
-                           : store_row_spaced(&h->row, out, &spacing, e);
+        status = c->uneven
+                     ? store_row_points(&h->row, out, e)
+                     : store_row_spaced(&h->row, wanted, out, &spacing, e);
         if (status != ST_OK)
             status = store_row_error(h->row.tsuid, h->row.base, status, e);
     }

@@ -71,14 +71,16 @@ cut_part(const struct block_part *part, struct points *p, size_t from,
 }
 
 static enum status
-unpack_block(const struct store_row *row, struct points *out, struct spacing *s,
-             struct error *e)
+unpack_block(const struct store_row *row, struct value_range wanted,
+             struct points *out, struct spacing *s, struct error *e)
 {
     size_t from = out->len;
-    enum status status =
-        s == NULL ? block_decode(row->block, row->base, out, e)
-                  : block_decode_spaced(row->block, row->base, out, s, e);
+    enum status status;
 
+    if (row->part.count > 0)
+        wanted = (struct value_range){ row->part.skip,
+                                       row->part.skip + row->part.count };
+    status = block_decode_spaced(row->block, row->base, wanted, out, s, e);
     if (status == ST_OK)
         cut_part(&row->part, out, from, s);
     return status;
@@ -94,7 +96,7 @@ store_row_points(const struct store_row *row, struct points *out,
     bool good = true;
 
     if (row->open_len == 0)
-        return unpack_block(row, out, NULL, e);
+        return unpack_block(row, ALL_VALUES, out, NULL, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++)
         status = unpack_copy(&row->open[i], out, e);
     if (status != ST_OK)
@@ -106,7 +108,7 @@ store_row_points(const struct store_row *row, struct points *out,
     points_sort_unique(&open);
     out->len = from + open.len;
     if (row->block.size > 0) {
-        status = unpack_block(row, &stored, NULL, e);
+        status = unpack_block(row, ALL_VALUES, &stored, NULL, e);
         good = status != ST_OK || points_merge(&stored, &open, &all);
         out->len = from;
         good = good && points_append(out, &all);
@@ -117,11 +119,11 @@ store_row_points(const struct store_row *row, struct points *out,
 }
 
 enum status
-store_row_spaced(const struct store_row *row, struct points *out,
-                 struct spacing *s, struct error *e)
+store_row_spaced(const struct store_row *row, struct value_range wanted,
+                 struct points *out, struct spacing *s, struct error *e)
 {
     if (row->open_len == 0)
-        return unpack_block(row, out, s, e);
+        return unpack_block(row, wanted, out, s, e);
     if (row->block.size == 0 && row->open_len == 1 && !row->open->is_block &&
         unpack_copy_even(row->open, out, s))
         return ST_OK;

@@ -57,8 +57,10 @@ enum status store_row_error(struct slice tsuid, uint32_t base,
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
 
-/* The same, but where '*s' comes out even, only the values are written. */
+/* The same, but where '*s' comes out even, only the values are written, and
+ * those that are not wanted may be anything. */
 MUST_CHECK enum status store_row_spaced(const struct store_row *row,
+                                        struct value_range wanted,
                                         struct points *out, struct spacing *s,
                                         struct error *e);
 

@@ -56,7 +56,8 @@ check_summary(struct open_row *r, bool keep, const struct points *p)
         return;
     }
     block_encode(p, BASE, &block);
-    INSIST(block_decode_spaced(buf_slice(&block), BASE, &b, &w, &e) == ST_OK);
+    INSIST(block_decode_spaced(buf_slice(&block), BASE, ALL_VALUES, &b, &w,
+                               &e) == ST_OK);
     INSIST(even == w.even && a.len == (even ? p->len : 0));
     if (even) {
         INSIST(v.is_float == w.is_float && v.greatest == w.greatest);

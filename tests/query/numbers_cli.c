@@ -172,8 +172,8 @@ stream(const struct stream_downsampler *f, const struct column *span,
         block_encode(&hour, base, &block);
         if (!good ||
             block_summary(buf_slice(&block), base, &summary, NULL) != ST_OK ||
-            block_decode_spaced(buf_slice(&block), base, &back, &spacing,
-                                NULL) != ST_OK)
+            block_decode_spaced(buf_slice(&block), base, ALL_VALUES, &back,
+                                &spacing, NULL) != ST_OK)
             die("a block");
         if (!bucket_acc_summary(f, &acc, &summary, a)) {
             if (spacing.even)

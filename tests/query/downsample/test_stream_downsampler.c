@@ -119,8 +119,9 @@ accumulate_row(const struct stream_downsampler *f, const struct points *p,
 
     block_encode(p, base, &b);
     ck_assert_int_eq(block_summary(buf_slice(&b), base, &summary, NULL), ST_OK);
-    ck_assert_int_eq(
-        block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
+    ck_assert_int_eq(block_decode_spaced(buf_slice(&b), base, ALL_VALUES, &back,
+                                         &spacing, NULL),
+                     ST_OK);
     if (bucket_acc_summary(f, out, &summary, a)) {
         ways->summaries++;
     } else if (spacing.even && !spread_out) {

@@ -99,8 +99,9 @@ check_even(const struct open_row *r, const struct points *all)
                                      BASE, &p, &x);
 
     block_encode(all, BASE, &block);
-    ck_assert_int_eq(block_decode_spaced(buf_slice(&block), BASE, &q, &y, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        block_decode_spaced(buf_slice(&block), BASE, ALL_VALUES, &q, &y, &e),
+        ST_OK);
     ck_assert_int_eq(even, y.even);
     ck_assert_uint_eq(p.len, even ? all->len : 0);
     if (even) {

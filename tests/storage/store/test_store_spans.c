@@ -160,7 +160,7 @@ check_column(const struct store_row *row, const struct points *p)
     ck_assert_int_eq(c.last_ms, p->ts_ms[p->len - 1]);
     ck_assert_int_eq(memcmp(all.ts_ms, p->ts_ms, p->len * sizeof *p->ts_ms), 0);
     ck_assert_int_eq(memcmp(all.v, p->v, p->len * sizeof *p->v), 0);
-    ck_assert_int_eq(store_row_spaced(row, &spaced, &s, &e), ST_OK);
+    ck_assert_int_eq(store_row_spaced(row, ALL_VALUES, &spaced, &s, &e), ST_OK);
     ck_assert_uint_eq(spaced.len, p->len);
     ck_assert_int_eq(memcmp(spaced.v, p->v, p->len * sizeof *p->v), 0);
     if (s.even) {

@@ -1,0 +1,186 @@
+/* What is below is written once and compiled twice: for every processor, and
+ * for those that have AVX2, with four numbers at a time where 'vectors', a
+ * constant, says so. */
+#include "storage/block/block_priv.h"
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define LANES         4
+
+typedef uint64_t lanes __attribute__((vector_size(8 * LANES)));
+
+/* The eight bytes from 'at' on, or what is left of them and zeros. */
+static inline uint64_t
+load_left(const uint8_t *p, size_t size, size_t at)
+{
+    uint64_t v = 0;
+
+    if (size - at >= 8)
+        return bits_load(p + at);
+    for (size_t i = 0; at + i < size; i++)
+        v |= (uint64_t)p[at + i] << 8 * i;
+    return v;
+}
+
+/* Takes the lowest one off the word, which begins at the bit 'from'. */
+static ALWAYS_INLINE void
+take_one(struct ones *o, uint64_t *word, uint64_t from, uint64_t *out)
+{
+    uint64_t one = from + (unsigned)__builtin_ctzll(*word);
+
+    *word &= *word - 1;
+    o->seen |= out[o->found++] = one - o->end;
+    o->end = one + 1;
+}
+
+/* How many ones a word has is known before they are taken: a loop that asks
+ * each time whether there are more is mispredicted once a word. */
+static ALWAYS_INLINE struct ones
+find_ones(const uint8_t *p, size_t size, uint64_t *out, size_t len)
+{
+    struct ones o = { 0, 0, 0 };
+    size_t at = 0;
+
+    for (; len - o.found >= 64 && size - at >= 8; at += 8) {
+        uint64_t word = bits_load(p + at);
+        int n = __builtin_popcountll(word);
+
+        for (; n >= 4; n -= 4) {
+            take_one(&o, &word, at * 8, out);
+            take_one(&o, &word, at * 8, out);
+            take_one(&o, &word, at * 8, out);
+            take_one(&o, &word, at * 8, out);
+        }
+        for (; n > 0; n--)
+            take_one(&o, &word, at * 8, out);
+    }
+    for (; o.found < len && at < size; at += 8) {
+        uint64_t word = load_left(p, size, at);
+
+        while (word != 0 && o.found < len)
+            take_one(&o, &word, at * 8, out);
+    }
+    return o;
+}
+
+/* Four numbers of up to 14 bits are in any eight bytes that their first one
+ * begins in. */
+static ALWAYS_INLINE size_t
+put_below(const uint8_t *p, size_t size, uint64_t *out, size_t len,
+          unsigned width, bool vectors)
+{
+    const uint64_t mask = bits_mask(width);
+    const lanes shifts = { 0, width, 2 * width, 3 * width };
+    size_t i = 0, at = 0;
+
+    if (vectors && width <= 14)
+        for (; len - i >= LANES && at / 8 + 8 <= size;
+             i += LANES, at += LANES * width) {
+            uint64_t word = bits_load(p + at / 8) >> at % 8;
+            lanes low = { word, word, word, word }, high;
+
+            memcpy(&high, out + i, sizeof high);
+            high = high << width | (low >> shifts & mask);
+            memcpy(out + i, &high, sizeof high);
+        }
+    for (; i < len && at / 8 + 8 <= size; i++, at += width)
+        out[i] = out[i] << width | (bits_load(p + at / 8) >> at % 8 & mask);
+    return i;
+}
+
+/* Steps that are not wanted are only added up; of others each lane gets what is
+ * in those before it, first in pairs, then in fours. */
+static ALWAYS_INLINE void
+sum_steps(uint64_t *v, size_t len, size_t skip, uint64_t reference, bool folded,
+          bool vectors)
+{
+    const lanes zero = { 0 }, references = { reference, 2 * reference,
+                                             3 * reference, 4 * reference };
+    lanes last = { v[0] }, x;
+    size_t i = 1;
+
+    for (; vectors && skip >= i + LANES; i += LANES) {
+        memcpy(&x, v + i, sizeof x);
+        last += (folded ? x >> 1 ^ -(x & 1) : x) + reference;
+    }
+    v[i - 1] = last[0] + last[1] + last[2] + last[3];
+    last = zero + v[i - 1];
+    for (; vectors && len - i >= LANES; i += LANES) {
+        memcpy(&x, v + i, sizeof x);
+        x = folded ? x >> 1 ^ -(x & 1) : x;
+        x += __builtin_shufflevector(x, zero, 4, 0, 4, 2);
+        x += __builtin_shufflevector(x, zero, 4, 4, 1, 1);
+        x += references + last;
+        last = __builtin_shufflevector(x, x, 3, 3, 3, 3);
+        memcpy(v + i, &x, sizeof x);
+    }
+    for (; i < len; i++)
+        v[i] = v[i - 1] + reference +
+               (folded ? (uint64_t)varint_unzigzag(v[i]) : v[i]);
+}
+
+static struct ones
+find_ones_plain(const uint8_t *p, size_t size, uint64_t *out, size_t len)
+{
+    return find_ones(p, size, out, len);
+}
+
+static size_t
+put_below_plain(const uint8_t *p, size_t size, uint64_t *out, size_t len,
+                unsigned width)
+{
+    return put_below(p, size, out, len, width, false);
+}
+
+static void
+sum_steps_plain(uint64_t *v, size_t len, size_t skip, uint64_t reference,
+                bool folded)
+{
+    if (folded)
+        sum_steps(v, len, skip, reference, true, false);
+    else
+        sum_steps(v, len, skip, reference, false, false);
+}
+
+const struct block_loops block_loops_plain = { find_ones_plain, put_below_plain,
+                                               sum_steps_plain };
+
+#if defined(__x86_64__)
+#define AVX2 __attribute__((__target__("avx2,bmi,bmi2,popcnt")))
+
+AVX2 static struct ones
+find_ones_avx2(const uint8_t *p, size_t size, uint64_t *out, size_t len)
+{
+    return find_ones(p, size, out, len);
+}
+
+AVX2 static size_t
+put_below_avx2(const uint8_t *p, size_t size, uint64_t *out, size_t len,
+               unsigned width)
+{
+    return put_below(p, size, out, len, width, true);
+}
+
+AVX2 static void
+sum_steps_avx2(uint64_t *v, size_t len, size_t skip, uint64_t reference,
+               bool folded)
+{
+    if (folded)
+        sum_steps(v, len, skip, reference, true, true);
+    else
+        sum_steps(v, len, skip, reference, false, true);
+}
+
+static const struct block_loops loops_avx2 = { find_ones_avx2, put_below_avx2,
+                                               sum_steps_avx2 };
+#endif
+
+const struct block_loops *
+block_loops(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
+        return &loops_avx2;
+#endif
+    return &block_loops_plain;
+}
