@@ -16,7 +16,7 @@
 
 #define PARTIALS     12
 #define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
-#define CHUNKS_LEAST 8
+#define CHUNKS_LEAST 32
 #define CHUNKS_MOST  64
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
 #define WORTH_ADD    262144 /* points */

@@ -13,7 +13,7 @@
 /* A query with less is done before another thread would have woken up. */
 #define POINTS_ALONE 16384
 #define GROUPS_ALONE 128
-/* Each task gets neighbouring groups, about CHUNKS_A_TASK times, and at most
+/* Each task takes neighbouring groups, about CHUNKS_A_TASK times, and at most
  * GROUPS_MOST of them at a time. */
 #define CHUNKS_A_TASK 4
 #define GROUPS_MOST   64
@@ -40,10 +40,12 @@ struct job {
     const struct answer_job *w;
     const struct key_layout *layout;
     const struct grouping *g;
+    struct numbers_bounds bounds;
     struct result_group *groups; /* NULL: they are written */
     struct task *tasks;
     size_t tasks_len;
-    size_t chunk_len; /* groups that a task gets at a time */
+    size_t chunk_len;    /* groups that a task takes at a time */
+    _Atomic size_t next; /* group that no task has */
 };
 
 /* -- numbers --------------------------------------------------------------- */
@@ -181,19 +183,23 @@ prefetch_series(const struct job *job, size_t i)
     }
 }
 
-static bool
-run_chunk(const struct job *job, struct task *t, size_t from, size_t len)
+/* Groups from .. end - 1, of those that there are. */
+static void
+run_chunk(const struct job *job, struct task *t, size_t from, size_t end)
 {
-    for (size_t i = from; i < from + len && t->status == ST_OK; i++) {
+    if (end > job->g->groups_len)
+        end = job->g->groups_len;
+    for (size_t i = from; i < end && t->status == ST_OK; i++) {
         t->failed_at = i;
         prefetch_series(job, i);
+        drop_series_out_of_range(&job->bounds, job->w->fetch, job->g,
+                                 &job->g->groups[i]);
         t->status = job->groups == NULL ? write_group(job, t, i)
                                         : keep_group(job, t, i);
         arena_reset(t->scratch);
     }
     if (job->groups == NULL)
         arena_reset(t->tags);
-    return t->status == ST_OK;
 }
 
 static void
@@ -208,16 +214,15 @@ run_task(void *ctx, size_t at)
     t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
     t->deadline = w->limits->deadline;
     names_init(&t->names, w->context->uids, t->arena);
-    for (size_t i = at * job->chunk_len; i < job->g->groups_len;
-         i += job->tasks_len * job->chunk_len) {
-        size_t rest = job->g->groups_len - i;
+    while (t->status == ST_OK) {
+        size_t i = atomic_fetch_add(&job->next, job->chunk_len);
 
-        if (i / job->tasks_len % 64 < job->chunk_len)
-            t->status = fetch_check_limits(w->limits, &t->error);
-        t->expected = i;
-        if (!run_chunk(job, t, i,
-                       rest < job->chunk_len ? rest : job->chunk_len))
+        if (i >= job->g->groups_len)
             break;
+        t->expected = i;
+        t->failed_at = i;
+        t->status = fetch_check_limits(w->limits, &t->error);
+        run_chunk(job, t, i, i + job->chunk_len);
     }
     arena_free(&t->scratch);
     arena_free(&t->tags);
@@ -323,13 +328,12 @@ answer_groups(const struct answer_job *w, struct arena *a,
     struct grouping g;
     struct job job = { .w = w,
                        .layout = store_layout(w->context->store),
-                       .g = &g };
+                       .g = &g,
+                       .bounds = numbers_bounds(w->q, w->sq) };
     enum status status =
         group_series(job.layout, w->plan, w->sq->aggregator->kind == KIND_NONE,
                      w->fetch, scratch, &g, e);
 
-    if (status == ST_OK)
-        drop_series_out_of_range(w->q, w->sq, w->fetch, &g);
     if (status == ST_OK && w->chunks == NULL) {
         out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
         out->len = g.groups_len;

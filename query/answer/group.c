@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "query/downsample/ranges.h"
-
 /* A series with the values that it is grouped by. */
 struct keyed {
     const struct fetched *series;
@@ -113,31 +111,28 @@ group_series(const struct key_layout *layout, const struct plan *p,
 }
 
 void
-drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
-                         const struct fetch *f, struct grouping *g)
+drop_series_out_of_range(const struct numbers_bounds *bounds,
+                         const struct fetch *f, const struct grouping *g,
+                         struct group *group)
 {
-    struct numbers_bounds bounds = numbers_bounds(q, sq);
+    const struct fetched **series = g->order + group->first;
+    size_t n = 0, annotated_only = 0;
 
-    for (size_t i = 0; i < g->groups_len; i++) {
-        const struct fetched **series = g->order + g->groups[i].first;
-        size_t n = 0, annotated_only = 0;
+    for (size_t k = 0; k < group->len; k++) {
+        const struct fetched *one = series[k];
+        struct column s = fetched_data(f, one);
 
-        for (size_t k = 0; k < g->groups[i].len; k++) {
-            const struct fetched *one = series[k];
-            struct column s = fetched_data(f, one);
-
-            if (series_in_range(&bounds, &s)) {
-                series[k] = series[n + annotated_only];
-                series[n + annotated_only] = series[n];
-                series[n++] = one;
-            } else if (one->annotated_only) {
-                series[k] = series[n + annotated_only];
-                series[n + annotated_only++] = one;
-            }
+        if (series_in_range(bounds, &s)) {
+            series[k] = series[n + annotated_only];
+            series[n + annotated_only] = series[n];
+            series[n++] = one;
+        } else if (one->annotated_only) {
+            series[k] = series[n + annotated_only];
+            series[n + annotated_only++] = one;
         }
-        g->groups[i].len = n;
-        g->groups[i].annotated_only = annotated_only;
     }
+    group->len = n;
+    group->annotated_only = annotated_only;
 }
 
 /* A tagk met in a group. */

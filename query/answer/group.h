@@ -4,9 +4,10 @@
  * Groups come in the order of the ids of the tagvs that they are grouped by;
  * 'none' makes a group of each series.
  *
- * Threads: one at a time. */
+ * Threads: one at a time; of a group, each one of its own. */
 #pragma once
 
+#include "query/downsample/ranges.h"
 #include "query/fetch/fetch.h"
 #include "uid/names/uid.h"
 
@@ -29,11 +30,12 @@ MUST_CHECK enum status group_series(const struct key_layout *layout,
                                     const struct fetch *f, struct arena *a,
                                     struct grouping *out, struct error *e);
 
-/* Leaves those series out of their groups that aggregate_group() would not
- * take, but for their notes. A group of none is left: it is answered without
- * metric, tags and points. */
-void drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
-                              const struct fetch *f, struct grouping *g);
+/* Leaves those series out of a group that aggregate_group() would not take, but
+ * for their notes. A group of none is left: it is answered without metric, tags
+ * and points. */
+void drop_series_out_of_range(const struct numbers_bounds *bounds,
+                              const struct fetch *f, const struct grouping *g,
+                              struct group *group);
 
 /* -- group_names.c --------------------------------------------------------- */
 

@@ -184,7 +184,36 @@ spec_of(const struct task *t)
     };
 }
 
-/* All rows of a bucket; closes the scan. */
+/* By TSUID, of one metric. */
+static inline bool
+is_before(const struct fetched *a, const struct fetched *b)
+{
+    if (a->head[0] != b->head[0])
+        return a->head[0] < b->head[0];
+    if (a->head[1] != b->head[1])
+        return a->head[1] < b->head[1];
+    return slice_cmp(a->tsuid, b->tsuid) < 0;
+}
+
+static int
+compare_fetched(const void *a, const void *b)
+{
+    return is_before(a, b) ? -1 : is_before(b, a);
+}
+
+/* Most do ascend. */
+static void
+sort_series(struct task *t)
+{
+    size_t i = 1;
+
+    while (i < t->len && is_before(&t->series[i - 1], &t->series[i]))
+        i++;
+    if (i < t->len)
+        qsort(t->series, t->len, sizeof *t->series, compare_fetched);
+}
+
+/* All rows of a bucket, its series ascending in the end; closes the scan. */
 static enum status
 read_bucket(struct task *t, struct store_scan **scan)
 {
@@ -205,6 +234,7 @@ read_bucket(struct task *t, struct store_scan **scan)
             status = fetch_end_series(t, &t->series[i]);
         fetch_drop_rows(t, &t->series[i]);
     }
+    sort_series(t);
     closed =
         store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
     if (status == ST_OK)
@@ -295,39 +325,10 @@ run_batch(void *ctx, size_t i)
 
 /* -- together -------------------------------------------------------------- */
 
-/* By TSUID, of one metric. */
-static inline bool
-is_before(const struct fetched *a, const struct fetched *b)
-{
-    if (a->head[0] != b->head[0])
-        return a->head[0] < b->head[0];
-    if (a->head[1] != b->head[1])
-        return a->head[1] < b->head[1];
-    return slice_cmp(a->tsuid, b->tsuid) < 0;
-}
-
-static int
-compare_fetched(const void *a, const void *b)
-{
-    return is_before(a, b) ? -1 : is_before(b, a);
-}
-
-/* What is left of a task's series, which ascend from now on. */
+/* What is left of a task's series. */
 struct rest {
     struct fetched *next, *end;
 };
-
-static struct rest
-sorted_series(struct task *t)
-{
-    size_t i = 1;
-
-    while (i < t->len && is_before(&t->series[i - 1], &t->series[i]))
-        i++;
-    if (i < t->len)
-        qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-    return (struct rest){ t->series, t->series + t->len };
-}
 
 /* Moves rests[i] of a heap, whose root has the least next series, down to where
  * it belongs. */
@@ -358,7 +359,8 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     out->series = malloc((total + 1) * sizeof *out->series);
     for (size_t i = 0; i < len; i++)
         if (tasks[i].len > 0)
-            rests[n++] = sorted_series(&tasks[i]);
+            rests[n++] = (struct rest){ tasks[i].series,
+                                        tasks[i].series + tasks[i].len };
     for (size_t i = n / 2; i-- > 0;)
         sift_down(rests, n, i);
     while (n > 0 && out->series != NULL) {
