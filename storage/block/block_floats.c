@@ -24,9 +24,6 @@ struct window {
     unsigned width;
 };
 
-/* Added and taken off again, it leaves the nearest integer, up to 2^51. */
-#define NEAREST 0x1.8p52
-
 static const double powers[DECIMAL_MAX_SCALE + 1] = {
     1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,
     1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
@@ -39,7 +36,7 @@ block_decimal_of(double v, unsigned scale, int64_t *m)
 
     if (!(scaled >= -(double)DECIMAL_MAX && scaled <= (double)DECIMAL_MAX))
         return false;
-    *m = (int64_t)(scaled + NEAREST - NEAREST);
+    *m = (int64_t)(scaled + DECIMAL_NEAREST - DECIMAL_NEAREST);
     return double_bits((double)*m / powers[scale]) == double_bits(v);
 }
 
@@ -49,38 +46,10 @@ block_decimal_value(int64_t m, unsigned scale)
     return (double)m / powers[scale];
 }
 
-typedef double doubles __attribute__((vector_size(16)));
-typedef uint64_t numbers __attribute__((vector_size(16)));
-
-/* Processors cannot make doubles of 64-bit integers by the vector; but an
- * integer m up to 2^51, added to the bits of NEAREST, is the double NEAREST +
- * m. One is too large if, moved up by 2^51, it is beyond 2^52: of 2^52 itself
- * the shift takes one off. */
-static inline void
-divide_two(void *v, double power, size_t size, numbers *seen)
-{
-    numbers m = { 0, 0 }, up;
-    doubles d;
-
-    memcpy(&m, v, size);
-    up = m + (uint64_t)DECIMAL_MAX;
-    *seen |= up - (up >> 52);
-    d = ((doubles)(m + double_bits(NEAREST)) - NEAREST) / power;
-    memcpy(v, &d, size);
-}
-
 bool
 block_decimal_values(union number *v, size_t len, unsigned scale)
 {
-    const double power = powers[scale];
-    numbers seen = { 0, 0 };
-    size_t i = 0;
-
-    for (; i + 2 <= len; i += 2)
-        divide_two(&v[i], power, 2 * sizeof *v, &seen);
-    if (i < len)
-        divide_two(&v[i], power, sizeof *v, &seen);
-    return (seen[0] | seen[1]) >> 52 == 0;
+    return block_loops()->divide(v, len, powers[scale]);
 }
 
 /* How many digits after the point; one more than there can be if it is none.

@@ -7,6 +7,7 @@
 #define LANES         4
 
 typedef uint64_t lanes __attribute__((vector_size(8 * LANES)));
+typedef double doubles __attribute__((vector_size(8 * LANES)));
 
 /* The eight bytes from 'at' on, or what is left of them and zeros. */
 static inline uint64_t
@@ -118,6 +119,36 @@ sum_steps(uint64_t *v, size_t len, size_t skip, uint64_t reference, bool folded,
                (folded ? (uint64_t)varint_unzigzag(v[i]) : v[i]);
 }
 
+/* Processors cannot make doubles of 64-bit integers by the vector; but an
+ * integer m up to 2^51, added to the bits of DECIMAL_NEAREST, is the double
+ * DECIMAL_NEAREST + m.  One is too large if, moved up by 2^51, it is beyond
+ * 2^52: of 2^52 itself the shift takes one off. */
+static ALWAYS_INLINE void
+divide_lanes(void *v, size_t len, double power, lanes *seen)
+{
+    lanes m = { 0 }, up;
+    doubles d;
+
+    memcpy(&m, v, len * sizeof(double));
+    up = m + (uint64_t)DECIMAL_MAX;
+    *seen |= up - (up >> 52);
+    d = ((doubles)(m + double_bits(DECIMAL_NEAREST)) - DECIMAL_NEAREST) / power;
+    memcpy(v, &d, len * sizeof(double));
+}
+
+static ALWAYS_INLINE bool
+divide(union number *v, size_t len, double power)
+{
+    lanes seen = { 0 };
+    size_t i = 0;
+
+    for (; len - i >= LANES; i += LANES)
+        divide_lanes(&v[i], LANES, power, &seen);
+    if (i < len)
+        divide_lanes(&v[i], len - i, power, &seen);
+    return (seen[0] | seen[1] | seen[2] | seen[3]) >> 52 == 0;
+}
+
 static struct ones
 find_ones_plain(const uint8_t *p, size_t size, uint64_t *out, size_t len)
 {
@@ -141,8 +172,14 @@ sum_steps_plain(uint64_t *v, size_t len, size_t skip, uint64_t reference,
         sum_steps(v, len, skip, reference, false, false);
 }
 
+static bool
+divide_plain(union number *v, size_t len, double power)
+{
+    return divide(v, len, power);
+}
+
 const struct block_loops block_loops_plain = { find_ones_plain, put_below_plain,
-                                               sum_steps_plain };
+                                               sum_steps_plain, divide_plain };
 
 #if defined(__x86_64__)
 #define AVX2 __attribute__((__target__("avx2,bmi,bmi2,popcnt")))
@@ -170,8 +207,14 @@ sum_steps_avx2(uint64_t *v, size_t len, size_t skip, uint64_t reference,
         sum_steps(v, len, skip, reference, false, true);
 }
 
+AVX2 static bool
+divide_avx2(union number *v, size_t len, double power)
+{
+    return divide(v, len, power);
+}
+
 static const struct block_loops loops_avx2 = { find_ones_avx2, put_below_avx2,
-                                               sum_steps_avx2 };
+                                               sum_steps_avx2, divide_avx2 };
 #endif
 
 const struct block_loops *

@@ -165,6 +165,9 @@ struct block_loops {
      * anything. */
     void (*sum)(uint64_t *v, size_t len, size_t skip, uint64_t reference,
                 bool folded);
+    /* Integers become doubles, divided by 'power'; false: one is larger than
+     * DECIMAL_MAX. */
+    bool (*divide)(union number *v, size_t len, double power);
 };
 
 /* Those that suit this processor, and their twins for any. */
@@ -193,6 +196,8 @@ void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 
 #define DECIMAL_MAX_SCALE 17
 #define DECIMAL_MAX       (INT64_C(1) << 51)
+/* Added and taken off again, it leaves the nearest integer, up to 2^51. */
+#define DECIMAL_NEAREST 0x1.8p52
 
 /* True when 'v' is exactly '*m' / 10^scale, bit for bit. */
 bool block_decimal_of(double v, unsigned scale, int64_t *m);

@@ -1,6 +1,8 @@
 /* Each inner loop beside its twin for any processor, and what is expected. */
 #include "storage/block/block_priv.h"
 
+#include <math.h>
+
 #include "tests/harness.h"
 
 #define MOST 400
@@ -112,5 +114,39 @@ START_TEST(steps_are_added)
 }
 END_TEST
 
+/* One by one, as block_decimal_value() does it; a number too large is seen
+ * wherever it stands. */
+START_TEST(decimals_are_divided)
+{
+    static const int64_t edges[] = { 0, 1, -1, DECIMAL_MAX, -DECIMAL_MAX };
+    uint64_t state = harness_seed(4);
+
+    for (int run = 0; run < harness_rounds(2000); run++) {
+        union number v[40], want[40];
+        size_t len = harness_random(&state) % 40, bad;
+        unsigned scale = (unsigned)run % (DECIMAL_MAX_SCALE + 1);
+
+        for (size_t i = 0; i < 40; i++) {
+            int64_t m = (int64_t)harness_random(&state) >> (13 + run % 50);
+
+            v[i].i = i % 7 == 0 ? edges[run % 5] : m;
+            want[i] = v[i];
+            if (i < len)
+                want[i].d = block_decimal_value(v[i].i, scale);
+        }
+        ck_assert(loops_of(_i)->divide(v, len, pow(10, scale)));
+        ck_assert_mem_eq(v, want, sizeof v);
+        if (len == 0)
+            continue;
+        bad = harness_random(&state) % len;
+        for (size_t i = 0; i < len; i++)
+            v[i].i = edges[i % 5];
+        v[bad].i =
+            run % 2 == 0 ? DECIMAL_MAX + 1 + run : -DECIMAL_MAX - 1 - run;
+        ck_assert(!loops_of(_i)->divide(v, len, 1));
+    }
+}
+END_TEST
+
 TEST_MAIN("block_loops", TIMES(ones_are_found, 2), TIMES(numbers_go_below, 2),
-          TIMES(steps_are_added, 2))
+          TIMES(steps_are_added, 2), TIMES(decimals_are_divided, 2))
