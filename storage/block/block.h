@@ -60,7 +60,7 @@ MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
 
 /* The same, but where '*s' comes out even, only the values are written: the
  * times and kinds of the points that were appended are not, and values that are
- * not wanted may be anything. */
+ * not wanted may be anything, also such as block_encode() does not write. */
 MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
                                            struct value_range wanted,
                                            struct points *out,

@@ -219,31 +219,31 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
  * one step each (BMI2), as all of x86 do since 2013, and once for others. */
 
 struct cursors {
-    const struct coded_state *states;
+    const struct coded_tables *table;
     struct bits_in in;
-    unsigned used; /* bits since the window was filled */
-    unsigned seen; /* all symbols, one over the other */
+    unsigned used; /* bits since the window was filled, and CODED_FAR's */
+    unsigned seen; /* the same of all windows, one over the other */
     uint64_t last; /* where the last step led to */
 };
 
 /* One number: 'steps', a constant, says what is wanted of it. */
 static ALWAYS_INLINE uint64_t
-take(struct cursors *l, const struct coded_state *s, bool steps)
+take(struct cursors *l, size_t state, bool steps)
 {
-    l->seen |= s->symbol;
-    return steps ? (l->last += (uint64_t)(int64_t)s->step) : s->symbol & 15u;
+    return steps ? (l->last += (uint64_t)(int64_t)l->table->step[state])
+                 : l->table->symbol[state];
 }
 
 /* One number, and the state moves on. */
 static ALWAYS_INLINE uint64_t
-step_on(struct cursors *l, unsigned *state, bool steps)
+step_on(struct cursors *l, size_t *state, bool steps)
 {
-    const struct coded_state *s = &l->states[*state];
-    unsigned bits = s->bits;
-    uint64_t window = l->in.window;
+    const struct coded_tables *t = l->table;
+    size_t s = *state;
+    unsigned bits = t->bits[s];
 
-    *state = s->next + ((unsigned)window & s->mask);
-    l->in.window = window >> bits;
+    *state = t->next[s] + (l->in.window & t->mask[s]);
+    l->in.window >>= bits & 63;
     l->used += bits;
     return take(l, s, steps);
 }
@@ -251,7 +251,8 @@ step_on(struct cursors *l, unsigned *state, bool steps)
 static ALWAYS_INLINE void
 fill_cursors(struct cursors *l)
 {
-    l->in.have -= l->used;
+    l->seen |= l->used;
+    l->in.have -= l->used % CODED_FAR;
     l->used = 0;
     bits_fill(&l->in);
 }
@@ -259,7 +260,7 @@ fill_cursors(struct cursors *l)
 /* Numbers from 'i' on, which is even. */
 static ALWAYS_INLINE bool
 get_rest(struct cursors *l, struct cursor *c, uint64_t *out, size_t i,
-         size_t len, unsigned *a, unsigned *b, bool steps)
+         size_t len, size_t *a, size_t *b, bool steps)
 {
     /* Six symbols take at most 48 bits; the last two lead nowhere. */
     for (; len - i >= 8; i += 6) {
@@ -272,30 +273,35 @@ get_rest(struct cursors *l, struct cursor *c, uint64_t *out, size_t i,
         out[i + 5] = step_on(l, b, steps);
     }
     for (; i < len; i++) {
-        unsigned *state = i % 2 == 0 ? a : b;
+        size_t *state = i % 2 == 0 ? a : b;
 
         fill_cursors(l);
-        out[i] = i + CURSORS < len ? step_on(l, state, steps)
-                                   : take(l, &l->states[*state], steps);
+        if (i + CURSORS < len) {
+            out[i] = step_on(l, state, steps);
+        } else {
+            out[i] = take(l, *state, steps);
+            l->seen |= l->table->bits[*state];
+        }
     }
-    l->in.have -= l->used;
+    l->seen |= l->used;
+    l->in.have -= l->used % CODED_FAR;
     bits_in_done(&l->in, c);
-    return (l->seen & CODED_FAR) != 0;
+    return l->seen >= CODED_FAR;
 }
 
 static ALWAYS_INLINE bool
 get_cursors(struct cursor *c, uint64_t *out, size_t len, unsigned table,
             uint64_t start, bool steps)
 {
-    struct cursors l = { .states = coded_table(table)->states,
+    struct cursors l = { .table = coded_table(table),
                          .in = bits_in_of(c),
                          .last = start };
-    unsigned a, b = 0;
+    size_t a, b = 0;
 
     bits_fill(&l.in);
-    a = (unsigned)bits_get(&l.in, STATE_BITS);
+    a = bits_get(&l.in, STATE_BITS);
     if (len > 1)
-        b = (unsigned)bits_get(&l.in, STATE_BITS);
+        b = bits_get(&l.in, STATE_BITS);
     return get_rest(&l, c, out, 0, len, &a, &b, steps);
 }
 

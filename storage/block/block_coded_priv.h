@@ -19,21 +19,17 @@
 
 /* How many of the states give each symbol; those that none gives are 0. */
 extern const uint8_t coded_counts[CODED_TABLES][CODED_SYMBOLS];
-/* A state gives a symbol; so many bits are read, and with 'next' added they are
- * the state that follows.  Eight bytes, so that one load can bring them all. */
-struct coded_state {
-    uint8_t bits;
-    uint8_t symbol; /* | CODED_FAR where it is the table's last */
-    uint8_t zeros[2];
-    uint8_t mask; /* so many ones as bits */
-    int8_t step;  /* unzigzag() of the symbol */
-    uint8_t zero;
-    uint8_t next;
-};
 #define CODED_FAR 0x80
 
 struct coded_tables {
-    struct coded_state states[CODED_STATES];
+    /* A state gives a symbol; so many bits are read, and with 'next' added they
+     * are the state that follows.  By arrays, of bytes: a state is the index in
+     * each, and no address has to be computed before it is looked up. */
+    uint8_t bits[CODED_STATES]; /* | CODED_FAR where the symbol is the last */
+    uint8_t mask[CODED_STATES]; /* so many ones as bits */
+    uint8_t next[CODED_STATES];
+    uint8_t symbol[CODED_STATES];
+    int8_t step[CODED_STATES]; /* unzigzag() of the symbol */
     /* The states that give a symbol, symbol by symbol, each ascending; 256 is
      * added to each. */
     uint16_t order[CODED_STATES];

@@ -68,13 +68,11 @@ make_states(unsigned table)
                 continue;
             while (m << bits < CODED_STATES)
                 bits++;
-            t->states[i] = (struct coded_state){
-                .bits = (uint8_t)bits,
-                .symbol = (uint8_t)(s | (s == last ? CODED_FAR : 0)),
-                .mask = (uint8_t)((1u << bits) - 1),
-                .step = (int8_t)varint_unzigzag(s),
-                .next = (uint8_t)((m << bits) - CODED_STATES),
-            };
+            t->bits[i] = (uint8_t)(bits | (s == last ? CODED_FAR : 0));
+            t->mask[i] = (uint8_t)((1u << bits) - 1);
+            t->next[i] = (uint8_t)((m << bits) - CODED_STATES);
+            t->symbol[i] = (uint8_t)s;
+            t->step[i] = (int8_t)varint_unzigzag(s);
             t->order[at++] = (uint16_t)(CODED_STATES + i);
             m++;
         }
