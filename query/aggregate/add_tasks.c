@@ -16,7 +16,8 @@
 
 #define PARTIALS     12
 #define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
-#define CHUNKS_LEAST 32
+#define CHUNK_SERIES 128   /* at most, so that threads end together */
+#define CHUNKS_LEAST 8
 #define CHUNKS_MOST  64
 #define WORTH_UNPACK 32768  /* for so much work others are woken */
 #define WORTH_ADD    262144 /* points */
@@ -243,6 +244,8 @@ add_chunks(struct aggregation *m, enum status *st, struct error *e)
     p->m = m;
     p->error = e;
     p->chunk_len = CHUNK_VALUES / longest;
+    if (p->chunk_len > CHUNK_SERIES)
+        p->chunk_len = CHUNK_SERIES;
     if (p->chunk_len > m->len / CHUNKS_LEAST)
         p->chunk_len = m->len / CHUNKS_LEAST;
     if (p->chunk_len == 0)

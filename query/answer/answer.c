@@ -164,14 +164,15 @@ write_group(const struct job *job, struct task *t, size_t i)
 /* -- tasks ----------------------------------------------------------------- */
 
 /* Series lie in memory in the order in which they were read, not in that of the
- * groups: prefetches the series of the groups that follow. */
+ * groups: prefetches the series of the groups that follow, before 'end' of the
+ * order. */
 static inline __attribute__((always_inline)) void
-prefetch_series(const struct job *job, size_t i)
+prefetch_series(const struct job *job, size_t i, size_t end)
 {
     size_t at = job->g->groups[i].first;
     const struct fetched *series;
 
-    if (at + PREFETCH_SERIES >= job->g->order_len)
+    if (at + PREFETCH_SERIES >= end)
         return;
     __builtin_prefetch(job->g->order[at + PREFETCH_SERIES]);
     __builtin_prefetch((const char *)job->g->order[at + PREFETCH_SERIES] + 64);
@@ -183,15 +184,20 @@ prefetch_series(const struct job *job, size_t i)
     }
 }
 
-/* Groups from .. end - 1, of those that there are. */
+/* Groups from .. end - 1, of those that there are.  Others are other tasks',
+ * and so are their series. */
 static void
 run_chunk(const struct job *job, struct task *t, size_t from, size_t end)
 {
-    if (end > job->g->groups_len)
+    size_t order_end = job->g->order_len;
+
+    if (end < job->g->groups_len)
+        order_end = job->g->groups[end].first;
+    else
         end = job->g->groups_len;
     for (size_t i = from; i < end && t->status == ST_OK; i++) {
         t->failed_at = i;
-        prefetch_series(job, i);
+        prefetch_series(job, i, order_end);
         drop_series_out_of_range(&job->bounds, job->w->fetch, job->g,
                                  &job->g->groups[i]);
         t->status = job->groups == NULL ? write_group(job, t, i)
@@ -224,6 +230,8 @@ run_task(void *ctx, size_t at)
         t->status = fetch_check_limits(w->limits, &t->error);
         run_chunk(job, t, i, i + job->chunk_len);
     }
+    if (t->status != ST_OK) /* what is behind it need not be done */
+        atomic_store(&job->next, job->g->groups_len);
     arena_free(&t->scratch);
     arena_free(&t->tags);
 }

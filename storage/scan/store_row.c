@@ -77,9 +77,12 @@ unpack_block(const struct store_row *row, struct value_range wanted,
     size_t from = out->len;
     enum status status;
 
-    if (row->part.count > 0)
-        wanted = (struct value_range){ row->part.skip,
-                                       row->part.skip + row->part.count };
+    if (row->part.count > 0) {
+        if (wanted.end > row->part.count)
+            wanted.end = row->part.count;
+        wanted.from += row->part.skip;
+        wanted.end += row->part.skip;
+    }
     status = block_decode_spaced(row->block, row->base, wanted, out, s, e);
     if (status == ST_OK)
         cut_part(&row->part, out, from, s);

@@ -58,7 +58,7 @@ MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
 
 /* The same, but where '*s' comes out even, only the values are written, and
- * those that are not wanted may be anything. */
+ * those that are not wanted may be anything.  A part's first value is 0. */
 MUST_CHECK enum status store_row_spaced(const struct store_row *row,
                                         struct value_range wanted,
                                         struct points *out, struct spacing *s,

@@ -24,8 +24,8 @@ struct world {
     char *dir;
     struct store_options options;
     struct store *s;
-    int64_t values[SERIES][SLOTS];
-    size_t rows_of_one_block; /* that were read */
+    int64_t values[SERIES][SLOTS]; /* bits, where a series has decimals */
+    size_t rows_of_one_block;      /* that were read */
 };
 
 static const uint8_t spans[] = { 1, 6, 24 };
@@ -75,11 +75,15 @@ put(struct world *w, unsigned series, size_t slot, int64_t value)
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
+    if (series % 2 == 1) {
+        p.point.is_float = true;
+        p.point.v.d = (double)value / 100;
+    }
     ck_assert_int_eq(
         store_series(w->s, tsuid(bytes, series), false, &p.series, &e), ST_OK);
     ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(w->s, lsn, false, &e), ST_OK);
-    w->values[series][slot] = value;
+    w->values[series][slot] = p.point.v.i;
 }
 
 /* Runs of points, of a random series, at a random time. */
