@@ -151,6 +151,7 @@ column_crop(struct column *c, const struct column_window *w)
     from = from > w->before ? from - w->before : 0;
     to = column_seek(c, w->to_ms + 1);
     to += to < c->len;
+    to += to < c->len && to - from < w->before;
     *c = column_part(c, from, to - from);
     c->newest = c->hours;
     for (to = c->hours->count; to < c->skip + c->len; to += c->newest->count)

@@ -27,8 +27,9 @@ struct packed_hour {
     uint32_t unpacked; /* points that are unpacked for it */
 };
 
-/* Points between two times, both included, so many before them and one
- * behind. */
+/* Points between two times, both included, so many before them and one behind;
+ * where there are only points behind, as many of these as before: two make a
+ * rate, and one none. */
 struct column_window {
     int64_t from_ms, to_ms;
     size_t before;

@@ -162,3 +162,12 @@ GET /api/query?start=1356998400&end=1356998460&m=sum:thin.m%7Bh=b%7D&m=sum:60s-a
 ~ "values":[0.0,90.0]},{"statsSummary":
 GET /api/query/gexp?start=1356998400&end=1356998460&exp=scale(sum:thin.m%7Bh=a%7D,2)&columns
 ~ "times":[1356998400,1356998410,1356998420,1356998430],"values":[10,2,18,8]}]
+
+# A series whose points all lie behind the range, but within the hours that are read, has a first
+# rate, and takes part with it.
+POST /api/put [{"metric":"behind.m","timestamp":1356998400,"value":1,"tags":{"h":"a"}},{"metric":"behind.m","timestamp":1356998460,"value":3,"tags":{"h":"a"}},{"metric":"behind.m","timestamp":1356999000,"value":5,"tags":{"h":"b"}},{"metric":"behind.m","timestamp":1356999060,"value":7,"tags":{"h":"b"}}]
+= 204
+GET /api/query?start=1356998400&end=1356998500&m=count:rate:behind.m
+~ "dps":{"1356998460":2.0}}]
+GET /api/query?start=1356998400&end=1356998500&m=count:behind.m
+~ "dps":{"1356998400":1,"1356998460":1}}]
