@@ -2,6 +2,7 @@
 
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "query/answer/chunks.h"
 #include "tsd/stats/queries.h"
 
 unsigned
@@ -55,7 +56,8 @@ is_over(void *ctx)
     const struct serving *s = ctx;
 
     return http_is_cancelled(s->r) ||
-           (s->entry != NULL && query_is_stopped(s->entry));
+           (s->entry != NULL && query_is_stopped(s->entry)) ||
+           (s->chunks != NULL && atomic_load(&s->chunks->failed));
 }
 
 /* An answer without statistics, or without a single group, says so as well. */
@@ -76,27 +78,36 @@ warn_of_dropped(const struct serving *s)
     http_reply_header(s->out, "Warning", text);
 }
 
+static enum status
+too_large(const struct serving *s, struct error *e)
+{
+    return error_set(e, ST_LIMIT,
+                     "The answer is larger than %zu bytes. Please ask for less "
+                     "time, fewer series or coarser points.",
+                     s->a->answer_bytes);
+}
+
 enum status
 serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
           struct parse_error *e)
 {
-    enum status st = engine_run(s->a->engine, q, is_over, s, chunks,
-                                http_arena(s->r), &s->result, e);
+    enum status st;
 
+    s->chunks = chunks;
+    st = engine_run(s->a->engine, q, is_over, s, chunks, http_arena(s->r),
+                    &s->result, e);
+    s->chunks = NULL;
     if (st == ST_OK)
         warn_of_dropped(s);
+    if (st == ST_BUSY && chunks != NULL && atomic_load(&chunks->failed))
+        st = too_large(s, &e->message);
     return st;
 }
 
 enum status
 serve_check_size(const struct serving *s, struct error *e)
 {
-    return http_reply_body(s->out)->failed
-               ? error_set(e, ST_LIMIT,
-                           "The answer is larger than %zu bytes. Please ask "
-                           "for less time, fewer series or coarser points.",
-                           s->a->answer_bytes)
-               : ST_OK;
+    return http_reply_body(s->out)->failed ? too_large(s, e) : ST_OK;
 }
 
 void

@@ -11,7 +11,8 @@ struct serving {
     const struct api *a;
     const struct http_request *r;
     struct http_reply *out;
-    struct query_entry *entry; /* while it runs */
+    struct query_entry *entry;   /* while it runs */
+    const struct chunks *chunks; /* the same: it is over once they failed */
     struct query_result result;
     size_t points; /* answered; rows of an expression */
 };
@@ -34,8 +35,8 @@ MUST_CHECK enum status serve_parse_uri(const struct api *a,
                                        const struct http_request *r,
                                        struct query *q, struct parse_error *e);
 
-/* engine_run() into s->result, until the client hangs up or the query is
- * stopped; 'chunks' may be NULL. */
+/* engine_run() into s->result, until the client hangs up, the query is stopped,
+ * or the answer is too large; 'chunks' may be NULL. */
 MUST_CHECK enum status serve_run(struct serving *s, const struct query *q,
                                  struct chunks *chunks, struct parse_error *e);
 
