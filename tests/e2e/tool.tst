@@ -23,6 +23,21 @@ POST /api/tool {"words":["scan","--delete","1356998400","1357005600","sum","d.m"
 GET /api/query?start=1356998400&end=1357005600&m=sum:d.m
 ~ "dps":{"1356998400":1,"1357002000":2}
 
+# A series of which a name was deleted is left out of lookups.
+> put gone.m 1356998400 1 host=left
+> put gone.m 1356998400 1 host=gone
+> version
+<~ built at revision
+<~ Built on
+POST /api/tool {"words":["uid","delete","tagv","gone"]}
+= 200
+GET /api/search/lookup?m=gone.m
+= 200
+~ "tags":{"host":"left"}}],"startIndex":0,"totalResults":1}
+GET /api/search/lookup?m=*&limit=0
+= 200
+~ "tags":{"host":"left"}}
+
 # From this machine, by a name that a page of another site may have: no right.
 with Host: evil.example:4242
 POST /api/tool {"words":["mkmetric","made"]}

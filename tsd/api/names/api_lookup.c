@@ -271,20 +271,39 @@ write_request(const struct lookup *l, struct buf *b)
     json_put_int(b, "limit", l->limit);
 }
 
+/* Series of which a name was deleted are left out. */
+static enum status
+write_series(struct lookup *l, struct buf *b, size_t *shown, struct error *e)
+{
+    enum status st = ST_OK;
+
+    *shown = 0;
+    for (size_t i = 0; i < l->found.len && st == ST_OK; i++) {
+        size_t before = b->size;
+
+        st = series_put(l->a, b, l->found.tsuids[i], e);
+        if (st == ST_OK) {
+            ++*shown;
+        } else if (st == ST_NOT_FOUND) {
+            b->size = before;
+            st = ST_OK;
+        }
+    }
+    return st;
+}
+
 static enum status
 write_answer(struct lookup *l, int64_t started_us, struct buf *b,
              struct error *e)
 {
-    enum status st = ST_OK;
+    size_t shown;
+    enum status st;
 
     write_request(l, b);
     buf_printf(b, ",\"time\":%lld,\"results\":[",
                (long long)((clock_monotonic_us() - started_us) / 1000));
-    for (size_t i = 0; i < l->found.len && st == ST_OK; i++)
-        st = series_put(l->a, b, l->found.tsuids[i], e);
+    st = write_series(l, b, &shown, e);
     buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
-               (long long)l->start_index, l->found.len);
-    if (st == ST_NOT_FOUND)
-        st = error_set(e, ST_CORRUPT, "a series has an id without a name");
+               (long long)l->start_index, shown);
     return st;
 }
