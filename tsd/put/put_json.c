@@ -56,7 +56,7 @@ time_of_number(struct slice raw, int64_t *out)
     double d;
 
     if (number_parse_i64(raw, out))
-        return *out != INT64_MAX;
+        return true;
     *out = 0;
     if (slice_eq_str(raw, "NaN"))
         return true;
