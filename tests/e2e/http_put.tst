@@ -45,8 +45,11 @@ GET /api/suggest?type=metrics&q=e.none
 = 200
 | []
 
-# A time that no clock shows is its point's fault, not the body's.
+# The largest long is none to OpenTSDB's JSON: the body is rejected, as with a larger one.
 POST /api/put?details [{"metric":"hp.max","timestamp":9223372036854775807,"value":1,"tags":{"h":"a"}},{"metric":"hp.max","timestamp":1356998400,"value":1,"tags":{"h":"a"}}]
+= 400
+~ Unable to parse the given JSON
+POST /api/put?details [{"metric":"hp.max","timestamp":9223372036854775806,"value":1,"tags":{"h":"a"}},{"metric":"hp.max","timestamp":1356998400,"value":1,"tags":{"h":"a"}}]
 = 400
 ~ "failed":1
 ~ "success":1

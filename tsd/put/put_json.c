@@ -49,14 +49,15 @@ time_of_string(struct slice raw, int64_t *out)
            number_parse_i64(raw, out);
 }
 
-/* A number as a time: its fraction is cut off. */
+/* A number as a time: its fraction is cut off.  OpenTSDB's JSON takes the
+ * largest long for one that is too large. */
 static bool
 time_of_number(struct slice raw, int64_t *out)
 {
     double d;
 
     if (number_parse_i64(raw, out))
-        return true;
+        return *out != INT64_MAX;
     *out = 0;
     if (slice_eq_str(raw, "NaN"))
         return true;
