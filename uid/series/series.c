@@ -224,7 +224,8 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
             st = name_to_id(d, UID_TAGV, rules->create_tagvs, rules->cached,
                             t->value, at + w->tagk_width, e);
     }
-    sort_pairs(tsuid + w->metric_width, set->len, pair);
+    if (st == ST_OK)
+        sort_pairs(tsuid + w->metric_width, set->len, pair);
     *size = w->metric_width + set->len * pair;
     return st;
 }

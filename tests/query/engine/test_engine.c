@@ -663,7 +663,7 @@ put_hour(struct world *w, int64_t (*value)(int i), double unit)
 
     for (int s = 0; s < NEWEST_SERIES; s++) {
         char text[16];
-        struct tag tag = { slice_str("a"), slice_str(text) };
+        struct tag tag = { .key = slice_str("a") };
         uint8_t tsuid[TSUID_MAX];
         size_t size;
 
