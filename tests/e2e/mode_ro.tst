@@ -32,3 +32,15 @@ POST /api/tool {"words":["mkmetric","made"]}
 = 400
 POST /api/tool/import
 = 400
+# Retention would drop points.
+PUT /api/retention {"policies":"* 30d"}
+= 400
+~ retention: this server reads only
+PUT /api/retention?dry_run {"policies":"* 30d"}
+= 200
+~ "dryRun":true
+DELETE /api/retention
+= 400
+GET /api/retention
+= 200
+~ "source":"settings"

@@ -31,8 +31,7 @@ struct level {
     struct lock sync_lock;    /* one sync at a time */
     uint64_t manifest GUARDED_BY(sync_lock); /* and how far that is synced */
     uint64_t manifest_synced GUARDED_BY(sync_lock);
-    struct lock write_lock;               /* one write at a time */
-    bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
+    struct lock write_lock;                     /* one write at a time */
     struct kv *gathered GUARDED_BY(write_lock); /* in memory, puts only */
     size_t gathered_ops GUARDED_BY(write_lock);
     size_t gathered_bytes GUARDED_BY(write_lock);
@@ -90,7 +89,6 @@ list_logs(struct level *l, struct level_mark *m, struct error *e)
     enum status st;
 
     lock_take(&l->write_lock);
-    l->unsynced = false;
     st = level_files_list(l->dir, m, e);
     lock_drop(&l->write_lock);
     return st;
@@ -179,7 +177,6 @@ write_copy(struct level *l, struct copy *copy, enum status st, struct error *e)
         struct error why;
 
         atomic_fetch_add(&l->log_bytes, copy->bytes);
-        l->unsynced = true;
         leveldb_write(l->db, l->write, copy->to, &err);
         if (err != NULL) {
             (void)take_error(err, l->dir, &why);
@@ -448,20 +445,18 @@ level_iter_open(struct kv *kv, struct slice prefix)
 
 /* -- opening -------------------------------------------------------------- */
 
-/* So that nothing that is damaged later passes for what a power cut left. */
+/* Notes all that is there as synced, tables that were made in the end, too, so
+ * that nothing that is damaged later passes for what a power cut left. */
 static void
-sync_at_close(struct level *l)
+close_database(struct level *l)
 {
     struct error e;
-    bool unsynced;
+    enum status st = drain_first(l, UINT64_MAX, &e);
 
-    if (drain_first(l, UINT64_MAX, &e) != ST_OK)
-        log_error("storage", "closing the engine: %s", e.text);
-    lock_take(&l->write_lock);
-    unsynced = l->unsynced;
-    lock_drop(&l->write_lock);
-    if (unsynced && kv_fault(&l->kv, NULL) == ST_OK &&
-        level_sync(&l->kv, &e) != ST_OK)
+    leveldb_close(l->db);
+    if (st == ST_OK && kv_fault(&l->kv, NULL) == ST_OK)
+        st = sync_logs(l, &e);
+    if (st != ST_OK)
         log_error("storage", "closing the engine: %s", e.text);
 }
 
@@ -470,10 +465,8 @@ level_close(struct kv *kv)
 {
     struct level *l = level_of(kv);
 
-    if (l->db != NULL) {
-        sync_at_close(l);
-        leveldb_close(l->db);
-    }
+    if (l->db != NULL)
+        close_database(l);
     leveldb_readoptions_destroy(l->read);
     leveldb_writeoptions_destroy(l->write);
     leveldb_options_destroy(l->options);

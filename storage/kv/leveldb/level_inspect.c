@@ -137,7 +137,8 @@ read_edits(struct level_inspection *x, uint64_t number, const char *path,
         level_history_back(&x->history);
         end.good = end.last;
     }
-    if (end.good < end.size || (x->has_mark && end.good < synced))
+    x->is_short = end.good < end.size || (x->has_mark && end.good < synced);
+    if (x->is_short)
         st = log_fault(x, LEVEL_MANIFEST, path, &end, synced, e);
     x->understood &= x->history.now.log != 0;
     return st;
@@ -294,6 +295,7 @@ level_inspection_needs(const struct level_inspection *x, enum level_file file,
                        uint64_t number)
 {
     const struct level_version *v = &x->history.now;
+    uint64_t newest = v->log;
 
     if (file != LEVEL_FILE_LOG && file != LEVEL_FILE_TABLE)
         return false;
@@ -301,10 +303,13 @@ level_inspection_needs(const struct level_inspection *x, enum level_file file,
         return true;
     if (file == LEVEL_FILE_LOG)
         return level_version_needs(v, number);
-    for (size_t i = 0; i < v->len; i++)
+    for (size_t i = 0; i < v->len; i++) {
         if (v->tables[i].number == number)
             return true;
-    return false;
+        if (v->tables[i].number > newest)
+            newest = v->tables[i].number;
+    }
+    return x->is_short && number > newest;
 }
 
 /* -- before a start -------------------------------------------------------- */

@@ -45,6 +45,7 @@ struct level_inspection {
     bool has_mark; /* SYNCED */
     struct level_mark mark;
     bool understood; /* CURRENT and each edit of the MANIFEST */
+    bool is_short;   /* edits may be missing behind those */
     struct level_history history;
     uint64_t files, bytes; /* looked at */
 };
@@ -56,7 +57,8 @@ MUST_CHECK enum status level_inspect(struct level_inspection *x,
 void level_inspection_fini(struct level_inspection *x);
 
 /* Is the file a part of the database?  True of each log and table while the
- * MANIFEST is not understood. */
+ * MANIFEST is not understood; where edits may be missing, of tables that are
+ * newer than all that it names, too. */
 bool level_inspection_needs(const struct level_inspection *x,
                             enum level_file file, uint64_t number);
 

@@ -76,16 +76,32 @@ serve_text(const struct api *a, const struct http_request *r,
     return st;
 }
 
+/* What drops points is no request to a server that reads only. */
+static bool
+may_change(const struct api *a, const struct http_request *r,
+           struct http_reply *out)
+{
+    if (http_method(r) == HTTP_GET || http_method(r) == HTTP_HEAD ||
+        http_has_param(r, "dry_run") ||
+        strcmp(settings_text(a->settings, "tsd.mode"), "ro") != 0)
+        return true;
+    http_reply_error(out, 400, "retention: this server reads only", NULL);
+    return false;
+}
+
 void
 api_retention(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
     bool has_body = http_method(r) == HTTP_PUT;
-    json_t *body = has_body ? api_parse_body(r, out) : NULL;
+    json_t *body;
     struct slice text;
     struct retention_view view;
     struct error e;
 
+    if (!may_change(a, r, out))
+        return;
+    body = has_body ? api_parse_body(r, out) : NULL;
     if (has_body && (body == NULL || !read_text(body, &text, out))) {
         json_decref(body);
         return;

@@ -414,6 +414,37 @@ START_TEST(damage_of_the_manifest_is_rejected)
 }
 END_TEST
 
+/* Also of the record of a table that was made after the last sync. */
+START_TEST(a_close_leaves_nothing_that_may_be_cut_off)
+{
+    struct scene s = { .dir = tempdir_new(), .copy = tempdir_new() };
+    struct kv_options o = { .place = KV_LEVELDB(s.dir), .create = true };
+    struct level_mark m;
+    struct kv *kv;
+    struct buf b;
+
+    ck_assert_int_eq(kv_open(&o, &kv, NULL), ST_OK);
+    put(kv, 0, ALL_KEYS);
+    ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
+    kv_compact_log(kv, 0);
+    kv_close(&kv);
+    find(s.dir, "MANIFEST", s.manifest);
+    b = file_get(s.dir, s.manifest);
+    ck_assert_int_eq(level_mark_read(s.dir, &m, NULL), ST_OK);
+    ck_assert_uint_eq(m.manifest_synced, b.size);
+    level_mark_fini(&m);
+    for (size_t at = b.size - 20; at < b.size; at++) {
+        copy_folder(s.dir, s.copy);
+        b.data[at] ^= 0x10;
+        file_put(s.copy, s.manifest, buf_slice(&b));
+        b.data[at] ^= 0x10;
+        must_reject(&s, "which had been on the disk");
+    }
+    buf_fini(&b);
+    free_scene(&s);
+}
+END_TEST
+
 /* The last record says that a log became a table, and the log is gone: without
  * it all would be lost, though no sync came since. */
 START_TEST(a_record_that_was_acted_on_is_not_cut_off)
@@ -546,6 +577,7 @@ TEST_MAIN("level_files", TIMES(what_was_not_synced_may_be_gone, 3),
           TEST(a_missing_log_is_missed),
           TEST(a_torn_end_of_the_manifest_is_cut_off),
           TEST(damage_of_the_manifest_is_rejected),
+          TEST(a_close_leaves_nothing_that_may_be_cut_off),
           TEST(a_manifest_ahead_of_its_tables_is_cut_back),
           TEST(a_record_that_was_acted_on_is_not_cut_off),
           TEST(without_a_mark_all_counts_as_synced),
