@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/obj.h"
 #include "storage/block/row_value.h"
 
 #define EXACT_MAX 0x1p53
@@ -91,30 +92,33 @@ add_values(struct summary *day, const struct hour *h, struct error *e)
     return status;
 }
 
-static enum status
-add_to_day(struct week *w, struct summary *day, const struct hour *h,
-           struct error *e)
+/* All of a later hour but its sum of doubles. */
+static void
+extend_day(struct summary *day, const struct summary *s, bool all_int)
 {
-    const struct summary *s = &h->summary;
-    enum status status = ST_OK;
-
-    if (day->count == 0) {
-        *day = *s;
-        return ST_OK;
-    }
     day->count += s->count;
     day->last_ms = s->last_ms;
     day->last = s->last;
-    if (w->all_int) {
+    if (all_int) {
         day->sum.i = (int64_t)((uint64_t)day->sum.i + (uint64_t)s->sum.i);
         day->min.i = s->min.i < day->min.i ? s->min.i : day->min.i;
         day->max.i = s->max.i > day->max.i ? s->max.i : day->max.i;
     } else {
-        status = add_values(day, h, e);
         day->min.d = s->min.d < day->min.d ? s->min.d : day->min.d;
         day->max.d = s->max.d > day->max.d ? s->max.d : day->max.d;
     }
-    return status;
+}
+
+static enum status
+add_to_day(struct week *w, struct summary *day, const struct hour *h,
+           struct error *e)
+{
+    if (day->count == 0) {
+        *day = h->summary;
+        return ST_OK;
+    }
+    extend_day(day, &h->summary, w->all_int);
+    return w->all_int ? ST_OK : add_values(day, h, e);
 }
 
 static enum status
@@ -195,4 +199,63 @@ week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
         return status;
     w->unfit = true;
     return ST_OK;
+}
+
+/* -- a part -----------------------------------------------------------------
+ */
+
+/* Of an hour: its times are not known, but for those of its day. */
+static struct summary
+hour_summary(const struct week *w, unsigned hour, const struct summary *day)
+{
+    const struct week_values *v = &w->hour;
+    int64_t from_ms = week_day_ms(w, 0) + hour * HOUR_MS;
+    int64_t last_ms = from_ms + HOUR_MS - 1;
+
+    return (struct summary){
+        .count = w->count[hour],
+        .first_ms = from_ms > day->first_ms ? from_ms : day->first_ms,
+        .last_ms = last_ms < day->last_ms ? last_ms : day->last_ms,
+        .all_int = w->all_int,
+        .sum = v->sum[hour],
+        .min = v->min[hour],
+        .max = v->max[hour],
+        .first = v->first[hour],
+        .last = v->last[hour],
+    };
+}
+
+static void
+crop_day(struct week *w, unsigned d, int64_t from_ms, int64_t end_ms)
+{
+    struct summary was = w->day[d], *day = &w->day[d];
+
+    *day = (struct summary){ .count = 0 };
+    for (unsigned i = d * DAY_HOURS; i < (d + 1) * DAY_HOURS; i++) {
+        int64_t hour_ms = week_day_ms(w, 0) + i * HOUR_MS;
+        struct summary hour;
+
+        if (hour_ms < from_ms || hour_ms >= end_ms)
+            w->count[i] = 0;
+        if (w->count[i] == 0)
+            continue;
+        hour = hour_summary(w, i, &was);
+        if (day->count == 0) {
+            *day = hour;
+            continue;
+        }
+        extend_day(day, &hour, w->all_int);
+        if (!w->all_int)
+            day->sum.d += hour.sum.d;
+    }
+}
+
+void
+week_crop(struct week *w, int64_t from_ms, int64_t end_ms)
+{
+    INSIST(w->hours == HOURS_ALL);
+    for (unsigned d = 0; d < WEEK_DAYS; d++)
+        if (w->day[d].count > 0 &&
+            (week_day_ms(w, d) < from_ms || week_day_ms(w, d + 1) > end_ms))
+            crop_day(w, d, from_ms, end_ms);
 }

@@ -80,6 +80,12 @@ MUST_CHECK enum status week_add_row(struct week *w,
 
 bool week_is_empty(const struct week *w);
 
+/* Leaves hours out that do not lie within from_ms .. end_ms - 1, of a week that
+ * was decoded with all of them.  A day of which some are left has their sum,
+ * which of doubles may be another in the last bit, and times no closer than
+ * theirs. */
+void week_crop(struct week *w, int64_t from_ms, int64_t end_ms);
+
 /* Appends a week that is not empty and has hours. */
 void week_encode(const struct week *w, struct buf *out);
 

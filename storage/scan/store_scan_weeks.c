@@ -469,6 +469,8 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
     struct slice value = kv_iter_value(w->it);
+    uint64_t range_end = (uint64_t)scan->spec.to_base + HOUR_S;
+    bool is_part = w->day < scan->spec.from_base || w->end > range_end;
     struct error why;
     enum status status;
     bool *entry_used;
@@ -478,12 +480,16 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
         (!is_only_source(w) && entry_used_flag(w, tsuid) != NULL))
         return false;
     status =
-        week_decode(value, week_base(w->day), scan->spec.hours, &w->week, &why);
+        week_decode(value, week_base(w->day),
+                    is_part ? HOURS_ALL : scan->spec.hours, &w->week, &why);
     if (status != ST_OK)
         (void)error_set(&scan->error, status, "the week of %u of a series: %s",
                         (unsigned)week_base(w->day), why.text);
     if (status != ST_OK || w->week.unfit)
         return false;
+    if (is_part)
+        week_crop(&w->week, (int64_t)scan->spec.from_base * 1000,
+                  (int64_t)range_end * 1000);
     entry_used = entry_used_flag(w, tsuid);
     if (entry_used != NULL)
         *entry_used = true;

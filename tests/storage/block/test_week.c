@@ -211,6 +211,44 @@ make_points(struct points *p, enum values kind, int64_t step_ms, unsigned gaps)
     }
 }
 
+/* A week of points within hours alone says the same as the crop of all. */
+START_TEST(a_part_has_its_hours)
+{
+    state = harness_seed(4);
+    for (int turn = 0; turn < 60; turn++) {
+        struct points p = { 0 }, some = { 0 };
+        int64_t from = ((int64_t)START + (int64_t)rnd(WEEK_HOURS) * HOUR_S);
+        int64_t end = from + (int64_t)rnd(WEEK_HOURS) * HOUR_S;
+        struct week w, part;
+
+        make_points(&p, turn % 2 ? INTS : DECIMALS, 600000, (unsigned)rnd(3));
+        for (size_t i = 0; i < p.len; i++)
+            if (p.ts_ms[i] >= from * 1000 && p.ts_ms[i] < end * 1000)
+                ck_assert(points_add(&some, points_at(&p, i)));
+        summarise_hours(&p, &w);
+        summarise_hours(&some, &part);
+        week_crop(&w, from * 1000, end * 1000);
+        ck_assert_mem_eq(w.count, part.count, sizeof w.count);
+        for (unsigned d = 0; d < WEEK_DAYS; d++) {
+            const struct summary *a = &w.day[d], *b = &part.day[d];
+
+            ck_assert_uint_eq(a->count, b->count);
+            if (a->count == 0)
+                continue;
+            ck_assert(a->first.i == b->first.i && a->last.i == b->last.i &&
+                      a->min.i == b->min.i && a->max.i == b->max.i);
+            ck_assert(turn % 2 ? a->sum.i == b->sum.i
+                               : fabs(a->sum.d - b->sum.d) < 1e-6);
+            ck_assert(a->first_ms <= b->first_ms && a->last_ms >= b->last_ms);
+            ck_assert_int_eq(a->first_ms / HOUR_MS, b->first_ms / HOUR_MS);
+            ck_assert_int_eq(a->last_ms / HOUR_MS, b->last_ms / HOUR_MS);
+        }
+        points_fini(&p);
+        points_fini(&some);
+    }
+}
+END_TEST
+
 START_TEST(round_trip)
 {
     state = harness_seed(1);
@@ -333,4 +371,5 @@ START_TEST(damage)
 }
 END_TEST
 
-TEST_MAIN("week", TEST(round_trip), TEST(unfit), TEST(damage))
+TEST_MAIN("week", TEST(round_trip), TEST(a_part_has_its_hours), TEST(unfit),
+          TEST(damage))
