@@ -295,6 +295,23 @@ START_TEST(deleted_files)
 }
 END_TEST
 
+START_TEST(a_current_with_more_behind)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *aside = tempdir_path(dir, "aside");
+    char *path = find_file(image, "engine", "CURRENT");
+    FILE *f = fopen(path, "ab");
+
+    ck_assert_int_eq(fprintf(f, "%050d", 0), 50);
+    ck_assert_int_eq(fclose(f), 0);
+    check_repaired(image, aside, SERIES * 300);
+    free(path);
+    free(aside);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* What the next start takes back by itself is no damage. */
 START_TEST(an_edit_ahead_of_its_table)
 {
@@ -357,4 +374,5 @@ START_TEST(copies_folders)
 END_TEST
 
 TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
-          TEST(an_edit_ahead_of_its_table), TEST(copies_folders))
+          TEST(a_current_with_more_behind), TEST(an_edit_ahead_of_its_table),
+          TEST(copies_folders))
