@@ -295,6 +295,31 @@ START_TEST(deleted_files)
 }
 END_TEST
 
+/* The last edit names the only table; without it, a log that is gone. */
+START_TEST(a_table_that_is_no_longer_named)
+{
+    char *dir = tempdir_new(), *live = tempdir_path(dir, "live");
+    char *aside = tempdir_path(dir, "aside"), *path;
+    struct store *s = open_store(live);
+    struct buf bytes = BUF_INIT;
+
+    add(s, 0);
+    OK(store_flush(s, &e));
+    kv_compact_log(store_kv(s), 0);
+    OK(store_close(&s, &e));
+    path = find_file(live, "engine", "MANIFEST");
+    OK(file_read(path, SIZE_MAX, &bytes, &e));
+    bytes.data[bytes.size - 5] ^= 1;
+    OK(files_write(path, buf_slice(&bytes), &e));
+    check_repaired(live, aside, SERIES * 100);
+    buf_fini(&bytes);
+    free(path);
+    free(aside);
+    free(live);
+    tempdir_free(&dir);
+}
+END_TEST
+
 START_TEST(a_current_with_more_behind)
 {
     char *dir = tempdir_new(), *image = image_new(dir);
@@ -374,5 +399,6 @@ START_TEST(copies_folders)
 END_TEST
 
 TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
+          TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind), TEST(an_edit_ahead_of_its_table),
           TEST(copies_folders))
