@@ -216,7 +216,7 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
 /* -- reading -------------------------------------------------------------- */
 
 /* What is below is compiled twice: once for processors that shift and mask in
- * one step each (BMI2), as all of x86 do since 2013, and once for others. */
+ * one step each, and once for others. */
 
 struct cursors {
     const struct coded_tables *table;
@@ -257,38 +257,6 @@ fill_cursors(struct cursors *l)
     bits_fill(&l->in);
 }
 
-/* Numbers from 'i' on, which is even. */
-static ALWAYS_INLINE bool
-get_rest(struct cursors *l, struct cursor *c, uint64_t *out, size_t i,
-         size_t len, size_t *a, size_t *b, bool steps)
-{
-    /* Six symbols take at most 48 bits; the last two lead nowhere. */
-    for (; len - i >= 8; i += 6) {
-        fill_cursors(l);
-        out[i] = step_on(l, a, steps);
-        out[i + 1] = step_on(l, b, steps);
-        out[i + 2] = step_on(l, a, steps);
-        out[i + 3] = step_on(l, b, steps);
-        out[i + 4] = step_on(l, a, steps);
-        out[i + 5] = step_on(l, b, steps);
-    }
-    for (; i < len; i++) {
-        size_t *state = i % 2 == 0 ? a : b;
-
-        fill_cursors(l);
-        if (i + CURSORS < len) {
-            out[i] = step_on(l, state, steps);
-        } else {
-            out[i] = take(l, *state, steps);
-            l->seen |= l->table->bits[*state];
-        }
-    }
-    l->seen |= l->used;
-    l->in.have -= l->used % CODED_FAR;
-    bits_in_done(&l->in, c);
-    return l->seen >= CODED_FAR;
-}
-
 static ALWAYS_INLINE bool
 get_cursors(struct cursor *c, uint64_t *out, size_t len, unsigned table,
             uint64_t start, bool steps)
@@ -296,13 +264,37 @@ get_cursors(struct cursor *c, uint64_t *out, size_t len, unsigned table,
     struct cursors l = { .table = coded_table(table),
                          .in = bits_in_of(c),
                          .last = start };
-    size_t a, b = 0;
+    size_t a, b = 0, i = 0;
 
     bits_fill(&l.in);
     a = bits_get(&l.in, STATE_BITS);
     if (len > 1)
         b = bits_get(&l.in, STATE_BITS);
-    return get_rest(&l, c, out, 0, len, &a, &b, steps);
+    /* Six symbols take at most 48 bits; the last two lead nowhere. */
+    for (; len - i >= 8; i += 6) {
+        fill_cursors(&l);
+        out[i] = step_on(&l, &a, steps);
+        out[i + 1] = step_on(&l, &b, steps);
+        out[i + 2] = step_on(&l, &a, steps);
+        out[i + 3] = step_on(&l, &b, steps);
+        out[i + 4] = step_on(&l, &a, steps);
+        out[i + 5] = step_on(&l, &b, steps);
+    }
+    for (; i < len; i++) {
+        size_t *state = i % 2 == 0 ? &a : &b;
+
+        fill_cursors(&l);
+        if (i + CURSORS < len) {
+            out[i] = step_on(&l, state, steps);
+        } else {
+            out[i] = take(&l, *state, steps);
+            l.seen |= l.table->bits[*state];
+        }
+    }
+    l.seen |= l.used;
+    l.in.have -= l.used % CODED_FAR;
+    bits_in_done(&l.in, c);
+    return l.seen >= CODED_FAR;
 }
 
 bool
@@ -318,40 +310,32 @@ coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
     return get_cursors(c, out, len, table, start, true);
 }
 
-#if defined(__x86_64__)
-__attribute__((__target__("bmi2"))) static bool
-get_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+BLOCK_AVX2 static bool
+get_avx2(struct cursor *c, uint64_t *out, size_t len, unsigned table)
 {
     return get_cursors(c, out, len, table, 0, false);
 }
 
-__attribute__((__target__("bmi2"))) static bool
-get_steps_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+BLOCK_AVX2 static bool
+get_steps_avx2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
                uint64_t start)
 {
     return get_cursors(c, out, len, table, start, true);
 }
-#endif
 
 /* -- by what the processor can --------------------------------------------- */
 
 bool
 coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("bmi2"))
-        return get_bmi2(c, out, len, table);
-#endif
-    return coded_get_plain(c, out, len, table);
+    return block_has_avx2() ? get_avx2(c, out, len, table)
+                            : coded_get_plain(c, out, len, table);
 }
 
 bool
 coded_get_steps(struct cursor *c, uint64_t *out, size_t len, unsigned table,
                 uint64_t start)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("bmi2"))
-        return get_steps_bmi2(c, out, len, table, start);
-#endif
-    return coded_get_steps_plain(c, out, len, table, start);
+    return block_has_avx2() ? get_steps_avx2(c, out, len, table, start)
+                            : coded_get_steps_plain(c, out, len, table, start);
 }

@@ -1,6 +1,6 @@
-/* What is below is written once and compiled twice: for every processor, and
- * for those that have AVX2, with four numbers at a time where 'vectors', a
- * constant, says so. */
+/* The inner loops of decoding.  Each is written once and compiled twice: for
+ * every processor, and for those that have AVX2, with four numbers at a time
+ * where 'vectors', a constant, says so. */
 #include "storage/block/block_priv.h"
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
@@ -149,6 +149,8 @@ divide(union number *v, size_t len, double power)
     return (seen[0] | seen[1] | seen[2] | seen[3]) >> 52 == 0;
 }
 
+/* -- by what the processor can --------------------------------------------- */
+
 static struct ones
 find_ones_plain(const uint8_t *p, size_t size, uint64_t *out, size_t len)
 {
@@ -181,23 +183,20 @@ divide_plain(union number *v, size_t len, double power)
 const struct block_loops block_loops_plain = { find_ones_plain, put_below_plain,
                                                sum_steps_plain, divide_plain };
 
-#if defined(__x86_64__)
-#define AVX2 __attribute__((__target__("avx2,bmi,bmi2,popcnt")))
-
-AVX2 static struct ones
+BLOCK_AVX2 static struct ones
 find_ones_avx2(const uint8_t *p, size_t size, uint64_t *out, size_t len)
 {
     return find_ones(p, size, out, len);
 }
 
-AVX2 static size_t
+BLOCK_AVX2 static size_t
 put_below_avx2(const uint8_t *p, size_t size, uint64_t *out, size_t len,
                unsigned width)
 {
     return put_below(p, size, out, len, width, true);
 }
 
-AVX2 static void
+BLOCK_AVX2 static void
 sum_steps_avx2(uint64_t *v, size_t len, size_t skip, uint64_t reference,
                bool folded)
 {
@@ -207,7 +206,7 @@ sum_steps_avx2(uint64_t *v, size_t len, size_t skip, uint64_t reference,
         sum_steps(v, len, skip, reference, false, true);
 }
 
-AVX2 static bool
+BLOCK_AVX2 static bool
 divide_avx2(union number *v, size_t len, double power)
 {
     return divide(v, len, power);
@@ -215,15 +214,20 @@ divide_avx2(union number *v, size_t len, double power)
 
 static const struct block_loops loops_avx2 = { find_ones_avx2, put_below_avx2,
                                                sum_steps_avx2, divide_avx2 };
+
+bool
+block_has_avx2(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#else
+    return false;
 #endif
+}
 
 const struct block_loops *
 block_loops(void)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-        __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-        return &loops_avx2;
-#endif
-    return &block_loops_plain;
+    return block_has_avx2() ? &loops_avx2 : &block_loops_plain;
 }

@@ -144,6 +144,15 @@ void block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
 
 /* -- inner loops of decoding ----------------------------------------------- */
 
+/* A function with it is compiled for x86 with AVX2 and BMI2, as all have since
+ * 2015, and may run where block_has_avx2(). */
+#if defined(__x86_64__)
+#define BLOCK_AVX2 __attribute__((__target__("avx2,bmi,bmi2,popcnt")))
+#else
+#define BLOCK_AVX2
+#endif
+bool block_has_avx2(void);
+
 /* Ones among bits: how many, where the last one ends, and all distances, one
  * over the other. */
 struct ones {
@@ -174,8 +183,7 @@ struct block_loops {
 const struct block_loops *block_loops(void);
 extern const struct block_loops block_loops_plain;
 
-/* -- columns of integers, and of doubles ------------------------------------
- */
+/* -- columns of integers, and of doubles ----------------------------------- */
 
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {

@@ -1,4 +1,5 @@
-/* Adds up a week; its bytes: week_bytes.c. */
+/* Adds up a week, and leaves some of it out; its bytes: week_encode.c,
+ * week_decode.c. */
 #include "storage/block/week.h"
 
 #include <math.h>
