@@ -513,6 +513,52 @@ START_TEST(folds_weeks)
 }
 END_TEST
 
+/* In Santiago the clock goes forward at a midnight a week later, and the bucket
+ * of a point is not that of its hour. */
+START_TEST(a_bucket_begins_where_its_points_do)
+{
+    const uint32_t sunday = 1567310400; /* 2019-09-01 00:00 */
+    struct query q = { .start_ms = (sunday - 52 * HOUR_S) * INT64_C(1000),
+                       .end_ms = (sunday + 92 * HOUR_S) * INT64_C(1000) };
+    struct sub_query sq = { .downsample = { .on = true,
+                                            .calendar = true,
+                                            .unit = UNIT_W,
+                                            .count = 1,
+                                            .interval_ms = 7 * DAY_MS } };
+    struct arena *a = arena_new(0);
+    struct stream_downsampler f;
+    struct bucket_acc got;
+    struct column want;
+    struct series s = { 0 };
+    struct ways ways = { 0 };
+    enum week_hours wanted;
+    struct week w;
+
+    for (uint32_t h = 0; h < HOURS; h++) {
+        struct point p = { .v.i = (int64_t)h };
+
+        s.bases[h] = sunday + h * HOUR_S;
+        p.ts_ms = s.bases[h] * INT64_C(1000) + 300000;
+        ck_assert(points_add(&s.rows[h], p) && points_add(&s.all, p));
+    }
+    sq.downsample.aggregator = aggregator_find(slice_str("last"));
+    ck_assert_int_eq(
+        timezone_find(slice_str("America/Santiago"), &sq.downsample.zone, NULL),
+        ST_OK);
+    ck_assert(stream_downsampler_init(&f, &q, &sq, a));
+    ck_assert(stream_downsampler_uses_weeks(&f, &wanted));
+    ck_assert(make_week(&s, wanted, &w));
+    accumulate_week(&f, &s, &w, sunday - 52 * HOUR_S, sunday + 91 * HOUR_S, a,
+                    &got, &ways);
+    want = by_points(&q, &sq, &s, a);
+    ck_assert_uint_eq(want.len, 1);
+    ck_assert_int_eq(want.ts_ms[0], (sunday + HOUR_S) * INT64_C(1000));
+    compare(&sq, &got, &want);
+    series_fini(&s);
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(knows_what_it_cannot_fold)
 {
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
@@ -553,5 +599,6 @@ END_TEST
 
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
           LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
+          TEST(a_bucket_begins_where_its_points_do),
           LOOP(collects_as_the_downsampler_does, others),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))
