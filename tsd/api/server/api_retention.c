@@ -58,6 +58,14 @@ read_text(const json_t *body, struct slice *out, struct http_reply *reply)
     return true;
 }
 
+/* Other policies, by PUT or DELETE. */
+static bool
+changes(const struct http_request *r)
+{
+    return http_method(r) != HTTP_GET && http_method(r) != HTTP_HEAD &&
+           !http_has_param(r, "dry_run");
+}
+
 static enum status
 serve_text(const struct api *a, const struct http_request *r,
            const struct slice *text, struct retention_view *out,
@@ -68,25 +76,10 @@ serve_text(const struct api *a, const struct http_request *r,
     if (http_has_param(r, "dry_run"))
         return retention_dry_run(a->retention, text, api_is_cancelled,
                                  (void *)(uintptr_t)r, out, e);
-    st = http_method(r) == HTTP_GET || http_method(r) == HTTP_HEAD
-             ? ST_OK
-             : retention_set(a->retention, text, e);
+    st = changes(r) ? retention_set(a->retention, text, e) : ST_OK;
     if (st == ST_OK)
         retention_view(a->retention, out);
     return st;
-}
-
-/* What drops points is no request to a server that reads only. */
-static bool
-may_change(const struct api *a, const struct http_request *r,
-           struct http_reply *out)
-{
-    if (http_method(r) == HTTP_GET || http_method(r) == HTTP_HEAD ||
-        http_has_param(r, "dry_run") ||
-        strcmp(settings_text(a->settings, "tsd.mode"), "ro") != 0)
-        return true;
-    http_reply_error(out, 400, "retention: this server reads only", NULL);
-    return false;
 }
 
 void
@@ -99,8 +92,11 @@ api_retention(void *ctx, const struct http_request *r, struct http_reply *out)
     struct retention_view view;
     struct error e;
 
-    if (!may_change(a, r, out))
+    if (changes(r) &&
+        strcmp(settings_text(a->settings, "tsd.mode"), "ro") == 0) {
+        http_reply_error(out, 400, "retention: this server reads only", NULL);
         return;
+    }
     body = has_body ? api_parse_body(r, out) : NULL;
     if (has_body && (body == NULL || !read_text(body, &text, out))) {
         json_decref(body);
