@@ -182,10 +182,8 @@ run_here(struct tool *t, struct settings *s, const char *store)
 
     settings_set(s, "halite.store", store);
     store = settings_text(s, "halite.store");
-    if (is_nothing_there(t, store)) {
-        tool_say(t, "%s: there is no store", store);
-        settings_set(s, "halite.store", "memory");
-    }
+    if (is_nothing_there(t, store))
+        return tool_fail(t, "%s: there is no store", store);
     if (database_open(&d, s, &e) == ST_OK) {
         t->api = &d.api;
         rc = tool_run(t);

@@ -24,6 +24,8 @@ says '*no such setting*'
 ends 0 "$halite" tsd --help-settings
 holds "$out" '*tsd.network.port*'
 
+ends 0 "$halite" secret --help
+holds "$out" 'usage: halite secret*'
 ends 2 "$halite" secret
 says 'usage: halite secret*'
 ends 2 "$halite" secret unknown a read

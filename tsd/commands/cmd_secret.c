@@ -18,15 +18,16 @@
 
 #define TOKEN_BYTES 32
 
+static const char secret_help[] =
+    "usage: halite secret user NAME ROLES     (password on stdin)\n"
+    "       halite secret token NAME ROLES    (the token on stderr)\n"
+    "ROLES are read, write and admin, separated by commas.  The line for\n"
+    "halite.auth.file is written to stdout.\n";
+
 static int
 secret_usage(void)
 {
-    (void)fputs(
-        "usage: halite secret user NAME ROLES     (password on stdin)\n"
-        "       halite secret token NAME ROLES    (the token on stderr)\n"
-        "ROLES are read, write and admin, separated by commas.  The line for\n"
-        "halite.auth.file is written to stdout.\n",
-        stderr);
+    (void)fputs(secret_help, stderr);
     return 2;
 }
 
@@ -130,6 +131,10 @@ cmd_secret(int argc, char **argv, bool as_tsdb)
 {
     unsigned rights;
 
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        (void)fputs(secret_help, stdout);
+        return 0;
+    }
     if (argc != 4)
         return secret_usage();
     if (!auth_name_is_fine(slice_str(argv[2])))

@@ -32,7 +32,8 @@ struct json_importer {
     struct kv_batch *records;
     struct arena *arena; /* of one line */
     struct buf text, bytes;
-    size_t points_len; /* in the batch */
+    size_t points_len;                  /* in the batch */
+    uint8_t trees[TREE_ID_MAX / 8 + 1]; /* a bit for each that is there */
     struct put_json_point points[PUT_BATCH_MAX];
     struct series_point rollups[PUT_BATCH_MAX];
 };
@@ -388,6 +389,20 @@ read_place(const json_t *o, struct tree_rule *rule, struct error *e)
     return st;
 }
 
+/* A rule of no tree is damage to fsck, and to whatever backs the store up. */
+static enum status
+need_tree(struct json_importer *j, int64_t id, struct error *e)
+{
+    struct tree tree;
+    enum status st = ST_OK;
+
+    if ((j->trees[id / 8] & 1 << id % 8) == 0)
+        st = tree_get(j->a->records, id, j->arena, &tree, e);
+    if (st == ST_OK)
+        j->trees[id / 8] |= (uint8_t)(1 << id % 8);
+    return st;
+}
+
 static enum status
 add_tree(struct json_importer *j, const json_t *o, struct error *e)
 {
@@ -398,9 +413,12 @@ add_tree(struct json_importer *j, const json_t *o, struct error *e)
 
     if (st == ST_OK)
         st = json_record_read(o, &json_tree, j->arena, &tree, e);
-    return st == ST_OK ? record_put(j->records, tree_key(place.tree, key),
-                                    &tree_format, &tree, e)
-                       : st;
+    if (st == ST_OK)
+        st = record_put(j->records, tree_key(place.tree, key), &tree_format,
+                        &tree, e);
+    if (st == ST_OK)
+        j->trees[place.tree / 8] |= (uint8_t)(1 << place.tree % 8);
+    return st;
 }
 
 static enum status
@@ -418,6 +436,8 @@ add_rule(struct json_importer *j, const json_t *o, struct error *e)
         st = error_set(e, ST_INVALID, "Unrecognized rule type");
     if (st == ST_OK && rule.group > INT32_MAX)
         st = error_set(e, ST_INVALID, "'regexGroupIdx' is out of range");
+    if (st == ST_OK)
+        st = need_tree(j, rule.tree, e);
     return st == ST_OK ? record_put(j->records,
                                     tree_rule_key(rule.tree, rule.level,
                                                   rule.order, key),
@@ -484,9 +504,13 @@ add_record(struct json_importer *j, struct slice line, struct error *e)
         st = json_text_member(o, "type", &type, e);
     while (i < TYPES_LEN && !slice_eq_str(type, types[i].type))
         i++;
-    if (st == ST_OK && i == TYPES_LEN)
-        st = error_set(e, ST_INVALID, "unknown type: %s",
-                       type.data == NULL ? "none" : log_quote(type));
+    if (st == ST_OK && slice_eq_str(type, "points"))
+        st = error_set(e, ST_INVALID,
+                       "'type' is the first member of a line of points");
+    else if (st == ST_OK && i == TYPES_LEN)
+        st = type.data == NULL ? error_set(e, ST_INVALID, "there is no 'type'")
+                               : error_set(e, ST_INVALID, "unknown type: %s",
+                                           log_quote(type));
     if (st == ST_OK)
         st = types[i].add(j, o, e);
     json_decref(o);

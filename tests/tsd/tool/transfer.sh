@@ -99,6 +99,20 @@ gives 0 '' "$halite" uid delete --data deleted metrics m.d
 says '*1 hours or records of names that were deleted are left out'
 gives 0 '' "$halite" import --json --data named named.json
 
+# A rule comes behind its tree: alone it would be damage to fsck
+tree='{"type":"tree","tree":7,"name":"t"}'
+rule='{"type":"rule","tree":7,"level":0,"order":0,"ruleType":3,"field":"host"}'
+echo "$rule" >rule.json
+gives 1 '' "$halite" import --json --data ruled rule.json
+says '*rule.json:1: Unable to locate tree: 7*'
+printf '%s\n%s\n' "$tree" "$rule" >both.json
+gives 0 '' "$halite" import --json --data ruled both.json
+gives 0 '' "$halite" import --json --data ruled rule.json
+ends 0 "$halite" fsck --data ruled
+printf '%s\n' '{"tags":{"a":"b"},"type":"points","metric":"m","times":[1],"values":[1]}' '{"a":1}' >bad.json
+gives 0 '' "$halite" import --json --data ruled --skip-errors bad.json
+says "*bad.json:1: 'type' is the first member of a line of points*bad.json:2: there is no 'type'*"
+
 # -- the same through a server that has the folder
 "$halite" scan --json --data copy >copy.json
 serve --data served
