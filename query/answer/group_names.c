@@ -1,5 +1,6 @@
 #include "query/answer/group.h"
 
+#include "base/hash.h"
 #include "query/model/query.h"
 
 struct name {
@@ -18,7 +19,7 @@ names_init(struct names *n, struct uid_table *uids, struct arena *a)
 static size_t
 slot_of(const struct names *n, uint64_t id)
 {
-    size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+    size_t at = (size_t)hash_u64(id);
 
     for (at &= n->cap - 1; n->slots[at].id != 0 && n->slots[at].id != id;)
         at = (at + 1) & (n->cap - 1);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/sort.h"
 #include "base/text/java.h"
 
@@ -246,7 +247,7 @@ static enum status
 takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
             bool *matches)
 {
-    uint64_t hash = tagv * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t hash = hash_u64(tagv);
     uint32_t found = table_find(&r->table, hash, is_verdict, r, &tagv);
     enum status status;
 

@@ -61,7 +61,7 @@ struct wanted {
     struct shard *shard;
 };
 
-static struct record
+static inline struct record
 record_at(const struct generation *g, uint32_t at)
 {
     struct cursor c =
@@ -91,12 +91,11 @@ record_is(const void *generation, uint32_t at, const void *key)
 static struct wanted
 want(struct uid_cache *c, enum direction d, struct record r)
 {
-    uint64_t seed = c->seed + (uint64_t)r.kind;
     struct wanted w = { .direction = d, .record = r };
     size_t shard;
 
-    w.hash = d == BY_NAME ? hash_slice(r.name, seed)
-                          : hash_bytes(&r.id, sizeof r.id, seed);
+    w.hash = d == BY_NAME ? hash_slice(r.name, c->seed + (uint64_t)r.kind)
+                          : hash_u64(r.id * UID_KINDS_ALL + (uint64_t)r.kind);
     shard = d == BY_NAME ? w.hash >> 60 : r.id >> IDS_SHIFT;
     w.shard = &c->shards[d * c->shards_len + (shard & (c->shards_len - 1))];
     return w;

@@ -1,5 +1,6 @@
 #include "uid/series/series_tally.h"
 
+#include "base/hash.h"
 #include "base/table.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
@@ -31,7 +32,7 @@ is_id(const void *all, uint32_t i, const void *id)
 static bool
 count(struct counter *c, uint64_t id, uint64_t series)
 {
-    uint64_t hash = id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t hash = hash_u64(id);
     uint32_t at = table_find(&c->table, hash, is_id, c->all, &id);
 
     if (at != TABLE_NONE) {

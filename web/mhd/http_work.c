@@ -24,6 +24,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 /* All clients together may have so many times more waiting than one. */
@@ -50,7 +51,7 @@ struct work_client {
 static struct work_client **
 work_place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
 {
-    uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint64_t hash = hash_u64(address);
     struct work_client **p = &w->clients[hash % WORK_HASHES];
 
     while (*p != NULL && (*p)->address != address)

@@ -285,7 +285,66 @@ START_TEST(folds_case)
 }
 END_TEST
 
+/* 'least' to 'most' of the pieces, one behind the other. */
+static void
+random_text(uint64_t *random, const char *const *pieces, size_t pieces_len,
+            size_t least, size_t most, struct buf *out)
+{
+    size_t len = least + harness_random(random) % (most - least + 1);
+
+    buf_clear(out);
+    while (len-- > 0)
+        buf_put_str(out, pieces[harness_random(random) % pieces_len]);
+}
+
+/* A name that lacks the text which an expression must find is not tried; in
+ * a group there is no such text, so both forms must agree. */
+START_TEST(literals_of_expressions_reject_no_match)
+{
+    static const char *const of_patterns[] = {
+        "a",  "b",    "ab",     "web",  "-1",   "_",    "a*",  "b?", "ab+",
+        ".",  "a{0}", "b{0,2}", "a{2}", "[ab]", "[^a]", "ab?", "^",  "$",
+        ".*", "a*+",  "b??",    "]",    "}",    "é",    "é?",
+    };
+    static const char *const of_texts[] = { "a",  "b", "ab", "w",   "web",
+                                            "-1", "_", "1",  "]",   "}",
+                                            "é",  ".", "A",  "\xc3" };
+    uint64_t random = harness_seed(29);
+    struct buf pattern = BUF_INIT, group = BUF_INIT, text = BUF_INIT;
+    size_t matches_len = 0;
+
+    for (int i = 0; i < 3000; i++) {
+        struct regexp *plain, *grouped;
+        struct error e;
+        enum status st;
+
+        random_text(&random, of_patterns,
+                    sizeof of_patterns / sizeof *of_patterns, 1, 5, &pattern);
+        buf_clear(&group);
+        buf_printf(&group, "(?:%s)", buf_cstr(&pattern));
+        st = regexp_new(buf_slice(&pattern), &plain, &e);
+        ck_assert_int_eq(regexp_new(buf_slice(&group), &grouped, &e), st);
+        for (int k = 0; k < 30 && st == ST_OK; k++) {
+            random_text(&random, of_texts, sizeof of_texts / sizeof *of_texts,
+                        0, 5, &text);
+            st = regexp_find(grouped, buf_slice(&text), &e);
+            matches_len += st == ST_OK;
+            ck_assert_msg(regexp_find(plain, buf_slice(&text), &e) == st,
+                          "'%s' in '%s'", buf_cstr(&pattern), buf_cstr(&text));
+            st = ST_OK;
+        }
+        regexp_free(&plain);
+        regexp_free(&grouped);
+    }
+    ck_assert_uint_gt(matches_len, 1000);
+    buf_fini(&pattern);
+    buf_fini(&group);
+    buf_fini(&text);
+}
+END_TEST
+
 TEST_MAIN("filter", LOOP(matches_values, matches), LOOP(reads_tags, tags),
           LOOP(rejects, rejected), LOOP(compares, pairs),
           TEST(costly_expressions_end), TEST(small_arenas_are_a_limit),
-          LOOP(folds_case, folds))
+          LOOP(folds_case, folds),
+          TEST(literals_of_expressions_reject_no_match))
