@@ -14,6 +14,7 @@
 #include "storage/kv/leveldb/level_files.h"
 #include "storage/kv/leveldb/level_inspect.h"
 #include "storage/kv/leveldb/level_memory.h"
+#include "storage/kv/leveldb/level_table.h"
 
 #define GATHER_OPS   16384
 #define GATHER_BYTES ((size_t)4 << 20)
@@ -566,10 +567,11 @@ kv_leveldb_repair(const char *dir, struct error *e)
 {
     struct kv_options o = { .place = KV_LEVELDB(dir) };
     struct level *l = level_new(&o, false);
-    enum status st = ST_OK;
+    enum status st = level_tables_rebuild(dir, e);
     char *err = NULL;
 
-    leveldb_repair_db(l->options, dir, &err);
+    if (st == ST_OK)
+        leveldb_repair_db(l->options, dir, &err);
     if (err != NULL)
         st = take_error(err, dir, e);
     level_close(&l->kv);

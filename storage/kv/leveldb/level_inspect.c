@@ -240,7 +240,7 @@ read_table(struct level_inspection *x, const char *path, uint64_t size,
         x->bytes += bytes.size;
         fault = level_table_check(buf_slice(&bytes), &blocks);
         if (fault.text == NULL && size != bytes.size)
-            fault = (struct table_fault){ "its size is not the MANIFEST's", 0 };
+            fault.text = "its size is not the MANIFEST's";
         if (fault.text != NULL)
             st = damage(x, LEVEL_TABLE, path, fault.at, fault.text, e);
     }

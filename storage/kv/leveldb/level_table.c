@@ -1,19 +1,35 @@
 /* A table of LevelDB, block by block:
  *
  *     <data block>... <filter block> <metaindex block> <index block>
- * <footer:48> block    <bytes> <type:1> <crc:4>     type 1: compressed by
- * snappy footer   <metaindex: at, size> <index: at, size> zeros <magic:8>
+ * <footer:48>
  *
- * Index and metaindex hold <shared> <own> <value size> <own bytes> <value>...
- * and at their end how often keys start afresh, and where. */
+ *     block    <bytes> <type:1> <crc:4>         type 1: compressed by snappy
+ *     footer   <metaindex: at, size> <index: at, size> zeros <magic:8>
+ *
+ * Blocks of data, index and metaindex hold
+ *
+ *     (<shared> <own> <value size> <own bytes> <value>)... <restart:4>...
+ * <restarts:4>
+ *
+ * where 'shared' bytes of a key are those of the key before; restarts tell
+ * where keys are whole.  A key ends with <sequence and kind:8>, the number of
+ * its write and in the lowest byte 1 for a value, 0 for a deletion; of equal
+ * keys the newest comes first.  An index has the last key of each block, or one
+ * between it and the next, and as its value where the block is. */
 #include "storage/kv/leveldb/level_table.h"
 
+#include <dirent.h>
 #include <snappy-c.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
+#include "base/process/log.h"
 #include "storage/kv/leveldb/level_bytes.h"
+#include "storage/kv/leveldb/level_files.h"
 
 #define FOOTER_SIZE  ((size_t)48)
 #define TRAILER_SIZE ((size_t)5)
@@ -70,7 +86,8 @@ check_block(struct slice file, struct handle h, struct slice *out,
 
     if (file.size < TRAILER_SIZE || h.at > file.size - TRAILER_SIZE ||
         h.size > file.size - TRAILER_SIZE - h.at)
-        return (struct table_fault){ "a block lies outside of the file", 0 };
+        return (struct table_fault){ "a block lies outside of the file", 0,
+                                     false };
     p = file.data + h.at;
     *out = slice_of(p, (size_t)h.size);
     *type = p[h.size];
@@ -79,7 +96,38 @@ check_block(struct slice file, struct handle h, struct slice *out,
         text = "the checksum of a block does not fit";
     else if (*type > SNAPPY)
         text = "a block of an unknown kind";
-    return (struct table_fault){ text, (size_t)h.at };
+    return (struct table_fault){ text, (size_t)h.at, false };
+}
+
+struct entry {
+    uint64_t shared; /* bytes of the key before */
+    struct slice own, value;
+};
+
+/* The part of a block that holds entries; false: it is malformed. */
+static bool
+entries_of(struct slice block, struct cursor *out)
+{
+    uint64_t restarts;
+
+    if (block.size < 4)
+        return false;
+    restarts = level_number(block.data + block.size - 4, 4);
+    if (restarts > (block.size - 4) / 4)
+        return false;
+    *out = cursor_of(slice_of(block.data, block.size - 4 - restarts * 4));
+    return true;
+}
+
+static struct entry
+take_entry(struct cursor *c)
+{
+    struct entry n = { .shared = cursor_varint(c) };
+    uint64_t own_size = cursor_varint(c), value_size = cursor_varint(c);
+
+    n.own = cursor_bytes(c, own_size);
+    n.value = cursor_bytes(c, value_size);
+    return n;
 }
 
 /* Calls check_block() for all that an index leads to. */
@@ -87,33 +135,22 @@ static struct table_fault
 check_entries(struct slice file, struct slice index, size_t at,
               uint64_t *blocks)
 {
-    struct table_fault fault = { NULL, 0 };
+    const struct table_fault malformed = { "an index block is malformed", at,
+                                           true };
+    struct table_fault fault = { NULL, 0, false };
     struct cursor c;
-    uint64_t restarts;
 
-    if (index.size < 4)
-        return (struct table_fault){ "an index is too short", at };
-    restarts = level_number(index.data + index.size - 4, 4);
-    if (restarts > (index.size - 4) / 4)
-        return (struct table_fault){ "an index block is malformed", at };
-    c = cursor_of(slice_of(index.data, index.size - 4 - restarts * 4));
+    if (!entries_of(index, &c))
+        return malformed;
     while (fault.text == NULL && cursor_left(&c) > 0) {
-        struct slice own, value, data;
-        struct cursor handle;
-        uint64_t own_size, value_size;
+        struct cursor handle = cursor_of(take_entry(&c).value);
+        struct slice data;
         unsigned type;
 
-        (void)cursor_varint(&c);
-        own_size = cursor_varint(&c);
-        value_size = cursor_varint(&c);
-        own = cursor_bytes(&c, (size_t)own_size);
-        value = cursor_bytes(&c, (size_t)value_size);
-        handle = cursor_of(value);
-        if (c.failed || own.size != own_size)
-            return (struct table_fault){ "an index block is malformed", at };
-        fault = check_block(file, take_handle(&handle), &data, &type);
-        if (handle.failed)
-            return (struct table_fault){ "an index block is malformed", at };
+        if (!c.failed)
+            fault = check_block(file, take_handle(&handle), &data, &type);
+        if (c.failed || handle.failed)
+            return malformed;
         ++*blocks;
     }
     return fault;
@@ -127,12 +164,13 @@ check_index(struct slice file, struct handle h, uint64_t *blocks)
     unsigned type;
     struct table_fault fault = check_block(file, h, &index, &type);
 
+    fault.index = fault.text != NULL;
     if (fault.text == NULL && type == SNAPPY) {
         if (unpack(index, &unpacked))
             index = buf_slice(&unpacked);
         else
             fault = (struct table_fault){ "an index cannot be unpacked",
-                                          (size_t)h.at };
+                                          (size_t)h.at, true };
     }
     if (fault.text == NULL)
         fault = check_entries(file, index, (size_t)h.at, blocks);
@@ -150,15 +188,255 @@ level_table_check(struct slice bytes, uint64_t *blocks)
     struct cursor c;
 
     if (bytes.size < FOOTER_SIZE)
-        return (struct table_fault){ "it is too short", bytes.size };
+        return (struct table_fault){ "it is too short", bytes.size, true };
     footer = slice_of(bytes.data + bytes.size - FOOTER_SIZE, FOOTER_SIZE);
     c = cursor_of(slice_of(footer.data, HANDLES_SIZE));
     metaindex = take_handle(&c);
     index = take_handle(&c);
     if (c.failed || memcmp(footer.data + HANDLES_SIZE, magic, sizeof magic))
         return (struct table_fault){ "its footer is damaged",
-                                     bytes.size - FOOTER_SIZE };
+                                     bytes.size - FOOTER_SIZE, true };
     bytes.size -= FOOTER_SIZE;
     fault = check_index(bytes, index, blocks);
     return fault.text != NULL ? fault : check_index(bytes, metaindex, blocks);
+}
+
+/* -- made anew ------------------------------------------------------------- */
+
+#define BLOCK_LEAST 16
+#define BLOCK_MOST  ((size_t)32 << 10) /* of those behind a damaged one */
+#define HUNT_MOST   ((size_t)1 << 20)  /* bytes without a block */
+#define WRITE_SIZE  8
+#define WRITE_NONE  ((UINT64_C(1) << 56) - 1) /* of keys between blocks */
+
+/* A block begins with a whole key, so with 0: as it is, or behind the size and
+ * the tag of the first literal of what snappy packed. */
+static bool
+may_begin(struct slice bytes)
+{
+    struct cursor c = cursor_of(bytes);
+    unsigned tag;
+
+    if (bytes.data[0] == 0)
+        return true;
+    (void)cursor_varint(&c);
+    tag = cursor_u8(&c);
+    (void)cursor_bytes(&c, tag >> 2 < 60 ? 0 : (tag >> 2) - 59);
+    return (tag & 3) == 0 && cursor_u8(&c) == 0 && !c.failed;
+}
+
+/* The size of the block at the beginning of 'bytes', found by trying where its
+ * checksum fits; 0: there is none. */
+static size_t
+find_block(struct slice bytes, size_t most)
+{
+    uint32_t crc = 0;
+
+    if (bytes.size < TRAILER_SIZE || !may_begin(bytes))
+        return 0;
+    if (most > bytes.size - TRAILER_SIZE)
+        most = bytes.size - TRAILER_SIZE;
+    for (size_t n = 0; n <= most; n++) {
+        crc = crc32c_more(crc, slice_of(bytes.data + n, 1));
+        if (n >= BLOCK_LEAST && bytes.data[n] <= SNAPPY &&
+            level_number(bytes.data + n + 1, 4) == level_mask(crc))
+            return n;
+    }
+    return 0;
+}
+
+static uint64_t
+write_of(struct slice key)
+{
+    return level_number(key.data + key.size - WRITE_SIZE, WRITE_SIZE);
+}
+
+static bool
+comes_before(struct slice key, struct slice next)
+{
+    int order = slice_cmp(slice_of(key.data, key.size - WRITE_SIZE),
+                          slice_of(next.data, next.size - WRITE_SIZE));
+
+    return order < 0 || (order == 0 && write_of(key) > write_of(next));
+}
+
+/* Is this a block of data behind the key 'last'?  'key' becomes its last. */
+static bool
+is_data(struct slice block, struct slice last, struct buf *key)
+{
+    struct cursor c;
+
+    buf_clear(key);
+    if (!entries_of(block, &c))
+        return false;
+    while (cursor_left(&c) > 0) {
+        bool first = key->size == 0;
+        struct entry n = take_entry(&c);
+
+        if (c.failed || n.shared > key->size)
+            return false;
+        key->size = n.shared;
+        buf_put_slice(key, n.own);
+        if (key->failed || key->size < WRITE_SIZE ||
+            (write_of(buf_slice(key)) & 0xff) > 1 ||
+            write_of(buf_slice(key)) >> 8 == WRITE_NONE ||
+            (first && last.size > 0 && !comes_before(last, buf_slice(key))))
+            return false;
+    }
+    return key->size > 0;
+}
+
+static void
+put_number(struct buf *out, uint64_t v, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        buf_put_u8(out, (uint8_t)(v >> 8 * i));
+}
+
+static void
+put_entry(struct slice key, struct handle h, struct buf *out)
+{
+    uint8_t value[2 * VARINT_MAX], *end = varint_put(value, h.at);
+    struct slice handle = { value, (size_t)(varint_put(end, h.size) - value) };
+
+    buf_put_varint(out, 0);
+    buf_put_varint(out, key.size);
+    buf_put_varint(out, handle.size);
+    buf_put_slice(out, key);
+    buf_put_slice(out, handle);
+}
+
+/* A block of these entries, which begin at 'restarts'. */
+static struct handle
+put_block(struct slice entries, struct slice restarts, struct buf *out)
+{
+    struct handle h = { .at = out->size };
+
+    buf_put_slice(out, entries);
+    buf_put_slice(out, restarts);
+    put_number(out, restarts.size / 4, 4);
+    h.size = out->size - h.at;
+    buf_put_u8(out, PLAIN);
+    if (!out->failed)
+        put_number(
+            out,
+            level_mask(crc32c(slice_of(out->data + h.at, (size_t)h.size + 1))),
+            4);
+    return h;
+}
+
+static void
+put_ends(struct slice index, struct slice restarts, struct buf *out)
+{
+    static const uint8_t zero[4] = { 0 };
+    struct handle metaindex = put_block(slice_str(""), slice_of(zero, 4), out);
+    struct handle h = put_block(index, restarts, out);
+    size_t footer = out->size;
+
+    buf_put_varint(out, metaindex.at);
+    buf_put_varint(out, metaindex.size);
+    buf_put_varint(out, h.at);
+    buf_put_varint(out, h.size);
+    while (!out->failed && out->size < footer + HANDLES_SIZE)
+        buf_put_u8(out, 0);
+    buf_put(out, magic, sizeof magic);
+}
+
+/* What a table is made anew of: index, and the keys next to a block. */
+struct table_parts {
+    struct buf index, restarts, unpacked, last, key;
+};
+
+/* Adds a block with its trailer, if it is the next one of data. */
+static bool
+add_block(struct table_parts *r, struct slice block, struct buf *out)
+{
+    struct slice data = { block.data, block.size - TRAILER_SIZE };
+    struct handle h = { .at = out->size, .size = data.size };
+    struct buf last = r->last;
+
+    if (block.data[data.size] == SNAPPY && !unpack(data, &r->unpacked))
+        return false;
+    if (block.data[data.size] == SNAPPY)
+        data = buf_slice(&r->unpacked);
+    if (!is_data(data, buf_slice(&r->last), &r->key))
+        return false;
+    put_number(&r->restarts, r->index.size, 4);
+    put_entry(buf_slice(&r->key), h, &r->index);
+    buf_put_slice(out, block);
+    r->last = r->key;
+    r->key = last;
+    return true;
+}
+
+/* A table of the blocks of data that are found in a damaged one, whether or not
+ * its index leads to them.  How many; 0: there is none, or no memory. */
+static size_t
+rebuild(struct slice file, struct buf *out)
+{
+    struct table_parts r = { .index = BUF_INIT };
+    size_t len = 0, hunted = 0;
+
+    for (size_t at = 0; at < file.size && hunted < HUNT_MOST;) {
+        size_t size = find_block(slice_of(file.data + at, file.size - at),
+                                 hunted == 0 ? SIZE_MAX : BLOCK_MOST);
+
+        if (size == 0) {
+            hunted++;
+            at++;
+            continue;
+        }
+        hunted = 0;
+        len +=
+            add_block(&r, slice_of(file.data + at, size + TRAILER_SIZE), out);
+        at += size + TRAILER_SIZE;
+    }
+    put_ends(buf_slice(&r.index), buf_slice(&r.restarts), out);
+    if (r.index.failed || r.restarts.failed || out->failed)
+        len = 0;
+    buf_fini(&r.index);
+    buf_fini(&r.restarts);
+    buf_fini(&r.unpacked);
+    buf_fini(&r.last);
+    buf_fini(&r.key);
+    return len;
+}
+
+static enum status
+rebuild_table(const char *dir, const char *name, struct error *e)
+{
+    char *path = files_path(dir, name);
+    struct buf bytes = BUF_INIT, out = BUF_INIT;
+    enum status st = file_read(path, SIZE_MAX, &bytes, e);
+    uint64_t blocks = 0;
+    size_t len = 0;
+
+    if (st == ST_OK && level_table_check(buf_slice(&bytes), &blocks).index)
+        len = rebuild(buf_slice(&bytes), &out);
+    if (len > 0) {
+        log_warn("storage", "%s: the index is made anew of %zu blocks", path,
+                 len);
+        st = files_replace(dir, name, buf_slice(&out), e);
+    }
+    buf_fini(&bytes);
+    buf_fini(&out);
+    free(path);
+    return st;
+}
+
+enum status
+level_tables_rebuild(const char *dir, struct error *e)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+    uint64_t number;
+    enum status st = ST_OK;
+
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", dir);
+    while (st == ST_OK && (entry = readdir(d)) != NULL)
+        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_TABLE)
+            st = rebuild_table(dir, entry->d_name, e);
+    (void)closedir(d);
+    return st;
 }

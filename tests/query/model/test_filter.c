@@ -285,16 +285,16 @@ START_TEST(folds_case)
 }
 END_TEST
 
-/* 'least' to 'most' of the pieces, one behind the other. */
+/* 'least' to 'most' of the parts, one behind the other. */
 static void
-random_text(uint64_t *random, const char *const *pieces, size_t pieces_len,
+random_text(uint64_t *random, const char *const *parts, size_t parts_len,
             size_t least, size_t most, struct buf *out)
 {
     size_t len = least + harness_random(random) % (most - least + 1);
 
     buf_clear(out);
     while (len-- > 0)
-        buf_put_str(out, pieces[harness_random(random) % pieces_len]);
+        buf_put_str(out, parts[harness_random(random) % parts_len]);
 }
 
 /* A name that lacks the text which an expression must find is not tried; in

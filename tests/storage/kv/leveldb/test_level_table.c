@@ -2,11 +2,13 @@
 #include "storage/kv/leveldb/level_table.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "base/file/durable.h"
 #include "base/file/file.h"
+#include "base/process/log.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_bytes.h"
 #include "tests/harness.h"
@@ -41,22 +43,29 @@ fill(const char *dir)
     kv_close(&kv);
 }
 
-static struct buf
-first_table(const char *dir)
+static char *
+first_table_path(const char *dir)
 {
     DIR *d = opendir(dir);
     const struct dirent *entry;
-    struct buf bytes = BUF_INIT;
+    char *path = NULL;
 
     while ((entry = readdir(d)) != NULL)
-        if (strstr(entry->d_name, ".ldb") != NULL && bytes.size == 0) {
-            char *path = tempdir_path(dir, entry->d_name);
-
-            ck_assert_int_eq(file_read(path, SIZE_MAX, &bytes, NULL), ST_OK);
-            free(path);
-        }
+        if (strstr(entry->d_name, ".ldb") != NULL && path == NULL)
+            path = tempdir_path(dir, entry->d_name);
     (void)closedir(d);
-    ck_assert_uint_gt(bytes.size, 0);
+    ck_assert_ptr_nonnull(path);
+    return path;
+}
+
+static struct buf
+first_table(const char *dir)
+{
+    char *path = first_table_path(dir);
+    struct buf bytes = BUF_INIT;
+
+    ck_assert_int_eq(file_read(path, SIZE_MAX, &bytes, NULL), ST_OK);
+    free(path);
     return bytes;
 }
 
@@ -130,5 +139,83 @@ START_TEST(rejects_what_cannot_be_unpacked)
 }
 END_TEST
 
+/* Keys that are there once bits of the first table are flipped, and what is
+ * left is gathered. */
+static uint64_t
+keys_after(const size_t *bits, size_t len)
+{
+    char *from = tempdir_new(), *parent = tempdir_new();
+    char *to = tempdir_path(parent, "new"), *path;
+    char *mark = tempdir_path(from, "SYNCED");
+    struct buf table = BUF_INIT;
+    struct kv_options o = { .place = KV_LEVELDB(to) };
+    struct error e;
+    struct kv *kv;
+    uint64_t keys;
+
+    fill(from);
+    path = first_table_path(from);
+    ck_assert_int_eq(file_read(path, SIZE_MAX, &table, NULL), ST_OK);
+    for (size_t i = 0; i < len; i++)
+        table.data[bits[i] / 8] ^= (uint8_t)(1 << bits[i] % 8);
+    ck_assert_int_eq(files_write(path, buf_slice(&table), NULL), ST_OK);
+    ck_assert_int_eq(unlink(mark), 0); /* a repair makes another MANIFEST */
+    free(mark);
+    ck_assert_msg(kv_salvage(from, to, &keys, &e) == ST_OK, "%s", e.text);
+    ck_assert_int_eq(kv_open(&o, &kv, NULL), ST_OK);
+    for (unsigned i = 0; i < KEYS; i += KEYS - 1) {
+        struct buf value = BUF_INIT;
+        char key[128];
+        enum status st;
+
+        (void)snprintf(key, sizeof key, "%0100u", i);
+        st = kv_get(kv, slice_str(key), &value, NULL);
+        ck_assert(st == ST_NOT_FOUND || value.size == VALUE);
+        buf_fini(&value);
+    }
+    kv_close(&kv);
+    buf_fini(&table);
+    free(path);
+    free(to);
+    tempdir_free(&from);
+    tempdir_free(&parent);
+    return keys;
+}
+
+/* A block has 16 KB, which is 15 values, and the one that filled it. */
+#define BLOCK_KEYS 17
+
+START_TEST(what_is_left_of_a_damaged_table)
+{
+    uint64_t seed = harness_seed(16);
+    char *dir = tempdir_new();
+    struct buf table;
+    size_t index, size, bits[3];
+
+    log_set_level(LOG_ERROR);
+    fill(dir);
+    table = first_table(dir);
+    index = (size_t)(index_of(&table, &size) - table.data);
+    /* The footer's magic and its handles, the index, all of them. */
+    bits[0] = table.size * 8 - 5;
+    ck_assert_uint_eq(keys_after(bits, 1), KEYS);
+    bits[1] = (table.size - FOOTER) * 8 + 3;
+    ck_assert_uint_eq(keys_after(bits + 1, 1), KEYS);
+    bits[2] = (index + size / 2) * 8;
+    ck_assert_uint_eq(keys_after(bits + 2, 1), KEYS);
+    ck_assert_uint_eq(keys_after(bits, 3), KEYS);
+    /* A block as well, whose end is found behind it. */
+    bits[1] = table.size / 2 * 8;
+    ck_assert_uint_ge(keys_after(bits, 2), KEYS - BLOCK_KEYS);
+    for (int i = 0; i < 5; i++) {
+        bits[0] = (size_t)(harness_random(&seed) % (table.size * 8));
+        ck_assert_uint_ge(keys_after(bits, 1), KEYS - BLOCK_KEYS);
+    }
+    buf_fini(&table);
+    tempdir_free(&dir);
+}
+END_TEST
+
 TEST_MAIN("level_table", TEST(reads_a_packed_index),
-          TEST(rejects_what_cannot_be_unpacked))
+          TEST(rejects_what_cannot_be_unpacked),
+          TEST(what_is_left_of_a_damaged_table))
