@@ -11,6 +11,7 @@
 
 #include "base/process/clock.h"
 #include "base/process/counters.h"
+#include "base/process/library.h"
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "tsd/daemon.h"
@@ -97,7 +98,8 @@ tsd_hang_up(const struct options *o, struct daemon *d)
     settings_free(&fresh);
 }
 
-/* Memory that answers took is kept for the next ones while there are some. */
+/* Memory that answers took is kept for the next ones while there are some; what
+ * the start took goes back at once. */
 struct kept_memory {
     uint64_t queries;
     int64_t due_ms; /* then it goes back */
@@ -114,6 +116,7 @@ give_back_memory(struct kept_memory *k)
         k->due_ms = now_ms + QUIET_MS;
     } else if (now_ms >= k->due_ms) {
         mem_give_back();
+        library_release_pages();
         k->due_ms = now_ms + GIVE_BACK_EVERY_MS;
     }
 }

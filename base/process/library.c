@@ -1,7 +1,10 @@
 #include "base/process/library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/process/lock.h"
 
@@ -52,4 +55,29 @@ library_load(struct library *l, struct error *e)
     is_loaded = l->is_loaded;
     lock_drop(&library_lock);
     return is_loaded ? ST_OK : error_set(e, why.status, "%s", why.text);
+}
+
+/* Segments that are never written are as they are in the file. */
+static int
+release_pages(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    (void)size;
+    (void)ctx;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr, to = from + p->p_memsz;
+
+        from -= from % page;
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_W) == 0)
+            (void)madvise((void *)from, to - from, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void
+library_release_pages(void)
+{
+    (void)dl_iterate_phdr(release_pages, NULL);
 }

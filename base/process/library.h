@@ -45,3 +45,9 @@ struct library {
 /* Loads it and fills 'functions', once a process; one that failed is tried
  * again. */
 MUST_CHECK enum status library_load(struct library *l, struct error *e);
+
+/* Gives the pages of the program and its libraries back, to be read again from
+ * the page cache when they are needed: symbols, relocations and constructors
+ * are needed at the start alone, and are half of what a server that has nothing
+ * to do holds. */
+void library_release_pages(void);

@@ -116,5 +116,33 @@ START_TEST(is_for_any_thread)
 }
 END_TEST
 
+/* Of this process, in KB. */
+static long
+rss_of_files(void)
+{
+    FILE *f = fopen("/proc/self/status", "re");
+    char line[256];
+    long kb = -1;
+
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f) != NULL)
+        (void)sscanf(line, "RssFile: %ld", &kb);
+    (void)fclose(f);
+    return kb;
+}
+
+START_TEST(pages_come_back)
+{
+    struct functions f = { 0 };
+    struct library l = make("libc.so.6", NULL, &f);
+    long before = rss_of_files();
+
+    library_release_pages();
+    ck_assert_int_lt(rss_of_files(), before);
+    ck_assert_int_eq(library_load(&l, NULL), ST_OK);
+    ck_assert_int_ne(f.equal(f.self(), pthread_self()), 0);
+}
+END_TEST
+
 TEST_MAIN("library", LOOP(loads, found), TEST(misses_the_library),
-          TEST(misses_a_symbol), TEST(is_for_any_thread))
+          TEST(misses_a_symbol), TEST(is_for_any_thread), TEST(pages_come_back))
