@@ -211,9 +211,10 @@ exp_check_empty(const struct exp_node *node, bool all_may, struct error *e)
         empty += node->groups[i].dps.len == 0 && node->groups[i].failed == NULL;
     if (empty == 0 || (all_may && empty == len))
         return ST_OK;
-    return error_set(e, ST_INVALID,
-                     "The metric %.*s has a series without points in the range",
-                     SLICE_ARG(node->id));
+    return error_set(
+        e, ST_INVALID,
+        "The metric %.*s has a series without points, or rates, in the range",
+        SLICE_ARG(node->id));
 }
 
 /* The node and all expressions that it uses, these first. */

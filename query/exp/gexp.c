@@ -169,16 +169,14 @@ fill_in(struct buf *b, struct slice text, struct slice key, struct slice value)
 
 /* "name_@host" with the tags filled in. */
 static enum status
-expand_alias(const struct run *r, const struct gexp_series *s,
+expand_alias(const struct run *r, const struct series_meta *m,
              struct slice *text)
 {
-    *text = s->alias;
-    for (size_t i = 0; i < s->meta.tags_len && !s->alias_is_plain; i++) {
+    for (size_t i = 0; i < m->tags_len; i++) {
         struct buf b = BUF_INIT;
         char *copy;
 
-        fill_in(&b, *text, s->meta.tags[i].key.name,
-                s->meta.tags[i].value.name);
+        fill_in(&b, *text, m->tags[i].key.name, m->tags[i].value.name);
         copy = b.failed ? NULL : arena_strdup(r->arena, buf_slice(&b));
         *text = slice_of(copy, b.size);
         buf_fini(&b);
@@ -245,8 +243,11 @@ answer_series(const struct run *r, const struct gexp_series *s,
     g->dps = s->dps;
     if (s->alias.data != NULL) {
         g->tags_len = g->aggregate_tags_len = 0;
-        st = expand_alias(r, s, &g->metric);
+        g->metric = s->alias;
     }
+    if (st == ST_OK && (out->is_computed || s->alias.data != NULL) &&
+        !s->alias_is_plain)
+        st = expand_alias(r, &s->meta, &g->metric);
     if (st == ST_OK && g->sub->downsample.on &&
         g->sub->downsample.fill == FILL_NULL)
         st = show_nulls(r, g);

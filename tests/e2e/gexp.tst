@@ -49,6 +49,9 @@ POST /api/query/gexp [1]
 # An alias of an alias has no tags to name any more.
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=alias(alias(sum:g.a{host=a},x),y_@host)
 ~ [{"metric":"y_@host","tags":{}
+# An operand's alias names the result, with the result's tags.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(alias(sum:g.a{host=a},n_@host),sum:g.b{host=a})
+~ [{"metric":"n_a","tags":{"host":"a"}
 # No series, parameters before series, a metric twice.
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(2)
 = 400
