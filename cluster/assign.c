@@ -11,8 +11,30 @@ takes(const struct member *m, const char *mode)
     return m->live && strcmp(m->mode, mode) == 0;
 }
 
+static bool
+is_before(const struct member *m, const struct member *other)
+{
+    return m->started_ms < other->started_ms ||
+           (m->started_ms == other->started_ms &&
+            strcmp(m->name, other->name) < 0);
+}
+
+/* No other process can reach a command: one has all buckets, others wait for
+ * its end. */
 static const struct member *
-largest(const struct members *m, const char *mode, unsigned bucket)
+first_tool(const struct members *m)
+{
+    const struct member *found = NULL;
+
+    for (size_t i = 0; i < m->len; i++)
+        if (takes(&m->list[i], "tool") &&
+            (found == NULL || is_before(&m->list[i], found)))
+            found = &m->list[i];
+    return found;
+}
+
+const struct member *
+assign_bucket(const struct members *m, unsigned bucket)
 {
     const struct member *found = NULL;
     uint64_t best = 0;
@@ -20,18 +42,10 @@ largest(const struct members *m, const char *mode, unsigned bucket)
     for (size_t i = 0; i < m->len; i++) {
         uint64_t hash = hash_slice(slice_str(m->list[i].name), bucket);
 
-        if (!takes(&m->list[i], mode) || (found != NULL && hash <= best))
+        if (!takes(&m->list[i], "rw") || (found != NULL && hash <= best))
             continue;
         found = &m->list[i];
         best = hash;
     }
-    return found;
-}
-
-const struct member *
-assign_bucket(const struct members *m, unsigned bucket)
-{
-    const struct member *found = largest(m, "rw", bucket);
-
-    return found != NULL ? found : largest(m, "tool", bucket);
+    return found != NULL ? found : first_tool(m);
 }

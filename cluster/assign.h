@@ -10,6 +10,6 @@
 #include "storage/lease/members.h"
 
 /* NULL: no member takes any.  Members take buckets when they live, have an
- * address and the mode "rw"; a "tool", a command that has the store open for
- * itself, does where there is none of those. */
+ * address and the mode "rw"; where there is none of those the "tool" that began
+ * first, a command that has the store open for itself, takes all. */
 const struct member *assign_bucket(const struct members *m, unsigned bucket);

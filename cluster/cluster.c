@@ -15,6 +15,7 @@
 
 #define WAIT_MS  10000
 #define LEAVE_MS 30000
+#define TOOL_MS  10000 /* for another command to end */
 
 /* -- opening --------------------------------------------------------------- */
 
@@ -104,6 +105,27 @@ open_pool(struct cluster *c, struct error *e)
     return st == ST_OK && format_is_old(&c->format) ? renew_format(c, e) : st;
 }
 
+static bool
+is_tool(const struct cluster *c)
+{
+    return strcmp(c->options.mode, "tool") == 0;
+}
+
+static enum status
+open_tls(struct cluster *c, struct error *e)
+{
+    const struct cluster_options *o = &c->options;
+    struct members m = { 0 };
+    bool on = o->tls && !is_tool(c);
+    enum status st = is_tool(c) ? members_read(c->ceph, &m, e) : ST_OK;
+
+    for (size_t i = 0; i < m.len; i++)
+        on |= m.list[i].live && m.list[i].tls;
+    members_fini(&m);
+    return st == ST_OK && on ? channel_tls_new(o->ca, o->tls_any, &c->tls, e)
+                             : st;
+}
+
 static void
 lease_lost(void *ctx, const char *why)
 {
@@ -124,7 +146,7 @@ static enum status
 join(struct cluster *c, struct error *e)
 {
     struct lease_options o = {
-        .self = { .frame_version = FRAME_VERSION },
+        .self = { .frame_version = FRAME_VERSION, .tls = c->tls != NULL },
         .duration_ms = c->options.lease_ms,
         .lost = lease_lost,
         .ctx = c,
@@ -183,7 +205,7 @@ open_store(struct cluster *c, struct error *e)
     };
     const struct remote_options ro = {
         .secret = c->secret,
-        .tls = c->options.tls,
+        .tls = c->tls,
         .layout = c->format.layout,
         .wait_ms = c->options.wait_ms == 0 ? WAIT_MS : c->options.wait_ms,
         .owns = owns,
@@ -224,10 +246,7 @@ cluster_open(const struct cluster_options *o, struct cluster **out,
 {
     static enum status (*const parts[])(struct cluster * c,
                                         struct error * e) = {
-        open_pool,
-        join,
-        open_store,
-        start_thread,
+        open_pool, open_tls, join, open_store, start_thread,
     };
     struct cluster *c = mem_new(sizeof *c);
     enum status st = ST_OK;
@@ -275,7 +294,21 @@ cluster_serve(struct cluster *c, struct error *e)
     return events_send(c->ceph, WAIT_MS, EVENT_OWNERS, slice_str(""), e);
 }
 
-/* Has each bucket a live owner, and this process served what is its own? */
+/* Another command that has the store for itself, or NULL. */
+static const struct member *
+other_tool(struct cluster *c) REQUIRES(c->lock)
+{
+    const struct members *m = &c->view.members;
+
+    for (size_t i = 0; i < m->len; i++)
+        if (m->list[i].live && strcmp(m->list[i].mode, "tool") == 0 &&
+            strcmp(m->list[i].name, c->view.self) != 0)
+            return &m->list[i];
+    return NULL;
+}
+
+/* Has each bucket an owner that can be reached, and this process served what is
+ * its own? */
 static bool
 is_settled(struct cluster *c) REQUIRES(c->lock)
 {
@@ -286,7 +319,8 @@ is_settled(struct cluster *c) REQUIRES(c->lock)
     for (unsigned i = 0; i < v->buckets; i++) {
         const struct member *m = members_find(&v->members, v->map[i].member);
 
-        if (m == NULL || !m->live || v->map[i].from[0] != '\0')
+        if (m == NULL || !m->live || v->map[i].from[0] != '\0' ||
+            (m->address[0] == '\0' && strcmp(m->name, v->self) != 0))
             return false;
         if (strcmp(m->name, v->self) == 0 &&
             !store_bucket_is_local(c->store, i))
@@ -298,13 +332,21 @@ is_settled(struct cluster *c) REQUIRES(c->lock)
 enum status
 cluster_wait(struct cluster *c, unsigned wait_ms, struct error *e)
 {
-    int64_t end_us = clock_monotonic_us() + (int64_t)wait_ms * 1000;
+    int64_t from_us = clock_monotonic_us();
     enum status st = ST_OK;
 
     OBJ_CHECK(c, CLUSTER_MAGIC);
     lock_take(&c->lock);
     while (!is_settled(c) && st == ST_OK) {
-        if (clock_monotonic_us() >= end_us)
+        int64_t ms = (clock_monotonic_us() - from_us) / 1000;
+        const struct member *tool = other_tool(c);
+
+        if (ms >= TOOL_MS && tool != NULL)
+            st = error_set(e, ST_BUSY,
+                           "the store is in use by another command, member %s: "
+                           "try again when it has ended",
+                           tool->name);
+        else if (ms >= wait_ms)
             st = c->error.status != ST_OK
                      ? error_set(e, c->error.status, "%s", c->error.text)
                      : error_set(e, ST_BUSY,
@@ -350,7 +392,7 @@ cluster_leave(struct cluster *c, struct error *e)
             cond_wait_ms(&c->done, &c->lock, 100);
     }
     lock_drop(&c->lock);
-    return st;
+    return st == ST_OK ? lease_set_mode(c->lease, MEMBER_ENDED, e) : st;
 }
 
 void
@@ -384,6 +426,7 @@ cluster_close(struct cluster **cp, struct error *e)
     st = store_close(&c->store, e);
     left = lease_close(&c->lease, st == ST_OK ? e : NULL);
     remote_free(&c->remote);
+    channel_tls_free(&c->tls);
     ceph_close(&c->ceph);
     lock_take(&c->lock);
     members_fini(&c->view.members);

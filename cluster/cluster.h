@@ -37,7 +37,10 @@ struct cluster_options {
     const char *version; /* of the program */
     unsigned lease_ms;   /* 0: LEASE_MS */
     unsigned wait_ms;    /* for an owner to be there; 0: 10 s */
-    const struct channel_tls *tls; /* NULL: none */
+    /* Members are spoken to in TLS, and trusted as channel_tls_new() says; a
+     * tool goes by what they say of their addresses. */
+    bool tls, tls_any;
+    const char *ca;
     /* Another process may own the buckets by now: nothing may be acknowledged
      * any more, and the process must end at once. */
     void (*lost)(void *ctx, const char *why);

@@ -89,7 +89,8 @@ count(struct cluster *c, uint64_t *counter, uint64_t n)
 static void
 route(struct look *l, unsigned bucket, const struct member *m)
 {
-    bool any = m != NULL && m->live && strcmp(m->name, l->self) != 0;
+    bool any = m != NULL && m->live && m->address[0] != '\0' &&
+               strcmp(m->name, l->self) != 0;
     struct error e;
 
     if (remote_route(l->c->remote, bucket, any ? m->name : NULL,
@@ -99,8 +100,19 @@ route(struct look *l, unsigned bucket, const struct member *m)
 
 /* -- what has no owner ----------------------------------------------------- */
 
-/* Buckets that were given to this process, or that never had an owner: nothing
- * of them is anywhere but in the engine. */
+/* Did its owner flush it before it ended? */
+static bool
+is_left(const struct look *l, unsigned bucket)
+{
+    const struct bucket_owner *o = &l->map[bucket];
+    const struct member *m = members_find(&l->members, o->member);
+
+    return o->from[0] == '\0' && m != NULL && !m->live &&
+           strcmp(m->mode, MEMBER_ENDED) == 0;
+}
+
+/* Buckets that were given to this process, or left, or that never had an owner:
+ * nothing of them is anywhere but in the engine. */
 static enum status
 serve_given(struct look *l, struct error *e)
 {
@@ -109,10 +121,10 @@ serve_given(struct look *l, struct error *e)
     enum status st = ST_OK;
 
     for (unsigned i = 0; i < l->buckets && st == ST_OK; i++) {
-        struct bucket_owner first = owner(l->self, 1);
+        struct bucket_owner now = owner(l->self, l->map[i].epoch + 1);
 
-        if (l->map[i].epoch == 0 && is_wanted(l, i))
-            st = change(l, i, &first, e);
+        if ((l->map[i].epoch == 0 || is_left(l, i)) && is_wanted(l, i))
+            st = change(l, i, &now, e);
         if (st == ST_CONFLICT)
             st = ST_OK;
         if (st == ST_OK && is_mine(l, i) && l->map[i].from[0] == '\0' &&
@@ -366,6 +378,31 @@ tell_of_dead(struct look *l)
         l->c->options.died(l->c->options.ctx);
 }
 
+/* Told once, when it has lasted for longer than a dead one's lease. */
+static void
+tell_of_twin(struct look *l)
+{
+    const struct member *self = members_find(&l->members, l->self);
+    const struct member *twin =
+        self == NULL ? NULL : members_twin(&l->members, self);
+    int64_t now_us = clock_monotonic_us();
+    unsigned lease_ms = l->c->options.lease_ms;
+
+    if (twin == NULL)
+        l->c->twin_us = 0;
+    else if (l->c->twin_us == 0)
+        l->c->twin_us = now_us;
+    else if (l->c->twin_us > 0 &&
+             now_us - l->c->twin_us >
+                 3000 * (int64_t)(lease_ms == 0 ? LEASE_MS : lease_ms)) {
+        log_error("cluster",
+                  "member %s has the address %s, too: what is sent to one of "
+                  "them may reach the other (halite.cluster.address)",
+                  twin->name, twin->address);
+        l->c->twin_us = -1;
+    }
+}
+
 static enum status
 act(struct look *l, struct error *e)
 {
@@ -401,6 +438,7 @@ look(struct look *l, struct error *e)
         return st;
     set_routes(l);
     tell_of_dead(l);
+    tell_of_twin(l);
     st = act(l, e);
     set_routes(l);
     if (l->changed && events_send(c->ceph, NOTIFY_MS, EVENT_OWNERS,

@@ -29,12 +29,15 @@ struct cluster {
     struct lease *lease;
     struct lock events_lock; /* a leaf, but for those of storage/lease */
     struct events *events GUARDED_BY(events_lock); /* NULL: not any more */
+    struct channel_tls *tls;                       /* NULL: none */
     struct remote *remote;
     struct store *store;
 
     pthread_t thread;
     bool thread_started;
     unsigned owned; /* as it told last; the thread's */
+    int64_t
+        twin_us; /* since when; 0: there is none, -1: it is told; the same */
     struct lock lock;
     struct cond wake; /* look at once; or 'state' has changed */
     struct cond done; /* a look has ended */

@@ -103,12 +103,24 @@ cluster_view_text(const struct cluster_view *v, int64_t now_ms, struct buf *out)
     for (size_t i = 0; i < v->members.len; i++) {
         const struct member *m = &v->members.list[i];
 
-        buf_printf(
-            out,
-            "%-16s %-24s %-8s %-5s %7u %7" PRIu64 " KB %7" PRId64 " s %s\n",
-            m->name, m->address[0] == '\0' ? "-" : m->address, m->mode,
-            m->live ? "held" : "ended", cluster_view_owned(v, m->name),
-            m->wal_bytes / 1024, (now_ms - m->started_ms) / 1000, m->version);
+        buf_printf(out,
+                   "%-16s %-24s %-8s %-5s %7u %7" PRIu64 " KB %7" PRId64
+                   " s %s\n",
+                   m->name, m->address[0] == '\0' ? "-" : m->address, m->mode,
+                   m->live ? "held" : "ended", cluster_view_owned(v, m->name),
+                   m->wal_bytes / 1024,
+                   now_ms > m->started_ms ? (now_ms - m->started_ms) / 1000 : 0,
+                   m->version);
+    }
+    for (size_t i = 0; i < v->members.len; i++) {
+        const struct member *m = &v->members.list[i];
+        const struct member *twin = members_twin(&v->members, m);
+
+        if (twin != NULL && strcmp(m->name, twin->name) < 0)
+            buf_printf(out,
+                       "%s and %s have the same address: what is sent to one "
+                       "may reach the other (halite.cluster.address)\n",
+                       m->name, twin->name);
     }
     if (cluster_view_unowned(v) > 0)
         buf_printf(out,

@@ -185,9 +185,13 @@ run_here(struct tool *t, struct settings *s, const char *store)
     if (is_nothing_there(t, store))
         return tool_fail(t, "%s: there is no store", store);
     if (database_open(&d, s, &e) == ST_OK) {
+        if ((t->command->flags & TOOL_AT_CLIENT) != 0)
+            end_in_order(t);
         t->api = &d.api;
         rc = tool_run(t);
         t->api = NULL;
+        if (pool_leave(&d.pool, &why) != ST_OK)
+            log_warn("cluster", "left badly: %s", why.text);
     } else {
         tool_say(t, "%s", e.text);
     }
@@ -203,7 +207,9 @@ run_at_server(struct tool *t, const char *address, const struct command_line *c,
     const struct client_options o = {
         .address = address,
         .token_file = tool_option(t, "--token"),
-        .cacert = tool_option(t, "--cacert"),
+        .cacert = tool_option(t, "--cacert") != NULL
+                      ? tool_option(t, "--cacert")
+                      : settings_text(t->settings, "halite.cluster.ca"),
     };
     struct client *remote;
     struct error e;
@@ -212,6 +218,7 @@ run_at_server(struct tool *t, const char *address, const struct command_line *c,
     if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {
+        end_in_order(t);
         t->remote = remote;
         rc = tool_run(t);
     } else {
@@ -287,8 +294,6 @@ run_words(struct tool *t, struct settings *s, const struct command_line *c)
     if (find_place(t, s, &place, address, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     log_set_level(tool_is_verbose(t) ? LOG_INFO : LOG_WARN);
-    if ((t->command->flags & TOOL_AT_CLIENT) != 0)
-        end_in_order(t);
     if (place.server != NULL)
         return run_at_server(t, place.server, c, tool_zone_name(s));
     return run_here(t, s, place.store);

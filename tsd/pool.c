@@ -85,7 +85,8 @@ pool_find_server(const char *at, char address[POOL_ADDRESS_MAX],
     address[0] = '\0';
     for (size_t i = 0; i < v.members.len && st == ST_OK; i++)
         if (v.members.list[i].live && strcmp(v.members.list[i].mode, "rw") == 0)
-            (void)snprintf(address, POOL_ADDRESS_MAX, "%s",
+            (void)snprintf(address, POOL_ADDRESS_MAX, "%s%s",
+                           v.members.list[i].tls ? "https://" : "",
                            v.members.list[i].address);
     cluster_view_fini(&v);
     return st;
@@ -103,23 +104,6 @@ write_json(struct cluster *c, struct buf *out)
 
 enum cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
 
-static enum status
-open_tls(struct pool *p, const struct settings *s, struct error *e)
-{
-    int how = settings_choice(s, "halite.cluster.tls");
-
-    if (how == TLS_OFF || p->address == NULL)
-        return ST_OK;
-    if (!settings_has(s, "halite.tls.cert"))
-        return error_set(e, ST_INVALID,
-                         "halite.cluster.tls needs halite.tls.cert and "
-                         "halite.tls.key");
-    return channel_tls_new(settings_has(s, "halite.cluster.ca")
-                               ? settings_text(s, "halite.cluster.ca")
-                               : NULL,
-                           how == TLS_ANY, &p->tls, e);
-}
-
 enum status
 pool_open(struct pool *p, struct api *a, const char *at,
           const struct store_options *store, struct error *e)
@@ -132,6 +116,9 @@ pool_open(struct pool *p, struct api *a, const char *at,
         .create = true,
         .address = p->address == NULL ? "" : p->address,
         .version = PACKAGE_VERSION,
+        .tls = settings_choice(s, "halite.cluster.tls") != TLS_OFF,
+        .tls_any = settings_choice(s, "halite.cluster.tls") == TLS_ANY,
+        .ca = settings_text(s, "halite.cluster.ca"),
         .lease_ms = settings_unsigned(s, "halite.cluster.lease_ms"),
         .wait_ms = settings_unsigned(s, "halite.cluster.wait_ms"),
         .lost = lease_lost,
@@ -141,10 +128,10 @@ pool_open(struct pool *p, struct api *a, const char *at,
     enum status st;
 
     p->api = a;
-    st = open_tls(p, s, e);
-    if (st != ST_OK)
-        return st;
-    o.tls = p->tls;
+    if (o.tls && p->address != NULL && !settings_has(s, "halite.tls.cert"))
+        return error_set(e, ST_INVALID,
+                         "halite.cluster.tls needs halite.tls.cert and "
+                         "halite.tls.key");
     o.mode = mode_of(p);
     o.store.layout.salt_width = 1;
     o.store.layout.salt_buckets =
@@ -214,6 +201,5 @@ pool_close(struct pool *p, struct error *e)
 
     if (p->api != NULL)
         p->api->cluster = NULL;
-    channel_tls_free(&p->tls);
     return st;
 }

@@ -16,12 +16,12 @@ struct pool {
     struct api *api;
     struct cluster *cluster; /* NULL: the store lies in no pool */
     struct uid_events events;
-    struct channel_tls *tls; /* NULL: others are spoken to in the clear */
 };
 
-/* The address of a daemon that has the pool open, "" when none has;
+/* The address of a daemon that has the pool open, https:// in front where it
+ * takes TLS alone, "" when none has;
  * ST_NOT_FOUND when there is no store. */
-#define POOL_ADDRESS_MAX 128
+#define POOL_ADDRESS_MAX 160
 MUST_CHECK enum status pool_find_server(const char *at,
                                         char address[POOL_ADDRESS_MAX],
                                         struct error *e);

@@ -374,22 +374,25 @@ lease_fence(struct lease *l, const char *member, struct error *e)
 {
     struct member dead;
     enum status st;
+    bool ended;
 
     OBJ_CHECK(l, LEASE_MAGIC);
     INSIST(strcmp(member, l->self.name) != 0);
     if (was_fenced(l, member))
         return ST_OK;
     st = member_read(l->c, member, &dead, e);
+    ended = st == ST_OK && strcmp(dead.mode, MEMBER_ENDED) == 0;
     if (st == ST_OK)
         st = hold_dead(l, member, e);
     if (st == ST_OK && (l->without & LEASE_WITHOUT_EPOCH) == 0)
         st = wal_rados_fence(l->c, member, e);
-    if (st == ST_OK && (l->without & LEASE_WITHOUT_BLOCKLIST) == 0)
+    if (st == ST_OK && !ended && (l->without & LEASE_WITHOUT_BLOCKLIST) == 0)
         st = ceph_blocklist(l->c, dead.rados, BLOCKLIST_S, e);
     if (st != ST_OK)
         return st;
-    log_warn("lease", "member %s at %s is dead, and shut out", member,
-             dead.address);
+    if (!ended)
+        log_warn("lease", "member %s at %s is dead, and shut out", member,
+                 dead.address[0] == '\0' ? dead.rados : dead.address);
     note_fenced(l, member);
     return ST_OK;
 }

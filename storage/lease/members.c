@@ -20,9 +20,9 @@ entry_write(const struct member *m, struct buf *b)
 {
     buf_printf(b,
                "address %s\nrados %s\nmode %s\nversion %s\nframe %u\n"
-               "started %" PRId64 "\nwal-bytes %" PRIu64 "\n",
+               "started %" PRId64 "\nwal-bytes %" PRIu64 "\ntls %d\n",
                m->address, m->rados, m->mode, m->version, m->frame_version,
-               m->started_ms, m->wal_bytes);
+               m->started_ms, m->wal_bytes, m->tls);
 }
 
 static bool
@@ -49,6 +49,8 @@ take_line(struct member *m, struct slice word, struct slice value)
         return take_text(value, m->mode, sizeof m->mode);
     if (slice_eq(word, slice_str("version")))
         return take_text(value, m->version, sizeof m->version);
+    if (slice_eq(word, slice_str("tls")))
+        m->tls = slice_eq(value, slice_str("1"));
     if (slice_eq(word, slice_str("started")))
         return number_parse_i64(value, &m->started_ms);
     if (slice_eq(word, slice_str("wal-bytes")))
@@ -194,6 +196,16 @@ members_find(const struct members *m, const char *name)
 {
     for (size_t i = 0; i < m->len; i++)
         if (strcmp(m->list[i].name, name) == 0)
+            return &m->list[i];
+    return NULL;
+}
+
+const struct member *
+members_twin(const struct members *m, const struct member *one)
+{
+    for (size_t i = 0; i < m->len && one->live && one->address[0] != '\0'; i++)
+        if (m->list[i].live && strcmp(m->list[i].name, one->name) != 0 &&
+            strcmp(m->list[i].address, one->address) == 0)
             return &m->list[i];
     return NULL;
 }

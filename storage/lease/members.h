@@ -10,13 +10,19 @@
 
 #define MEMBER_NAME_SIZE 17 /* 16 hexadecimal digits, drawn at random */
 
+/* The mode of one that has given or flushed all that it owned, and writes
+ * nothing any more. */
+#define MEMBER_ENDED "ended"
+
 struct member {
     char name[MEMBER_NAME_SIZE];
     char address[128]; /* HOST:PORT, where other members reach it */
     char rados[128];   /* of its connection to the cluster: what is fenced */
-    char mode[16];     /* as of tsd.mode: "rw", "ro", .. */
+    char mode[16];     /* as of tsd.mode: "rw", "ro"; "tool", "leaving";
+                          MEMBER_ENDED */
     char version[32];  /* of the program */
     unsigned frame_version; /* of what members say to each other */
+    bool tls;               /* its address takes TLS alone */
     int64_t started_ms;
     uint64_t wal_bytes; /* when it last said so */
     bool live;          /* it holds its lease, now; not part of the entry */
@@ -33,6 +39,11 @@ MUST_CHECK enum status members_read(struct ceph *c, struct members *out,
 void members_fini(struct members *m);
 /* NULL: it is none. */
 const struct member *members_find(const struct members *m, const char *name);
+
+/* Another one that lives and has the same address, or NULL: a configuration
+ * that was copied, or within seconds of its death the one before. */
+const struct member *members_twin(const struct members *m,
+                                  const struct member *one);
 
 /* One entry.  ST_NOT_FOUND. */
 MUST_CHECK enum status member_read(struct ceph *c, const char *name,

@@ -98,7 +98,26 @@ START_TEST(a_tool_takes_them_where_no_daemon_does)
 }
 END_TEST
 
+/* Others could not reach it. */
+START_TEST(one_tool_takes_all)
+{
+    struct member list[3] = { make_member(1, "tool"), make_member(2, "tool"),
+                              make_member(3, "tool") };
+    struct members m = { list, 3 };
+
+    list[0].started_ms = 2000;
+    list[1].started_ms = 1000;
+    list[2].started_ms = 1000;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        ck_assert_str_eq(owner(&m, i), list[1].name);
+    list[1].live = false;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        ck_assert_str_eq(owner(&m, i), list[2].name);
+}
+END_TEST
+
 TEST_MAIN("assign", TEST(each_gets_about_its_share),
           TEST(who_comes_takes_and_who_goes_leaves_its_own_alone),
           TEST(the_order_of_the_list_does_not_count), TEST(some_take_none),
-          TEST(a_tool_takes_them_where_no_daemon_does))
+          TEST(a_tool_takes_them_where_no_daemon_does),
+          TEST(one_tool_takes_all))

@@ -128,4 +128,20 @@ within 'halite members does not see that none is left' is_alone || cat said
 start 4
 within 'not all are owned' serve_all 4
 expect_points 4 192
+
+# The last one ends in order: the next finds nothing dead.
+kill "${process[4]}"
+wait "${process[4]}" || complain "server 4 ended with $?: $(tail -n 5 4.log)"
+start 5
+within 'not all are owned' serve_all 5
+expect_points 5 192
+test "$(value 5 halite_cluster_takeovers_total)" -eq 0 || complain 'an end was taken for a death'
+grep 'is dead' 5.log && complain 'one that ended is dead'
+
+# A command beside servers asks one of them; a list set at one is every one's.
+start 6
+within 'not all are owned' serve_all 5 6
+curl -fsS -X PUT "${address[5]}/api/retention" -d '{"policies":"never.* 7d"}' >/dev/null ||
+    complain 'retention was not set'
+curl -fsS "${address[6]}/api/retention" | grep -q 'never.* 7d' || complain 'the other does not know it'
 exit $bad

@@ -230,7 +230,7 @@ backup_pool(const char *at, struct backup *b, struct error *e)
 {
     struct pool_store *p;
     struct error why;
-    enum status st = pool_store_open(at, &p, e);
+    enum status st = pool_store_open(at, b->ca, &p, e);
 
     if (st == ST_OK)
         st = pool_store_flush(p, e);

@@ -19,6 +19,7 @@ struct backup {
     /* Of the copy that backup_make() makes; 0: as many as the store has, in a
      * folder, and POOL_STORE_BUCKETS in a pool. */
     unsigned salt_buckets;
+    const char *ca; /* as of pool_store_open() */
     bool (*gone)(void *ctx);
     void *gone_ctx;
     struct check_counts counts; /* what is in it */

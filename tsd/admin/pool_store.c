@@ -21,6 +21,7 @@ struct pool_store {
     uint32_t magic;
     char *at;
     struct cluster *cluster;
+    bool serves;
 };
 
 /* -- a member ---------------------------------------------------------------
@@ -43,7 +44,8 @@ member_died(void *ctx)
 }
 
 enum status
-pool_store_open(const char *at, struct pool_store **out, struct error *e)
+pool_store_open(const char *at, const char *ca, struct pool_store **out,
+                struct error *e)
 {
     struct pool_store *p = mem_new(sizeof *p);
     enum status st;
@@ -56,12 +58,14 @@ pool_store_open(const char *at, struct pool_store **out, struct error *e)
                                    .store = { .min_free_bytes = 1 },
                                    .mode = "tool",
                                    .address = "",
+                                   .ca = ca,
                                    .version = PACKAGE_VERSION,
                                    .lost = lease_lost,
                                    .died = member_died },
         &p->cluster, e);
     if (st == ST_OK)
         st = cluster_serve(p->cluster, e);
+    p->serves = st == ST_OK;
     if (st == ST_OK)
         st = cluster_wait(p->cluster, WAIT_MS, e);
     if (st != ST_OK && pool_store_close(out, NULL) != ST_OK)
@@ -73,10 +77,13 @@ enum status
 pool_store_close(struct pool_store **pp, struct error *e)
 {
     struct pool_store *p = OBJ_TAKE(pp, POOL_STORE_MAGIC);
+    struct error why;
     enum status st;
 
     if (p == NULL)
         return ST_OK;
+    if (p->serves && cluster_leave(p->cluster, &why) != ST_OK)
+        log_warn("cluster", "left badly: %s", why.text);
     st = cluster_close(&p->cluster, e);
     free(p->at);
     OBJ_FREE(p);

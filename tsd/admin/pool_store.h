@@ -15,8 +15,10 @@
 
 struct pool_store; /* opaque */
 
-/* ST_NOT_FOUND: there is no store.  '*out' is NULL after a failure. */
-MUST_CHECK enum status pool_store_open(const char *at, struct pool_store **out,
+/* 'ca': whom to trust of servers that speak TLS (cluster_options.ca).
+ * ST_NOT_FOUND: there is no store.  '*out' is NULL after a failure. */
+MUST_CHECK enum status pool_store_open(const char *at, const char *ca,
+                                       struct pool_store **out,
                                        struct error *e);
 struct store *pool_store_of(struct pool_store *p);
 

@@ -4,7 +4,8 @@
 #include "tsd/admin/pool_store.h"
 
 enum status
-pool_store_open(const char *at, struct pool_store **out, struct error *e)
+pool_store_open(const char *at, const char *ca, struct pool_store **out,
+                struct error *e)
 {
     *out = NULL;
     return error_set(e, ST_INVALID, "rados:%s: built without librados", at);

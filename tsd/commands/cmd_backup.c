@@ -35,7 +35,7 @@ static const char backup_help[] =
     "  --server ADDRESS  ask this server: HOST:PORT or https://..\n"
     "  --token FILE      its first line is a token, or NAME:PASSWORD, of an\n"
     "                    administrator; or HALITE_TOKEN in the environment\n"
-    "  --cacert FILE     certificates (PEM) that the server may have\n"
+    "  --cacert FILE     certificates (PEM) that servers may have\n"
     "  --help            this text\n\n"
     "Exit status: 0 there is a backup; 1 there is none, and why is told;\n"
     "2 asked wrongly.\n";
@@ -175,7 +175,8 @@ done(const struct options *o, const struct backup *b)
 static int
 copy_idle(const struct options *o, const struct place *from)
 {
-    struct backup b = { .to = { PLACE_FOLDER, o->words[1] } };
+    struct backup b = { .to = { PLACE_FOLDER, o->words[1] },
+                        .ca = o->server.cacert };
     struct error e;
 
     return backup_idle(from, &b, &e) == ST_OK ? done(o, &b)

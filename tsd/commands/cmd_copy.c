@@ -11,7 +11,7 @@
 #include "tsd/admin/backup.h"
 
 static const char copy_help[] =
-    "usage: halite copy [--buckets N] FROM TO\n\n"
+    "usage: halite copy [FLAG]... FROM TO\n\n"
     "Makes a store at TO, where nothing is yet, of the one at FROM: each is\n"
     "DIR or rados:POOL[/NAMESPACE][?conf=FILE&id=NAME].  No server may have a\n"
     "folder open (halite backup copies those); servers of a pool go on, and\n"
@@ -19,13 +19,15 @@ static const char copy_help[] =
     "TO only when the copy was looked at as by 'halite fsck'; what a copy\n"
     "left that was cut short (TO.partial, objects in the namespace) is\n"
     "replaced by the next one.\n\n"
-    "  --buckets N  salt buckets of TO, 1 to 256 (a folder: as many as FROM\n"
-    "               has; a pool: 64)\n"
-    "  --help       this text\n\n"
+    "  --buckets N    salt buckets of TO, 1 to 256 (a folder: as many as FROM\n"
+    "                 has; a pool: 64)\n"
+    "  --cacert FILE  certificates (PEM) that servers of the pool FROM may\n"
+    "                 have, where they speak TLS (the system's)\n"
+    "  --help         this text\n\n"
     "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n";
 
 struct words {
-    const char *from, *to;
+    const char *from, *to, *cacert;
     int64_t buckets; /* 0: not said */
 };
 
@@ -35,6 +37,7 @@ copy_parse(int argc, char **argv, struct words *w)
 {
     static const struct option table[] = {
         { "buckets", required_argument, NULL, 'b' },
+        { "cacert", required_argument, NULL, 'c' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
     };
@@ -44,6 +47,10 @@ copy_parse(int argc, char **argv, struct words *w)
         if (c == 'h') {
             (void)fputs(copy_help, stdout);
             return 0;
+        }
+        if (c == 'c') {
+            w->cacert = optarg;
+            continue;
         }
         if (c != 'b')
             return 2;
@@ -78,6 +85,7 @@ cmd_copy(int argc, char **argv, bool as_tsdb)
         return rc;
     log_set_level(LOG_WARN);
     b.salt_buckets = (unsigned)w.buckets;
+    b.ca = w.cacert;
     st = place_parse(w.from, &from, &e);
     if (st == ST_OK)
         st = place_parse(w.to, &b.to, &e);

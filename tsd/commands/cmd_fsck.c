@@ -217,7 +217,7 @@ fsck_pool(const struct options *o, struct fsck *f, struct error *e)
     char *aside = o->copy == NULL ? dated(".", "aside") : mem_strdup(o->copy);
     struct pool_store *p;
     struct error why;
-    enum status st = pool_store_open(o->place.at, &p, e);
+    enum status st = pool_store_open(o->place.at, NULL, &p, e);
 
     if (st == ST_OK)
         st = pool_store_check_alone(p, e);

@@ -124,6 +124,8 @@ MUST_CHECK enum status put_batch_end_window(struct put_batch *b,
  * What is rejected for good goes to put_failed(), so there is no other failure.
  * '*stored' (may be NULL) grows by the number of points taken. */
 MUST_CHECK enum status put_batch_flush(struct put_batch *b, size_t *stored);
+/* After ST_BUSY: a sentence for who waits. */
+const char *put_batch_why_busy(const struct put_batch *b);
 
 /* ST_BUSY and the reason while the store rejects all writes. */
 MUST_CHECK enum status put_batch_rejected(const struct put_batch *b,

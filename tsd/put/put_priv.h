@@ -40,6 +40,7 @@ struct put_batch {
     struct buf added_value;
     struct store_window *window; /* NULL: each flush waits for owners */
     uint64_t lsn, committed;
+    struct error busy;  /* why the last flush was */
     size_t uncommitted; /* points */
     struct put_guess guess;
     uint64_t epoch; /* of the cache, before names were looked up */

@@ -107,6 +107,7 @@ put_batch_flush(struct put_batch *b, size_t *stored)
             b->out_len = 0;
         } else {
             result = settle(b, &e, &taken);
+            b->busy = e;
         }
     }
     b->uncommitted += taken;
@@ -117,6 +118,13 @@ put_batch_flush(struct put_batch *b, size_t *stored)
         b->looked_up = false;
     }
     return result;
+}
+
+const char *
+put_batch_why_busy(const struct put_batch *b)
+{
+    OBJ_CHECK(b, PUT_BATCH_MAGIC);
+    return b->busy.text;
 }
 
 enum status

@@ -65,11 +65,20 @@ in_force_parse(struct slice text, bool is_set, struct in_force *out,
 
 /* -- what is in force ------------------------------------------------------ */
 
-/* The text that was set; ST_NOT_FOUND. */
+/* The list that was set, or else that of the settings.  Another daemon of the
+ * store may have set it. */
 static enum status
-read_set(struct retention *r, struct buf *out, struct error *e)
+read_list(const struct retention *r, struct buf *out, bool *is_set,
+          struct error *e)
 {
-    return kv_get(store_kv(r->store), KEY_TABLE(TABLE_RETENTION), out, e);
+    enum status st =
+        kv_get(store_kv(r->store), KEY_TABLE(TABLE_RETENTION), out, e);
+
+    *is_set = st == ST_OK;
+    if (st != ST_NOT_FOUND)
+        return st;
+    buf_put_str(out, r->configured == NULL ? "" : r->configured);
+    return ST_OK;
 }
 
 static void
@@ -85,32 +94,26 @@ put_in_force(struct retention *r, struct in_force *f)
 }
 
 static bool
-is_in_force(struct retention *r, struct slice text, bool is_set)
+is_in_force(const struct retention *r, struct slice text, bool is_set)
+    REQUIRES(r->lock)
 {
-    bool same;
-
-    lock_take(&r->lock);
-    same = r->now.policies.text != NULL && r->now.is_set == is_set &&
+    return r->now.policies.text != NULL && r->now.is_set == is_set &&
            slice_eq_str(text, r->now.policies.text);
-    lock_drop(&r->lock);
-    return same;
 }
 
-/* Another daemon of the store may have set a list meanwhile.  One that does not
- * parse drops nothing. */
+/* A list that does not parse drops nothing. */
 static enum status
 read_in_force(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
 {
     struct buf text = BUF_INIT;
     struct in_force f = { .is_set = false };
-    enum status st = read_set(r, &text, e);
-    bool is_set = st == ST_OK;
+    bool is_set, same;
+    enum status st = read_list(r, &text, &is_set, e);
 
-    if (st == ST_NOT_FOUND) {
-        buf_put_str(&text, r->configured == NULL ? "" : r->configured);
-        st = ST_OK;
-    }
-    if (st == ST_OK && !is_in_force(r, buf_slice(&text), is_set)) {
+    lock_take(&r->lock);
+    same = is_in_force(r, buf_slice(&text), is_set);
+    lock_drop(&r->lock);
+    if (st == ST_OK && !same) {
         st = in_force_parse(buf_slice(&text), is_set, &f, e);
         if (st == ST_OK)
             put_in_force(r, &f);
@@ -405,23 +408,33 @@ retention_dry_run(struct retention *r, const struct slice *text,
 
 /* -- for readers ----------------------------------------------------------- */
 
+/* A list that another daemon has set is told at once; the next pass goes by it,
+ * and nothing was freed by it yet. */
 void
 retention_view(struct retention *r, struct retention_view *out)
 {
-    size_t len;
+    struct buf text = BUF_INIT;
+    bool is_set, is_new;
 
     OBJ_CHECK(r, RETENTION_MAGIC);
     *out = (struct retention_view){ .passed_ms = 0 };
+    is_new = read_list(r, &text, &is_set, NULL) == ST_OK;
     lock_take(&r->lock);
-    len = r->now.policies.len;
-    INSIST(retention_policies_parse(slice_str(r->now.policies.text),
-                                    &out->policies, NULL) == ST_OK);
-    out->freed = mem_new_array(len + 1, sizeof *out->freed);
-    memcpy(out->freed, r->now.freed, len * sizeof *out->freed);
-    out->is_set = r->now.is_set;
+    is_new = is_new && !is_in_force(r, buf_slice(&text), is_set) &&
+             retention_policies_parse(buf_slice(&text), &out->policies, NULL) ==
+                 ST_OK;
+    if (!is_new)
+        INSIST(retention_policies_parse(slice_str(r->now.policies.text),
+                                        &out->policies, NULL) == ST_OK);
+    out->freed = mem_new_array(out->policies.len + 1, sizeof *out->freed);
+    if (!is_new)
+        memcpy(out->freed, r->now.freed,
+               out->policies.len * sizeof *out->freed);
+    out->is_set = is_new ? is_set : r->now.is_set;
     out->passed_ms = r->passed_ms;
     out->failure = r->failure;
     lock_drop(&r->lock);
+    buf_fini(&text);
 }
 
 void

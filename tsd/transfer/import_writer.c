@@ -27,6 +27,8 @@ struct import_writer {
     size_t last_bad; /* a line of JSON is bad once */
     bool any_bad;
     int64_t wait_us; /* for a busy store; 0: as long as it takes */
+    bool (*gone)(void *ctx);
+    void *gone_ctx;
     int64_t began_us;
     bool was_busy;
     bool gave_up; /* it was busy for too long */
@@ -90,6 +92,9 @@ writer_wait(void *ctx, int64_t since_us, struct error *e)
     w->was_busy = true;
     if (store_may_write(w->a->store, e) != ST_OK)
         return ST_BUSY;
+    if (w->gone != NULL && w->gone(w->gone_ctx))
+        return error_set(e, ST_BUSY, "told to end while it waited: %s",
+                         put_batch_why_busy(w->batch));
     if (has_waited(w, since_us))
         return give_up(w, e);
     (void)nanosleep(&nap, NULL);
@@ -148,6 +153,15 @@ import_writer_new(const struct api *a, struct put_path *path, bool json,
         w->json = json_importer_new(a, &rules, w->batch, &owner);
     }
     return w;
+}
+
+void
+import_writer_wait_until(struct import_writer *w, bool (*gone)(void *ctx),
+                         void *ctx)
+{
+    OBJ_CHECK(w, WRITER_MAGIC);
+    w->gone = gone;
+    w->gone_ctx = ctx;
 }
 
 void

@@ -38,6 +38,10 @@ struct import_writer *import_writer_new(const struct api *a,
                                         unsigned wait_ms);
 void import_writer_free(struct import_writer **w);
 
+/* A wait ends, with ST_BUSY, when 'gone' says so. */
+void import_writer_wait_until(struct import_writer *w, bool (*gone)(void *ctx),
+                              void *ctx);
+
 /* Whole lines.  Waits while the store is busy.  'counts' grows; where a writer
  * that may not wait for ever failed with ST_BUSY, by what
  * import_writer_taken() says. */

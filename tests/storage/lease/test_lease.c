@@ -63,6 +63,7 @@ lease_of(struct side *s, struct error *e)
         .self = { .address = "127.0.0.1:4242",
                   .mode = "rw",
                   .version = "1.2.3",
+                  .tls = true,
                   .frame_version = 7 },
         .duration_ms = DURATION_MS,
         .lost = on_lost,
@@ -180,7 +181,9 @@ START_TEST(members_are_listed)
     ck_assert_str_eq(a->address, "127.0.0.1:4242");
     ck_assert_str_eq(a->mode, "rw");
     ck_assert_str_eq(a->version, "1.2.3");
+    ck_assert(a->tls);
     ck_assert_uint_eq(a->frame_version, 7);
+    ck_assert_ptr_eq(members_twin(&m, a), members_find(&m, f.b.name));
     ck_assert_ptr_nonnull(strchr(a->rados, '/'));
     ck_assert_int_gt(a->started_ms, 0);
     ck_assert_ptr_null(members_find(&m, "0123456789abcdef"));

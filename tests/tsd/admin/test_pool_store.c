@@ -3,6 +3,7 @@
 #include "tsd/admin/pool_store.h"
 
 #include "storage/place/pool.h"
+#include "cluster/cluster.h"
 #include "tests/storage/rados/rados_rig.h"
 #include "tests/uid/fixture.h"
 #include "tsd/admin/backup.h"
@@ -135,7 +136,7 @@ START_TEST(planted_faults_are_found_and_repaired)
     struct store *s;
 
     fill(&rig);
-    OK(pool_store_open(rig.at, &p, &e));
+    OK(pool_store_open(rig.at, NULL, &p, &e));
     OK(pool_store_check_alone(p, &e));
     OK(pool_store_flush(p, &e));
     s = pool_store_of(p);
@@ -166,19 +167,45 @@ START_TEST(planted_faults_are_found_and_repaired)
 }
 END_TEST
 
+static void
+ignore_lost(void *ctx, const char *why)
+{
+    (void)ctx;
+    (void)why;
+}
+
+static void
+ignore_died(void *ctx)
+{
+    (void)ctx;
+}
+
 START_TEST(a_store_in_use_is_not_looked_at)
 {
     struct rados_rig rig = rados_rig_new("");
-    struct pool_store *p, *other;
+    const struct cluster_options o = { .at = rig.other,
+                                       .store = { .min_free_bytes = 1 },
+                                       .mode = "ro",
+                                       .address = "127.0.0.1:1",
+                                       .version = "1",
+                                       .lost = ignore_lost,
+                                       .died = ignore_died };
+    struct pool_store *p, *second;
+    struct cluster *server;
     struct error e = { 0 };
 
     fill(&rig);
-    ck_assert_int_eq(pool_store_open(rig.at, &p, &e), ST_OK);
+    ck_assert_int_eq(pool_store_open(rig.at, NULL, &p, &e), ST_OK);
     ck_assert_int_eq(pool_store_check_alone(p, &e), ST_OK);
-    ck_assert_int_eq(pool_store_open(rig.other, &other, &e), ST_OK);
+    ck_assert_int_eq(cluster_open(&o, &server, &e), ST_OK);
     ck_assert_int_eq(pool_store_check_alone(p, &e), ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "in use by member"));
-    ck_assert_int_eq(pool_store_close(&other, &e), ST_OK);
+    ck_assert_int_eq(cluster_close(&server, &e), ST_OK);
+    /* Two commands at once: neither can reach the other. */
+    ck_assert_int_eq(pool_store_open(rig.other, NULL, &second, &e), ST_BUSY);
+    ck_assert_ptr_nonnull(strstr(e.text, "another command"));
+    ck_assert_ptr_null(second);
+    ck_assert_int_eq(pool_store_flush(p, &e), ST_OK);
     ck_assert_int_eq(pool_store_close(&p, &e), ST_OK);
     rados_rig_free(&rig);
 }
@@ -192,7 +219,7 @@ START_TEST(a_copy_goes_into_an_empty_namespace)
     struct backup b = { .to = { PLACE_POOL, rig.at } };
     struct error e = { 0 };
 
-    ck_assert_int_eq(pool_store_open(rig.at, &p, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(pool_store_open(rig.at, NULL, &p, &e), ST_NOT_FOUND);
     ck_assert_ptr_null(p);
     fill(&rig);
     ck_assert_int_eq(backup_make(f.store, &b, &e), ST_INVALID);

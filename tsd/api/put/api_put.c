@@ -157,7 +157,7 @@ put_api_flush(struct job *j)
     while (put_batch_flush(j->batch, &j->result.stored) != ST_OK) {
         if (clock_monotonic_us() > until || http_is_cancelled(j->request)) {
             http_reply_error(j->reply, 503, "Please throttle writes",
-                             "The store cannot keep up; send again later");
+                             put_batch_why_busy(j->batch));
             return false;
         }
         (void)nanosleep(&pause, NULL);

@@ -78,17 +78,17 @@ open_taker(void *ctx, struct import_taker *out, struct error *e)
     struct import_tool *x = ctx;
     bool json = tool_option(x->t, "--json") != NULL ||
                 tool_option(x->t, "--from") != NULL;
+    struct import_writer *w;
 
     if (x->t->api == NULL) {
         import_remote_open(x->t->remote, json, x->creates, import_is_cancelled,
                            x, out);
         return true;
     }
-    *out = (struct import_taker){
-        take_here, sync_here,
-        import_writer_new(x->t->api, api_put_path(x->t->api, x->creates), json,
-                          0)
-    };
+    w = import_writer_new(x->t->api, api_put_path(x->t->api, x->creates), json,
+                          0);
+    import_writer_wait_until(w, import_is_cancelled, x);
+    *out = (struct import_taker){ take_here, sync_here, w };
     return true;
 }
 

@@ -86,7 +86,7 @@ tool_purge(struct tool *t)
     struct error e;
     enum status st;
 
-    if (t->at_server)
+    if (t->at_server && !kv_traits(store_kv(t->api->store))->shared)
         return tool_fail(t, "Names and series of a store that is in use are "
                             "not forgotten: stop its server");
     st = read_patterns(&x, &e);
