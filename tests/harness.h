@@ -120,8 +120,8 @@ harness_limit(void)
 }
 
 static inline int
-harness_run(const char *name, enum fork_status fork_status,
-            const struct harness_case *cases, size_t len)
+harness_run(const char *name, enum fork_status fork_status, SFun setup,
+            SFun teardown, const struct harness_case *cases, size_t len)
 {
     Suite *suite = suite_create(name);
     TCase *t = tcase_create(name);
@@ -143,6 +143,7 @@ harness_run(const char *name, enum fork_status fork_status,
         srunner_set_fork_status(r, fork_status);
     if (srunner_fork_status(r) == CK_NOFORK)
         tcase_add_checked_fixture(t, harness_limit, NULL);
+    tcase_add_checked_fixture(t, setup, teardown);
     srunner_run_all(r, CK_ENV);
     failed = srunner_ntests_failed(r);
     srunner_free(r);
@@ -151,17 +152,25 @@ harness_run(const char *name, enum fork_status fork_status,
 
 /* All cases run in one process: a process for each costs more than most cases
  * do.  If one crashes, CK_FORK=yes tells which. */
-#define TEST_MAIN(name, ...) HARNESS_SUITE(name, CK_NOFORK, __VA_ARGS__)
+#define TEST_MAIN(name, ...) TEST_MAIN_WITH(NULL, NULL, name, __VA_ARGS__)
 
 /* Each case runs in a process of its own: cases that fork, that end a thread's
  * wait by leaving it behind, or that change limits or the environment. */
-#define TEST_MAIN_FORKED(name, ...) HARNESS_SUITE(name, CK_FORK, __VA_ARGS__)
+#define TEST_MAIN_FORKED(name, ...) \
+    TEST_MAIN_FORKED_WITH(NULL, NULL, name, __VA_ARGS__)
 
-#define HARNESS_SUITE(name, fork_status, ...)                 \
-    SUITE(harness_suite)                                      \
-    {                                                         \
-        const struct harness_case cases_[] = { __VA_ARGS__ }; \
-                                                              \
-        return harness_run((name), (fork_status), cases_,     \
-                           sizeof cases_ / sizeof cases_[0]); \
+/* The same with 'setup' before and 'teardown' after each case, also after one
+ * that failed half-way in this process.  NULL: none. */
+#define TEST_MAIN_WITH(setup, teardown, name, ...) \
+    HARNESS_SUITE(name, CK_NOFORK, setup, teardown, __VA_ARGS__)
+#define TEST_MAIN_FORKED_WITH(setup, teardown, name, ...) \
+    HARNESS_SUITE(name, CK_FORK, setup, teardown, __VA_ARGS__)
+
+#define HARNESS_SUITE(name, fork_status, setup, teardown, ...)                 \
+    SUITE(harness_suite)                                                       \
+    {                                                                          \
+        const struct harness_case cases_[] = { __VA_ARGS__ };                  \
+                                                                               \
+        return harness_run((name), (fork_status), (setup), (teardown), cases_, \
+                           sizeof cases_ / sizeof cases_[0]);                  \
     }

@@ -87,6 +87,6 @@ rados_rig_free(struct rados_rig *rig)
             (void)puts("HALITE_TEST_RADOS names no cluster's ceph.conf"); \
             return 77;                                                    \
         }                                                                 \
-        return harness_run((name), CK_FORK, cases_,                       \
+        return harness_run((name), CK_FORK, NULL, NULL, cases_,           \
                            sizeof cases_ / sizeof cases_[0]);             \
     }
