@@ -2,11 +2,11 @@
  * A server of a few routes, and clients which talk raw bytes to it over the
  * loopback, for the tests of web/http.h.
  *
- *     struct rig rig;
- *     rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
- *     int fd = rig_connect(&rig);
+ *     rig_start(&(struct http_options){ .body_bytes = 100 });
+ *     int fd = rig_connect();
  *     rig_send(fd, "GET /api/echo HTTP/1.1\r\n\r\n");
  *     struct answer a = rig_read(fd);
+ *     rig_stop();
  *
  * Routes: "/api/echo" and "/page" answer the method, the path, the parameters
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
@@ -39,7 +39,7 @@
 #include "tests/harness.h"
 #include "web/json/json.h"
 
-struct rig {
+static struct rig {
     struct http_server *server;
     int listener;
     struct sockaddr_in address;
@@ -50,7 +50,7 @@ struct rig {
     unsigned served;
     unsigned gone;   /* /api/hold saw its client leave */
     unsigned closed; /* connections that ended */
-};
+} rig;
 
 struct answer {
     unsigned status; /* 0: closed without one */
@@ -62,13 +62,13 @@ struct answer {
 /* -- routes ---------------------------------------------------------------- */
 
 static inline void
-rig_enter(struct rig *rig, int by)
+rig_enter(int by)
 {
-    lock_take(&rig->lock);
-    rig->inside += (unsigned)by;
-    rig->served += by > 0;
-    cond_broadcast(&rig->changed);
-    lock_drop(&rig->lock);
+    lock_take(&rig.lock);
+    rig.inside += (unsigned)by;
+    rig.served += by > 0;
+    cond_broadcast(&rig.changed);
+    lock_drop(&rig.lock);
 }
 
 static inline void
@@ -78,7 +78,7 @@ rig_echo(void *ctx, const struct http_request *r, struct http_reply *out)
     size_t len;
     const struct http_param *p = http_params(r, &len);
 
-    rig_enter(ctx, 1);
+    rig_enter(1);
     buf_printf(b, "{\"method\":%d,\"path\":", (int)http_method(r));
     json_put_string(b, slice_str(http_path(r)));
     buf_put_str(b, ",\"params\":[");
@@ -91,35 +91,31 @@ rig_echo(void *ctx, const struct http_request *r, struct http_reply *out)
     buf_put_str(b, "],\"body\":");
     json_put_string(b, http_body(r));
     buf_put_str(b, "}");
-    rig_enter(ctx, -1);
+    rig_enter(-1);
 }
 
 static inline void
 rig_slow(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct rig *rig = ctx;
-
-    rig_enter(rig, 1);
-    lock_take(&rig->lock);
-    while (!rig->open && (http_has_param(r, "stay") || !http_is_cancelled(r)))
-        cond_wait_ms(&rig->changed, &rig->lock, 20);
-    buf_put_str(http_reply_body(out), rig->open ? "\"slow\"" : "\"gone\"");
-    lock_drop(&rig->lock);
-    rig_enter(rig, -1);
+    rig_enter(1);
+    lock_take(&rig.lock);
+    while (!rig.open && (http_has_param(r, "stay") || !http_is_cancelled(r)))
+        cond_wait_ms(&rig.changed, &rig.lock, 20);
+    buf_put_str(http_reply_body(out), rig.open ? "\"slow\"" : "\"gone\"");
+    lock_drop(&rig.lock);
+    rig_enter(-1);
 }
 
 static inline void
 rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct rig *rig = ctx;
-
-    rig_enter(rig, 1);
-    lock_take(&rig->lock);
+    rig_enter(1);
+    lock_take(&rig.lock);
     while (!http_is_cancelled(r))
-        cond_wait_ms(&rig->changed, &rig->lock, 10);
-    rig->gone++;
-    lock_drop(&rig->lock);
-    rig_enter(rig, -1);
+        cond_wait_ms(&rig.changed, &rig.lock, 10);
+    rig.gone++;
+    lock_drop(&rig.lock);
+    rig_enter(-1);
 }
 
 /* Called on connections' threads alone. */
@@ -196,69 +192,82 @@ rig_empty(void *ctx, const struct http_request *r, struct http_reply *out)
 static inline void
 rig_closed(void *ctx)
 {
-    struct rig *rig = ctx;
-
-    lock_take(&rig->lock);
-    rig->closed++;
-    cond_broadcast(&rig->changed);
-    lock_drop(&rig->lock);
+    lock_take(&rig.lock);
+    rig.closed++;
+    cond_broadcast(&rig.changed);
+    lock_drop(&rig.lock);
 }
 
 static inline void
-rig_start(struct rig *rig, const struct http_options *from)
+rig_open_gate(void)
+{
+    lock_take(&rig.lock);
+    rig.open = true;
+    cond_broadcast(&rig.changed);
+    lock_drop(&rig.lock);
+}
+
+/* Stops the server, if there is one. */
+static inline void
+rig_stop(void)
+{
+    if (rig.listener == 0)
+        return;
+    rig_open_gate();
+    http_server_stop(&rig.server, 2000);
+    (void)close(rig.listener);
+    rig.listener = 0;
+    cond_fini(&rig.changed);
+    lock_fini(&rig.lock);
+    ck_assert_uint_eq(rig.inside, 0);
+}
+
+/* Starts the server; one that runs is stopped before. */
+static inline void
+rig_start(const struct http_options *from)
 {
     const unsigned any =
         HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD;
     const struct http_route routes[] = {
-        { "/api/echo", any, false, rig_echo, rig, 0, 0, 0, NULL },
-        { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, rig, 0, 0,
-          0, NULL },
-        { "/api/get", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
-        { "/api/work", any, true, rig_echo, rig, 0, 0, 0, NULL },
-        { "/api/slow", any, true, rig_slow, rig, 0, 0, 0, NULL },
-        { "/api/hold", any, true, rig_hold, rig, 0, 0, 0, NULL },
-        { "/api/quick", any, true, rig_quick, rig, 0, 0, 0, rig_is_quick },
-        { "/api/large", HTTP_GET, true, rig_large, rig, 0, 0, 0, NULL },
-        { "/api/fail", HTTP_GET, false, rig_fail, rig, 0, 0, 0, NULL },
-        { "/api/empty", any, false, rig_empty, rig, 0, 0, 0, NULL },
-        { "/page", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
-        { "/", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
+        { "/api/echo", any, false, rig_echo, NULL, 0, 0, 0, NULL },
+        { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, NULL, 0,
+          0, 0, NULL },
+        { "/api/get", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },
+        { "/api/work", any, true, rig_echo, NULL, 0, 0, 0, NULL },
+        { "/api/slow", any, true, rig_slow, NULL, 0, 0, 0, NULL },
+        { "/api/hold", any, true, rig_hold, NULL, 0, 0, 0, NULL },
+        { "/api/quick", any, true, rig_quick, NULL, 0, 0, 0, rig_is_quick },
+        { "/api/large", HTTP_GET, true, rig_large, NULL, 0, 0, 0, NULL },
+        { "/api/fail", HTTP_GET, false, rig_fail, NULL, 0, 0, 0, NULL },
+        { "/api/empty", any, false, rig_empty, NULL, 0, 0, 0, NULL },
+        { "/page", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },
+        { "/", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },
     };
     struct http_options o = *from;
     struct error e;
-    socklen_t size = sizeof rig->address;
+    socklen_t size = sizeof rig.address;
 
-    *rig = (struct rig){ .listener = -1 };
-    lock_init(&rig->lock);
-    cond_init(&rig->changed);
+    rig_stop();
+    rig = (struct rig){ .listener = -1 };
+    lock_init(&rig.lock);
+    cond_init(&rig.changed);
     o.routes = routes;
     o.routes_len = sizeof routes / sizeof routes[0];
     o.closed = rig_closed;
-    o.closed_ctx = rig;
-    ck_assert_int_eq(http_server_start(&o, &rig->server, &e), ST_OK);
-    rig->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    rig->address.sin_family = AF_INET;
-    rig->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(http_server_start(&o, &rig.server, &e), ST_OK);
+    rig.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    rig.address.sin_family = AF_INET;
+    rig.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(rig.listener, (struct sockaddr *)&rig.address, size),
+                     0);
+    ck_assert_int_eq(listen(rig.listener, 512), 0);
     ck_assert_int_eq(
-        bind(rig->listener, (struct sockaddr *)&rig->address, size), 0);
-    ck_assert_int_eq(listen(rig->listener, 512), 0);
-    ck_assert_int_eq(
-        getsockname(rig->listener, (struct sockaddr *)&rig->address, &size), 0);
-}
-
-static inline void
-rig_stop(struct rig *rig)
-{
-    http_server_stop(&rig->server, 2000);
-    ck_assert_uint_eq(rig->inside, 0);
-    (void)close(rig->listener);
-    cond_fini(&rig->changed);
-    lock_fini(&rig->lock);
+        getsockname(rig.listener, (struct sockaddr *)&rig.address, &size), 0);
 }
 
 /* From an address of 127.0.0.0/8. */
 static inline int
-rig_connect_from(struct rig *rig, uint32_t address)
+rig_connect_from(uint32_t address)
 {
     struct sockaddr_in from = { .sin_family = AF_INET };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
@@ -271,56 +280,46 @@ rig_connect_from(struct rig *rig, uint32_t address)
     from.sin_addr.s_addr = htonl(address);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
     ck_assert_int_eq(
-        connect(fd, (struct sockaddr *)&rig->address, sizeof rig->address), 0);
+        connect(fd, (struct sockaddr *)&rig.address, sizeof rig.address), 0);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    other = accept4(rig->listener, (struct sockaddr *)&peer, &size,
+    other = accept4(rig.listener, (struct sockaddr *)&peer, &size,
                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ge(other, 0);
-    ck_assert_int_eq(http_server_adopt_socket(rig->server, other,
-                                              (struct sockaddr *)&peer, size,
-                                              &e),
+    ck_assert_int_eq(http_server_adopt_socket(
+                         rig.server, other, (struct sockaddr *)&peer, size, &e),
                      ST_OK);
     return fd;
 }
 
 static inline int
-rig_connect(struct rig *rig)
+rig_connect(void)
 {
-    return rig_connect_from(rig, INADDR_LOOPBACK);
-}
-
-static inline void
-rig_open_gate(struct rig *rig)
-{
-    lock_take(&rig->lock);
-    rig->open = true;
-    cond_broadcast(&rig->changed);
-    lock_drop(&rig->lock);
+    return rig_connect_from(INADDR_LOOPBACK);
 }
 
 static inline unsigned
-rig_count(struct rig *rig, const unsigned *count)
+rig_count(const unsigned *count)
 {
     unsigned n;
 
-    lock_take(&rig->lock);
+    lock_take(&rig.lock);
     n = *count;
-    lock_drop(&rig->lock);
+    lock_drop(&rig.lock);
     return n;
 }
 
 /* Waits until a count of the rig's has reached 'n'; no longer than a minute. */
 static inline bool
-rig_wait(struct rig *rig, const unsigned *count, unsigned n)
+rig_wait(const unsigned *count, unsigned n)
 {
     int64_t end = clock_monotonic_us() + 60000000;
     bool reached;
 
-    lock_take(&rig->lock);
+    lock_take(&rig.lock);
     while (*count < n && clock_monotonic_us() < end)
-        cond_wait_ms(&rig->changed, &rig->lock, 100);
+        cond_wait_ms(&rig.changed, &rig.lock, 100);
     reached = *count >= n;
-    lock_drop(&rig->lock);
+    lock_drop(&rig.lock);
     return reached;
 }
 
@@ -453,9 +452,9 @@ rig_is_closed(int fd)
 
 /* One request on a connection of its own. */
 static inline struct answer
-rig_ask(struct rig *rig, const char *request)
+rig_ask(const char *request)
 {
-    int fd = rig_connect(rig);
+    int fd = rig_connect();
     struct answer a;
 
     rig_send(fd, request);

@@ -169,7 +169,6 @@ static const struct talk {
 START_TEST(talks_as_opentsdb)
 {
     const struct talk *t = &talks[_i];
-    struct rig rig;
     char request[1024], type[128];
     struct answer a;
 
@@ -177,9 +176,8 @@ START_TEST(talks_as_opentsdb)
     if (strstr(t->request, "chunked \r\n") != NULL &&
         atoi(MHD_get_version()) >= 1)
         return;
-    rig_start(&rig, &(struct http_options){ .chunked = true });
     (void)snprintf(request, sizeof request, "%s\r\n", t->request);
-    a = rig_ask(&rig, request);
+    a = rig_ask(request);
     ck_assert_msg(a.status == t->status, "%s: %u, not %u", t->request, a.status,
                   t->status);
     if (t->body != NULL)
@@ -191,37 +189,30 @@ START_TEST(talks_as_opentsdb)
     else
         ck_assert_msg(t->type == NULL, "%s: no type", t->request);
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(says_what_is_allowed)
 {
-    struct rig rig;
     char value[64];
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    a = rig_ask(&rig, "PUT /api/get HTTP/1.1\r\nHost: x\r\n\r\n");
+    a = rig_ask("PUT /api/get HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_header(&a, "Allow", value, sizeof value));
     ck_assert_str_eq(value, "GET");
     buf_fini(&a.body);
-    a = rig_ask(&rig, "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    a = rig_ask("OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_header(&a, "Allow", value, sizeof value));
     ck_assert_str_eq(value, "GET, POST, PUT, DELETE, HEAD");
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(keeps_connections)
 {
-    struct rig rig;
     struct answer a;
-    int fd;
+    int fd = rig_connect();
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
     for (int i = 0; i < 20; i++) {
         rig_send(fd, i % 2 == 0 ? GET("/api/echo") "\r\n"
                                 : GET("/api/work") "\r\n");
@@ -234,9 +225,8 @@ START_TEST(keeps_connections)
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     ck_assert(rig_is_closed(fd));
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -273,15 +263,11 @@ read_pipeline(int fd)
 
 START_TEST(pipelines)
 {
-    struct rig rig;
-    int fd;
+    int fd = rig_connect();
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
     rig_send(fd, PIPELINE);
     read_pipeline(fd);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -289,34 +275,27 @@ END_TEST
 START_TEST(splits_anywhere)
 {
     static const char text[] = PIPELINE;
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
     for (size_t i = 1; i + 1 < sizeof text; i++) {
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
 
         rig_send_bytes(fd, text, i);
         rig_send_bytes(fd, text + i, sizeof text - 1 - i);
         read_pipeline(fd);
         (void)close(fd);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(takes_single_bytes)
 {
     static const char text[] = PIPELINE;
-    struct rig rig;
-    int fd;
+    int fd = rig_connect();
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
     for (size_t i = 0; i + 1 < sizeof text; i++)
         rig_send_bytes(fd, text + i, 1);
     read_pipeline(fd);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -327,11 +306,9 @@ START_TEST(answers_after_half_close)
         "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
         "POST /api/work HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
     };
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
     for (size_t i = 0; i < 2; i++) {
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
         struct answer a;
 
         rig_send(fd, requests[i]);
@@ -341,18 +318,16 @@ START_TEST(answers_after_half_close)
         buf_fini(&a.body);
         (void)close(fd);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(asks_to_continue)
 {
-    struct rig rig;
     struct answer a;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_bytes = 100 });
+    fd = rig_connect();
     rig_send(fd,
              "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
              "Content-Length: 2\r\n\r\n");
@@ -373,7 +348,6 @@ START_TEST(asks_to_continue)
     buf_fini(&a.body);
     ck_assert(rig_is_closed(fd));
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -387,11 +361,9 @@ START_TEST(drops_bodies_of_rejected_requests)
         "POST /nosuch HTTP/1.1\r\nHost: x\r\n",
         "POST /api/v7/echo HTTP/1.1\r\nHost: x\r\n",
     };
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
         struct answer a;
 
         rig_send(fd, heads[i]);
@@ -406,7 +378,6 @@ START_TEST(drops_bodies_of_rejected_requests)
         ck_assert_uint_eq(a.status, 204);
         (void)close(fd);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -415,35 +386,31 @@ END_TEST
 
 START_TEST(rejects_chunks_when_told)
 {
-    struct rig rig;
     struct answer a;
     char type[64];
 
-    rig_start(&rig, &(struct http_options){ .chunked = false });
-    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\nHost: x\r\n"
-                      "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+    rig_start(&(struct http_options){ .chunked = false });
+    a = rig_ask("POST /api/echo HTTP/1.1\r\nHost: x\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
     ck_assert_uint_eq(a.status, 400);
     ck_assert(strstr(rig_body(&a), "Chunked request not supported.") != NULL);
     ck_assert(rig_header(&a, "Content-Type", type, sizeof type));
     ck_assert_str_eq(type, HTML);
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(shows_a_trace_when_told)
 {
-    struct rig rig;
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .show_stack_trace = true });
-    a = rig_ask(&rig, GET("/api/fail") "\r\n");
+    rig_start(&(struct http_options){ .show_stack_trace = true });
+    a = rig_ask(GET("/api/fail") "\r\n");
     ck_assert(strstr(rig_body(&a), ",\"trace\":\"http_reply_error") != NULL);
     buf_fini(&a.body);
-    a = rig_ask(&rig, GET("/api/nosuch") "\r\n");
+    a = rig_ask(GET("/api/nosuch") "\r\n");
     ck_assert(strstr(rig_body(&a), "trace") == NULL);
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -499,35 +466,31 @@ static const struct site_case {
 START_TEST(keeps_scripts_of_other_sites_out)
 {
     const struct site_case *c = &sites[_i];
-    struct rig rig;
     char request[512];
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .cors_domains = c->domains });
+    rig_start(&(struct http_options){ .cors_domains = c->domains });
     for (int jsonp = 0; jsonp < 2; jsonp++) {
         (void)snprintf(request, sizeof request,
                        "GET /api/echo%s HTTP/1.1\r\nHost: h:4242\r\n%s\r\n",
                        jsonp ? "?jsonp=f" : "", c->headers);
-        a = rig_ask(&rig, request);
+        a = rig_ask(request);
         ck_assert_uint_eq(a.status, jsonp ? c->status : 200);
         ck_assert((strncmp(rig_body(&a), "f(", 2) == 0) ==
                   (jsonp && a.status == 200));
         buf_fini(&a.body);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(switches_jsonp_off)
 {
-    struct rig rig;
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .no_jsonp = true });
-    a = rig_ask(&rig, GET("/api/echo?jsonp=f") "\r\n");
+    rig_start(&(struct http_options){ .no_jsonp = true });
+    a = rig_ask(GET("/api/echo?jsonp=f") "\r\n");
     ck_assert_uint_eq(a.status, 403);
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -543,52 +506,47 @@ static const struct host_case {
 
 START_TEST(knows_its_names)
 {
-    struct rig rig;
     char request[512];
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .hosts = "db.example, b" });
+    rig_start(&(struct http_options){ .hosts = "db.example, b" });
     (void)snprintf(request, sizeof request,
                    "GET /page HTTP/1.1\r\nHost: %s\r\n\r\n", hosts[_i].host);
-    a = rig_ask(&rig, request);
+    a = rig_ask(request);
     ck_assert_uint_eq(a.status, hosts[_i].status);
     ck_assert(a.status != 403 ||
               strstr(rig_body(&a), "add it to halite.http.hosts") != NULL);
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* What a shared cache must know, and what a browser must not guess. */
 START_TEST(tells_caches_what_it_looked_at)
 {
-    struct rig rig;
     char value[64];
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .cors_domains = "http://a.b" });
-    a = rig_ask(&rig, GET("/api/echo") "\r\n");
+    rig_start(&(struct http_options){ .cors_domains = "http://a.b" });
+    a = rig_ask(GET("/api/echo") "\r\n");
     ck_assert(strstr(a.head, "\r\nVary: Accept-Encoding\r\n") != NULL);
     ck_assert(strstr(a.head, "\r\nVary: Origin\r\n") != NULL);
     ck_assert(rig_header(&a, "X-Content-Type-Options", value, sizeof value));
     ck_assert_str_eq(value, "nosniff");
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(shares_with_origins)
 {
     const struct cors_case *c = &cors[_i];
-    struct rig rig;
     char request[512], value[128];
     struct answer a;
     bool allowed;
 
-    rig_start(&rig, &(struct http_options){ .cors_domains = c->domains,
-                                            .cors_headers = "X-A, X-B" });
+    rig_start(&(struct http_options){ .cors_domains = c->domains,
+                                      .cors_headers = "X-A, X-B" });
     (void)snprintf(request, sizeof request, "%s\r\n", c->request);
-    a = rig_ask(&rig, request);
+    a = rig_ask(request);
     ck_assert_uint_eq(a.status, c->status);
     if (c->body != NULL)
         ck_assert_str_eq(rig_body(&a), c->body);
@@ -605,7 +563,6 @@ START_TEST(shares_with_origins)
         ck_assert_str_eq(value, "GET, POST, PUT, DELETE");
     }
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -672,9 +629,7 @@ START_TEST(compresses_replies)
                                          "/api/large?n=90000&chunks=7",
                                          "/page" };
     const struct accept_case *c = &accepts[_i];
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         char request[256], coding[32];
         struct answer a, plain;
@@ -683,12 +638,12 @@ START_TEST(compresses_replies)
 
         (void)snprintf(request, sizeof request,
                        "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", paths[i]);
-        plain = rig_ask(&rig, request);
+        plain = rig_ask(request);
         (void)snprintf(
             request, sizeof request,
             "GET %s HTTP/1.1\r\nHost: x\r\nAccept-Encoding: %s\r\n\r\n",
             paths[i], c->accept);
-        a = rig_ask(&rig, request);
+        a = rig_ask(request);
         ck_assert_uint_eq(a.status, plain.status);
         coded = rig_header(&a, "Content-Encoding", coding, sizeof coding);
         ck_assert(coded == (c->coding != NULL));
@@ -703,21 +658,17 @@ START_TEST(compresses_replies)
         buf_fini(&a.body);
         buf_fini(&plain.body);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(empty_replies_are_not_compressed)
 {
-    struct rig rig;
     struct answer a;
     char value[64];
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    a = rig_ask(&rig, GET("/api/empty") "Accept-Encoding: gzip\r\n\r\n");
+    a = rig_ask(GET("/api/empty") "Accept-Encoding: gzip\r\n\r\n");
     ck_assert_uint_eq(a.status, 204);
     ck_assert(!rig_header(&a, "Content-Encoding", value, sizeof value));
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -725,11 +676,8 @@ END_TEST
 START_TEST(sends_chunks)
 {
     static const unsigned chunks[] = { 1, 2, 3, 100, 1024, 1025, 3000 };
-    struct rig rig;
-    int fd;
+    int fd = rig_connect();
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
     for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
         char request[256], value[32];
         struct answer a;
@@ -751,33 +699,36 @@ START_TEST(sends_chunks)
         buf_fini(&a.body);
     }
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(wraps_chunks_for_scripts)
 {
-    struct rig rig;
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    a = rig_ask(&rig, GET("/api/large?n=9&chunks=3&jsonp=f") "\r\n");
+    a = rig_ask(GET("/api/large?n=9&chunks=3&jsonp=f") "\r\n");
     ck_assert_str_eq(buf_cstr(&a.body), "f(abcdefghi)");
     buf_fini(&a.body);
-    rig_stop(&rig);
 }
 END_TEST
 
-TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(says_what_is_allowed),
-          TEST(keeps_connections), TEST(pipelines), TEST(splits_anywhere),
-          TEST(takes_single_bytes), TEST(answers_after_half_close),
-          TEST(asks_to_continue), TEST(drops_bodies_of_rejected_requests),
-          TEST(rejects_chunks_when_told), TEST(shows_a_trace_when_told),
-          LOOP(shares_with_origins, cors),
-          LOOP(keeps_scripts_of_other_sites_out, sites),
-          TEST(switches_jsonp_off), LOOP(knows_its_names, hosts),
-          TEST(tells_caches_what_it_looked_at),
-          LOOP(rejects_bad_options, bad_options),
-          LOOP(compresses_replies, accepts),
-          TEST(empty_replies_are_not_compressed), TEST(sends_chunks),
-          TEST(wraps_chunks_for_scripts))
+static void
+start(void)
+{
+    rig_start(&(struct http_options){ .chunked = true });
+}
+
+TEST_MAIN_WITH(start, rig_stop, "http", LOOP(talks_as_opentsdb, talks),
+               TEST(says_what_is_allowed), TEST(keeps_connections),
+               TEST(pipelines), TEST(splits_anywhere), TEST(takes_single_bytes),
+               TEST(answers_after_half_close), TEST(asks_to_continue),
+               TEST(drops_bodies_of_rejected_requests),
+               TEST(rejects_chunks_when_told), TEST(shows_a_trace_when_told),
+               LOOP(shares_with_origins, cors),
+               LOOP(keeps_scripts_of_other_sites_out, sites),
+               TEST(switches_jsonp_off), LOOP(knows_its_names, hosts),
+               TEST(tells_caches_what_it_looked_at),
+               LOOP(rejects_bad_options, bad_options),
+               LOOP(compresses_replies, accepts),
+               TEST(empty_replies_are_not_compressed), TEST(sends_chunks),
+               TEST(wraps_chunks_for_scripts))

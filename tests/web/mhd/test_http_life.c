@@ -8,13 +8,12 @@ enum { CLIENTS = 200, ROUNDS = 5 };
 
 START_TEST(serves_many_at_once)
 {
-    struct rig rig;
     int fds[CLIENTS];
     char text[256];
 
-    rig_start(&rig, &(struct http_options){ .chunked = true, .threads = 3 });
+    rig_start(&(struct http_options){ .chunked = true, .threads = 3 });
     for (int i = 0; i < CLIENTS; i++)
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CLIENTS; i++) {
             (void)snprintf(
@@ -34,16 +33,14 @@ START_TEST(serves_many_at_once)
             buf_fini(&a.body);
         }
     }
-    ck_assert_uint_eq(rig_count(&rig, &rig.closed), 0);
+    ck_assert_uint_eq(rig_count(&rig.closed), 0);
     for (int i = 0; i < CLIENTS; i++)
         (void)close(fds[i]);
-    ck_assert(rig_wait(&rig, &rig.closed, CLIENTS));
-    rig_stop(&rig);
+    ck_assert(rig_wait(&rig.closed, CLIENTS));
 }
 END_TEST
 
 struct talker {
-    struct rig *rig;
     pthread_t thread;
     uint64_t seed;
 };
@@ -63,7 +60,7 @@ talk(void *arg)
 
     for (int i = 0; i < 60; i++) {
         size_t size = harness_random(&t->seed) % (2 * sizeof text);
-        int fd = rig_connect(t->rig);
+        int fd = rig_connect();
         struct linger reset = { 1, 0 };
 
         if (size > sizeof text - 1)
@@ -85,21 +82,19 @@ talk(void *arg)
 START_TEST(survives_disorder)
 {
     uint64_t seed = harness_seed(4242);
-    struct rig rig;
     struct talker talkers[4];
 
     /* a short tick of the watchdog, for those that hung up */
-    rig_start(&rig, &(struct http_options){ .chunked = true, .head_ms = 400 });
+    rig_start(&(struct http_options){ .chunked = true, .head_ms = 400 });
     for (size_t i = 0; i < 4; i++) {
-        talkers[i] = (struct talker){ .rig = &rig, .seed = seed + i };
+        talkers[i] = (struct talker){ .seed = seed + i };
         ck_assert_int_eq(
             pthread_create(&talkers[i].thread, NULL, talk, &talkers[i]), 0);
     }
     for (size_t i = 0; i < 4; i++)
         (void)pthread_join(talkers[i].thread, NULL);
-    ck_assert(rig_wait(&rig, &rig.closed, 4 * 60));
+    ck_assert(rig_wait(&rig.closed, 4 * 60));
     ck_assert_uint_eq(rig.server->bodies, 0);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -110,22 +105,20 @@ END_TEST
 START_TEST(notices_hang_up)
 {
     struct linger reset = { 1, 0 };
-    struct rig rig;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .chunked = true });
+    fd = rig_connect();
     rig_send(fd, "GET /api/hold HTTP/1.1\r\nHost: x\r\n\r\n");
     if (_i == 2)
         rig_send(fd, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
-    ck_assert(rig_wait(&rig, &rig.inside, 1));
-    ck_assert_uint_eq(rig_count(&rig, &rig.gone), 0);
+    ck_assert(rig_wait(&rig.inside, 1));
+    ck_assert_uint_eq(rig_count(&rig.gone), 0);
     if (_i == 1)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     (void)close(fd);
-    ck_assert(rig_wait(&rig, &rig.gone, 1));
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
-    rig_stop(&rig);
+    ck_assert(rig_wait(&rig.gone, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
 }
 END_TEST
 
@@ -137,43 +130,39 @@ START_TEST(forgets_half_closed)
         "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n",
         "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab", ""
     };
-    struct rig rig;
     int fds[5];
 
     /* the times are far away, but for the tick that comes from them */
-    rig_start(&rig, &(struct http_options){
-                        .head_ms = 400, .body_ms = 100000, .idle_ms = 100000 });
+    rig_start(&(struct http_options){
+        .head_ms = 400, .body_ms = 100000, .idle_ms = 100000 });
     for (int i = 0; i < 5; i++) {
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
         rig_send(fds[i], texts[i]);
         (void)shutdown(fds[i], SHUT_WR);
     }
-    ck_assert(rig_wait(&rig, &rig.closed, 5));
+    ck_assert(rig_wait(&rig.closed, 5));
     for (int i = 0; i < 5; i++)
         (void)close(fds[i]);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* ... but one that waits for its answer gets it. */
 START_TEST(answers_half_closed)
 {
-    struct rig rig;
     struct answer a;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .head_ms = 40 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .head_ms = 40 });
+    fd = rig_connect();
     rig_send(fd, "GET /api/slow?stay HTTP/1.1\r\nHost: x\r\n\r\n");
     (void)shutdown(fd, SHUT_WR);
-    ck_assert(rig_wait(&rig, &rig.inside, 1));
+    ck_assert(rig_wait(&rig.inside, 1));
     (void)poll(NULL, 0, 100); /* ten ticks of the watchdog */
-    rig_open_gate(&rig);
+    rig_open_gate();
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -182,33 +171,30 @@ END_TEST
 static void *
 stop(void *arg)
 {
-    struct rig *rig = arg;
-
-    http_server_stop(&rig->server, 3000);
+    http_server_stop(&rig.server, 3000);
     return NULL;
 }
 
 /* What is under way is finished and its answer sent; idle connections go. */
 START_TEST(stops_gently)
 {
-    struct rig rig;
     struct answer a;
     pthread_t thread;
     int busy, idle, half;
 
-    rig_start(&rig, &(struct http_options){ .workers = 1 });
-    idle = rig_connect(&rig);
+    rig_start(&(struct http_options){ .workers = 1 });
+    idle = rig_connect();
     rig_send(idle, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(idle);
     buf_fini(&a.body);
-    half = rig_connect(&rig);
+    half = rig_connect();
     rig_send(half, "GET /api");
-    busy = rig_connect(&rig);
+    busy = rig_connect();
     rig_send(busy, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
-    ck_assert(rig_wait(&rig, &rig.inside, 1));
-    ck_assert_int_eq(pthread_create(&thread, NULL, stop, &rig), 0);
+    ck_assert(rig_wait(&rig.inside, 1));
+    ck_assert_int_eq(pthread_create(&thread, NULL, stop, NULL), 0);
     (void)poll(NULL, 0, 30);
-    rig_open_gate(&rig);
+    rig_open_gate();
     a = rig_read(busy);
     ck_assert_uint_eq(a.status, 200);
     ck_assert_str_eq(rig_body(&a), "\"slow\"");
@@ -217,12 +203,11 @@ START_TEST(stops_gently)
     ck_assert(rig_is_closed(idle));
     ck_assert(rig_is_closed(half));
     (void)pthread_join(thread, NULL);
-    ck_assert_uint_eq(rig_count(&rig, &rig.closed), 3);
+    ck_assert_uint_eq(rig_count(&rig.closed), 3);
     buf_fini(&a.body);
     (void)close(busy);
     (void)close(idle);
     (void)close(half);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -231,17 +216,16 @@ END_TEST
 START_TEST(stops_at_once)
 {
     enum { N = 6 };
-    struct rig rig;
     int fds[N];
 
-    rig_start(&rig, &(struct http_options){ .workers = 2 });
+    rig_start(&(struct http_options){ .workers = 2 });
     for (int i = 0; i < N; i++) {
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
         rig_send(fds[i], "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     }
-    ck_assert(rig_wait(&rig, &rig.inside, 2));
+    ck_assert(rig_wait(&rig.inside, 2));
     http_server_stop(&rig.server, 0);
-    ck_assert_uint_eq(rig_count(&rig, &rig.closed), N);
+    ck_assert_uint_eq(rig_count(&rig.closed), N);
     ck_assert_uint_eq(rig.served, 2);
     for (int i = 0; i < N; i++) {
         struct answer a = rig_read(fds[i]);
@@ -250,7 +234,6 @@ START_TEST(stops_at_once)
         buf_fini(&a.body);
         (void)close(fds[i]);
     }
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -258,12 +241,11 @@ END_TEST
 START_TEST(stops_in_the_middle)
 {
     for (int round = 0; round < 20; round++) {
-        struct rig rig;
         int fds[30];
 
-        rig_start(&rig, &(struct http_options){ .workers = 2 });
+        rig_start(&(struct http_options){ .workers = 2 });
         for (int i = 0; i < 30; i++) {
-            fds[i] = rig_connect(&rig);
+            fds[i] = rig_connect();
             rig_send(fds[i],
                      i % 3 == 0 ? "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"
                      : i % 3 == 1
@@ -274,10 +256,9 @@ START_TEST(stops_in_the_middle)
                 (void)poll(NULL, 0, 1);
         }
         http_server_stop(&rig.server, round % 2 == 0 ? 0 : 20);
-        ck_assert_uint_eq(rig_count(&rig, &rig.closed), 30);
+        ck_assert_uint_eq(rig_count(&rig.closed), 30);
         for (int i = 0; i < 30; i++)
             (void)close(fds[i]);
-        rig_stop(&rig);
     }
 }
 END_TEST
@@ -285,19 +266,17 @@ END_TEST
 /* One thread is a case of its own for libmicrohttpd. */
 START_TEST(works_with_few_threads)
 {
-    struct rig rig;
     struct http_server *s = NULL;
 
-    rig_start(&rig, &(struct http_options){ .threads = 1, .workers = 1 });
+    rig_start(&(struct http_options){ .threads = 1, .workers = 1 });
     for (int i = 0; i < 20; i++) {
-        struct answer a = rig_ask(
-            &rig, i % 2 == 0 ? "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"
-                             : "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct answer a =
+            rig_ask(i % 2 == 0 ? "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"
+                               : "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
 
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
     }
-    rig_stop(&rig);
     http_server_stop(&s, 0); /* NULL is stopped already */
 }
 END_TEST
@@ -305,13 +284,13 @@ END_TEST
 /* The server may count the last request for a while after its answer came: so
  * "true" is waited for. */
 static void
-quick_is(struct rig *rig, const char *request, const char *want)
+quick_is(const char *request, const char *want)
 {
     int64_t end_us = clock_monotonic_us() + 60000000;
     bool same;
 
     do {
-        struct answer a = rig_ask(rig, request);
+        struct answer a = rig_ask(request);
 
         ck_assert_uint_eq(a.status, 200);
         same = strcmp(rig_body(&a), want) == 0;
@@ -325,44 +304,39 @@ quick_is(struct rig *rig, const char *request, const char *want)
  */
 START_TEST(serves_what_is_quick_at_once)
 {
-    struct rig rig;
     int slow;
 
-    rig_start(&rig, &(struct http_options){ .workers = 2 });
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    rig_start(&(struct http_options){ .workers = 2 });
+    quick_is("GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
     quick_is(
-        &rig,
         "POST /api/quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na",
         "true");
-    quick_is(&rig, "GET /api/quick?no HTTP/1.1\r\nHost: x\r\n\r\n", "false");
-    slow = rig_connect(&rig);
+    quick_is("GET /api/quick?no HTTP/1.1\r\nHost: x\r\n\r\n", "false");
+    slow = rig_connect();
     rig_send(slow, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
-    ck_assert(rig_wait(&rig, &rig.inside, 1));
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
-    rig_open_gate(&rig);
+    ck_assert(rig_wait(&rig.inside, 1));
+    quick_is("GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
+    rig_open_gate();
     (void)close(slow);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* Others would have to wait for the next one, too. */
 START_TEST(what_was_not_quick_is_a_workers_for_a_while)
 {
-    struct rig rig;
-
-    rig_start(&rig, &(struct http_options){ .workers = 2 });
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
-    quick_is(&rig, "GET /api/quick?slow HTTP/1.1\r\nHost: x\r\n\r\n", "true");
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
+    rig_start(&(struct http_options){ .workers = 2 });
+    quick_is("GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    quick_is("GET /api/quick?slow HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    quick_is("GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
     (void)usleep(1000000);
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
-    rig_stop(&rig);
+    quick_is("GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
 }
 END_TEST
 
-TEST_MAIN("http_life", TEST(what_was_not_quick_is_a_workers_for_a_while),
-          TEST(serves_many_at_once), TEST(survives_disorder),
-          TIMES(notices_hang_up, 3), TEST(forgets_half_closed),
-          TEST(answers_half_closed), TEST(stops_gently), TEST(stops_at_once),
-          TEST(stops_in_the_middle), TEST(works_with_few_threads),
-          TEST(serves_what_is_quick_at_once))
+TEST_MAIN_WITH(NULL, rig_stop, "http_life",
+               TEST(what_was_not_quick_is_a_workers_for_a_while),
+               TEST(serves_many_at_once), TEST(survives_disorder),
+               TIMES(notices_hang_up, 3), TEST(forgets_half_closed),
+               TEST(answers_half_closed), TEST(stops_gently),
+               TEST(stops_at_once), TEST(stops_in_the_middle),
+               TEST(works_with_few_threads), TEST(serves_what_is_quick_at_once))

@@ -89,12 +89,10 @@ START_TEST(limits_a_body)
 {
     enum { LIMIT = 30000 };
     const struct body_case *c = &bodies[_i];
-    struct rig rig;
     int fd;
 
-    rig_start(&rig,
-              &(struct http_options){ .body_bytes = LIMIT, .chunked = true });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_bytes = LIMIT, .chunked = true });
+    fd = rig_connect();
     for (size_t size = LIMIT - 1; size <= LIMIT + 1; size++) {
         struct buf plain = filler(size);
         struct buf body =
@@ -118,19 +116,17 @@ START_TEST(limits_a_body)
     }
     ck_assert_uint_eq(rig.server->bodies, 0);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(takes_compressed_single_bytes)
 {
-    struct rig rig;
     struct buf plain = filler(100);
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
+    rig_start(&(struct http_options){ .chunked = true });
     for (int bits = -15; bits <= 31; bits += bits == -15 ? 30 : 16) {
         struct buf body = deflated(buf_slice(&plain), bits);
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
         struct answer a;
         char head[128];
 
@@ -150,21 +146,19 @@ START_TEST(takes_compressed_single_bytes)
         (void)close(fd);
     }
     buf_fini(&plain);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* Two gzip members behind each other are one body. */
 START_TEST(joins_gzip_members)
 {
-    struct rig rig;
     struct buf one = deflated(slice_str("ab"), 31),
                two = deflated(slice_str("cd"), 31);
     struct answer a;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .body_bytes = 4 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_bytes = 4 });
+    fd = rig_connect();
     buf_put_slice(&one, buf_slice(&two));
     send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
     a = rig_read(fd);
@@ -173,9 +167,8 @@ START_TEST(joins_gzip_members)
     ck_assert_uint_eq(a.status, 413);
     buf_fini(&a.body);
     (void)close(fd);
-    rig_stop(&rig);
-    rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_bytes = 100 });
+    fd = rig_connect();
     send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
     a = rig_read(fd);
     ck_assert(strstr(rig_body(&a), "\"abcd\"") != NULL);
@@ -183,18 +176,16 @@ START_TEST(joins_gzip_members)
     (void)close(fd);
     buf_fini(&one);
     buf_fini(&two);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(rejects_broken_compression)
 {
-    struct rig rig;
     struct buf whole = deflated(slice_str("some text, some text"), 31);
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .chunked = true });
+    fd = rig_connect();
     for (size_t i = 1; i < whole.size; i++) {
         struct answer a;
 
@@ -218,23 +209,20 @@ START_TEST(rejects_broken_compression)
     ck_assert_uint_eq(rig.server->bodies, 0);
     (void)close(fd);
     buf_fini(&whole);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* 1,000 : 1, in both forms; and no body at all. */
 START_TEST(survives_bombs)
 {
-    struct rig rig;
     struct buf zeros = filler(20 << 20), bomb, twice;
 
-    rig_start(&rig, &(struct http_options){ .body_bytes = 1 << 20,
-                                            .bodies_bytes = 2 << 20,
-                                            .chunked = true });
+    rig_start(&(struct http_options){
+        .body_bytes = 1 << 20, .bodies_bytes = 2 << 20, .chunked = true });
     bomb = deflated(buf_slice(&zeros), 31);
     twice = deflated(buf_slice(&bomb), 31);
     for (int i = 0; i < 8; i++) {
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
         struct answer a;
 
         send_body(fd, "/api/echo", i % 2 == 0 ? LENGTH : CHUNKED, "gzip",
@@ -251,20 +239,18 @@ START_TEST(survives_bombs)
     buf_fini(&zeros);
     buf_fini(&bomb);
     buf_fini(&twice);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* 32 MB in chunks of 16 KB, the default limit; and one byte more. */
 START_TEST(takes_32_mb)
 {
-    struct rig rig;
     struct answer a;
     struct buf chunk = filler(16 << 10);
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .chunked = true });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .chunked = true });
+    fd = rig_connect();
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 2048; i++) {
@@ -285,21 +271,18 @@ START_TEST(takes_32_mb)
     buf_fini(&a.body);
     buf_fini(&chunk);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* More than a client may still send behind a rejection is not read. */
 START_TEST(hangs_up_on_endless_bodies)
 {
-    struct rig rig;
     struct buf chunk = filler(0x4000);
     struct answer a;
     int fd;
 
-    rig_start(&rig,
-              &(struct http_options){ .body_bytes = 1000, .chunked = true });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_bytes = 1000, .chunked = true });
+    fd = rig_connect();
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 100; i++) {
@@ -307,10 +290,10 @@ START_TEST(hangs_up_on_endless_bodies)
         rig_send_bytes(fd, chunk.data, chunk.size);
         rig_send(fd, "\r\n");
     }
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
     (void)close(fd);
     /* one that says so is answered at once */
-    fd = rig_connect(&rig);
+    fd = rig_connect();
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 99999999\r\n\r\n");
     a = rig_read(fd);
@@ -319,7 +302,6 @@ START_TEST(hangs_up_on_endless_bodies)
     buf_fini(&a.body);
     (void)close(fd);
     buf_fini(&chunk);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -327,16 +309,15 @@ END_TEST
  * was forgotten would let the stop wait, and then fail its checks. */
 START_TEST(endless_chunk_extensions_end)
 {
-    struct rig rig;
     struct buf text = BUF_INIT;
     int fds[25];
 
     for (int i = 0; i < 1 << 15; i++)
         buf_put_str(&text, "extensions extensions extensions");
-    rig_start(&rig, &(struct http_options){ .body_ms = 1000, .chunked = true });
+    rig_start(&(struct http_options){ .body_ms = 1000, .chunked = true });
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < 25; i++) {
-            fds[i] = rig_connect(&rig);
+            fds[i] = rig_connect();
             rig_send(fds[i], "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                              "Transfer-Encoding: chunked\r\n\r\n1;");
             rig_send_bytes(fds[i], text.data, text.size);
@@ -344,9 +325,8 @@ START_TEST(endless_chunk_extensions_end)
         for (int i = 0; i < 25; i++)
             (void)close(fds[i]);
     }
-    ck_assert(rig_wait(&rig, &rig.closed, 100));
+    ck_assert(rig_wait(&rig.closed, 100));
     buf_fini(&text);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -354,10 +334,10 @@ END_TEST
 
 /* Waits until the server holds 'n' bytes of bodies, or counts 10 s. */
 static bool
-wait_for_bodies(struct rig *rig, uint64_t n)
+wait_for_bodies(uint64_t n)
 {
     for (int i = 0; i < 1000; i++) {
-        if (rig->server->bodies == n)
+        if (rig.server->bodies == n)
             return true;
         (void)poll(NULL, 0, 10);
     }
@@ -367,22 +347,21 @@ wait_for_bodies(struct rig *rig, uint64_t n)
 START_TEST(limits_all_bodies)
 {
     enum { CLIENTS = 8, SIZE = 100000 };
-    struct rig rig;
     struct buf body = filler(SIZE);
     struct answer a;
     int fds[CLIENTS], last;
 
-    rig_start(&rig, &(struct http_options){ .bodies_bytes = CLIENTS * SIZE,
-                                            .chunked = true });
+    rig_start(&(struct http_options){ .bodies_bytes = CLIENTS * SIZE,
+                                      .chunked = true });
     for (int i = 0; i < CLIENTS; i++) {
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
         rig_send(fds[i], "POST /api/echo HTTP/1.1\r\nHost: "
                          "x\r\nContent-Length: 100000\r\n\r\n");
         rig_send_bytes(fds[i], body.data, SIZE - 1);
     }
-    ck_assert(wait_for_bodies(&rig, CLIENTS * SIZE));
+    ck_assert(wait_for_bodies(CLIENTS * SIZE));
     /* a byte more is too much; a request without a body is not */
-    last = rig_connect(&rig);
+    last = rig_connect();
     rig_send(
         last,
         "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
@@ -400,7 +379,7 @@ START_TEST(limits_all_bodies)
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     (void)close(fds[1]);
-    ck_assert(wait_for_bodies(&rig, (CLIENTS - 2) * SIZE));
+    ck_assert(wait_for_bodies((CLIENTS - 2) * SIZE));
     rig_send(
         last,
         "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
@@ -410,34 +389,31 @@ START_TEST(limits_all_bodies)
     for (int i = 0; i < CLIENTS; i++)
         if (i != 1)
             (void)close(fds[i]);
-    ck_assert(wait_for_bodies(&rig, 0));
+    ck_assert(wait_for_bodies(0));
     (void)close(last);
     buf_fini(&body);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* What a client only promises takes no memory. */
 START_TEST(promises_cost_nothing)
 {
-    struct rig rig;
     int fds[50];
     struct answer a;
 
-    rig_start(&rig, &(struct http_options){ .bodies_bytes = 1 << 20,
-                                            .body_bytes = 1 << 20 });
+    rig_start(&(struct http_options){ .bodies_bytes = 1 << 20,
+                                      .body_bytes = 1 << 20 });
     for (int i = 0; i < 50; i++) {
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
         rig_send(fds[i], "POST /api/echo HTTP/1.1\r\nHost: "
                          "x\r\nContent-Length: 1048576\r\n\r\n");
     }
-    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\nHost: x\r\n"
-                      "Content-Length: 1\r\n\r\nx");
+    a = rig_ask("POST /api/echo HTTP/1.1\r\nHost: x\r\n"
+                "Content-Length: 1\r\n\r\nx");
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     for (int i = 0; i < 50; i++)
         (void)close(fds[i]);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -448,9 +424,8 @@ START_TEST(limits_a_head)
     static const size_t limits[] = { 500, 2000, 32 << 10 };
 
     for (size_t k = 0; k < 3; k++) {
-        struct rig rig;
 
-        rig_start(&rig, &(struct http_options){ .head_bytes = limits[k] });
+        rig_start(&(struct http_options){ .head_bytes = limits[k] });
         for (size_t size = limits[k] - 1; size <= limits[k] + 1; size++) {
             for (int in_url = 0; in_url < 2; in_url++) {
                 struct buf b = BUF_INIT, x;
@@ -468,7 +443,7 @@ START_TEST(limits_a_head)
                     buf_put_slice(&b, buf_slice(&x));
                 buf_put_str(&b, "\r\n\r\n");
                 ck_assert_uint_eq(b.size, size);
-                a = rig_ask(&rig, buf_cstr(&b));
+                a = rig_ask(buf_cstr(&b));
                 ck_assert_msg(a.status == (size <= limits[k] ? 200u : 431u),
                               "%zu of %zu: %u", size, limits[k], a.status);
                 buf_fini(&a.body);
@@ -476,7 +451,6 @@ START_TEST(limits_a_head)
                 buf_fini(&x);
             }
         }
-        rig_stop(&rig);
     }
 }
 END_TEST
@@ -486,11 +460,10 @@ START_TEST(endless_heads_end)
     static const char *const starts[] = {
         "GET /", "GET / HTTP/1.1\r\nHost: x\r\nX: ", "GET /?"
     };
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .head_bytes = 1000 });
+    rig_start(&(struct http_options){ .head_bytes = 1000 });
     for (size_t i = 0; i < 3; i++) {
-        int fd = rig_connect(&rig);
+        int fd = rig_connect();
         struct answer a;
 
         rig_send(fd, starts[i]);
@@ -500,9 +473,8 @@ START_TEST(endless_heads_end)
         ck_assert(a.status == 0 || a.status == 414 || a.status == 431);
         buf_fini(&a.body);
         (void)close(fd);
-        ck_assert(rig_wait(&rig, &rig.closed, (unsigned)i + 1));
+        ck_assert(rig_wait(&rig.closed, (unsigned)i + 1));
     }
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -511,9 +483,8 @@ END_TEST
 START_TEST(takes_many_parameters)
 {
     struct buf request = BUF_INIT;
-    struct rig rig;
 
-    rig_start(&rig, &(struct http_options){ .threads = 1 });
+    rig_start(&(struct http_options){ .threads = 1 });
     for (size_t n = 10; n <= 6000; n += n) {
         struct answer a;
 
@@ -522,31 +493,30 @@ START_TEST(takes_many_parameters)
         for (size_t i = 0; i < n; i++)
             buf_put_str(&request, "a=b&?");
         buf_put_str(&request, " HTTP/1.1\r\nHost: x\r\n\r\n");
-        a = rig_ask(&rig, buf_cstr(&request));
+        a = rig_ask(buf_cstr(&request));
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
     }
     buf_fini(&request);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* Slow requests, one a connection, until so many of them are at work. */
 static void
-fill_workers(struct rig *rig, int *fds, int len, unsigned workers)
+fill_workers(int *fds, int len, unsigned workers)
 {
     for (int i = 0; i < len; i++) {
-        fds[i] = rig_connect(rig);
+        fds[i] = rig_connect();
         rig_send(fds[i], "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     }
-    ck_assert(rig_wait(rig, &rig->inside, workers));
+    ck_assert(rig_wait(&rig.inside, workers));
 }
 
 /* Their answers, when the gate is open. */
 static void
-empty_workers(struct rig *rig, const int *fds, int len)
+empty_workers(const int *fds, int len)
 {
-    rig_open_gate(rig);
+    rig_open_gate();
     for (int i = 0; i < len; i++) {
         struct answer a = rig_read(fds[i]);
 
@@ -561,24 +531,22 @@ empty_workers(struct rig *rig, const int *fds, int len)
 START_TEST(shares_the_workers)
 {
     enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
-    struct rig rig;
     struct answer a;
     int fds[ALL], other;
 
-    rig_start(&rig, &(struct http_options){ .workers = WORKERS,
-                                            .workers_queue = QUEUE });
-    fill_workers(&rig, fds, ALL, WORKERS);
-    other = rig_connect_from(&rig, INADDR_LOOPBACK + 1);
+    rig_start(
+        &(struct http_options){ .workers = WORKERS, .workers_queue = QUEUE });
+    fill_workers(fds, ALL, WORKERS);
+    other = rig_connect_from(INADDR_LOOPBACK + 1);
     for (int i = 0; i < 3; i++) {
         rig_send(other, "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_read(other);
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
     }
-    ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
-    empty_workers(&rig, fds, ALL);
+    ck_assert_uint_eq(rig_count(&rig.inside), WORKERS);
+    empty_workers(fds, ALL);
     (void)close(other);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -586,13 +554,12 @@ START_TEST(limits_the_queue)
 {
     enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
     uint64_t before = counter_get(CNT_RPC_HTTP);
-    struct rig rig;
     struct answer a;
     int fds[ALL], more;
 
-    rig_start(&rig, &(struct http_options){ .workers = WORKERS,
-                                            .workers_queue = QUEUE });
-    fill_workers(&rig, fds, ALL, WORKERS);
+    rig_start(
+        &(struct http_options){ .workers = WORKERS, .workers_queue = QUEUE });
+    fill_workers(fds, ALL, WORKERS);
     /* all of them are known to be in the queue before the next one asks */
     for (int i = 0; i < 1000; i++) {
         if (counter_get(CNT_RPC_HTTP) == before + ALL)
@@ -600,7 +567,7 @@ START_TEST(limits_the_queue)
         (void)poll(NULL, 0, 5);
     }
     (void)poll(NULL, 0, 20);
-    more = rig_connect(&rig);
+    more = rig_connect();
     for (int i = 0; i < 3; i++) {
         rig_send(more, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_read(more);
@@ -612,10 +579,9 @@ START_TEST(limits_the_queue)
     a = rig_read(more);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
-    ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
-    empty_workers(&rig, fds, ALL);
+    ck_assert_uint_eq(rig_count(&rig.inside), WORKERS);
+    empty_workers(fds, ALL);
     (void)close(more);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -645,13 +611,12 @@ static const struct slow_case {
 START_TEST(cuts_slow_clients)
 {
     const struct slow_case *c = &slows[_i];
-    struct rig rig;
     struct answer a;
     struct pollfd p;
     int fd;
 
-    rig_start(&rig, &c->o);
-    fd = rig_connect(&rig);
+    rig_start(&c->o);
+    fd = rig_connect();
     rig_send(fd, c->text);
     p = (struct pollfd){ .fd = fd, .events = POLLIN };
     for (int i = 0; i < 2000 && poll(&p, 1, 10) == 0; i++)
@@ -661,68 +626,61 @@ START_TEST(cuts_slow_clients)
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, c->status);
     ck_assert(rig_is_closed(fd));
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
     buf_fini(&a.body);
     (void)close(fd);
     ck_assert_uint_eq(rig.server->bodies, 0);
-    rig_stop(&rig);
 }
 END_TEST
 
 START_TEST(closes_idle_connections)
 {
-    struct rig rig;
     struct answer a;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .idle_ms = 50 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .idle_ms = 50 });
+    fd = rig_connect();
     rig_send(fd, "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 200);
     ck_assert(rig_is_closed(fd));
     buf_fini(&a.body);
     (void)close(fd);
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
-    rig_stop(&rig);
+    ck_assert(rig_wait(&rig.closed, 1));
 }
 END_TEST
 
 /* The limits are for the client, not for the endpoint. */
 START_TEST(waits_for_slow_endpoints)
 {
-    struct rig rig;
     struct answer a;
     int fd;
 
-    rig_start(&rig, &(struct http_options){
-                        .head_ms = 40, .body_ms = 40, .idle_ms = 40 });
-    fd = rig_connect(&rig);
+    rig_start(
+        &(struct http_options){ .head_ms = 40, .body_ms = 40, .idle_ms = 40 });
+    fd = rig_connect();
     rig_send(
         fd, "POST /api/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
-    ck_assert(rig_wait(&rig, &rig.inside, 1));
+    ck_assert(rig_wait(&rig.inside, 1));
     (void)poll(NULL, 0, 150);
-    rig_open_gate(&rig);
+    rig_open_gate();
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* A client that never reads its answer is cut, too. */
 START_TEST(cuts_slow_readers)
 {
-    struct rig rig;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .body_ms = 50 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_ms = 50 });
+    fd = rig_connect();
     rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
@@ -730,35 +688,32 @@ END_TEST
  */
 START_TEST(cuts_slow_readers_after_one_period)
 {
-    struct rig rig;
     int64_t start = clock_monotonic_us(), took_ms;
     int fd;
 
-    rig_start(&rig, &(struct http_options){ .body_ms = 4000 });
-    fd = rig_connect(&rig);
+    rig_start(&(struct http_options){ .body_ms = 4000 });
+    fd = rig_connect();
     rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
-    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    ck_assert(rig_wait(&rig.closed, 1));
     took_ms = (clock_monotonic_us() - start) / 1000;
     ck_assert_int_ge(took_ms, 3900);
     if (!harness_is_valgrind())
         ck_assert_int_lt(took_ms, 7900); /* two periods: 8000 */
     (void)close(fd);
-    rig_stop(&rig);
 }
 END_TEST
 
 /* Replies that no client reads are held within one budget. */
 START_TEST(limits_all_answers)
 {
-    struct rig rig;
     struct answer a;
     int fds[3];
 
-    rig_start(&rig, &(struct http_options){ .answers_bytes = 50 << 20 });
+    rig_start(&(struct http_options){ .answers_bytes = 50 << 20 });
     for (int i = 0; i < 3; i++) {
         struct pollfd begun;
 
-        fds[i] = rig_connect(&rig);
+        fds[i] = rig_connect();
         rig_send(fds[i],
                  "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
         begun = (struct pollfd){ .fd = fds[i], .events = POLLIN };
@@ -772,23 +727,23 @@ START_TEST(limits_all_answers)
         buf_fini(&a.body);
     }
     /* They were read: there is room again. */
-    a = rig_ask(&rig, "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    a = rig_ask("GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     for (int i = 0; i < 3; i++)
         (void)close(fds[i]);
-    rig_stop(&rig);
 }
 END_TEST
 
-TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
-          TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
-          TEST(rejects_broken_compression), TEST(survives_bombs),
-          TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
-          TEST(endless_chunk_extensions_end), TEST(limits_all_bodies),
-          TEST(promises_cost_nothing), TEST(limits_a_head),
-          TEST(endless_heads_end), TEST(takes_many_parameters),
-          TEST(shares_the_workers), TEST(limits_the_queue),
-          LOOP(cuts_slow_clients, slows), TEST(closes_idle_connections),
-          TEST(waits_for_slow_endpoints), TEST(cuts_slow_readers),
-          TEST(cuts_slow_readers_after_one_period), TEST(limits_all_answers))
+TEST_MAIN_WITH(NULL, rig_stop, "http_limits", LOOP(limits_a_body, bodies),
+               TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
+               TEST(rejects_broken_compression), TEST(survives_bombs),
+               TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
+               TEST(endless_chunk_extensions_end), TEST(limits_all_bodies),
+               TEST(promises_cost_nothing), TEST(limits_a_head),
+               TEST(endless_heads_end), TEST(takes_many_parameters),
+               TEST(shares_the_workers), TEST(limits_the_queue),
+               LOOP(cuts_slow_clients, slows), TEST(closes_idle_connections),
+               TEST(waits_for_slow_endpoints), TEST(cuts_slow_readers),
+               TEST(cuts_slow_readers_after_one_period),
+               TEST(limits_all_answers))
