@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "tests/uid/fixture.h"
+#include "tests/uid/one_fixture.h"
 
 #define A slice_of("\0\0\1\0\0\1\0\0\1", 9)
 #define B slice_of("\0\0\1\0\0\1\0\0\2", 9)
@@ -22,12 +22,12 @@ note(struct slice tsuid, int64_t start, const char *description)
 }
 
 static void
-put(struct fixture *f, struct annotation n, bool expected)
+put(struct annotation n, bool expected)
 {
     struct arena *a = arena_new(0);
     bool changed;
 
-    OK(annotation_put(f->records, &n,
+    OK(annotation_put(f.records, &n,
                       ANNOTATION_END | ANNOTATION_DESCRIPTION |
                           ANNOTATION_NOTES | ANNOTATION_CUSTOM,
                       false, a, &changed, &e));
@@ -64,12 +64,12 @@ print(void *ctx, const struct annotation *n)
 }
 
 static const char *
-get(struct fixture *f, struct slice tsuid, int64_t start)
+get(struct slice tsuid, int64_t start)
 {
     static struct text t;
     struct arena *a = arena_new(0);
     struct annotation n;
-    enum status st = annotation_get(f->records, tsuid, start, a, &n, NULL);
+    enum status st = annotation_get(f.records, tsuid, start, a, &n, NULL);
 
     t = (struct text){ .left = 1 };
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
@@ -82,8 +82,8 @@ get(struct fixture *f, struct slice tsuid, int64_t start)
 }
 
 static const char *
-listed(struct fixture *f, const struct slice *tsuids, size_t tsuids_len,
-       int64_t from_ms, int64_t to_ms)
+listed(const struct slice *tsuids, size_t tsuids_len, int64_t from_ms,
+       int64_t to_ms)
 {
     static struct text t;
     struct arena *a = arena_new(0);
@@ -91,7 +91,7 @@ listed(struct fixture *f, const struct slice *tsuids, size_t tsuids_len,
     size_t len;
 
     t = (struct text){ .left = 99 };
-    OK(annotation_list(f->records, tsuids, tsuids_len, from_ms, to_ms, NULL, a,
+    OK(annotation_list(f.records, tsuids, tsuids_len, from_ms, to_ms, NULL, a,
                        &notes, &len, &e));
     for (size_t i = 0; i < len; i++)
         (void)print(&t, &notes[i]);
@@ -133,7 +133,6 @@ static const struct {
 
 START_TEST(merges_and_overwrites)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -152,7 +151,7 @@ START_TEST(merges_and_overwrites)
         OK(annotation_put(f.records, &n, steps[i].fields, steps[i].overwrite, a,
                           &changed, &e));
         ck_assert_int_eq(changed, steps[i].changed);
-        ck_assert_str_eq(get(&f, A, 5), steps[i].stored);
+        ck_assert_str_eq(get(A, 5), steps[i].stored);
         if (changed) {
             struct text t = { .left = 1 };
 
@@ -161,13 +160,11 @@ START_TEST(merges_and_overwrites)
         }
     }
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(texts_of_failures)
 {
-    struct fixture f = fixture_new(layout_default);
     struct annotation n = note(A, 0, "d");
     struct arena *a = arena_new(0);
     bool changed;
@@ -186,33 +183,28 @@ START_TEST(texts_of_failures)
           "The start timestamp has not been set");
     OK(annotation_delete(f.records, A, 1, &e));
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 /* Seconds and milliseconds of the same moment are one note. */
 START_TEST(timestamps)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    put(&f, note(A, T * 1000, "ms"), true);
-    ck_assert_str_eq(get(&f, A, T), "1356998400000-0:ms/;");
-    put(&f, note(A, T, "s"), true);
-    ck_assert_str_eq(get(&f, A, T * 1000), "1356998400-0:s/;");
-    put(&f, note(A, T * 1000, "again"), true);
-    ck_assert_str_eq(get(&f, A, T), "1356998400-0:again/;");
-    put(&f, note(A, T * 1000 + 5, "other"), true);
-    ck_assert_str_eq(get(&f, A, T * 1000 + 5), "1356998400005-0:other/;");
-    ck_assert_str_eq(get(&f, A, T), "1356998400-0:again/;");
+    put(note(A, T * 1000, "ms"), true);
+    ck_assert_str_eq(get(A, T), "1356998400000-0:ms/;");
+    put(note(A, T, "s"), true);
+    ck_assert_str_eq(get(A, T * 1000), "1356998400-0:s/;");
+    put(note(A, T * 1000, "again"), true);
+    ck_assert_str_eq(get(A, T), "1356998400-0:again/;");
+    put(note(A, T * 1000 + 5, "other"), true);
+    ck_assert_str_eq(get(A, T * 1000 + 5), "1356998400005-0:other/;");
+    ck_assert_str_eq(get(A, T), "1356998400-0:again/;");
     ck_assert_int_eq(annotation_ms(UINT32_MAX), INT64_C(4294967295000));
     ck_assert_int_eq(annotation_ms(INT64_C(4294967296)), INT64_C(4294967296));
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(bounds_size)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0), *small = arena_new(1000);
     char *big = calloc(1, RECORD_BYTES + 1);
     struct annotation n;
@@ -224,7 +216,7 @@ START_TEST(bounds_size)
           "annotation of more than 1048576 bytes");
     ck_assert(!changed);
     big[RECORD_BYTES - 50] = '\0';
-    put(&f, note(A, T, big), true);
+    put(note(A, T, big), true);
     ck_assert_int_eq(annotation_get(f.records, A, T, small, &n, NULL),
                      ST_LIMIT);
     OK(annotation_get(f.records, A, T, a, &n, &e));
@@ -232,22 +224,21 @@ START_TEST(bounds_size)
     arena_free(&a);
     arena_free(&small);
     free(big);
-    fixture_free(&f);
 }
 END_TEST
 
 /* -- ranges -------------------------------------------------------------- */
 
 static void
-put_some(struct fixture *f)
+put_some(void)
 {
-    put(f, note(A, T, "a0"), true);
-    put(f, note(A, T * 1000 + 1500, "a1"), true);
-    put(f, note(A, T + 2, "a2"), true);
-    put(f, note(B, T + 1, "b1"), true);
-    put(f, note(A_LONG, T + 1, "long"), true);
-    put(f, note(GLOBAL, T + 1, "g1"), true);
-    put(f, note(GLOBAL, T + 3, "g3"), true);
+    put(note(A, T, "a0"), true);
+    put(note(A, T * 1000 + 1500, "a1"), true);
+    put(note(A, T + 2, "a2"), true);
+    put(note(B, T + 1, "b1"), true);
+    put(note(A_LONG, T + 1, "long"), true);
+    put(note(GLOBAL, T + 1, "g1"), true);
+    put(note(GLOBAL, T + 3, "g3"), true);
 }
 
 static struct slice
@@ -273,14 +264,13 @@ static const struct {
 
 START_TEST(series_with_notes)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     const uint8_t metric[3] = { 0, 0, noted[_i].metric };
     char text[64] = "";
     struct slice *found;
     size_t len;
 
-    put_some(&f);
+    put_some();
     OK(annotation_series(f.records, slice_of(metric, 3), noted[_i].from_ms,
                          noted[_i].to_ms, a, &found, &len, &e));
     for (size_t i = 0; i < len; i++)
@@ -289,30 +279,27 @@ START_TEST(series_with_notes)
                                              : "A_LONG ");
     ck_assert_str_eq(text, noted[_i].tsuids);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(deletes_a_range)
 {
-    struct fixture f = fixture_new(layout_default);
     uint64_t deleted;
 
-    put_some(&f);
+    put_some();
     OK(annotation_delete_range(f.records, A, T * 1000, T * 1000 + 1500,
                                &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
-    ck_assert_str_eq(listed(&f, (struct slice[]){ A }, 1, 0, INT64_MAX),
+    ck_assert_str_eq(listed((struct slice[]){ A }, 1, 0, INT64_MAX),
                      "1356998402-0:a2/;");
-    ck_assert_str_eq(get(&f, A_LONG, T + 1), "1356998401-0:long/;");
+    ck_assert_str_eq(get(A_LONG, T + 1), "1356998401-0:long/;");
     OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
     OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 0);
-    ck_assert_str_eq(get(&f, B, T + 1), "1356998401-0:b1/;");
+    ck_assert_str_eq(get(B, T + 1), "1356998401-0:b1/;");
     OK(annotation_delete(f.records, B, T + 1, &e));
-    ck_assert_str_eq(get(&f, B, T + 1), "");
-    fixture_free(&f);
+    ck_assert_str_eq(get(B, T + 1), "");
 }
 END_TEST
 
@@ -322,32 +309,30 @@ START_TEST(deletes_many)
     static const struct {
         int64_t len;
     } cases[] = { { 999 }, { 1000 }, { 1001 }, { 2500 } };
-    struct fixture f = fixture_new(layout_default);
     uint64_t deleted;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int64_t n = 0; n <= cases[i].len; n++)
-            put(&f, note(B, T + n, "x"), true);
+            put(note(B, T + n, "x"), true);
         OK(annotation_delete_range(
             f.records, B, 0, (T + cases[i].len - 1) * 1000, &deleted, &e));
         ck_assert_uint_eq(deleted, (uint64_t)cases[i].len);
         OK(annotation_delete_range(f.records, B, 0, INT64_MAX, &deleted, &e));
         ck_assert_uint_eq(deleted, 1);
     }
-    fixture_free(&f);
 }
 END_TEST
 
 /* -- lists --------------------------------------------------------------- */
 
 static const char *
-list(struct fixture *f, const char *which, int64_t from_ms, int64_t to_ms)
+list(const char *which, int64_t from_ms, int64_t to_ms)
 {
     struct slice tsuids[16];
 
     for (size_t i = 0; which[i] != '\0'; i++)
         tsuids[i] = tsuid_at(which[i] - '0');
-    return listed(f, tsuids, strlen(which), from_ms, to_ms);
+    return listed(tsuids, strlen(which), from_ms, to_ms);
 }
 
 static const struct {
@@ -377,14 +362,10 @@ static const struct {
 
 START_TEST(lists_many)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    ck_assert_str_eq(list(&f, lists[_i].tsuids, 0, INT64_MAX), "");
-    put_some(&f);
-    ck_assert_str_eq(
-        list(&f, lists[_i].tsuids, lists[_i].from_ms, lists[_i].to_ms),
-        lists[_i].notes);
-    fixture_free(&f);
+    ck_assert_str_eq(list(lists[_i].tsuids, 0, INT64_MAX), "");
+    put_some();
+    ck_assert_str_eq(list(lists[_i].tsuids, lists[_i].from_ms, lists[_i].to_ms),
+                     lists[_i].notes);
 }
 END_TEST
 
@@ -409,7 +390,6 @@ expect(void *ctx, const struct annotation *n)
 START_TEST(lists_what_a_walk_finds)
 {
     uint64_t state = harness_seed(3);
-    struct fixture f = fixture_new(layout_default);
 
     for (int round = 0; round < 30; round++) {
         struct arena *a = arena_new(0);
@@ -426,7 +406,7 @@ START_TEST(lists_what_a_walk_finds)
             uint64_t r = harness_random(&state);
             uint8_t tsuid[2] = { 0, (uint8_t)(r % 100) };
 
-            put(&f, note(slice_of(tsuid, 2), (int64_t)(1 + (r >> 8) % 90), "x"),
+            put(note(slice_of(tsuid, 2), (int64_t)(1 + (r >> 8) % 90), "x"),
                 true);
         }
         for (size_t i = 0; i < len; i++) {
@@ -453,7 +433,6 @@ START_TEST(lists_what_a_walk_finds)
             ck_assert_int_le(notes[i - 1].start, notes[i].start);
         arena_free(&a);
     }
-    fixture_free(&f);
 }
 END_TEST
 
@@ -461,17 +440,15 @@ END_TEST
 
 START_TEST(survives_reopening)
 {
-    struct fixture f = fixture_new_on_disk();
-
+    setup_on_disk();
     ck_assert(!annotation_any(f.records));
-    put_some(&f);
+    put_some();
     ck_assert(annotation_any(f.records));
     fixture_close(&f);
     fixture_open(&f);
     ck_assert(annotation_any(f.records));
-    ck_assert_str_eq(list(&f, "0", 0, INT64_MAX),
+    ck_assert_str_eq(list("0", 0, INT64_MAX),
                      "1356998401-0:g1/;1356998403-0:g3/;");
-    fixture_free(&f);
 }
 END_TEST
 
@@ -482,7 +459,6 @@ START_TEST(keeps_nulls)
                                    "\x02l\x01";
     struct tag pairs[] = { { slice_str("k"), { NULL, 0 } },
                            { slice_str("l"), slice_str("") } };
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct annotation n = note(A, 5, "d"), out;
     struct buf v = BUF_INIT;
@@ -490,7 +466,7 @@ START_TEST(keeps_nulls)
     n.custom.pairs = pairs;
     n.custom.len = 2;
     n.custom.has = true;
-    put(&f, n, true);
+    put(n, true);
     n = note(A, 5, "");
     n.description = (struct slice){ NULL, 0 };
     OK(annotation_put(f.records, &n, ANNOTATION_DESCRIPTION, false, a,
@@ -504,7 +480,6 @@ START_TEST(keeps_nulls)
     ck_assert(slice_eq(buf_slice(&v), slice_of(value, sizeof value - 1)));
     buf_fini(&v);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -515,7 +490,6 @@ START_TEST(documented_bytes)
                                  "\x00\x00\x01\x3b\xf3\x68\x59\x0a";
     static const uint8_t value[] = "\x01\x8a\xb2\xa1\x9b\xbf\x27\x00\x03hi\x01"
                                    "\x02\x02k\x02v";
-    struct fixture f = fixture_new(layout_default);
     struct tag pair = { slice_str("k"), slice_str("v") };
     struct annotation n = note(A, INT64_C(1356998400266), "hi");
     struct buf v = BUF_INIT;
@@ -523,12 +497,11 @@ START_TEST(documented_bytes)
     n.custom.has = true;
     n.custom.pairs = &pair;
     n.custom.len = 1;
-    put(&f, n, true);
+    put(n, true);
     OK(kv_get(store_kv(f.store), slice_of(key, sizeof key - 1), &v, &e));
     ck_assert_uint_eq(v.size, sizeof value - 1);
     ck_assert_mem_eq(v.data, value, v.size);
     buf_fini(&v);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -568,7 +541,6 @@ END_TEST
 #define TIMESTAMPS 2000
 
 struct writer {
-    struct fixture *f;
     pthread_barrier_t *start;
     unsigned field;
 };
@@ -585,7 +557,7 @@ write_field(void *arg)
         struct annotation n = note(A, T + i, "d");
 
         n.notes = slice_str("n");
-        OK(annotation_put(w->f->records, &n, w->field, false, a, &changed, &e));
+        OK(annotation_put(f.records, &n, w->field, false, a, &changed, &e));
         arena_reset(a);
     }
     arena_free(&a);
@@ -595,11 +567,10 @@ write_field(void *arg)
 /* A description and notes written at the same time are both kept. */
 START_TEST(racing_merges_lose_nothing)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     pthread_barrier_t start;
-    struct writer one = { &f, &start, ANNOTATION_DESCRIPTION };
-    struct writer two = { &f, &start, ANNOTATION_NOTES };
+    struct writer one = { &start, ANNOTATION_DESCRIPTION };
+    struct writer two = { &start, ANNOTATION_NOTES };
     pthread_t thread;
 
     ck_assert_int_eq(pthread_barrier_init(&start, NULL, 2), 0);
@@ -615,13 +586,11 @@ START_TEST(racing_merges_lose_nothing)
     }
     (void)pthread_barrier_destroy(&start);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(walks_over_all)
 {
-    struct fixture f = fixture_new(layout_default);
     struct text t = { .left = 3 };
     struct series_rules rules = { true, true, true, 8, false };
     struct tag tag = { slice_str("host"), slice_str("a") };
@@ -634,20 +603,20 @@ START_TEST(walks_over_all)
                       &size, &e));
     OK(annotation_walk(f.records, print, &t, &e));
     ck_assert_str_eq(t.text, "");
-    put(&f, note(A_LONG, T, "long"), true);
-    put(&f, note(B, T, "b"), true);
-    put(&f, note(GLOBAL, T + 1, "global"), true);
-    put(&f, note(A, T + 2, "a"), true);
+    put(note(A_LONG, T, "long"), true);
+    put(note(B, T, "b"), true);
+    put(note(GLOBAL, T + 1, "global"), true);
+    put(note(A, T + 2, "a"), true);
     OK(annotation_walk(f.records, print, &t, &e));
     ck_assert_str_eq(t.text, "1356998401-0:global/;1356998402-0:a/;"
                              "1356998400-0:b/;");
-    fixture_free(&f);
 }
 END_TEST
 
-TEST_MAIN("annotation", TEST(merges_and_overwrites), TEST(texts_of_failures),
-          TEST(timestamps), TEST(bounds_size), LOOP(series_with_notes, noted),
-          TEST(deletes_a_range), TEST(deletes_many), LOOP(lists_many, lists),
-          TEST(lists_what_a_walk_finds), TEST(survives_reopening),
-          TEST(keeps_nulls), TEST(documented_bytes), TEST(damaged_bytes),
-          TEST(racing_merges_lose_nothing), TEST(walks_over_all))
+TEST_MAIN_WITH(setup, teardown, "annotation", TEST(merges_and_overwrites),
+               TEST(texts_of_failures), TEST(timestamps), TEST(bounds_size),
+               LOOP(series_with_notes, noted), TEST(deletes_a_range),
+               TEST(deletes_many), LOOP(lists_many, lists),
+               TEST(lists_what_a_walk_finds), TEST(survives_reopening),
+               TEST(keeps_nulls), TEST(documented_bytes), TEST(damaged_bytes),
+               TEST(racing_merges_lose_nothing), TEST(walks_over_all))

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "tests/uid/fixture.h"
+#include "tests/uid/one_fixture.h"
 
 #define ID1 slice_of("\0\0\1", 3)
 /* cpu{host=a} */
@@ -19,7 +19,7 @@ of(enum meta_kind kind, struct slice id)
 
 /* "cpu" of host a and b, with one series. */
 static void
-enter(struct fixture *f)
+enter(void)
 {
     struct tag tag = { slice_str("host"), slice_str("a") };
     struct series_rules rules = { true, true, true, 8, false };
@@ -28,10 +28,10 @@ enter(struct fixture *f)
     uint64_t id;
     size_t size;
 
-    OK(series_resolve(f->series, &rules, slice_str("cpu"), &tag, 1, &ref, tsuid,
+    OK(series_resolve(f.series, &rules, slice_str("cpu"), &tag, 1, &ref, tsuid,
                       &size, &e));
     ck_assert(slice_eq(slice_of(tsuid, size), TSUID));
-    OK(uid_assign(f->uids, UID_TAGV, slice_str("b"), &id, &e));
+    OK(uid_assign(f.uids, UID_TAGV, slice_str("b"), &id, &e));
 }
 
 /* "display|description|notes|units|type|retention|max|min{k=v,}". */
@@ -59,13 +59,13 @@ print(const struct meta *n)
 }
 
 static const char *
-get(struct fixture *f, struct meta_of what, int64_t *created)
+get(struct meta_of what, int64_t *created)
 {
     struct arena *a = arena_new(0);
     struct meta n;
     const char *text;
 
-    OK(meta_get(f->records, what, a, &n, &e));
+    OK(meta_get(f.records, what, a, &n, &e));
     *created = n.created;
     text = print(&n);
     arena_free(&a);
@@ -73,12 +73,11 @@ get(struct fixture *f, struct meta_of what, int64_t *created)
 }
 
 static void
-put(struct fixture *f, struct meta_of what, struct meta n, unsigned fields,
-    bool overwrite)
+put(struct meta_of what, struct meta n, unsigned fields, bool overwrite)
 {
     struct arena *a = arena_new(0);
 
-    OK(meta_put(f->records, what, &n, fields, overwrite, a, &e));
+    OK(meta_put(f.records, what, &n, fields, overwrite, a, &e));
     arena_free(&a);
 }
 
@@ -104,27 +103,24 @@ full(struct tag *pair)
 
 START_TEST(defaults_come_from_the_tables)
 {
-    struct fixture f = fixture_new(layout_default);
     int64_t now_s = clock_now_ms(&clock_system) / 1000, created;
     const char *nothing = "|||||0|-999|-999";
 
-    enter(&f);
-    ck_assert_str_eq(get(&f, of(META_METRIC, ID1), &created), nothing);
+    enter();
+    ck_assert_str_eq(get(of(META_METRIC, ID1), &created), nothing);
     ck_assert(created >= now_s && created <= now_s + 600);
-    ck_assert_str_eq(get(&f, of(META_SERIES, TSUID), &created), nothing);
+    ck_assert_str_eq(get(of(META_SERIES, TSUID), &created), nothing);
     ck_assert(created >= now_s && created <= now_s + 600);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(what_does_not_exist)
 {
-    struct fixture f = fixture_new(layout_default);
     struct slice far = slice_of("\0\xff\xff", 3);
     struct arena *a = arena_new(0);
     struct meta n = meta_empty();
 
-    enter(&f);
+    enter();
     FAILS(meta_get(f.records, of(META_METRIC, far), a, &n, &e), ST_NOT_FOUND,
           "No such unique ID for 'metrics': [0, -1, -1]");
     FAILS(meta_put(f.records, of(META_TAGK, far), &n, ALL, false, a, &e),
@@ -137,7 +133,6 @@ START_TEST(what_does_not_exist)
     OK(meta_delete(f.records, of(META_TAGV, far), &e));
     OK(meta_delete(f.records, of(META_SERIES, OTHER), &e));
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -163,19 +158,17 @@ static const struct {
 
 START_TEST(merges_what_is_given)
 {
-    struct fixture f = fixture_new(layout_default);
     struct slice text = slice_str("N");
     struct tag pair;
     struct meta n = { false, text, text, text, { NULL, 0, true }, 0, text,
                       text,  7,    NAN,  2 };
     int64_t created;
 
-    enter(&f);
-    put(&f, of(META_SERIES, TSUID), full(&pair), ALL, false);
-    put(&f, of(META_SERIES, TSUID), n, merges[_i].fields, merges[_i].overwrite);
-    ck_assert_str_eq(get(&f, of(META_SERIES, TSUID), &created),
+    enter();
+    put(of(META_SERIES, TSUID), full(&pair), ALL, false);
+    put(of(META_SERIES, TSUID), n, merges[_i].fields, merges[_i].overwrite);
+    ck_assert_str_eq(get(of(META_SERIES, TSUID), &created),
                      merges[_i].expected);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -184,52 +177,47 @@ START_TEST(the_earliest_creation_stays)
     static const int64_t given[][2] = {
         { 50, 50 }, { 90, 50 }, { 0, 50 }, { 20, 20 }, { 50, 20 }
     };
-    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     int64_t created;
 
-    enter(&f);
+    enter();
     for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
         n.created = given[i][0];
-        put(&f, of(META_METRIC, ID1), n, META_CREATED, i % 2 == 1);
-        (void)get(&f, of(META_METRIC, ID1), &created);
+        put(of(META_METRIC, ID1), n, META_CREATED, i % 2 == 1);
+        (void)get(of(META_METRIC, ID1), &created);
         ck_assert_int_eq(created, given[i][1]);
     }
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(records)
 {
-    struct fixture f = fixture_new(layout_default);
     struct tag pair;
     bool has = true;
 
-    enter(&f);
+    enter();
     OK(meta_has_record(f.records, of(META_SERIES, TSUID), &has, &e));
     ck_assert(!has);
-    put(&f, of(META_SERIES, TSUID), full(&pair), ALL, false);
+    put(of(META_SERIES, TSUID), full(&pair), ALL, false);
     OK(meta_has_record(f.records, of(META_SERIES, TSUID), &has, &e));
     ck_assert(has);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(deletion)
 {
-    struct fixture f = fixture_new_on_disk();
     struct arena *a = arena_new(0);
     struct tag pair;
     struct meta n = full(&pair);
     int64_t created;
 
-    enter(&f);
-    put(&f, of(META_TAGV, ID1), n, ALL, false);
+    setup_on_disk();
+    enter();
+    put(of(META_TAGV, ID1), n, ALL, false);
     OK(meta_delete(f.records, of(META_TAGV, ID1), &e));
     OK(meta_delete(f.records, of(META_SERIES, TSUID), &e));
     for (int again = 0; again < 2; again++) {
-        ck_assert_str_eq(get(&f, of(META_TAGV, ID1), &created),
-                         "|||||0|-999|-999");
+        ck_assert_str_eq(get(of(META_TAGV, ID1), &created), "|||||0|-999|-999");
         ck_assert_int_eq(created, 0);
         FAILS(meta_get(f.records, of(META_SERIES, TSUID), a, &n, &e),
               ST_NOT_FOUND, "the metadata was deleted");
@@ -244,12 +232,11 @@ START_TEST(deletion)
     OK(meta_create(f.records, of(META_SERIES, OTHER), &n, &e));
     fixture_close(&f);
     fixture_open(&f);
-    ck_assert_str_eq(get(&f, of(META_SERIES, OTHER), &created),
+    ck_assert_str_eq(get(of(META_SERIES, OTHER), &created),
                      "D|d|n|ms|gauge|-30|100.5|-1{k=v,}");
-    ck_assert_str_eq(get(&f, of(META_SERIES, TSUID), &created),
+    ck_assert_str_eq(get(of(META_SERIES, TSUID), &created),
                      "D|d|n|ms|gauge|-30|100.5|-1{k=v,}");
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -265,16 +252,15 @@ see(void *ctx, struct slice tsuid)
 
 START_TEST(lists_series_with_records)
 {
-    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     size_t seen = 0, limit = 0;
 
-    enter(&f);
+    enter();
     OK(meta_each_series(f.records, ID1, see, &seen, &e));
     ck_assert_uint_eq(seen, 0);
     OK(meta_create(f.records, of(META_SERIES, OTHER), &n, &e));
     OK(meta_create(f.records, of(META_SERIES, TSUID), &n, &e));
-    put(&f, of(META_TAGV, ID1), n, META_NOTES, true);
+    put(of(META_TAGV, ID1), n, META_NOTES, true);
     OK(meta_each_series(f.records, ID1, see, &seen, &e));
     ck_assert_uint_eq(seen, 12);
     OK(meta_delete(f.records, of(META_SERIES, TSUID), &e));
@@ -282,42 +268,38 @@ START_TEST(lists_series_with_records)
     ck_assert_uint_eq(limit, 12); /* a deleted one has a record, too */
     OK(meta_each_series(f.records, slice_of("\0\0\2", 3), see, &limit, &e));
     ck_assert_uint_eq(limit, 12);
-    fixture_free(&f);
 }
 END_TEST
 
 /* docs/FORMAT.md, "Metadata". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     struct buf v = BUF_INIT;
 
-    enter(&f);
+    enter();
     n.display_name = slice_str("hi");
     n.created = 5;
-    put(&f, of(META_TAGK, ID1), n, META_DISPLAY_NAME | META_CREATED, false);
+    put(of(META_TAGK, ID1), n, META_DISPLAY_NAME | META_CREATED, false);
     OK(kv_get(store_kv(f.store), slice_of("mk\0\0\1", 5), &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\1\0\x0a\3hi\1\1\0", 9)));
     buf_fini(&v);
-    fixture_free(&f);
 }
 END_TEST
 
 /* Null texts stay null. */
 START_TEST(keeps_nulls)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct meta n = meta_empty(), out;
     struct buf v = BUF_INIT;
 
-    enter(&f);
+    enter();
     n.display_name = slice_str("hi");
     n.notes = (struct slice){ NULL, 0 };
     n.created = 5;
-    put(&f, of(META_TAGK, ID1), n,
-        META_DISPLAY_NAME | META_NOTES | META_CREATED, false);
+    put(of(META_TAGK, ID1), n, META_DISPLAY_NAME | META_NOTES | META_CREATED,
+        false);
     OK(kv_get(store_kv(f.store), slice_of("mk\0\0\1", 5), &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\1\0\x0a\3hi\1\0\0", 9)));
     OK(meta_get(f.records, of(META_TAGK, ID1), a, &out, &e));
@@ -325,22 +307,20 @@ START_TEST(keeps_nulls)
     ck_assert(!annotation_is_null(out.description));
     buf_fini(&v);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 /* Every cut of a record, and one with more behind it, is damage. */
 START_TEST(damage_is_seen)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct buf v = BUF_INIT;
     struct slice key = slice_of("mt\0\0\1\0\0\1\0\0\1", 11);
     struct tag pair;
     struct meta n;
 
-    enter(&f);
-    put(&f, of(META_SERIES, TSUID), full(&pair), ALL, false);
+    enter();
+    put(of(META_SERIES, TSUID), full(&pair), ALL, false);
     OK(kv_get(store_kv(f.store), key, &v, &e));
     buf_put_u8(&v, 0);
     for (size_t size = 0; size <= v.size; size++) {
@@ -355,18 +335,16 @@ START_TEST(damage_is_seen)
     }
     buf_fini(&v);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(too_much_is_rejected)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct buf text = BUF_INIT;
     struct meta n = meta_empty();
 
-    enter(&f);
+    enter();
     for (size_t i = 0; i <= RECORD_BYTES; i++)
         buf_put_u8(&text, 'x');
     n.notes = buf_slice(&text);
@@ -375,13 +353,13 @@ START_TEST(too_much_is_rejected)
         ST_LIMIT, "metadata of more than 1048576 bytes");
     buf_fini(&text);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
-TEST_MAIN("meta", TEST(defaults_come_from_the_tables),
-          TEST(what_does_not_exist),
-          TIMES(merges_what_is_given, sizeof merges / sizeof merges[0]),
-          TEST(the_earliest_creation_stays), TEST(records), TEST(deletion),
-          TEST(lists_series_with_records), TEST(documented_bytes),
-          TEST(keeps_nulls), TEST(damage_is_seen), TEST(too_much_is_rejected))
+TEST_MAIN_WITH(setup, teardown, "meta", TEST(defaults_come_from_the_tables),
+               TEST(what_does_not_exist),
+               TIMES(merges_what_is_given, sizeof merges / sizeof merges[0]),
+               TEST(the_earliest_creation_stays), TEST(records), TEST(deletion),
+               TEST(lists_series_with_records), TEST(documented_bytes),
+               TEST(keeps_nulls), TEST(damage_is_seen),
+               TEST(too_much_is_rejected))

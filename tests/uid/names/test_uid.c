@@ -2,25 +2,25 @@
 
 #include <pthread.h>
 
-#include "tests/uid/fixture.h"
+#include "tests/uid/one_fixture.h"
 #include "uid/names/uid_cache_priv.h"
 
 static uint64_t
-create(struct fixture *f, enum uid_kind kind, const char *name)
+create(enum uid_kind kind, const char *name)
 {
     uint64_t id = 0;
 
-    OK(uid_get_or_create(f->uids, kind, slice_str(name), &id, &e));
+    OK(uid_get_or_create(f.uids, kind, slice_str(name), &id, &e));
     return id;
 }
 
 /* The name of an id, in memory that the next call reuses; NULL: none. */
 static const char *
-name_of(struct fixture *f, enum uid_kind kind, uint64_t id)
+name_of(enum uid_kind kind, uint64_t id)
 {
     static char text[256];
     struct buf name = BUF_INIT;
-    enum status st = uid_name(f->uids, kind, id, &name, NULL);
+    enum status st = uid_name(f.uids, kind, id, &name, NULL);
 
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
     (void)snprintf(text, sizeof text, "%s", buf_cstr(&name));
@@ -29,10 +29,10 @@ name_of(struct fixture *f, enum uid_kind kind, uint64_t id)
 }
 
 static uint64_t
-find(struct fixture *f, enum uid_kind kind, const char *name)
+find(enum uid_kind kind, const char *name)
 {
     uint64_t id = 0;
-    enum status st = uid_find(f->uids, kind, slice_str(name), &id, NULL);
+    enum status st = uid_find(f.uids, kind, slice_str(name), &id, NULL);
 
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
     return st == ST_OK ? id : 0;
@@ -42,22 +42,18 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(ids_are_dense_by_kind)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
-    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.mem"), 2);
-    ck_assert_uint_eq(create(&f, UID_TAGK, "sys.cpu"), 1);
-    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
-    ck_assert_str_eq(name_of(&f, UID_METRIC, 2), "sys.mem");
-    ck_assert_str_eq(name_of(&f, UID_TAGK, 1), "sys.cpu");
-    ck_assert_ptr_null(name_of(&f, UID_TAGV, 1));
-    fixture_free(&f);
+    ck_assert_uint_eq(create(UID_METRIC, "sys.cpu"), 1);
+    ck_assert_uint_eq(create(UID_METRIC, "sys.mem"), 2);
+    ck_assert_uint_eq(create(UID_TAGK, "sys.cpu"), 1);
+    ck_assert_uint_eq(create(UID_METRIC, "sys.cpu"), 1);
+    ck_assert_str_eq(name_of(UID_METRIC, 2), "sys.mem");
+    ck_assert_str_eq(name_of(UID_TAGK, 1), "sys.cpu");
+    ck_assert_ptr_null(name_of(UID_TAGV, 1));
 }
 END_TEST
 
 START_TEST(texts_of_failures)
 {
-    struct fixture f = fixture_new(layout_default);
     struct buf out = BUF_INIT;
     uint64_t id;
 
@@ -78,59 +74,57 @@ START_TEST(texts_of_failures)
     FAILS(uid_name(f.uids, UID_TAGK, 0, &out, &e), ST_NOT_FOUND,
           "No such unique ID for 'tagk': [0, 0, 0]");
     ck_assert_uint_eq(out.size, 0);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(one_byte_is_used_up)
 {
-    struct fixture f = fixture_new((struct key_layout){ 1, 16, 1, 1, 1, 6 });
     struct uid_counts counts;
     char name[16];
     uint64_t id;
 
+    setup_with(
+        (struct fixture){ .store_options.layout = { 1, 16, 1, 1, 1, 6 } });
     for (unsigned i = 1; i <= 255; i++) {
         (void)snprintf(name, sizeof name, "v%u", i);
-        ck_assert_uint_eq(create(&f, UID_TAGV, name), i);
+        ck_assert_uint_eq(create(UID_TAGV, name), i);
     }
     FAILS(uid_get_or_create(f.uids, UID_TAGV, slice_str("more"), &id, &e),
           ST_LIMIT, "All Unique IDs for tagv on 1 bytes are already assigned!");
-    ck_assert_uint_eq(find(&f, UID_TAGV, "more"), 0);
-    ck_assert_uint_eq(create(&f, UID_TAGV, "v7"), 7);
+    ck_assert_uint_eq(find(UID_TAGV, "more"), 0);
+    ck_assert_uint_eq(create(UID_TAGV, "v7"), 7);
     counts = uid_counts(f.uids, UID_TAGV);
     ck_assert_uint_eq(counts.ids_used, 255);
     ck_assert_uint_eq(counts.ids_available, 0);
-    ck_assert_uint_eq(create(&f, UID_TAGK, "other"), 1);
-    fixture_free(&f);
+    ck_assert_uint_eq(create(UID_TAGK, "other"), 1);
 }
 END_TEST
 
 START_TEST(widths)
 {
     uint8_t w = (uint8_t)(_i + 1);
-    struct fixture f = fixture_new((struct key_layout){ 1, 16, w, w, w, 6 });
     uint64_t max = w == 8 ? INT64_MAX : (UINT64_C(1) << 8 * w) - 1;
 
+    setup_with(
+        (struct fixture){ .store_options.layout = { 1, 16, w, w, w, 6 } });
     ck_assert_uint_eq(uid_width(f.uids, UID_TAGK), w);
-    ck_assert_uint_eq(create(&f, UID_METRIC, "m"), 1);
+    ck_assert_uint_eq(create(UID_METRIC, "m"), 1);
     uid_drop_caches(f.uids);
-    ck_assert_uint_eq(find(&f, UID_METRIC, "m"), 1);
-    ck_assert_str_eq(name_of(&f, UID_METRIC, 1), "m");
+    ck_assert_uint_eq(find(UID_METRIC, "m"), 1);
+    ck_assert_str_eq(name_of(UID_METRIC, 1), "m");
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_available, max - 1);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(random_ids_are_distinct)
 {
-    struct fixture f = { .store_options.layout = { 1, 16, 1, 1, 1, 6 },
-                         .uid_options.random_metrics = true };
     bool seen[256] = { true };
     char name[16];
     uint64_t id;
     size_t given = 0;
 
-    fixture_open(&f);
+    setup_with((struct fixture){ .store_options.layout = { 1, 16, 1, 1, 1, 6 },
+                                 .uid_options.random_metrics = true });
     for (unsigned i = 0; i < 255; i++) {
         struct error e = { 0 };
         enum status st;
@@ -155,37 +149,33 @@ START_TEST(random_ids_are_distinct)
     OK(uid_open(f.store, &f.uid_options, &f.uids, &e));
     for (; given < 255; given++) {
         (void)snprintf(name, sizeof name, "n%zu", given);
-        id = create(&f, UID_METRIC, name);
+        id = create(UID_METRIC, name);
         ck_assert(!seen[id]);
         seen[id] = true;
     }
     FAILS(uid_get_or_create(f.uids, UID_METRIC, slice_str("x"), &id, &e),
           ST_LIMIT,
           "All Unique IDs for metrics on 1 bytes are already assigned!");
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(survives_reopening)
 {
-    struct fixture f = fixture_new_on_disk();
-
-    (void)create(&f, UID_METRIC, "a");
-    (void)create(&f, UID_METRIC, "b");
-    (void)create(&f, UID_TAGV, "\xc3\xa9t\xc3\xa9");
+    setup_on_disk();
+    (void)create(UID_METRIC, "a");
+    (void)create(UID_METRIC, "b");
+    (void)create(UID_TAGV, "\xc3\xa9t\xc3\xa9");
     fixture_close(&f);
     fixture_open(&f);
-    ck_assert_uint_eq(find(&f, UID_METRIC, "b"), 2);
-    ck_assert_str_eq(name_of(&f, UID_TAGV, 1), "\xc3\xa9t\xc3\xa9");
-    ck_assert_uint_eq(create(&f, UID_METRIC, "c"), 3);
+    ck_assert_uint_eq(find(UID_METRIC, "b"), 2);
+    ck_assert_str_eq(name_of(UID_TAGV, 1), "\xc3\xa9t\xc3\xa9");
+    ck_assert_uint_eq(create(UID_METRIC, "c"), 3);
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 3);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(a_bad_counter_is_rejected)
 {
-    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     struct uid_table *u = NULL;
 
@@ -195,18 +185,16 @@ START_TEST(a_bad_counter_is_rejected)
     FAILS(uid_open(f.store, &f.uid_options, &u, &e), ST_CORRUPT,
           "uid counter of tagk: 3 bytes, not 8");
     ck_assert_ptr_null(u);
-    fixture_free(&f);
 }
 END_TEST
 
 /* docs/FORMAT.md, "UID table". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(layout_default);
     struct buf v = BUF_INIT;
     uint32_t created_s;
 
-    (void)create(&f, UID_TAGV, "web42");
+    (void)create(UID_TAGV, "web42");
     OK(kv_get(store_kv(f.store), slice_str("uvnweb42"), &v, &e));
     ck_assert_uint_eq(v.size, 7);
     ck_assert(slice_starts(buf_slice(&v), slice_of("\0\0\1", 3)));
@@ -217,18 +205,16 @@ START_TEST(documented_bytes)
     OK(kv_get(store_kv(f.store), slice_str("uvc"), &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
     buf_fini(&v);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(creation_outlives_a_rename)
 {
-    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     uint32_t created_s;
     uint64_t now_s = (uint64_t)clock_now_ms(&clock_system) / 1000;
 
-    (void)create(&f, UID_METRIC, "a");
+    (void)create(UID_METRIC, "a");
     OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
     ck_assert_uint_ge(created_s, now_s);
     ck_assert_uint_le(created_s, now_s + 600);
@@ -238,7 +224,6 @@ START_TEST(creation_outlives_a_rename)
     OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
     OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
     ck_assert_uint_eq(created_s, 256);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -246,15 +231,13 @@ END_TEST
 
 START_TEST(rename_moves_the_id)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    (void)create(&f, UID_METRIC, "a");
-    (void)create(&f, UID_METRIC, "b");
+    (void)create(UID_METRIC, "a");
+    (void)create(UID_METRIC, "b");
     OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
     for (int cached = 1; cached >= 0; cached--) {
-        ck_assert_uint_eq(find(&f, UID_METRIC, "a"), 0);
-        ck_assert_uint_eq(find(&f, UID_METRIC, "c"), 1);
-        ck_assert_str_eq(name_of(&f, UID_METRIC, 1), "c");
+        ck_assert_uint_eq(find(UID_METRIC, "a"), 0);
+        ck_assert_uint_eq(find(UID_METRIC, "c"), 1);
+        ck_assert_str_eq(name_of(UID_METRIC, 1), "c");
         uid_drop_caches(f.uids);
     }
     FAILS(uid_rename(f.uids, UID_METRIC, slice_str("c"), slice_str("b"), &e),
@@ -265,31 +248,28 @@ START_TEST(rename_moves_the_id)
           ST_NOT_FOUND, "Name(\"x\") does not exist");
     FAILS(uid_rename(f.uids, UID_METRIC, slice_str("c"), slice_str("!"), &e),
           ST_INVALID, "Invalid metric (\"!\"): illegal character: !");
-    ck_assert_uint_eq(create(&f, UID_METRIC, "a"), 3);
-    fixture_free(&f);
+    ck_assert_uint_eq(create(UID_METRIC, "a"), 3);
 }
 END_TEST
 
 START_TEST(deleting_frees_the_name_and_not_the_id)
 {
-    struct fixture f = fixture_new(layout_default);
     struct buf text = BUF_INIT;
 
-    (void)create(&f, UID_METRIC, "a");
-    (void)create(&f, UID_METRIC, "b");
+    (void)create(UID_METRIC, "a");
+    (void)create(UID_METRIC, "b");
     OK(uid_delete(f.uids, UID_METRIC, slice_str("b"), &e));
     for (int cached = 1; cached >= 0; cached--) {
-        ck_assert_uint_eq(find(&f, UID_METRIC, "b"), 0);
+        ck_assert_uint_eq(find(UID_METRIC, "b"), 0);
         FAILS(uid_name(f.uids, UID_METRIC, 2, &text, &e), ST_NOT_FOUND,
               "No such unique ID for 'metrics': [0, 0, 2]");
-        ck_assert_uint_eq(find(&f, UID_METRIC, "a"), 1);
+        ck_assert_uint_eq(find(UID_METRIC, "a"), 1);
         uid_drop_caches(f.uids);
     }
     FAILS(uid_delete(f.uids, UID_METRIC, slice_str("b"), &e), ST_NOT_FOUND,
           "No such name for 'metrics': 'b'");
-    ck_assert_uint_eq(create(&f, UID_METRIC, "b"), 3);
+    ck_assert_uint_eq(create(UID_METRIC, "b"), 3);
     buf_fini(&text);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -333,16 +313,14 @@ START_TEST(suggests_in_order)
     static const char *const metrics[] = { "web",     "sys.mem", "\xc3\xa9",
                                            "sys.cpu", "sysa",    "Sys.x",
                                            "sys" };
-    struct fixture f = fixture_new(layout_default);
     struct names n = { .stop_at = suggestions[_i].stop_at };
 
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
-        (void)create(&f, UID_METRIC, metrics[i]);
-    (void)create(&f, UID_TAGK, "sys.tagk");
+        (void)create(UID_METRIC, metrics[i]);
+    (void)create(UID_TAGK, "sys.tagk");
     OK(uid_suggest(f.uids, UID_METRIC, slice_str(suggestions[_i].prefix),
                    suggestions[_i].max, collect, &n, &e));
     ck_assert_str_eq(n.text, suggestions[_i].names);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -395,23 +373,21 @@ static const struct {
 
 START_TEST(validates)
 {
-    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
-                         .uid_options.allow_specialchars = names[_i].specials };
     struct slice name = slice_str(names[_i].name);
 
-    fixture_open(&f);
+    setup_with((struct fixture){ .store_options.layout = layout_default,
+                                 .uid_options.allow_specialchars =
+                                     names[_i].specials });
     if (names[_i].text == NULL)
         OK(uid_validate_name(f.uids, "metric name", name, &e));
     else
         FAILS(uid_validate_name(f.uids, "metric name", name, &e), ST_INVALID,
               names[_i].text);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(validates_sizes)
 {
-    struct fixture f = fixture_new(layout_default);
     char *big = malloc(40000);
     uint64_t id;
 
@@ -428,7 +404,6 @@ START_TEST(validates_sizes)
         uid_find(f.uids, UID_TAGV, slice_of(big, 40000), &id, NULL),
         ST_NOT_FOUND);
     free(big);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -464,54 +439,50 @@ END_TEST
 
 START_TEST(a_full_cache_drops_the_older_half)
 {
-    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
-                         .uid_options.cache_entries = 10 };
     struct uid_counts counts;
     char name[16];
 
-    fixture_open(&f);
+    setup_with((struct fixture){ .store_options.layout = layout_default,
+                                 .uid_options.cache_entries = 10 });
     for (int i = 0; i < 10; i++) {
         (void)snprintf(name, sizeof name, "n%d", i);
-        (void)create(&f, UID_TAGV, name);
+        (void)create(UID_TAGV, name);
     }
     counts = uid_counts(f.uids, UID_TAGV);
     ck_assert_uint_eq(counts.cache_size, 20);
-    ck_assert_uint_eq(find(&f, UID_TAGV, "n0"), 1);
+    ck_assert_uint_eq(find(UID_TAGV, "n0"), 1);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_hits,
                       counts.cache_hits + 1);
-    (void)create(&f, UID_TAGV, "n10");
+    (void)create(UID_TAGV, "n10");
     counts = uid_counts(f.uids, UID_TAGV);
     ck_assert_uint_eq(counts.cache_size, 12);
-    ck_assert_uint_eq(find(&f, UID_TAGV, "n10"), 11);
-    ck_assert_uint_eq(find(&f, UID_TAGV, "n5"), 6);
+    ck_assert_uint_eq(find(UID_TAGV, "n10"), 11);
+    ck_assert_uint_eq(find(UID_TAGV, "n5"), 6);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
                       counts.cache_misses);
-    ck_assert_uint_eq(find(&f, UID_TAGV, "n0"), 1);
+    ck_assert_uint_eq(find(UID_TAGV, "n0"), 1);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
                       counts.cache_misses + 1);
-    ck_assert_str_eq(name_of(&f, UID_TAGV, 3), "n2");
+    ck_assert_str_eq(name_of(UID_TAGV, 3), "n2");
     uid_drop_caches(f.uids);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_size, 0);
-    ck_assert_uint_eq(find(&f, UID_TAGV, "n10"), 11);
-    fixture_free(&f);
+    ck_assert_uint_eq(find(UID_TAGV, "n10"), 11);
 }
 END_TEST
 
 START_TEST(dup_says_when_the_arena_is_full)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(16);
     struct slice s;
 
-    (void)create(&f, UID_METRIC, "short");
-    (void)create(&f, UID_METRIC, "a.name.of.more.than.16.bytes");
+    (void)create(UID_METRIC, "short");
+    (void)create(UID_METRIC, "a.name.of.more.than.16.bytes");
     OK(uid_name_dup(f.uids, UID_METRIC, 1, a, &s, &e));
     ck_assert(slice_eq_str(s, "short"));
     ck_assert_int_eq(uid_name_dup(f.uids, UID_METRIC, 2, a, &s, NULL),
                      ST_LIMIT);
     ck_assert_ptr_null(s.data);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -520,30 +491,28 @@ START_TEST(small_caches_answer_as_none)
 {
     static const size_t sizes[] = { 2, 3, 63, 64, 200, 5000 };
     uint64_t state = harness_seed(7);
-    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
-                         .uid_options.cache_entries = sizes[_i] };
     uint64_t ids[400] = { 0 };
     char name[24];
 
-    fixture_open(&f);
+    setup_with((struct fixture){ .store_options.layout = layout_default,
+                                 .uid_options.cache_entries = sizes[_i] });
     for (int i = 0; i < 8000; i++) {
         uint64_t r = harness_random(&state);
         size_t n = r % 400;
 
         (void)snprintf(name, sizeof name, "name.%zu", n * n);
         if (r >> 32 & 1 || ids[n] == 0) {
-            uint64_t id = create(&f, UID_TAGV, name);
+            uint64_t id = create(UID_TAGV, name);
 
             if (ids[n] == 0)
                 ids[n] = id;
             ck_assert_uint_eq(ids[n], id);
         } else {
-            ck_assert_str_eq(name_of(&f, UID_TAGV, ids[n]), name);
+            ck_assert_str_eq(name_of(UID_TAGV, ids[n]), name);
         }
         ck_assert_uint_le(uid_counts(f.uids, UID_TAGV).cache_size,
                           2 * sizes[_i]);
     }
-    fixture_free(&f);
 }
 END_TEST
 
@@ -603,8 +572,6 @@ race(void *arg)
 
 START_TEST(racing_threads_agree)
 {
-    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
-                         .uid_options.cache_entries = (size_t)(_i % 2 * 40) };
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_barrier_t start;
     pthread_t threads[THREADS];
@@ -612,7 +579,9 @@ START_TEST(racing_threads_agree)
     char name[16];
     unsigned most;
 
-    fixture_open(&f);
+    setup_with(
+        (struct fixture){ .store_options.layout = layout_default,
+                          .uid_options.cache_entries = (size_t)(_i % 2 * 40) });
     /* Where ids are claimed before names, who is slower wastes one. */
     most = kv_traits(store_kv(f.store))->shared ? NAMES * 2 : NAMES;
     ck_assert_int_eq(pthread_barrier_init(&start, NULL, THREADS), 0);
@@ -635,19 +604,18 @@ START_TEST(racing_threads_agree)
         ck_assert(!seen[id]);
         seen[id] = true;
         (void)snprintf(name, sizeof name, "host%u", n);
-        ck_assert_str_eq(name_of(&f, UID_TAGV, id), name);
+        ck_assert_str_eq(name_of(UID_TAGV, id), name);
     }
     (void)pthread_barrier_destroy(&start);
     free(racers);
-    fixture_free(&f);
 }
 END_TEST
 
 /* Each id has one name, which leads back to it, or none. */
 static void
-check_ids(struct fixture *f)
+check_ids(void)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(f->store), slice_str("uvi"));
+    struct kv_iter *it = kv_iter_open(store_kv(f.store), slice_str("uvi"));
     size_t named = 0;
 
     for (bool on = kv_iter_seek(it, slice_str("uvi")); on;
@@ -657,7 +625,7 @@ check_ids(struct fixture *f)
 
         if (name.size == 0)
             continue;
-        OK(uid_find(f->uids, UID_TAGV, name, &found, &e));
+        OK(uid_find(f.uids, UID_TAGV, name, &found, &e));
         ck_assert_uint_eq(found, id);
         named++;
     }
@@ -668,7 +636,6 @@ check_ids(struct fixture *f)
 /* As of two processes.  Behind all others: it leaves the engine slow. */
 START_TEST(two_tables_on_one_engine_agree)
 {
-    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT };
     const struct uid_options o = { 0 };
     struct racer *racers = calloc(2, sizeof *racers);
     struct uid_table *other;
@@ -676,7 +643,7 @@ START_TEST(two_tables_on_one_engine_agree)
     pthread_t threads[2];
 
     ck_assert_int_eq(setenv("HALITE_ENGINE", "slow", 1), 0);
-    fixture_open(&f);
+    setup_with((struct fixture){ .store_options.layout = layout_default });
     OK(uid_open(f.store, &o, &other, &e));
     ck_assert_int_eq(pthread_barrier_init(&start, NULL, 2), 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -691,22 +658,19 @@ START_TEST(two_tables_on_one_engine_agree)
         ck_assert_uint_ge(racers[0].ids[n], 1);
         ck_assert_uint_eq(racers[0].ids[n], racers[1].ids[n]);
     }
-    check_ids(&f);
+    check_ids();
     uid_close(&other);
     (void)pthread_barrier_destroy(&start);
     free(racers);
-    fixture_free(&f);
 }
 END_TEST
 
 static void *
 rename_to_and_fro(void *arg)
 {
-    struct fixture *f = arg;
-
     for (int i = 0; i < 2000; i++) {
-        OK(uid_rename(f->uids, UID_TAGK, slice_str("a"), slice_str("b"), &e));
-        OK(uid_rename(f->uids, UID_TAGK, slice_str("b"), slice_str("a"), &e));
+        OK(uid_rename(f.uids, UID_TAGK, slice_str("a"), slice_str("b"), &e));
+        OK(uid_rename(f.uids, UID_TAGK, slice_str("b"), slice_str("a"), &e));
     }
     return NULL;
 }
@@ -714,35 +678,32 @@ rename_to_and_fro(void *arg)
 /* Readers that read the old name must not leave it in the cache. */
 START_TEST(renaming_leaves_no_stale_entry)
 {
-    struct fixture f = fixture_new(layout_default);
     pthread_t thread;
-    uint64_t id = create(&f, UID_TAGK, "a");
+    uint64_t id = create(UID_TAGK, "a");
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, rename_to_and_fro, &f), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, rename_to_and_fro, NULL), 0);
     for (int i = 0; i < 4000; i++) {
-        (void)name_of(&f, UID_TAGK, id);
-        (void)find(&f, UID_TAGK, "b");
-        (void)find(&f, UID_TAGK, "a");
+        (void)name_of(UID_TAGK, id);
+        (void)find(UID_TAGK, "b");
+        (void)find(UID_TAGK, "a");
     }
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_str_eq(name_of(&f, UID_TAGK, id), "a");
-    ck_assert_uint_eq(find(&f, UID_TAGK, "a"), id);
-    ck_assert_uint_eq(find(&f, UID_TAGK, "b"), 0);
-    fixture_free(&f);
+    ck_assert_str_eq(name_of(UID_TAGK, id), "a");
+    ck_assert_uint_eq(find(UID_TAGK, "a"), id);
+    ck_assert_uint_eq(find(UID_TAGK, "b"), 0);
 }
 END_TEST
 
-TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
-          TEST(one_byte_is_used_up), TIMES(widths, 8),
-          TEST(random_ids_are_distinct), TEST(survives_reopening),
-          TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
-          TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
-          TEST(deleting_frees_the_name_and_not_the_id),
-          LOOP(suggests_in_order, suggestions), LOOP(validates, names),
-          TEST(validates_sizes), TEST(kinds_by_name),
-          TEST(a_full_cache_drops_the_older_half),
-          TEST(dup_says_when_the_arena_is_full),
-          TEST(the_cache_takes_nothing_old),
-          TIMES(small_caches_answer_as_none, 6),
-          TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry),
-          TEST(two_tables_on_one_engine_agree))
+TEST_MAIN_WITH(
+    setup, teardown, "uid", TEST(ids_are_dense_by_kind),
+    TEST(texts_of_failures), TEST(one_byte_is_used_up), TIMES(widths, 8),
+    TEST(random_ids_are_distinct), TEST(survives_reopening),
+    TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
+    TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
+    TEST(deleting_frees_the_name_and_not_the_id),
+    LOOP(suggests_in_order, suggestions), LOOP(validates, names),
+    TEST(validates_sizes), TEST(kinds_by_name),
+    TEST(a_full_cache_drops_the_older_half),
+    TEST(dup_says_when_the_arena_is_full), TEST(the_cache_takes_nothing_old),
+    TIMES(small_caches_answer_as_none, 6), TIMES(racing_threads_agree, 20),
+    TEST(renaming_leaves_no_stale_entry), TEST(two_tables_on_one_engine_agree))

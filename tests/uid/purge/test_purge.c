@@ -4,7 +4,7 @@
 
 #include "storage/histogram/histogram_table.h"
 #include "storage/store/store_retention.h"
-#include "tests/uid/fixture.h"
+#include "tests/uid/one_fixture.h"
 #include "uid/fsck/uid_fsck.h"
 
 #define T0 INT64_C(1356998400000)
@@ -12,48 +12,47 @@
 static const struct series_rules rules = { true, true, true, 8, false };
 
 static void
-resolve(struct fixture *f, const char *metric, const char *host, const char *dc,
-        series_ref *ref, uint8_t *tsuid, size_t *size)
+resolve(const char *metric, const char *host, const char *dc, series_ref *ref,
+        uint8_t *tsuid, size_t *size)
 {
     const struct tag tags[] = { { slice_str("host"), slice_str(host) },
                                 { slice_str("dc"), slice_str(dc) } };
 
-    OK(series_resolve(f->series, &rules, slice_str(metric), tags,
+    OK(series_resolve(f.series, &rules, slice_str(metric), tags,
                       *dc == '\0' ? 1 : 2, ref, tsuid, size, &e));
 }
 
 static void
-put(struct fixture *f, const char *metric, const char *host, const char *dc)
+put(const char *metric, const char *host, const char *dc)
 {
     struct series_point p = { .point = { T0, { .i = 1 }, false } };
     uint8_t tsuid[TSUID_MAX];
     size_t size;
     uint64_t lsn;
 
-    resolve(f, metric, host, dc, &p.series, tsuid, &size);
-    OK(store_put(f->store, &p, 1, &lsn, &e));
-    OK(store_commit(f->store, lsn, false, &e));
+    resolve(metric, host, dc, &p.series, tsuid, &size);
+    OK(store_put(f.store, &p, 1, &lsn, &e));
+    OK(store_commit(f.store, lsn, false, &e));
 }
 
 static uint64_t
-id_of(struct fixture *f, enum uid_kind kind, const char *name)
+id_of(enum uid_kind kind, const char *name)
 {
     uint64_t id;
 
-    return uid_find(f->uids, kind, slice_str(name), &id, NULL) == ST_OK ? id
-                                                                        : 0;
+    return uid_find(f.uids, kind, slice_str(name), &id, NULL) == ST_OK ? id : 0;
 }
 
 static void
-drop(struct fixture *f, const char *metric)
+drop(const char *metric)
 {
-    int64_t cut_ms = store_cut_floor(f->store, T0 + 100 * HOUR_MS);
-    struct store_cut cut = { id_of(f, UID_METRIC, metric), cut_ms, cut_ms };
+    int64_t cut_ms = store_cut_floor(f.store, T0 + 100 * HOUR_MS);
+    struct store_cut cut = { id_of(UID_METRIC, metric), cut_ms, cut_ms };
     struct store_drop d = { .before = cut };
 
-    OK(store_flush(f->store, &e));
-    OK(store_cuts_set(f->store, &cut, 1, &e));
-    OK(store_drop_rows(f->store, &d, &e));
+    OK(store_flush(f.store, &e));
+    OK(store_cuts_set(f.store, &cut, 1, &e));
+    OK(store_drop_rows(f.store, &d, &e));
     ck_assert_uint_gt(d.dropped.rows, 0);
 }
 
@@ -66,82 +65,79 @@ found(void *ctx, const struct finding *x)
 
 /* After the start that must come next. */
 static void
-check(struct fixture *f)
+check(void)
 {
     struct check c = { .say = found };
     struct check_counts n;
 
-    fixture_close(f);
-    fixture_open(f);
-    OK(store_flush(f->store, &e));
-    OK(check_tables(f->store, &c, &n, &e));
+    fixture_close(&f);
+    fixture_open(&f);
+    OK(store_flush(f.store, &e));
+    OK(check_tables(f.store, &c, &n, &e));
 }
 
 static void
-purge(struct fixture *f, struct purge *p, uint64_t series, uint64_t metrics,
-      uint64_t tagks, uint64_t tagvs)
+purge(struct purge *p, uint64_t series, uint64_t metrics, uint64_t tagks,
+      uint64_t tagvs)
 {
-    OK(purge_run(p, f->store, f->uids, &e));
+    OK(purge_run(p, f.store, f.uids, &e));
     ck_assert_uint_eq(p->forgotten, series);
     ck_assert_uint_eq(p->names[UID_METRIC], metrics);
     ck_assert_uint_eq(p->names[UID_TAGK], tagks);
     ck_assert_uint_eq(p->names[UID_TAGV], tagvs);
-    check(f);
+    check();
 }
 
 START_TEST(forgets_what_nothing_is_left_of)
 {
-    struct fixture f = fixture_new_on_disk();
     uint64_t id, last;
 
-    put(&f, "old", "a", "");
-    put(&f, "old", "b", "ulm");
-    put(&f, "new", "a", "");
+    put("old", "a", "");
+    put("old", "b", "ulm");
+    put("new", "a", "");
     OK(uid_assign(f.uids, UID_METRIC, slice_str("made"), &last, &e));
-    purge(&f, &(struct purge){ .dry_run = false }, 0, 0, 0, 0);
-    drop(&f, "old");
+    purge(&(struct purge){ .dry_run = false }, 0, 0, 0, 0);
+    drop("old");
     /* The dry run says it, and changes nothing. */
-    purge(&f, &(struct purge){ .dry_run = true }, 2, 1, 1, 2);
-    ck_assert_uint_ne(id_of(&f, UID_METRIC, "old"), 0);
+    purge(&(struct purge){ .dry_run = true }, 2, 1, 1, 2);
+    ck_assert_uint_ne(id_of(UID_METRIC, "old"), 0);
     ck_assert_uint_eq(series_total(f.series), 3);
-    ck_assert_int_gt(store_cut_ms(f.store, id_of(&f, UID_METRIC, "old")), 0);
-    id = id_of(&f, UID_METRIC, "old");
-    purge(&f, &(struct purge){ .dry_run = false }, 2, 1, 1, 2);
+    ck_assert_int_gt(store_cut_ms(f.store, id_of(UID_METRIC, "old")), 0);
+    id = id_of(UID_METRIC, "old");
+    purge(&(struct purge){ .dry_run = false }, 2, 1, 1, 2);
     ck_assert_uint_eq(series_total(f.series), 1);
-    ck_assert_uint_eq(id_of(&f, UID_METRIC, "old"), 0);
-    ck_assert_uint_eq(id_of(&f, UID_TAGV, "b"), 0);
-    ck_assert_uint_eq(id_of(&f, UID_TAGK, "dc"), 0);
-    ck_assert_uint_ne(id_of(&f, UID_TAGV, "a"), 0);
-    ck_assert_uint_ne(id_of(&f, UID_TAGK, "host"), 0);
+    ck_assert_uint_eq(id_of(UID_METRIC, "old"), 0);
+    ck_assert_uint_eq(id_of(UID_TAGV, "b"), 0);
+    ck_assert_uint_eq(id_of(UID_TAGK, "dc"), 0);
+    ck_assert_uint_ne(id_of(UID_TAGV, "a"), 0);
+    ck_assert_uint_ne(id_of(UID_TAGK, "host"), 0);
     ck_assert_int_eq(store_cut_ms(f.store, id), 0);
     /* Of mkmetric; it is taken where that is asked for. */
-    ck_assert_uint_ne(id_of(&f, UID_METRIC, "made"), 0);
+    ck_assert_uint_ne(id_of(UID_METRIC, "made"), 0);
     /* The name gets another id. */
-    put(&f, "old", "b", "");
-    ck_assert_uint_gt(id_of(&f, UID_METRIC, "old"), last);
+    put("old", "b", "");
+    ck_assert_uint_gt(id_of(UID_METRIC, "old"), last);
     ck_assert_uint_eq(series_total(f.series), 2);
-    check(&f);
-    purge(&f, &(struct purge){ .unused_names = true }, 0, 1, 0, 0);
-    ck_assert_uint_eq(id_of(&f, UID_METRIC, "made"), 0);
-    fixture_free(&f);
+    check();
+    purge(&(struct purge){ .unused_names = true }, 0, 1, 0, 0);
+    ck_assert_uint_eq(id_of(UID_METRIC, "made"), 0);
 }
 END_TEST
 
 /* A histogram, an annotation: something is left. */
 START_TEST(keeps_what_has_something)
 {
-    struct fixture f = fixture_new_on_disk();
     struct kv_batch *b = kv_batch_new();
     uint8_t tsuid[2][TSUID_MAX], key[ANNOTATION_KEY_MAX];
     size_t size[2];
     series_ref ref;
 
-    put(&f, "m", "a", "");
-    put(&f, "m", "b", "");
-    put(&f, "m", "c", "");
-    drop(&f, "m");
-    resolve(&f, "m", "a", "", &ref, tsuid[0], &size[0]);
-    resolve(&f, "m", "b", "", &ref, tsuid[1], &size[1]);
+    put("m", "a", "");
+    put("m", "b", "");
+    put("m", "c", "");
+    drop("m");
+    resolve("m", "a", "", &ref, tsuid[0], &size[0]);
+    resolve("m", "b", "", &ref, tsuid[1], &size[1]);
     histogram_put(b, slice_of(tsuid[0], size[0]), T0, 0,
                   slice_of("\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 13));
     OK(store_write(f.store, b, NULL, &e));
@@ -153,10 +149,9 @@ START_TEST(keeps_what_has_something)
                  slice_of("\1\x8a\xb2\xa1\x9b\xbf\x27\0\3hi\1\2\2k\2v", 17));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
-    purge(&f, &(struct purge){ .dry_run = false }, 1, 0, 0, 1);
+    purge(&(struct purge){ .dry_run = false }, 1, 0, 0, 1);
     ck_assert_uint_eq(series_total(f.series), 2);
-    ck_assert_uint_eq(id_of(&f, UID_TAGV, "c"), 0);
-    fixture_free(&f);
+    ck_assert_uint_eq(id_of(UID_TAGV, "c"), 0);
 }
 END_TEST
 
@@ -169,56 +164,50 @@ takes_second(void *ctx, uint64_t metric)
 
 START_TEST(takes_some_metrics_alone)
 {
-    struct fixture f = fixture_new_on_disk();
-
-    put(&f, "one", "a", "");
-    put(&f, "two", "b", "");
-    drop(&f, "one");
-    drop(&f, "two");
-    purge(&f, &(struct purge){ .takes = takes_second }, 1, 1, 0, 1);
-    ck_assert_uint_ne(id_of(&f, UID_METRIC, "one"), 0);
-    ck_assert_uint_eq(id_of(&f, UID_METRIC, "two"), 0);
-    fixture_free(&f);
+    put("one", "a", "");
+    put("two", "b", "");
+    drop("one");
+    drop("two");
+    purge(&(struct purge){ .takes = takes_second }, 1, 1, 0, 1);
+    ck_assert_uint_ne(id_of(UID_METRIC, "one"), 0);
+    ck_assert_uint_eq(id_of(UID_METRIC, "two"), 0);
 }
 END_TEST
 
 /* More than a batch of them. */
 START_TEST(counts_are_right)
 {
-    struct fixture f = fixture_new_on_disk();
     char host[16];
 
     for (int i = 0; i < 600; i++) {
         (void)snprintf(host, sizeof host, "h%d", i);
-        put(&f, "m", host, i % 3 == 0 ? "ulm" : "");
+        put("m", host, i % 3 == 0 ? "ulm" : "");
     }
-    drop(&f, "m");
-    put(&f, "m", "h7", "");
-    put(&f, "m", "h9", "ulm");
-    purge(&f, &(struct purge){ .dry_run = false }, 598, 0, 0, 598);
+    drop("m");
+    put("m", "h7", "");
+    put("m", "h9", "ulm");
+    purge(&(struct purge){ .dry_run = false }, 598, 0, 0, 598);
     ck_assert_uint_eq(series_total(f.series), 2);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(a_damaged_row_forbids_it)
 {
-    struct fixture f = fixture_new_on_disk();
     struct kv_batch *b = kv_batch_new();
     struct purge p = { .dry_run = false };
     struct error why;
 
-    put(&f, "m", "a", "");
-    drop(&f, "m");
+    put("m", "a", "");
+    drop("m");
     kv_batch_put(b, slice_str("rx"), slice_str(""));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
     ck_assert_int_eq(purge_run(&p, f.store, f.uids, &why), ST_CORRUPT);
     ck_assert_uint_eq(p.forgotten, 0);
-    fixture_free(&f);
 }
 END_TEST
 
-TEST_MAIN("purge", TEST(forgets_what_nothing_is_left_of),
-          TEST(keeps_what_has_something), TEST(takes_some_metrics_alone),
-          TEST(counts_are_right), TEST(a_damaged_row_forbids_it))
+TEST_MAIN_WITH(setup_on_disk, teardown, "purge",
+               TEST(forgets_what_nothing_is_left_of),
+               TEST(keeps_what_has_something), TEST(takes_some_metrics_alone),
+               TEST(counts_are_right), TEST(a_damaged_row_forbids_it))

@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "tests/uid/fixture.h"
+#include "tests/uid/one_fixture.h"
 
 static const struct series_rules rules_all = { true, true, true, 8, false };
 
@@ -21,7 +21,7 @@ static const struct series_rules rules_all = { true, true, true, 8, false };
 /* Resolves "metric k=v k=v ..." and returns the TSUID as hex, in memory that
  * the next call reuses. */
 static const char *
-resolve(struct fixture *f, const char *text)
+resolve(const char *text)
 {
     static char hex[2 * TSUID_MAX + 1];
     char copy[512], *save = NULL, *word;
@@ -39,7 +39,7 @@ resolve(struct fixture *f, const char *text)
         tags[len].key = slice_of(word, (size_t)(equals - word));
         tags[len++].value = slice_str(equals + 1);
     }
-    OK(series_resolve(f->series, &rules_all, metric, tags, len, &ref, tsuid,
+    OK(series_resolve(f.series, &rules_all, metric, tags, len, &ref, tsuid,
                       &size, &e));
     ck_assert_uint_ne(ref, SERIES_REF_NONE);
     for (size_t i = 0; i < size; i++)
@@ -48,11 +48,11 @@ resolve(struct fixture *f, const char *text)
 }
 
 static uint64_t
-id_of(struct fixture *f, enum uid_kind kind, const char *name)
+id_of(enum uid_kind kind, const char *name)
 {
     uint64_t id = 0;
 
-    OK(uid_find(f->uids, kind, slice_str(name), &id, &e));
+    OK(uid_find(f.uids, kind, slice_str(name), &id, &e));
     return id;
 }
 
@@ -60,32 +60,26 @@ id_of(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(tags_are_sorted_by_id)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    ck_assert_str_eq(resolve(&f, "m host=a"), "000001000001000001");
-    ck_assert_str_eq(resolve(&f, "m dc=x host=a"),
+    ck_assert_str_eq(resolve("m host=a"), "000001000001000001");
+    ck_assert_str_eq(resolve("m dc=x host=a"),
                      "000001000001000001000002000002");
-    ck_assert_str_eq(resolve(&f, "m host=a dc=x"),
+    ck_assert_str_eq(resolve("m host=a dc=x"),
                      "000001000001000001000002000002");
-    ck_assert_str_eq(resolve(&f, "m host=a host=a"), "000001000001000001");
-    ck_assert_str_eq(resolve(&f, "n host=x"), "000002000001000002");
+    ck_assert_str_eq(resolve("m host=a host=a"), "000001000001000001");
+    ck_assert_str_eq(resolve("n host=x"), "000002000001000002");
     ck_assert_uint_eq(series_total(f.series), 3);
-    fixture_free(&f);
 }
 END_TEST
 
 /* New names get their ids in the order of Java's HashMap, key before value. */
 START_TEST(ids_follow_java)
 {
-    struct fixture f = fixture_new(layout_default);
-
-    (void)resolve(&f, "m a=1 b=2 h=3 h8=4 h9=5 host=6 dc=7");
-    ck_assert_uint_eq(id_of(&f, UID_TAGK, "h8"), 1);
-    ck_assert_uint_eq(id_of(&f, UID_TAGV, "4"), 1);
-    ck_assert_uint_eq(id_of(&f, UID_TAGK, "a"), 2); /* the bucket of h9 */
-    ck_assert_uint_eq(id_of(&f, UID_TAGK, "h9"), 3);
-    ck_assert_uint_eq(id_of(&f, UID_TAGK, "dc"), 7);
-    fixture_free(&f);
+    (void)resolve("m a=1 b=2 h=3 h8=4 h9=5 host=6 dc=7");
+    ck_assert_uint_eq(id_of(UID_TAGK, "h8"), 1);
+    ck_assert_uint_eq(id_of(UID_TAGV, "4"), 1);
+    ck_assert_uint_eq(id_of(UID_TAGK, "a"), 2); /* the bucket of h9 */
+    ck_assert_uint_eq(id_of(UID_TAGK, "h9"), 3);
+    ck_assert_uint_eq(id_of(UID_TAGK, "dc"), 7);
 }
 END_TEST
 
@@ -150,7 +144,6 @@ static const struct {
 
 START_TEST(rejects)
 {
-    struct fixture f = fixture_new(layout_default);
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;
     size_t size;
@@ -162,7 +155,6 @@ START_TEST(rejects)
     ck_assert_uint_eq(series_total(f.series), 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGK).ids_used, 0);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -175,7 +167,6 @@ START_TEST(bounds_the_number_of_tags)
     } cases[] = { { 8, 8, true },    { 8, 9, false },    { 32, 32, true },
                   { 32, 33, false }, { 40, 33, false },  { 8, 64, false },
                   { 8, 65, false },  { 8, 1000, false }, { 0, 1, false } };
-    struct fixture f = fixture_new(layout_default);
     static char names[1000][16];
     static struct tag tags[1000];
 
@@ -202,13 +193,11 @@ START_TEST(bounds_the_number_of_tags)
                        cases[i].len);
         ck_assert_msg(strncmp(e.text, text, strlen(text)) == 0, "%s", e.text);
     }
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(rules_forbid_creation)
 {
-    struct fixture f = fixture_new(layout_default);
     struct series_rules rules = { false, false, false, 8, false };
     const struct tag tag = TAG("host", "a");
     uint8_t tsuid[TSUID_MAX];
@@ -230,18 +219,16 @@ START_TEST(rules_forbid_creation)
     rules = (struct series_rules){ false, false, false, 8, false };
     OK(TRY);
 #undef TRY
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(odd_widths)
 {
-    struct fixture f = fixture_new((struct key_layout){ 0, 1, 2, 1, 4, 6 });
-
-    ck_assert_str_eq(resolve(&f, "m host=a dc=b"), "0001010000000102"
-                                                   "00000002");
+    setup_with(
+        (struct fixture){ .store_options.layout = { 0, 1, 2, 1, 4, 6 } });
+    ck_assert_str_eq(resolve("m host=a dc=b"), "0001010000000102"
+                                               "00000002");
     ck_assert_uint_eq(series_total(f.series), 1);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -251,7 +238,7 @@ END_TEST
 /* "1,2:5;" is a tag-key set of tagks 1 and 2 with five series; sorted by text.
  */
 static const char *
-tagk_sets_text(struct fixture *f, uint64_t metric)
+tagk_sets_text(uint64_t metric)
 {
     static char text[1024];
     char parts[16][64];
@@ -259,7 +246,7 @@ tagk_sets_text(struct fixture *f, uint64_t metric)
     struct series_tagk_set *tagk_sets;
     size_t len, n = 0;
 
-    OK(series_tagk_sets(f->series, metric, false, a, &tagk_sets, &len, &e));
+    OK(series_tagk_sets(f.series, metric, false, a, &tagk_sets, &len, &e));
     ck_assert_uint_le(len, 16);
     for (size_t i = 0; i < len; i++) {
         size_t at = 0;
@@ -282,33 +269,30 @@ tagk_sets_text(struct fixture *f, uint64_t metric)
 
 START_TEST(tagk_sets_count_series)
 {
-    struct fixture f = fixture_new_on_disk();
-
-    ck_assert_str_eq(tagk_sets_text(&f, 1), "");
-    (void)resolve(&f, "m host=a");
-    (void)resolve(&f, "m host=b");
-    (void)resolve(&f, "m host=b");
-    (void)resolve(&f, "m host=a dc=x");
-    (void)resolve(&f, "m dc=x");
-    (void)resolve(&f, "n dc=x");
+    setup_on_disk();
+    ck_assert_str_eq(tagk_sets_text(1), "");
+    (void)resolve("m host=a");
+    (void)resolve("m host=b");
+    (void)resolve("m host=b");
+    (void)resolve("m host=a dc=x");
+    (void)resolve("m dc=x");
+    (void)resolve("n dc=x");
     for (int reopened = 0; reopened < 2; reopened++) {
-        ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:1;1:2;2:1;");
-        ck_assert_str_eq(tagk_sets_text(&f, 2), "2:1;");
-        ck_assert_str_eq(tagk_sets_text(&f, 3), "");
+        ck_assert_str_eq(tagk_sets_text(1), "1,2:1;1:2;2:1;");
+        ck_assert_str_eq(tagk_sets_text(2), "2:1;");
+        ck_assert_str_eq(tagk_sets_text(3), "");
         ck_assert_uint_eq(series_total(f.series), 5);
         fixture_close(&f);
         fixture_open(&f);
     }
-    (void)resolve(&f, "m host=c");
-    ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:1;1:3;2:1;");
+    (void)resolve("m host=c");
+    ck_assert_str_eq(tagk_sets_text(1), "1,2:1;1:3;2:1;");
     ck_assert_uint_eq(series_total(f.series), 6);
-    fixture_free(&f);
 }
 END_TEST
 
 START_TEST(many_tagk_sets)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct series_tagk_set *tagk_sets;
     char text[64];
@@ -316,7 +300,7 @@ START_TEST(many_tagk_sets)
 
     for (int i = 0; i < 300; i++) {
         (void)snprintf(text, sizeof text, "m%d k%d=v k%d=v", i % 3, i, i / 2);
-        (void)resolve(&f, text);
+        (void)resolve(text);
     }
     for (uint64_t metric = 1; metric <= 3; metric++) {
         OK(series_tagk_sets(f.series, metric, false, a, &tagk_sets, &len, &e));
@@ -329,7 +313,6 @@ START_TEST(many_tagk_sets)
         series_tagk_sets(f.series, 1, false, a, &tagk_sets, &len, NULL),
         ST_LIMIT);
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -345,9 +328,8 @@ START_TEST(exists_and_created)
         { { (const uint8_t *)"\0\0\1", 3 }, false },
         { { (const uint8_t *)"", 0 }, false },
     };
-    struct fixture f = fixture_new(layout_default);
 
-    (void)resolve(&f, "m host=a");
+    (void)resolve("m host=a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t created_s = 0;
         bool exists;
@@ -360,19 +342,17 @@ START_TEST(exists_and_created)
         if (exists)
             ck_assert_uint_gt(created_s, 1600000000);
     }
-    fixture_free(&f);
 }
 END_TEST
 
 /* docs/FORMAT.md, "Series". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(layout_default);
     struct buf v = BUF_INIT;
     uint8_t key[TAGK_SETS_KEY_MAX];
     struct slice set;
 
-    (void)resolve(&f, "m host=a");
+    (void)resolve("m host=a");
     OK(kv_get(store_kv(f.store), slice_of("s\0\0\1\0\0\1\0\0\1", 10), &v, &e));
     ck_assert_uint_eq(v.size, 4);
     set = tagk_sets_key(&layout_default, kv_traits(store_kv(f.store))->shared,
@@ -381,7 +361,6 @@ START_TEST(documented_bytes)
     OK(kv_get(store_kv(f.store), set, &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
     buf_fini(&v);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -398,7 +377,6 @@ START_TEST(bad_records_are_rejected)
           { (const uint8_t *)"1234567", 7 } },
         { { (const uint8_t *)"h", 1 }, { (const uint8_t *)"12345678", 8 } },
     };
-    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     struct series_directory *d;
 
@@ -407,7 +385,6 @@ START_TEST(bad_records_are_rejected)
     kv_batch_free(&b);
     ck_assert_int_eq(series_open(f.store, f.uids, &d, NULL), ST_CORRUPT);
     ck_assert_ptr_null(d);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -438,13 +415,12 @@ see(void *ctx, struct slice tsuid)
 }
 
 static const char *
-each(struct fixture *f, uint64_t metric, const struct mask_set *masks,
-     size_t max)
+each(uint64_t metric, const struct mask_set *masks, size_t max)
 {
     static struct seen s;
 
     s = (struct seen){ .left = max };
-    OK(series_each(f->series, metric, masks, see, &s, &e));
+    OK(series_each(f.series, metric, masks, see, &s, &e));
     return s.text;
 }
 
@@ -467,44 +443,41 @@ mask_of_one(uint64_t metric, uint64_t tagk, const uint64_t *values, size_t len)
 
 START_TEST(each_by_metric_and_mask)
 {
-    struct fixture f = fixture_new(layout_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
 
-    ck_assert_str_eq(each(&f, 0, NULL, 99), "");
-    (void)resolve(&f, "m host=a");
-    (void)resolve(&f, "m host=b");
-    (void)resolve(&f, "m host=c");
-    (void)resolve(&f, "m host=b dc=x");
-    (void)resolve(&f, "m dc=x");
-    (void)resolve(&f, "n host=b");
-    ck_assert_str_eq(each(&f, 0, NULL, 99),
+    ck_assert_str_eq(each(0, NULL, 99), "");
+    (void)resolve("m host=a");
+    (void)resolve("m host=b");
+    (void)resolve("m host=c");
+    (void)resolve("m host=b dc=x");
+    (void)resolve("m dc=x");
+    (void)resolve("n host=b");
+    ck_assert_str_eq(each(0, NULL, 99),
                      "1:1=1;1:1=2;1:1=2,2=4;1:1=3;1:2=4;2:1=2;");
-    ck_assert_str_eq(each(&f, 0, NULL, 2), "1:1=1;1:1=2;");
-    ck_assert_str_eq(each(&f, 2, NULL, 99), "2:1=2;");
-    ck_assert_str_eq(each(&f, 3, NULL, 99), "");
+    ck_assert_str_eq(each(0, NULL, 2), "1:1=1;1:1=2;");
+    ck_assert_str_eq(each(2, NULL, 99), "2:1=2;");
+    ck_assert_str_eq(each(3, NULL, 99), "");
     /* An empty set of masks matches nothing. */
-    ck_assert_str_eq(each(&f, 1, masks, 99), "");
+    ck_assert_str_eq(each(1, masks, 99), "");
     m = mask_of_one(1, 1, (const uint64_t[]){ 3, 1 }, 2);
     mask_set_give(masks, &m);
-    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=3;");
-    ck_assert_str_eq(each(&f, 0, masks, 1), "1:1=1;");
+    ck_assert_str_eq(each(1, masks, 99), "1:1=1;1:1=3;");
+    ck_assert_str_eq(each(0, masks, 1), "1:1=1;");
     m = mask_of_one(1, 2, NULL, 0);
     mask_set_give(masks, &m);
     m = mask_of_one(2, 1, NULL, 0);
     mask_set_give(masks, &m);
-    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=3;1:2=4;");
-    ck_assert_str_eq(each(&f, 2, masks, 99), "2:1=2;");
-    ck_assert_str_eq(each(&f, 0, masks, 99), "1:1=1;1:1=3;1:2=4;2:1=2;");
+    ck_assert_str_eq(each(1, masks, 99), "1:1=1;1:1=3;1:2=4;");
+    ck_assert_str_eq(each(2, masks, 99), "2:1=2;");
+    ck_assert_str_eq(each(0, masks, 99), "1:1=1;1:1=3;1:2=4;2:1=2;");
     mask_set_free(&masks);
-    fixture_free(&f);
 }
 END_TEST
 
 /* Seeks over what a mask leaves out. */
 START_TEST(each_with_a_sparse_mask)
 {
-    struct fixture f = fixture_new(layout_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
     static const uint64_t values[] = { 1, 700, 703, 2000 };
@@ -512,13 +485,12 @@ START_TEST(each_with_a_sparse_mask)
 
     for (int i = 1; i <= 2000; i++) {
         (void)snprintf(text, sizeof text, "m host=h%d", i);
-        (void)resolve(&f, text);
+        (void)resolve(text);
     }
     m = mask_of_one(1, 1, values, 4);
     mask_set_give(masks, &m);
-    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=700;1:1=703;1:1=2000;");
+    ck_assert_str_eq(each(1, masks, 99), "1:1=1;1:1=700;1:1=703;1:1=2000;");
     mask_set_free(&masks);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -528,7 +500,6 @@ END_TEST
 #define SERIES  200
 
 struct racer {
-    struct fixture *f;
     unsigned number;
     uint8_t tsuids[SERIES][TSUID_MAX];
     size_t failed;
@@ -551,8 +522,8 @@ race(void *arg)
         (void)snprintf(dc, sizeof dc, "d%u", n % 5);
         tags[0].value = slice_str(host);
         tags[1].value = slice_str(dc);
-        if (series_resolve(r->f->series, &rules_all, slice_str("m"), tags, 2,
-                           &ref, r->tsuids[n], &size, NULL) != ST_OK ||
+        if (series_resolve(f.series, &rules_all, slice_str("m"), tags, 2, &ref,
+                           r->tsuids[n], &size, NULL) != ST_OK ||
             size != 15)
             r->failed++;
     }
@@ -561,12 +532,10 @@ race(void *arg)
 
 START_TEST(racing_threads_enter_once)
 {
-    struct fixture f = fixture_new(layout_default);
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_t threads[THREADS];
 
     for (unsigned i = 0; i < THREADS; i++) {
-        racers[i].f = &f;
         racers[i].number = i;
         ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]),
                          0);
@@ -580,14 +549,13 @@ START_TEST(racing_threads_enter_once)
                       0);
     }
     ck_assert_uint_eq(series_total(f.series), SERIES);
-    ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:200;");
+    ck_assert_str_eq(tagk_sets_text(1), "1,2:200;");
     free(racers);
-    fixture_free(&f);
 }
 END_TEST
 
 static const char *
-resolve_kind(struct fixture *f, const char *kind_name, bool create)
+resolve_kind(const char *kind_name, bool create)
 {
     static char hex[2 * TSUID_MAX + 1];
     const struct tag tag = TAG("host", "a");
@@ -596,8 +564,8 @@ resolve_kind(struct fixture *f, const char *kind_name, bool create)
     series_ref ref = SERIES_REF_NONE;
     size_t size = 0;
 
-    OK(series_kind(f->series, kind_name, create, &kind, &e));
-    OK(series_resolve_kind(f->series, &rules_all, kind, slice_str("m"), &tag, 1,
+    OK(series_kind(f.series, kind_name, create, &kind, &e));
+    OK(series_resolve_kind(f.series, &rules_all, kind, slice_str("m"), &tag, 1,
                            &ref, tsuid, &size, &e));
     for (size_t i = 0; i < size; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
@@ -606,7 +574,6 @@ resolve_kind(struct fixture *f, const char *kind_name, bool create)
 
 START_TEST(kinds_are_kept_and_hidden)
 {
-    struct fixture f = fixture_new_on_disk();
     struct arena *a = arena_new(1 << 16);
     const uint8_t rollup[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1 };
     struct slice tsuid = { rollup, sizeof rollup };
@@ -615,16 +582,17 @@ START_TEST(kinds_are_kept_and_hidden)
     uint64_t kind = 0;
     bool exists = true;
 
-    ck_assert_str_eq(resolve_kind(&f, "x-sum", true),
+    setup_on_disk();
+    ck_assert_str_eq(resolve_kind("x-sum", true),
                      "000001000000000001000001000001");
-    ck_assert_str_eq(each(&f, 0, NULL, 9), "");
-    ck_assert_str_eq(tagk_sets_text(&f, 1), "");
+    ck_assert_str_eq(each(0, NULL, 9), "");
+    ck_assert_str_eq(tagk_sets_text(1), "");
     OK(series_exists(f.series, tsuid, &exists, &e));
     ck_assert(!exists);
-    (void)resolve(&f, "m host=a");
-    ck_assert_str_eq(each(&f, 0, NULL, 9), "1:1=1;");
-    ck_assert_str_eq(tagk_sets_text(&f, 1), "1:1;");
-    ck_assert_str_eq(resolve_kind(&f, "x-count", true),
+    (void)resolve("m host=a");
+    ck_assert_str_eq(each(0, NULL, 9), "1:1=1;");
+    ck_assert_str_eq(tagk_sets_text(1), "1:1;");
+    ck_assert_str_eq(resolve_kind("x-count", true),
                      "000001000000000002000001000001");
     OK(series_tagk_sets(f.series, 1, true, a, &tagk_sets, &len, &e));
     ck_assert_uint_eq(len, 1);
@@ -635,15 +603,14 @@ START_TEST(kinds_are_kept_and_hidden)
     OK(series_kind(f.series, "x-count", false, &kind, &e));
     ck_assert_uint_eq(kind, 2);
     /* More kinds than tag values: an old series is not taken for a new one. */
-    (void)resolve_kind(&f, "x-count", true);
+    (void)resolve_kind("x-count", true);
     OK(series_tagk_sets(f.series, 1, true, a, &tagk_sets, &len, &e));
     ck_assert_uint_eq(tagk_sets[0].series, 2);
     OK(series_kind(f.series, "x-max", false, &kind, &e));
     ck_assert_uint_eq(kind, 0xffffff);
-    ck_assert_str_eq(resolve_kind(&f, "x-max", true),
+    ck_assert_str_eq(resolve_kind("x-max", true),
                      "000001000000000003000001000001");
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
@@ -688,7 +655,7 @@ masks_of_hosts(const uint64_t *hosts, size_t len)
 }
 
 static void
-check_index(struct fixture *f, uint64_t *state)
+check_index(uint64_t *state)
 {
     static struct seen got;
     uint64_t ids[20];
@@ -700,20 +667,19 @@ check_index(struct fixture *f, uint64_t *state)
             ids[len++] = id;
     masks = masks_of_hosts(ids, len);
     got = (struct seen){ .left = 999 };
-    OK(series_each_with(f->series, 1, masks, 1, ids, len,
+    OK(series_each_with(f.series, 1, masks, 1, ids, len,
                         &(struct series_visit){ see, NULL, &got }, &e));
-    ck_assert_str_eq(got.text, each(f, 1, masks, 999));
+    ck_assert_str_eq(got.text, each(1, masks, 999));
     mask_set_free(&masks);
 }
 
 START_TEST(index_agrees_with_the_scan)
 {
-    struct fixture f = fixture_new(layout_default);
     uint64_t state = harness_seed(1);
     char text[64];
 
-    (void)resolve(&f, "m host=h0");
-    (void)resolve(&f, "m host=h0 dc=d0");
+    (void)resolve("m host=h0");
+    (void)resolve("m host=h0 dc=d0");
     for (int i = 0; i < 300; i++) {
         int host = (int)(harness_random(&state) % 40);
         int dc = (int)(harness_random(&state) % 3);
@@ -721,10 +687,9 @@ START_TEST(index_agrees_with_the_scan)
         (void)snprintf(text, sizeof text,
                        dc == 0 ? "m host=h%d" : "m host=h%d dc=d%d", host, dc);
         if (i % 3 == 0)
-            (void)resolve(&f, text);
-        check_index(&f, &state);
+            (void)resolve(text);
+        check_index(&state);
     }
-    fixture_free(&f);
 }
 END_TEST
 
@@ -746,7 +711,6 @@ take_some(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
 
 START_TEST(index_tells_values)
 {
-    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct picky p = { 0, 0 };
     struct slice key = slice_str("not b");
@@ -754,11 +718,11 @@ START_TEST(index_tells_values)
     uint64_t *ids = NULL;
     size_t len = 0;
 
-    (void)resolve(&f, "m host=a");
-    (void)resolve(&f, "m host=c dc=x");
-    (void)resolve(&f, "m host=b dc=x");
-    (void)resolve(&f, "n host=d");
-    p.without = id_of(&f, UID_TAGV, "b");
+    (void)resolve("m host=a");
+    (void)resolve("m host=c dc=x");
+    (void)resolve("m host=b dc=x");
+    (void)resolve("n host=d");
+    p.without = id_of(UID_TAGV, "b");
 #define VALUES(tagk, key)                                                    \
     OK(series_values(f.series, 1, tagk, key, take_some, NULL, &p, a, &known, \
                      &ids, &len, &e))
@@ -766,7 +730,7 @@ START_TEST(index_tells_values)
     ck_assert(!known); /* asked for the first time */
     VALUES(1, key);
     ck_assert_uint_eq(len, 2);
-    ck_assert_uint_eq(ids[1], id_of(&f, UID_TAGV, "c"));
+    ck_assert_uint_eq(ids[1], id_of(UID_TAGV, "c"));
     VALUES(1, key); /* as before, without asking */
     ck_assert(len == 2 && p.asked == 3);
     VALUES(2, slice_str("dc"));
@@ -778,21 +742,21 @@ START_TEST(index_tells_values)
         VALUES(1, slice_str(name));
         ck_assert_uint_eq(len, 2);
     }
-    (void)resolve(&f, "m host=d"); /* it is known, too */
+    (void)resolve("m host=d"); /* it is known, too */
     VALUES(1, key);
     ck_assert_uint_eq(len, 3);
 #undef VALUES
     arena_free(&a);
-    fixture_free(&f);
 }
 END_TEST
 
-TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
-          LOOP(rejects, rejected), TEST(bounds_the_number_of_tags),
-          TEST(rules_forbid_creation), TEST(odd_widths),
-          TEST(tagk_sets_count_series), TEST(many_tagk_sets),
-          TEST(exists_and_created), TEST(documented_bytes),
-          TIMES(bad_records_are_rejected, 4), TEST(each_by_metric_and_mask),
-          TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
-          TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out),
-          TEST(index_agrees_with_the_scan), TEST(index_tells_values))
+TEST_MAIN_WITH(setup, teardown, "series", TEST(tags_are_sorted_by_id),
+               TEST(ids_follow_java), LOOP(rejects, rejected),
+               TEST(bounds_the_number_of_tags), TEST(rules_forbid_creation),
+               TEST(odd_widths), TEST(tagk_sets_count_series),
+               TEST(many_tagk_sets), TEST(exists_and_created),
+               TEST(documented_bytes), TIMES(bad_records_are_rejected, 4),
+               TEST(each_by_metric_and_mask), TEST(each_with_a_sparse_mask),
+               TEST(racing_threads_enter_once), TEST(kinds_are_kept_and_hidden),
+               TEST(kinds_go_into_tsuids_and_out),
+               TEST(index_agrees_with_the_scan), TEST(index_tells_values))
