@@ -103,15 +103,20 @@ rig_open(struct rig_port *p, const struct peer_server_options *o, uint16_t port)
     ck_assert_int_eq(pthread_create(&p->thread, NULL, rig_accept, p), 0);
 }
 
+/* Also one that only listens, or is closed already. */
 static inline void
 rig_close(struct rig_port *p)
 {
-    ck_assert_int_eq((int)write(p->stop[1], "", 1), 1);
-    ck_assert_int_eq(pthread_join(p->thread, NULL), 0);
-    (void)close(p->fd);
-    (void)close(p->stop[0]);
-    (void)close(p->stop[1]);
-    peer_server_close(&p->server);
+    if (p->server != NULL) {
+        ck_assert_int_eq((int)write(p->stop[1], "", 1), 1);
+        ck_assert_int_eq(pthread_join(p->thread, NULL), 0);
+        (void)close(p->stop[0]);
+        (void)close(p->stop[1]);
+        peer_server_close(&p->server);
+    }
+    if (p->fd > 0)
+        (void)close(p->fd);
+    p->fd = 0;
 }
 
 /* -- by hand --------------------------------------------------------------- */
@@ -208,7 +213,7 @@ rig_hear_hello(int fd)
 
 /* -- a server that notes what it is told ---------------------------------- */
 
-static struct {
+static struct notes {
     struct lock lock;
     struct cond changed;
     struct buf records; /* of PUTs, one behind the other */
@@ -308,6 +313,7 @@ static inline void
 notes_begin(void)
 {
     log_set_level(LOG_ERROR);
+    notes = (struct notes){ .lock = LOCK_INIT };
     cond_init(&notes.changed);
 }
 

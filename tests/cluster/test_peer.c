@@ -3,17 +3,27 @@
 
 #include "tests/cluster/cluster_rig.h"
 
+static struct rig_port port;
+static struct peer *p;
+
+/* Also for a case that failed while something waited. */
+static void
+teardown(void)
+{
+    open_gates();
+    peer_close(&p);
+    rig_close(&port);
+    notes_end();
+}
+
 /* -- what works ------------------------------------------------------------ */
 
 START_TEST(puts_in_order)
 {
-    struct rig_port port;
     uint64_t link, ticket = 0;
     struct buf want = BUF_INIT;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
     for (uint32_t i = 0; i < 20000; i++) {
@@ -32,22 +42,16 @@ START_TEST(puts_in_order)
     ck_assert_uint_le(peer_counts(p).sends, 2000);
     ck_assert_uint_eq(peer_server_counts(port.server).puts, 20000);
     ck_assert_uint_le(peer_server_counts(port.server).commits, 2000);
-    peer_close(&p);
-    rig_close(&port);
     buf_fini(&want);
-    notes_end();
 }
 END_TEST
 
 /* A PUT is answered when it is committed, and not before. */
 START_TEST(answers_when_durable)
 {
-    struct rig_port port;
     uint64_t link, ticket;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     notes.holds_commits = true;
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
@@ -64,21 +68,15 @@ START_TEST(answers_when_durable)
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
     ck_assert_int_eq(peer_put(p, link, slice_str("b"), &ticket, &e), ST_OK);
     ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_OK);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
 START_TEST(tells_which_puts_failed)
 {
     static const char *const records[] = { "a", "!moved", "!moved", "b", "c" };
-    struct rig_port port;
     uint64_t link, tickets[5];
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
     for (int k = 0; k < 400; k++) {
@@ -105,21 +103,15 @@ START_TEST(tells_which_puts_failed)
         ck_assert_int_eq(wait_put(p, link, tickets[i], &e),
                          i == 1 || i == 2 ? ST_NOT_FOUND : ST_IO);
     ck_assert_str_eq(e.text, "the disk is full");
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
 START_TEST(answers_requests)
 {
-    struct rig_port port;
     struct peer_call call;
     uint64_t link;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
     ck_assert_int_eq(ask(p, link, FRAME_LAST, "hi", 0, &call, &e), ST_OK);
@@ -144,22 +136,16 @@ START_TEST(answers_requests)
     peer_call_fini(&call);
     ck_assert_int_eq(ask(p, link, FRAME_LAST, "on", 0, &call, &e), ST_OK);
     peer_call_fini(&call);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
 /* While a request waits, PUTs and other requests go on. */
 START_TEST(slow_requests_hold_nothing_up)
 {
-    struct rig_port port;
     struct peer_call slow, behind[3], call;
     uint64_t link, ticket;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     notes.holds_serving = true;
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
@@ -193,14 +179,10 @@ START_TEST(slow_requests_hold_nothing_up)
         peer_call_fini(&behind[i]);
     }
     ck_assert_uint_eq(peer_link(p), link);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
 struct writer {
-    struct peer *p;
     uint64_t link, done;
     pthread_t thread;
 };
@@ -216,10 +198,10 @@ write_and_wait(void *arg)
         uint64_t ticket;
 
         ck_assert_int_eq(
-            peer_put(w->p, w->link, slice_str("12345678"), &ticket, &e), ST_OK);
-        ck_assert_int_eq(wait_put(w->p, w->link, ticket, &e), ST_OK);
+            peer_put(p, w->link, slice_str("12345678"), &ticket, &e), ST_OK);
+        ck_assert_int_eq(wait_put(p, w->link, ticket, &e), ST_OK);
         if (i % 50 == 0) {
-            ck_assert_int_eq(ask(w->p, w->link, FRAME_HEAD, "x", 0, &call, &e),
+            ck_assert_int_eq(ask(p, w->link, FRAME_HEAD, "x", 0, &call, &e),
                              ST_OK);
             peer_call_fini(&call);
         }
@@ -231,17 +213,14 @@ write_and_wait(void *arg)
 START_TEST(many_threads_share_a_link)
 {
     struct writer writers[8];
-    struct rig_port port;
-    struct latency taken = { 0 };
+    static struct latency taken; /* the peer's, until it is closed */
     struct peer_options o = { .put_latency = &taken };
     uint64_t link;
-    struct peer *p;
 
-    notes_begin();
     rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, o, &link);
     for (size_t i = 0; i < 8; i++) {
-        writers[i] = (struct writer){ .p = p, .link = link };
+        writers[i] = (struct writer){ .link = link };
         ck_assert_int_eq(pthread_create(&writers[i].thread, NULL,
                                         write_and_wait, &writers[i]),
                          0);
@@ -252,9 +231,6 @@ START_TEST(many_threads_share_a_link)
     }
     ck_assert_uint_eq(notes.records.size, 8 * 500 * 8);
     ck_assert_uint_gt(latency_below(&taken, 64), 0);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -263,14 +239,11 @@ END_TEST
 /* All that was asked on a link ends with it; the next link is another one. */
 START_TEST(reconnects)
 {
-    struct rig_port port;
     struct peer_call slow;
     uint64_t link, next, ticket, none;
     uint16_t number;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
     notes.holds_serving = true;
     rig_open(&port, &server_defaults, 0);
     number = rig_number(&port);
@@ -302,9 +275,6 @@ START_TEST(reconnects)
     ck_assert_int_eq(wait_put(p, next, ticket, &e), ST_OK);
     ck_assert(records_are("ad"));
     ck_assert_uint_eq(peer_counts(p).links, 2);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -314,54 +284,42 @@ is_true(void *ctx)
     return atomic_load((atomic_bool *)ctx);
 }
 
-struct mover {
-    struct peer *p;
-    atomic_bool moved;
-};
-
 static void *
 move_it(void *arg)
 {
-    struct mover *m = arg;
-
     RIG_UNTIL(noted(&notes.lsn) == 1);
-    atomic_store(&m->moved, true);
-    peer_wake(m->p);
+    atomic_store((atomic_bool *)arg, true);
+    peer_wake(p);
     return NULL;
 }
 
 /* Who waits for a PUT of a bucket that has moved is told at once. */
 START_TEST(stops_waiting_for_what_moved)
 {
-    struct mover m = { 0 };
-    struct rig_port port;
+    atomic_bool moved = false;
     uint64_t link, ticket;
     pthread_t thread;
     struct error e;
 
-    notes_begin();
     notes.holds_commits = true;
     rig_open(&port, &server_defaults, 0);
-    m.p = connect_peer(port.address, plain, &link);
-    ck_assert_int_eq(peer_put(m.p, link, slice_str("a"), &ticket, &e), ST_OK);
-    ck_assert_int_eq(pthread_create(&thread, NULL, move_it, &m), 0);
+    p = connect_peer(port.address, plain, &link);
+    ck_assert_int_eq(peer_put(p, link, slice_str("a"), &ticket, &e), ST_OK);
+    ck_assert_int_eq(pthread_create(&thread, NULL, move_it, &moved), 0);
     ck_assert_int_eq(
-        peer_put_wait(m.p, link, ticket, rig_end(), is_true, &m.moved, &e),
+        peer_put_wait(p, link, ticket, rig_end(), is_true, &moved, &e),
         ST_NOT_FOUND);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     open_gates();
-    peer_close(&m.p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
 /* -- bad servers ----------------------------------------------------------- */
 
 static int
-accept_one(const struct rig_port *p)
+accept_one(void)
 {
-    int fd = accept(p->fd, NULL, NULL);
+    int fd = accept(port.fd, NULL, NULL);
     struct timeval limit = { .tv_sec = 60 };
 
     ck_assert_int_ge(fd, 0);
@@ -402,17 +360,14 @@ bad_answer(int kind, struct buf *out)
 START_TEST(ends_for_bad_answers)
 {
     struct buf bytes = BUF_INIT;
-    struct rig_port port;
     uint64_t link, next, ticket;
     uint8_t frame[64];
     struct error e;
-    struct peer *p;
     int fd;
 
-    notes_begin();
     rig_listen(&port, 0);
     p = connect_peer(port.address, plain, NULL);
-    fd = accept_one(&port);
+    fd = accept_one();
     rig_hear_hello(fd);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
     ck_assert_int_eq(peer_put(p, link, slice_str("a"), &ticket, &e), ST_OK);
@@ -425,15 +380,12 @@ START_TEST(ends_for_bad_answers)
     ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_NOT_FOUND);
     (void)close(fd);
     /* And it tries again. */
-    fd = accept_one(&port);
+    fd = accept_one();
     rig_hear_hello(fd);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &next, &e), ST_OK);
     ck_assert_uint_gt(next, link);
-    peer_close(&p);
     (void)close(fd);
-    (void)close(port.fd);
     buf_fini(&bytes);
-    notes_end();
 }
 END_TEST
 
@@ -441,25 +393,19 @@ END_TEST
 START_TEST(notices_silence)
 {
     struct peer_options o = { .silence_ms = 300 };
-    struct rig_port port;
     struct peer_call call;
     uint64_t link;
     struct error e;
-    struct peer *p;
     int fd;
 
-    notes_begin();
     rig_listen(&port, 0);
     p = connect_peer(port.address, o, NULL);
-    fd = accept_one(&port);
+    fd = accept_one();
     rig_hear_hello(fd);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
     ck_assert_int_eq(ask(p, link, FRAME_LAST, "x", 0, &call, &e), ST_NOT_FOUND);
     peer_call_fini(&call);
     (void)close(fd);
-    peer_close(&p);
-    (void)close(port.fd);
-    notes_end();
 }
 END_TEST
 
@@ -468,21 +414,15 @@ START_TEST(stays_while_idle)
 {
     struct peer_server_options so = server_defaults;
     struct peer_options o = { .silence_ms = 2000 };
-    struct rig_port port;
     uint64_t link;
     int64_t until_us;
-    struct peer *p;
 
-    notes_begin();
     so.idle_ms = 2000;
     rig_open(&port, &so, 0);
     p = connect_peer(port.address, o, &link);
     until_us = clock_monotonic_us() + 4000000;
     RIG_UNTIL(clock_monotonic_us() > until_us);
     ck_assert_uint_eq(peer_link(p), link);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -492,19 +432,16 @@ START_TEST(bounds_what_waits)
 {
     struct peer_options o = { .out_bytes = 1 << 20 };
     uint8_t *record = mem_new(1 << 20);
-    struct rig_port port;
     uint64_t link, ticket, sent = 0;
     struct frame_reader r;
     struct frame f;
     enum status st;
     struct error e;
-    struct peer *p;
     int fd;
 
-    notes_begin();
     rig_listen(&port, 0);
     p = connect_peer(port.address, o, NULL);
-    fd = accept_one(&port);
+    fd = accept_one();
     rig_hear_hello(fd);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
     while ((st = peer_put(p, link, slice_of(record, 1 << 20), &ticket, &e)) ==
@@ -525,11 +462,8 @@ START_TEST(bounds_what_waits)
     }
     frame_reader_fini(&r);
     ck_assert_int_eq(peer_put(p, link, slice_str("x"), &ticket, &e), ST_OK);
-    peer_close(&p);
     (void)close(fd);
-    (void)close(port.fd);
     free(record);
-    notes_end();
 }
 END_TEST
 
@@ -537,22 +471,21 @@ START_TEST(rejects_bad_addresses)
 {
     static const char *const addresses[] = { "", "host", ":1",
                                              "host:", "127.0.0.1:1" };
-    struct peer *p = connect_peer(addresses[_i], plain, NULL);
     struct error e;
     uint64_t link;
 
-    log_set_level(LOG_ERROR);
+    p = connect_peer(addresses[_i], plain, NULL);
     ck_assert_int_eq(peer_wait_link(p, clock_monotonic_us() + 50000, &link, &e),
                      ST_BUSY);
-    peer_close(&p);
 }
 END_TEST
 
-TEST_MAIN_FORKED("peer", TEST(puts_in_order), TEST(answers_when_durable),
-                 TEST(tells_which_puts_failed), TEST(answers_requests),
-                 TEST(slow_requests_hold_nothing_up),
-                 TEST(many_threads_share_a_link), TEST(reconnects),
-                 TEST(stops_waiting_for_what_moved),
-                 TIMES(ends_for_bad_answers, 7), TEST(notices_silence),
-                 TEST(stays_while_idle), TEST(bounds_what_waits),
-                 TIMES(rejects_bad_addresses, 5))
+TEST_MAIN_FORKED_WITH(notes_begin, teardown, "peer", TEST(puts_in_order),
+                      TEST(answers_when_durable), TEST(tells_which_puts_failed),
+                      TEST(answers_requests),
+                      TEST(slow_requests_hold_nothing_up),
+                      TEST(many_threads_share_a_link), TEST(reconnects),
+                      TEST(stops_waiting_for_what_moved),
+                      TIMES(ends_for_bad_answers, 7), TEST(notices_silence),
+                      TEST(stays_while_idle), TEST(bounds_what_waits),
+                      TIMES(rejects_bad_addresses, 5))

@@ -5,27 +5,40 @@
 #include "base/process/counters.h"
 #include "tests/cluster/cluster_rig.h"
 
+static struct rig_port port;
+static struct peer *p;
+
+static void
+setup(void)
+{
+    notes_begin();
+    rig_open(&port, &server_defaults, 0);
+}
+
+/* Also for a case that failed while something waited. */
+static void
+teardown(void)
+{
+    open_gates();
+    peer_close(&p);
+    rig_close(&port);
+    notes_end();
+}
+
 /* -- who is let in --------------------------------------------------------- */
 
 START_TEST(rejects_another_secret)
 {
     static const uint8_t other[FRAME_SECRET_SIZE] = { 1, 2, 3 };
     struct peer_options o = { .secret = other };
-    struct rig_port port;
     uint64_t link;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
-    rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, o, NULL);
     ck_assert_int_eq(
         peer_wait_link(p, clock_monotonic_us() + 300000, &link, &e), ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "the server has another secret"));
     ck_assert_uint_eq(peer_server_counts(port.server).proven, 0);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -33,21 +46,14 @@ START_TEST(rejects_another_version)
 {
     struct peer_options o = { .version = 7 };
     uint64_t rejected = counter_get(CNT_PEER_REJECTED), link;
-    struct rig_port port;
     struct error e;
-    struct peer *p;
 
-    notes_begin();
-    rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, o, NULL);
     ck_assert_int_eq(
         peer_wait_link(p, clock_monotonic_us() + 300000, &link, &e), ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "speaks version 2 of frames"));
     ck_assert_ptr_nonnull(strstr(e.text, "this daemon version 7"));
     RIG_UNTIL(counter_get(CNT_PEER_REJECTED) > rejected);
-    peer_close(&p);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -64,17 +70,12 @@ static const struct {
 
 START_TEST(rejects_garbage_for_a_hello)
 {
-    struct rig_port port;
     int fd;
 
-    notes_begin();
-    rig_open(&port, &server_defaults, 0);
     fd = rig_dial(port.address);
     rig_send(fd, slice_of(garbage[_i].bytes, garbage[_i].size));
     rig_expect_end(fd);
     ck_assert_uint_eq(notes.sessions, 0);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -82,10 +83,9 @@ END_TEST
 START_TEST(ends_who_says_no_hello)
 {
     struct peer_server_options o = server_defaults;
-    struct rig_port port;
     int fds[6];
 
-    notes_begin();
+    rig_close(&port);
     o.hello_ms = 100;
     rig_open(&port, &o, 0);
     fds[0] = rig_dial(port.address);
@@ -102,8 +102,6 @@ START_TEST(ends_who_says_no_hello)
     rig_hello(fds[5]);
     for (int i = 3; i < 6; i++)
         (void)close(fds[i]);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
@@ -136,14 +134,10 @@ bad_frame(int kind, struct buf *out)
 START_TEST(ends_for_bad_frames)
 {
     struct buf bytes = BUF_INIT;
-    struct rig_port port;
     uint64_t link, ticket;
     struct error e;
-    struct peer *p;
     int fd;
 
-    notes_begin();
-    rig_open(&port, &server_defaults, 0);
     p = connect_peer(port.address, plain, &link);
     fd = rig_dial(port.address);
     rig_hello(fd);
@@ -153,10 +147,7 @@ START_TEST(ends_for_bad_frames)
     ck_assert(records_are("good"));
     ck_assert_int_eq(peer_put(p, link, slice_str("!"), &ticket, &e), ST_OK);
     ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_OK);
-    peer_close(&p);
-    rig_close(&port);
     buf_fini(&bytes);
-    notes_end();
 }
 END_TEST
 
@@ -164,11 +155,8 @@ END_TEST
 START_TEST(survives_a_death_within_a_frame)
 {
     struct buf bytes = BUF_INIT;
-    struct rig_port port;
     int fd;
 
-    notes_begin();
-    rig_open(&port, &server_defaults, 0);
     fd = rig_dial(port.address);
     rig_hello(fd);
     frame_put(&bytes, FRAME_PUT, 1, slice_str("one"));
@@ -178,24 +166,18 @@ START_TEST(survives_a_death_within_a_frame)
     (void)close(fd);
     RIG_UNTIL(noted(&notes.sessions) == 0);
     ck_assert(records_are("one"));
-    rig_close(&port);
     buf_fini(&bytes);
-    notes_end();
 }
 END_TEST
 
-/* One that asks for much and reads nothing is ended, and others go on. */
 /* A PUT that waits, one behind it in the same bytes, and a peer that left: it
  * has told its client that nothing is stored. */
 START_TEST(takes_nothing_of_one_who_left)
 {
     struct buf bytes = BUF_INIT;
-    struct rig_port port;
     int fd;
 
-    notes_begin();
     notes.holds_puts = true;
-    rig_open(&port, &server_defaults, 0);
     fd = rig_dial(port.address);
     rig_hello(fd);
     frame_put(&bytes, FRAME_PUT, 5, slice_str("!wait"));
@@ -208,23 +190,20 @@ START_TEST(takes_nothing_of_one_who_left)
     RIG_UNTIL(noted(&notes.sessions) == 0);
     ck_assert(slice_eq_str(buf_slice(&notes.records), "!wait"));
     buf_fini(&bytes);
-    rig_close(&port);
-    notes_end();
 }
 END_TEST
 
+/* One that asks for much and reads nothing is ended, and others go on. */
 START_TEST(ends_who_reads_nothing)
 {
     struct peer_server_options o = server_defaults;
     struct buf bytes = BUF_INIT;
-    struct rig_port port;
     struct peer_call call;
     uint64_t link;
     struct error e;
-    struct peer *p;
     int fd;
 
-    notes_begin();
+    rig_close(&port);
     o.stall_ms = 200;
     rig_open(&port, &o, 0);
     p = connect_peer(port.address, plain, &link);
@@ -237,17 +216,13 @@ START_TEST(ends_who_reads_nothing)
     peer_call_fini(&call);
     RIG_UNTIL(noted(&notes.sessions) == 1);
     (void)close(fd);
-    peer_close(&p);
-    rig_close(&port);
     buf_fini(&bytes);
-    notes_end();
 }
 END_TEST
 
-TEST_MAIN_FORKED("peer_server", TEST(rejects_another_secret),
-                 TEST(rejects_another_version),
-                 LOOP(rejects_garbage_for_a_hello, garbage),
-                 TEST(ends_who_says_no_hello), TIMES(ends_for_bad_frames, 5),
-                 TEST(survives_a_death_within_a_frame),
-                 TEST(takes_nothing_of_one_who_left),
-                 TEST(ends_who_reads_nothing))
+TEST_MAIN_FORKED_WITH(
+    setup, teardown, "peer_server", TEST(rejects_another_secret),
+    TEST(rejects_another_version), LOOP(rejects_garbage_for_a_hello, garbage),
+    TEST(ends_who_says_no_hello), TIMES(ends_for_bad_frames, 5),
+    TEST(survives_a_death_within_a_frame), TEST(takes_nothing_of_one_who_left),
+    TEST(ends_who_reads_nothing))
