@@ -9,6 +9,9 @@
 
 static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
+static struct rig *rig;
+static struct store *s; /* the first node's; so is the window */
+static struct store_window *w;
 static struct points found[SERIES], expected[SERIES];
 
 static void
@@ -33,17 +36,17 @@ check_equal(const struct points *a, const struct points *b)
 
 /* Every store shows the same. */
 static void
-check_all(struct rig *rig)
+check_all(void)
 {
     for (int n = 0; n < NODES; n++)
-        for (size_t w = 0; w < 3; w++) {
-            rig_read_all(rig->nodes[n].s, ways[w], found, SERIES);
+        for (size_t i = 0; i < 3; i++) {
+            rig_read_all(rig->nodes[n].s, ways[i], found, SERIES);
             check_equal(found, expected);
         }
 }
 
 static uint64_t
-points_added(const struct rig *rig)
+points_added(void)
 {
     uint64_t sum = 0;
 
@@ -54,30 +57,26 @@ points_added(const struct rig *rig)
 
 START_TEST(what_one_store_took_all_show)
 {
-    struct rig *rig = rig_new();
     struct series_point points[SERIES];
 
     for (int round = 0; round < 50; round++) {
-        struct store *s = rig->nodes[round % NODES].s;
+        struct store *taker = rig->nodes[round % NODES].s;
 
         for (unsigned i = 0; i < SERIES; i++) {
             struct point p = { RIG_T0 + round * 60000, { .i = round }, false };
 
             if (i % 2 == 0)
                 p = (struct point){ p.ts_ms, { .d = round / 8.0 }, true };
-            points[i] = (struct series_point){ rig_series(s, i), p, ST_OK };
+            points[i] = (struct series_point){ rig_series(taker, i), p, ST_OK };
             ck_assert(points_add(&expected[i], p));
         }
-        rig_put_all(s, points, SERIES);
+        rig_put_all(taker, points, SERIES);
         rig_read_all(rig->nodes[(round + 1) % NODES].s, SCAN_HINTS, found,
                      SERIES);
         check_equal(found, expected);
     }
-    check_all(rig);
-    ck_assert_uint_eq(points_added(rig), 50 * SERIES);
-    rig_free(&rig);
-    free_points(found);
-    free_points(expected);
+    check_all();
+    ck_assert_uint_eq(points_added(), 50 * SERIES);
 }
 END_TEST
 
@@ -85,7 +84,6 @@ END_TEST
 START_TEST(a_large_batch_goes_to_all_owners)
 {
     enum { POINTS = 5000 };
-    struct rig *rig = rig_new();
     struct series_point *points = mem_new_array(POINTS, sizeof *points);
 
     for (int round = 0; round < 3; round++) {
@@ -100,11 +98,8 @@ START_TEST(a_large_batch_goes_to_all_owners)
     }
     for (unsigned i = 0; i < POINTS; i++)
         ck_assert(points_add(&expected[i % SERIES], points[i].point));
-    check_all(rig);
+    check_all();
     free(points);
-    rig_free(&rig);
-    free_points(found);
-    free_points(expected);
 }
 END_TEST
 
@@ -124,8 +119,6 @@ START_TEST(the_last_value_of_a_batch_stays)
 {
     enum { POINTS = 3 * HEAD_PUT_MAX };
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
     struct series_point *points = mem_new_array(POINTS, sizeof *points);
     struct error e = { 0 };
     struct point last;
@@ -144,7 +137,6 @@ START_TEST(the_last_value_of_a_batch_stays)
     rig_ok(store_last(s, tsuid(bytes, series), INT64_MAX, &last, &e), &e);
     ck_assert_int_eq(last.v.i, POINTS - 1);
     free(points);
-    rig_free(&rig);
 }
 END_TEST
 
@@ -152,7 +144,7 @@ END_TEST
 
 /* A series whose bucket is another's, or one's own. */
 static unsigned
-series_of(struct rig *rig, int owner)
+series_of(int owner)
 {
     uint8_t bytes[TSUID_BYTES];
     unsigned i = 0;
@@ -164,7 +156,7 @@ series_of(struct rig *rig, int owner)
 }
 
 static void
-window_put(struct store_window *w, struct store *s, unsigned series, int v)
+window_put(unsigned series, int v)
 {
     struct series_point p = { rig_series(s, series),
                               { RIG_T0, { .i = v }, false },
@@ -177,12 +169,13 @@ window_put(struct store_window *w, struct store *s, unsigned series, int v)
 }
 
 static int64_t
-last_of(struct store *s, unsigned series)
+last_of(struct store *node, unsigned series)
 {
     uint8_t bytes[TSUID_BYTES];
     struct error e = { 0 };
     struct point last = { 0 };
-    enum status st = store_last(s, tsuid(bytes, series), INT64_MAX, &last, &e);
+    enum status st =
+        store_last(node, tsuid(bytes, series), INT64_MAX, &last, &e);
 
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
     return st == ST_OK ? last.v.i : 0;
@@ -190,7 +183,7 @@ last_of(struct store *s, unsigned series)
 
 /* All are durable. */
 static void
-window_end(struct store_window *w, struct store *s)
+window_end(void)
 {
     struct error e = { 0 };
     uint64_t lsn;
@@ -202,20 +195,15 @@ window_end(struct store_window *w, struct store *s)
 
 START_TEST(a_window_sends_and_waits_later)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1);
+    unsigned series = series_of(1);
 
     for (int i = 1; i <= 3; i++)
-        window_put(w, s, series, i);
-    ck_assert_uint_eq(points_added(rig), 0);
-    window_end(w, s);
-    ck_assert_uint_eq(points_added(rig), 3);
+        window_put(series, i);
+    ck_assert_uint_eq(points_added(), 0);
+    window_end();
+    ck_assert_uint_eq(points_added(), 3);
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 3);
-    window_end(w, s);
-    store_window_free(&w);
-    rig_free(&rig);
+    window_end();
 }
 END_TEST
 
@@ -223,35 +211,27 @@ END_TEST
  * again behind that. */
 START_TEST(the_last_value_of_a_window_stays)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1);
+    unsigned series = series_of(1);
 
-    window_put(w, s, series, 1);
+    window_put(series, 1);
     rig_reconnect(rig, 1);
-    window_put(w, s, series, 2);
-    window_end(w, s);
+    window_put(series, 2);
+    window_end();
     ck_assert_int_eq(last_of(s, series), 2);
     /* The same when there is no owner for a moment. */
     rig->nodes[0].remote.link = late_link;
     refusals = 1;
-    window_put(w, s, series, 3);
-    window_put(w, s, series, 4);
-    window_end(w, s);
+    window_put(series, 3);
+    window_put(series, 4);
+    window_end();
     ck_assert_int_eq(last_of(s, series), 4);
-    store_window_free(&w);
-    rig_free(&rig);
 }
 END_TEST
 
 START_TEST(a_window_keeps_what_has_no_owner)
 {
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1), other = series_of(rig, 2);
+    unsigned series = series_of(1), other = series_of(2);
     unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
     struct error e = { 0 };
     uint64_t lsn;
@@ -260,19 +240,17 @@ START_TEST(a_window_keeps_what_has_no_owner)
     rig->nodes[0].remote.wait_ms = 20;
     rig_ok(store_bucket_give(rig->nodes[1].s, bucket, &e), &e);
     atomic_store(&rig->owner[bucket], OWNER_NONE);
-    window_put(w, s, series, 1);
-    window_put(w, s, other, 1);
+    window_put(series, 1);
+    window_put(other, 1);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_BUSY);
         ck_assert_ptr_nonnull(strstr(e.text, "has no owner now"));
     }
     ck_assert_int_eq(last_of(s, other), 1);
     rig_take(rig, 0, bucket, NULL);
-    window_put(w, s, series, 2);
-    window_end(w, s);
+    window_put(series, 2);
+    window_end();
     ck_assert_int_eq(last_of(rig->nodes[2].s, series), 2);
-    store_window_free(&w);
-    rig_free(&rig);
 }
 END_TEST
 
@@ -280,21 +258,16 @@ END_TEST
 START_TEST(a_window_keeps_the_order_of_a_bucket_that_comes)
 {
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1);
+    unsigned series = series_of(1);
     unsigned bucket = key_salt(store_layout(s), tsuid(bytes, series));
 
-    window_put(w, s, series, 1);
+    window_put(series, 1);
     rig_move(rig, bucket, 0);
-    window_put(w, s, series, 2);
-    window_end(w, s);
+    window_put(series, 2);
+    window_end();
     ck_assert_int_eq(last_of(s, series), 2);
-    window_put(w, s, series, 3);
+    window_put(series, 3);
     ck_assert_int_eq(last_of(s, series), 3); /* it is one's own by now */
-    store_window_free(&w);
-    rig_free(&rig);
 }
 END_TEST
 
@@ -314,10 +287,7 @@ reject_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
 /* What is behind a point that is to be tried again is tried again, too. */
 START_TEST(a_window_keeps_the_order_behind_what_was_busy)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1);
+    unsigned series = series_of(1);
     struct error e = { 0 };
     uint64_t lsn;
     size_t rejected;
@@ -325,23 +295,17 @@ START_TEST(a_window_keeps_the_order_behind_what_was_busy)
     rig->nodes[0].remote.wait = reject_wait;
     rejections = 1;
     rejection = ST_BUSY;
-    window_put(w, s, series, 1);
-    window_put(w, s, series, 2);
+    window_put(series, 1);
+    window_put(series, 2);
     ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_BUSY);
-    window_end(w, s);
+    window_end();
     ck_assert_int_eq(last_of(s, series), 2);
-    rejection = ST_IO;
-    store_window_free(&w);
-    rig_free(&rig);
 }
 END_TEST
 
 START_TEST(a_window_tells_how_many_were_rejected)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
-    struct store_window *w = store_window_new(s);
-    unsigned series = series_of(rig, 1);
+    unsigned series = series_of(1);
     struct error e = { 0 };
     uint64_t lsn;
     size_t rejected;
@@ -349,21 +313,17 @@ START_TEST(a_window_tells_how_many_were_rejected)
     rig->nodes[0].remote.wait = reject_wait;
     rejections = 2;
     for (int i = 1; i <= 3; i++)
-        window_put(w, s, series, i);
-    window_put(w, s, series_of(rig, 0), 1);
+        window_put(series, i);
+    window_put(series_of(0), 1);
     ck_assert_int_eq(store_window_end(w, &lsn, &rejected, &e), ST_IO);
     ck_assert_str_eq(e.text, "2 points: the pool is full");
     ck_assert_uint_eq(rejected, 2);
-    window_end(w, s);
-    store_window_free(&w);
-    rig_free(&rig);
+    window_end();
 }
 END_TEST
 
 START_TEST(each_point_has_its_own_status)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
     struct series_point p[SERIES];
     struct error e = { 0 };
     uint64_t lsn;
@@ -381,8 +341,7 @@ START_TEST(each_point_has_its_own_status)
         ck_assert_int_eq(p[i].status, i % 4 == 0   ? ST_INVALID
                                       : i % 4 == 1 ? ST_NOT_FOUND
                                                    : ST_OK);
-    ck_assert_uint_eq(points_added(rig), SERIES / 2);
-    rig_free(&rig);
+    ck_assert_uint_eq(points_added(), SERIES / 2);
 }
 END_TEST
 
@@ -391,7 +350,6 @@ END_TEST
 START_TEST(a_bucket_without_an_owner_is_busy)
 {
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
     struct rig_node *n = &rig->nodes[0];
     struct slice t = tsuid(bytes, 7);
     unsigned bucket = key_salt(store_layout(n->s), t);
@@ -425,7 +383,6 @@ START_TEST(a_bucket_without_an_owner_is_busy)
     rig_put_one(n->s, 7, RIG_T0, 5);
     rig_ok(store_last(n->s, t, INT64_MAX, &last, &e), &e);
     ck_assert_int_eq(last.v.i, 5);
-    rig_free(&rig);
 }
 END_TEST
 
@@ -433,12 +390,11 @@ END_TEST
 START_TEST(a_stale_map_is_noticed)
 {
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
     struct slice t = tsuid(bytes, 7);
     unsigned bucket = key_salt(store_layout(rig->nodes[0].s), t);
-    struct store *s = rig->nodes[(bucket + 1) % NODES].s;
-    struct store_session *ss = store_session_new(s);
-    struct wal_points_writer w = { .record = BUF_INIT };
+    struct store *next = rig->nodes[(bucket + 1) % NODES].s;
+    struct store_session *ss = store_session_new(next);
+    struct wal_points_writer writer = { .record = BUF_INIT };
     struct scan_spec spec = { .bucket = bucket };
     struct buf out = BUF_INIT;
     struct error e = { 0 };
@@ -446,45 +402,43 @@ START_TEST(a_stale_map_is_noticed)
     struct point last, p = { RIG_T0, { .i = 3 }, false };
     bool any;
 
-    ck_assert_int_eq(store_owner_last(s, t, 1, &last, &any, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(store_owner_last(next, t, 1, &last, &any, &e),
+                     ST_NOT_FOUND);
     ck_assert_ptr_nonnull(strstr(e.text, "is not this process's"));
-    ck_assert_int_eq(store_owner_delete(s, t, 0, 1, &deleted, &lsn, &e),
+    ck_assert_int_eq(store_owner_delete(next, t, 0, 1, &deleted, &lsn, &e),
                      ST_NOT_FOUND);
-    ck_assert_int_eq(store_head_copy(s, &spec, &out, &e), ST_NOT_FOUND);
-    wal_points_begin(&w, bucket);
-    wal_points_add(&w, 0, t, &p);
-    ck_assert_int_eq(store_session_put(ss, wal_points_end(&w), &lsn, &e),
+    ck_assert_int_eq(store_head_copy(next, &spec, &out, &e), ST_NOT_FOUND);
+    wal_points_begin(&writer, bucket);
+    wal_points_add(&writer, 0, t, &p);
+    ck_assert_int_eq(store_session_put(ss, wal_points_end(&writer), &lsn, &e),
                      ST_NOT_FOUND);
-    ck_assert_uint_eq(store_counts(s).head_points, 0);
+    ck_assert_uint_eq(store_counts(next).head_points, 0);
     /* What it defined is known when the bucket is this process's. */
     rig_move(rig, bucket, (int)(bucket + 1) % NODES);
-    wal_points_begin(&w, bucket);
-    wal_points_add(&w, 0, slice_of(NULL, 0), &p);
-    rig_ok(store_session_put(ss, wal_points_end(&w), &lsn, &e), &e);
+    wal_points_begin(&writer, bucket);
+    wal_points_add(&writer, 0, slice_of(NULL, 0), &p);
+    rig_ok(store_session_put(ss, wal_points_end(&writer), &lsn, &e), &e);
     /* An id that nothing defined. */
-    wal_points_begin(&w, bucket);
-    wal_points_add(&w, 1, slice_of(NULL, 0), &p);
-    ck_assert_int_eq(store_session_put(ss, wal_points_end(&w), &lsn, &e),
+    wal_points_begin(&writer, bucket);
+    wal_points_add(&writer, 1, slice_of(NULL, 0), &p);
+    ck_assert_int_eq(store_session_put(ss, wal_points_end(&writer), &lsn, &e),
                      ST_NOT_FOUND);
-    rig_ok(store_owner_last(s, t, INT64_MAX, &last, &any, &e), &e);
+    rig_ok(store_owner_last(next, t, INT64_MAX, &last, &any, &e), &e);
     ck_assert(any && last.v.i == 3);
     /* One so far from those before it that a table up to it is not made. */
-    wal_points_begin(&w, bucket);
-    wal_points_add(&w, 1 << 25, t, &p);
-    ck_assert_int_eq(store_session_put(ss, wal_points_end(&w), &lsn, &e),
+    wal_points_begin(&writer, bucket);
+    wal_points_add(&writer, 1 << 25, t, &p);
+    ck_assert_int_eq(store_session_put(ss, wal_points_end(&writer), &lsn, &e),
                      ST_CORRUPT);
-    wal_points_fini(&w);
+    wal_points_fini(&writer);
     buf_fini(&out);
     store_session_free(&ss);
-    rig_free(&rig);
 }
 END_TEST
 
 /* The receiver's head forgets idle series; ids of its sessions meant them. */
 START_TEST(an_owner_may_forget_a_series)
 {
-    struct rig *rig = rig_new();
-
     for (int round = 0; round < 3; round++) {
         for (unsigned i = 0; i < SERIES; i++) {
             rig_put_one(rig->nodes[0].s, i, RIG_T0 + round * 1000, round);
@@ -501,10 +455,7 @@ START_TEST(an_owner_may_forget_a_series)
             ck_assert_uint_eq(store_counts(rig->nodes[n].s).head_series, 0);
         }
     }
-    check_all(rig);
-    rig_free(&rig);
-    free_points(found);
-    free_points(expected);
+    check_all();
 }
 END_TEST
 
@@ -513,39 +464,35 @@ END_TEST
 START_TEST(a_lost_lease_stops_all)
 {
     uint8_t bytes[TSUID_BYTES];
-    struct rig *rig = rig_new();
     struct error e = { 0 };
     struct slice t = tsuid(bytes, 7);
     unsigned bucket = key_salt(store_layout(rig->nodes[0].s), t);
-    struct store *s = rig->nodes[bucket % NODES].s;
-    struct series_point p = { rig_series(s, 7),
+    struct store *owner = rig->nodes[bucket % NODES].s;
+    struct series_point p = { rig_series(owner, 7),
                               { RIG_T0, { .i = 1 }, false },
                               ST_OK };
     struct point last;
     uint64_t lsn, deleted;
 
-    rig_put_all(s, &p, 1);
+    rig_put_all(owner, &p, 1);
     atomic_store(&rig->lost, true);
-    rig_ok(store_put(s, &p, 1, &lsn, &e), &e);
-    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
+    rig_ok(store_put(owner, &p, 1, &lsn, &e), &e);
+    ck_assert_int_eq(store_commit(owner, lsn, false, &e), ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "the lease is lost"));
-    ck_assert_int_eq(store_flush(s, &e), ST_IO);
-    ck_assert_int_eq(store_last(s, t, INT64_MAX, &last, &e), ST_IO);
-    ck_assert_int_eq(store_delete(s, t, 0, INT64_MAX, &deleted, &lsn, &e),
+    ck_assert_int_eq(store_flush(owner, &e), ST_IO);
+    ck_assert_int_eq(store_last(owner, t, INT64_MAX, &last, &e), ST_IO);
+    ck_assert_int_eq(store_delete(owner, t, 0, INT64_MAX, &deleted, &lsn, &e),
                      ST_IO);
-    ck_assert_int_eq(store_bucket_give(s, bucket, &e), ST_IO);
-    ck_assert(store_bucket_is_local(s, bucket));
+    ck_assert_int_eq(store_bucket_give(owner, bucket, &e), ST_IO);
+    ck_assert(store_bucket_is_local(owner, bucket));
     atomic_store(&rig->lost, false);
-    rig_ok(store_last(s, t, INT64_MAX, &last, &e), &e);
-    rig_free(&rig);
+    rig_ok(store_last(owner, t, INT64_MAX, &last, &e), &e);
 }
 END_TEST
 
 static void *
 hear_again(void *arg)
 {
-    struct rig *rig = arg;
-
     (void)usleep(30000);
     atomic_store(&rig->lost, false);
     return NULL;
@@ -555,8 +502,6 @@ hear_again(void *arg)
  * are current. */
 START_TEST(what_is_in_memory_waits_to_be_current)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
     struct error e = { 0 };
     pthread_t thread;
 
@@ -566,19 +511,16 @@ START_TEST(what_is_in_memory_waits_to_be_current)
     ck_assert_int_eq(store_wait_current(s, &e), ST_IO);
     ck_assert_ptr_nonnull(strstr(e.text, "the lease is lost"));
     rig->nodes[0].remote.wait_ms = 10000;
-    ck_assert_int_eq(pthread_create(&thread, NULL, hear_again, rig), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, hear_again, NULL), 0);
     rig_ok(store_wait_current(s, &e), &e);
     ck_assert(!atomic_load(&rig->lost));
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    rig_free(&rig);
 }
 END_TEST
 
 /* Other tables are written to the engine, not to the WAL. */
 START_TEST(batches_are_in_the_engine_at_once)
 {
-    struct rig *rig = rig_new();
-    struct store *s = rig->nodes[0].s;
     struct kv_batch *b = kv_batch_new();
     struct buf value = BUF_INIT;
     struct error e = { 0 };
@@ -596,21 +538,39 @@ START_TEST(batches_are_in_the_engine_at_once)
     ck_assert(slice_eq(buf_slice(&value), slice_str("value")));
     buf_fini(&value);
     kv_batch_free(&b);
-    rig_free(&rig);
 }
 END_TEST
 
-TEST_MAIN("owners", TEST(what_one_store_took_all_show),
-          TEST(a_large_batch_goes_to_all_owners),
-          TEST(the_last_value_of_a_batch_stays),
-          TEST(a_window_sends_and_waits_later),
-          TEST(the_last_value_of_a_window_stays),
-          TEST(a_window_keeps_what_has_no_owner),
-          TEST(a_window_tells_how_many_were_rejected),
-          TEST(a_window_keeps_the_order_of_a_bucket_that_comes),
-          TEST(a_window_keeps_the_order_behind_what_was_busy),
-          TEST(each_point_has_its_own_status),
-          TEST(a_bucket_without_an_owner_is_busy), TEST(a_stale_map_is_noticed),
-          TEST(an_owner_may_forget_a_series), TEST(a_lost_lease_stops_all),
-          TEST(what_is_in_memory_waits_to_be_current),
-          TEST(batches_are_in_the_engine_at_once))
+static void
+setup(void)
+{
+    rig = rig_new();
+    s = rig->nodes[0].s;
+    w = store_window_new(s);
+    rejection = ST_IO;
+}
+
+static void
+teardown(void)
+{
+    store_window_free(&w);
+    rig_free(&rig);
+    free_points(found);
+    free_points(expected);
+}
+
+TEST_MAIN_WITH(setup, teardown, "owners", TEST(what_one_store_took_all_show),
+               TEST(a_large_batch_goes_to_all_owners),
+               TEST(the_last_value_of_a_batch_stays),
+               TEST(a_window_sends_and_waits_later),
+               TEST(the_last_value_of_a_window_stays),
+               TEST(a_window_keeps_what_has_no_owner),
+               TEST(a_window_tells_how_many_were_rejected),
+               TEST(a_window_keeps_the_order_of_a_bucket_that_comes),
+               TEST(a_window_keeps_the_order_behind_what_was_busy),
+               TEST(each_point_has_its_own_status),
+               TEST(a_bucket_without_an_owner_is_busy),
+               TEST(a_stale_map_is_noticed), TEST(an_owner_may_forget_a_series),
+               TEST(a_lost_lease_stops_all),
+               TEST(what_is_in_memory_waits_to_be_current),
+               TEST(batches_are_in_the_engine_at_once))
