@@ -2,7 +2,6 @@
  * forms of calls that must go well. */
 #pragma once
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,38 +12,27 @@
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"
+#include "tests/tempdir.h"
 
 /* -- a folder of its own -------------------------------------------------- */
 
-static inline char *
-folder_make(void)
-{
-    const char *tmp = getenv("TMPDIR");
-    struct buf b = BUF_INIT;
+static char *dir; /* of the case that runs */
 
+static inline void
+setup(void)
+{
     log_set_level(LOG_ERROR);
-    buf_printf(&b, "%s/halite-WAL-XXXXXX", tmp == NULL ? "/tmp" : tmp);
-    ck_assert_ptr_nonnull(mkdtemp((char *)b.data));
-    return (char *)b.data;
+    dir = tempdir_new();
 }
 
 static inline void
-folder_remove(char **dir)
+teardown(void)
 {
-    DIR *d = opendir(*dir);
-    struct dirent *entry;
-
-    ck_assert_ptr_nonnull(d);
-    while ((entry = readdir(d)) != NULL)
-        (void)unlinkat(dirfd(d), entry->d_name, 0);
-    (void)closedir(d);
-    ck_assert_int_eq(rmdir(*dir), 0);
-    free(*dir);
-    *dir = NULL;
+    tempdir_free(&dir);
 }
 
 static inline struct buf
-path_of(const char *dir, uint64_t segment)
+path_of(uint64_t segment)
 {
     char name[WAL_NAME_SIZE];
     struct buf b = BUF_INIT;
@@ -55,9 +43,9 @@ path_of(const char *dir, uint64_t segment)
 }
 
 static inline struct buf
-file_read(const char *dir, uint64_t segment)
+file_read(uint64_t segment)
 {
-    struct buf path = path_of(dir, segment), b = BUF_INIT;
+    struct buf path = path_of(segment), b = BUF_INIT;
     FILE *f = fopen(buf_cstr(&path), "rb");
     uint8_t chunk[4096];
     size_t n;
@@ -71,9 +59,9 @@ file_read(const char *dir, uint64_t segment)
 }
 
 static inline void
-file_write(const char *dir, uint64_t segment, struct slice bytes)
+file_write(uint64_t segment, struct slice bytes)
 {
-    struct buf path = path_of(dir, segment);
+    struct buf path = path_of(segment);
     FILE *f = fopen(buf_cstr(&path), "wb");
 
     ck_assert_ptr_nonnull(f);
@@ -85,7 +73,7 @@ file_write(const char *dir, uint64_t segment, struct slice bytes)
 
 /* As a WAL of an older program: nothing says which files there are. */
 static inline void
-segments_forget(const char *dir)
+segments_forget(void)
 {
     struct buf path = BUF_INIT;
 
@@ -96,16 +84,16 @@ segments_forget(const char *dir)
 
 /* Leaves nothing but one segment. */
 static inline void
-folder_fill(const char *dir, uint64_t segment, struct slice bytes)
+folder_fill(uint64_t segment, struct slice bytes)
 {
     for (uint64_t i = 1; i <= segment + 2; i++) {
-        struct buf path = path_of(dir, i);
+        struct buf path = path_of(i);
 
         (void)unlink(buf_cstr(&path));
         buf_fini(&path);
     }
-    segments_forget(dir);
-    file_write(dir, segment, bytes);
+    segments_forget();
+    file_write(segment, bytes);
 }
 
 /* -- short forms ---------------------------------------------------------- */
@@ -121,7 +109,7 @@ open_with(struct wal_options o)
 }
 
 static inline struct wal *
-open_off(const char *dir)
+open_off(void)
 {
     return open_with((struct wal_options){ .medium = wal_files_new(dir),
                                            .sync = WAL_SYNC_OFF });
@@ -178,7 +166,7 @@ expect_replay(struct wal *j, const char *expected)
 
 /* Opens and replays: the status, and the records that came before it. */
 static inline enum status
-reopen(const char *dir, struct buf *records, struct error *e)
+reopen(struct buf *records, struct error *e)
 {
     const struct wal_options o = { .medium = wal_files_new(dir),
                                    .sync = WAL_SYNC_OFF };

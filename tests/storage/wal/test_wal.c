@@ -15,39 +15,34 @@
 
 START_TEST(replays_what_was_appended)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
 
     expect_replay(j, "");
     (void)append(j, 1, "one");
     (void)append(j, 4, "");
     commit(j, append(j, 254, "three"), false);
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "1:1:one 1:4: 1:254:three ");
     (void)append(j, 2, "four");
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "1:1:one 1:4: 1:254:three 2:2:four ");
     /* The record above was new, so replay had not seen it then. */
     ck_assert_uint_eq(wal_counts(j).segments, 3);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(empty_segments_do_not_pile_up)
 {
-    char *dir = folder_make();
-
     for (int i = 0; i < 3; i++) {
-        struct wal *j = open_off(dir);
+        struct wal *j = open_off();
 
         ck_assert_uint_eq(wal_segment(j), 1);
         ck_assert_uint_eq(wal_counts(j).segments, 1);
         close_ok(&j);
     }
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -62,7 +57,6 @@ fail_at_two(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 /* What is opened only to be read may be opened again. */
 START_TEST(an_empty_wal_can_be_read_again)
 {
-    char *dir = folder_make();
     struct wal *j;
     struct error e;
 
@@ -74,32 +68,28 @@ START_TEST(an_empty_wal_can_be_read_again)
         ck_assert_int_eq(wal_open(&o, &j, &e), ST_OK);
         ck_assert_int_eq(wal_close(&j, &e), ST_OK);
     }
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(replay_stops_at_the_first_failure)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     struct error e;
     int seen = 0;
 
     for (uint8_t type = 1; type <= 3; type++)
         (void)append(j, type, "x");
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     ck_assert_int_eq(wal_replay(j, fail_at_two, &seen, &e), ST_LIMIT);
     ck_assert_str_eq(e.text, "enough");
     ck_assert_int_eq(seen, 2);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(large_records)
 {
-    char *dir = folder_make();
     struct wal *j =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_OFF,
@@ -118,12 +108,11 @@ START_TEST(large_records)
         ST_LIMIT);
     (void)append(j, 2, "small");
     close_ok(&j);
-    ck_assert_int_eq(reopen(dir, &b, &e), ST_OK);
+    ck_assert_int_eq(reopen(&b, &e), ST_OK);
     ck_assert_uint_eq(b.size, strlen("1:1: 1:2:small ") + size);
     ck_assert(memcmp(b.data + 4, big, size) == 0);
     buf_fini(&b);
     free(big);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -201,7 +190,6 @@ static const struct wal_options modes[] = {
 
 START_TEST(threads_keep_their_order)
 {
-    char *dir = folder_make();
     struct wal_options o = modes[_i];
     struct wal *j;
     struct writer writers[WRITERS];
@@ -223,12 +211,11 @@ START_TEST(threads_keep_their_order)
         ck_assert_ptr_null(failed);
     }
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     ck_assert_msg(wal_replay(j, check_order, &t, &e) == ST_OK, "%s", e.text);
     for (int i = 0; i < WRITERS; i++)
         ck_assert_uint_eq(t.next[i], ROUNDS);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -236,8 +223,7 @@ END_TEST
 
 START_TEST(rotates_and_trims)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     struct wal_counts c;
 
     (void)append(j, 1, "a");
@@ -263,17 +249,15 @@ START_TEST(rotates_and_trims)
     ck_assert_uint_eq(c.segments, 1);
     ck_assert_uint_eq(c.bytes, WAL_FILE_HEADER + WAL_RECORD_HEADER + 2 * 3);
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "3:1:c 3:1:d ");
     ck_assert_uint_eq(wal_segment(j), 4);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(rotates_by_size)
 {
-    char *dir = folder_make();
     struct wal *j =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_OFF,
@@ -285,7 +269,6 @@ START_TEST(rotates_by_size)
     }
     ck_assert_uint_eq(wal_counts(j).segments, 6);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -348,19 +331,17 @@ sync_haltingly(int fd)
 START_TEST(interrupted_and_short_writes)
 {
     const struct wal_io io = { write_haltingly, sync_haltingly };
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
 
     atomic_store(&faults, 0);
     *wal_files_io(j->medium) = io;
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "interrupted"), true);
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "1:1:interrupted 1:1:interrupted 1:1:interrupted "
                      "1:1:interrupted 1:1:interrupted ");
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -368,7 +349,6 @@ END_TEST
 START_TEST(tells_how_long_bytes_wait)
 {
     const struct wal_io failing = { write_fine, sync_until };
-    char *dir = folder_make();
     struct wal *j =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_INTERVAL,
@@ -392,7 +372,6 @@ START_TEST(tells_how_long_bytes_wait)
     /* One that fails leaves them waiting. */
     atomic_store(&faults, 0);
     *wal_files_io(j->medium) = failing;
-    log_set_level(LOG_ERROR);
     ck_assert_int_eq(wal_commit(j, append(j, 1, "c"), true, &e), ST_IO);
     ck_assert_int_eq(wal_counts(j).synced_us, c.synced_us);
     ck_assert_uint_eq(wal_counts(j).syncs, c.syncs);
@@ -400,11 +379,10 @@ START_TEST(tells_how_long_bytes_wait)
         ;
     ck_assert_int_eq(wal_close(&j, &e), ST_IO);
     /* Where none is waited for, none wait. */
-    j = open_off(dir);
+    j = open_off();
     commit(j, append(j, 1, "d"), false);
     ck_assert_int_eq(wal_counts(j).unsynced_us, 0);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -426,9 +404,7 @@ START_TEST(a_failure_is_final)
     const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 }, again = { 0 };
 
-    log_set_level(LOG_ERROR);
     for (int n = 0; n < 4; n++) {
-        char *dir = folder_make();
         struct wal *j = open_with((struct wal_options){
             .medium = wal_files_new(dir), .sync = failures[_i].sync });
         struct buf records = BUF_INIT;
@@ -452,10 +428,11 @@ START_TEST(a_failure_is_final)
         ck_assert_str_eq(again.text, e.text);
         ck_assert_int_eq(wal_close(&j, &again), ST_IO);
         ck_assert_ptr_null(j);
-        ck_assert_int_eq(reopen(dir, &records, &e), ST_OK);
+        ck_assert_int_eq(reopen(&records, &e), ST_OK);
         ck_assert_uint_ge(records.size, (size_t)n * strlen("1:1:x "));
         buf_fini(&records);
-        folder_remove(&dir);
+        teardown();
+        setup();
     }
 }
 END_TEST
@@ -466,9 +443,7 @@ START_TEST(works_again_after_a_restart)
     const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
 
-    log_set_level(LOG_ERROR);
     for (int n = 0; n < 3; n++) {
-        char *dir = folder_make();
         struct wal *j = open_with((struct wal_options){
             .medium = wal_files_new(dir), .sync = failures[_i].sync });
         uint64_t lsn;
@@ -488,10 +463,11 @@ START_TEST(works_again_after_a_restart)
         commit(j, lsn, true); /* it is safe now */
         (void)append(j, 1, "after");
         close_ok(&j);
-        j = open_off(dir);
+        j = open_off();
         expect_replay(j, "2:1:after ");
         close_ok(&j);
-        folder_remove(&dir);
+        teardown();
+        setup();
     }
 }
 END_TEST
@@ -514,13 +490,11 @@ START_TEST(a_failed_restart_leaves_no_file_open)
 {
     const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
-    char *dir = folder_make();
     char path[4096];
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     uint64_t lsn;
     size_t before;
 
-    log_set_level(LOG_ERROR);
     *wal_files_io(j->medium) = failures[0].io;
     atomic_store(&faults, 0);
     lsn = append(j, 1, "x");
@@ -535,15 +509,13 @@ START_TEST(a_failed_restart_leaves_no_file_open)
     ck_assert_int_eq(rmdir(path), 0);
     ck_assert_int_eq(wal_restart(j, &e), ST_OK);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* The kernel itself rejects in the middle of a record. */
 START_TEST(a_full_file_leaves_a_torn_tail)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     struct rlimit limit = { 100, 100 };
     struct error e = { 0 };
     uint64_t lsn;
@@ -556,16 +528,14 @@ START_TEST(a_full_file_leaves_a_torn_tail)
                  "chunk of it is written");
     ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
     ck_assert_int_eq(wal_close(&j, &e), ST_IO);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "1:1:this fits ");
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(cannot_open)
 {
-    char *dir = folder_make();
     struct buf path = BUF_INIT;
     struct wal_options o = { .sync = WAL_SYNC_OFF };
     struct wal *j;
@@ -578,14 +548,12 @@ START_TEST(cannot_open)
     ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
     ck_assert_int_eq(wal_close(&j, &e), ST_OK);
     buf_fini(&path);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(syncs_as_its_mode_says)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     uint64_t lsn = 0;
 
     for (int i = 0; i < 5; i++)
@@ -617,14 +585,12 @@ START_TEST(syncs_as_its_mode_says)
         commit(j, append(j, 1, "x"), false);
     ck_assert_uint_eq(wal_counts(j).syncs, 0);
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* The thread commits and syncs by itself what no caller waits for. */
 START_TEST(the_interval_thread_syncs)
 {
-    char *dir = folder_make();
     struct wal *j =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_INTERVAL,
@@ -637,19 +603,17 @@ START_TEST(the_interval_thread_syncs)
     }
     ck_assert_uint_ge(wal_counts(j).writes, 3); /* and marks */
     close_ok(&j);
-    folder_remove(&dir);
 }
 END_TEST
 
-TEST_MAIN_FORKED("wal", TEST(replays_what_was_appended),
-                 TEST(empty_segments_do_not_pile_up),
-                 TEST(an_empty_wal_can_be_read_again),
-                 TEST(replay_stops_at_the_first_failure), TEST(large_records),
-                 LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
-                 TEST(rotates_by_size), TEST(interrupted_and_short_writes),
-                 TEST(tells_how_long_bytes_wait),
-                 LOOP(a_failure_is_final, failures),
-                 LOOP(works_again_after_a_restart, failures),
-                 TEST(a_failed_restart_leaves_no_file_open),
-                 TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
-                 TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))
+TEST_MAIN_FORKED_WITH(
+    setup, teardown, "wal", TEST(replays_what_was_appended),
+    TEST(empty_segments_do_not_pile_up), TEST(an_empty_wal_can_be_read_again),
+    TEST(replay_stops_at_the_first_failure), TEST(large_records),
+    LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
+    TEST(rotates_by_size), TEST(interrupted_and_short_writes),
+    TEST(tells_how_long_bytes_wait), LOOP(a_failure_is_final, failures),
+    LOOP(works_again_after_a_restart, failures),
+    TEST(a_failed_restart_leaves_no_file_open),
+    TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
+    TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))

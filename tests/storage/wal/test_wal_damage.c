@@ -10,9 +10,9 @@
 /* Three records, and where each ends in the file.  The mark that the close
  * leaves behind them says that all are on the disk. */
 static struct buf
-sample(const char *dir, size_t ends[3])
+sample(size_t ends[3])
 {
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     static const char *const texts[] = { "first", "the second record", "3" };
     struct buf b;
 
@@ -23,7 +23,7 @@ sample(const char *dir, size_t ends[3])
         commit(j, append(j, (uint8_t)(i + 1), texts[i]), false);
     }
     close_ok(&j);
-    b = file_read(dir, 1);
+    b = file_read(1);
     ck_assert_uint_eq(b.size, ends[2] + WAL_MARK_SIZE);
     return b;
 }
@@ -48,20 +48,18 @@ whole_records(const size_t ends[3], size_t size)
 
 START_TEST(cut_at_every_byte)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends), records = BUF_INIT;
+    struct buf whole = sample(ends), records = BUF_INIT;
 
     for (size_t size = 0; size <= whole.size; size++) {
         int n = whole_records(ends, size);
         struct error e = { 0 };
         struct buf left;
 
-        folder_fill(dir, 1, slice_of(whole.data, size));
-        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%zu: %s", size,
-                      e.text);
+        folder_fill(1, slice_of(whole.data, size));
+        ck_assert_msg(reopen(&records, &e) == ST_OK, "%zu: %s", size, e.text);
         ck_assert_str_eq(buf_cstr(&records), prefixes[n]);
-        left = file_read(dir, 1);
+        left = file_read(1);
         ck_assert_uint_eq(left.size, size == whole.size ? size
                                      : n == 0           ? WAL_FILE_HEADER
                                                         : ends[n - 1]);
@@ -69,16 +67,14 @@ START_TEST(cut_at_every_byte)
     }
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* The file has its length, but zeros from some byte on. */
 START_TEST(zeros_from_every_byte)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends), records = BUF_INIT;
+    struct buf whole = sample(ends), records = BUF_INIT;
 
     for (size_t size = 0; size < whole.size; size++) {
         struct buf cut = BUF_INIT;
@@ -88,8 +84,8 @@ START_TEST(zeros_from_every_byte)
         buf_put(&cut, whole.data, size);
         while (cut.size < whole.size + 5000)
             buf_put_u8(&cut, 0);
-        folder_fill(dir, 1, buf_slice(&cut));
-        st = reopen(dir, &records, &e);
+        folder_fill(1, buf_slice(&cut));
+        st = reopen(&records, &e);
         /* A header is synced before the first record: half of one is damage. */
         if (size > 0 && size < WAL_FILE_HEADER) {
             bool same = memcmp(cut.data, whole.data, WAL_FILE_HEADER) == 0;
@@ -107,7 +103,6 @@ START_TEST(zeros_from_every_byte)
     }
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -125,9 +120,8 @@ record_start(const size_t ends[3], size_t at)
  * itself is not missed. */
 START_TEST(flip_every_bit_of_the_last_file)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends), records = BUF_INIT;
+    struct buf whole = sample(ends), records = BUF_INIT;
 
     for (size_t bit = 0; bit < whole.size * 8; bit++) {
         struct error e = { 0 };
@@ -135,9 +129,9 @@ START_TEST(flip_every_bit_of_the_last_file)
         enum status st;
 
         whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        folder_fill(dir, 1, buf_slice(&whole));
+        folder_fill(1, buf_slice(&whole));
         whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        st = reopen(dir, &records, &e);
+        st = reopen(&records, &e);
         if (bit / 8 >= ends[2]) {
             ck_assert_msg(st == ST_OK, "bit %zu: %s", bit, e.text);
             ck_assert_str_eq(buf_cstr(&records), prefixes[3]);
@@ -152,7 +146,6 @@ START_TEST(flip_every_bit_of_the_last_file)
     }
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -160,9 +153,9 @@ END_TEST
 
 /* Six records, a sync after the second: so many bytes were on the disk. */
 static struct buf
-half_synced(const char *dir, size_t ends[6], size_t *reach)
+half_synced(size_t ends[6], size_t *reach)
 {
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     struct buf b;
 
     for (unsigned i = 0; i < 6; i++) {
@@ -174,7 +167,7 @@ half_synced(const char *dir, size_t ends[6], size_t *reach)
                   (i > 1 ? WAL_MARK_SIZE : 0);
     }
     *reach = ends[1];
-    b = file_read(dir, 1);
+    b = file_read(1);
     ck_assert_uint_eq(b.size, ends[5]);
     close_ok(&j);
     return b;
@@ -194,9 +187,8 @@ count(const struct buf *records)
  * records behind it: the file ends there.  What was synced must be there. */
 START_TEST(holes_where_nothing_was_synced)
 {
-    char *dir = folder_make();
     size_t ends[6], reach, at, page = 16;
-    struct buf whole = half_synced(dir, ends, &reach), records = BUF_INIT;
+    struct buf whole = half_synced(ends, &reach), records = BUF_INIT;
 
     for (at = 0; at < whole.size; at++) {
         struct buf cut = BUF_INIT;
@@ -209,8 +201,8 @@ START_TEST(holes_where_nothing_was_synced)
         memset(cut.data + at, 0, size);
         if (memcmp(cut.data, whole.data, whole.size) == 0)
             continue;
-        folder_fill(dir, 1, buf_slice(&cut));
-        st = reopen(dir, &records, &e);
+        folder_fill(1, buf_slice(&cut));
+        st = reopen(&records, &e);
         while (want < 6 && ends[want] <= at)
             want++;
         if (at < reach) {
@@ -228,14 +220,12 @@ START_TEST(holes_where_nothing_was_synced)
     }
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* A file of another version is rejected. */
 START_TEST(files_of_another_version)
 {
-    char *dir = folder_make();
     struct buf file = BUF_INIT, records = BUF_INIT;
     uint8_t header[WAL_FILE_HEADER];
     struct error e = { 0 };
@@ -245,12 +235,11 @@ START_TEST(files_of_another_version)
     buf_put(&file, header, 24);
     buf_put_u32(&file, crc32c(slice_of(header, 24)));
     buf_put_str(&file, "what follows");
-    folder_fill(dir, 1, buf_slice(&file));
-    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    folder_fill(1, buf_slice(&file));
+    ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.text, "version 1"));
     buf_fini(&records);
     buf_fini(&file);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -259,23 +248,21 @@ END_TEST
 /* Of three records in one write all are there, or none. */
 START_TEST(a_bundle_is_whole_or_not_there)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
+    struct wal *j = open_off();
     struct buf whole, records = BUF_INIT;
     size_t end;
 
     for (uint8_t i = 1; i <= 3; i++)
         (void)append(j, i, i == 2 ? "" : "text");
     close_ok(&j);
-    whole = file_read(dir, 1);
+    whole = file_read(1);
     end = whole.size - WAL_MARK_SIZE;
     ck_assert_uint_eq(end, WAL_FILE_HEADER + WAL_RECORD_HEADER + 14);
     for (size_t size = WAL_FILE_HEADER; size <= whole.size; size++) {
         struct error e = { 0 };
 
-        folder_fill(dir, 1, slice_of(whole.data, size));
-        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%zu: %s", size,
-                      e.text);
+        folder_fill(1, slice_of(whole.data, size));
+        ck_assert_msg(reopen(&records, &e) == ST_OK, "%zu: %s", size, e.text);
         ck_assert_str_eq(buf_cstr(&records),
                          size < end ? "" : "1:1:text 1:2: 1:3:text ");
     }
@@ -283,14 +270,13 @@ START_TEST(a_bundle_is_whole_or_not_there)
         struct error e = { 0 };
 
         whole.data[at] ^= 0x40;
-        folder_fill(dir, 1, buf_slice(&whole));
+        folder_fill(1, buf_slice(&whole));
         whole.data[at] ^= 0x40;
-        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
         ck_assert_str_eq(buf_cstr(&records), "");
     }
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
@@ -325,14 +311,13 @@ static const struct {
 
 START_TEST(bundles_that_are_read)
 {
-    char *dir = folder_make();
     struct buf file = one_bundle(slice_str(bundles[_i].bytes));
     struct buf records = BUF_INIT;
     struct error e = { 0 };
     enum status st;
 
-    folder_fill(dir, 1, buf_slice(&file));
-    st = reopen(dir, &records, &e);
+    folder_fill(1, buf_slice(&file));
+    st = reopen(&records, &e);
     if (bundles[_i].records != NULL) {
         ck_assert_msg(st == ST_OK, "%s", e.text);
         ck_assert_str_eq(buf_cstr(&records), bundles[_i].records);
@@ -342,63 +327,57 @@ START_TEST(bundles_that_are_read)
     }
     buf_fini(&records);
     buf_fini(&file);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(a_mark_in_a_bundle_is_malformed)
 {
-    char *dir = folder_make();
     struct buf file = one_bundle(slice_of("\0\1x", 3)), records = BUF_INIT;
     struct error e = { 0 };
 
-    folder_fill(dir, 1, buf_slice(&file));
-    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    folder_fill(1, buf_slice(&file));
+    ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     buf_fini(&records);
     buf_fini(&file);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* In a file that is not the last, any flip and any cut is damage. */
 START_TEST(damage_before_the_last_file)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends), records = BUF_INIT, second;
-    struct wal *j = open_off(dir);
+    struct buf whole = sample(ends), records = BUF_INIT, second;
+    struct wal *j = open_off();
 
     (void)append(j, 9, "later");
     close_ok(&j);
-    second = file_read(dir, 2);
+    second = file_read(2);
     for (size_t at = 0; at < whole.size; at++) {
         struct error e = { 0 };
         bool cut_between = whole_records(ends, at) > 0 &&
                            ends[whole_records(ends, at) - 1] == at;
 
         whole.data[at] ^= 0x10;
-        folder_fill(dir, 1, buf_slice(&whole));
+        folder_fill(1, buf_slice(&whole));
         whole.data[at] ^= 0x10;
-        file_write(dir, 2, buf_slice(&second));
-        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        file_write(2, buf_slice(&second));
+        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
         ck_assert_msg(strstr(e.text, "1.wal at offset ") != NULL, "%s", e.text);
-        folder_fill(dir, 1, slice_of(whole.data, at));
-        file_write(dir, 2, buf_slice(&second));
+        folder_fill(1, slice_of(whole.data, at));
+        file_write(2, buf_slice(&second));
         if (!cut_between && at != WAL_FILE_HEADER)
-            ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+            ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     }
     buf_fini(&second);
     buf_fini(&records);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(a_missing_file_is_damage)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
-    struct buf path = path_of(dir, 2), records = BUF_INIT;
+    struct wal *j = open_off();
+    struct buf path = path_of(2), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
@@ -407,19 +386,17 @@ START_TEST(a_missing_file_is_damage)
     }
     close_ok(&j);
     ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
-    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     ck_assert_msg(strstr(e.text, "segment 2 is missing") != NULL, "%s", e.text);
     buf_fini(&path);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* Segments 2, 3 and 4 of which one goes; and what SEGMENTS itself may lose. */
 START_TEST(a_missing_segment_is_missed)
 {
-    char *dir = folder_make();
-    struct wal *j = open_off(dir);
-    struct buf path = path_of(dir, 2 + (unsigned)_i), records = BUF_INIT;
+    struct wal *j = open_off();
+    struct buf path = path_of(2 + (unsigned)_i), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
@@ -430,23 +407,21 @@ START_TEST(a_missing_segment_is_missed)
     close_ok(&j);
     if (_i < 3) {
         ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
-        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
         ck_assert_msg(strstr(e.text, "segment") != NULL, "%s", e.text);
     }
-    segments_forget(dir);
+    segments_forget();
     if (_i == 0 || _i > 1)
-        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+        ck_assert_msg(reopen(&records, &e) == ST_OK, "%s", e.text);
     buf_fini(&records);
     buf_fini(&path);
-    folder_remove(&dir);
 }
 END_TEST
 
 START_TEST(a_flipped_bit_in_segments_is_seen)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends), path = BUF_INIT, records = BUF_INIT;
+    struct buf whole = sample(ends), path = BUF_INIT, records = BUF_INIT;
     char text[200];
     FILE *f;
     size_t size;
@@ -466,70 +441,64 @@ START_TEST(a_flipped_bit_in_segments_is_seen)
         (void)fwrite(text, 1, size, f);
         (void)fclose(f);
         text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
-        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
         ck_assert_msg(strstr(e.text, "SEGMENTS") != NULL, "%s", e.text);
     }
     buf_fini(&records);
     buf_fini(&path);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* Bytes of another segment, or of another WAL, are no records here. */
 START_TEST(foreign_bytes_are_no_records)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf a = sample(dir, ends), b, records = BUF_INIT;
+    struct buf a = sample(ends), b, records = BUF_INIT;
     struct error e = { 0 };
 
-    folder_fill(dir, 1, slice_of(a.data, 0));
-    b = sample(dir, ends); /* the same number and records, another nonce */
+    folder_fill(1, slice_of(a.data, 0));
+    b = sample(ends); /* the same number and records, another nonce */
     ck_assert_uint_eq(a.size, b.size);
     memcpy(b.data + ends[0], a.data + ends[0], ends[2] - ends[0]);
-    folder_fill(dir, 1, buf_slice(&b)); /* the mark is its own */
-    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
-    folder_fill(dir, 1, slice_of(b.data, ends[2]));
-    ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    folder_fill(1, buf_slice(&b)); /* the mark is its own */
+    ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
+    folder_fill(1, slice_of(b.data, ends[2]));
+    ck_assert_msg(reopen(&records, &e) == ST_OK, "%s", e.text);
     ck_assert_str_eq(buf_cstr(&records), prefixes[1]);
-    folder_fill(dir, 2, buf_slice(&a)); /* a file under another name */
-    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    folder_fill(2, buf_slice(&a)); /* a file under another name */
+    ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     buf_fini(&a);
     buf_fini(&b);
     buf_fini(&records);
-    folder_remove(&dir);
 }
 END_TEST
 
 /* After a crash and a cut, life goes on behind the cut. */
 START_TEST(appends_after_a_torn_tail)
 {
-    char *dir = folder_make();
     size_t ends[3];
-    struct buf whole = sample(dir, ends);
+    struct buf whole = sample(ends);
     struct wal *j;
 
-    folder_fill(dir, 1, slice_of(whole.data, ends[1] + 3));
-    j = open_off(dir);
+    folder_fill(1, slice_of(whole.data, ends[1] + 3));
+    j = open_off();
     expect_replay(j, prefixes[2]);
     (void)append(j, 4, "more");
     close_ok(&j);
-    j = open_off(dir);
+    j = open_off();
     expect_replay(j, "1:1:first 1:2:the second record 2:4:more ");
     close_ok(&j);
     buf_fini(&whole);
-    folder_remove(&dir);
 }
 END_TEST
 
-TEST_MAIN("WAL damage", TEST(cut_at_every_byte), TEST(zeros_from_every_byte),
-          TEST(flip_every_bit_of_the_last_file),
-          TEST(holes_where_nothing_was_synced), TEST(files_of_another_version),
-          TEST(a_bundle_is_whole_or_not_there),
-          LOOP(bundles_that_are_read, bundles),
-          TEST(a_mark_in_a_bundle_is_malformed),
-          TEST(damage_before_the_last_file), TEST(a_missing_file_is_damage),
-          TIMES(a_missing_segment_is_missed, 4),
-          TEST(a_flipped_bit_in_segments_is_seen),
-          TEST(foreign_bytes_are_no_records), TEST(appends_after_a_torn_tail))
+TEST_MAIN_WITH(
+    setup, teardown, "WAL damage", TEST(cut_at_every_byte),
+    TEST(zeros_from_every_byte), TEST(flip_every_bit_of_the_last_file),
+    TEST(holes_where_nothing_was_synced), TEST(files_of_another_version),
+    TEST(a_bundle_is_whole_or_not_there), LOOP(bundles_that_are_read, bundles),
+    TEST(a_mark_in_a_bundle_is_malformed), TEST(damage_before_the_last_file),
+    TEST(a_missing_file_is_damage), TIMES(a_missing_segment_is_missed, 4),
+    TEST(a_flipped_bit_in_segments_is_seen), TEST(foreign_bytes_are_no_records),
+    TEST(appends_after_a_torn_tail))
