@@ -9,6 +9,23 @@
 
 static const struct parse_options options = { .now_ms = NOW };
 
+static struct arena *a;
+static struct query q;
+
+static void
+setup(void)
+{
+    a = arena_new(0);
+    q = (struct query){ 0 };
+}
+
+static void
+teardown(void)
+{
+    query_fini(&q);
+    arena_free(&a);
+}
+
 static const struct {
     const char *text, *zone;
     int64_t ms;
@@ -126,7 +143,6 @@ static const struct {
 
 START_TEST(reads_downsampling)
 {
-    struct arena *a = arena_new(0);
     struct downsample d;
     struct error e = { ST_OK, "" };
 
@@ -141,7 +157,6 @@ START_TEST(reads_downsampling)
     ck_assert_int_eq(d.all, downsamples[_i].all);
     ck_assert_int_eq(d.calendar, downsamples[_i].calendar);
     ck_assert_ptr_eq(d.zone, timezone_utc());
-    arena_free(&a);
 }
 END_TEST
 
@@ -171,7 +186,6 @@ static const struct {
 
 START_TEST(rejects_downsampling)
 {
-    struct arena *a = arena_new(0);
     struct downsample d;
     struct error e;
 
@@ -180,7 +194,6 @@ START_TEST(rejects_downsampling)
         ST_INVALID);
     ck_assert_str_eq(e.text, bad_downsamples[_i].error);
     ck_assert(!d.on);
-    arena_free(&a);
 }
 END_TEST
 
@@ -205,7 +218,6 @@ static const struct {
 
 START_TEST(reads_metrics)
 {
-    struct arena *a = arena_new(0);
     struct filter *f;
     struct slice metric;
     struct error e = { ST_OK, "" };
@@ -223,7 +235,6 @@ START_TEST(reads_metrics)
         filter_fini(&f[i]);
     }
     ck_assert_str_eq(text, metrics[_i].filters);
-    arena_free(&a);
 }
 END_TEST
 
@@ -256,7 +267,6 @@ or_tilde(struct slice s)
 
 START_TEST(reads_tags)
 {
-    struct arena *a = arena_new(0);
     struct tag_pair *t;
     struct slice metric;
     struct error e;
@@ -278,14 +288,12 @@ START_TEST(reads_tags)
                                   SLICE_ARG(or_tilde(t[i].value)));
         ck_assert_str_eq(text, tag_texts[_i].tags);
     }
-    arena_free(&a);
 }
 END_TEST
 
 /* A query string that needs no decoding. */
 static enum status
-parse_uri(const char *text, struct arena *a, struct query *q,
-          struct parse_error *e)
+parse_uri(const char *text, struct parse_error *e)
 {
     struct query_param params[16];
     size_t len = 0;
@@ -300,7 +308,7 @@ parse_uri(const char *text, struct arena *a, struct query *q,
         len++;
         text += n + (text[n] == '&');
     }
-    return query_parse_uri(params, len, &options, a, q, e);
+    return query_parse_uri(params, len, &options, a, &q, e);
 }
 
 static const struct {
@@ -367,16 +375,12 @@ static const struct {
 
 START_TEST(rejects_uris)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e;
-    struct query q;
 
-    ck_assert_int_eq(parse_uri(bad_uris[_i].text, a, &q, &e), ST_INVALID);
+    ck_assert_int_eq(parse_uri(bad_uris[_i].text, &e), ST_INVALID);
     ck_assert_str_eq(e.message.text, bad_uris[_i].message);
     ck_assert_str_eq(e.details,
                      bad_uris[_i].details ? bad_uris[_i].message : "");
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
@@ -400,29 +404,23 @@ static const struct {
 
 START_TEST(reads_rates)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e = { 0 };
-    struct query q;
     char text[128];
 
     (void)snprintf(text, sizeof text, "start=1&m=sum:%s:x", rates[_i].option);
-    ck_assert_msg(parse_uri(text, a, &q, &e) == ST_OK, "%s", e.message.text);
+    ck_assert_msg(parse_uri(text, &e) == ST_OK, "%s", e.message.text);
     ck_assert_int_eq(q.subs[0].rate, rates[_i].rate);
     ck_assert_int_eq(q.subs[0].rate_options_given, rates[_i].given);
     ck_assert_int_eq(q.subs[0].rate_options.counter, rates[_i].counter);
     ck_assert_int_eq(q.subs[0].rate_options.drop_resets, rates[_i].drop);
     ck_assert_int_eq(q.subs[0].rate_options.counter_max, rates[_i].max);
     ck_assert_int_eq(q.subs[0].rate_options.reset_value, rates[_i].reset);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(reads_uris)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e = { 0 };
-    struct query q;
 
     ck_assert_msg(
         parse_uri("start=1&start=2013/01/01&end=2013/01/02&tz=Asia/Tokyo&ms"
@@ -430,7 +428,7 @@ START_TEST(reads_uris)
                   "&m=sum:1d-avg:x{h=a}&m=sum:1d-avg:x{h=a}"
                   "&m=none:pre-agg:ROLLUP_raw:explicit_tags:bogus:x"
                   "&tsuid=max:rate:0A,0B",
-                  a, &q, &e) == ST_INVALID,
+                  &e) == ST_INVALID,
         "%s", e.message.text);
     ck_assert_ptr_nonnull(strstr(e.message.text, "too many"));
     query_fini(&q);
@@ -440,7 +438,7 @@ START_TEST(reads_uris)
                   "&m=sum:1d-avg:x{h=a}&m=sum:1d-avg:x{h=a}"
                   "&m=none:pre-agg:ROLLUP_raw:explicit_tags:x"
                   "&tsuid=max:rate:0A,0B",
-                  a, &q, &e) == ST_OK,
+                  &e) == ST_OK,
         "%s", e.message.text);
     ck_assert_int_eq(q.start_ms, 1356966000000);
     ck_assert_int_eq(q.end_ms, 1357052400000);
@@ -460,46 +458,35 @@ START_TEST(reads_uris)
     ck_assert(q.subs[2].pre_aggregate && q.subs[2].explicit_tags);
     ck_assert(slice_eq_str(q.subs[2].rollup_usage, "ROLLUP_RAW"));
     ck_assert(!q.subs[2].downsample.on);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(an_unused_zone_is_no_fault)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e = { 0 };
-    struct query q;
 
-    ck_assert_int_eq(parse_uri("start=1&tz=Mars/Olympus&m=sum:x", a, &q, &e),
-                     ST_OK);
+    ck_assert_int_eq(parse_uri("start=1&tz=Mars/Olympus&m=sum:x", &e), ST_OK);
     ck_assert_ptr_eq(q.zone, timezone_utc());
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(sorts_percentiles)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e = { 0 };
-    struct query q;
 
-    ck_assert_int_eq(
-        parse_uri("start=1&m=sum:percentiles[99.9, 50,95]:x", a, &q, &e),
-        ST_OK);
+    ck_assert_int_eq(parse_uri("start=1&m=sum:percentiles[99.9, 50,95]:x", &e),
+                     ST_OK);
     ck_assert_uint_eq(q.subs[0].percentiles_len, 3);
     ck_assert(q.subs[0].percentiles[0] == 50);
     ck_assert(q.subs[0].percentiles[2] == 99.9);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
-TEST_MAIN("parse", LOOP(reads_times, times), LOOP(rejects_times, bad_times),
-          LOOP(reads_downsampling, downsamples),
-          LOOP(rejects_downsampling, bad_downsamples),
-          LOOP(reads_metrics, metrics), LOOP(reads_tags, tag_texts),
-          LOOP(rejects_uris, bad_uris), LOOP(reads_rates, rates),
-          TEST(reads_uris), TEST(an_unused_zone_is_no_fault),
-          TEST(sorts_percentiles))
+TEST_MAIN_WITH(setup, teardown, "parse", LOOP(reads_times, times),
+               LOOP(rejects_times, bad_times),
+               LOOP(reads_downsampling, downsamples),
+               LOOP(rejects_downsampling, bad_downsamples),
+               LOOP(reads_metrics, metrics), LOOP(reads_tags, tag_texts),
+               LOOP(rejects_uris, bad_uris), LOOP(reads_rates, rates),
+               TEST(reads_uris), TEST(an_unused_zone_is_no_fault),
+               TEST(sorts_percentiles))

@@ -10,6 +10,23 @@
 
 static const struct parse_options options = { .now_ms = 1795298406358 };
 
+static struct arena *a;
+static struct query q;
+
+static void
+setup(void)
+{
+    a = arena_new(0);
+    q = (struct query){ 0 };
+}
+
+static void
+teardown(void)
+{
+    query_fini(&q);
+    arena_free(&a);
+}
+
 static const struct {
     const char *body, *message;
 } rejected[] = {
@@ -70,26 +87,22 @@ static const struct {
 
 START_TEST(rejects)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e;
-    struct query q;
 
     ck_assert_int_eq(
         query_parse_json(slice_str(rejected[_i].body), &options, a, &q, &e),
         ST_INVALID);
     ck_assert_str_eq(e.message.text, rejected[_i].message);
     ck_assert_str_ne(e.details, "");
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 static void
-parse(struct arena *a, const char *body, struct query *q)
+parse(const char *body)
 {
     struct parse_error e = { 0 };
 
-    ck_assert_msg(query_parse_json(slice_str(body), &options, a, q, &e) ==
+    ck_assert_msg(query_parse_json(slice_str(body), &options, a, &q, &e) ==
                       ST_OK,
                   "%s: %s (%s)", body, e.message.text, e.details);
 }
@@ -109,113 +122,77 @@ static const struct {
 
 START_TEST(takes_numbers_for_texts)
 {
-    struct arena *a = arena_new(0);
-    struct query q;
     char body[256];
 
     (void)snprintf(body, sizeof body,
                    "{\"start\":%s,\"queries\":[{\"aggregator\":\"sum\","
                    "\"metric\":7}]} trailing",
                    starts[_i].start);
-    parse(a, body, &q);
+    parse(body);
     ck_assert_int_eq(q.start_ms, starts[_i].ms);
     ck_assert_int_eq(q.end_ms, options.now_ms);
     ck_assert(slice_eq_str(q.subs[0].metric, "7"));
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(takes_texts_for_others)
 {
-    struct arena *a = arena_new(0);
-    struct query q;
-
-    parse(a,
-          "{\"start\":1,\"msResolution\":\"true\",\"padding\":1,"
+    parse("{\"start\":1,\"msResolution\":\"true\",\"padding\":1,"
           "\"showQuery\":\"\",\"delete\":null,\"useCalendar\":\"False\","
           "\"queries\":[{\"aggregator\":\"sum\",\"metric\":\"x\","
           "\"rate\":\"TRUE\",\"rateOptions\":{\"isCounter\":true,"
-          "\"counterMax\":\"5\",\"resetValue\":1.9,\"dropResets\":0}}]}",
-          &q);
+          "\"counterMax\":\"5\",\"resetValue\":1.9,\"dropResets\":0}}]}");
     ck_assert(q.ms_resolution && q.padding);
     ck_assert(!q.show_query && !q.delete_points && !q.use_calendar);
     ck_assert(q.subs[0].rate && q.subs[0].rate_options.counter);
     ck_assert(!q.subs[0].rate_options.drop_resets);
     ck_assert_int_eq(q.subs[0].rate_options.counter_max, 5);
     ck_assert_int_eq(q.subs[0].rate_options.reset_value, 1);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(ignores_unknown_members)
 {
-    struct arena *a = arena_new(0);
-    struct query q;
-
-    parse(a,
-          "{\"start\":1,\"bogus\":[{}],\"queries\":[{\"aggregator\":\"sum\","
+    parse("{\"start\":1,\"bogus\":[{}],\"queries\":[{\"aggregator\":\"sum\","
           "\"metric\":\"x\",\"refId\":\"A\",\"filters\":[{\"type\":"
           "\"literal_or\",\"tagk\":\"h\",\"filter\":\"a\",\"extra\":1,"
-          "\"groupBy\":\"true\"}]}]}",
-          &q);
+          "\"groupBy\":\"true\"}]}]}");
     ck_assert_uint_eq(q.subs[0].filters_len, 1);
     ck_assert(q.subs[0].filters[0].group_by);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(the_later_of_tags_and_filters_counts)
 {
-    struct arena *a = arena_new(0);
-    struct query q;
-
-    parse(a,
-          SUB("\"tags\":{\"h\":\"regexp(x)\"},\"filters\":[{\"type\":\"regexp\""
-              ",\"tagk\":\"d\",\"filter\":\"b\"}]"),
-          &q);
+    parse(SUB("\"tags\":{\"h\":\"regexp(x)\"},\"filters\":[{\"type\":\"regexp\""
+              ",\"tagk\":\"d\",\"filter\":\"b\"}]"));
     ck_assert_uint_eq(q.subs[0].filters_len, 1);
     ck_assert(slice_eq_str(q.subs[0].filters[0].tagk, "d"));
     query_fini(&q);
-    parse(a,
-          SUB("\"filters\":[{\"type\":\"regexp\",\"tagk\":\"d\",\"filter\":"
-              "\"b\"}],\"tags\":{\"h\":\"a*\",\"i\":5}"),
-          &q);
+    parse(SUB("\"filters\":[{\"type\":\"regexp\",\"tagk\":\"d\",\"filter\":"
+              "\"b\"}],\"tags\":{\"h\":\"a*\",\"i\":5}"));
     ck_assert_uint_eq(q.subs[0].filters_len, 2);
     ck_assert(slice_eq_str(q.subs[0].filters[1].text, "5"));
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(drops_equal_sub_queries)
 {
-    struct arena *a = arena_new(0);
-    struct query q;
-
-    parse(a,
-          "{\"start\":1,\"queries\":["
+    parse("{\"start\":1,\"queries\":["
           "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tags\":{\"h\":\"a|b\"}},"
           "{\"aggregator\":\"max\",\"metric\":\"x\",\"tags\":{\"h\":\"a|b\"}},"
           "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tags\":{\"h\":\"b|a\"}},"
           "{\"aggregator\":\"sum\",\"metric\":\"x\",\"rate\":true,"
-          "\"tags\":{\"h\":\"b|a\"}}]}",
-          &q);
+          "\"tags\":{\"h\":\"b|a\"}}]}");
     ck_assert_uint_eq(q.subs_len, 3);
     ck_assert(slice_eq_str(q.subs[1].aggregator_name, "max"));
     ck_assert_uint_eq(q.subs[2].index, 2);
-    query_fini(&q);
-    arena_free(&a);
 }
 END_TEST
 
 START_TEST(limits_are_told)
 {
-    struct arena *a = arena_new(0);
     struct parse_error e;
-    struct query q;
     struct buf b = BUF_INIT;
 
     buf_put_str(&b, "{\"start\":1,\"queries\":[{}");
@@ -238,7 +215,6 @@ START_TEST(limits_are_told)
     ck_assert_int_ne(query_parse_json(buf_slice(&b), &options, a, &q, &e),
                      ST_OK);
     buf_fini(&b);
-    arena_free(&a);
 }
 END_TEST
 
@@ -249,21 +225,21 @@ START_TEST(small_arenas_are_a_limit)
             "\"percentiles\":[],\"tsuids\":[\"00\"]");
 
     for (size_t cap = 1; cap < 4000; cap += 7) {
-        struct arena *a = arena_new(cap);
+        struct arena *small = arena_new(cap);
         struct parse_error e;
-        struct query q;
-        enum status st = query_parse_json(slice_str(body), &options, a, &q, &e);
+        enum status st =
+            query_parse_json(slice_str(body), &options, small, &q, &e);
 
         ck_assert(st == ST_OK || st == ST_LIMIT);
         query_fini(&q);
-        arena_free(&a);
+        arena_free(&small);
     }
 }
 END_TEST
 
-TEST_MAIN("parse_json", LOOP(rejects, rejected),
-          LOOP(takes_numbers_for_texts, starts), TEST(takes_texts_for_others),
-          TEST(ignores_unknown_members),
-          TEST(the_later_of_tags_and_filters_counts),
-          TEST(drops_equal_sub_queries), TEST(limits_are_told),
-          TEST(small_arenas_are_a_limit))
+TEST_MAIN_WITH(setup, teardown, "parse_json", LOOP(rejects, rejected),
+               LOOP(takes_numbers_for_texts, starts),
+               TEST(takes_texts_for_others), TEST(ignores_unknown_members),
+               TEST(the_later_of_tags_and_filters_counts),
+               TEST(drops_equal_sub_queries), TEST(limits_are_told),
+               TEST(small_arenas_are_a_limit))
