@@ -10,43 +10,45 @@
 #include "tests/storage/kv/kv_calls.h"
 #include "tests/tempdir.h"
 
-struct fixture {
-    int engine;
-    char *dir;
-    struct kv *kv;
-};
+/* Of the case that runs. */
+static int engine;
+static char *dir;
+static struct kv *kv;
+static struct kv_iter *it;
 
-static struct fixture
-setup(int engine)
+static void
+open_engine(int i)
 {
-    struct fixture f = { .engine = engine, .dir = tempdir_new() };
-
-    engine_open(engine, f.dir, &f.kv);
-    return f;
+    engine = i;
+    dir = tempdir_new();
+    engine_open(engine, dir, &kv);
 }
 
 static void
-reopen(struct fixture *f)
+reopen(void)
 {
-    kv_close(&f->kv);
-    engine_open(f->engine, f->dir, &f->kv);
+    kv_close(&kv);
+    engine_open(engine, dir, &kv);
 }
 
 static void
-teardown(struct fixture *f)
+teardown(void)
 {
-    kv_close(&f->kv);
-    ck_assert_ptr_null(f->kv);
-    engines_clean(f->dir);
-    tempdir_free(&f->dir);
+    (void)!kv_iter_close(&it, NULL);
+    kv_close(&kv);
+    ck_assert_ptr_null(kv);
+    if (dir == NULL)
+        return;
+    engines_clean(dir);
+    tempdir_free(&dir);
 }
 
 static size_t
-count(struct kv *kv)
+count(void)
 {
-    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     size_t n = 0;
 
+    it = kv_iter_open(kv, slice_str(""));
     for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it))
         n++;
     close_iter(&it);
@@ -55,43 +57,40 @@ count(struct kv *kv)
 
 START_TEST(puts_gets_deletes)
 {
-    struct fixture f = setup(_i);
-
-    ck_assert(lacks(f.kv, S("a")));
-    put(f.kv, S("a"), S("1"));
-    ck_assert(holds(f.kv, S("a"), S("1")));
-    put(f.kv, S("a"), S("22"));
-    ck_assert(holds(f.kv, S("a"), S("22")));
-    put(f.kv, S("a\0b"), S("x\0y"));
-    ck_assert(holds(f.kv, S("a\0b"), S("x\0y")));
-    ck_assert(holds(f.kv, S("a"), S("22")));
-    put(f.kv, S("b"), S(""));
-    ck_assert(holds(f.kv, S("b"), S("")));
-    put(f.kv, S(""), S("the empty key"));
-    ck_assert(holds(f.kv, S(""), S("the empty key")));
-    delete (f.kv, S("a"));
-    delete (f.kv, S("never there"));
-    ck_assert(lacks(f.kv, S("a")));
-    ck_assert_uint_eq(count(f.kv), 3);
-    teardown(&f);
+    open_engine(_i);
+    ck_assert(lacks(kv, S("a")));
+    put(kv, S("a"), S("1"));
+    ck_assert(holds(kv, S("a"), S("1")));
+    put(kv, S("a"), S("22"));
+    ck_assert(holds(kv, S("a"), S("22")));
+    put(kv, S("a\0b"), S("x\0y"));
+    ck_assert(holds(kv, S("a\0b"), S("x\0y")));
+    ck_assert(holds(kv, S("a"), S("22")));
+    put(kv, S("b"), S(""));
+    ck_assert(holds(kv, S("b"), S("")));
+    put(kv, S(""), S("the empty key"));
+    ck_assert(holds(kv, S(""), S("the empty key")));
+    delete (kv, S("a"));
+    delete (kv, S("never there"));
+    ck_assert(lacks(kv, S("a")));
+    ck_assert_uint_eq(count(), 3);
 }
 END_TEST
 
 START_TEST(get_replaces_what_the_buffer_holds)
 {
-    struct fixture f = setup(_i);
     struct buf out = BUF_INIT;
 
+    open_engine(_i);
     buf_put_str(&out, "old text");
-    put(f.kv, S("k"), S("v"));
-    ck_assert_int_eq(kv_get(f.kv, S("k"), &out, NULL), ST_OK);
+    put(kv, S("k"), S("v"));
+    ck_assert_int_eq(kv_get(kv, S("k"), &out, NULL), ST_OK);
     ck_assert(slice_eq_str(buf_slice(&out), "v"));
     buf_fini(&out);
     buf_init(&out, 4);
-    put(f.kv, S("k"), S("more than four"));
-    ck_assert_int_eq(kv_get(f.kv, S("k"), &out, NULL), ST_LIMIT);
+    put(kv, S("k"), S("more than four"));
+    ck_assert_int_eq(kv_get(kv, S("k"), &out, NULL), ST_LIMIT);
     buf_fini(&out);
-    teardown(&f);
 }
 END_TEST
 
@@ -107,7 +106,7 @@ static const struct slice sorted[] = {
 #define SORTED_LEN (sizeof sorted / sizeof sorted[0])
 
 static void
-put_sorted(struct kv *kv)
+put_sorted(void)
 {
     struct kv_batch *b = kv_batch_new();
 
@@ -124,50 +123,45 @@ put_sorted(struct kv *kv)
 
 START_TEST(keys_sort_as_unsigned_bytes)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
     size_t n = 0;
 
-    put_sorted(f.kv);
-    it = kv_iter_open(f.kv, slice_str(""));
+    open_engine(_i);
+    put_sorted();
+    it = kv_iter_open(kv, slice_str(""));
     for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it), n++)
         ck_assert(slice_eq(kv_iter_key(it), sorted[n]));
     ck_assert_uint_eq(n, SORTED_LEN);
     close_iter(&it);
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(an_iterator_that_stands_nowhere_stays_there)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it = kv_iter_open(f.kv, slice_str(""));
-
+    open_engine(_i);
+    it = kv_iter_open(kv, slice_str(""));
     ck_assert(!kv_iter_next(it));
     ck_assert(!kv_iter_seek(it, S("")));
     ck_assert_uint_eq(kv_iter_key(it).size, 0);
     ck_assert_uint_eq(kv_iter_value(it).size, 0);
     close_iter(&it);
-    put(f.kv, S("k"), S("v"));
-    it = kv_iter_open(f.kv, slice_str(""));
+    put(kv, S("k"), S("v"));
+    it = kv_iter_open(kv, slice_str(""));
     ck_assert(kv_iter_seek(it, S("a")));
     ck_assert(!kv_iter_next(it));
     ck_assert(!kv_iter_next(it));
     close_iter(&it);
     close_iter(&it); /* NULL is closed already */
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(iterators_count)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
     struct kv_iter_counts c;
 
-    put(f.kv, S("aa"), S("123"));
-    put(f.kv, S("bb"), S("4567"));
-    it = kv_iter_open(f.kv, slice_str(""));
+    open_engine(_i);
+    put(kv, S("aa"), S("123"));
+    put(kv, S("bb"), S("4567"));
+    it = kv_iter_open(kv, slice_str(""));
     ck_assert(kv_iter_seek(it, S("a")));
     ck_assert(kv_iter_next(it));
     ck_assert(!kv_iter_next(it));
@@ -177,7 +171,6 @@ START_TEST(iterators_count)
     ck_assert_uint_eq(c.steps, 2);
     ck_assert_uint_eq(c.bytes, 5 + 6 + 5);
     close_iter(&it);
-    teardown(&f);
 }
 END_TEST
 
@@ -217,10 +210,10 @@ END_TEST
 
 START_TEST(the_last_operation_on_a_key_wins)
 {
-    struct fixture f = setup(_i);
     struct kv_batch *b = kv_batch_new();
 
-    put(f.kv, S("old"), S("0"));
+    open_engine(_i);
+    put(kv, S("old"), S("0"));
     kv_batch_put(b, S("a"), S("1"));
     kv_batch_delete(b, S("a"));
     kv_batch_put(b, S("b"), S("1"));
@@ -230,58 +223,54 @@ START_TEST(the_last_operation_on_a_key_wins)
     kv_batch_put(b, S("old"), S("1"));
     kv_batch_delete(b, S("old"));
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
-        ck_assert(lacks(f.kv, S("a")));
-        ck_assert(holds(f.kv, S("b"), S("2")));
-        ck_assert(lacks(f.kv, S("old")));
-        ck_assert_uint_eq(count(f.kv), 1);
+        ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
+        ck_assert(lacks(kv, S("a")));
+        ck_assert(holds(kv, S("b"), S("2")));
+        ck_assert(lacks(kv, S("old")));
+        ck_assert_uint_eq(count(), 1);
     }
     kv_batch_clear(b);
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(what_is_over_the_limits_changes_nothing)
 {
-    struct fixture f = setup(_i);
     struct kv_batch *b = kv_batch_new();
     struct error e = { 0 };
     uint8_t *big = calloc(1, KV_VALUE_MAX + 1);
 
+    open_engine(_i);
     kv_batch_put(b, S("a"), S("1"));
     kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S("1"));
-    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_LIMIT);
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_LIMIT);
     kv_batch_clear(b);
     kv_batch_put(b, S("a"), slice_of(big, KV_VALUE_MAX + 1));
-    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_LIMIT);
-    ck_assert_uint_eq(count(f.kv), 0);
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_LIMIT);
+    ck_assert_uint_eq(count(), 0);
     kv_batch_clear(b);
     kv_batch_put(b, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20));
-    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_OK);
-    ck_assert(holds(f.kv, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20)));
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_OK);
+    ck_assert(holds(kv, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20)));
     kv_batch_free(&b);
     free(big);
-    teardown(&f);
 }
 END_TEST
 
 /* Whether an iterator sees what comes after its opening is the engine's. */
 START_TEST(an_iterator_goes_on_while_keys_change)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
-
-    put(f.kv, S("a"), S("1"));
-    put(f.kv, S("c"), S("1"));
-    put(f.kv, S("e"), S("1"));
-    it = kv_iter_open(f.kv, slice_str(""));
+    open_engine(_i);
+    put(kv, S("a"), S("1"));
+    put(kv, S("c"), S("1"));
+    put(kv, S("e"), S("1"));
+    it = kv_iter_open(kv, slice_str(""));
     ck_assert(kv_iter_seek(it, S("")));
-    put(f.kv, S("b"), S("2"));
-    put(f.kv, S("a"), S("2"));
-    delete (f.kv, S("a"));
-    delete (f.kv, S("c"));
+    put(kv, S("b"), S("2"));
+    put(kv, S("a"), S("2"));
+    delete (kv, S("a"));
+    delete (kv, S("c"));
     ck_assert(slice_eq_str(kv_iter_key(it), "a"));
     ck_assert(slice_eq_str(kv_iter_value(it), "1"));
     ck_assert(kv_iter_next(it));
@@ -293,21 +282,18 @@ START_TEST(an_iterator_goes_on_while_keys_change)
     ck_assert(slice_eq_str(kv_iter_key(it), "e"));
     ck_assert(!kv_iter_next(it));
     close_iter(&it);
-    ck_assert_uint_eq(count(f.kv), 2);
-    teardown(&f);
+    ck_assert_uint_eq(count(), 2);
 }
 END_TEST
 
 START_TEST(an_iterator_ends_with_its_prefix)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
-
-    put(f.kv, S("a1"), S("1"));
-    put(f.kv, S("b1"), S("2"));
-    put(f.kv, S("b2"), S("3"));
-    put(f.kv, S("c1"), S("4"));
-    it = kv_iter_open(f.kv, S("b"));
+    open_engine(_i);
+    put(kv, S("a1"), S("1"));
+    put(kv, S("b1"), S("2"));
+    put(kv, S("b2"), S("3"));
+    put(kv, S("c1"), S("4"));
+    it = kv_iter_open(kv, S("b"));
     ck_assert(kv_iter_seek(it, S("b")));
     ck_assert(slice_eq_str(kv_iter_key(it), "b1"));
     ck_assert(kv_iter_next(it));
@@ -315,22 +301,19 @@ START_TEST(an_iterator_ends_with_its_prefix)
     ck_assert(!kv_iter_next(it));
     ck_assert(!kv_iter_seek(it, S("b3")));
     close_iter(&it);
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(an_iterator_ends_before_its_bound)
 {
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
-
+    open_engine(_i);
     for (unsigned i = 0; i < 40; i++) {
         char key[8];
 
         (void)snprintf(key, sizeof key, "b%02u", i);
-        put(f.kv, slice_str(key), S("1"));
+        put(kv, slice_str(key), S("1"));
     }
-    it = kv_iter_open(f.kv, S("b"));
+    it = kv_iter_open(kv, S("b"));
     kv_iter_bound(it, S("b02"));
     ck_assert(kv_iter_seek(it, S("b00")));
     ck_assert(kv_iter_next(it));
@@ -348,32 +331,30 @@ START_TEST(an_iterator_ends_before_its_bound)
     ck_assert(slice_eq_str(kv_iter_key(it), "b39"));
     ck_assert(!kv_iter_next(it));
     close_iter(&it);
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(a_rewind_undoes_what_was_too_large)
 {
-    struct fixture f = setup(_i);
     struct kv_batch *b = kv_batch_new();
     uint8_t *big = calloc(1, KV_VALUE_MAX);
     struct kv_batch_mark mark;
 
+    open_engine(_i);
     kv_batch_put(b, S("a"), S("1"));
     mark = kv_batch_mark(b);
     kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S(""));
     kv_batch_rewind(b, mark);
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     /* Half a gigabyte, which no engine sees. */
     for (size_t i = 0; i <= KV_BATCH_MAX / KV_VALUE_MAX && _i == 0; i++)
         kv_batch_put(b, S("b"), slice_of(big, KV_VALUE_MAX));
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), _i == 0 ? ST_LIMIT : ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), _i == 0 ? ST_LIMIT : ST_OK);
     kv_batch_rewind(b, mark);
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
-    ck_assert_uint_eq(count(f.kv), 1);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
+    ck_assert_uint_eq(count(), 1);
     kv_batch_free(&b);
     free(big);
-    teardown(&f);
 }
 END_TEST
 
@@ -381,19 +362,14 @@ END_TEST
  * deletes some in between: a scan must see one generation. */
 #define WRITER_KEYS 100
 
-struct writer {
-    struct kv *kv;
-    atomic_bool stop;
-};
-
 static void *
 write_generations(void *arg)
 {
-    struct writer *w = arg;
+    atomic_bool *stop = arg;
     struct kv_batch *b = kv_batch_new();
     uint8_t value[300] = { 0 };
 
-    for (unsigned g = 0; g < 30000 && !atomic_load(&w->stop); g++) {
+    for (unsigned g = 0; g < 30000 && !atomic_load(stop); g++) {
         memcpy(value, &g, sizeof g);
         kv_batch_clear(b);
         for (uint8_t i = 0; i < WRITER_KEYS; i++) {
@@ -402,7 +378,7 @@ write_generations(void *arg)
             else
                 kv_batch_put(b, slice_of(&i, 1), slice_of(value, 300));
         }
-        if (kv_write(w->kv, b, NULL) != ST_OK)
+        if (kv_write(kv, b, NULL) != ST_OK)
             abort();
     }
     kv_batch_free(&b);
@@ -411,11 +387,11 @@ write_generations(void *arg)
 
 /* Keys ascend, none is there twice, and each has a whole value. */
 static void
-check_scan(struct kv *kv)
+check_scan(void)
 {
-    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     struct buf last = BUF_INIT;
 
+    it = kv_iter_open(kv, slice_str(""));
     for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it)) {
         ck_assert_uint_eq(kv_iter_value(it).size, 300);
         ck_assert(last.size == 0 ||
@@ -429,23 +405,22 @@ check_scan(struct kv *kv)
 
 START_TEST(scans_while_another_thread_writes)
 {
-    struct fixture f = setup(_i);
-    struct writer w = { .kv = f.kv };
+    atomic_bool stop = false;
     pthread_t thread;
     struct buf out = BUF_INIT;
 
-    ck_assert(!pthread_create(&thread, NULL, write_generations, &w));
-    while (lacks(f.kv, S("\x01")))
+    open_engine(_i);
+    ck_assert(!pthread_create(&thread, NULL, write_generations, &stop));
+    while (lacks(kv, S("\x01")))
         ;
     for (int i = 0; i < 200; i++) {
-        check_scan(f.kv);
-        ck_assert_int_eq(kv_get(f.kv, S("\x01"), &out, NULL), ST_OK);
+        check_scan();
+        ck_assert_int_eq(kv_get(kv, S("\x01"), &out, NULL), ST_OK);
         ck_assert_uint_eq(out.size, 300);
     }
-    atomic_store(&w.stop, true);
+    atomic_store(&stop, true);
     ck_assert(!pthread_join(thread, NULL));
     buf_fini(&out);
-    teardown(&f);
 }
 END_TEST
 
@@ -463,87 +438,82 @@ note_value(void *ctx, size_t i, const struct slice *value)
 
 START_TEST(many_keys_are_read_in_one_call)
 {
-    struct fixture f = setup(_i);
     const struct slice keys[] = { S("b"), S("nowhere"), S(""), S("b"), S("a") };
     const char *const expected[] = { "2", "(absent)", "0", "2", "1" };
     struct buf values[5] = { BUF_INIT };
 
-    put(f.kv, S(""), S("0"));
-    put(f.kv, S("a"), S("1"));
-    put(f.kv, S("b"), S("2"));
-    ck_assert_int_eq(kv_get_many(f.kv, keys, 0, note_value, values, NULL),
-                     ST_OK);
-    ck_assert_int_eq(kv_get_many(f.kv, keys, 5, note_value, values, NULL),
-                     ST_OK);
+    open_engine(_i);
+    put(kv, S(""), S("0"));
+    put(kv, S("a"), S("1"));
+    put(kv, S("b"), S("2"));
+    ck_assert_int_eq(kv_get_many(kv, keys, 0, note_value, values, NULL), ST_OK);
+    ck_assert_int_eq(kv_get_many(kv, keys, 5, note_value, values, NULL), ST_OK);
     for (size_t i = 0; i < 5; i++) {
         ck_assert(slice_eq_str(buf_slice(&values[i]), expected[i]));
         buf_fini(&values[i]);
     }
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(a_swap_sees_what_it_expects)
 {
-    struct fixture f = setup(_i);
     struct slice one = S("1"), two = S("2"), empty = S("");
     struct error e = { 0 };
 
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), &one, S("2"), &e), ST_CONFLICT);
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), &empty, S("2"), &e), ST_CONFLICT);
-    ck_assert(lacks(f.kv, S("k")));
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), NULL, S("1"), &e), ST_OK);
-    ck_assert(holds(f.kv, S("k"), S("1")));
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), NULL, S("2"), &e), ST_CONFLICT);
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), &two, S("3"), &e), ST_CONFLICT);
-    ck_assert(holds(f.kv, S("k"), S("1")));
-    ck_assert_int_eq(kv_swap(f.kv, S("k"), &one, S("2"), &e), ST_OK);
-    ck_assert(holds(f.kv, S("k"), S("2")));
-    teardown(&f);
+    open_engine(_i);
+    ck_assert_int_eq(kv_swap(kv, S("k"), &one, S("2"), &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_swap(kv, S("k"), &empty, S("2"), &e), ST_CONFLICT);
+    ck_assert(lacks(kv, S("k")));
+    ck_assert_int_eq(kv_swap(kv, S("k"), NULL, S("1"), &e), ST_OK);
+    ck_assert(holds(kv, S("k"), S("1")));
+    ck_assert_int_eq(kv_swap(kv, S("k"), NULL, S("2"), &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_swap(kv, S("k"), &two, S("3"), &e), ST_CONFLICT);
+    ck_assert(holds(kv, S("k"), S("1")));
+    ck_assert_int_eq(kv_swap(kv, S("k"), &one, S("2"), &e), ST_OK);
+    ck_assert(holds(kv, S("k"), S("2")));
 }
 END_TEST
 
 START_TEST(a_guarded_batch_is_applied_only_as_expected)
 {
-    struct fixture f = setup(_i);
     struct slice one = S("1"), two = S("2");
     struct kv_expected expected[] = { { S("ka"), &one },
                                       { S("kb"), NULL },
                                       { S("kc"), &two } };
     struct kv_batch *b = kv_batch_new();
 
-    put(f.kv, S("ka"), S("1"));
-    put(f.kv, S("kc"), S("3"));
+    open_engine(_i);
+    put(kv, S("ka"), S("1"));
+    put(kv, S("kc"), S("3"));
     kv_batch_put(b, S("kb"), S("new"));
     kv_batch_delete(b, S("ka"));
     kv_batch_put(b, S("kc"), S("4"));
-    ck_assert_uint_eq(kv_group(f.kv, S("ka")), kv_group(f.kv, S("kb")));
-    ck_assert_int_eq(write_if(f.kv, b, expected, 3), ST_CONFLICT);
-    ck_assert(holds(f.kv, S("ka"), S("1")));
-    ck_assert(lacks(f.kv, S("kb")));
-    put(f.kv, S("kc"), S("2"));
-    ck_assert_int_eq(write_if(f.kv, b, expected, 3), ST_OK);
-    ck_assert(lacks(f.kv, S("ka")));
-    ck_assert(holds(f.kv, S("kb"), S("new")));
-    ck_assert(holds(f.kv, S("kc"), S("4")));
-    ck_assert_int_eq(write_if(f.kv, b, expected, 3), ST_CONFLICT);
-    ck_assert_int_eq(write_if(f.kv, b, NULL, 0), ST_OK);
+    ck_assert_uint_eq(kv_group(kv, S("ka")), kv_group(kv, S("kb")));
+    ck_assert_int_eq(write_if(kv, b, expected, 3), ST_CONFLICT);
+    ck_assert(holds(kv, S("ka"), S("1")));
+    ck_assert(lacks(kv, S("kb")));
+    put(kv, S("kc"), S("2"));
+    ck_assert_int_eq(write_if(kv, b, expected, 3), ST_OK);
+    ck_assert(lacks(kv, S("ka")));
+    ck_assert(holds(kv, S("kb"), S("new")));
+    ck_assert(holds(kv, S("kc"), S("4")));
+    ck_assert_int_eq(write_if(kv, b, expected, 3), ST_CONFLICT);
+    ck_assert_int_eq(write_if(kv, b, NULL, 0), ST_OK);
     kv_batch_free(&b);
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(of_many_guarded_batches_each_is_for_itself)
 {
     enum { LEN = 20 };
-    struct fixture f = setup(_i);
     struct kv_guarded all[LEN];
     struct kv_batch *batches[LEN];
     struct kv_expected expected[LEN];
     uint8_t keys[LEN];
     struct error e = { 0 };
 
-    put(f.kv, S("d"), S("there"));
+    open_engine(_i);
+    put(kv, S("d"), S("there"));
     for (size_t i = 0; i < LEN; i++) {
         batches[i] = kv_batch_new();
         keys[i] = (uint8_t)('a' + i);
@@ -551,41 +521,37 @@ START_TEST(of_many_guarded_batches_each_is_for_itself)
         kv_batch_put(batches[i], expected[i].key, S("new"));
         all[i] = (struct kv_guarded){ batches[i], &expected[i], 1, ST_IO };
     }
-    ck_assert_int_eq(kv_write_if_many(f.kv, all, LEN, &e), ST_OK);
+    ck_assert_int_eq(kv_write_if_many(kv, all, LEN, &e), ST_OK);
     for (size_t i = 0; i < LEN; i++) {
         ck_assert_int_eq(all[i].status, keys[i] == 'd' ? ST_CONFLICT : ST_OK);
-        ck_assert(holds(f.kv, expected[i].key,
-                        keys[i] == 'd' ? S("there") : S("new")));
+        ck_assert(
+            holds(kv, expected[i].key, keys[i] == 'd' ? S("there") : S("new")));
         kv_batch_free(&batches[i]);
     }
-    teardown(&f);
 }
 END_TEST
 
 START_TEST(an_exclusive_part_begins_and_ends)
 {
-    struct fixture f = setup(_i);
     struct error e = { 0 };
     uint64_t ticket;
 
+    open_engine(_i);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(kv_exclusive_begin(f.kv, "trees", &ticket, &e), ST_OK);
-        kv_exclusive_end(f.kv, "trees", ticket);
+        ck_assert_int_eq(kv_exclusive_begin(kv, "trees", &ticket, &e), ST_OK);
+        kv_exclusive_end(kv, "trees", ticket);
     }
-    teardown(&f);
 }
 END_TEST
 
 #define SWAPPERS 4
-#define SWAPS(f) ((f)->engine == RADOS ? 100 : 2000) /* round trips */
+#define SWAPS(i) ((i) == RADOS ? 100 : 2000) /* round trips */
 
 /* Counts up: what it read last is what it expects. */
 static void *
 count_up(void *ctx)
 {
-    const struct fixture *f = ctx;
-    struct kv *kv = f->kv;
-    uint64_t swaps = SWAPS(f);
+    uint64_t swaps = SWAPS(engine);
     struct buf value = BUF_INIT;
 
     for (uint64_t n = 0; n < swaps;) {
@@ -607,77 +573,74 @@ count_up(void *ctx)
 
 START_TEST(swaps_of_many_threads_lose_none)
 {
-    struct fixture f = setup(_i);
     pthread_t threads[SWAPPERS];
-    uint64_t sum = SWAPPERS * SWAPS(&f);
+    uint64_t sum = SWAPPERS * SWAPS(_i);
 
+    open_engine(_i);
     if (_i == SLOW) /* two threads may swap in the same value: see kv_swap() */
-        kv_slow_set_timeouts(f.kv, 0);
+        kv_slow_set_timeouts(kv, 0);
     for (int i = 0; i < SWAPPERS; i++)
-        ck_assert(!pthread_create(&threads[i], NULL, count_up, &f));
+        ck_assert(!pthread_create(&threads[i], NULL, count_up, NULL));
     for (int i = 0; i < SWAPPERS; i++)
         ck_assert(!pthread_join(threads[i], NULL));
-    ck_assert(holds(f.kv, S("n"), slice_of((const uint8_t *)&sum, sizeof sum)));
-    teardown(&f);
+    ck_assert(holds(kv, S("n"), slice_of((const uint8_t *)&sum, sizeof sum)));
 }
 END_TEST
 
 START_TEST(estimates)
 {
-    struct fixture f = setup(_i);
     struct kv_batch *b = kv_batch_new();
     uint8_t value[92];
     uint64_t state = 1, all, half;
     char key[16];
 
+    open_engine(_i);
     for (int i = 0; i < 20000; i++) {
         (void)snprintf(key, sizeof key, "k%07d", i);
         for (size_t j = 0; j < sizeof value; j++)
             value[j] = (uint8_t)harness_random(&state);
         kv_batch_put(b, slice_str(key), slice_of(value, sizeof value));
     }
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
-    put(f.kv, S("another"), S("makes LevelDB write a table"));
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
+    put(kv, S("another"), S("makes LevelDB write a table"));
     kv_batch_free(&b);
-    ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
-    ck_assert_uint_eq(kv_approximate_bytes(f.kv, S("z"), S("a")), 0);
+    ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
+    ck_assert_uint_eq(kv_approximate_bytes(kv, S("z"), S("a")), 0);
     if (engines[_i].counts_tails) { /* the others: what is in tables */
-        all = kv_approximate_bytes(f.kv, S("k"), S("l"));
-        half = kv_approximate_bytes(f.kv, S("k001"), S("l"));
+        all = kv_approximate_bytes(kv, S("k"), S("l"));
+        half = kv_approximate_bytes(kv, S("k001"), S("l"));
         ck_assert(all > 1000000 && all < 4000000);
         ck_assert(half > all / 4 && half < all);
-        half = kv_approximate_bytes(f.kv, S("k0000010"), S("k0000013"));
+        half = kv_approximate_bytes(kv, S("k0000010"), S("k0000013"));
         ck_assert(half > 250 && half < 350);
     }
-    teardown(&f);
 }
 END_TEST
 
 /* What was written and synced is there again, in order, deletions too. */
 START_TEST(comes_back)
 {
-    struct fixture f = setup(_i);
     struct kv_batch *b = kv_batch_new();
 
-    put_sorted(f.kv);
-    put(f.kv, S("c"), S(""));
-    delete (f.kv, sorted[3]);
+    open_engine(_i);
+    put_sorted();
+    put(kv, S("c"), S(""));
+    delete (kv, sorted[3]);
     kv_batch_put(b, S("synced"), S("1"));
-    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
-    ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
-    kv_compact_log(f.kv, 0);
-    ck_assert_uint_eq(count(f.kv), SORTED_LEN + 1);
-    reopen(&f);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
+    ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
+    kv_compact_log(kv, 0);
+    ck_assert_uint_eq(count(), SORTED_LEN + 1);
+    reopen();
     if (engines[_i].keeps) {
-        ck_assert_uint_eq(count(f.kv), SORTED_LEN + 1);
-        ck_assert(holds(f.kv, S("c"), S("")));
-        ck_assert(holds(f.kv, S("synced"), S("1")));
-        ck_assert(lacks(f.kv, sorted[3]));
+        ck_assert_uint_eq(count(), SORTED_LEN + 1);
+        ck_assert(holds(kv, S("c"), S("")));
+        ck_assert(holds(kv, S("synced"), S("1")));
+        ck_assert(lacks(kv, sorted[3]));
     } else {
-        ck_assert_uint_eq(count(f.kv), 0);
+        ck_assert_uint_eq(count(), 0);
     }
     kv_batch_free(&b);
-    teardown(&f);
 }
 END_TEST
 
@@ -686,22 +649,21 @@ END_TEST
 START_TEST(masks_lead_through_it)
 {
     static const uint8_t bytes[] = { 0, 1, 0x7f, 0xff };
-    struct fixture f = setup(_i);
     struct mask *m = mask_new();
-    struct kv_iter *it;
     uint8_t hint[2];
     size_t found = 0, wanted = 0;
     bool more = true;
 
+    open_engine(_i);
     for (size_t i = 0; i < 16; i++) {
         uint8_t key[2] = { bytes[i / 4], bytes[i % 4] };
 
-        put(f.kv, slice_of(key, 2), S(""));
+        put(kv, slice_of(key, 2), S(""));
         wanted += key[1] >= 1 && key[1] <= 0x7f;
     }
     mask_add_any(m, 1);
     mask_add_steps(m, 0x01, 0x7f, 1, 1);
-    it = kv_iter_open(f.kv, S(""));
+    it = kv_iter_open(kv, S(""));
     for (bool on = kv_iter_seek(it, S("")); on && more;) {
         more = mask_hint(m, kv_iter_key(it), hint) > 0;
         if (more && slice_eq(kv_iter_key(it), slice_of(hint, 2))) {
@@ -715,7 +677,6 @@ START_TEST(masks_lead_through_it)
     ck_assert_uint_ge(kv_iter_counts(it).seeks, 4);
     close_iter(&it);
     mask_free(&m);
-    teardown(&f);
 }
 END_TEST
 
@@ -724,30 +685,26 @@ END_TEST
 /* In memory nothing is compressed: padding would only take room. */
 START_TEST(engines_have_traits)
 {
-    struct fixture f = setup(_i);
-
-    ck_assert_uint_ge(kv_traits(f.kv)->seek_price, 1);
-    ck_assert_int_eq(kv_traits(f.kv)->wants_padding, engines[_i].pads);
-    teardown(&f);
+    open_engine(_i);
+    ck_assert_uint_ge(kv_traits(kv)->seek_price, 1);
+    ck_assert_int_eq(kv_traits(kv)->wants_padding, engines[_i].pads);
 }
 END_TEST
 
-TEST_MAIN("kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
-          EACH(get_replaces_what_the_buffer_holds),
-          EACH(keys_sort_as_unsigned_bytes),
-          EACH(an_iterator_that_stands_nowhere_stays_there),
-          EACH(iterators_count), EACH(many_keys_are_read_in_one_call),
-          EACH(a_swap_sees_what_it_expects),
-          EACH(a_guarded_batch_is_applied_only_as_expected),
-          EACH(of_many_guarded_batches_each_is_for_itself),
-          EACH(an_exclusive_part_begins_and_ends),
-          EACH(swaps_of_many_threads_lose_none),
-          TEST(a_batch_tells_its_operations),
-          EACH(the_last_operation_on_a_key_wins),
-          EACH(what_is_over_the_limits_changes_nothing),
-          EACH(an_iterator_goes_on_while_keys_change),
-          EACH(an_iterator_ends_with_its_prefix),
-          EACH(an_iterator_ends_before_its_bound),
-          EACH(a_rewind_undoes_what_was_too_large),
-          EACH(scans_while_another_thread_writes), EACH(estimates),
-          EACH(comes_back), EACH(masks_lead_through_it))
+TEST_MAIN_WITH(
+    NULL, teardown, "kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
+    EACH(get_replaces_what_the_buffer_holds), EACH(keys_sort_as_unsigned_bytes),
+    EACH(an_iterator_that_stands_nowhere_stays_there), EACH(iterators_count),
+    EACH(many_keys_are_read_in_one_call), EACH(a_swap_sees_what_it_expects),
+    EACH(a_guarded_batch_is_applied_only_as_expected),
+    EACH(of_many_guarded_batches_each_is_for_itself),
+    EACH(an_exclusive_part_begins_and_ends),
+    EACH(swaps_of_many_threads_lose_none), TEST(a_batch_tells_its_operations),
+    EACH(the_last_operation_on_a_key_wins),
+    EACH(what_is_over_the_limits_changes_nothing),
+    EACH(an_iterator_goes_on_while_keys_change),
+    EACH(an_iterator_ends_with_its_prefix),
+    EACH(an_iterator_ends_before_its_bound),
+    EACH(a_rewind_undoes_what_was_too_large),
+    EACH(scans_while_another_thread_writes), EACH(estimates), EACH(comes_back),
+    EACH(masks_lead_through_it))

@@ -13,40 +13,55 @@
 
 #define S(literal) slice_of((literal), sizeof(literal) - 1)
 
-static enum status
-open_in(const char *dir, bool create, struct kv **kv, struct error *e)
+/* Of the case that runs. */
+static char *dir;
+static struct kv *kv;
+
+static void
+setup(void)
 {
-    struct kv_options o = { .place = KV_LEVELDB(dir),
+    dir = tempdir_new();
+}
+
+static void
+teardown(void)
+{
+    kv_close(&kv);
+    tempdir_free(&dir);
+}
+
+static enum status
+open_in(const char *path, bool create, struct kv **out, struct error *e)
+{
+    struct kv_options o = { .place = KV_LEVELDB(path),
                             .create = create,
                             .write_buffer_bytes = 65536 };
 
     *e = (struct error){ 0 };
-    return kv_open(&o, kv, e);
-}
-
-static struct kv *
-must_open(const char *dir, bool create)
-{
-    struct error e;
-    struct kv *kv;
-
-    ck_assert_msg(open_in(dir, create, &kv, &e) == ST_OK, "%s", e.text);
-    return kv;
+    return kv_open(&o, out, e);
 }
 
 static void
-must_reject(const char *dir, bool create, enum status st, const char *sentence)
+must_open(const char *path, bool create)
 {
     struct error e;
-    struct kv *kv;
 
-    ck_assert_int_eq(open_in(dir, create, &kv, &e), st);
-    ck_assert_ptr_null(kv);
+    ck_assert_msg(open_in(path, create, &kv, &e) == ST_OK, "%s", e.text);
+}
+
+static void
+must_reject(const char *path, bool create, enum status st, const char *sentence)
+{
+    struct error e;
+    struct kv *none;
+
+    ck_assert_int_eq(open_in(path, create, &none, &e), st);
+    ck_assert_ptr_null(none);
     ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
 }
 
 static enum status
-put(struct kv *kv, struct slice key, struct slice value, struct error *e)
+put(struct slice key, struct slice value, struct error *e)
 {
     struct kv_batch *b = kv_batch_new();
     enum status st;
@@ -59,7 +74,7 @@ put(struct kv *kv, struct slice key, struct slice value, struct error *e)
 
 /* Values that do not compress. */
 static void
-fill(struct kv *kv, unsigned from, unsigned to)
+fill(unsigned from, unsigned to)
 {
     uint64_t r = from;
     uint8_t value[400];
@@ -70,13 +85,12 @@ fill(struct kv *kv, unsigned from, unsigned to)
             value[j] = (uint8_t)harness_random(&r);
         (void)snprintf(key, sizeof key, "key%06u", i);
         ck_assert_int_eq(
-            put(kv, slice_str(key), slice_of(value, sizeof value), NULL),
-            ST_OK);
+            put(slice_str(key), slice_of(value, sizeof value), NULL), ST_OK);
     }
 }
 
 static enum status
-count(struct kv *kv, size_t *n)
+count(size_t *n)
 {
     struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     bool on = kv_iter_seek(it, S(""));
@@ -87,17 +101,17 @@ count(struct kv *kv, size_t *n)
 }
 
 static size_t
-must_count(struct kv *kv)
+must_count(void)
 {
     size_t n;
 
-    ck_assert_int_eq(count(kv, &n), ST_OK);
+    ck_assert_int_eq(count(&n), ST_OK);
     return n;
 }
 
 /* The files whose names end so; the first one's path in '*first'. */
 static size_t
-files(const char *dir, const char *end, char **first)
+files(const char *end, char **first)
 {
     DIR *d = opendir(dir);
     const struct dirent *entry;
@@ -118,7 +132,7 @@ files(const char *dir, const char *end, char **first)
 }
 
 static void
-touch(const char *dir, const char *name)
+touch(const char *name)
 {
     char *path = tempdir_path(dir, name);
     FILE *f = fopen(path, "wb");
@@ -150,93 +164,81 @@ flip(const char *path, long at_permille)
 
 START_TEST(comes_back_after_closing)
 {
-    char *dir = tempdir_new(), *sub = tempdir_path(dir, "engine");
-    struct kv *kv = must_open(sub, true);
+    char *sub = tempdir_path(dir, "engine");
 
+    must_open(sub, true);
     for (unsigned i = 0; i < 3; i++) {
-        fill(kv, i * 300, (i + 1) * 300);
-        ck_assert_int_eq(put(kv, S("synced"), S("yes"), NULL), ST_OK);
+        fill(i * 300, (i + 1) * 300);
+        ck_assert_int_eq(put(S("synced"), S("yes"), NULL), ST_OK);
         ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
         kv_close(&kv);
-        kv = must_open(sub, i == 1); /* 'create' opens what is whole */
-        ck_assert_uint_eq(must_count(kv), (i + 1) * 300 + 1);
+        must_open(sub, i == 1); /* 'create' opens what is whole */
+        ck_assert_uint_eq(must_count(), (i + 1) * 300 + 1);
     }
     kv_close(&kv);
-    kv_close(&kv);
     free(sub);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(creates_only_where_nothing_is)
 {
-    char *dir = tempdir_new(), *sub = tempdir_path(dir, "engine");
+    char *sub = tempdir_path(dir, "engine");
     char *deep = tempdir_path(sub, "deeper");
-    struct kv *kv;
 
     must_reject(sub, false, ST_IO, "there is no database in");
     must_reject(dir, false, ST_IO, "there is no database in");
     must_reject(deep, true, ST_IO, "cannot make the folder");
-    touch(dir, "letter.txt");
+    touch("letter.txt");
     must_reject(dir, true, ST_IO, "is not empty");
     must_reject(dir, false, ST_CORRUPT, "is not empty");
     must_reject("/dev/null", true, ST_IO, "/dev/null");
-    ck_assert_uint_eq(files(dir, "", NULL), 3); /* . .. letter.txt */
-    kv = must_open(sub, true);
-    kv_close(&kv);
+    ck_assert_uint_eq(files("", NULL), 3); /* . .. letter.txt */
+    must_open(sub, true);
     free(deep);
     free(sub);
-    tempdir_free(&dir);
 }
 END_TEST
 
 /* LevelDB itself would begin anew here, and delete the tables. */
 START_TEST(a_missing_current_file_loses_nothing)
 {
-    char *dir = tempdir_new(), *current = tempdir_path(dir, "CURRENT");
-    struct kv *kv = must_open(dir, true);
+    char *current = tempdir_path(dir, "CURRENT");
     size_t before;
 
-    fill(kv, 0, 1000);
+    must_open(dir, true);
+    fill(0, 1000);
     kv_close(&kv);
-    before = files(dir, "", NULL);
-    ck_assert_uint_ge(files(dir, ".ldb", NULL), 1);
+    before = files("", NULL);
+    ck_assert_uint_ge(files(".ldb", NULL), 1);
     ck_assert_int_eq(remove(current), 0);
     must_reject(dir, true, ST_IO, "no CURRENT file");
     must_reject(dir, false, ST_CORRUPT, "no CURRENT file");
-    ck_assert_uint_eq(files(dir, "", NULL), before - 1);
+    ck_assert_uint_eq(files("", NULL), before - 1);
     free(current);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(a_creation_cut_short_is_begun_again)
 {
-    char *dir = tempdir_new();
-    struct kv *kv;
-
-    touch(dir, "LOCK");
-    touch(dir, "LOG");
-    touch(dir, "MANIFEST-000001");
-    touch(dir, "000001.dbtmp");
+    touch("LOCK");
+    touch("LOG");
+    touch("MANIFEST-000001");
+    touch("000001.dbtmp");
     must_reject(dir, false, ST_IO, "there is no database in");
-    kv = must_open(dir, true);
-    fill(kv, 0, 10);
+    must_open(dir, true);
+    fill(0, 10);
     kv_close(&kv);
-    kv = must_open(dir, false);
-    ck_assert_uint_eq(must_count(kv), 10);
-    kv_close(&kv);
-    tempdir_free(&dir);
+    must_open(dir, false);
+    ck_assert_uint_eq(must_count(), 10);
 }
 END_TEST
 
 START_TEST(opens_once)
 {
-    char *dir = tempdir_new();
-    struct kv *kv = must_open(dir, true);
     int to_child[2], to_parent[2], child;
     char c;
 
+    must_open(dir, true);
     must_reject(dir, false, ST_IO, "already open in this process");
     kv_close(&kv);
     ck_assert_int_eq(pipe(to_child) | pipe(to_parent), 0);
@@ -254,9 +256,7 @@ START_TEST(opens_once)
     must_reject(dir, false, ST_IO, "in use by another process");
     ck_assert_int_eq(write(to_child[1], &c, 1), 1);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    kv = must_open(dir, false); /* it died without closing */
-    kv_close(&kv);
-    tempdir_free(&dir);
+    must_open(dir, false); /* it died without closing */
 }
 END_TEST
 
@@ -266,58 +266,56 @@ static const long places[] = { 100, 300, 500, 700, 900 };
 
 START_TEST(a_flipped_bit_in_the_log_is_seen)
 {
-    char *dir = tempdir_new(), *path = NULL;
-    struct kv *kv = must_open(dir, true);
+    char *path = NULL;
 
-    fill(kv, 0, 100);
+    must_open(dir, true);
+    fill(0, 100);
     kv_close(&kv);
-    ck_assert_uint_eq(files(dir, ".log", &path), 1);
+    ck_assert_uint_eq(files(".log", &path), 1);
     flip(path, places[_i]);
     must_reject(dir, false, ST_CORRUPT, "is damaged at offset");
     free(path);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(a_flipped_bit_in_a_table_is_seen)
 {
-    char *dir = tempdir_new(), *path = NULL;
-    struct kv *kv = must_open(dir, true);
+    char *path = NULL;
     struct error e;
     size_t n;
 
-    fill(kv, 0, 120); /* one log, which becomes one table at open */
+    must_open(dir, true);
+    fill(0, 120); /* one log, which becomes one table at open */
     kv_close(&kv);
-    kv = must_open(dir, false);
+    must_open(dir, false);
     kv_close(&kv);
-    ck_assert_uint_eq(files(dir, ".ldb", &path), 1);
+    ck_assert_uint_eq(files(".ldb", &path), 1);
     flip(path, places[_i]);
     if (open_in(dir, false, &kv, &e) == ST_OK) {
-        ck_assert_int_eq(count(kv, &n), ST_CORRUPT);
+        ck_assert_int_eq(count(&n), ST_CORRUPT);
         kv_close(&kv);
     } else
         ck_assert_int_eq(e.status, ST_CORRUPT);
     free(path);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(a_failed_iterator_stays_failed)
 {
-    char *dir = tempdir_new(), *path = NULL;
-    struct kv *kv = must_open(dir, true);
+    char *path = NULL;
     struct buf out = BUF_INIT;
     struct kv_iter *it;
     struct error e;
     bool on;
 
-    fill(kv, 0, 120);
+    must_open(dir, true);
+    fill(0, 120);
     kv_close(&kv);
-    kv = must_open(dir, false);
+    must_open(dir, false);
     kv_close(&kv);
-    ck_assert_uint_eq(files(dir, ".ldb", &path), 1);
+    ck_assert_uint_eq(files(".ldb", &path), 1);
     flip(path, 10); /* in the first block */
-    kv = must_open(dir, false);
+    must_open(dir, false);
     it = kv_iter_open(kv, slice_str(""));
     for (on = kv_iter_seek(it, S("")); on;)
         on = kv_iter_next(it);
@@ -328,9 +326,7 @@ START_TEST(a_failed_iterator_stays_failed)
     ck_assert_int_eq(kv_get(kv, S("key000000"), &out, &e), ST_CORRUPT);
     ck_assert_int_eq(kv_get(kv, S("key000119"), &out, &e), ST_OK);
     buf_fini(&out);
-    kv_close(&kv);
     free(path);
-    tempdir_free(&dir);
 }
 END_TEST
 
@@ -338,13 +334,12 @@ static const char *const vital[] = { "MANIFEST-", "CURRENT" };
 
 START_TEST(a_flipped_bit_in_the_directory_files_is_seen)
 {
-    char *dir = tempdir_new();
-    struct kv *kv = must_open(dir, true);
     DIR *d;
     const struct dirent *entry;
     size_t flipped = 0;
 
-    fill(kv, 0, 120);
+    must_open(dir, true);
+    fill(0, 120);
     kv_close(&kv);
     d = opendir(dir);
     while ((entry = readdir(d)) != NULL) {
@@ -359,7 +354,6 @@ START_TEST(a_flipped_bit_in_the_directory_files_is_seen)
     (void)closedir(d);
     ck_assert_uint_eq(flipped, 1);
     must_reject(dir, true, ST_CORRUPT, "");
-    tempdir_free(&dir);
 }
 END_TEST
 
@@ -379,34 +373,31 @@ limit_files(rlim_t bytes)
 
 START_TEST(a_failed_write_is_the_last)
 {
-    char *dir = tempdir_new();
-    struct kv *kv = must_open(dir, true);
     struct kv_options big = { .place = KV_LEVELDB(dir) };
     struct error first, e;
     uint8_t value[5000] = { 1 };
     struct buf out = BUF_INIT;
 
+    must_open(dir, true);
     kv_close(&kv);
     ck_assert_int_eq(kv_open(&big, &kv, &e), ST_OK);
-    fill(kv, 0, 100);
+    fill(0, 100);
     (void)signal(SIGXFSZ, SIG_IGN);
     limit_files(45000);
-    ck_assert_int_eq(
-        put(kv, S("too much"), slice_of(value, sizeof value), &first), ST_IO);
+    ck_assert_int_eq(put(S("too much"), slice_of(value, sizeof value), &first),
+                     ST_IO);
     limit_files(RLIM_INFINITY);
     /* There is room again, and yet: half a record may lie in the log. */
-    ck_assert_int_eq(put(kv, S("small"), S("1"), &e), ST_IO);
+    ck_assert_int_eq(put(S("small"), S("1"), &e), ST_IO);
     ck_assert_str_eq(first.text, e.text);
     ck_assert_int_eq(kv_sync(kv, &e), ST_IO);
     ck_assert_int_eq(kv_get(kv, S("key000099"), &out, &e), ST_OK);
-    ck_assert_uint_eq(must_count(kv), 100);
+    ck_assert_uint_eq(must_count(), 100);
     buf_fini(&out);
     kv_close(&kv);
-    kv = must_open(dir, false);
-    ck_assert_uint_ge(must_count(kv), 100);
-    ck_assert_int_eq(put(kv, S("small"), S("1"), &e), ST_OK);
-    kv_close(&kv);
-    tempdir_free(&dir);
+    must_open(dir, false);
+    ck_assert_uint_ge(must_count(), 100);
+    ck_assert_int_eq(put(S("small"), S("1"), &e), ST_OK);
 }
 END_TEST
 
@@ -415,15 +406,14 @@ END_TEST
  * that deletes does not wait. */
 START_TEST(what_waits_is_not_passed_over)
 {
-    char *dir = tempdir_new();
-    struct kv *kv = must_open(dir, true);
     struct kv_batch *b = kv_batch_new();
     struct buf out = BUF_INIT;
     struct kv_iter *it;
     struct error e;
     size_t n;
 
-    fill(kv, 0, 100);
+    must_open(dir, true);
+    fill(0, 100);
     kv_batch_put(b, S("late"), S("1"));
     kv_batch_delete(b, S("key000007"));
     ck_assert_int_eq(kv_gather(kv, b, &e), ST_OK);
@@ -433,7 +423,7 @@ START_TEST(what_waits_is_not_passed_over)
     if (_i == 1) {
         (void)signal(SIGXFSZ, SIG_IGN);
         limit_files(1);
-        ck_assert_int_eq(count(kv, &n), ST_IO);
+        ck_assert_int_eq(count(&n), ST_IO);
         it = kv_iter_open(kv, S("r"));
         ck_assert(!kv_iter_seek(it, S("r")));
         ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
@@ -446,26 +436,26 @@ START_TEST(what_waits_is_not_passed_over)
     ck_assert_int_eq(kv_get(kv, S("key000007"), &out, &e), ST_NOT_FOUND);
     ck_assert_int_eq(kv_get(kv, S("key000008"), &out, &e), ST_OK);
     if (_i == 0)
-        ck_assert_uint_eq(must_count(kv), 100);
+        ck_assert_uint_eq(must_count(), 100);
     kv_close(&kv);
-    kv = must_open(dir, false);
-    ck_assert_uint_eq(must_count(kv), 100);
+    must_open(dir, false);
+    ck_assert_uint_eq(must_count(), 100);
     ck_assert_int_eq(kv_get(kv, S("late"), &out, &e), ST_OK);
     ck_assert(slice_eq(buf_slice(&out), _i == 0 ? S("2") : S("1")));
-    kv_close(&kv);
     kv_batch_free(&b);
     buf_fini(&out);
-    tempdir_free(&dir);
 }
 END_TEST
 
-TEST_MAIN_FORKED("kv_leveldb", TEST(comes_back_after_closing),
-                 TEST(creates_only_where_nothing_is),
-                 TEST(a_missing_current_file_loses_nothing),
-                 TEST(a_creation_cut_short_is_begun_again), TEST(opens_once),
-                 LOOP(a_flipped_bit_in_the_log_is_seen, places),
-                 LOOP(a_flipped_bit_in_a_table_is_seen, places),
-                 TEST(a_failed_iterator_stays_failed),
-                 LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
-                 TEST(a_failed_write_is_the_last),
-                 TIMES(what_waits_is_not_passed_over, 2))
+TEST_MAIN_FORKED_WITH(setup, teardown, "kv_leveldb",
+                      TEST(comes_back_after_closing),
+                      TEST(creates_only_where_nothing_is),
+                      TEST(a_missing_current_file_loses_nothing),
+                      TEST(a_creation_cut_short_is_begun_again),
+                      TEST(opens_once),
+                      LOOP(a_flipped_bit_in_the_log_is_seen, places),
+                      LOOP(a_flipped_bit_in_a_table_is_seen, places),
+                      TEST(a_failed_iterator_stays_failed),
+                      LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
+                      TEST(a_failed_write_is_the_last),
+                      TIMES(what_waits_is_not_passed_over, 2))
