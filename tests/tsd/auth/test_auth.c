@@ -21,47 +21,53 @@
     "user root admin " ROOT "\n"    \
     "token agent write " TOKEN "\n"
 
-struct rig {
-    char *dir, *path;
-    struct auth *auth;
-};
+/* Of the case that runs: a file of credentials, and what reads it. */
+static char *dir, *path;
+static struct auth *auth;
 
 static void
-write_file(const struct rig *g, const char *text)
+write_file(const char *text)
 {
-    FILE *f = fopen(g->path, "w");
+    FILE *f = fopen(path, "w");
 
     ck_assert_ptr_nonnull(f);
     ck_assert_int_ge(fputs(text, f), 0);
     ck_assert_int_eq(fclose(f), 0);
-    ck_assert_int_eq(chmod(g->path, 0600), 0);
+    ck_assert_int_eq(chmod(path, 0600), 0);
 }
 
 static void
-rig_open(struct rig *g, const char *text)
+open_with(const char *text)
 {
     struct error e;
 
-    g->dir = tempdir_new();
-    g->path = tempdir_path(g->dir, "auth");
-    write_file(g, text);
-    ck_assert_msg(auth_open(g->path, &g->auth, &e) == ST_OK, "%s", e.text);
+    auth_close(&auth);
+    write_file(text);
+    ck_assert_msg(auth_open(path, &auth, &e) == ST_OK, "%s", e.text);
 }
 
 static void
-rig_close(struct rig *g)
+setup(void)
 {
-    auth_close(&g->auth);
-    ck_assert_ptr_null(g->auth);
-    free(g->path);
-    tempdir_free(&g->dir);
+    dir = tempdir_new();
+    path = tempdir_path(dir, "auth");
+    open_with(FILE_TEXT);
+}
+
+static void
+teardown(void)
+{
+    auth_close(&auth);
+    ck_assert_ptr_null(auth);
+    free(path);
+    tempdir_free(&dir);
 }
 
 static enum auth_verdict
-password(const struct rig *g, const char *name, const char *secret,
-         const char *peer, struct auth_identity *who)
+password(const char *name, const char *secret, const char *peer,
+         struct auth_identity *who)
 {
-    return auth_password(g->auth, slice_str(name), slice_str(secret),
+    return auth_password(auth, slice_str(name), slice_str(secret),
                          strtoul(peer, NULL, 36), true, who);
 }
 
@@ -91,15 +97,13 @@ static const struct {
 START_TEST(knows_who_is_who)
 {
     struct auth_identity who = { 0 };
-    struct rig g;
 
-    rig_open(&g, FILE_TEXT);
     for (int again = 0; again < 2; again++) {
         enum auth_verdict v =
             credentials[_i].name == NULL
-                ? auth_token(g.auth, slice_str(credentials[_i].secret), &who)
-                : password(&g, credentials[_i].name, credentials[_i].secret,
-                           "p", &who);
+                ? auth_token(auth, slice_str(credentials[_i].secret), &who)
+                : password(credentials[_i].name, credentials[_i].secret, "p",
+                           &who);
 
         ck_assert_int_eq(v,
                          credentials[_i].known == NULL ? AUTH_WRONG : AUTH_OK);
@@ -108,9 +112,8 @@ START_TEST(knows_who_is_who)
         ck_assert_str_eq(who.name, credentials[_i].known);
         ck_assert_uint_eq(who.rights, credentials[_i].rights);
     }
-    auth_anonymous(g.auth, &who);
+    auth_anonymous(auth, &who);
     ck_assert_uint_eq(who.rights, 0);
-    rig_close(&g);
 }
 END_TEST
 
@@ -118,39 +121,34 @@ END_TEST
 START_TEST(remembers_a_password_not_a_name)
 {
     struct auth_identity who;
-    struct rig g;
 
-    rig_open(&g, FILE_TEXT);
-    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
-    ck_assert_int_eq(password(&g, "reader", "root", "p", &who), AUTH_WRONG);
-    ck_assert_int_eq(password(&g, "root", "secret", "p", &who), AUTH_WRONG);
-    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
-    rig_close(&g);
+    ck_assert_int_eq(password("reader", "secret", "p", &who), AUTH_OK);
+    ck_assert_int_eq(password("reader", "root", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password("root", "secret", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password("reader", "secret", "p", &who), AUTH_OK);
 }
 END_TEST
 
 START_TEST(adds_what_anonymous_clients_may)
 {
     struct auth_identity who;
-    struct rig g;
 
-    rig_open(&g, "anonymous read\n" FILE_TEXT);
-    auth_anonymous(g.auth, &who);
+    open_with("anonymous read\n" FILE_TEXT);
+    auth_anonymous(auth, &who);
     ck_assert_uint_eq(who.rights, HTTP_READS);
-    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who), AUTH_OK);
+    ck_assert_int_eq(auth_token(auth, slice_str("let-me-in"), &who), AUTH_OK);
     ck_assert_uint_eq(who.rights, HTTP_READS | HTTP_WRITES);
-    rig_close(&g);
 }
 END_TEST
 
 /* Wrong passwords until there are too many: how many that were. */
 static int
-guess(const struct rig *g, const char *peer)
+guess(const char *peer)
 {
     struct auth_identity who;
     int n = 0;
 
-    while (n < 1000 && password(g, "reader", "x", peer, &who) == AUTH_WRONG)
+    while (n < 1000 && password("reader", "x", peer, &who) == AUTH_WRONG)
         n++;
     return n;
 }
@@ -159,49 +157,43 @@ START_TEST(slows_down_who_guesses)
 {
     struct auth_identity who;
     enum auth_verdict good;
-    struct rig g;
     int64_t from_us;
     int n;
 
-    rig_open(&g, FILE_TEXT);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
-    n = guess(&g, "a");
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_OK);
+    n = guess("a");
     ck_assert_int_ge(n, AUTH_GUESSES);
     ck_assert_int_lt(n, 1000);
     /* Not even a good one is looked at, but for who is known already.  A second
      * later one more guess is free: on a slow machine, guess again. */
     do {
         from_us = clock_monotonic_us();
-        (void)guess(&g, "a");
-        good = password(&g, "root", "root", "a", &who);
+        (void)guess("a");
+        good = password("root", "root", "a", &who);
     } while (good != AUTH_TOO_MANY && clock_monotonic_us() - from_us > 500000);
     ck_assert_int_eq(good, AUTH_TOO_MANY);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_OK);
     /* Others are not concerned, and tokens cannot be guessed. */
-    ck_assert_int_eq(password(&g, "root", "root", "b", &who), AUTH_OK);
-    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who), AUTH_OK);
-    rig_close(&g);
+    ck_assert_int_eq(password("root", "root", "b", &who), AUTH_OK);
+    ck_assert_int_eq(auth_token(auth, slice_str("let-me-in"), &who), AUTH_OK);
 }
 END_TEST
 
 START_TEST(slows_down_many_who_guess)
 {
     struct auth_identity who;
-    struct rig g;
     int n = 0;
 
-    rig_open(&g, FILE_TEXT);
     while (n < 5000) {
         char peer[16];
 
         (void)snprintf(peer, sizeof peer, "%d", n);
-        if (password(&g, "reader", "x", peer, &who) == AUTH_TOO_MANY)
+        if (password("reader", "x", peer, &who) == AUTH_TOO_MANY)
             break;
         n++;
     }
     ck_assert_int_gt(n, AUTH_GUESSES);
     ck_assert_int_lt(n, 5000);
-    rig_close(&g);
 }
 END_TEST
 
@@ -209,28 +201,25 @@ START_TEST(reads_its_file_again)
 {
     struct auth_identity who;
     struct error e;
-    struct rig g;
 
-    rig_open(&g, FILE_TEXT);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_OK);
     /* A bad one changes nothing. */
-    write_file(&g, "user reader\n");
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_INVALID);
+    write_file("user reader\n");
+    ck_assert_int_eq(auth_reload(auth, &e), ST_INVALID);
     ck_assert(strstr(e.text, "line 1") != NULL);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
-    ck_assert_int_eq(remove(g.path), 0);
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_NOT_FOUND);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_OK);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(auth_reload(auth, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_OK);
     /* Who is out is out, however well known he was. */
-    write_file(&g, "user reader write " ROOT "\n");
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_WRONG);
-    ck_assert_int_eq(password(&g, "reader", "root", "a", &who), AUTH_OK);
+    write_file("user reader write " ROOT "\n");
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(password("reader", "root", "a", &who), AUTH_OK);
     ck_assert_uint_eq(who.rights, HTTP_WRITES);
-    ck_assert_int_eq(password(&g, "root", "root", "a", &who), AUTH_WRONG);
-    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who),
+    ck_assert_int_eq(password("root", "root", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(auth_token(auth, slice_str("let-me-in"), &who),
                      AUTH_WRONG);
-    rig_close(&g);
 }
 END_TEST
 
@@ -239,29 +228,26 @@ START_TEST(hashes_only_where_it_may)
 {
     struct auth_identity who;
     struct error e;
-    struct rig g;
     struct slice name = slice_str("reader"), secret = slice_str("secret");
 
-    rig_open(&g, FILE_TEXT);
-    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+    ck_assert_int_eq(auth_password(auth, name, secret, 1, false, &who),
                      AUTH_SLOW);
-    ck_assert_int_eq(password(&g, "reader", "secret", "1", &who), AUTH_OK);
-    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+    ck_assert_int_eq(password("reader", "secret", "1", &who), AUTH_OK);
+    ck_assert_int_eq(auth_password(auth, name, secret, 1, false, &who),
                      AUTH_OK);
     /* A reload forgets only those whose line changed. */
-    write_file(&g, "user reader write " SECRET "\nuser root read " SECRET "\n");
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+    write_file("user reader write " SECRET "\nuser root read " SECRET "\n");
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    ck_assert_int_eq(auth_password(auth, name, secret, 1, false, &who),
                      AUTH_OK);
     ck_assert_uint_eq(who.rights, HTTP_WRITES);
     ck_assert_int_eq(
-        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        auth_password(auth, slice_str("root"), secret, 1, false, &who),
         AUTH_SLOW);
-    (void)guess(&g, "1");
+    (void)guess("1");
     ck_assert_int_eq(
-        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        auth_password(auth, slice_str("root"), secret, 1, false, &who),
         AUTH_TOO_MANY);
-    rig_close(&g);
 }
 END_TEST
 
@@ -283,18 +269,16 @@ run_held(void *arg)
 START_TEST(queues_a_few_hashes)
 {
     struct hold h = { .lock = PTHREAD_MUTEX_INITIALIZER };
-    struct rig g;
     int taken = 0;
 
-    rig_open(&g, FILE_TEXT);
     ck_assert_int_eq(pthread_mutex_lock(&h.lock), 0);
-    while (taken < 100 && auth_later(g.auth, run_held, &h))
+    while (taken < 100 && auth_later(auth, run_held, &h))
         taken++;
     /* One more when the thread took the first at once. */
     ck_assert_int_ge(taken, AUTH_QUEUE);
     ck_assert_int_le(taken, AUTH_QUEUE + 1);
     ck_assert_int_eq(pthread_mutex_unlock(&h.lock), 0);
-    rig_close(&g);
+    auth_close(&auth);
     ck_assert_int_eq(h.ran, taken);
 }
 END_TEST
@@ -304,37 +288,33 @@ START_TEST(renews_who_came_in)
 {
     struct auth_identity token, user, now;
     struct error e;
-    struct rig g;
 
-    rig_open(&g, FILE_TEXT);
-    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &token),
-                     AUTH_OK);
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &user), AUTH_OK);
-    ck_assert(!auth_renew(g.auth, user.generation, user.fingerprint, &now));
+    ck_assert_int_eq(auth_token(auth, slice_str("let-me-in"), &token), AUTH_OK);
+    ck_assert_int_eq(password("reader", "secret", "a", &user), AUTH_OK);
+    ck_assert(!auth_renew(auth, user.generation, user.fingerprint, &now));
     /* Read again, the same: nothing changes. */
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    ck_assert(auth_renew(auth, user.generation, user.fingerprint, &now));
     ck_assert_str_eq(now.name, "reader");
     ck_assert_uint_eq(now.rights, user.rights);
-    ck_assert(!auth_renew(g.auth, now.generation, now.fingerprint, &now));
-    ck_assert(auth_renew(g.auth, token.generation, token.fingerprint, &now));
+    ck_assert(!auth_renew(auth, now.generation, now.fingerprint, &now));
+    ck_assert(auth_renew(auth, token.generation, token.fingerprint, &now));
     ck_assert_uint_eq(now.rights, token.rights);
     /* Another password, or no such token: anonymous, with the roles of all. */
-    write_file(&g, "anonymous read\nuser reader write " ROOT "\n");
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
+    write_file("anonymous read\nuser reader write " ROOT "\n");
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    ck_assert(auth_renew(auth, user.generation, user.fingerprint, &now));
     ck_assert_str_eq(now.name, "");
     ck_assert_uint_eq(now.rights, HTTP_READS);
-    ck_assert(auth_renew(g.auth, token.generation, token.fingerprint, &now));
+    ck_assert(auth_renew(auth, token.generation, token.fingerprint, &now));
     ck_assert_str_eq(now.name, "");
     /* Other roles. */
-    write_file(&g, FILE_TEXT);
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    write_file(&g, "user reader admin " SECRET "\n");
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
+    write_file(FILE_TEXT);
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    write_file("user reader admin " SECRET "\n");
+    ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
+    ck_assert(auth_renew(auth, user.generation, user.fingerprint, &now));
     ck_assert_uint_eq(now.rights, HTTP_ALL_RIGHTS);
-    rig_close(&g);
 }
 END_TEST
 
@@ -343,12 +323,10 @@ START_TEST(does_without_names)
     struct auth_identity who;
     struct auth *a;
     struct error e;
-    struct rig g;
 
-    rig_open(&g, "");
-    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_WRONG);
-    ck_assert_int_eq(auth_token(g.auth, slice_str("x"), &who), AUTH_WRONG);
-    rig_close(&g);
+    open_with("");
+    ck_assert_int_eq(password("reader", "secret", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(auth_token(auth, slice_str("x"), &who), AUTH_WRONG);
     ck_assert_int_eq(auth_open("/nonexistent/auth", &a, &e), ST_NOT_FOUND);
     ck_assert_ptr_null(a);
 }
@@ -366,16 +344,15 @@ END_TEST
 static void *
 come_and_go(void *arg)
 {
-    const struct rig *g = arg;
     struct auth_identity who;
 
     for (int i = 0; i < 300; i++) {
-        ck_assert_int_eq(auth_header(g->auth,
+        ck_assert_int_eq(auth_header(auth,
                                      slice_str("Basic cmVhZGVyOnNlY3JldA=="), 1,
                                      true, &who),
                          AUTH_OK);
         ck_assert_int_eq(
-            auth_header(g->auth, slice_str("Bearer let-me-in"), 1, true, &who),
+            auth_header(auth, slice_str("Bearer let-me-in"), 1, true, &who),
             AUTH_OK);
     }
     return NULL;
@@ -385,23 +362,22 @@ START_TEST(serves_many_while_it_reads)
 {
     pthread_t threads[3];
     struct error e;
-    struct rig g;
 
-    rig_open(&g, FILE_TEXT);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, &g), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, NULL),
+                         0);
     for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+        ck_assert_int_eq(auth_reload(auth, &e), ST_OK);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    rig_close(&g);
 }
 END_TEST
 
-TEST_MAIN("auth", LOOP(knows_who_is_who, credentials),
-          TEST(remembers_a_password_not_a_name),
-          TEST(adds_what_anonymous_clients_may), TEST(slows_down_who_guesses),
-          TEST(slows_down_many_who_guess), TEST(hashes_only_where_it_may),
-          TEST(queues_a_few_hashes), TEST(reads_its_file_again),
-          TEST(renews_who_came_in), TEST(does_without_names),
-          TEST(writes_digests), TEST(serves_many_while_it_reads))
+TEST_MAIN_WITH(setup, teardown, "auth", LOOP(knows_who_is_who, credentials),
+               TEST(remembers_a_password_not_a_name),
+               TEST(adds_what_anonymous_clients_may),
+               TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
+               TEST(hashes_only_where_it_may), TEST(queues_a_few_hashes),
+               TEST(reads_its_file_again), TEST(renews_who_came_in),
+               TEST(does_without_names), TEST(writes_digests),
+               TEST(serves_many_while_it_reads))
