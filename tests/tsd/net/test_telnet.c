@@ -11,11 +11,11 @@
 #define LINE_BYTES   200
 #define OUTPUT_BYTES 1000
 
-struct bench {
-    struct put_path *path;
-    struct telnet *telnet;
-    atomic_size_t closed;
-};
+/* Of the case that runs; 'heard' is what its clients were told. */
+static struct put_path *path;
+static struct telnet *telnet;
+static atomic_size_t closed;
+static struct buf heard = BUF_INIT;
 
 static void
 serve_version(void *ctx, struct telnet_call *call)
@@ -43,63 +43,62 @@ static const struct telnet_route routes[] = {
 static void
 on_closed(void *ctx)
 {
-    struct bench *b = ctx;
-
-    (void)atomic_fetch_add(&b->closed, 1);
+    (void)ctx;
+    (void)atomic_fetch_add(&closed, 1);
 }
 
 static struct telnet_options
-options(struct bench *b, unsigned threads)
+options(unsigned threads)
 {
     return (struct telnet_options){ .routes = routes,
                                     .routes_len =
                                         sizeof routes / sizeof *routes,
-                                    .put = b->path,
+                                    .put = path,
                                     .threads = threads,
                                     .line_bytes = LINE_BYTES,
                                     .output_bytes = OUTPUT_BYTES,
-                                    .closed = on_closed,
-                                    .closed_ctx = b };
+                                    .closed = on_closed };
 }
 
 static void
-start(struct bench *b, const struct telnet_options *o)
+start(const struct telnet_options *o)
 {
     struct error e;
 
-    ck_assert_msg(telnet_start(o, &b->telnet, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(telnet_start(o, &telnet, &e) == ST_OK, "%s", e.text);
 }
 
 /* Over fake_ingest as it is. */
 static void
-set_up_over(struct bench *b, unsigned threads)
+set_up_over(unsigned threads)
 {
     struct put_options po = { .rules = { true, true, true, 8, false } };
     struct telnet_options o;
 
-    *b = (struct bench){ 0 };
-    b->path = put_path_new(NULL, NULL, NULL, &po);
-    o = options(b, threads);
-    start(b, &o);
+    atomic_store(&closed, 0);
+    path = put_path_new(NULL, NULL, NULL, &po);
+    o = options(threads);
+    start(&o);
 }
 
 static void
-set_up(struct bench *b, unsigned threads)
+set_up(unsigned threads)
 {
     fake_reset();
-    set_up_over(b, threads);
+    set_up_over(threads);
 }
 
 static void
-tear_down(struct bench *b)
+tear_down(void)
 {
-    telnet_stop(&b->telnet, 1000);
-    put_path_free(&b->path);
+    telnet_stop(&telnet, 1000);
+    put_path_free(&path);
     fake_reset();
+    buf_fini(&heard);
 }
 
 static int
-join(struct bench *b)
+join(void)
 {
     struct sockaddr peer = { .sa_family = AF_UNIX };
     int fds[2];
@@ -108,24 +107,24 @@ join(struct bench *b)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     wire_nonblocking(fds[1]);
     ck_assert_int_eq(
-        telnet_adopt_socket(b->telnet, fds[1], &peer, sizeof peer, &e), ST_OK);
+        telnet_adopt_socket(telnet, fds[1], &peer, sizeof peer, &e), ST_OK);
     return fds[0];
 }
 
-/* Says goodbye, and returns all that is said to it. */
+/* Says goodbye, and hears all that is said to it. */
 static void
-part(int fd, struct buf *out)
+part(int fd)
 {
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
-    ck_assert(!wire_read(fd, out, SIZE_MAX));
+    ck_assert(!wire_read(fd, &heard, SIZE_MAX));
     (void)close(fd);
 }
 
 static void
-expect(struct buf *got, const char *text)
+expect(const char *text)
 {
-    ck_assert_str_eq(buf_cstr(got), text);
-    buf_clear(got);
+    ck_assert_str_eq(buf_cstr(&heard), text);
+    buf_clear(&heard);
 }
 
 /* -- conversations --------------------------------------------------------- */
@@ -167,12 +166,11 @@ static const struct {
 };
 
 static void
-talk(struct bench *b, size_t i, const size_t *cuts, size_t cuts_len)
+talk(size_t i, const size_t *cuts, size_t cuts_len)
 {
     const char *said = talks[i].said;
     size_t size = strlen(said), at = 0;
-    struct buf heard = BUF_INIT;
-    int fd = join(b);
+    int fd = join();
 
     lock_take(&fake.lock);
     buf_clear(&fake.log);
@@ -183,49 +181,39 @@ talk(struct bench *b, size_t i, const size_t *cuts, size_t cuts_len)
         wire_send(fd, said + at, to - at);
         at = to;
     }
-    part(fd, &heard);
-    expect(&heard, talks[i].heard);
+    part(fd);
+    expect(talks[i].heard);
     lock_take(&fake.lock);
     ck_assert_str_eq(fake_log(), talks[i].stored);
     ck_assert_uint_eq(fake.committed_points, fake.points);
     lock_drop(&fake.lock);
-    buf_fini(&heard);
 }
 
 START_TEST(talks_in_one_chunk)
 {
-    struct bench b;
-    size_t closed;
-
-    set_up(&b, 1);
-    talk(&b, (size_t)_i, NULL, 0);
-    tear_down(&b);
-    closed = atomic_load(&b.closed);
-    ck_assert_uint_eq(closed, 1);
+    set_up(1);
+    talk((size_t)_i, NULL, 0);
+    telnet_stop(&telnet, 1000);
+    ck_assert_uint_eq(atomic_load(&closed), 1);
 }
 END_TEST
 
 START_TEST(talks_cut_anywhere)
 {
-    struct bench b;
-
-    set_up(&b, 1);
+    set_up(1);
     for (size_t cut = 1; cut < strlen(talks[_i].said); cut++)
-        talk(&b, (size_t)_i, &cut, 1);
-    tear_down(&b);
+        talk((size_t)_i, &cut, 1);
 }
 END_TEST
 
 START_TEST(talks_byte_by_byte)
 {
     size_t cuts[1024], n = 0;
-    struct bench b;
 
-    set_up(&b, 1);
+    set_up(1);
     for (size_t cut = 1; cut < strlen(talks[_i].said); cut++)
         cuts[n++] = cut;
-    talk(&b, (size_t)_i, cuts, n);
-    tear_down(&b);
+    talk((size_t)_i, cuts, n);
 }
 END_TEST
 
@@ -233,46 +221,38 @@ END_TEST
 
 START_TEST(answers_after_the_commit)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up(&b, 2);
-    fd = join(&b);
+    set_up(2);
+    fd = join();
     for (size_t i = 1; i <= 200; i++) {
         char text[80];
         int n = snprintf(text, sizeof text, "put m %zu 1 a=b\nversion\n", i);
 
         wire_send(fd, text, (size_t)n);
         ck_assert(wire_read(fd, &heard, 16));
-        expect(&heard, "halite, 1 words\n");
+        expect("halite, 1 words\n");
         lock_take(&fake.lock);
         ck_assert_uint_eq(fake.committed_points, i);
         lock_drop(&fake.lock);
     }
-    part(fd, &heard);
-    buf_fini(&heard);
-    tear_down(&b);
+    part(fd);
 }
 END_TEST
 
 START_TEST(stops_answering_when_commits_fail)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up(&b, 1);
+    set_up(1);
     lock_take(&fake.lock);
     fake.commit_fails = "no space";
     lock_drop(&fake.lock);
-    fd = join(&b);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
     ck_assert(!wire_read(fd, &heard, SIZE_MAX));
-    expect(&heard, "put: storage error: no space\n");
+    expect("put: storage error: no space\n");
     (void)close(fd);
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
@@ -281,13 +261,11 @@ START_TEST(commits_points_that_wait)
 {
     enum { LINES = 200 };
     int64_t from_us = clock_monotonic_us();
-    struct buf heard = BUF_INIT;
     size_t commits = 0, committed = 0;
-    struct bench b;
     int fd;
 
-    set_up(&b, 1);
-    fd = join(&b);
+    set_up(1);
+    fd = join();
     for (int i = 0; i < LINES; i++) {
         wire_send(fd, "put m 1 1 a=b\n", 14);
         (void)usleep(200);
@@ -301,63 +279,53 @@ START_TEST(commits_points_that_wait)
     }
     ck_assert_int_le((int64_t)commits,
                      (clock_monotonic_us() - from_us) / 50000 + 1);
-    part(fd, &heard);
-    buf_fini(&heard);
-    tear_down(&b);
+    part(fd);
 }
 END_TEST
 
 static void
-set_up_owners(struct bench *b, size_t busy, const char *reject)
+set_up_owners(size_t busy, const char *reject)
 {
     fake_reset();
     fake.has_owners = true;
     fake.owners_busy = busy;
     fake.owners_reject = reject;
-    set_up_over(b, 1);
+    set_up_over(1);
 }
 
 START_TEST(an_answer_waits_for_the_owners)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up_owners(&b, 5, NULL);
-    fd = join(&b);
+    set_up_owners(5, NULL);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
     ck_assert(wire_read(fd, &heard, 16));
-    expect(&heard, "halite, 1 words\n");
+    expect("halite, 1 words\n");
     lock_take(&fake.lock);
     ck_assert_uint_eq(fake.owners_busy, 0);
     ck_assert_uint_eq(fake.committed_points, 1);
     lock_drop(&fake.lock);
-    part(fd, &heard);
-    buf_fini(&heard);
-    tear_down(&b);
+    part(fd);
 }
 END_TEST
 
 /* In front of the answer, which would say that all is well. */
 START_TEST(what_owners_reject_is_said_first)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up_owners(&b, 0, "1 points: the pool is full");
-    fd = join(&b);
+    set_up_owners(0, "1 points: the pool is full");
+    fd = join();
     for (int i = 0; i < 3; i++) {
         static const char said[] =
             "put: storage error: 1 points: the pool is full\nhalite, 1 words\n";
 
         wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
         ck_assert(wire_read(fd, &heard, sizeof said - 1));
-        expect(&heard, said);
+        expect(said);
     }
-    part(fd, &heard);
-    buf_fini(&heard);
-    tear_down(&b);
+    part(fd);
 }
 END_TEST
 
@@ -374,26 +342,22 @@ set_owners(size_t busy, const char *reject)
 /* Who waits for owners does not hold up who does not. */
 START_TEST(others_do_not_wait_for_owners)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd, other;
 
-    set_up_owners(&b, SIZE_MAX, NULL);
-    fd = join(&b);
+    set_up_owners(SIZE_MAX, NULL);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
-    other = join(&b);
+    other = join();
     for (int i = 0; i < 20; i++) {
         wire_send(other, "version\n", 8);
         ck_assert(wire_read(other, &heard, 16));
-        expect(&heard, "halite, 1 words\n");
+        expect("halite, 1 words\n");
     }
     set_owners(0, NULL);
     ck_assert(wire_read(fd, &heard, 16));
-    expect(&heard, "halite, 1 words\n");
-    part(fd, &heard);
-    part(other, &heard);
-    buf_fini(&heard);
-    tear_down(&b);
+    expect("halite, 1 words\n");
+    part(fd);
+    part(other);
 }
 END_TEST
 
@@ -402,53 +366,44 @@ END_TEST
 START_TEST(a_batch_that_waits_is_told_what_was_rejected)
 {
     static const char said[] = "put: storage error: 1 points: full\n";
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up_owners(&b, 0, "1 points: full");
+    set_up_owners(0, "1 points: full");
     lock_take(&fake.lock);
     fake.is_busy = true;
     fake.busy = 1;
     lock_drop(&fake.lock);
-    fd = join(&b);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\nput m 2 2 a=b\nversion\n", 36);
     ck_assert(wire_read(fd, &heard, sizeof said - 1));
     ck_assert(strncmp(buf_cstr(&heard), said, sizeof said - 1) == 0);
     set_owners(0, NULL);
-    part(fd, &heard);
+    part(fd);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&heard), "halite, 1 words\n"));
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(a_stop_does_not_wait_for_owners)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up_owners(&b, SIZE_MAX, NULL);
-    fd = join(&b);
+    set_up_owners(SIZE_MAX, NULL);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
     (void)usleep(20000);
-    telnet_stop(&b.telnet, 1000);
+    telnet_stop(&telnet, 1000);
     ck_assert(!wire_read(fd, &heard, SIZE_MAX));
-    expect(&heard, "put: storage error: no owner now\n");
+    expect("put: storage error: no owner now\n");
     (void)close(fd);
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(waits_while_the_store_is_busy)
 {
-    struct buf heard = BUF_INIT, lines = BUF_INIT;
-    struct bench b;
+    struct buf lines = BUF_INIT;
     int fds[3], other;
 
-    set_up(&b, 1);
+    set_up(1);
     for (size_t k = 0; k < 1000; k++)
         buf_put_str(&lines, "put m 1 1 a=b\n");
     buf_put_str(&lines, "version\n");
@@ -456,16 +411,16 @@ START_TEST(waits_while_the_store_is_busy)
     fake.is_busy = true;
     lock_drop(&fake.lock);
     for (size_t i = 0; i < 3; i++) {
-        fds[i] = join(&b);
+        fds[i] = join();
         wire_send(fds[i], lines.data, lines.size);
         ck_assert_int_eq(shutdown(fds[i], SHUT_WR), 0);
     }
     /* Who does not put is not kept waiting. */
-    other = join(&b);
+    other = join();
     for (int i = 0; i < 20; i++) {
         wire_send(other, "version\n", 8);
         ck_assert(wire_read(other, &heard, 16));
-        expect(&heard, "halite, 1 words\n");
+        expect("halite, 1 words\n");
     }
     lock_take(&fake.lock);
     ck_assert_uint_eq(fake.points, 0);
@@ -473,7 +428,7 @@ START_TEST(waits_while_the_store_is_busy)
     lock_drop(&fake.lock);
     for (size_t i = 0; i < 3; i++) {
         ck_assert(!wire_read(fds[i], &heard, SIZE_MAX));
-        expect(&heard, "halite, 1 words\n");
+        expect("halite, 1 words\n");
         (void)close(fds[i]);
     }
     lock_take(&fake.lock);
@@ -481,8 +436,6 @@ START_TEST(waits_while_the_store_is_busy)
     lock_drop(&fake.lock);
     (void)close(other);
     buf_fini(&lines);
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
@@ -492,12 +445,10 @@ START_TEST(never_blocks_on_who_does_not_read)
 {
     static const char bad[] = "put m 1 x a=b\n";
     uint64_t before = counter_get(CNT_ERR_BLOCKED);
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fd;
 
-    set_up(&b, 1);
-    fd = join(&b);
+    set_up(1);
+    fd = join();
     for (size_t i = 0; i < 50000; i++)
         wire_send(fd, bad, sizeof bad - 1);
     wire_send(fd, "put m 1 1 a=b\n", 14);
@@ -513,8 +464,6 @@ START_TEST(never_blocks_on_who_does_not_read)
     ck_assert_uint_gt(heard.size, OUTPUT_BYTES);
     ck_assert_uint_gt(counter_get(CNT_ERR_BLOCKED), before);
     (void)close(fd);
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
@@ -522,12 +471,10 @@ START_TEST(takes_many_at_once)
 {
     enum { CLIENTS = 500, LINES = 20 };
     static int fds[CLIENTS];
-    struct buf heard = BUF_INIT;
-    struct bench b;
 
-    set_up(&b, 2);
+    set_up(2);
     for (size_t i = 0; i < CLIENTS; i++)
-        fds[i] = join(&b);
+        fds[i] = join();
     for (size_t k = 0; k < LINES; k++) {
         for (size_t i = 0; i < CLIENTS; i++) {
             char text[80];
@@ -539,82 +486,74 @@ START_TEST(takes_many_at_once)
         }
     }
     for (size_t i = 0; i < CLIENTS; i++)
-        part(fds[i], &heard);
-    expect(&heard, "");
+        part(fds[i]);
+    expect("");
     lock_take(&fake.lock);
     ck_assert_uint_eq(fake.committed_points, CLIENTS * LINES);
     ck_assert_uint_eq(fake.series_len, CLIENTS);
     lock_drop(&fake.lock);
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(keeps_what_arrived_before_the_stop)
 {
-    struct buf heard = BUF_INIT;
-    struct bench b;
     int fds[20];
 
-    set_up(&b, 2);
+    set_up(2);
     for (size_t i = 0; i < 20; i++) {
-        fds[i] = join(&b);
+        fds[i] = join();
         for (size_t k = 0; k < 5000; k++)
             wire_send(fds[i], "put m 1 1 a=b\n", 14);
         wire_send(fds[i], "version\n", 8);
     }
-    telnet_stop(&b.telnet, 5000);
+    telnet_stop(&telnet, 5000);
     ck_assert_uint_eq(fake.committed_points, 20 * 5000);
-    ck_assert_uint_eq(atomic_load(&b.closed), 20);
+    ck_assert_uint_eq(atomic_load(&closed), 20);
     for (size_t i = 0; i < 20; i++) {
         ck_assert(!wire_read(fds[i], &heard, SIZE_MAX));
-        expect(&heard, "halite, 1 words\n");
+        expect("halite, 1 words\n");
         (void)close(fds[i]);
     }
-    buf_fini(&heard);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(can_do_without_puts)
 {
-    struct buf heard = BUF_INIT;
     struct telnet_options o;
-    struct bench b;
     int fd;
 
-    set_up(&b, 1);
-    telnet_stop(&b.telnet, 0);
-    o = options(&b, 1);
+    set_up(1);
+    telnet_stop(&telnet, 0);
+    o = options(1);
     o.routes_len = 3;
     o.put = NULL;
-    start(&b, &o);
-    fd = join(&b);
+    start(&o);
+    fd = join();
     wire_send(fd, "put m 1 1 a=b\n", 14);
-    part(fd, &heard);
-    expect(&heard, UNKNOWN("put"));
-    telnet_stop(&b.telnet, 0);
-    o = options(&b, 1);
+    part(fd);
+    expect(UNKNOWN("put"));
+    telnet_stop(&telnet, 0);
+    o = options(1);
     o.silent = true;
-    start(&b, &o);
-    fd = join(&b);
+    start(&o);
+    fd = join();
     wire_send(fd, "put m 1 x a=b\nversion\n", 22);
-    part(fd, &heard);
-    expect(&heard, "halite, 1 words\n");
-    buf_fini(&heard);
-    tear_down(&b);
+    part(fd);
+    expect("halite, 1 words\n");
 }
 END_TEST
 
-TEST_MAIN("telnet", LOOP(talks_in_one_chunk, talks),
-          LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
-          TEST(answers_after_the_commit), TEST(commits_points_that_wait),
-          TEST(an_answer_waits_for_the_owners),
-          TEST(what_owners_reject_is_said_first),
-          TEST(others_do_not_wait_for_owners),
-          TEST(a_batch_that_waits_is_told_what_was_rejected),
-          TEST(a_stop_does_not_wait_for_owners),
-          TEST(stops_answering_when_commits_fail),
-          TEST(waits_while_the_store_is_busy),
-          TEST(never_blocks_on_who_does_not_read), TEST(takes_many_at_once),
-          TEST(keeps_what_arrived_before_the_stop), TEST(can_do_without_puts))
+TEST_MAIN_WITH(NULL, tear_down, "telnet", LOOP(talks_in_one_chunk, talks),
+               LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
+               TEST(answers_after_the_commit), TEST(commits_points_that_wait),
+               TEST(an_answer_waits_for_the_owners),
+               TEST(what_owners_reject_is_said_first),
+               TEST(others_do_not_wait_for_owners),
+               TEST(a_batch_that_waits_is_told_what_was_rejected),
+               TEST(a_stop_does_not_wait_for_owners),
+               TEST(stops_answering_when_commits_fail),
+               TEST(waits_while_the_store_is_busy),
+               TEST(never_blocks_on_who_does_not_read),
+               TEST(takes_many_at_once),
+               TEST(keeps_what_arrived_before_the_stop),
+               TEST(can_do_without_puts))

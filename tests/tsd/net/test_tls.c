@@ -8,34 +8,39 @@
 #include "tests/tsd/certificate.h"
 #include "tests/tsd/rig.h"
 
-struct place {
-    struct rig rig;
-    char *dir, *cert, *key;
-};
+/* Of the case that runs. */
+static struct rig rig;
+static char *dir, *cert, *key;
 
 static void
-place_open(struct place *p, const char *setting)
+setup(void)
 {
-    char cert[300], key[300];
-    const char *const words[] = { cert, key, "halite.tls.port=0", setting,
-                                  NULL };
-
-    p->dir = tempdir_new();
-    p->cert = tempdir_path(p->dir, "cert.pem");
-    p->key = tempdir_path(p->dir, "key.pem");
-    make_certificate(p->cert, p->key, 1);
-    (void)snprintf(cert, sizeof cert, "halite.tls.cert=%s", p->cert);
-    (void)snprintf(key, sizeof key, "halite.tls.key=%s", p->key);
-    rig_open(&p->rig, words);
+    dir = tempdir_new();
+    cert = tempdir_path(dir, "cert.pem");
+    key = tempdir_path(dir, "key.pem");
 }
 
 static void
-place_close(struct place *p)
+serve(const char *setting)
 {
-    rig_close(&p->rig);
-    free(p->cert);
-    free(p->key);
-    tempdir_free(&p->dir);
+    char cert_is[300], key_is[300];
+    const char *const words[] = { cert_is, key_is, "halite.tls.port=0", setting,
+                                  NULL };
+
+    make_certificate(cert, key, 1);
+    (void)snprintf(cert_is, sizeof cert_is, "halite.tls.cert=%s", cert);
+    (void)snprintf(key_is, sizeof key_is, "halite.tls.key=%s", key);
+    rig_open(&rig, words);
+}
+
+static void
+teardown(void)
+{
+    if (rig.daemon != NULL)
+        rig_close(&rig);
+    free(cert);
+    free(key);
+    tempdir_free(&dir);
 }
 
 /* -- a client -------------------------------------------------------------- */
@@ -48,9 +53,9 @@ struct client {
 };
 
 static int
-dial(const struct place *p)
+dial(void)
 {
-    const char *colon = strrchr(daemon_tls_address(p->rig.daemon), ':');
+    const char *colon = strrchr(daemon_tls_address(rig.daemon), ':');
     struct sockaddr_in a = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)atoi(colon + 1)),
@@ -71,32 +76,32 @@ static void
 read_serial(struct client *c)
 {
     const gnutls_datum_t *chain;
-    gnutls_x509_crt_t cert;
+    gnutls_x509_crt_t first;
     uint8_t serial[32];
     size_t size = sizeof serial;
     unsigned len;
 
     chain = gnutls_certificate_get_peers(c->session, &len);
     ck_assert_ptr_nonnull(chain);
-    ck_assert_int_eq(gnutls_x509_crt_init(&cert), 0);
+    ck_assert_int_eq(gnutls_x509_crt_init(&first), 0);
     ck_assert_int_eq(
-        gnutls_x509_crt_import(cert, &chain[0], GNUTLS_X509_FMT_DER), 0);
-    ck_assert_int_eq(gnutls_x509_crt_get_serial(cert, serial, &size), 0);
+        gnutls_x509_crt_import(first, &chain[0], GNUTLS_X509_FMT_DER), 0);
+    ck_assert_int_eq(gnutls_x509_crt_get_serial(first, serial, &size), 0);
     c->serial = serial[size - 1];
-    gnutls_x509_crt_deinit(cert);
+    gnutls_x509_crt_deinit(first);
 }
 
 /* The result of the handshake. */
 static int
-client_open(const struct place *p, struct client *c, const char *priority)
+client_open(struct client *c, const char *priority)
 {
     int rc;
 
-    *c = (struct client){ .fd = dial(p) };
+    *c = (struct client){ .fd = dial() };
     ck_assert_int_eq(gnutls_certificate_allocate_credentials(&c->credentials),
                      0);
     ck_assert_int_eq(gnutls_certificate_set_x509_trust_file(
-                         c->credentials, p->cert, GNUTLS_X509_FMT_PEM),
+                         c->credentials, cert, GNUTLS_X509_FMT_PEM),
                      1);
     ck_assert_int_eq(gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL),
                      0);
@@ -176,17 +181,16 @@ static const char *const versions[] = {
 
 START_TEST(carries_http_and_telnet)
 {
-    struct place p;
     struct client c;
     struct buf got = BUF_INIT;
 
-    place_open(&p, NULL);
-    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    serve(NULL);
+    ck_assert_int_eq(client_open(&c, versions[_i]), 0);
     ask(&c, ASK_VERSION, "\"version\"");
     ask(&c, ASK_VERSION, "\"version\""); /* the same connection */
     client_close(&c);
 
-    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    ck_assert_int_eq(client_open(&c, versions[_i]), 0);
     ask(&c, "put m 1356998400 1 host=a\nversion\n", "Built on");
     ask(&c, "put m 1356998401 2 host=a\nput m 1356998402 x host=a\n",
         "put: invalid value");
@@ -195,14 +199,13 @@ START_TEST(carries_http_and_telnet)
     ck_assert_int_eq(hear(&c, &got, SIZE_MAX), 0);
     client_close(&c);
 
-    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    ck_assert_int_eq(client_open(&c, versions[_i]), 0);
     ask(&c,
         "GET /api/query?start=1356998400&end=1356998500&m=sum:m HTTP/1.1\r\n"
         "Host: localhost\r\n\r\n",
         "\"dps\":{\"1356998400\":1,\"1356998401\":2}");
     client_close(&c);
     buf_fini(&got);
-    place_close(&p);
 }
 END_TEST
 
@@ -215,16 +218,14 @@ static const char *const rejected[] = {
 
 START_TEST(rejects_what_is_old)
 {
-    struct place p;
     struct client c;
 
-    place_open(&p, NULL);
-    ck_assert_int_lt(client_open(&p, &c, rejected[_i]), 0);
+    serve(NULL);
+    ck_assert_int_lt(client_open(&c, rejected[_i]), 0);
     client_close(&c);
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     ask(&c, ASK_VERSION, "\"version\"");
     client_close(&c);
-    place_close(&p);
 }
 END_TEST
 
@@ -238,39 +239,35 @@ static const char *const noises[] = {
 
 START_TEST(ends_what_is_no_tls)
 {
-    struct place p;
     struct client c;
     struct buf got = BUF_INIT;
     int fd;
 
-    place_open(&p, NULL);
-    fd = dial(&p);
+    serve(NULL);
+    fd = dial();
     wire_send(fd, noises[_i], strlen(noises[_i]));
     (void)shutdown(fd, SHUT_WR);
     while (wire_read(fd, &got, got.size + 1))
         ck_assert_uint_lt(got.size, 100); /* an alert, at most */
     ck_assert(memmem(got.data, got.size, "HTTP", 4) == NULL);
     (void)close(fd);
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     ask(&c, ASK_VERSION, "\"version\"");
     client_close(&c);
     buf_fini(&got);
-    place_close(&p);
 }
 END_TEST
 
 START_TEST(ends_a_slow_handshake)
 {
-    struct place p;
     struct buf got = BUF_INIT;
     int fd;
 
-    place_open(&p, "halite.tls.handshake_ms=100");
-    fd = dial(&p);
+    serve("halite.tls.handshake_ms=100");
+    fd = dial();
     ck_assert(!wire_read(fd, &got, 1));
     (void)close(fd);
     buf_fini(&got);
-    place_close(&p);
 }
 END_TEST
 
@@ -278,13 +275,12 @@ END_TEST
  * after the server had to wait. */
 START_TEST(carries_much)
 {
-    struct place p;
     struct client c;
     struct buf body = BUF_INIT, all = BUF_INIT;
     size_t points = 40000, found = 0;
 
-    place_open(&p, NULL);
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    serve(NULL);
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     buf_put_str(&body, "[");
     for (size_t i = 0; i < points; i++)
         buf_printf(&body,
@@ -304,7 +300,7 @@ START_TEST(carries_much)
                   buf_cstr(&all));
     client_close(&c);
 
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     for (int i = 0; i < 8; i++) {
         static const char query[] =
             "GET /api/query?start=1356998000&end=1357998400&m=sum:m HTTP/1.1"
@@ -323,31 +319,28 @@ START_TEST(carries_much)
     client_close(&c);
     buf_fini(&body);
     buf_fini(&all);
-    place_close(&p);
 }
 END_TEST
 
 /* Who goes without a word has said what he has said. */
 START_TEST(keeps_what_came_before_a_cut)
 {
-    struct place p;
     struct client c;
     struct buf got = BUF_INIT;
     static const char lines[] = "put m 1356998400 1 host=a\n"
                                 "put m 1356998401 2 host=a\nput m 13569984";
 
-    place_open(&p, NULL);
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    serve(NULL);
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     say(&c, lines, strlen(lines));
     ck_assert_int_eq(shutdown(c.fd, SHUT_WR), 0);
     ck_assert_int_eq(hear(&c, &got, SIZE_MAX), 0);
     client_close(&c);
-    rig_ask(&p.rig, "GET", "/api/query?start=1356998400&end=1356998500&m=sum:m",
+    rig_ask(&rig, "GET", "/api/query?start=1356998400&end=1356998500&m=sum:m",
             NULL, &got);
     ck_assert(strstr(buf_cstr(&got), "{\"1356998400\":1,\"1356998401\":2}") !=
               NULL);
     buf_fini(&got);
-    place_close(&p);
 }
 END_TEST
 
@@ -363,57 +356,50 @@ write_text(const char *path, const char *text)
 
 START_TEST(takes_a_new_certificate)
 {
-    struct place p;
     struct client old, new;
 
-    place_open(&p, NULL);
-    ck_assert_int_eq(client_open(&p, &old, NORMAL), 0);
+    serve(NULL);
+    ck_assert_int_eq(client_open(&old, NORMAL), 0);
     ck_assert_uint_eq(old.serial, 1);
-    make_certificate(p.cert, p.key, 2);
-    ck_assert(daemon_reload(p.rig.daemon));
-    ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
+    make_certificate(cert, key, 2);
+    ck_assert(daemon_reload(rig.daemon));
+    ck_assert_int_eq(client_open(&new, NORMAL), 0);
     ck_assert_uint_eq(new.serial, 2);
     ask(&new, ASK_VERSION, "\"version\"");
     client_close(&new);
     ask(&old, ASK_VERSION, "\"version\"");
     client_close(&old);
     /* A bad one changes nothing. */
-    write_text(p.key, "");
-    ck_assert(!daemon_reload(p.rig.daemon));
-    ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
+    write_text(key, "");
+    ck_assert(!daemon_reload(rig.daemon));
+    ck_assert_int_eq(client_open(&new, NORMAL), 0);
     ck_assert_uint_eq(new.serial, 2);
     client_close(&new);
-    place_close(&p);
 }
 END_TEST
 
 /* A mistake in the auth file does not keep a certificate from being renewed. */
 START_TEST(takes_a_new_certificate_beside_a_bad_file)
 {
-    char *dir = tempdir_new(), *auth = tempdir_path(dir, "auth");
+    char *auth = tempdir_path(dir, "auth");
     char word[300];
-    struct place p;
     struct client c;
 
     write_text(auth, "anonymous read\n");
     (void)snprintf(word, sizeof word, "halite.auth.file=%s", auth);
-    place_open(&p, word);
-    make_certificate(p.cert, p.key, 2);
+    serve(word);
+    make_certificate(cert, key, 2);
     write_text(auth, "what is this\n");
-    ck_assert(!daemon_reload(p.rig.daemon));
-    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert(!daemon_reload(rig.daemon));
+    ck_assert_int_eq(client_open(&c, NORMAL), 0);
     ck_assert_uint_eq(c.serial, 2);
     client_close(&c);
-    place_close(&p);
     free(auth);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(wants_a_good_certificate)
 {
-    char *dir = tempdir_new();
-    char *cert = tempdir_path(dir, "cert"), *key = tempdir_path(dir, "key");
     char *other = tempdir_path(dir, "other");
     struct tls_options o = { .cert = cert, .key = key, .priority = "NORMAL" };
     struct tls *t;
@@ -432,52 +418,46 @@ START_TEST(wants_a_good_certificate)
     ck_assert_int_eq(tls_start(&o, &t, &e), ST_OK);
     tls_stop(&t, 0);
     ck_assert_ptr_null(t);
-    free(cert);
-    free(key);
     free(other);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(counts_connections)
 {
-    struct place p;
     struct client a, b, c;
 
-    place_open(&p, "tsd.core.connections.limit=2");
-    ck_assert_int_eq(client_open(&p, &a, NORMAL), 0);
-    ck_assert_int_eq(client_open(&p, &b, NORMAL), 0);
-    ck_assert_int_lt(client_open(&p, &c, NORMAL), 0);
+    serve("tsd.core.connections.limit=2");
+    ck_assert_int_eq(client_open(&a, NORMAL), 0);
+    ck_assert_int_eq(client_open(&b, NORMAL), 0);
+    ck_assert_int_lt(client_open(&c, NORMAL), 0);
     client_close(&c);
     ask(&a, ASK_VERSION, "\"version\"");
     client_close(&a);
     client_close(&b);
     /* Sooner or later there is room again. */
-    while (client_open(&p, &c, NORMAL) != 0)
+    while (client_open(&c, NORMAL) != 0)
         client_close(&c);
     ask(&c, ASK_VERSION, "\"version\"");
     client_close(&c);
-    place_close(&p);
 }
 END_TEST
 
 /* Some have shaken hands, some have not, some were served; all end. */
 START_TEST(stops_with_clients)
 {
-    struct place p;
     struct client clients[6];
     struct buf got = BUF_INIT;
     int silent[4];
 
-    place_open(&p, NULL);
+    serve(NULL);
     for (int i = 0; i < 4; i++)
-        silent[i] = dial(&p);
+        silent[i] = dial();
     for (int i = 0; i < 6; i++)
-        ck_assert_int_eq(client_open(&p, &clients[i], NORMAL), 0);
+        ck_assert_int_eq(client_open(&clients[i], NORMAL), 0);
     for (int i = 0; i < 4; i++)
         ask(&clients[i], i % 2 == 0 ? ASK_VERSION : "version\n",
             i % 2 == 0 ? "\"version\"" : "Built on");
-    rig_close(&p.rig);
+    rig_close(&rig);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_le(hear(&clients[i], &got, SIZE_MAX), 0);
         buf_clear(&got);
@@ -489,17 +469,14 @@ START_TEST(stops_with_clients)
         (void)close(silent[i]);
     }
     buf_fini(&got);
-    free(p.cert);
-    free(p.key);
-    tempdir_free(&p.dir);
 }
 END_TEST
 
-TEST_MAIN("tls", LOOP(carries_http_and_telnet, versions),
-          LOOP(rejects_what_is_old, rejected),
-          LOOP(ends_what_is_no_tls, noises), TEST(ends_a_slow_handshake),
-          TEST(carries_much), TEST(keeps_what_came_before_a_cut),
-          TEST(takes_a_new_certificate),
-          TEST(takes_a_new_certificate_beside_a_bad_file),
-          TEST(wants_a_good_certificate), TEST(counts_connections),
-          TEST(stops_with_clients))
+TEST_MAIN_WITH(setup, teardown, "tls", LOOP(carries_http_and_telnet, versions),
+               LOOP(rejects_what_is_old, rejected),
+               LOOP(ends_what_is_no_tls, noises), TEST(ends_a_slow_handshake),
+               TEST(carries_much), TEST(keeps_what_came_before_a_cut),
+               TEST(takes_a_new_certificate),
+               TEST(takes_a_new_certificate_beside_a_bad_file),
+               TEST(wants_a_good_certificate), TEST(counts_connections),
+               TEST(stops_with_clients))
