@@ -4,6 +4,7 @@
 #include "storage/scan/store_times.h"
 
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
 #define T0      INT64_C(1356998400000)
@@ -50,22 +51,10 @@ world_close(struct world *w)
     tempdir_free(&w->dir);
 }
 
-/* The last series has a pair with tagk 0 in front. */
 static struct slice
 name(unsigned metric, unsigned series, uint8_t out[15])
 {
-    bool rollup = series == SERIES - 1;
-    uint8_t *at = out + 3;
-
-    key_put_uint(out, metric + 1, 3);
-    if (rollup) {
-        key_put_uint(at, 0, 3);
-        key_put_uint(at + 3, 9, 3);
-        at += 6;
-    }
-    key_put_uint(at, 1, 3);
-    key_put_uint(at + 3, series + 1, 3);
-    return slice_of(out, (size_t)(at + 6 - out));
+    return tsuid_of(out, metric, series, series == SERIES - 1);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
 #define T0      INT64_C(1356998400000) /* a span begins */
@@ -80,21 +81,10 @@ flush(struct world *w)
     ck_assert_msg(store_flush(w->s, &e) == ST_OK, "%s", e.text);
 }
 
-/* The last series has a pair with tagk 0 in front. */
 static struct slice
 name(unsigned metric, unsigned series, uint8_t out[15])
 {
-    uint8_t *at = out + 3;
-
-    key_put_uint(out, metric + 1, 3);
-    if (series == SERIES - 1) {
-        key_put_uint(at, 0, 3);
-        key_put_uint(at + 3, 9, 3);
-        at += 6;
-    }
-    key_put_uint(at, 1, 3);
-    key_put_uint(at + 3, series + 1, 3);
-    return slice_of(out, (size_t)(at + 6 - out));
+    return tsuid_of(out, metric, series, series == SERIES - 1);
 }
 
 static void

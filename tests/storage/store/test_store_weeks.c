@@ -9,6 +9,7 @@
 #include "storage/store/store_priv.h"
 #include "storage/store/store_retention.h"
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
 #define SERIES 10 /* the last one is a rollup, which scans do not take */
@@ -64,17 +65,7 @@ value_of(struct world *w, unsigned series)
 static struct slice
 name(unsigned series, uint8_t out[15])
 {
-    uint8_t *at = out + 3;
-
-    key_put_uint(out, 1, 3);
-    if (series == SERIES - 1) {
-        key_put_uint(at, 0, 3);
-        key_put_uint(at + 3, 9, 3);
-        at += 6;
-    }
-    key_put_uint(at, 1, 3);
-    key_put_uint(at + 3, series + 1, 3);
-    return slice_of(out, (size_t)(at + 6 - out));
+    return tsuid_of(out, 0, series, series == SERIES - 1);
 }
 
 static const struct {
