@@ -12,6 +12,53 @@
 
 #define SERIES 400
 #define HOURS  3
+#define NOW_MS (T0 + 100 * HOUR_MS)
+
+/* Of the case that runs: its last query, and what came of it. */
+static struct world w;
+static struct arena *a;
+static struct query q;
+static struct query_result r;
+static struct parse_error pe;
+
+static void
+setup(void)
+{
+    a = arena_new(0);
+}
+
+static void
+teardown(void)
+{
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+
+static void
+parse(int64_t start_ms, int64_t end_ms, const char *m)
+{
+    static char start[24], end[24];
+    const struct parse_options po = { .now_ms = NOW_MS };
+    struct query_param params[] = { { slice_str("start"), { 0 } },
+                                    { slice_str("end"), { 0 } },
+                                    { slice_str("m"), slice_str(m) } };
+
+    query_fini(&q);
+    arena_reset(a);
+    (void)snprintf(start, sizeof start, "%lld", (long long)start_ms);
+    (void)snprintf(end, sizeof end, "%lld", (long long)end_ms);
+    params[0].value = slice_str(start);
+    params[1].value = slice_str(end);
+    ck_assert_msg(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK,
+                  "%s: %s", m, pe.message.text);
+}
+
+static enum status
+run(void)
+{
+    return engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe);
+}
 
 /* A series as its names. */
 struct named {
@@ -24,7 +71,7 @@ static size_t all_len;
 static const char keys[] = "abc";
 
 static void
-put_all(struct world *w, int hour)
+put_all(int hour)
 {
     struct series_rules rules = { true, true, true, 8, false };
 
@@ -45,10 +92,10 @@ put_all(struct world *w, int hour)
                 tags[len++] =
                     (struct tag){ slice_of(&keys[k], 1), slice_str(text[k]) };
             }
-        ck_assert_msg(series_resolve(w->series, &rules, slice_str("m"), tags,
+        ck_assert_msg(series_resolve(w.series, &rules, slice_str("m"), tags,
                                      len, &p.series, tsuid, &size, &e) == ST_OK,
                       "%s", e.text);
-        ck_assert_int_eq(store_put(w->store, &p, 1, NULL, &e), ST_OK);
+        ck_assert_int_eq(store_put(w.store, &p, 1, NULL, &e), ST_OK);
     }
 }
 
@@ -146,12 +193,12 @@ takes(const struct wanted *f, const struct named *n)
 
 /* The dry run says the same as the run did, or more: it is an upper bound. */
 static void
-check_explained(const struct world *w, const struct query *q, const char *text,
-                const struct result_stats *ran, struct arena *a)
+check_explained(const char *text)
 {
+    const struct result_stats *ran = &r.stats[0];
     struct explained *x;
 
-    ck_assert_int_eq(engine_explain(w->engine, q, NULL, NULL, a, &x, &e),
+    ck_assert_int_eq(engine_explain(w.engine, &q, NULL, NULL, a, &x, &e),
                      ST_OK);
     ck_assert_str_eq(x->plan.text, ran->plan);
     ck_assert_str_eq(x->plan.table, "raw");
@@ -168,18 +215,10 @@ check_explained(const struct world *w, const struct query *q, const char *text,
 /* Runs 'none' over the query text; counts the points that came for each series
  * by their value, which is the series' number. */
 static void
-check_query(struct world *w, const struct wanted *filters, size_t len,
-            bool explicit_tags)
+check_query(const struct wanted *filters, size_t len, bool explicit_tags)
 {
-    char text[512], start[32], end[32];
-    struct query_param params[3];
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
     static int seen[SERIES];
-    enum status status;
+    char text[512];
     int at;
 
     at = snprintf(text, sizeof text, "none:%sm{",
@@ -197,17 +236,9 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
         at += snprintf(text + at, sizeof text - (size_t)at,
                        pass == 0 ? "}{" : "}");
     }
-    (void)snprintf(start, sizeof start, "%lld", (long long)T0);
-    (void)snprintf(end, sizeof end, "%lld",
-                   (long long)(T0 + HOURS * HOUR_MS - 1));
-    params[0] = (struct query_param){ slice_str("start"), slice_str(start) };
-    params[1] = (struct query_param){ slice_str("end"), slice_str(end) };
-    params[2] = (struct query_param){ slice_str("m"), slice_str(text) };
-    status = query_parse_uri(params, 3, &po, a, &q, &pe);
-    ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
-    status = engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe);
-    ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
-    check_explained(w, &q, text, &r.stats[0], a);
+    parse(T0, T0 + HOURS * HOUR_MS - 1, text);
+    ck_assert_msg(run() == ST_OK, "%s: %s", text, pe.message.text);
+    check_explained(text);
     memset(seen, 0, sizeof seen);
     for (size_t g = 0; g < r.groups_len; g++)
         for (size_t k = 0; k < r.groups[g].dps.len; k++)
@@ -233,8 +264,6 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
                       "%s: series %zu came %d times, by %s", text, i, seen[i],
                       r.stats[0].plan);
     }
-    query_fini(&q);
-    arena_free(&a);
 }
 
 static const struct setup {
@@ -252,23 +281,22 @@ static const struct setup {
 START_TEST(agrees_with_brute_force)
 {
     uint64_t state = harness_seed(7 + (unsigned long)_i);
-    struct world w = open_world(setups[_i].buckets, setups[_i].way);
 
+    w = open_world(setups[_i].buckets, setups[_i].way);
     make_series(&state);
-    put_all(&w, 0);
-    put_all(&w, 1);
+    put_all(0);
+    put_all(1);
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
-    put_all(&w, 1);
-    put_all(&w, 2);
+    put_all(1);
+    put_all(2);
     for (int n = 0; n < 150; n++) {
         struct wanted filters[3];
         size_t len = harness_random(&state) % 4;
 
         for (size_t i = 0; i < len; i++)
             filters[i] = random_filter(&state);
-        check_query(&w, filters, len, harness_random(&state) % 4 == 0);
+        check_query(filters, len, harness_random(&state) % 4 == 0);
     }
-    close_world(&w);
 }
 END_TEST
 
@@ -300,25 +328,10 @@ sum_of(const struct result_group *g, const char *by)
 }
 
 static void
-check_groups(struct world *w, const char *by, const char *m)
+check_groups(const char *by, const char *m)
 {
-    char end[32];
-    struct query_param params[] = { { slice_str("start"),
-                                      slice_str("1356998400") },
-                                    { slice_str("end"), { 0 } },
-                                    { slice_str("m"), slice_str(m) } };
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
-
-    (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + HOUR_MS - 1));
-    params[1].value = slice_str(end);
-    ck_assert(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK);
-    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
-                      ST_OK,
-                  "%s: %s", m, pe.message.text);
+    parse(T0, T0 + HOUR_MS - 1, m);
+    ck_assert_msg(run() == ST_OK, "%s: %s", m, pe.message.text);
     ck_assert_uint_gt(r.groups_len, 1);
     for (size_t g = 0; g < r.groups_len; g++) {
         ck_assert_uint_eq(r.groups[g].dps.len, 1);
@@ -326,122 +339,94 @@ check_groups(struct world *w, const char *by, const char *m)
         if (g > 0)
             ck_assert(slice_cmp(r.groups[g - 1].key, r.groups[g].key) < 0);
     }
-    query_fini(&q);
-    arena_free(&a);
 }
 
 /* Many series, and keys that are shorter and longer than 8 bytes. */
 START_TEST(groups_ascend_and_have_all_their_series)
 {
     uint64_t state = harness_seed(17);
-    struct world w = open_world(16, 0);
 
+    w = open_world(16, 0);
     make_series(&state);
-    put_all(&w, 0);
-    check_groups(&w, "a", "sum:m{a=*}");
-    check_groups(&w, "b", "sum:m{b=*}");
-    check_groups(&w, "ab", "sum:m{a=*,b=*}");
-    check_groups(&w, "abc", "sum:m{a=*,b=*,c=*}");
-    close_world(&w);
+    put_all(0);
+    check_groups("a", "sum:m{a=*}");
+    check_groups("b", "sum:m{b=*}");
+    check_groups("ab", "sum:m{a=*,b=*}");
+    check_groups("abc", "sum:m{a=*,b=*,c=*}");
 }
 END_TEST
 
+/* Its texts last until the next query. */
 static struct result_stats
-count_between(struct world *w, int64_t start_ms, int64_t end_ms, const char *m)
+count_between(int64_t start_ms, int64_t end_ms, const char *m)
 {
-    char start[24] = "", end[24] = "";
-    struct query_param params[3] = {
-        { slice_str("start"), slice_str(start) },
-        { slice_str("end"), slice_str(end) },
-        { slice_str("m"), slice_str(m) },
-    };
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
-    struct result_stats stats;
-
-    (void)snprintf(start, sizeof start, "%lld", (long long)start_ms);
-    (void)snprintf(end, sizeof end, "%lld", (long long)end_ms);
-    params[0].value = slice_str(start);
-    params[1].value = slice_str(end);
-    ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
-    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
-                      ST_OK,
-                  "%s", pe.message.text);
-    stats = r.stats[0];
-    (void)snprintf(w->plan, sizeof w->plan, "%s", stats.plan);
-    stats.plan = w->plan; /* what it points to dies with the arena */
-    query_fini(&q);
-    arena_free(&a);
-    return stats;
+    parse(start_ms, end_ms, m);
+    ck_assert_msg(run() == ST_OK, "%s", pe.message.text);
+    return r.stats[0];
 }
 
 static struct result_stats
-count_query(struct world *w, const char *m)
+count_query(const char *m)
 {
-    return count_between(w, T0, T0 + HOURS * HOUR_MS - 1000, m);
+    return count_between(T0, T0 + HOURS * HOUR_MS - 1000, m);
 }
 
 /* The mask is the way, not a decoration: rows that it excludes are not read. */
 START_TEST(masked_queries_read_no_excluded_rows)
 {
-    struct world w = open_world(16, SCAN_HINTS + 1);
     struct result_stats s;
 
+    w = open_world(16, SCAN_HINTS + 1);
     all_len = 0;
     for (int i = 0; i < SERIES; i++)
         all[all_len++] = (struct named){ { i % 5, i / 5, -1 } };
     for (int h = 0; h < HOURS; h++)
-        put_all(&w, h);
+        put_all(h);
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
 
-    s = count_query(&w, "sum:m");
+    s = count_query("sum:m");
     ck_assert_uint_eq(s.scan.rows, SERIES); /* hours are one block */
     ck_assert_uint_eq(s.points, SERIES * HOURS);
 
     /* The last tag: hints jump from value to value of the tag before it, so one
      * of 80 values costs at most two keys for each of those 5. */
-    s = count_query(&w, "sum:m{b=v3}");
+    s = count_query("sum:m{b=v3}");
     ck_assert_uint_eq(s.series, 5);
     ck_assert_uint_eq(s.scan.rows, 5);
     ck_assert_uint_le(s.scan.keys, (2 * 5 + 1) * 16 * HOURS);
     ck_assert_uint_lt(s.scan.keys, SERIES * HOURS / 2);
 
     /* The first tag: its rows lie together; one key more in each bucket. */
-    s = count_query(&w, "sum:m{a=v3}");
+    s = count_query("sum:m{a=v3}");
     ck_assert_uint_eq(s.scan.rows, 80);
     ck_assert_uint_le(s.scan.keys, 80 * HOURS + 2 * 16 * HOURS);
 
     /* Both: one series. */
-    s = count_query(&w, "sum:m{a=v3,b=v4}");
+    s = count_query("sum:m{a=v3,b=v4}");
     ck_assert_uint_eq(s.scan.rows, 1);
     ck_assert_uint_le(s.scan.keys, 3 * HOURS + 1);
     ck_assert_uint_le(s.scan.seeks, 2 * HOURS + 1);
-    close_world(&w);
 }
 END_TEST
 
 START_TEST(the_planner_takes_the_cheapest)
 {
-    struct world w = open_world(1, 0);
     struct result_stats s;
 
+    w = open_world(1, 0);
     all_len = 0;
     for (int i = 0; i < SERIES; i++)
         all[all_len++] = (struct named){ { i % 20, i / 20, -1 } };
-    put_all(&w, 0);
+    put_all(0);
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
-    s = count_query(&w, "sum:m");
+    s = count_query("sum:m");
     ck_assert_msg(strncmp(s.plan, "range", 5) == 0, "%s", s.plan);
-    s = count_query(&w, "sum:m{a=v3,b=v4}");
+    s = count_query("sum:m{a=v3,b=v4}");
     ck_assert_msg(strncmp(s.plan, "seeks", 5) == 0, "%s", s.plan);
-    s = count_query(&w, "sum:m{a=v3}");
+    s = count_query("sum:m{a=v3}");
     ck_assert_msg(strncmp(s.plan, "hints", 5) == 0, "%s", s.plan);
-    s = count_query(&w, "sum:m{b=literal_or(v1|v2|v3|v4|v5|v6|v7)}");
+    s = count_query("sum:m{b=literal_or(v1|v2|v3|v4|v5|v6|v7)}");
     ck_assert_msg(strncmp(s.plan, "range", 5) == 0, "%s", s.plan);
-    close_world(&w);
 }
 END_TEST
 
@@ -457,102 +442,53 @@ static const char *const ms[] = { "sum:m", "sum:m{a=regexp(zzz)}" };
 
 START_TEST(stops_when_told)
 {
-    struct world w = open_world(16, 0);
-    struct query_param params[2] = {
-        { slice_str("start"), slice_str("1356998400000") },
-        { slice_str("m"), slice_str(ms[_i]) },
-    };
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
-
+    w = open_world(16, 0);
     for (all_len = 0; all_len < SERIES; all_len++)
         all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
-    put_all(&w, 0);
-    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
+    put_all(0);
+    parse(T0, NOW_MS, ms[_i]);
     ck_assert_int_eq(
         engine_run(w.engine, &q, always_gone, NULL, NULL, a, &r, &pe), ST_BUSY);
-    query_fini(&q);
-    arena_free(&a);
-    close_world(&w);
 }
 END_TEST
 
 static void
-five_points(void *ctx, const struct query *q, const struct sub_query *sq,
+five_points(void *ctx, const struct query *query, const struct sub_query *sq,
             struct engine_limits *out)
 {
     (void)ctx;
-    (void)q;
+    (void)query;
     (void)sq;
     out->points = 5;
 }
 
 START_TEST(keeps_to_its_limits)
 {
-    struct world w = open_world(16, 0);
-    struct engine_options eo = { .limits = five_points };
-    struct query_param params[2] = {
-        { slice_str("start"), slice_str("1356998400000") },
-        { slice_str("m"), slice_str("sum:m") },
-    };
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
-
+    w = open_engine(16, (struct engine_options){ .limits = five_points });
     all_len = 5;
     for (int i = 0; i < 6; i++)
         all[i] = (struct named){ { i, 1, 1 } };
-    put_all(&w, 0);
-    engine_close(&w.engine);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
-    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
-                     ST_OK);
+    put_all(0);
+    parse(T0, NOW_MS, "sum:m");
+    ck_assert_int_eq(run(), ST_OK);
     all_len = 6;
-    put_all(&w, 0);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
-                     ST_LIMIT);
+    put_all(0);
+    ck_assert_int_eq(run(), ST_LIMIT);
     ck_assert_ptr_nonnull(strstr(pe.message.text, "limit of 5 data points"));
-    query_fini(&q);
-    arena_free(&a);
-    close_world(&w);
 }
 END_TEST
 
 /* 400 series of one point each: the series take the memory, not the points. */
 START_TEST(series_take_memory)
 {
-    struct world w = open_world(16, 0);
-    struct engine_options eo = { .threads = 1, .query_bytes = 80000 };
-    struct query_param params[2] = {
-        { slice_str("start"), slice_str("1356998400000") },
-        { slice_str("m"), slice_str("sum:m") },
-    };
-    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct query q;
-    struct query_result r;
-    struct parse_error pe;
-
+    w = open_engine(
+        16, (struct engine_options){ .threads = 1, .query_bytes = 80000 });
     for (all_len = 0; all_len < SERIES; all_len++)
         all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
-    put_all(&w, 0);
-    engine_close(&w.engine);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
-    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
-                     ST_LIMIT);
+    put_all(0);
+    parse(T0, NOW_MS, "sum:m");
+    ck_assert_int_eq(run(), ST_LIMIT);
     ck_assert_ptr_nonnull(strstr(pe.message.text, "do not fit into"));
-    query_fini(&q);
-    arena_free(&a);
-    close_world(&w);
 }
 END_TEST
 
@@ -569,18 +505,12 @@ START_TEST(percentiles_keep_a_bucket)
                   { "sum:1d-p99:m", ST_OK },
                   { "none:7h-dev:m", ST_OK },
                   { "avg:1d-p50:m", ST_OK } };
-    struct world w = open_world(16, 0);
-    struct engine_options eo = { .threads = 1, .query_bytes = 200000 };
-    struct query_param params[3] = {
-        { slice_str("start"), slice_str("1356998400000") },
-        { slice_str("end"), slice_str("1359590399999") }
-    };
-    struct parse_options po = { .now_ms = T0 + 1000 * HOUR_MS };
     struct series_rules rules = { true, true, true, 8, false };
     struct series_point *p = calloc(MONTH_POINTS, sizeof *p);
-    struct arena *a = arena_new(0);
     uint64_t random = harness_seed(5);
 
+    w = open_engine(
+        16, (struct engine_options){ .threads = 1, .query_bytes = 200000 });
     for (int s = 0; s < 10; s++) {
         char text[16];
         struct tag tag = { slice_str("a"), slice_str("") };
@@ -602,28 +532,13 @@ START_TEST(percentiles_keep_a_bucket)
         ck_assert_int_eq(store_put(w.store, p, MONTH_POINTS, NULL, &e), ST_OK);
     }
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
-    engine_close(&w.engine);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct query q;
-        struct query_result r;
-        struct parse_error pe;
-
-        params[2] =
-            (struct query_param){ slice_str("m"), slice_str(cases[i].m) };
-        ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
-        ck_assert_msg(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
-                          cases[i].status,
-                      "%s", cases[i].m);
+        parse(T0, T0 + 30 * 24 * HOUR_MS - 1, cases[i].m);
+        ck_assert_msg(run() == cases[i].status, "%s", cases[i].m);
         if (cases[i].status == ST_OK)
             ck_assert_uint_eq(r.stats[0].points, 10 * MONTH_POINTS);
-        query_fini(&q);
-        arena_reset(a);
     }
     free(p);
-    arena_free(&a);
-    close_world(&w);
 }
 END_TEST
 
@@ -656,7 +571,7 @@ static const struct {
 };
 
 static void
-put_hour(struct world *w, int64_t (*value)(int i), double unit)
+put_hour(int64_t (*value)(int i), double unit)
 {
     struct series_rules rules = { true, true, true, 8, false };
     struct series_point p[NEWEST_POINTS];
@@ -669,7 +584,7 @@ put_hour(struct world *w, int64_t (*value)(int i), double unit)
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w->series, &rules, slice_str("m"), &tag,
+        ck_assert_int_eq(series_resolve(w.series, &rules, slice_str("m"), &tag,
                                         1, &p[0].series, tsuid, &size, &e),
                          ST_OK);
         for (int i = 0; i < NEWEST_POINTS; i++) {
@@ -684,8 +599,7 @@ put_hour(struct world *w, int64_t (*value)(int i), double unit)
                                              { .d = (double)v * unit },
                                              true };
         }
-        ck_assert_int_eq(store_put(w->store, p, NEWEST_POINTS, NULL, &e),
-                         ST_OK);
+        ck_assert_int_eq(store_put(w.store, p, NEWEST_POINTS, NULL, &e), ST_OK);
     }
 }
 
@@ -694,27 +608,26 @@ put_hour(struct world *w, int64_t (*value)(int i), double unit)
  * where summaries answer. */
 START_TEST(minutes_decode_minutes)
 {
-    struct world w = open_world(16, 0);
     int64_t end_ms = T0 + (NEWEST_POINTS - 1) * 10000;
     int64_t start_ms = end_ms - 5 * 60 * 1000;
     uint64_t hour = (uint64_t)NEWEST_SERIES * NEWEST_POINTS;
     struct result_stats s;
 
-    put_hour(&w, newest[_i].value, newest[_i].unit);
+    w = open_world(16, 0);
+    put_hour(newest[_i].value, newest[_i].unit);
     for (int again = 0; again < 2; again++) {
-        s = count_between(&w, start_ms, end_ms, newest[_i].m);
+        s = count_between(start_ms, end_ms, newest[_i].m);
         ck_assert_uint_ge(s.decoded, NEWEST_SERIES * 31);
         ck_assert_uint_le(s.decoded, NEWEST_SERIES * newest[_i].most);
     }
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
-    s = count_between(&w, start_ms, end_ms, newest[_i].m);
+    s = count_between(start_ms, end_ms, newest[_i].m);
     ck_assert_uint_eq(s.decoded, hour);
-    s = count_between(&w, T0, end_ms, newest[_i].buckets);
+    s = count_between(T0, end_ms, newest[_i].buckets);
     ck_assert_uint_eq(s.decoded, hour);
-    s = count_between(&w, T0, end_ms, "max:1h-max:m");
+    s = count_between(T0, end_ms, "max:1h-max:m");
     ck_assert_uint_eq(s.decoded, 0);
     ck_assert_uint_eq(s.points, hour);
-    close_world(&w);
 }
 END_TEST
 
@@ -740,18 +653,15 @@ static const struct {
 
 START_TEST(knows_small_queries)
 {
-    struct world w = open_world(16, 0);
     bool second = sizes[_i].second != NULL;
     struct query_param params[3] = { { .name = slice_str("start") },
                                      { .name = slice_str("m") },
                                      { .name = slice_str("m") } };
     struct parse_options po = { .now_ms = T0 + HOUR_MS };
-    struct arena *a = arena_new(0);
-    struct parse_error pe;
     char start[16];
-    struct query q;
 
-    put_hour(&w, whole_number, 0);
+    w = open_world(16, 0);
+    put_hour(whole_number, 0);
     (void)snprintf(start, sizeof start, "%dh-ago", sizes[_i].hours);
     params[0].value = slice_str(start);
     params[1].value = slice_str(sizes[_i].m);
@@ -760,16 +670,14 @@ START_TEST(knows_small_queries)
     ck_assert_int_eq(query_parse_uri(params, second ? 3 : 2, &po, a, &q, &pe),
                      ST_OK);
     ck_assert_int_eq(engine_is_small(w.engine, &q, a), sizes[_i].small);
-    query_fini(&q);
-    arena_free(&a);
-    close_world(&w);
 }
 END_TEST
 
-TEST_MAIN("engine", LOOP(knows_small_queries, sizes),
-          LOOP(agrees_with_brute_force, setups),
-          TEST(groups_ascend_and_have_all_their_series),
-          TEST(masked_queries_read_no_excluded_rows),
-          TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
-          TEST(keeps_to_its_limits), TEST(series_take_memory),
-          TEST(percentiles_keep_a_bucket), LOOP(minutes_decode_minutes, newest))
+TEST_MAIN_WITH(setup, teardown, "engine", LOOP(knows_small_queries, sizes),
+               LOOP(agrees_with_brute_force, setups),
+               TEST(groups_ascend_and_have_all_their_series),
+               TEST(masked_queries_read_no_excluded_rows),
+               TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
+               TEST(keeps_to_its_limits), TEST(series_take_memory),
+               TEST(percentiles_keep_a_bucket),
+               LOOP(minutes_decode_minutes, newest))

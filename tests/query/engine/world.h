@@ -13,7 +13,6 @@ struct world {
     struct uid_table *uids;
     struct series_directory *series;
     struct engine *engine;
-    char plan[200];
 };
 
 /* 'buckets' 0: no salt. */
