@@ -81,7 +81,6 @@ START_TEST(tells_the_life_of_the_daemon)
     struct service s;
     const char *text;
 
-    setup();
     service_open(&s);
     ck_assert_str_eq(told(0), "");
     service_ready(&s, "127.0.0.1:4242");
@@ -98,7 +97,6 @@ START_TEST(tells_the_life_of_the_daemon)
     ck_assert_int_eq(s.probe_fd, -1);
     service_close(&s);
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -107,7 +105,6 @@ START_TEST(knows_abstract_names)
     struct service s;
     char name[40];
 
-    setup();
     (void)close(manager);
     (void)snprintf(name, sizeof name, "@halite-test-%d", (int)getpid());
     open_manager(name);
@@ -115,7 +112,6 @@ START_TEST(knows_abstract_names)
     service_stopping(&s);
     ck_assert_str_ne(told(0), "");
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -132,7 +128,6 @@ START_TEST(works_alone)
 {
     struct service s;
 
-    setup();
     (void)setenv("NOTIFY_SOCKET", bad_names[_i], 1);
     (void)setenv("WATCHDOG_USEC", "4000", 1);
     service_open(&s);
@@ -142,7 +137,6 @@ START_TEST(works_alone)
     service_stopping(&s);
     ck_assert_int_eq(service_wait_ms(&s), -1);
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -162,7 +156,6 @@ START_TEST(reads_the_watchdog)
     struct service s;
     char pid[16];
 
-    setup();
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     (void)setenv("WATCHDOG_USEC", watchdogs[_i].us, 1);
     (void)setenv("WATCHDOG_PID",
@@ -170,7 +163,6 @@ START_TEST(reads_the_watchdog)
     service_open(&s);
     ck_assert_int_eq(service_wait_ms(&s), watchdogs[_i].wait_ms);
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -205,11 +197,8 @@ START_TEST(an_answer_feeds_the_watchdog)
     char address[64], request[200] = "";
     int server = open_server(families[_i], address), client;
 
-    setup();
-    if (server < 0) { /* no IPv6 here */
-        teardown();
+    if (server < 0) /* no IPv6 here */
         return;
-    }
     /* A probe that is not answered in a quarter of it makes way for another. */
     (void)setenv("WATCHDOG_USEC", "240000000", 1);
     service_open(&s);
@@ -233,7 +222,6 @@ START_TEST(an_answer_feeds_the_watchdog)
     (void)close(client);
     (void)close(server);
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -245,7 +233,6 @@ START_TEST(silence_does_not)
     char address[64];
     int server = open_server(AF_INET, address), first, second;
 
-    setup();
     (void)setenv("WATCHDOG_USEC", "4000", 1);
     service_open(&s);
     service_ready(&s, address);
@@ -265,7 +252,6 @@ START_TEST(silence_does_not)
     (void)close(first);
     (void)close(second);
     service_close(&s);
-    teardown();
 }
 END_TEST
 
@@ -278,7 +264,6 @@ START_TEST(the_program_tells)
 
     if (program == NULL)
         return; /* started by hand */
-    setup();
     (void)setenv("WATCHDOG_USEC", "400000", 1);
     child = fork();
     if (child == 0) {
@@ -296,13 +281,13 @@ START_TEST(the_program_tells)
     expect_told("STOPPING=1\n");
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    teardown();
 }
 END_TEST
 
-TEST_MAIN_FORKED("service", TEST(tells_the_life_of_the_daemon),
-                 TEST(the_program_tells), TEST(knows_abstract_names),
-                 LOOP(works_alone, bad_names),
-                 LOOP(reads_the_watchdog, watchdogs),
-                 LOOP(an_answer_feeds_the_watchdog, families),
-                 TEST(silence_does_not))
+TEST_MAIN_FORKED_WITH(setup, teardown, "service",
+                      TEST(tells_the_life_of_the_daemon),
+                      TEST(the_program_tells), TEST(knows_abstract_names),
+                      LOOP(works_alone, bad_names),
+                      LOOP(reads_the_watchdog, watchdogs),
+                      LOOP(an_answer_feeds_the_watchdog, families),
+                      TEST(silence_does_not))

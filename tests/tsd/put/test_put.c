@@ -7,57 +7,48 @@
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_priv.h"
 
-struct bench {
-    struct put_path *path;
-    struct put_batch *batch;
-    struct buf errors; /* as telnet would print them */
-};
+/* Of the case that runs. */
+static struct put_path *path;
+static struct put_batch *batch;
+static struct buf errors = BUF_INIT; /* as telnet would print them */
 
 static void
 on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 {
     static const char *const names[] = { "invalid value", "illegal argument",
                                          "unknown metric", "storage error" };
-    struct bench *b = ctx;
-
+    (void)ctx;
     (void)id;
-    buf_printf(&b->errors, "put: %s: ", names[fault]);
-    buf_put_slice(&b->errors, why);
-    buf_put_str(&b->errors, "\n");
+    buf_printf(&errors, "put: %s: ", names[fault]);
+    buf_put_slice(&errors, why);
+    buf_put_str(&errors, "\n");
 }
 
-static struct bench
-bench_new(void)
+static void
+setup(void)
 {
     struct put_options o = { .rules = { true, true, true, 8, false } };
-    struct bench b = { 0 };
 
     fake_reset();
-    b.path = put_path_new(NULL, NULL, NULL, &o);
-    return b;
+    path = put_path_new(NULL, NULL, NULL, &o);
+    batch = put_batch_new(path, on_failed, NULL);
 }
 
 static void
-bench_start(struct bench *b)
+teardown(void)
 {
-    b->batch = put_batch_new(b->path, on_failed, b);
-}
-
-static void
-bench_free(struct bench *b)
-{
-    put_batch_free(&b->batch);
-    put_path_free(&b->path);
-    buf_fini(&b->errors);
+    put_batch_free(&batch);
+    put_path_free(&path);
+    buf_fini(&errors);
     fake_reset();
 }
 
 static size_t
-flush(struct bench *b)
+flush(void)
 {
     size_t stored = 0;
 
-    ck_assert_int_eq(put_batch_flush(b->batch, &stored), ST_OK);
+    ck_assert_int_eq(put_batch_flush(batch, &stored), ST_OK);
     return stored;
 }
 
@@ -183,27 +174,24 @@ static const struct {
 
 START_TEST(takes_lines)
 {
-    struct bench b = bench_new();
     const char *line = lines[_i].line;
 
-    bench_start(&b);
     /* Twice: what the cache knows is treated as what it does not know. */
     for (int round = 0; round < 2; round++) {
         struct slice s = line == NULL ? slice_of(NULL, 0) : slice_str(line);
         size_t stored;
 
         buf_clear(&fake.log);
-        buf_clear(&b.errors);
-        put_batch_line(b.batch, s, 0, false);
-        stored = flush(&b);
+        buf_clear(&errors);
+        put_batch_line(batch, s, 0, false);
+        stored = flush();
         ck_assert_uint_eq(stored, lines[_i].stored != NULL);
         ck_assert_str_eq(fake_log(),
                          lines[_i].stored == NULL ? "" : lines[_i].stored);
-        ck_assert_str_eq(buf_cstr(&b.errors),
+        ck_assert_str_eq(buf_cstr(&errors),
                          lines[_i].error == NULL ? "" : lines[_i].error);
     }
     ck_assert_uint_le(fake.resolved, 1);
-    bench_free(&b);
 }
 END_TEST
 
@@ -326,19 +314,25 @@ on_json_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 {
     static const char *const names[] = { "value", "argument", "unknown",
                                          "storage" };
-    struct bench *b = ctx;
-
+    (void)ctx;
     (void)id;
-    buf_printf(&b->errors, "%s: ", names[fault]);
-    buf_put_slice(&b->errors, why);
-    buf_put_str(&b->errors, "\n");
+    buf_printf(&errors, "%s: ", names[fault]);
+    buf_put_slice(&errors, why);
+    buf_put_str(&errors, "\n");
+}
+
+static void
+fail_as_json(void)
+{
+    put_batch_free(&batch);
+    batch = put_batch_new(path, on_json_failed, NULL);
 }
 
 static struct put_json_point points[PUT_BATCH_MAX];
 
 /* All points of a body; false for a fault of the syntax. */
 static bool
-put_body(struct bench *b, struct slice body)
+put_body(struct slice body)
 {
     struct put_json r;
     size_t n = 0;
@@ -350,27 +344,24 @@ put_body(struct bench *b, struct slice body)
     if (put_json_status(&r, NULL) != ST_OK)
         return false;
     for (size_t i = 0; i < n; i++)
-        put_batch_json(b->batch, &points[i], i, false);
-    (void)flush(b);
+        put_batch_json(batch, &points[i], i, false);
+    (void)flush();
     return true;
 }
 
 START_TEST(takes_bodies)
 {
-    struct bench b = bench_new();
-
-    b.batch = put_batch_new(b.path, on_json_failed, &b);
+    fail_as_json();
     for (int round = 0; round < 2; round++) {
-        bool ok = put_body(&b, slice_str(bodies[_i].body));
+        bool ok = put_body(slice_str(bodies[_i].body));
 
         ck_assert_int_eq(ok, bodies[_i].result != NULL);
-        buf_put_slice(&fake.log, buf_slice(&b.errors));
+        buf_put_slice(&fake.log, buf_slice(&errors));
         if (ok)
             ck_assert_str_eq(fake_log(), bodies[_i].result);
         buf_clear(&fake.log);
-        buf_clear(&b.errors);
+        buf_clear(&errors);
     }
-    bench_free(&b);
 }
 END_TEST
 
@@ -399,70 +390,60 @@ END_TEST
 /* A tag from a header is added to each point, and wins. */
 START_TEST(adds_the_header_tag)
 {
-    struct bench b = bench_new();
-
-    b.batch = put_batch_new(b.path, on_json_failed, &b);
-    put_batch_set_extra(b.batch, slice_str("dc"), slice_str("lga"));
+    fail_as_json();
+    put_batch_set_extra(batch, slice_str("dc"), slice_str("lga"));
     ck_assert(put_body(
-        &b, slice_str("[" P("1") "," G("{\"dc\":\"x\"}") "," G("{}") "]")));
+        slice_str("[" P("1") "," G("{\"dc\":\"x\"}") "," G("{}") "]")));
     ck_assert_str_eq(fake_log(), "m{dc=lga,h=a} 1000 1\nm{dc=lga} 1000 1\n"
                                  "m{dc=lga} 1000 1\n");
-    bench_free(&b);
 }
 END_TEST
 
 /* -- the store's answers --------------------------------------------------- */
 
 static void
-put_lines(struct bench *b, size_t n, size_t series)
+put_lines(size_t n, size_t series)
 {
     static char text[PUT_BATCH_MAX][80];
 
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(text[i], sizeof text[i], "m %zu %zu h=%zu", i + 1, i,
                        i % series);
-        put_batch_line(b->batch, slice_str(text[i]), i, false);
+        put_batch_line(batch, slice_str(text[i]), i, false);
     }
 }
 
 START_TEST(resolves_each_spelling_once)
 {
-    struct bench b = bench_new();
-
-    bench_start(&b);
     for (int round = 0; round < 3; round++) {
-        put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0, false);
-        put_batch_line(b.batch, slice_str("m 2 1 c=d a=b"), 0, false);
-        ck_assert_uint_eq(flush(&b), 2);
+        put_batch_line(batch, slice_str("m 1 1 a=b c=d"), 0, false);
+        put_batch_line(batch, slice_str("m 2 1 c=d a=b"), 0, false);
+        ck_assert_uint_eq(flush(), 2);
     }
     ck_assert_uint_eq(fake.resolved, 2);
     ck_assert_uint_eq(fake.series_len, 1);
-    put_path_drop_cache(b.path);
-    put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0, false);
-    ck_assert_uint_eq(flush(&b), 1);
+    put_path_drop_cache(path);
+    put_batch_line(batch, slice_str("m 1 1 a=b c=d"), 0, false);
+    ck_assert_uint_eq(flush(), 1);
     ck_assert_uint_eq(fake.resolved, 3);
-    bench_free(&b);
 }
 END_TEST
 
 START_TEST(counts_points_of_the_future)
 {
-    struct bench b = bench_new();
     uint64_t before = counter_get(CNT_POINTS_FUTURE);
     long long now_s = clock_now_ms(&clock_system) / 1000;
     char soon[64], late[64];
 
-    bench_start(&b);
     (void)snprintf(soon, sizeof soon, "m %lld 1 a=b", now_s + 30);
     (void)snprintf(late, sizeof late, "m %lld 1 a=b", now_s + 600);
     for (size_t round = 0; round < 2; round++) {
-        put_batch_line(b.batch, slice_str("m 1356998400 1 a=b"), 0, false);
-        put_batch_line(b.batch, slice_str(soon), 1, false);
-        put_batch_line(b.batch, slice_str(late), 2, false);
-        ck_assert_uint_eq(flush(&b), 3);
+        put_batch_line(batch, slice_str("m 1356998400 1 a=b"), 0, false);
+        put_batch_line(batch, slice_str(soon), 1, false);
+        put_batch_line(batch, slice_str(late), 2, false);
+        ck_assert_uint_eq(flush(), 3);
         ck_assert_uint_eq(counter_get(CNT_POINTS_FUTURE) - before, round + 1);
     }
-    bench_free(&b);
 }
 END_TEST
 
@@ -475,17 +456,15 @@ START_TEST(knows_tags_from_the_row_before)
         "o 2 9 a=x c=d", "m 2 10 a=x c=d", "m 2 11 a=b",    "bad! 2 12 a=b",
         "o 2 13 a=b",
     };
-    struct bench b = bench_new();
 
-    bench_start(&b);
-    put_batch_line(b.batch, slice_str("m 1 0 z=z"), 0, false);
-    put_batch_line(b.batch, slice_str("n 1 0 z=z"), 0, false);
-    put_batch_line(b.batch, slice_str("o 1 0 z=z"), 0, false);
-    ck_assert_uint_eq(flush(&b), 3);
+    put_batch_line(batch, slice_str("m 1 0 z=z"), 0, false);
+    put_batch_line(batch, slice_str("n 1 0 z=z"), 0, false);
+    put_batch_line(batch, slice_str("o 1 0 z=z"), 0, false);
+    ck_assert_uint_eq(flush(), 3);
     ck_assert_uint_eq(fake.short_ways, 0); /* the metrics were new */
     for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
-        put_batch_line(b.batch, slice_str(sent[i]), i, false);
-    ck_assert_uint_eq(flush(&b), 11);
+        put_batch_line(batch, slice_str(sent[i]), i, false);
+    ck_assert_uint_eq(flush(), 11);
     ck_assert_uint_eq(fake.short_ways, 6);
     ck_assert_str_eq(
         fake_log(),
@@ -494,80 +473,70 @@ START_TEST(knows_tags_from_the_row_before)
         "m{a=x} 1000 4\nn{a=x} 1000 5\nm{a=x} 2000 6\nn{a=x,c=d} 2000 7\n"
         "o{a=x,c=d} 2000 9\nm{a=x,c=d} 2000 10\nm{a=b} 2000 11\n"
         "o{a=b} 2000 13\n");
-    bench_free(&b);
 }
 END_TEST
 
 START_TEST(asks_again_for_stale_series)
 {
-    struct bench b = bench_new();
-
-    bench_start(&b);
-    put_lines(&b, 100, 7);
-    ck_assert_uint_eq(flush(&b), 100);
+    put_lines(100, 7);
+    ck_assert_uint_eq(flush(), 100);
     fake_forget();
-    put_lines(&b, 100, 7);
-    ck_assert_uint_eq(flush(&b), 100);
-    ck_assert_uint_eq(b.errors.size, 0);
+    put_lines(100, 7);
+    ck_assert_uint_eq(flush(), 100);
+    ck_assert_uint_eq(errors.size, 0);
     ck_assert_uint_eq(fake.series_len, 14);
-    put_lines(&b, 100, 7);
-    ck_assert_uint_eq(flush(&b), 100);
+    put_lines(100, 7);
+    ck_assert_uint_eq(flush(), 100);
     ck_assert_uint_eq(fake.series_len, 14);
-    bench_free(&b);
 }
 END_TEST
 
 START_TEST(waits_while_the_store_is_busy)
 {
-    struct bench b = bench_new();
     size_t stored = 0;
 
-    bench_start(&b);
     fake.is_busy = true;
     fake.busy = 40;
-    put_lines(&b, 100, 7);
-    put_batch_line(b.batch, slice_str("m bad"), 100, false);
-    ck_assert_int_eq(put_batch_flush(b.batch, &stored), ST_BUSY);
+    put_lines(100, 7);
+    put_batch_line(batch, slice_str("m bad"), 100, false);
+    ck_assert_int_eq(put_batch_flush(batch, &stored), ST_BUSY);
     ck_assert_uint_eq(stored, 40);
-    ck_assert_int_eq(put_batch_flush(b.batch, &stored), ST_BUSY);
+    ck_assert_int_eq(put_batch_flush(batch, &stored), ST_BUSY);
     ck_assert_uint_eq(stored, 40);
     fake.is_busy = false;
-    ck_assert_int_eq(put_batch_flush(b.batch, &stored), ST_OK);
+    ck_assert_int_eq(put_batch_flush(batch, &stored), ST_OK);
     ck_assert_uint_eq(stored, 100);
     ck_assert_uint_eq(fake.points, 100);
-    ck_assert_str_eq(buf_cstr(&b.errors),
+    ck_assert_str_eq(buf_cstr(&errors),
                      "put: illegal argument: not enough arguments (need least "
                      "4, got 2)\n");
-    bench_free(&b);
 }
 END_TEST
 
 START_TEST(reports_a_failing_store)
 {
-    struct bench b = bench_new();
-
-    bench_start(&b);
     fake.fails = true;
-    put_lines(&b, 2, 1);
-    ck_assert_uint_eq(flush(&b), 0);
-    ck_assert_str_eq(buf_cstr(&b.errors),
+    put_lines(2, 1);
+    ck_assert_uint_eq(flush(), 0);
+    ck_assert_str_eq(buf_cstr(&errors),
                      "put: storage error: the disk is on fire\n"
                      "put: storage error: the disk is on fire\n");
     fake.fails = false;
-    buf_clear(&b.errors);
+    buf_clear(&errors);
     fake.unknown_metrics = true;
-    put_path_drop_cache(b.path);
-    put_lines(&b, 1, 1);
-    ck_assert_uint_eq(flush(&b), 0);
-    ck_assert_str_eq(buf_cstr(&b.errors),
+    put_path_drop_cache(path);
+    put_lines(1, 1);
+    ck_assert_uint_eq(flush(), 0);
+    ck_assert_str_eq(buf_cstr(&errors),
                      "put: unknown metric: No such name for 'metrics': 'm'\n");
-    bench_free(&b);
 }
 END_TEST
 
-TEST_MAIN("put", LOOP(takes_lines, lines), LOOP(takes_bodies, bodies),
-          TEST(bounds_depth), TEST(adds_the_header_tag),
-          TEST(resolves_each_spelling_once), TEST(counts_points_of_the_future),
-          TEST(knows_tags_from_the_row_before),
-          TEST(asks_again_for_stale_series),
-          TEST(waits_while_the_store_is_busy), TEST(reports_a_failing_store))
+TEST_MAIN_WITH(setup, teardown, "put", LOOP(takes_lines, lines),
+               LOOP(takes_bodies, bodies), TEST(bounds_depth),
+               TEST(adds_the_header_tag), TEST(resolves_each_spelling_once),
+               TEST(counts_points_of_the_future),
+               TEST(knows_tags_from_the_row_before),
+               TEST(asks_again_for_stale_series),
+               TEST(waits_while_the_store_is_busy),
+               TEST(reports_a_failing_store))
