@@ -87,7 +87,10 @@ static struct {
     bool stops;
 } store;
 
+/* Of the case that runs. */
 static char *dir;
+static struct import m;
+static struct import_totals totals;
 
 static enum status
 keep_lines(void *ctx, struct slice text, import_bad *bad, void *bad_ctx,
@@ -157,7 +160,7 @@ on_ended(void *ctx, const struct import_file *f)
 }
 
 static void
-begin(void)
+setup(void)
 {
     dir = tempdir_new();
     memset(&store, 0, sizeof store);
@@ -165,7 +168,7 @@ begin(void)
 }
 
 static void
-end(void)
+teardown(void)
 {
     buf_fini(&store.taken);
     buf_fini(&store.bad);
@@ -203,12 +206,9 @@ job(const char *const *paths, size_t len)
 
 START_TEST(bad_lines_are_told)
 {
-    struct import_totals totals;
-    struct import m;
     struct error e;
     char *path;
 
-    begin();
     path = write_file("f", slice_str("a 1\nbad 2\r\na 3\nbad 4"));
     m = job((const char *const[]){ path }, 1);
     ck_assert_int_eq(import_run(&m, &totals, &e), ST_OK);
@@ -221,7 +221,6 @@ START_TEST(bad_lines_are_told)
     ck_assert_uint_eq(totals.bytes_read, 20);
     ck_assert_uint_ge(store.syncs, 1);
     free(path);
-    end();
 }
 END_TEST
 
@@ -229,11 +228,8 @@ START_TEST(many_files_at_once)
 {
     enum { FILES = 9 };
     char *paths[FILES];
-    struct import_totals totals;
-    struct import m;
     struct error e;
 
-    begin();
     for (int i = 0; i < FILES; i++) {
         char name[16];
         struct buf text = BUF_INIT;
@@ -252,19 +248,15 @@ START_TEST(many_files_at_once)
     ck_assert_uint_eq(store.takers, 2);
     for (int i = 0; i < FILES; i++)
         free(paths[i]);
-    end();
 }
 END_TEST
 
 /* Nothing behind the first bad line; files before it are whole. */
 START_TEST(opentsdb_stops_at_a_bad_line)
 {
-    struct import_totals totals;
-    struct import m;
     struct error e;
     char *first, *second, *third;
 
-    begin();
     first = write_file("1", slice_str("m 1 1 a=b\n"));
     second = write_file("2", slice_str("m 2 1 a=b\nm 2 2 a=b\nm 3 1 a=b\n"));
     third = write_file("3", slice_str("m 4 1 a=b\n"));
@@ -291,18 +283,14 @@ START_TEST(opentsdb_stops_at_a_bad_line)
     free(first);
     free(second);
     free(third);
-    end();
 }
 END_TEST
 
 START_TEST(a_missing_file_is_the_end)
 {
-    struct import_totals totals;
-    struct import m;
     struct error e;
     char *first;
 
-    begin();
     first = write_file("1", slice_str("m 1 1 a=b\n"));
     m = job((const char *const[]){ first, "/nosuch" }, 2);
     m.opentsdb = true;
@@ -310,20 +298,16 @@ START_TEST(a_missing_file_is_the_end)
     ck_assert_str_eq(e.text, "/nosuch (No such file or directory)");
     ck_assert_str_eq(buf_cstr(&store.taken), "m 1 1 a=b\n");
     free(first);
-    end();
 }
 END_TEST
 
 START_TEST(goes_on_from_its_journal)
 {
     const struct import_mark mark = { 20, 2, 2, 0, 0 };
-    struct import_totals totals;
     struct source *s;
-    struct import m;
     struct error e;
     char *path, *journal;
 
-    begin();
     path = write_file("f", slice_str("m 1 1 a=b\nm 2 1 a=b\nm 3 1 a=b\n"
                                      "bad\n"));
     journal = tempdir_path(dir, "f.halite-import");
@@ -352,19 +336,15 @@ START_TEST(goes_on_from_its_journal)
     source_close(&s);
     free(path);
     free(journal);
-    end();
 }
 END_TEST
 
 /* What stopped it half-way is told, and the rest is left. */
 START_TEST(a_store_that_takes_no_more)
 {
-    struct import_totals totals;
-    struct import m;
     struct error e;
     char *path;
 
-    begin();
     path = write_file("f", slice_str("m 1 1 a=b\nstop\nm 3 1 a=b\n"));
     m = job((const char *const[]){ path }, 1);
     store.stops = true;
@@ -372,11 +352,11 @@ START_TEST(a_store_that_takes_no_more)
     ck_assert_str_eq(e.text, "full");
     ck_assert_uint_eq(totals.points, 1);
     free(path);
-    end();
 }
 END_TEST
 
-TEST_MAIN("import", TEST(checks_lines), TEST(bad_lines_are_told),
-          TEST(many_files_at_once), TEST(opentsdb_stops_at_a_bad_line),
-          TEST(a_missing_file_is_the_end), TEST(goes_on_from_its_journal),
-          TEST(a_store_that_takes_no_more))
+TEST_MAIN_WITH(setup, teardown, "import", TEST(checks_lines),
+               TEST(bad_lines_are_told), TEST(many_files_at_once),
+               TEST(opentsdb_stops_at_a_bad_line),
+               TEST(a_missing_file_is_the_end), TEST(goes_on_from_its_journal),
+               TEST(a_store_that_takes_no_more))
