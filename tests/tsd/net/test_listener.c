@@ -13,15 +13,12 @@
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"
 
-struct bench {
-    struct put_path *path;
-    struct telnet *telnet;
-    struct listener *listener;
-};
+/* Of the case that runs. */
+static struct put_path *path;
+static struct telnet *telnet;
+static struct listener *listener;
 
 /* Instead of web/: says a word, and closes. */
-static struct listener *http_listener;
-
 enum status
 http_server_adopt_socket(struct http_server *s, int fd,
                          const struct sockaddr *peer, socklen_t peer_size,
@@ -33,7 +30,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
     ck_assert_int_eq(peer->sa_family, AF_INET);
     ck_assert_int_eq((int)send(fd, "http\n", 5, MSG_NOSIGNAL), 5);
     (void)close(fd);
-    listener_http_closed(http_listener);
+    listener_http_closed(listener);
     return ST_OK;
 }
 
@@ -54,7 +51,7 @@ static const struct telnet_route routes[] = {
 };
 
 static void
-set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
+set_up_idle(size_t max_connections, unsigned idle_ms)
 {
     struct put_options po = { .rules = { true, true, true, 8, false } };
     struct listener_options lo = { .bind = "127.0.0.1",
@@ -65,43 +62,43 @@ set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
                                  .closed = listener_telnet_closed };
     struct error e;
 
-    *b = (struct bench){ 0 };
     fake_reset();
-    b->path = put_path_new(NULL, NULL, NULL, &po);
-    ck_assert_msg(listener_open(&lo, &b->listener, &e) == ST_OK, "%s", e.text);
-    http_listener = b->listener;
-    to.put = b->path;
-    to.closed_ctx = b->listener;
-    ck_assert_int_eq(telnet_start(&to, &b->telnet, &e), ST_OK);
-    ck_assert_int_eq(listener_start(b->listener,
-                                    (struct http_server *)(void *)b, b->telnet,
+    path = put_path_new(NULL, NULL, NULL, &po);
+    ck_assert_msg(listener_open(&lo, &listener, &e) == ST_OK, "%s", e.text);
+    to.put = path;
+    to.closed_ctx = listener;
+    ck_assert_int_eq(telnet_start(&to, &telnet, &e), ST_OK);
+    ck_assert_int_eq(listener_start(listener,
+                                    (struct http_server *)(void *)&path, telnet,
                                     &e),
                      ST_OK);
 }
 
 static void
-set_up(struct bench *b, size_t max_connections)
+set_up(size_t max_connections)
 {
-    set_up_idle(b, max_connections, 0);
+    set_up_idle(max_connections, 0);
 }
 
 static void
-tear_down(struct bench *b)
+tear_down(void)
 {
-    listener_stop(b->listener);
-    telnet_stop(&b->telnet, 1000);
-    ck_assert_uint_eq(listener_counts(b->listener).open, 0);
-    ck_assert_uint_eq(listener_counts(b->listener).http, 0);
-    ck_assert_uint_eq(listener_counts(b->listener).telnet, 0);
-    listener_close(&b->listener);
-    put_path_free(&b->path);
+    if (listener == NULL)
+        return;
+    listener_stop(listener);
+    telnet_stop(&telnet, 1000);
+    ck_assert_uint_eq(listener_counts(listener).open, 0);
+    ck_assert_uint_eq(listener_counts(listener).http, 0);
+    ck_assert_uint_eq(listener_counts(listener).telnet, 0);
+    listener_close(&listener);
+    put_path_free(&path);
     fake_reset();
 }
 
 static int
-dial(const struct bench *b)
+dial(void)
 {
-    const char *address = listener_address(b->listener);
+    const char *address = listener_address(listener);
     struct sockaddr_in a = { .sin_family = AF_INET };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -144,12 +141,11 @@ static const struct {
 
 START_TEST(tells_by_the_first_byte)
 {
-    struct bench b;
     int fd, silent;
 
-    set_up(&b, 0);
-    silent = dial(&b);
-    fd = dial(&b);
+    set_up(0);
+    silent = dial();
+    fd = dial();
     wire_send(fd, firsts[_i].said, strlen(firsts[_i].said));
     expect(fd, firsts[_i].heard);
     (void)close(fd);
@@ -157,11 +153,10 @@ START_TEST(tells_by_the_first_byte)
     wire_send(silent, "version\n", 8);
     expect(silent, "telnet\n");
     /* The end of the first is seen a little later. */
-    while (listener_counts(b.listener).telnet != 1)
+    while (listener_counts(listener).telnet != 1)
         (void)usleep(100);
-    ck_assert_uint_eq(listener_counts(b.listener).tls, 0);
+    ck_assert_uint_eq(listener_counts(listener).tls, 0);
     (void)close(silent);
-    tear_down(&b);
 }
 END_TEST
 
@@ -174,20 +169,19 @@ count_rejections(void *ctx, const char *line)
 START_TEST(limits_connections)
 {
     enum { LIMIT = 10 };
-    struct bench b;
     int fds[LIMIT + 1];
     size_t told = 0;
     uint64_t rejected = counter_get(CNT_CONN_REJECTED),
              accepted = counter_get(CNT_CONN_TOTAL);
 
-    set_up(&b, LIMIT);
+    set_up(LIMIT);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < LIMIT; i++) {
-            fds[i] = dial(&b);
+            fds[i] = dial();
             wire_send(fds[i], "version\n", 8);
             expect(fds[i], "telnet\n");
         }
-        fds[LIMIT] = dial(&b);
+        fds[LIMIT] = dial();
         expect(fds[LIMIT], ""); /* closed */
         (void)close(fds[LIMIT]);
         ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, round + 1);
@@ -196,13 +190,12 @@ START_TEST(limits_connections)
             expect(fds[i], "");
             (void)close(fds[i]);
         }
-        while (listener_counts(b.listener).open > 0)
+        while (listener_counts(listener).open > 0)
             (void)usleep(100);
     }
     ck_assert_uint_eq(counter_get(CNT_CONN_TOTAL) - accepted, 3 * LIMIT);
     log_recent(count_rejections, &told);
     ck_assert_uint_eq(told, 1); /* not once each */
-    tear_down(&b);
 }
 END_TEST
 
@@ -210,15 +203,14 @@ END_TEST
 START_TEST(lets_silent_ones_give_way)
 {
     enum { LIMIT = 4 };
-    struct bench b;
     int silent[LIMIT], fds[2];
     uint64_t rejected = counter_get(CNT_CONN_REJECTED);
 
-    set_up(&b, LIMIT);
+    set_up(LIMIT);
     for (size_t i = 0; i < LIMIT; i++)
-        silent[i] = dial(&b);
+        silent[i] = dial();
     for (size_t i = 0; i < 2; i++) {
-        fds[i] = dial(&b);
+        fds[i] = dial();
         wire_send(fds[i], "version\n", 8);
         expect(fds[i], "telnet\n");
         expect(silent[i], ""); /* closed */
@@ -232,35 +224,31 @@ START_TEST(lets_silent_ones_give_way)
     (void)close(silent[3]);
     (void)close(fds[0]);
     (void)close(fds[1]);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(ends_who_says_nothing)
 {
-    struct bench b;
     int a, c;
 
-    set_up_idle(&b, 0, 20);
-    a = dial(&b);
-    c = dial(&b);
+    set_up_idle(0, 20);
+    a = dial();
+    c = dial();
     expect(a, "");
     expect(c, "");
     (void)close(a);
     (void)close(c);
-    tear_down(&b);
 }
 END_TEST
 
 START_TEST(survives_a_lack_of_descriptors)
 {
     struct rlimit old, limit;
-    struct bench b;
     int full[64], fd, n = 0;
     uint64_t rejected = counter_get(CNT_CONN_REJECTED);
 
-    set_up(&b, 0);
-    fd = dial(&b);
+    set_up(0);
+    fd = dial();
     wire_send(fd, "version\n", 8);
     expect(fd, "telnet\n");
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
@@ -275,7 +263,7 @@ START_TEST(survives_a_lack_of_descriptors)
     for (int i = 0; i < 3; i++) {
         struct sockaddr_in a = { .sin_family = AF_INET };
 
-        a.sin_port = htons((uint16_t)atoi(listener_address(b.listener) + 10));
+        a.sin_port = htons((uint16_t)atoi(listener_address(listener) + 10));
         a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         ck_assert_int_eq(connect(full[i], (struct sockaddr *)&a, sizeof a), 0);
         expect(full[i], "");
@@ -288,11 +276,10 @@ START_TEST(survives_a_lack_of_descriptors)
     wire_send(fd, "version\n", 8);
     expect(fd, "telnet\n");
     (void)close(fd);
-    fd = dial(&b);
+    fd = dial();
     wire_send(fd, "version\n", 8);
     expect(fd, "telnet\n");
     (void)close(fd);
-    tear_down(&b);
 }
 END_TEST
 
@@ -301,13 +288,12 @@ END_TEST
 START_TEST(keeps_the_lines_of_who_is_gone)
 {
     struct buf lines = BUF_INIT;
-    struct bench b;
 
-    set_up(&b, 0);
+    set_up(0);
     for (size_t k = 0; k < 20; k++)
         buf_put_str(&lines, "put m 1 1 a=b\nput m 1 x a=b\nversion\n");
     for (size_t i = 0; i < 100; i++) {
-        int fd = dial(&b);
+        int fd = dial();
 
         wire_send(fd, lines.data, lines.size);
         (void)close(fd);
@@ -319,7 +305,6 @@ START_TEST(keeps_the_lines_of_who_is_gone)
         (void)usleep(1000);
     }
     buf_fini(&lines);
-    tear_down(&b);
 }
 END_TEST
 
@@ -347,34 +332,32 @@ START_TEST(hands_peers_over)
     struct peer_server_options so = { .secret = secret };
     struct peer_server *server;
     struct peer *peer;
-    struct bench b;
     struct error e;
     uint64_t link;
     int fd;
 
-    set_up(&b, 0);
-    fd = dial(&b);
+    set_up(0);
+    fd = dial();
     wire_send(fd, "\2\n", 2);
     expect(fd, "unknown command: \2.  Try `help'.\n");
     (void)close(fd);
     so.handlers.session_open = peer_session;
     so.handlers.session_close = peer_session_end;
     so.closed = listener_peer_closed;
-    so.closed_ctx = b.listener;
+    so.closed_ctx = listener;
     server = peer_server_open(&so);
-    listener_serve_peers(b.listener, server);
-    ck_assert_int_eq(peer_open(&po, listener_address(b.listener), &peer, &e),
+    listener_serve_peers(listener, server);
+    ck_assert_int_eq(peer_open(&po, listener_address(listener), &peer, &e),
                      ST_OK);
     ck_assert_msg(peer_wait_link(peer, clock_monotonic_us() + 60000000, &link,
                                  &e) == ST_OK,
                   "%s", e.text);
-    ck_assert_uint_ge(listener_counts(b.listener).open, 1);
+    ck_assert_uint_ge(listener_counts(listener).open, 1);
     peer_close(&peer);
-    while (listener_counts(b.listener).open > 0)
+    while (listener_counts(listener).open > 0)
         (void)usleep(100);
-    listener_stop(b.listener);
+    listener_stop(listener);
     peer_server_close(&server);
-    tear_down(&b);
 }
 END_TEST
 
@@ -394,8 +377,9 @@ START_TEST(rejects_bad_addresses)
 }
 END_TEST
 
-TEST_MAIN("listener", LOOP(tells_by_the_first_byte, firsts),
-          TEST(limits_connections), TEST(lets_silent_ones_give_way),
-          TEST(ends_who_says_nothing), TEST(survives_a_lack_of_descriptors),
-          TEST(keeps_the_lines_of_who_is_gone), TEST(hands_peers_over),
-          TEST(rejects_bad_addresses))
+TEST_MAIN_WITH(NULL, tear_down, "listener",
+               LOOP(tells_by_the_first_byte, firsts), TEST(limits_connections),
+               TEST(lets_silent_ones_give_way), TEST(ends_who_says_nothing),
+               TEST(survives_a_lack_of_descriptors),
+               TEST(keeps_the_lines_of_who_is_gone), TEST(hands_peers_over),
+               TEST(rejects_bad_addresses))

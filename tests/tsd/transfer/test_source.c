@@ -12,18 +12,31 @@
 
 #define LINES 40000 /* some 700 KB: several blocks */
 
+/* Of the case that runs; 'got' is what it read. */
 static char *dir;
+static struct buf packed, got;
+static struct source *s;
+
 static struct buf text;
 static size_t unended; /* lines that were lent without their ends */
 
 static void
-begin(void)
+setup(void)
 {
     dir = tempdir_new();
     buf_clear(&text);
     for (int i = 0; i < LINES; i++)
         buf_printf(&text, "line %d %u%s", i, (unsigned)i * 2654435761u,
                    i % 3 == 0 ? "\r\n" : "\n");
+}
+
+static void
+teardown(void)
+{
+    source_close(&s);
+    buf_fini(&packed);
+    buf_fini(&got);
+    tempdir_free(&dir);
 }
 
 static char *
@@ -42,24 +55,24 @@ write_file(const char *name, struct slice bytes)
 enum packing { PLAIN, GZIP, XZ, ZSTD, PACKINGS };
 
 static void
-pack(enum packing how, struct slice s, struct buf *out)
+pack(enum packing how, struct slice in)
 {
-    uLongf room = compressBound((uLong)s.size) + 4096;
-    uint8_t *to = buf_reserve(out, room);
+    uLongf room = compressBound((uLong)in.size) + 4096;
+    uint8_t *to = buf_reserve(&packed, room);
     size_t at = 0;
     z_stream gz = { 0 };
 
     switch (how) {
     case PLAIN:
     case PACKINGS:
-        buf_put_slice(out, s);
+        buf_put_slice(&packed, in);
         return;
     case GZIP:
         ck_assert_int_eq(deflateInit2(&gz, 6, Z_DEFLATED, 16 + MAX_WBITS, 8,
                                       Z_DEFAULT_STRATEGY),
                          Z_OK);
-        gz.next_in = (Bytef *)(uintptr_t)s.data;
-        gz.avail_in = (uInt)s.size;
+        gz.next_in = (Bytef *)(uintptr_t)in.data;
+        gz.avail_in = (uInt)in.size;
         gz.next_out = to;
         gz.avail_out = (uInt)room;
         ck_assert_int_eq(deflate(&gz, Z_FINISH), Z_STREAM_END);
@@ -68,35 +81,36 @@ pack(enum packing how, struct slice s, struct buf *out)
         break;
     case XZ:
         ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL,
-                                                 s.data, s.size, to, &at, room),
+                                                 in.data, in.size, to, &at,
+                                                 room),
                          LZMA_OK);
         break;
     case ZSTD:
-        at = ZSTD_compress(to, room, s.data, s.size, 1);
+        at = ZSTD_compress(to, room, in.data, in.size, 1);
         break;
     }
-    out->size += at;
+    packed.size += at;
 }
 
 /* Two members, or frames, of one half each. */
 static void
-pack_halves(enum packing how, struct buf *out)
+pack_halves(enum packing how)
 {
     size_t half = text.size / 2;
 
-    pack(how, slice_of(text.data, half), out);
-    pack(how, slice_of(text.data + half, text.size - half), out);
+    pack(how, slice_of(text.data, half));
+    pack(how, slice_of(text.data + half, text.size - half));
 }
 
 static size_t
-read_all(struct source *s, struct buf *out)
+read_all(void)
 {
     struct slice block;
     size_t lines = 0;
 
     unended = 0;
     while (source_next(s, &block)) {
-        buf_put_slice(out, block);
+        buf_put_slice(&got, block);
         while (block.size > 0) {
             struct slice line = source_cut_line(&block);
 
@@ -109,16 +123,13 @@ read_all(struct source *s, struct buf *out)
 
 START_TEST(lends_all_lines)
 {
-    struct buf packed = BUF_INIT, got = BUF_INIT;
-    struct source *s;
     struct error e;
     char *path;
 
-    begin();
-    pack_halves((enum packing)_i, &packed);
+    pack_halves((enum packing)_i);
     path = write_file("f", buf_slice(&packed));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert_uint_eq(read_all(s, &got), LINES);
+    ck_assert_uint_eq(read_all(), LINES);
     ck_assert_uint_eq(unended, LINES);
     ck_assert_int_eq(source_status(s, &e), ST_OK);
     ck_assert(slice_eq(buf_slice(&got), buf_slice(&text)));
@@ -128,23 +139,17 @@ START_TEST(lends_all_lines)
     source_close(&s);
     ck_assert_ptr_null(s);
     free(path);
-    buf_fini(&packed);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(goes_on_behind_a_block)
 {
-    struct buf packed = BUF_INIT, got = BUF_INIT;
-    struct source *s;
     struct slice block;
     struct error e;
     uint64_t at;
     char *path;
 
-    begin();
-    pack_halves((enum packing)_i, &packed);
+    pack_halves((enum packing)_i);
     path = write_file("f", buf_slice(&packed));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
     ck_assert(source_next(s, &block) && source_next(s, &block));
@@ -153,17 +158,13 @@ START_TEST(goes_on_behind_a_block)
     source_close(&s);
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
     ck_assert_int_eq(source_skip(s, at, &e), ST_OK);
-    (void)read_all(s, &got);
+    (void)read_all();
     ck_assert(
         slice_eq(buf_slice(&got), slice_of(text.data + at, text.size - at)));
     source_close(&s);
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
     ck_assert_int_eq(source_skip(s, text.size + 1, &e), ST_IO);
-    source_close(&s);
     free(path);
-    buf_fini(&packed);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
@@ -171,16 +172,13 @@ END_TEST
  * told. */
 START_TEST(tells_of_an_early_end)
 {
-    struct buf packed = BUF_INIT, got = BUF_INIT;
-    struct source *s;
     struct error e;
     char *path;
 
-    begin();
-    pack((enum packing)(_i + 1), buf_slice(&text), &packed);
+    pack((enum packing)(_i + 1), buf_slice(&text));
     path = write_file("f", slice_of(packed.data, packed.size / 2));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    (void)read_all(s, &got);
+    (void)read_all();
     ck_assert_int_eq(source_status(s, &e), ST_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.text, "ends within"));
     ck_assert(got.size > 0 && got.size < text.size);
@@ -194,34 +192,27 @@ START_TEST(tells_of_an_early_end)
     path = write_file("g", buf_slice(&packed));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
     buf_clear(&got);
-    (void)read_all(s, &got);
+    (void)read_all();
     ck_assert(_i + 1 == ZSTD || source_status(s, &e) == ST_CORRUPT);
-    source_close(&s);
     free(path);
-    buf_fini(&packed);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(names_decide_for_tsdb)
 {
-    struct buf packed = BUF_INIT, got = BUF_INIT;
-    struct source *s;
     struct error e;
     char *plain, *gz, *bad;
 
-    begin();
-    pack(GZIP, slice_str("a\nb\n"), &packed);
+    pack(GZIP, slice_str("a\nb\n"));
     plain = write_file("f", buf_slice(&packed));
     gz = write_file("f.gz", buf_slice(&packed));
     bad = write_file("bad.gz", slice_str("a\n"));
     ck_assert_int_eq(source_open(gz, SOURCE_BY_NAME, &s, &e), ST_OK);
-    ck_assert_uint_eq(read_all(s, &got), 2);
+    ck_assert_uint_eq(read_all(), 2);
     source_close(&s);
     buf_clear(&got);
     ck_assert_int_eq(source_open(plain, SOURCE_BY_NAME, &s, &e), ST_OK);
-    (void)read_all(s, &got);
+    (void)read_all();
     ck_assert(slice_eq(buf_slice(&got), buf_slice(&packed)));
     source_close(&s);
     ck_assert_int_eq(source_open(bad, SOURCE_BY_NAME, &s, &e), ST_CORRUPT);
@@ -236,9 +227,6 @@ START_TEST(names_decide_for_tsdb)
     free(plain);
     free(gz);
     free(bad);
-    buf_fini(&packed);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
@@ -251,33 +239,25 @@ static const struct {
 
 START_TEST(odd_files)
 {
-    struct buf got = BUF_INIT;
-    struct source *s;
     struct error e;
     char *path;
 
-    begin();
     path = write_file("f", slice_str(odd[_i].text));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
     ck_assert_str_ne(source_identity(s), "");
-    ck_assert_uint_eq(read_all(s, &got), odd[_i].lines);
+    ck_assert_uint_eq(read_all(), odd[_i].lines);
     ck_assert_int_eq(source_status(s, &e), ST_OK);
-    source_close(&s);
     free(path);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
 START_TEST(a_long_line_is_an_error)
 {
-    struct buf big = BUF_INIT, got = BUF_INIT;
-    struct source *s;
+    struct buf big = BUF_INIT;
     struct error e;
     char *path;
     uint8_t *to;
 
-    begin();
     buf_put_str(&big, "short\n");
     to = buf_reserve(&big, SOURCE_LINE_MAX + SOURCE_BLOCK);
     ck_assert_ptr_nonnull(to);
@@ -285,13 +265,10 @@ START_TEST(a_long_line_is_an_error)
     big.size += SOURCE_LINE_MAX + SOURCE_BLOCK;
     path = write_file("f", buf_slice(&big));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert_uint_eq(read_all(s, &got), 1);
+    ck_assert_uint_eq(read_all(), 1);
     ck_assert_int_eq(source_status(s, &e), ST_LIMIT);
-    source_close(&s);
     free(path);
     buf_fini(&big);
-    buf_fini(&got);
-    tempdir_free(&dir);
 }
 END_TEST
 
@@ -308,16 +285,17 @@ START_TEST(lines_are_numbered)
     const struct slice block = slice_str("a\n\nbc\r\nd");
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        struct source_line got = source_line_at(block, 7, lines[i].offset);
+        struct source_line l = source_line_at(block, 7, lines[i].offset);
 
-        ck_assert_uint_eq(got.number, lines[i].number);
-        ck_assert(slice_eq_str(got.text, lines[i].text));
+        ck_assert_uint_eq(l.number, lines[i].number);
+        ck_assert(slice_eq_str(l.text, lines[i].text));
     }
 }
 END_TEST
 
-TEST_MAIN("source", TEST(lines_are_numbered), TIMES(lends_all_lines, PACKINGS),
-          TIMES(goes_on_behind_a_block, PACKINGS),
-          TIMES(tells_of_an_early_end, PACKINGS - 1),
-          TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
-          TEST(a_long_line_is_an_error))
+TEST_MAIN_WITH(setup, teardown, "source", TEST(lines_are_numbered),
+               TIMES(lends_all_lines, PACKINGS),
+               TIMES(goes_on_behind_a_block, PACKINGS),
+               TIMES(tells_of_an_early_end, PACKINGS - 1),
+               TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
+               TEST(a_long_line_is_an_error))
