@@ -72,16 +72,12 @@ parse_metric_and_filters(struct slice text, struct arena *a,
                          struct slice *metric, struct filter **filters,
                          size_t *filters_len, struct error *e);
 
-/* A tag of "metric{k=v}", in which key or value may be absent: NULL data. */
 struct tag_pair {
     struct slice key, value;
 };
 
-/* "metric{k=v,k=,=v}" of /api/search/lookup, which takes halves of tags
- * ('halves') and no metric at all ("{k=v}": '*metric' has NULL data); and of
- * /api/query/last, which takes neither, and no key with two values. */
-MUST_CHECK enum status parse_metric_and_tags(struct slice text, bool halves,
-                                             struct arena *a,
+/* "metric{k=v,k2=v2}": no key has two values; the metric may be empty. */
+MUST_CHECK enum status parse_metric_and_tags(struct slice text, struct arena *a,
                                              struct slice *metric,
                                              struct tag_pair **tags,
                                              size_t *tags_len, struct error *e);

@@ -128,22 +128,6 @@ parse_metric_and_filters(struct slice text, struct arena *a,
     return st;
 }
 
-/* A tag of which the key or the value may be missing. */
-static enum status
-split_half(struct slice tag, struct tag_pair *out, struct error *e)
-{
-    *out = (struct tag_pair){ { NULL, 0 }, { NULL, 0 } };
-    if (tag.size < 2)
-        return error_set(e, ST_INVALID, "Missing tag pair");
-    if (tag.data[0] == '=')
-        out->value = slice_of(tag.data + 1, tag.size - 1);
-    else if (tag.data[tag.size - 1] == '=')
-        out->key = slice_of(tag.data, tag.size - 1);
-    else
-        return split_tag(tag, &out->key, &out->value, e);
-    return ST_OK;
-}
-
 /* False when the same tag is there already. */
 static enum status
 is_new(const struct tag_pair *tags, size_t len, struct slice tag,
@@ -162,8 +146,8 @@ is_new(const struct tag_pair *tags, size_t len, struct slice tag,
 }
 
 static enum status
-read_tags(struct slice text, bool halves, struct arena *a,
-          struct tag_pair **tags, size_t *tags_len, struct error *e)
+read_tags(struct slice text, struct arena *a, struct tag_pair **tags,
+          size_t *tags_len, struct error *e)
 {
     struct slice *texts;
     struct error why;
@@ -179,15 +163,11 @@ read_tags(struct slice text, bool halves, struct arena *a,
         return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct tag_pair t;
-        bool fresh = true;
+        bool fresh;
 
-        if (halves) {
-            st = split_half(texts[i], &t, &why);
-        } else {
-            st = split_tag(texts[i], &t.key, &t.value, &why);
-            if (st == ST_OK)
-                st = is_new(*tags, *tags_len, texts[i], &t, &fresh, &why);
-        }
+        st = split_tag(texts[i], &t.key, &t.value, &why);
+        if (st == ST_OK)
+            st = is_new(*tags, *tags_len, texts[i], &t, &fresh, &why);
         if (st != ST_OK)
             return error_set(e, st, "When parsing tag '%.*s': %s",
                              SLICE_ARG(texts[i]), why.text);
@@ -198,30 +178,21 @@ read_tags(struct slice text, bool halves, struct arena *a,
 }
 
 enum status
-parse_metric_and_tags(struct slice text, bool halves, struct arena *a,
-                      struct slice *metric, struct tag_pair **tags,
-                      size_t *tags_len, struct error *e)
+parse_metric_and_tags(struct slice text, struct arena *a, struct slice *metric,
+                      struct tag_pair **tags, size_t *tags_len, struct error *e)
 {
     size_t curly = parse_find(text, '{');
 
     *tags = NULL;
     *tags_len = 0;
     *metric = slice_of(text.data, curly);
-    if (halves && text.size == 0)
-        return error_set(e, ST_INVALID, "Metric string was empty");
     if (curly == text.size)
         return ST_OK;
     if (text.data[text.size - 1] != '}')
         return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
                          SLICE_ARG(text));
-    if (halves && curly == 0) {
-        if (text.size == 2)
-            return error_set(e, ST_INVALID, "Missing metric and tags: %.*s",
-                             SLICE_ARG(text));
-        metric->data = NULL;
-    }
     if (curly == text.size - 2)
         return ST_OK;
-    return read_tags(slice_of(text.data + curly + 1, text.size - curly - 2),
-                     halves, a, tags, tags_len, e);
+    return read_tags(slice_of(text.data + curly + 1, text.size - curly - 2), a,
+                     tags, tags_len, e);
 }

@@ -28,17 +28,16 @@ parse_uri(const char *name, struct slice text, struct arena *a)
 }
 
 static void
-parse_tags(struct slice text, bool halves, struct arena *a)
+parse_tags(struct slice text, struct arena *a)
 {
     struct tag_pair *tags;
     struct slice metric;
     size_t len;
 
-    if (parse_metric_and_tags(text, halves, a, &metric, &tags, &len, NULL) !=
-        ST_OK)
+    if (parse_metric_and_tags(text, a, &metric, &tags, &len, NULL) != ST_OK)
         return;
     for (size_t i = 0; i < len; i++)
-        INSIST(tags[i].key.size > 0 || tags[i].value.size > 0);
+        INSIST(tags[i].key.size > 0 && tags[i].value.size > 0);
 }
 
 FUZZ_TARGET(data, size)
@@ -57,11 +56,8 @@ FUZZ_TARGET(data, size)
         if (parse_downsample(text, a, &d, NULL) == ST_OK)
             INSIST(d.on && (d.all || d.interval_ms > 0));
         break;
-    case 'l':
-        parse_tags(text, true, a);
-        break;
     case 'k':
-        parse_tags(text, false, a);
+        parse_tags(text, a);
         break;
     default:
         parse_uri("m", text, a);

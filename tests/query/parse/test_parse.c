@@ -240,30 +240,17 @@ END_TEST
 
 static const struct {
     const char *text;
-    bool halves;
     const char *error; /* NULL: it is taken */
     const char *tags;  /* then: "metric key=value ..." */
 } tag_texts[] = {
-    { "m", false, NULL, "m" },
-    { "m{}", false, NULL, "m" },
-    { "m{a=b,c=d,a=b}", false, NULL, "m a=b c=d" },
-    { "m{a=b,a=c}", false, "When parsing tag 'a=c': duplicate tag: a=c", "" },
-    { "m{a=}", false, "When parsing tag 'a=': invalid tag: a=", "" },
-    { "m{a=}", true, NULL, "m a=~" },
-    { "{=b}", true, NULL, "~ ~=b" },
-    { "m{a=*,a=b}", true, NULL, "m a=* a=b" },
-    { "", true, "Metric string was empty", "" },
-    { "{}", true, "Missing metric and tags: {}", "" },
-    { "m{x}", true, "When parsing tag 'x': Missing tag pair", "" },
-    { "m{a=b", true, "Missing '}' at the end of: m{a=b", "" },
-    { "m{a=b=c}", true, "When parsing tag 'a=b=c': invalid tag: a=b=c", "" },
+    { "m", NULL, "m" },
+    { "m{}", NULL, "m" },
+    { "m{a=b,c=d,a=b}", NULL, "m a=b c=d" },
+    { "m{a=b,a=c}", "When parsing tag 'a=c': duplicate tag: a=c", "" },
+    { "m{a=}", "When parsing tag 'a=': invalid tag: a=", "" },
+    { "m{a=b", "Missing '}' at the end of: m{a=b", "" },
+    { "m{a=b=c}", "When parsing tag 'a=b=c': invalid tag: a=b=c", "" },
 };
-
-static struct slice
-or_tilde(struct slice s)
-{
-    return s.data == NULL ? slice_str("~") : s;
-}
 
 START_TEST(reads_tags)
 {
@@ -272,20 +259,17 @@ START_TEST(reads_tags)
     struct error e;
     char text[256];
     size_t len, n;
-    enum status st =
-        parse_metric_and_tags(slice_str(tag_texts[_i].text),
-                              tag_texts[_i].halves, a, &metric, &t, &len, &e);
+    enum status st = parse_metric_and_tags(slice_str(tag_texts[_i].text), a,
+                                           &metric, &t, &len, &e);
 
     if (tag_texts[_i].error != NULL) {
         ck_assert_int_eq(st, ST_INVALID);
         ck_assert_str_eq(e.text, tag_texts[_i].error);
     } else {
-        n = (size_t)snprintf(text, sizeof text, "%.*s",
-                             SLICE_ARG(or_tilde(metric)));
+        n = (size_t)snprintf(text, sizeof text, "%.*s", SLICE_ARG(metric));
         for (size_t i = 0; i < len; i++)
             n += (size_t)snprintf(text + n, sizeof text - n, " %.*s=%.*s",
-                                  SLICE_ARG(or_tilde(t[i].key)),
-                                  SLICE_ARG(or_tilde(t[i].value)));
+                                  SLICE_ARG(t[i].key), SLICE_ARG(t[i].value));
         ck_assert_str_eq(text, tag_texts[_i].tags);
     }
 }

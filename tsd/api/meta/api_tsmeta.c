@@ -60,7 +60,7 @@ read_named(struct api_call *w, struct slice text, struct named *out,
     enum status st;
 
     *no_metric = false;
-    st = parse_metric_and_tags(text, false, w->arena, &metric, &tags, &len, e);
+    st = parse_metric_and_tags(text, w->arena, &metric, &tags, &len, e);
     if (st != ST_OK)
         return st;
     if (metric.size == 0)

@@ -140,8 +140,8 @@ static enum status
 read_series(struct last *l, struct slice text, struct error *e)
 {
     struct asked q = { .metric = { NULL, 0 } };
-    enum status st = parse_metric_and_tags(text, false, l->arena, &q.metric,
-                                           &q.tags, &q.tags_len, e);
+    enum status st = parse_metric_and_tags(text, l->arena, &q.metric, &q.tags,
+                                           &q.tags_len, e);
 
     return st == ST_OK ? take_asked(l, &q, e) : st;
 }
