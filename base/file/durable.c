@@ -84,17 +84,6 @@ files_path(const char *dir, const char *name)
 }
 
 enum status
-files_join(const char *dir, const char *name, char out[FILES_PATH_MAX],
-           struct error *e)
-{
-    int n = snprintf(out, FILES_PATH_MAX, "%s/%s", dir, name);
-
-    return n < 0 || n >= FILES_PATH_MAX
-               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
-               : ST_OK;
-}
-
-enum status
 files_write(const char *path, struct slice bytes, struct error *e)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -25,12 +25,6 @@ char *files_path(const char *dir, const char *name);
 /* The folder that names 'path', to be free()d. */
 char *files_parent(const char *path);
 
-#define FILES_PATH_MAX 4096
-
-/* The same without memory, or ST_INVALID when it is too long. */
-MUST_CHECK enum status files_join(const char *dir, const char *name,
-                                  char out[FILES_PATH_MAX], struct error *e);
-
 /* Makes a file of these bytes and syncs it, but not its name. */
 MUST_CHECK enum status files_write(const char *path, struct slice bytes,
                                    struct error *e);

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "storage/fsck/fsck_priv.h"
@@ -42,36 +43,35 @@ check_note(struct check *c, const char *code, const char *fmt, ...)
            &(struct finding){ .code = code, .text = text, .is_note = true });
 }
 
-static enum status
-free_name(struct check *c, const char *name, char out[FILES_PATH_MAX],
-          struct error *e)
+/* A path that is free in the folder of what is kept aside, to be free()d. */
+static char *
+free_path(const struct check *c, const char *name)
 {
-    enum status st = files_make_dir(c->aside, e);
+    char *path = files_path(c->aside, name);
 
-    if (st == ST_OK)
-        st = files_join(c->aside, name, out, e);
-    for (unsigned i = 1; st == ST_OK && access(out, F_OK) == 0; i++) {
+    for (unsigned i = 1; access(path, F_OK) == 0; i++) {
         char numbered[300];
 
         (void)snprintf(numbered, sizeof numbered, "%.250s.%u", name, i);
-        st = files_join(c->aside, numbered, out, e);
+        free(path);
+        path = files_path(c->aside, numbered);
     }
-    return st;
+    return path;
 }
 
 enum status
 check_move_aside(struct check *c, const char *dir, const char *name,
                  struct error *e)
 {
-    char from[FILES_PATH_MAX], to[FILES_PATH_MAX];
-    enum status st = files_join(dir, name, from, e);
+    char *from = files_path(dir, name), *to = free_path(c, name);
+    enum status st = files_make_dir(c->aside, e);
 
-    if (st == ST_OK)
-        st = free_name(c, name, to, e);
     if (st == ST_OK && rename(from, to) != 0)
         st = error_set(e, ST_IO, "rename %s to %s: %m", from, to);
     if (st == ST_OK)
         st = files_sync_dir(c->aside, e);
+    free(from);
+    free(to);
     return st == ST_OK ? files_sync_dir(dir, e) : st;
 }
 
@@ -79,11 +79,12 @@ enum status
 check_write_aside(struct check *c, const char *name, struct slice bytes,
                   struct error *e)
 {
-    char to[FILES_PATH_MAX];
-    enum status st = free_name(c, name, to, e);
+    char *to = free_path(c, name);
+    enum status st = files_make_dir(c->aside, e);
 
     if (st == ST_OK)
         st = files_write(to, bytes, e);
+    free(to);
     return st == ST_OK ? files_sync_dir(c->aside, e) : st;
 }
 

@@ -21,7 +21,6 @@ static const struct slice no_key = { NULL, 0 };
 struct engine_check {
     struct level_inspection inspection;
     struct check *c;
-    char dir[FILES_PATH_MAX];
     uint64_t found; /* in the engine */
 };
 
@@ -82,19 +81,20 @@ static enum status
 gather_one(struct engine_check *x, const char *to, const char *name,
            struct error *e)
 {
-    char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
+    char *a = files_path(x->inspection.dir, name), *b = files_path(to, name);
     uint64_t number;
     enum level_file file = level_file_of(name, &number);
-    enum status st;
+    enum status st = ST_OK;
 
-    if (!level_inspection_needs(&x->inspection, file, number))
-        return ST_OK;
-    st = files_join(x->dir, name, a, e);
-    if (st == ST_OK)
-        st = files_join(to, name, b, e);
-    if (st != ST_OK || file == LEVEL_FILE_LOG)
-        return st == ST_OK ? purify_log(a, b, e) : st;
-    return link(a, b) == 0 ? ST_OK : error_set(e, ST_IO, "link %s: %m", a);
+    if (level_inspection_needs(&x->inspection, file, number)) {
+        if (file == LEVEL_FILE_LOG)
+            st = purify_log(a, b, e);
+        else if (link(a, b) != 0)
+            st = error_set(e, ST_IO, "link %s: %m", a);
+    }
+    free(a);
+    free(b);
+    return st;
 }
 
 static enum status
@@ -106,9 +106,9 @@ gather(struct engine_check *x, const char *to, struct error *e)
 
     if (mkdir(to, 0777) != 0)
         return error_set(e, ST_IO, "make %s: %m", to);
-    d = opendir(x->dir);
+    d = opendir(x->inspection.dir);
     if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", x->dir);
+        return error_set(e, ST_IO, "open %s: %m", x->inspection.dir);
     while (st == ST_OK && (entry = readdir(d)) != NULL)
         st = gather_one(x, to, entry->d_name, e);
     (void)closedir(d);
@@ -118,14 +118,11 @@ gather(struct engine_check *x, const char *to, struct error *e)
 static enum status
 make_anew(struct engine_check *x, const char *dir, struct error *e)
 {
-    char parts[FILES_PATH_MAX], whole[FILES_PATH_MAX];
+    char *parts = files_path(dir, "engine.parts");
+    char *whole = files_path(dir, "engine.new");
     uint64_t keys = 0;
-    enum status st = files_join(dir, "engine.parts", parts, e);
+    enum status st = folder_delete(parts, e);
 
-    if (st == ST_OK)
-        st = files_join(dir, "engine.new", whole, e);
-    if (st == ST_OK)
-        st = folder_delete(parts, e);
     if (st == ST_OK)
         st = folder_delete(whole, e);
     if (st == ST_OK)
@@ -135,26 +132,27 @@ make_anew(struct engine_check *x, const char *dir, struct error *e)
     if (st == ST_OK)
         st = check_move_aside(x->c, dir, "engine", e);
     if (st == ST_OK)
-        st = folder_rename(whole, x->dir, e);
+        st = folder_rename(whole, x->inspection.dir, e);
     if (st == ST_OK)
         st = folder_delete(parts, e);
     if (st == ST_OK)
         check_note(x->c, "engine-anew", "%s was made anew of %" PRIu64 " keys",
-                   x->dir, keys);
+                   x->inspection.dir, keys);
+    free(parts);
+    free(whole);
     return st;
 }
 
 enum status
 check_engine(const char *dir, struct check *c, struct error *e)
 {
+    char *path = files_path(dir, "engine");
     struct engine_check x = {
-        .c = c, .inspection = { .report = report, .reads_tables = true }
+        .c = c,
+        .inspection = { .dir = path, .report = report, .reads_tables = true },
     };
-    enum status st = files_join(dir, "engine", x.dir, e);
+    enum status st = level_inspect(&x.inspection, e);
 
-    x.inspection.dir = x.dir;
-    if (st == ST_OK)
-        st = level_inspect(&x.inspection, e);
     c->files += x.inspection.files;
     c->bytes += x.inspection.bytes;
     if (st == ST_OK && x.found > 0 && c->aside != NULL)
@@ -162,5 +160,6 @@ check_engine(const char *dir, struct check *c, struct error *e)
     else if (x.found > 0)
         c->rejected = true;
     level_inspection_fini(&x.inspection);
+    free(path);
     return st;
 }

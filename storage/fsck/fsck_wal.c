@@ -148,12 +148,10 @@ enum status
 check_wal(const char *dir, struct check *c, struct error *e)
 {
     struct wal_segments s = { NULL, 0 };
-    char path[FILES_PATH_MAX];
+    char *path = files_path(dir, "journal");
     struct format f;
-    enum status st = files_join(dir, "journal", path, e);
+    enum status st = format_read(dir, &f, e);
 
-    if (st == ST_OK)
-        st = format_read(dir, &f, e);
     if (st == ST_OK)
         st = list(path, &s, e);
     if (st == ST_OK)
@@ -170,5 +168,6 @@ check_wal(const char *dir, struct check *c, struct error *e)
         wal_file_fini(&w);
     }
     free(s.numbers);
+    free(path);
     return st;
 }
