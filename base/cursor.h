@@ -110,6 +110,15 @@ cursor_varint(struct cursor *c)
     return 0;
 }
 
+/* A size as a varint, then as many bytes. */
+static inline struct slice
+cursor_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
+}
+
 static inline int64_t
 cursor_zigzag(struct cursor *c)
 {

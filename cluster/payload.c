@@ -16,14 +16,6 @@
 #define SPECS_MAX 65536
 #define MASKS_MAX 65536
 
-static struct slice
-read_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
 /* Is all of it read, and was it good? */
 static enum status
 read_end(const struct cursor *c, const char *what, struct error *e)
@@ -103,7 +95,7 @@ read_spec(struct cursor *c, const struct key_layout *layout,
     spec->from_base = cursor_u32(c);
     spec->to_base = cursor_u32(c);
     max = cursor_varint(c);
-    spec->metric = read_sized(c);
+    spec->metric = cursor_sized(c);
     len = cursor_varint(c);
     if (bucket >= layout->salt_buckets || path > SCAN_SEEKS ||
         set > h->sets_len || (set == 0) != (path == SCAN_SEEKS) ||
@@ -119,7 +111,7 @@ read_spec(struct cursor *c, const struct key_layout *layout,
     spec->series = *series;
     spec->series_len = (size_t)len;
     for (uint64_t i = 0; i < len && !c->failed; i++) {
-        struct slice tsuid = read_sized(c);
+        struct slice tsuid = cursor_sized(c);
 
         if (!c->failed && (!tsuid_is_valid(layout, tsuid) ||
                            key_salt(layout, tsuid) != spec->bucket ||
@@ -189,7 +181,7 @@ payload_read_bytes(struct slice in, struct slice *out, size_t len,
     struct cursor c = cursor_of(in);
 
     for (size_t i = 0; i < len; i++)
-        out[i] = read_sized(&c);
+        out[i] = cursor_sized(&c);
     return read_end(&c, "answer with open rows", e);
 }
 

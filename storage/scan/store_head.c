@@ -96,14 +96,6 @@ store_head_copy(struct store *s, const struct scan_spec *spec, struct buf *out,
     return ST_OK;
 }
 
-static struct slice
-read_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
 /* The bytes of one that was sent. */
 static bool
 check_bytes(const struct head_row_view *v)
@@ -124,13 +116,13 @@ store_head_next(struct cursor *c, const struct key_layout *layout,
 
     if (c->failed || cursor_left(c) == 0)
         return false;
-    *out = (struct head_row_view){ .tsuid = read_sized(c) };
+    *out = (struct head_row_view){ .tsuid = cursor_sized(c) };
     out->base = cursor_u32(c);
     out->is_block = out->base % HOUR_S == BLOCK_MARK;
     out->base -= out->is_block ? BLOCK_MARK : 0;
     count = cursor_varint(c);
     out->count = (uint32_t)count;
-    out->bytes = read_sized(c);
+    out->bytes = cursor_sized(c);
     if (c->failed || count > UINT32_MAX || out->base % HOUR_S != 0 ||
         !tsuid_is_valid(layout, out->tsuid) ||
         key_salt(layout, out->tsuid) != spec->bucket ||

@@ -144,9 +144,7 @@ read_bundle(const struct wal_file *w, const struct record *bundle,
 
     while (st == ST_OK && cursor_left(&c) > 0) {
         uint8_t type = cursor_u8(&c);
-        uint64_t size = cursor_varint(&c);
-        struct slice payload =
-            cursor_bytes(&c, size > cursor_left(&c) ? SIZE_MAX : (size_t)size);
+        struct slice payload = cursor_sized(&c);
 
         if (c.failed || type == WAL_MARK || type == WAL_BUNDLE)
             st = error_set(e, ST_CORRUPT,

@@ -96,21 +96,13 @@ record_owned(struct buf *b, uint64_t epoch, uint8_t type)
     buf_put_u8(b, type);
 }
 
-static struct slice
-get_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
 /* Makes of the last key or value the next one, in its place. */
 static bool
 get_alike(struct cursor *c, struct buf *last)
 {
     uint64_t front = cursor_varint(c);
     uint64_t back = cursor_varint(c);
-    struct slice middle = get_sized(c);
+    struct slice middle = cursor_sized(c);
 
     if (c->failed || front > last->size || back > last->size - front ||
         buf_reserve(last, middle.size) == NULL)
@@ -157,7 +149,7 @@ record_read_delete(const struct key_layout *layout, struct slice payload,
 {
     struct cursor c = cursor_of(payload);
 
-    *tsuid = get_sized(&c);
+    *tsuid = cursor_sized(&c);
     *from_ms = cursor_zigzag(&c);
     *to_ms = cursor_zigzag(&c);
     return !c.failed && tsuid_is_valid(layout, *tsuid);

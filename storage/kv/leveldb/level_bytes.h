@@ -42,12 +42,3 @@ level_mask(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 }
-
-/* Passes over <size> <bytes>. */
-static inline void
-level_pass_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}

@@ -298,9 +298,9 @@ level_batch_of(struct slice record, struct level_batch *out)
 
         if (type > BATCH_PUT)
             return false;
-        level_pass_sized(&c);
+        (void)cursor_sized(&c);
         if (type == BATCH_PUT)
-            level_pass_sized(&c);
+            (void)cursor_sized(&c);
     }
     return !c.failed && seen == out->len;
 }

@@ -27,8 +27,8 @@ add_table(struct level_version *v, struct cursor *c)
     (void)cursor_varint(c); /* the level */
     t.number = cursor_varint(c);
     t.size = cursor_varint(c);
-    level_pass_sized(c);
-    level_pass_sized(c);
+    (void)cursor_sized(c);
+    (void)cursor_sized(c);
     v->tables = mem_grow(v->tables, v->len, &v->cap, sizeof t);
     v->tables[v->len++] = t;
 }
@@ -62,11 +62,11 @@ apply_field(struct level_version *v, uint64_t field, struct cursor *c)
         (void)cursor_varint(c);
         break;
     case FIELD_COMPARATOR:
-        level_pass_sized(c);
+        (void)cursor_sized(c);
         break;
     case FIELD_COMPACT_POINTER:
         (void)cursor_varint(c);
-        level_pass_sized(c);
+        (void)cursor_sized(c);
         break;
     case FIELD_DELETED_TABLE:
         drop_table(v, c);
