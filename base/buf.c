@@ -189,6 +189,13 @@ buf_put_zigzag(struct buf *b, int64_t v)
     buf_put_varint(b, varint_zigzag(v));
 }
 
+void
+buf_put_sized(struct buf *b, struct slice s)
+{
+    buf_put_varint(b, s.size);
+    buf_put_slice(b, s);
+}
+
 const char *
 buf_cstr(struct buf *b)
 {

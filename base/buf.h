@@ -70,6 +70,8 @@ void buf_put_uint(struct buf *b, uint64_t v, unsigned width);
 void buf_put_varint(struct buf *b, uint64_t v);
 /* Small magnitudes of either sign stay short: 0,-1,1,-2 become 0,1,2,3. */
 void buf_put_zigzag(struct buf *b, int64_t v);
+/* The size as a varint, then the bytes: cursor_sized() reads them. */
+void buf_put_sized(struct buf *b, struct slice s);
 
 static inline struct slice
 buf_slice(const struct buf *b)

@@ -110,7 +110,7 @@ cursor_varint(struct cursor *c)
     return 0;
 }
 
-/* A size as a varint, then as many bytes. */
+/* What buf_put_sized() writes. */
 static inline struct slice
 cursor_sized(struct cursor *c)
 {

@@ -47,7 +47,7 @@ owner_head(struct store *s, struct slice request, struct buf *answer,
     for (size_t i = 0; i < h.len && st == ST_OK; i++) {
         buf_clear(&rows);
         st = store_head_copy(s, &h.specs[i], &rows, e);
-        payload_put_bytes(answer, buf_slice(&rows));
+        buf_put_sized(answer, buf_slice(&rows));
     }
     buf_fini(&rows);
     payload_head_fini(&h);

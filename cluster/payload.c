@@ -45,10 +45,10 @@ put_spec(struct buf *out, const struct scan_spec *spec, size_t set)
     buf_put_u32(out, spec->from_base);
     buf_put_u32(out, spec->to_base);
     buf_put_varint(out, spec->max_bytes);
-    payload_put_bytes(out, spec->metric);
+    buf_put_sized(out, spec->metric);
     buf_put_varint(out, series);
     for (size_t i = 0; i < series; i++)
-        payload_put_bytes(out, spec->series[i]);
+        buf_put_sized(out, spec->series[i]);
 }
 
 void
@@ -165,13 +165,6 @@ payload_head_fini(struct payload_head *h)
     free(h->series);
     free(h->specs);
     *h = (struct payload_head){ 0 };
-}
-
-void
-payload_put_bytes(struct buf *out, struct slice bytes)
-{
-    buf_put_varint(out, bytes.size);
-    buf_put_slice(out, bytes);
 }
 
 enum status

@@ -36,8 +36,8 @@ MUST_CHECK enum status payload_read_head(struct slice in,
                                          struct error *e);
 void payload_head_fini(struct payload_head *h);
 
-/* The answer has a text of bytes for each spec, in their order. */
-void payload_put_bytes(struct buf *out, struct slice bytes);
+/* The answer has a text of bytes for each spec, in their order: buf_put_sized()
+ * writes them. */
 MUST_CHECK enum status payload_read_bytes(struct slice in, struct slice *out,
                                           size_t len, struct error *e);
 

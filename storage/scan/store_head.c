@@ -67,12 +67,10 @@ write_row(void *ctx, const struct head_row_view *v)
 
     if (!store_takes_row(c->layout, c->spec, v))
         return true;
-    buf_put_varint(c->out, v->tsuid.size);
-    buf_put_slice(c->out, v->tsuid);
+    buf_put_sized(c->out, v->tsuid);
     buf_put_u32(c->out, v->base + (v->is_block ? BLOCK_MARK : 0));
     buf_put_varint(c->out, v->count);
-    buf_put_varint(c->out, v->bytes.size);
-    buf_put_slice(c->out, v->bytes);
+    buf_put_sized(c->out, v->bytes);
     return !c->out->failed && !is_too_large(c);
 }
 

@@ -71,8 +71,7 @@ bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
         buf_put(b, head, sizeof head);
     j->appended -= b->size;
     buf_put_u8(b, type);
-    buf_put_varint(b, payload.size);
-    buf_put_slice(b, payload);
+    buf_put_sized(b, payload);
     j->appended += b->size;
     return true;
 }

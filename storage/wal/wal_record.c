@@ -18,13 +18,6 @@ record_batch_key(void)
     return slice_of(key, sizeof key);
 }
 
-static void
-put_sized(struct buf *b, struct slice s)
-{
-    buf_put_varint(b, s.size);
-    buf_put_slice(b, s);
-}
-
 /* Keys and values of a batch are alike: of each, what it shares with the one
  * before is counted, at both ends, and the middle is written. */
 struct alike {
@@ -44,7 +37,7 @@ put_alike(struct buf *b, struct slice last, struct slice s)
         back++;
     buf_put_varint(b, front);
     buf_put_varint(b, back);
-    put_sized(b, slice_of(s.data + front, s.size - front - back));
+    buf_put_sized(b, slice_of(s.data + front, s.size - front - back));
 }
 
 static void
@@ -84,7 +77,7 @@ record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
 void
 record_delete(struct buf *b, struct slice tsuid, int64_t from_ms, int64_t to_ms)
 {
-    put_sized(b, tsuid);
+    buf_put_sized(b, tsuid);
     buf_put_zigzag(b, from_ms);
     buf_put_zigzag(b, to_ms);
 }

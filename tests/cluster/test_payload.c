@@ -164,9 +164,9 @@ START_TEST(head_answers_are_read)
     struct slice got[3];
     struct error e;
 
-    payload_put_bytes(&out, slice_str("one"));
-    payload_put_bytes(&out, slice_str(""));
-    payload_put_bytes(&out, slice_str("three"));
+    buf_put_sized(&out, slice_str("one"));
+    buf_put_sized(&out, slice_str(""));
+    buf_put_sized(&out, slice_str("three"));
     ck_assert_int_eq(payload_read_bytes(buf_slice(&out), got, 3, &e), ST_OK);
     ck_assert(slice_eq_str(got[0], "one"));
     ck_assert_uint_eq(got[1].size, 0);

@@ -52,7 +52,7 @@ hear_others(uint8_t kind, struct slice in)
     case 1:
         if (payload_read_bytes(in, bytes, 3, NULL) == ST_OK)
             for (int i = 0; i < 3; i++)
-                payload_put_bytes(&out, bytes[i]);
+                buf_put_sized(&out, bytes[i]);
         INSIST(out.size <= in.size);
         break;
     case 2:

@@ -46,8 +46,7 @@ put_records(struct buf *file, struct cursor c)
         left = cursor_left(&c);
         payload = cursor_bytes(&c, want < left ? want : left);
         buf_put_u8(&bundle, type);
-        buf_put_varint(&bundle, payload.size);
-        buf_put_slice(&bundle, payload);
+        buf_put_sized(&bundle, payload);
     }
     wal_record_header(WAL_BUNDLE, buf_slice(&bundle), head);
     wal_record_mask(head, file_key);

@@ -60,8 +60,7 @@ put_record(struct buf *b, struct slice payload, uint32_t file_key)
     struct buf bundle = BUF_INIT;
 
     buf_put_u8(&bundle, 1);
-    buf_put_varint(&bundle, payload.size);
-    buf_put_slice(&bundle, payload);
+    buf_put_sized(&bundle, payload);
     wal_record_header(WAL_BUNDLE, buf_slice(&bundle), header);
     wal_record_mask(header, file_key);
     buf_put(b, header, sizeof header);

@@ -70,7 +70,7 @@ record_at(const struct generation *g, uint32_t at)
 
     r.kind = (enum uid_kind)cursor_u8(&c);
     r.id = cursor_varint(&c);
-    r.name = cursor_bytes(&c, cursor_varint(&c));
+    r.name = cursor_sized(&c);
     INSIST(!c.failed);
     return r;
 }

@@ -37,8 +37,7 @@ announce_lost(struct uid_table *u, enum uid_kind kind, uint64_t id,
 
     buf_put_u8(&payload, (uint8_t)kind);
     buf_put_varint(&payload, id);
-    buf_put_varint(&payload, name.size);
-    buf_put_slice(&payload, name);
+    buf_put_sized(&payload, name);
     st = payload.failed
              ? error_set(e, ST_BUSY, "no memory for a name")
              : uid_announce(u, UID_EVENT_NAMES, buf_slice(&payload), e);
@@ -55,7 +54,7 @@ uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
     while (cursor_left(&c) > 0) {
         unsigned kind = cursor_u8(&c);
         uint64_t id = cursor_varint(&c);
-        struct slice name = cursor_bytes(&c, cursor_varint(&c));
+        struct slice name = cursor_sized(&c);
 
         if (c.failed || kind >= UID_KINDS_ALL || name.size == 0 ||
             name.size > UID_NAME_MAX)

@@ -333,8 +333,7 @@ static void
 put_item(struct buf *out, char what, struct slice bytes)
 {
     buf_put_u8(out, (uint8_t)what);
-    buf_put_varint(out, bytes.size);
-    buf_put_slice(out, bytes);
+    buf_put_sized(out, bytes);
 }
 
 static enum status
@@ -407,7 +406,7 @@ series_hear(struct series_directory *d, struct slice payload, struct error *e)
     series_was_recent(d);
     while (cursor_left(&c) > 0) {
         uint8_t what = cursor_u8(&c);
-        struct slice bytes = cursor_bytes(&c, cursor_varint(&c));
+        struct slice bytes = cursor_sized(&c);
         uint64_t count = what == 'h' ? cursor_varint(&c) : 0;
 
         if (!c.failed && what == 's' && bytes.size <= TSUID_MAX &&
