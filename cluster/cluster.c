@@ -2,7 +2,6 @@
  * cluster_buckets.c. */
 #include "cluster/cluster.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -230,14 +229,7 @@ open_store(struct cluster *c, struct error *e)
 static enum status
 start_thread(struct cluster *c, struct error *e)
 {
-    int rc = pthread_create(&c->thread, NULL, cluster_main, c);
-
-    if (rc != 0) {
-        errno = rc;
-        return error_set(e, ST_IO, "start the thread of the cluster: %m");
-    }
-    c->thread_started = true;
-    return ST_OK;
+    return thread_start(&c->thread, cluster_main, c, "the cluster", e);
 }
 
 enum status
@@ -401,11 +393,9 @@ cluster_stop(struct cluster *c)
     struct events *events;
 
     OBJ_CHECK(c, CLUSTER_MAGIC);
-    if (c->thread_started) {
+    if (c->thread.runs)
         set_state(c, CLUSTER_STOPPING);
-        INSIST(pthread_join(c->thread, NULL) == 0);
-    }
-    c->thread_started = false;
+    thread_join(&c->thread);
     lock_take(&c->events_lock);
     events = c->events;
     c->events = NULL;

@@ -1,10 +1,10 @@
 /* The insides of a cluster, for cluster*.c alone. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/process/lock.h"
+#include "base/process/thread.h"
 #include "cluster/cluster.h"
 #include "cluster/remote.h"
 
@@ -33,8 +33,7 @@ struct cluster {
     struct remote *remote;
     struct store *store;
 
-    pthread_t thread;
-    bool thread_started;
+    struct thread thread;
     unsigned owned; /* as it told last; the thread's */
     int64_t
         twin_us; /* since when; 0: there is none, -1: it is told; the same */

@@ -1,7 +1,6 @@
 /* See cluster/peer.h: what callers ask of a peer, and its sending. */
 #include "cluster/peer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -266,7 +265,7 @@ peer_open(const struct peer_options *o, const char *address, struct peer **out,
           struct error *e)
 {
     struct peer *p = mem_new(sizeof *p);
-    int err;
+    enum status st;
 
     p->magic = PEER_MAGIC;
     p->o = *o;
@@ -279,15 +278,12 @@ peer_open(const struct peer_options *o, const char *address, struct peer **out,
     cond_init(&p->changed);
     (void)error_set(&p->why, ST_BUSY, "connecting");
     p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    err =
-        p->wake_fd < 0 ? errno : pthread_create(&p->thread, NULL, peer_run, p);
+    st = p->wake_fd < 0 ? error_set(e, ST_IO, "peer %s: eventfd: %m", address)
+                        : thread_start(&p->thread, peer_run, p, address, e);
     *out = p;
-    p->has_thread = err == 0;
-    if (err == 0)
-        return ST_OK;
-    peer_close(out);
-    return error_set(e, ST_IO, "peer %s: no thread: %s", address,
-                     strerror(err));
+    if (st != ST_OK)
+        peer_close(out);
+    return st;
 }
 
 void
@@ -313,8 +309,7 @@ peer_close(struct peer **p)
     if (x == NULL)
         return;
     peer_stop(x);
-    if (x->has_thread)
-        INSIST(pthread_join(x->thread, NULL) == 0);
+    thread_join(&x->thread);
     if (x->wake_fd >= 0)
         (void)close(x->wake_fd);
     INSIST(x->calls == NULL);

@@ -5,6 +5,7 @@
  * Threads: as in peer.h; the members say which lock they need. */
 #pragma once
 
+#include "base/process/thread.h"
 #include "cluster/peer.h"
 
 #define PEER_FAILED_LEN 256 /* ranges of PUTs that failed */
@@ -22,8 +23,7 @@ struct peer {
     char *address;
     int wake_fd;
     atomic_bool stopping, ended;
-    bool has_thread;
-    pthread_t thread;
+    struct thread thread;
     struct lock lock;
     struct cond changed;                      /* a link, an answer to PUTs */
     struct channel *channel GUARDED_BY(lock); /* NULL: no link */

@@ -96,12 +96,7 @@ loop_init(struct loop *l, const struct loop_calls *calls, void *ctx,
 enum status
 loop_start(struct loop *l, struct error *e)
 {
-    int err = pthread_create(&l->thread, NULL, loop_run, l);
-
-    if (err != 0)
-        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
-    l->running = true;
-    return ST_OK;
+    return thread_start(&l->thread, loop_run, l, "sockets", e);
 }
 
 void
@@ -115,16 +110,14 @@ loop_ask_to_stop(struct loop *l, unsigned linger_ms)
 {
     l->stop_us = clock_monotonic_us() + (int64_t)linger_ms * 1000;
     atomic_store(&l->stopping, true);
-    if (l->running)
+    if (l->thread.runs)
         loop_wake(l);
 }
 
 void
 loop_join(struct loop *l)
 {
-    if (l->running)
-        INSIST(pthread_join(l->thread, NULL) == 0);
-    l->running = false;
+    thread_join(&l->thread);
 }
 
 void

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/process/lock.h"
+#include "base/process/thread.h"
 
 /* The first member of a connection, which was allocated by itself. */
 struct loop_conn {
@@ -45,8 +46,7 @@ struct loop_calls {
 
 struct loop {
     int epoll, wake_fd; /* -1: not there */
-    bool running;
-    pthread_t thread;
+    struct thread thread;
     const struct loop_calls *calls;
     void *ctx;
     unsigned tick_ms;

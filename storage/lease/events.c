@@ -1,9 +1,7 @@
 /* A watch of the object "events", made anew by a thread when it breaks. */
 #include "storage/lease/events.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -11,6 +9,7 @@
 #include "base/process/lock.h"
 #include "base/process/log.h"
 #include "base/process/signals.h"
+#include "base/process/thread.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/rados/ceph_watch.h"
@@ -29,7 +28,7 @@ struct events {
     uint32_t magic;
     struct ceph *c;
     unsigned timeout_ms;
-    pthread_t thread;
+    struct thread thread;
     atomic_bool broken;
 
     struct lock listeners_lock; /* held while one is called */
@@ -186,7 +185,6 @@ events_open(struct ceph *c, unsigned timeout_ms, struct events **out,
 {
     struct events *ev = mem_new(sizeof *ev);
     enum status st;
-    int rc = 0;
 
     *out = NULL;
     INSIST(timeout_ms >= 1000 && timeout_ms % 1000 == 0);
@@ -197,11 +195,8 @@ events_open(struct ceph *c, unsigned timeout_ms, struct events **out,
     lock_init(&ev->lock);
     cond_init(&ev->tick);
     st = watch_begin(ev, e);
-    if (st == ST_OK &&
-        (rc = pthread_create(&ev->thread, NULL, events_main, ev)) != 0) {
-        errno = rc;
-        st = error_set(e, ST_IO, "start the thread of events: %m");
-    }
+    if (st == ST_OK)
+        st = thread_start(&ev->thread, events_main, ev, "events", e);
     if (st != ST_OK) {
         events_free(ev);
         return st;
@@ -223,7 +218,7 @@ events_close(struct events **owner)
     ev->stopping = true;
     cond_signal(&ev->tick);
     lock_drop(&ev->lock);
-    INSIST(pthread_join(ev->thread, NULL) == 0);
+    thread_join(&ev->thread);
     events_free(ev);
 }
 

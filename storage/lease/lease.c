@@ -1,7 +1,6 @@
 /* A lease, renewed by a thread; and fencing those whose lease has ended. */
 #include "storage/lease/lease_priv.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,7 +253,6 @@ lease_open(struct ceph *c, const struct lease_options *o, struct lease **out,
 {
     struct lease *l = mem_new(sizeof *l);
     enum status st;
-    int rc;
 
     *out = NULL;
     l->magic = LEASE_MAGIC;
@@ -267,13 +265,8 @@ lease_open(struct ceph *c, const struct lease_options *o, struct lease **out,
     lock_init(&l->entry_lock);
     cond_init(&l->tick);
     st = join(l, e);
-    if (st == ST_OK) {
-        rc = pthread_create(&l->thread, NULL, renew_main, l);
-        if (rc != 0) {
-            errno = rc;
-            st = error_set(e, ST_IO, "start the thread of the lease: %m");
-        }
-    }
+    if (st == ST_OK)
+        st = thread_start(&l->thread, renew_main, l, "the lease", e);
     if (st != ST_OK) {
         lease_free(l);
         return st;
@@ -317,7 +310,7 @@ lease_close(struct lease **owner, struct error *e)
     l->stopping = true;
     cond_signal(&l->tick);
     lock_drop(&l->lock);
-    INSIST(pthread_join(l->thread, NULL) == 0);
+    thread_join(&l->thread);
     if (!atomic_load(&l->is_lost))
         st = leave(l, e);
     lease_free(l);

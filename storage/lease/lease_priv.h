@@ -1,10 +1,10 @@
 /* The insides of a lease, and how a test does without a fence. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/process/lock.h"
+#include "base/process/thread.h"
 #include "storage/lease/lease.h"
 
 #define LEASE_MAGIC FOURCC('L', 'E', 'A', 'S')
@@ -26,7 +26,7 @@ struct lease {
     void (*lost)(void *ctx, const char *why);
     void *ctx;
     unsigned without; /* enum lease_without */
-    pthread_t thread;
+    struct thread thread;
     /* Monotonic: until when the cluster holds it for this process, at least. */
     atomic_int_fast64_t until_us;
     atomic_bool is_lost;

@@ -1,7 +1,6 @@
 /* Opens, replays and closes a WAL. */
 #include "storage/wal/wal_priv.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 
 #include "base/process/lock.h"
@@ -87,21 +86,13 @@ wal_open(const struct wal_options *o, struct wal **out, struct error *e)
     enum status st = open_segments(j, e);
 
     *out = NULL;
-    if (st != ST_OK) {
+    if (st == ST_OK && j->sync == WAL_SYNC_INTERVAL && !j->read_only)
+        st = thread_start(&j->thread, wal_interval_main, j, "the WAL", e);
+    if (st == ST_OK)
+        *out = j;
+    else
         wal_free(&j);
-        return st;
-    }
-    if (j->sync == WAL_SYNC_INTERVAL && !j->read_only) {
-        int rc = pthread_create(&j->thread, NULL, wal_interval_main, j);
-
-        if (rc != 0) {
-            errno = rc;
-            wal_free(&j);
-            return error_set(e, ST_IO, "start the WAL's thread: %m");
-        }
-    }
-    *out = j;
-    return ST_OK;
+    return st;
 }
 
 enum status
@@ -121,13 +112,11 @@ wal_close(struct wal **ref, struct error *e)
     lsn = j->appended;
     lock_drop(&j->lock);
     st = wal_commit(j, lsn, true, e);
-    if (j->sync == WAL_SYNC_INTERVAL) {
-        lock_take(&j->lock);
-        j->stopping = true;
-        cond_signal(&j->tick);
-        lock_drop(&j->lock);
-        INSIST(pthread_join(j->thread, NULL) == 0);
-    }
+    lock_take(&j->lock);
+    j->stopping = true;
+    cond_signal(&j->tick);
+    lock_drop(&j->lock);
+    thread_join(&j->thread);
 out:
     wal_free(&j);
     return st;

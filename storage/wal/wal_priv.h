@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/process/lock.h"
+#include "base/process/thread.h"
 #include "storage/wal/wal.h"
 #include "storage/wal/wal_medium.h"
 
@@ -24,7 +25,7 @@ struct wal {
     size_t max_bundle, max_payload;
     bool read_only;
     uint64_t replay_end; /* the first segment that was not there at open */
-    pthread_t thread;
+    struct thread thread;
     struct latency sync_latency;
 
     /* What the next append goes to; behind 'segment' while the writer is

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/process/lock.h"
 #include "base/process/log.h"
+#include "base/process/thread.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -40,8 +41,7 @@ struct auth {
     int64_t charged_us[PEERS] GUARDED_BY(lock);
     int64_t all_charged_us GUARDED_BY(lock);
     /* The thread that computes hashes, and its queue: jobs[0] is next. */
-    pthread_t thread;
-    bool has_thread;
+    struct thread thread;
     struct cond wake;
     struct auth_job jobs[AUTH_QUEUE] GUARDED_BY(lock);
     size_t jobs_len GUARDED_BY(lock);
@@ -177,13 +177,8 @@ auth_open(const char *path, struct auth **out, struct error *e)
         st = error_set(e, ST_IO, "no random numbers");
     else
         st = auth_reload(a, e);
-    if (st == ST_OK) {
-        int rc = pthread_create(&a->thread, NULL, auth_run, a);
-
-        a->has_thread = rc == 0;
-        if (rc != 0)
-            st = error_set(e, ST_IO, "start a thread: %s", strerror(rc));
-    }
+    if (st == ST_OK)
+        st = thread_start(&a->thread, auth_run, a, "authentication", e);
     if (st != ST_OK)
         auth_close(out);
     return st;
@@ -201,8 +196,7 @@ auth_close(struct auth **ap)
     a->stop = true;
     cond_signal(&a->wake);
     lock_drop(&a->lock);
-    if (a->has_thread)
-        (void)pthread_join(a->thread, NULL);
+    thread_join(&a->thread);
     lock_take(&a->lock);
     table = a->table;
     a->table = NULL;

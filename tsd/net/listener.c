@@ -532,7 +532,7 @@ listener_stop(struct listener *l)
     struct pending_conn *s;
 
     OBJ_CHECK(l, LISTENER_MAGIC);
-    if (l->loop.running) {
+    if (l->loop.thread.runs) {
         loop_stop(&l->loop);
         /* Those whom the kernel has welcomed in our name. */
         for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[0]);

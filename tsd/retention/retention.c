@@ -11,6 +11,7 @@
 #include "base/process/counters.h"
 #include "base/process/lock.h"
 #include "base/process/log.h"
+#include "base/process/thread.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "uid/names/uid_names.h"
@@ -31,8 +32,7 @@ struct retention {
     const struct clock *clock;
     const char *configured; /* halite.retention; NULL: nothing */
     unsigned interval_ms;
-    pthread_t thread;
-    bool started;
+    struct thread thread;
     struct lock pass_lock; /* one pass, or change, at a time */
     struct lock lock;
     struct cond wake;
@@ -504,10 +504,7 @@ enum status
 retention_start(struct retention *r, struct error *e)
 {
     OBJ_CHECK(r, RETENTION_MAGIC);
-    if (pthread_create(&r->thread, NULL, retention_thread, r) != 0)
-        return error_set(e, ST_IO, "cannot start the thread of retention");
-    r->started = true;
-    return ST_OK;
+    return thread_start(&r->thread, retention_thread, r, "retention", e);
 }
 
 void
@@ -521,8 +518,7 @@ retention_close(struct retention **rp) NO_TS_CHECK
     r->stopping = true;
     cond_signal(&r->wake);
     lock_drop(&r->lock);
-    if (r->started)
-        INSIST(pthread_join(r->thread, NULL) == 0);
+    thread_join(&r->thread);
     in_force_fini(&r->now);
     cond_fini(&r->wake);
     lock_fini(&r->lock);
