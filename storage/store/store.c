@@ -286,8 +286,6 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     }
     if (status == ST_OK)
         status = store_flusher_start(s, e);
-    if (status == ST_OK)
-        status = store_weeks_start(s, e);
     if (status != ST_OK) {
         store_flusher_stop(s);
         store_destroy(s);

@@ -278,22 +278,22 @@ store_wait_for_room(struct store *s, struct error *e)
 enum status
 store_flusher_start(struct store *s, struct error *e)
 {
-    if (pthread_create(&s->flusher, NULL, flusher, s) != 0)
-        return error_set(e, ST_IO, "cannot start the flushing thread");
-    s->flusher_started = true;
-    return ST_OK;
+    enum status status =
+        thread_start(&s->flusher, flusher, s, "the flusher", e);
+
+    return status == ST_OK ? thread_start(&s->summariser, store_weeks_summarise,
+                                          s, "the summariser", e)
+                           : status;
 }
 
 void
 store_flusher_stop(struct store *s)
 {
-    store_weeks_stop(s);
-    if (!s->flusher_started)
-        return;
     lock_take(&s->wake_lock);
     s->stopping = true;
     cond_signal(&s->wake);
+    cond_broadcast(&s->stop);
     lock_drop(&s->wake_lock);
-    INSIST(pthread_join(s->flusher, NULL) == 0);
-    s->flusher_started = false;
+    thread_join(&s->summariser);
+    thread_join(&s->flusher);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cursor.h"
 #include "base/process/lock.h"
+#include "base/process/thread.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
@@ -60,8 +61,7 @@ struct store {
 
     struct weeks *weeks; /* by salt bucket (store_weeks_priv.h) */
 
-    pthread_t flusher, summariser;
-    bool flusher_started, summariser_started;
+    struct thread flusher, summariser;
     struct lock wake_lock;
     struct cond wake; /* the flusher has something to do */
     struct cond room; /* the flusher has made room in the head */
@@ -154,8 +154,8 @@ MUST_CHECK enum status store_flush_bucket(struct store *s, unsigned bucket,
 /* Frees a store whose flusher has stopped, and flushes nothing. */
 void store_destroy(struct store *s);
 
+/* The flusher, and the summariser. */
 MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);
-/* And the summariser. */
 void store_flusher_stop(struct store *s);
 
 /* Flushes rows, oldest first, until the head holds at most 'keep_bytes'. */

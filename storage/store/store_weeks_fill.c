@@ -490,8 +490,8 @@ wait_a_while(struct store *s)
     return !stop;
 }
 
-static void *
-summarise(void *arg)
+void *
+store_weeks_summarise(void *arg)
 {
     struct store *s = arg;
     bool failing = false;
@@ -524,26 +524,4 @@ summarise(void *arg)
             now_us + (rests_us < RESTS_MOST_US ? rests_us : RESTS_MOST_US);
     }
     return NULL;
-}
-
-enum status
-store_weeks_start(struct store *s, struct error *e)
-{
-    if (pthread_create(&s->summariser, NULL, summarise, s) != 0)
-        return error_set(e, ST_IO, "cannot start the summarising thread");
-    s->summariser_started = true;
-    return ST_OK;
-}
-
-void
-store_weeks_stop(struct store *s)
-{
-    if (!s->summariser_started)
-        return;
-    lock_take(&s->wake_lock);
-    s->stopping = true;
-    cond_broadcast(&s->stop);
-    lock_drop(&s->wake_lock);
-    INSIST(pthread_join(s->summariser, NULL) == 0);
-    s->summariser_started = false;
 }

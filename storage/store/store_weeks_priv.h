@@ -6,9 +6,9 @@
  * the rows.  So is an entry that is unfit.  Rollups have no entries.
  *
  * Who writes or deletes rows makes entries of their weeks before 'watched'
- * stale, in a write before that of the rows.  store_weeks_start()'s thread
- * summarises weeks that are over, once nothing has come to them for a while, or
- * it has for long.
+ * stale, in a write before that of the rows.  The summariser, a thread,
+ * sums up weeks that are over, once nothing has come to them for a while, or it
+ * has for long.
  *
  * While that thread works, 'watched' is where it is going to, and 'done' where
  * it was.  It holds the flush lock while it reads some series' rows of a week
@@ -80,6 +80,5 @@ MUST_CHECK enum status
 store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
     REQUIRES(s->flush_lock);
 
-/* Makes and corrects entries on its own. */
-MUST_CHECK enum status store_weeks_start(struct store *s, struct error *e);
-void store_weeks_stop(struct store *s);
+/* The summariser: makes and corrects entries until the store is stopping. */
+void *store_weeks_summarise(void *store);
