@@ -58,17 +58,6 @@ get_kinds(struct cursor *c, const struct block_header *h, uint64_t *scratch,
         c->failed = true;
 }
 
-static void
-get_ints_alone(struct cursor *c, int64_t *out, size_t len)
-{
-    struct ints_known known = { 0 };
-
-    known.first = cursor_zigzag(c);
-    known.min = (int64_t)((uint64_t)known.first - cursor_varint(c));
-    if (!c->failed)
-        block_ints_decode(c, out, len, known);
-}
-
 /* Both columns are decoded behind each other, then put where they belong. */
 static void
 get_split(struct cursor *c, const struct block_header *h,
@@ -84,7 +73,7 @@ get_split(struct cursor *c, const struct block_header *h,
     for (uint32_t i = 0; i < h->count; i++)
         ints += !is_float[i];
     if (ints > 0)
-        get_ints_alone(c, (int64_t *)v, ints);
+        block_column_decode(c, (int64_t *)v, ints);
     if (!c->failed)
         block_floats_decode(c, v + ints, h->count - ints);
     at[0] = 0;
@@ -142,7 +131,7 @@ get_whole(struct cursor *c, const struct block_header *h, struct value_range r,
 
     if (h->flags & FLAG_PLAIN) {
         get_exceptions(c, h->count, NULL);
-        get_ints_alone(c, (int64_t *)out, h->count);
+        block_column_decode(c, (int64_t *)out, h->count);
     } else {
         struct ints_known known = { h->v_first, h->v_min, r.from };
 

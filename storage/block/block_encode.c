@@ -316,20 +316,6 @@ put_exceptions(struct work *w, struct buf *out)
     }
 }
 
-/* Integers of which the block summary does not say the first and the smallest.
- */
-static void
-put_ints_alone(const int64_t *v, size_t len, uint64_t *scratch, struct buf *out)
-{
-    struct ints_known known = { .first = v[0], .min = v[0] };
-
-    for (size_t i = 1; i < len; i++)
-        known.min = v[i] < known.min ? v[i] : known.min;
-    buf_put_zigzag(out, known.first);
-    buf_put_varint(out, (uint64_t)known.first - (uint64_t)known.min);
-    block_ints_encode(v, len, known, scratch, out);
-}
-
 /* Integers and doubles each in a column of their own; either may be none. */
 static void
 put_split(struct work *w, struct buf *out)
@@ -341,7 +327,7 @@ put_split(struct work *w, struct buf *out)
         if (!p->is_float[i])
             w->v[ints++] = p->v[i].i;
     if (ints > 0)
-        put_ints_alone(w->v, ints, w->scratch, out);
+        block_column_encode(w->v, ints, w->scratch, out);
     for (size_t i = 0; i < p->len; i++)
         if (p->is_float[i])
             w->scratch[floats++] = (uint64_t)p->v[i].i;
@@ -359,7 +345,7 @@ put_values(struct work *w, struct buf *out)
         put_split(w, out);
     } else if (h->flags & FLAG_PLAIN) {
         put_exceptions(w, out);
-        put_ints_alone(w->v, w->p->len, w->scratch, out);
+        block_column_encode(w->v, w->p->len, w->scratch, out);
     } else {
         struct ints_known known = { .first = h->v_first, .min = h->v_min };
 

@@ -232,3 +232,27 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
     block_loops()->sum(u, len, known.skip, reference,
                        predictor != PREDICT_CLIMB);
 }
+
+void
+block_column_encode(const int64_t *v, size_t len, uint64_t *scratch,
+                    struct buf *out)
+{
+    struct ints_known known = { .first = v[0], .min = v[0] };
+
+    for (size_t i = 1; i < len; i++)
+        known.min = v[i] < known.min ? v[i] : known.min;
+    buf_put_zigzag(out, known.first);
+    buf_put_varint(out, (uint64_t)known.first - (uint64_t)known.min);
+    block_ints_encode(v, len, known, scratch, out);
+}
+
+void
+block_column_decode(struct cursor *c, int64_t *out, size_t len)
+{
+    struct ints_known known = { 0 };
+
+    known.first = cursor_zigzag(c);
+    known.min = (int64_t)((uint64_t)known.first - cursor_varint(c));
+    if (!c->failed)
+        block_ints_decode(c, out, len, known);
+}

@@ -197,6 +197,11 @@ void block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
                        uint64_t *scratch, struct buf *out);
 void block_ints_decode(struct cursor *c, int64_t *out, size_t len,
                        struct ints_known known);
+/* The same, with 'known' in front: <first zigzag> <first - min>.  Once the
+ * cursor has failed, what is in a column means nothing. */
+void block_column_encode(const int64_t *v, size_t len, uint64_t *scratch,
+                         struct buf *out);
+void block_column_decode(struct cursor *c, int64_t *out, size_t len);
 void block_floats_encode(const uint64_t *bits, size_t len, struct buf *out);
 void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 

@@ -3,25 +3,13 @@
 
 /* -- columns --------------------------------------------------------------- */
 
-/* Once the cursor has failed, what is in a column means nothing. */
-static void
-get_column(struct codec *x, int64_t *v, size_t len)
-{
-    struct ints_known known = { 0 };
-
-    known.first = cursor_zigzag(x->c);
-    known.min = (int64_t)((uint64_t)known.first - cursor_varint(x->c));
-    if (!x->c->failed)
-        block_ints_decode(x->c, v, len, known);
-}
-
 /* A column of numbers from 'least' to 'most'. */
 static void
 get_bounded(struct codec *x, size_t len, int64_t least, int64_t most)
 {
     bool bad = false;
 
-    get_column(x, x->column, len);
+    block_column_decode(x->c, x->column, len);
     for (size_t i = 0; i < len && !x->c->failed; i++)
         bad |= x->column[i] < least || x->column[i] > most;
     x->c->failed |= bad;
@@ -33,7 +21,7 @@ get_values(struct codec *x, union number *v, size_t len)
     if (x->f.plain)
         block_floats_decode(x->c, (uint64_t *)v, len);
     else
-        get_column(x, (int64_t *)v, len);
+        block_column_decode(x->c, (int64_t *)v, len);
 }
 
 static void
@@ -72,7 +60,7 @@ get_sums(struct codec *x, union number *sum, size_t len)
     if (x->f.is_int)
         return;
     of_whole(x, sum, len);
-    get_column(x, x->column, len);
+    block_column_decode(x->c, x->column, len);
     for (size_t i = 0; i < len && !x->c->failed; i++)
         sum[i].i = plus(sum[i].i, x->column[i]);
 }

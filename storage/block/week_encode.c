@@ -3,18 +3,6 @@
 
 /* -- columns --------------------------------------------------------------- */
 
-static void
-put_column(struct codec *x, const int64_t *v, size_t len)
-{
-    struct ints_known known = { .first = v[0], .min = v[0] };
-
-    for (size_t i = 1; i < len; i++)
-        known.min = v[i] < known.min ? v[i] : known.min;
-    buf_put_zigzag(x->out, known.first);
-    buf_put_varint(x->out, (uint64_t)known.first - (uint64_t)known.min);
-    block_ints_encode(v, len, known, x->scratch, x->out);
-}
-
 /* Values: whole numbers (to_whole), or doubles as they are. */
 static void
 put_values(struct codec *x, const union number *v, size_t len)
@@ -22,7 +10,7 @@ put_values(struct codec *x, const union number *v, size_t len)
     if (x->f.plain)
         block_floats_encode((const uint64_t *)v, len, x->out);
     else
-        put_column(x, (const int64_t *)v, len);
+        block_column_encode((const int64_t *)v, len, x->scratch, x->out);
 }
 
 static void
@@ -126,12 +114,12 @@ put_sums(struct codec *x, const union number *sum, size_t len)
             (void)sum_decimal(sum[i].d, x->f.scale, &whole[i]);
         x->column[i] = minus(whole[i], (int64_t)x->guess[i]);
     }
-    put_column(x, x->column, len);
+    block_column_encode(x->column, len, x->scratch, x->out);
     if (x->f.is_int)
         return;
     for (size_t i = 0; i < len; i++)
         x->column[i] = (int64_t)distance_of(sum[i].d, whole[i], x->f.scale);
-    put_column(x, x->column, len);
+    block_column_encode(x->column, len, x->scratch, x->out);
 }
 
 /* -- days ------------------------------------------------------------------ */
@@ -169,13 +157,13 @@ put_days(struct codec *x, const struct week *w)
     buf_put_u8(x->out, bits);
     FOR_DAYS(x, i)
     x->column[i] = w->day[x->day[i]].count;
-    put_column(x, x->column, x->days);
+    block_column_encode(x->column, x->days, x->scratch, x->out);
     FOR_DAYS(x, i)
     x->column[i] = w->day[x->day[i]].first_ms - week_day_ms(w, x->day[i]);
-    put_column(x, x->column, x->days);
+    block_column_encode(x->column, x->days, x->scratch, x->out);
     FOR_DAYS(x, i)
     x->column[i] = week_day_ms(w, x->day[i] + 1u) - w->day[x->day[i]].last_ms;
-    put_column(x, x->column, x->days);
+    block_column_encode(x->column, x->days, x->scratch, x->out);
     put_day_values(x, w);
 }
 
@@ -220,10 +208,10 @@ put_hours(struct codec *x, const struct week *w)
             x->hour[len++] = (uint8_t)at;
         }
     }
-    put_column(x, x->column, x->days);
+    block_column_encode(x->column, x->days, x->scratch, x->out);
     for (size_t i = 0; i < len; i++)
         x->column[i] = w->count[x->hour[i]];
-    put_column(x, x->column, len);
+    block_column_encode(x->column, len, x->scratch, x->out);
     put_sums(x, v.sum, len);
     four_to_whole(&x->f, &v, len);
     if (!x->f.plain)
