@@ -19,7 +19,6 @@ struct exp_fill {
     double value;
     bool given;
 };
-extern const char *const exp_fill_policies[FILL_SCALAR + 1];
 
 /* NULL data, and lists that are NULL: null, or absent. What has an id begins
  * with it. */

@@ -34,11 +34,6 @@ fill_apply_default(struct reader *r, struct exp_fill *f)
     f->value = f->policy == FILL_ZERO ? 0 : NAN;
 }
 
-const char *const exp_fill_policies[] = {
-    [FILL_NONE] = "none", [FILL_ZERO] = "zero",     [FILL_NAN] = "nan",
-    [FILL_NULL] = "null", [FILL_SCALAR] = "scalar",
-};
-
 static void
 read_policy(struct reader *r, const char *name, json_t *v, void *to)
 {
@@ -46,13 +41,8 @@ read_policy(struct reader *r, const char *name, json_t *v, void *to)
     struct slice text;
 
     reader_text(r, name, v, &text);
-    if (r->st != ST_OK || text.data == NULL)
-        return;
-    f->policy = FILL_NONE;
-    while (f->policy <= FILL_SCALAR &&
-           !slice_eq_nocase(text, slice_str(exp_fill_policies[f->policy])))
-        f->policy++;
-    if (f->policy > FILL_SCALAR)
+    if (r->st == ST_OK && text.data != NULL &&
+        parse_fill(text, &f->policy, NULL) != ST_OK)
         reader_fail(r, "Unrecognized fill policy: %.*s", SLICE_ARG(text));
 }
 

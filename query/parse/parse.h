@@ -87,6 +87,10 @@ MUST_CHECK enum status parse_metric_and_tags(struct slice text, struct arena *a,
 /* A float as a double that prints like it: 99.9, not 99.9000015258789. */
 bool parse_float(struct slice text, double *out);
 
+extern const char *const fill_policies[FILL_SCALAR + 1];
+MUST_CHECK enum status parse_fill(struct slice text, enum fill_policy *out,
+                                  struct error *e);
+
 /* The last step of both parsers: times, aggregators, downsampling, and
  * duplicates, in OpenTSDB's order. 'q' holds the texts. */
 MUST_CHECK enum status query_check(struct query *q,

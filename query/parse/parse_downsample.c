@@ -63,24 +63,17 @@ parse_interval(struct slice text, struct downsample *out, struct error *e)
     return ST_OK;
 }
 
-static enum status
-parse_fill(struct slice text, struct downsample *out, struct error *e)
-{
-    static const struct {
-        const char *name;
-        enum fill_policy fill;
-    } fills[] = { { "none", FILL_NONE },
-                  { "zero", FILL_ZERO },
-                  { "nan", FILL_NAN },
-                  { "null", FILL_NULL },
-                  { "scalar", FILL_SCALAR } };
+const char *const fill_policies[] = {
+    [FILL_NONE] = "none", [FILL_ZERO] = "zero",     [FILL_NAN] = "nan",
+    [FILL_NULL] = "null", [FILL_SCALAR] = "scalar",
+};
 
-    for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
-        if (slice_eq_nocase(text, slice_str(fills[i].name))) {
-            out->fill = fills[i].fill;
+enum status
+parse_fill(struct slice text, enum fill_policy *out, struct error *e)
+{
+    for (*out = FILL_NONE; *out <= FILL_SCALAR; ++*out)
+        if (slice_eq_nocase(text, slice_str(fill_policies[*out])))
             return ST_OK;
-        }
-    }
     return error_set(e, ST_INVALID, "Unrecognized fill policy: %.*s",
                      SLICE_ARG(text));
 }
@@ -129,7 +122,7 @@ parse_downsample(struct slice text, struct arena *a, struct downsample *out,
         return st;
     st = parse_function(parts[1], out, e);
     if (st == ST_OK && len == 3)
-        st = parse_fill(parts[2], out, e);
+        st = parse_fill(parts[2], &out->fill, e);
     if (st == ST_OK && out->thin != THIN_NONE && out->fill != FILL_NONE)
         st = error_set(e, ST_INVALID,
                        "%.*s keeps points as they are: no fill policy but "

@@ -120,8 +120,7 @@ write_fill(struct buf *b, const struct exp_fill *f)
         buf_put_str(b, "null");
         return;
     }
-    buf_printf(b,
-               "{\"policy\":\"%s\",\"value\":", exp_fill_policies[f->policy]);
+    buf_printf(b, "{\"policy\":\"%s\",\"value\":", fill_policies[f->policy]);
     put_double(b, f->value);
     buf_put_u8(b, '}');
 }
