@@ -247,7 +247,7 @@ events_send(struct ceph *c, unsigned timeout_ms, unsigned kind,
     buf_put_varint(&bytes, kind);
     buf_put_slice(&bytes, payload);
     for (int i = 0; i < 3; i++) {
-        st = ceph_notify(c, OBJECT, buf_slice(&bytes), timeout_ms, NULL, e);
+        st = ceph_notify(c, OBJECT, buf_slice(&bytes), timeout_ms, e);
         if (st != ST_TIMEOUT)
             break;
     }

@@ -114,36 +114,18 @@ ceph_watch_close(struct ceph_watch **owner)
     OBJ_FREE(w);
 }
 
-/* How many watchers are named as silent in an answer. */
-static size_t
-count_silent(char *reply, size_t size)
-{
-    struct notify_ack_t *acks = NULL;
-    struct notify_timeout_t *timeouts = NULL;
-    size_t acks_len = 0, timeouts_len = 0;
-
-    if (reply != NULL &&
-        librados.decode_notify_response(reply, size, &acks, &acks_len,
-                                        &timeouts, &timeouts_len) == 0)
-        librados.free_notify_response(acks, acks_len, timeouts);
-    return timeouts_len;
-}
-
 enum status
 ceph_notify(struct ceph *c, const char *object, struct slice payload,
-            unsigned timeout_ms, size_t *silent, struct error *e)
+            unsigned timeout_ms, struct error *e)
 {
     int fault = ceph_enter(c, CEPH_CALL_NOTIFY, object), r = 0;
     char *reply = NULL;
-    size_t size = 0, n;
+    size_t size = 0;
 
     if (fault >= 0)
         r = librados.notify2(c->pool, object, (const char *)payload.data,
                              (int)payload.size, timeout_ms, &reply, &size);
     r = ceph_leave(fault, r);
-    n = count_silent(reply, size);
     librados.buffer_free(reply);
-    if (silent != NULL)
-        *silent = n;
     return ceph_status(c, r, "notify the watchers of", object, e);
 }

@@ -35,8 +35,7 @@ MUST_CHECK enum status ceph_watch_check(struct ceph_watch *w, unsigned *age_ms,
 /* No function runs afterwards. */
 void ceph_watch_close(struct ceph_watch **w);
 
-/* ST_OK: all watchers have heard it.  ST_TIMEOUT: some gave no answer in time,
- * '*silent' of them (may be NULL). */
+/* ST_OK: all watchers have heard it.  ST_TIMEOUT: some did not answer. */
 MUST_CHECK enum status ceph_notify(struct ceph *c, const char *object,
                                    struct slice payload, unsigned timeout_ms,
-                                   size_t *silent, struct error *e);
+                                   struct error *e);

@@ -26,8 +26,6 @@
     CALL(rados, create)                         \
     CALL(rados, create_read_op)                 \
     CALL(rados, create_write_op)                \
-    CALL(rados, decode_notify_response)         \
-    CALL(rados, free_notify_response)           \
     CALL(rados, get_min_compatible_osd)         \
     CALL(rados, getaddrs)                       \
     CALL(rados, getxattr)                       \
