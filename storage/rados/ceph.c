@@ -24,6 +24,15 @@ struct target {
     unsigned timeout_s;
 };
 
+struct librados librados;
+
+static struct library library = {
+    .purpose = "a store in a pool of Ceph",
+    .package = "librados2",
+    .file_names = { "librados.so.2" },
+    LIBRARY_CALLS(LIBRADOS_CALLS, librados),
+};
+
 static struct lock open_lock = LOCK_INIT; /* of the list */
 static struct ceph *open_list;
 
@@ -178,7 +187,7 @@ ceph_open(const char *at, struct ceph **out, struct error *e)
 
     *out = NULL;
     if (st == ST_OK)
-        st = librados_load(e);
+        st = library_load(&library, e);
     if (st != ST_OK)
         return st;
     lock_take(&open_lock);

@@ -66,12 +66,6 @@ ceph_write_assert_exists(struct ceph_op *op)
 }
 
 void
-ceph_write_remove(struct ceph_op *op)
-{
-    librados.write_op_remove(op->write);
-}
-
-void
 ceph_write_append(struct ceph_op *op, struct slice bytes)
 {
     librados.write_op_append(op->write, (const char *)bytes.data, bytes.size);
@@ -425,7 +419,7 @@ ceph_remove(struct ceph *c, const char *object, struct error *e)
     struct ceph_op *op = ceph_write_new(c);
     enum status st;
 
-    ceph_write_remove(op);
+    librados.write_op_remove(op->write);
     st = ceph_op_run(op, object, e);
     return st == ST_NOT_FOUND ? ST_OK : st;
 }

@@ -31,7 +31,6 @@ struct ceph_op *ceph_write_new(struct ceph *c);
 void ceph_write_create(struct ceph_op *op, bool exclusive);
 /* ST_NOT_FOUND unless it is there. */
 void ceph_write_assert_exists(struct ceph_op *op);
-void ceph_write_remove(struct ceph_op *op);
 
 void ceph_write_append(struct ceph_op *op, struct slice bytes);
 void ceph_write_full(struct ceph_op *op, struct slice bytes);

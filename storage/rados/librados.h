@@ -70,8 +70,5 @@ struct librados {
     LIBRADOS_CALLS(LIBRARY_MEMBER)
 };
 
-/* What librados_load() found; all NULL before. */
+/* All NULL before the first pool is opened. */
 extern struct librados librados;
-
-/* ST_IO: see library_load(). */
-MUST_CHECK enum status librados_load(struct error *e);
