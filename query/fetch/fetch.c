@@ -217,7 +217,7 @@ sort_series(struct task *t)
 static enum status
 read_bucket(struct task *t, struct store_scan **scan)
 {
-    enum status status = ST_OK, closed;
+    enum status status = ST_OK;
     struct store_row row;
     size_t rows = 0;
 
@@ -235,10 +235,7 @@ read_bucket(struct task *t, struct store_scan **scan)
         fetch_drop_rows(t, &t->series[i]);
     }
     sort_series(t);
-    closed =
-        store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
-    if (status == ST_OK)
-        status = closed;
+    status = store_scan_close(scan, &t->counts, status, &t->error);
     return status == ST_OK ? check_limits(t) : status;
 }
 
@@ -268,7 +265,7 @@ run_tasks(struct task *tasks, size_t len)
     }
     /* What was not read is closed all the same. */
     for (size_t i = 0; i < len; i++)
-        (void)!store_scan_close(&scans[i], NULL, NULL);
+        (void)!store_scan_close(&scans[i], NULL, ST_OK, NULL);
     free(specs);
     free(scans);
 }

@@ -118,7 +118,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
                               .summaries = true };
     struct store_scan *scan;
     struct store_row row;
-    enum status st = store_scans_open(r->store, &spec, 1, &scan, e), closed;
+    enum status st = store_scans_open(r->store, &spec, 1, &scan, e);
 
     for (size_t n = 1; st == ST_OK && store_scan_next(scan, &row); n++) {
         const struct slice *hit = bsearch(&row.tsuid, r->tsuids, r->len,
@@ -130,8 +130,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
             r->cancelled != NULL && r->cancelled(r->ctx))
             st = error_set(e, ST_BUSY, "the client hung up");
     }
-    closed = store_scan_close(&scan, NULL, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    return store_scan_close(&scan, NULL, st, e);
 }
 
 enum status

@@ -135,7 +135,7 @@ static enum status
 read_all(struct run *r)
 {
     const struct plan_context *c = r->job->context;
-    enum status st = fetch_check_limits(r->job->limits, r->e), closed;
+    enum status st = fetch_check_limits(r->job->limits, r->e);
 
     if (st != ST_OK)
         return st;
@@ -146,8 +146,7 @@ read_all(struct run *r)
     if (st == ST_OK)
         st = r->status;
     r->counts = kv_iter_counts(r->it);
-    closed = kv_iter_close(&r->it, st == ST_OK ? r->e : NULL);
-    return st != ST_OK ? st : closed;
+    return kv_iter_end(&r->it, st, r->e);
 }
 
 /* -- sums ------------------------------------------------------------------ */

@@ -52,7 +52,7 @@ find_oldest(struct store *s, struct slice tsuid, uint32_t *base,
     *found = store_scan_next(scan, &row);
     if (*found && row.base > *base)
         *base = row.base;
-    return store_scan_close(&scan, NULL, e);
+    return store_scan_close(&scan, NULL, ST_OK, e);
 }
 
 /* Moves two hours together until few rows can be between them, the newest of
@@ -93,7 +93,7 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
     struct store_scan *scan;
     struct store_row row;
     bool has;
-    enum status status = narrow(s, tsuid, base, &to_base, &has, e), closed;
+    enum status status = narrow(s, tsuid, base, &to_base, &has, e);
 
     if (status != ST_OK || !has)
         return status;
@@ -111,9 +111,7 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
         else
             status = store_row_points(&row, out, e);
     }
-    closed = store_scan_close(&scan, NULL, status == ST_OK ? e : NULL);
-    if (status == ST_OK)
-        status = closed;
+    status = store_scan_close(&scan, NULL, status, e);
     if (status == ST_OK && block.failed)
         status = error_set(e, ST_BUSY, "no memory for a row");
     newest.block = buf_slice(&block);

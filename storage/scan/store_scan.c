@@ -266,11 +266,8 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
         out[i]->it = it;
         out[i]->shares = i + 1 < len;
     }
-    for (size_t i = 0; i < len && status != ST_OK; i++) {
-        enum status closed = store_scan_close(&out[i], NULL, NULL);
-
-        status = status == ST_OK ? closed : status;
-    }
+    for (size_t i = 0; i < len && status != ST_OK; i++)
+        status = store_scan_close(&out[i], NULL, status, NULL);
     return status;
 }
 
@@ -365,26 +362,27 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
 
 enum status
 store_scan_close(struct store_scan **sp, struct scan_counts *counts,
-                 struct error *e)
+                 enum status status, struct error *e)
 {
     struct store_scan *scan = *sp;
-    enum status status, closed = ST_OK;
 
     *sp = NULL;
     if (scan == NULL)
-        return ST_OK;
+        return status;
     OBJ_CHECK(scan, SCAN_MAGIC);
     store_scan_end_weeks(scan);
     points_fini(&scan->scratch);
-    status = scan->error.status;
-    if (status != ST_OK && e != NULL)
-        *e = scan->error;
+    if (status == ST_OK && scan->error.status != ST_OK) {
+        status = scan->error.status;
+        if (e != NULL)
+            *e = scan->error;
+    }
     if (scan->it != NULL && !scan->shares)
-        closed = kv_iter_close(&scan->it, status == ST_OK ? e : NULL);
+        status = kv_iter_end(&scan->it, status, e);
     if (counts != NULL)
         *counts = scan->counts;
     if (scan->spec.arena == NULL)
         arena_free(&scan->arena);
     OBJ_FREE(scan);
-    return status != ST_OK ? status : closed;
+    return status;
 }

@@ -81,9 +81,11 @@ bool store_scan_next(struct store_scan *scan, struct store_row *row);
 /* The week that was lent last does not do: what it is made of comes as rows,
  * before any later week of the series. */
 void store_scan_reject(struct store_scan *scan);
+/* Why it stopped: the end (ST_OK), or a failure.  'st': of the loop, which may
+ * have failed itself. */
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,
                                         struct scan_counts *counts,
-                                        struct error *e);
+                                        enum status st, struct error *e);
 
 /* -- the owner of a bucket ------------------------------------------------- */
 

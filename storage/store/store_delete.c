@@ -62,7 +62,7 @@ delete_from_engine(struct deletion *d, struct error *e)
     uint64_t span = key_span_base(layout, hour_base(d->from_ms));
     uint8_t bytes[ROW_KEY_MAX];
     struct error why, damage = { .status = ST_OK };
-    enum status status = ST_OK, closed;
+    enum status status = ST_OK;
 
     while (status == ST_OK && span <= hour_base(d->to_ms)) {
         size_t size = key_row(layout, d->tsuid, (uint32_t)span, bytes);
@@ -88,9 +88,7 @@ delete_from_engine(struct deletion *d, struct error *e)
         }
         span += key_span_s(layout);
     }
-    closed = kv_iter_close(&it, status == ST_OK ? &why : NULL);
-    if (status == ST_OK)
-        status = closed;
+    status = kv_iter_end(&it, status, &why);
     if (status != ST_OK)
         return error_set(e, status, "%s", why.text);
     return damage.status == ST_OK ? ST_OK

@@ -552,7 +552,7 @@ rig_read_all(struct store *s, enum access_path way, struct points *out,
                 ck_assert_int_eq(sum.last_ms, to->ts_ms[to->len - 1]);
             }
         }
-        rig_ok(store_scan_close(&scans[b], NULL, &e), &e);
+        rig_ok(store_scan_close(&scans[b], NULL, ST_OK, &e), &e);
         mask_set_free((struct mask_set **)(void *)&specs[b].masks);
         free(series[b]);
     }

@@ -183,12 +183,8 @@ each_row(struct dumping *g, size_t first, size_t len, uint32_t from_base,
         st = f(g, &s->row, e);
         s->on = st == ST_OK && store_scan_next(s->scan, &s->row);
     }
-    for (size_t i = 0; i < len; i++) {
-        enum status closed =
-            store_scan_close(&scans[i].scan, NULL, st == ST_OK ? e : NULL);
-
-        st = st == ST_OK ? closed : st;
-    }
+    for (size_t i = 0; i < len; i++)
+        st = store_scan_close(&scans[i].scan, NULL, st, e);
     free(scans);
     return st;
 }

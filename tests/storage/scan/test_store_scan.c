@@ -101,7 +101,8 @@ static void
 end_scans(struct scans *a)
 {
     for (size_t i = 0; i < a->len; i++)
-        ck_assert_int_eq(store_scan_close(&a->scans[i], NULL, &e), ST_OK);
+        ck_assert_int_eq(store_scan_close(&a->scans[i], NULL, ST_OK, &e),
+                         ST_OK);
     mask_set_free(&a->masks);
 }
 
@@ -141,8 +142,8 @@ START_TEST(buckets_share_what_reads_the_engine)
             for (size_t i = 0; i < a.len; i++) {
                 check_bucket(&a, i, store_layout(s), &count, &sum);
                 if (i % 2 == 0)
-                    ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e),
-                                     ST_OK);
+                    ck_assert_int_eq(
+                        store_scan_close(&a.scans[i], NULL, ST_OK, &e), ST_OK);
             }
             end_scans(&a);
             ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
@@ -188,7 +189,7 @@ START_TEST(copies_of_open_rows_are_limited)
 
     all_buckets(s, SCAN_RANGE, &a);
     for (size_t i = 0; i < a.len; i++)
-        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e), ST_OK);
+        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, ST_OK, &e), ST_OK);
     for (max = 1; max < 1 << 20; max *= 2) {
         enum status status;
 
@@ -205,7 +206,7 @@ START_TEST(copies_of_open_rows_are_limited)
     ck_assert_uint_ge(max, a.len * 64);
     ck_assert_uint_lt(max, 1 << 20);
     for (size_t i = 0; i < a.len; i++) {
-        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e), ST_OK);
+        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, ST_OK, &e), ST_OK);
         a.specs[i].budget = &budget;
     }
     ck_assert_int_eq(store_scans_open(s, a.specs, a.len, a.scans, &e),

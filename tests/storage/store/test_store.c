@@ -132,7 +132,7 @@ read_series(unsigned i, enum access_path way, struct points *out,
         ck_assert(slice_eq(row.tsuid, t));
         ck_assert_int_eq(store_row_points(&row, out, &e), ST_OK);
     }
-    ck_assert_int_eq(store_scan_close(&scan, counts, &e), ST_OK);
+    ck_assert_int_eq(store_scan_close(&scan, counts, ST_OK, &e), ST_OK);
     mask_set_free(&set);
 }
 

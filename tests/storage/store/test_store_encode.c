@@ -115,7 +115,7 @@ read_all(struct rig *r, uint32_t from_base, uint32_t to_base,
         }
         blocks += row.open_len == 0;
     }
-    ck_assert_int_eq(store_scan_close(&scan, NULL, &e), ST_OK);
+    ck_assert_int_eq(store_scan_close(&scan, NULL, ST_OK, &e), ST_OK);
     return blocks;
 }
 

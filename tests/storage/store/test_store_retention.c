@@ -141,7 +141,7 @@ read_series(struct world *w, unsigned metric, unsigned series,
     while (store_scan_next(scan, &row))
         if (slice_eq(row.tsuid, t))
             ck_assert_int_eq(store_row_points(&row, out, &e), ST_OK);
-    ck_assert_int_eq(store_scan_close(&scan, NULL, &e), ST_OK);
+    ck_assert_int_eq(store_scan_close(&scan, NULL, ST_OK, &e), ST_OK);
     mask_set_free(&set);
 }
 

@@ -241,7 +241,7 @@ check_bucket(struct world *w, unsigned bucket, enum access_path way,
         }
         *seen += p.len;
     }
-    ck_assert_int_eq(store_scan_close(&scan, NULL, &e), ST_OK);
+    ck_assert_int_eq(store_scan_close(&scan, NULL, ST_OK, &e), ST_OK);
     points_fini(&p);
     mask_set_free(&masks);
 }

@@ -299,8 +299,8 @@ scan(struct world *w, enum access_path way, uint32_t from, uint32_t to,
                 see_week(w, scans[i], &row, rejects, seen);
             else
                 see_row(&row, seen);
-        ck_assert_msg(store_scan_close(&scans[i], &counts, &e) == ST_OK, "%s",
-                      e.text);
+        ck_assert_msg(store_scan_close(&scans[i], &counts, ST_OK, &e) == ST_OK,
+                      "%s", e.text);
         seen->lacks_rows |= counts.lacks_rows;
     }
     mask_set_free(&masks);
