@@ -200,12 +200,14 @@ open_engine(struct database *d, struct error *e)
 
     struct put_options import = put;
 
+    (void)e;
     /* The rule for new metrics that is not the server's own. */
     import.rules.create_metrics = !put.rules.create_metrics;
     import.header_tag = NULL;
     a->put = put_path_new(a->store, a->series, a->uids, &put);
     a->import_put = put_path_new(a->store, a->series, a->uids, &import);
-    return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
+    a->engine = engine_new(a->store, a->uids, a->series, &o);
+    return ST_OK;
 }
 
 static enum status
@@ -236,7 +238,7 @@ database_close(struct database *d, struct error *e)
     enum status st;
 
     pool_stop(&d->pool);
-    engine_close(&a->engine);
+    engine_free(&a->engine);
     put_path_free(&a->put);
     put_path_free(&a->import_put);
     records_close(&a->records);

@@ -11,10 +11,9 @@
 
 #define MB ((size_t)1 << 20)
 
-enum status
-engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
-            const struct engine_options *o, struct engine **out,
-            struct error *e)
+struct engine *
+engine_new(struct store *s, struct uid_table *u, struct series_directory *d,
+           const struct engine_options *o)
 {
     struct engine *en = mem_new(sizeof *en);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -37,12 +36,11 @@ engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
                      .force_path = o->force_path - 1 },
     };
     en->pool = pool_new(en->options.threads);
-    *out = en;
-    return ST_OK;
+    return en;
 }
 
 void
-engine_close(struct engine **ep)
+engine_free(struct engine **ep)
 {
     struct engine *en = OBJ_TAKE(ep, ENGINE_MAGIC);
 

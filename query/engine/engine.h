@@ -46,11 +46,10 @@ struct engine_options {
     struct records *records; /* NULL: no annotations; must outlive the engine */
 };
 
-MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
-                                   struct series_directory *d,
-                                   const struct engine_options *o,
-                                   struct engine **out, struct error *e);
-void engine_close(struct engine **en);
+struct engine *engine_new(struct store *s, struct uid_table *u,
+                          struct series_directory *d,
+                          const struct engine_options *o);
+void engine_free(struct engine **en);
 
 /* Of sub-queries reading their points. */
 const struct latency *engine_latency(const struct engine *en);

@@ -82,7 +82,7 @@ open_all(struct world *w)
         return false;
     must(records_open(w->store, w->uids, w->series, &w->records, &e));
     eo.records = w->records;
-    must(engine_open(w->store, w->uids, w->series, &eo, &w->engine, &e));
+    w->engine = engine_new(w->store, w->uids, w->series, &eo);
     return true;
 }
 
@@ -91,7 +91,7 @@ close_all(struct world *w)
 {
     /* It counts against the engine's budget. */
     arena_free(&w->arena);
-    engine_close(&w->engine);
+    engine_free(&w->engine);
     records_close(&w->records);
     series_close(&w->series);
     uid_close(&w->uids);

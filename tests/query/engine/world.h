@@ -28,8 +28,7 @@ open_engine(unsigned buckets, struct engine_options eo)
     ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
     ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
     ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
-    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
-                     ST_OK);
+    w.engine = engine_new(w.store, w.uids, w.series, &eo);
     return w;
 }
 
@@ -43,7 +42,7 @@ open_world(unsigned buckets, int path)
 static inline void
 close_world(struct world *w)
 {
-    engine_close(&w->engine);
+    engine_free(&w->engine);
     series_close(&w->series);
     uid_close(&w->uids);
     ck_assert_int_eq(store_close(&w->store, &e), ST_OK);
