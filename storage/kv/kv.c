@@ -2,7 +2,7 @@
 #include "storage/kv/kv.h"
 
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/process/clock.h"
 #include "storage/kv/engine.h"
@@ -110,7 +110,7 @@ try_again(const struct kv *kv, struct attempts *a, enum status st)
     a->timed_out++;
     if (now_us + pause_us >= a->end_us)
         return false;
-    (void)nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
+    (void)usleep((unsigned)pause_us);
     return true;
 }
 

@@ -5,7 +5,7 @@
  * bucket's lock, whether its rows are elsewhere.  So what was put before a
  * bucket leaves is in rows, which are flushed; what comes later is forwarded.
  */
-#include <time.h>
+#include <unistd.h>
 
 #include "base/process/crash.h"
 #include "base/process/log.h"
@@ -93,8 +93,7 @@ store_retry(const struct store *s, struct store_retry *r)
     r->wait_ms = r->wait_ms == 0 ? RETRY_MS : 2 * r->wait_ms;
     if (r->wait_ms > RETRY_MOST_MS)
         r->wait_ms = RETRY_MOST_MS;
-    (void)nanosleep(
-        &(struct timespec){ .tv_nsec = (long)r->wait_ms * 1000 * 1000 }, NULL);
+    (void)usleep(r->wait_ms * 1000);
     return true;
 }
 

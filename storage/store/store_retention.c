@@ -4,7 +4,7 @@
 #include "storage/store/store_retention.h"
 
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "storage/store/store_weeks_priv.h"
@@ -374,9 +374,7 @@ next_batch(struct dropping *x, bool *more, struct error *e)
 static enum status
 breathe(const struct store_drop *d, struct error *e)
 {
-    const struct timespec pause = { .tv_nsec = 1000000 };
-
-    (void)nanosleep(&pause, NULL);
+    (void)usleep(1000);
     return d->go_on == NULL || d->go_on(d->ctx)
                ? ST_OK
                : error_set(e, ST_BUSY, "the dropping of rows was cancelled");

@@ -1,7 +1,7 @@
 #include "tsd/transfer/import_writer.h"
 
 #include <sys/stat.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/file/durable.h"
@@ -13,7 +13,7 @@
 #include "tsd/transfer/source.h"
 
 #define WRITER_MAGIC  FOURCC('I', 'M', 'W', 'R')
-#define BUSY_SLEEP_NS 5000000
+#define BUSY_SLEEP_US 5000
 
 struct import_writer {
     uint32_t magic;
@@ -87,7 +87,6 @@ static enum status
 writer_wait(void *ctx, int64_t since_us, struct error *e)
 {
     struct import_writer *w = ctx;
-    const struct timespec nap = { 0, BUSY_SLEEP_NS };
 
     w->was_busy = true;
     if (store_may_write(w->a->store, e) != ST_OK)
@@ -97,7 +96,7 @@ writer_wait(void *ctx, int64_t since_us, struct error *e)
                          put_batch_why_busy(w->batch));
     if (has_waited(w, since_us))
         return give_up(w, e);
-    (void)nanosleep(&nap, NULL);
+    (void)usleep(BUSY_SLEEP_US);
     return ST_OK;
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/hash.h"
@@ -417,8 +417,7 @@ omaps_exclusive_begin(struct kv *kv, const char *name, uint64_t *ticket,
         if ((st != ST_BUSY && st != ST_TIMEOUT) ||
             clock_monotonic_us() >= end_us)
             break;
-        (void)nanosleep(
-            &(struct timespec){ .tv_nsec = EXCLUSIVE_PAUSE_US * 1000 }, NULL);
+        (void)usleep(EXCLUSIVE_PAUSE_US);
     }
     /* It had timed out, and was done. */
     return st == ST_CONFLICT ? ST_OK : st;

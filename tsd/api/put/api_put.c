@@ -5,7 +5,7 @@
  * number; of a longer body the rest is read a second time, chunk by chunk. */
 #include "tsd/api/put/api_put.h"
 
-#include <time.h>
+#include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/text/java.h"
@@ -150,7 +150,6 @@ static bool
 put_api_flush(struct job *j)
 {
     int64_t until = clock_monotonic_us() + BUSY_MAX_MS * INT64_C(1000);
-    struct timespec pause = { 0, BUSY_RETRY_MS * 1000000L };
 
     if (is_rejected(j))
         return false;
@@ -160,7 +159,7 @@ put_api_flush(struct job *j)
                              put_batch_why_busy(j->batch));
             return false;
         }
-        (void)nanosleep(&pause, NULL);
+        (void)usleep(BUSY_RETRY_MS * 1000);
     }
     return !is_rejected(j);
 }

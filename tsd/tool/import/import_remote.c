@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text/number.h"
@@ -130,11 +130,9 @@ is_throttled(enum status st, const struct error *e)
 static enum status
 wait_for_server(struct remote_taker *x, struct error *e)
 {
-    const struct timespec nap = { 0, RETRY_MS * 1000000L };
-
     if (x->is_cancelled(x->cancelled_ctx))
         return error_set(e, ST_BUSY, "stopped while the server was busy");
-    (void)nanosleep(&nap, NULL);
+    (void)usleep(RETRY_MS * 1000);
     return ST_OK;
 }
 
