@@ -39,7 +39,6 @@ struct kv_options {
     unsigned timeout_ms;       /* of a call, tries together; 0: 10 s */
     size_t write_buffer_bytes; /* 0: 32 MB */
     size_t cache_bytes;        /* 0: 32 MB */
-    int max_open_files;        /* 0: 500 */
 };
 
 /* What a caller may want to know of an engine, but not which one it is. */

@@ -271,10 +271,10 @@ read_tsuid(struct json_importer *j, const json_t *o, bool enter,
 }
 
 static enum status
-need_tsuid(struct json_importer *j, const json_t *o, bool enter,
-           uint8_t tsuid[TSUID_MAX], size_t *size, struct error *e)
+need_tsuid(struct json_importer *j, const json_t *o, uint8_t tsuid[TSUID_MAX],
+           size_t *size, struct error *e)
 {
-    enum status st = read_tsuid(j, o, enter, tsuid, size, e);
+    enum status st = read_tsuid(j, o, true, tsuid, size, e);
 
     return st == ST_OK && *size == 0
                ? error_set(e, ST_INVALID, "there is no 'metric'")
@@ -362,7 +362,7 @@ add_series_meta(struct json_importer *j, const json_t *o, struct error *e)
 {
     uint8_t tsuid[TSUID_MAX];
     size_t size;
-    enum status st = need_tsuid(j, o, true, tsuid, &size, e);
+    enum status st = need_tsuid(j, o, tsuid, &size, e);
 
     return st == ST_OK
                ? put_meta(
@@ -453,7 +453,7 @@ add_histogram(struct json_importer *j, const json_t *o, struct error *e)
     int64_t time, codec, ms = 0;
     struct slice data;
     uint8_t *bytes = NULL;
-    enum status st = need_tsuid(j, o, true, tsuid, &size, e);
+    enum status st = need_tsuid(j, o, tsuid, &size, e);
 
     if (st == ST_OK)
         st = json_whole_member(o, "time", &time, e);

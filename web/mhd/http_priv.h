@@ -87,10 +87,6 @@ struct http_target {
 /* Takes 'url' apart; faults are told in '*t'. */
 void http_target_parse(struct arena *a, const char *url, struct http_target *t);
 
-/* Decodes %xx (and '+' as a blank, if 'plus'); false on a bad escape or when
- * the arena is full.  The result has a NUL behind it. */
-bool http_decode(struct arena *a, struct slice s, bool plus, struct slice *out);
-
 /* The route of a target, or NULL. */
 const struct http_route *http_route_find(const struct http_route *routes,
                                          size_t routes_len,

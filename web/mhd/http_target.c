@@ -8,8 +8,10 @@
 
 #define MAX_VERSION 1
 
-bool
-http_decode(struct arena *a, struct slice s, bool plus, struct slice *out)
+/* Decodes %xx, and '+' as a blank; false on a bad escape or when the arena is
+ * full.  The result has a NUL behind it. */
+static bool
+decode(struct arena *a, struct slice s, struct slice *out)
 {
     uint8_t *to;
     size_t n = 0;
@@ -27,7 +29,7 @@ http_decode(struct arena *a, struct slice s, bool plus, struct slice *out)
                 return false;
             c = (uint8_t)(high << 4 | low);
             i += 2;
-        } else if (c == '+' && plus) {
+        } else if (c == '+') {
             c = ' ';
         }
         to[n++] = c;
@@ -194,8 +196,7 @@ target_read_param(struct arena *a, struct slice chunk, struct http_param *out)
     while (chunk.size > 0 && chunk.data[0] == '=')
         chunk = slice_of(chunk.data + 1, chunk.size - 1);
     name = slice_cut(&chunk, '=');
-    return http_decode(a, name, true, &out->name) &&
-           http_decode(a, chunk, true, &out->value);
+    return decode(a, name, &out->name) && decode(a, chunk, &out->value);
 }
 
 static void

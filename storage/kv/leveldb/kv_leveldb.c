@@ -526,8 +526,7 @@ level_new(const struct kv_options *o, bool create)
     leveldb_options_set_cache(l->options, l->cache);
     leveldb_options_set_write_buffer_size(
         l->options, write_buffer == 0 ? 32 << 20 : write_buffer);
-    leveldb_options_set_max_open_files(
-        l->options, o->max_open_files == 0 ? 500 : o->max_open_files);
+    leveldb_options_set_max_open_files(l->options, 500);
     l->read = leveldb_readoptions_create();
     leveldb_readoptions_set_verify_checksums(l->read, 1);
     l->write = leveldb_writeoptions_create();

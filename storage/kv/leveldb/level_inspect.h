@@ -40,7 +40,6 @@ struct level_inspection {
     /* What it returns but ST_OK ends the inspection. */
     enum status (*report)(struct level_inspection *x,
                           const struct level_fault *f, struct error *e);
-    void *ctx;
 
     bool has_mark; /* SYNCED */
     struct level_mark mark;
