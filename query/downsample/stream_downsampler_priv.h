@@ -12,8 +12,6 @@
 #include "query/downsample/arithmetic.h"
 #include "query/downsample/stream_downsampler.h"
 
-#define EXACT_MAX 0x1p53
-
 static inline bool
 adds_up(const struct stream_downsampler *f)
 {

@@ -298,16 +298,3 @@ block_header_get(struct slice block, uint32_t base, struct cursor *c,
                          h->flags, h->count);
     return ST_OK;
 }
-
-enum status
-block_summary(struct slice block, uint32_t base, struct summary *out,
-              struct error *e)
-{
-    struct block_header h;
-    struct cursor c;
-    enum status st = block_header_get(block, base, &c, &h, e);
-
-    if (st == ST_OK)
-        *out = h.summary;
-    return st;
-}

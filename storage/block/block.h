@@ -66,12 +66,10 @@ MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
                                            struct points *out,
                                            struct spacing *s, struct error *e);
 
-/* Checks the CRC; does not unpack. '*s' is what block_decode_spaced() will say.
- */
+/* Checks the CRC; does not unpack. '*s' (may be NULL) is what
+ * block_decode_spaced() will say. */
 MUST_CHECK enum status block_spacing(struct slice block, uint32_t base,
                                      struct spacing *s, struct summary *out,
                                      struct error *e);
-
-/* Checks the CRC; does not unpack. */
 MUST_CHECK enum status block_summary(struct slice block, uint32_t base,
                                      struct summary *out, struct error *e);

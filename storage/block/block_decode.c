@@ -195,9 +195,17 @@ block_spacing(struct slice block, uint32_t base, struct spacing *s,
 
     if (st != ST_OK)
         return st;
-    *s = spacing_of(&h);
+    if (s != NULL)
+        *s = spacing_of(&h);
     *out = h.summary;
     return ST_OK;
+}
+
+enum status
+block_summary(struct slice block, uint32_t base, struct summary *out,
+              struct error *e)
+{
+    return block_spacing(block, base, NULL, out, e);
 }
 
 static enum status

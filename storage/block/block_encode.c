@@ -48,18 +48,18 @@ summarize_floats(const struct points *p, struct summary *s)
 }
 
 static void
-summarize_integers(const struct points *p, struct summary *s)
+summarize_ints(const int64_t *v, size_t len, struct summary *s)
 {
-    int64_t min = p->v[0].i, max = min;
+    int64_t min = v[0], max = v[0];
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < p->len; i++) {
-        min = p->v[i].i < min ? p->v[i].i : min;
-        max = p->v[i].i > max ? p->v[i].i : max;
-        sum += (uint64_t)p->v[i].i;
+    for (size_t i = 0; i < len; i++) {
+        min = v[i] < min ? v[i] : min;
+        max = v[i] > max ? v[i] : max;
+        sum += (uint64_t)v[i];
     }
-    s->first = p->v[0];
-    s->last = p->v[p->len - 1];
+    s->first.i = v[0];
+    s->last.i = v[len - 1];
     s->min.i = min;
     s->max.i = max;
     s->sum.i = (int64_t)sum;
@@ -74,7 +74,7 @@ points_summary(const struct points *p)
                          .all_int = memchr(p->is_float, 1, p->len) == NULL };
 
     if (s.all_int)
-        summarize_integers(p, &s);
+        summarize_ints((const int64_t *)p->v, p->len, &s);
     else
         summarize_floats(p, &s);
     return s;
@@ -189,51 +189,31 @@ take_decimals(struct work *w, unsigned scale, size_t *exceptions)
     return true;
 }
 
-/* The block summary of the column, from which the written one comes. */
+/* The block summary of the column, '*s', from which the written one comes. */
 static void
-describe_whole(struct work *w)
+describe_whole(struct work *w, const int64_t *v, struct summary *s)
 {
     struct block_header *h = &w->h;
-    const int64_t *v = w->v;
-    int64_t min = v[0], max = v[0];
-    uint64_t sum = 0;
 
-    for (size_t i = 0; i < w->p->len; i++) {
-        min = v[i] < min ? v[i] : min;
-        max = v[i] > max ? v[i] : max;
-        sum += (uint64_t)v[i];
-    }
-    h->v_first = v[0];
-    h->v_last = v[w->p->len - 1];
-    h->v_min = min;
-    h->v_max = max;
-    h->v_sum = (int64_t)sum;
-}
-
-/* They are the column. */
-static void
-summarize_ints(struct block_header *h)
-{
-    struct summary *s = &h->summary;
-
-    s->first.i = h->v_first;
-    s->last.i = h->v_last;
-    s->min.i = h->v_min;
-    s->max.i = h->v_max;
-    s->sum.i = h->v_sum;
+    summarize_ints(v, w->p->len, s);
+    h->v_first = s->first.i;
+    h->v_last = s->last.i;
+    h->v_min = s->min.i;
+    h->v_max = s->max.i;
+    h->v_sum = s->sum.i;
 }
 
 static void
 describe_values(struct work *w)
 {
     struct block_header *h = &w->h;
+    struct summary whole;
     unsigned scale;
     size_t exceptions;
 
     if (block_kinds(h) == KINDS_INT) {
         memcpy(w->v, w->p->v, w->p->len * sizeof *w->v);
-        describe_whole(w);
-        summarize_ints(h);
+        describe_whole(w, (const int64_t *)w->p->v, &h->summary);
         return;
     }
     summarize_floats(w->p, &h->summary);
@@ -247,7 +227,7 @@ describe_values(struct work *w)
     if (h->scale & SCALE_EXCEPTIONS)
         h->flags |= FLAG_PLAIN;
     else
-        describe_whole(w);
+        describe_whole(w, w->v, &whole);
 }
 
 /* -- encoding: the columns ------------------------------------------------ */

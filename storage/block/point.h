@@ -15,6 +15,7 @@
 #define HOUR_MS         (INT64_C(3600) * 1000)
 #define DAY_S           UINT32_C(86400)
 #define DAY_MS          INT64_C(86400000)
+#define EXACT_MAX       0x1p53 /* up to it doubles hold each integer */
 
 union number {
     int64_t i;

@@ -6,8 +6,7 @@
 
 #include "base/obj.h"
 #include "storage/block/row_value.h"
-
-#define EXACT_MAX 0x1p53
+#include "storage/block/week_priv.h"
 
 void
 week_init(struct week *w, uint32_t base)
@@ -209,21 +208,13 @@ week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
 static struct summary
 hour_summary(const struct week *w, unsigned hour, const struct summary *day)
 {
-    const struct week_values *v = &w->hour;
+    struct summary s = week_hour(w, hour);
     int64_t from_ms = week_day_ms(w, 0) + hour * HOUR_MS;
     int64_t last_ms = from_ms + HOUR_MS - 1;
 
-    return (struct summary){
-        .count = w->count[hour],
-        .first_ms = from_ms > day->first_ms ? from_ms : day->first_ms,
-        .last_ms = last_ms < day->last_ms ? last_ms : day->last_ms,
-        .all_int = w->all_int,
-        .sum = v->sum[hour],
-        .min = v->min[hour],
-        .max = v->max[hour],
-        .first = v->first[hour],
-        .last = v->last[hour],
-    };
+    s.first_ms = from_ms > day->first_ms ? from_ms : day->first_ms;
+    s.last_ms = last_ms < day->last_ms ? last_ms : day->last_ms;
+    return s;
 }
 
 static void

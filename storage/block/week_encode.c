@@ -52,18 +52,6 @@ is_suited(const struct summary *s, unsigned scale)
                              block_decimal_of(s->max.d, scale, &m));
 }
 
-/* But for times. */
-static struct summary
-hour_summary(const struct week *w, size_t i)
-{
-    return (struct summary){ .count = w->count[i],
-                             .sum = w->hour.sum[i],
-                             .first = w->hour.first[i],
-                             .last = w->hour.last[i],
-                             .min = w->hour.min[i],
-                             .max = w->hour.max[i] };
-}
-
 static bool
 suits(const struct week *w, unsigned scale)
 {
@@ -71,7 +59,7 @@ suits(const struct week *w, unsigned scale)
         if (!is_suited(&w->day[i], scale))
             return false;
     for (size_t i = 0; i < WEEK_HOURS; i++) {
-        struct summary hour = hour_summary(w, i);
+        struct summary hour = week_hour(w, i);
 
         if (!is_suited(&hour, scale))
             return false;
@@ -198,7 +186,7 @@ put_hours(struct codec *x, const struct week *w)
         x->column[i] = 0;
         for (unsigned h = 0; h < DAY_HOURS; h++) {
             unsigned at = x->day[i] * DAY_HOURS + h;
-            struct summary hour = hour_summary(w, at);
+            struct summary hour = week_hour(w, at);
 
             if (hour.count == 0)
                 continue;

@@ -54,6 +54,19 @@ codec_init(struct codec *x, struct buf *out, struct cursor *c)
     x->days = x->hours = 0;
 }
 
+/* Of an hour, but for its times. */
+static inline struct summary
+week_hour(const struct week *w, size_t i)
+{
+    return (struct summary){ .count = w->count[i],
+                             .all_int = w->all_int,
+                             .sum = w->hour.sum[i],
+                             .first = w->hour.first[i],
+                             .last = w->hour.last[i],
+                             .min = w->hour.min[i],
+                             .max = w->hour.max[i] };
+}
+
 static inline bool
 are_decimals(const struct form *f)
 {
