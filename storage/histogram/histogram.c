@@ -66,46 +66,41 @@ is_sorted(const struct histogram *h)
     return true;
 }
 
-/* Stable. */
-static void
-merge_runs(struct histogram_bucket *v, struct histogram_bucket *tmp, size_t lo,
-           size_t mid, size_t hi)
+/* Of equal bounds, the order they had. */
+static int
+compare_places(const void *a, const void *b)
 {
-    size_t i = lo, k = mid;
+    const struct histogram_bucket *x =
+        *(const struct histogram_bucket *const *)a;
+    const struct histogram_bucket *y =
+        *(const struct histogram_bucket *const *)b;
+    int order = histogram_compare(x, y);
 
-    for (size_t at = lo; at < hi; at++) {
-        bool left =
-            i < mid && (k == hi || histogram_compare(&v[i], &v[k]) <= 0);
-
-        tmp[at] = left ? v[i++] : v[k++];
-    }
-    memcpy(v + lo, tmp + lo, (hi - lo) * sizeof *v);
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
 enum status
 histogram_sort(struct histogram *h, struct arena *a, struct error *e)
 {
-    struct histogram_bucket *tmp;
+    const struct histogram_bucket **sorted;
+    struct histogram_bucket *out;
     size_t kept = 0;
 
     if (is_sorted(h))
         return ST_OK;
-    tmp = arena_alloc(a, h->len * sizeof *tmp);
-    if (tmp == NULL)
+    sorted = arena_array_raw(a, h->len, sizeof *sorted);
+    out = arena_array_raw(a, h->len, sizeof *out);
+    if (sorted == NULL || out == NULL)
         return no_memory(e);
-    for (size_t width = 1; width < h->len; width *= 2) {
-        for (size_t lo = 0; lo + width < h->len; lo += 2 * width) {
-            size_t hi = h->len - lo > 2 * width ? lo + 2 * width : h->len;
-
-            merge_runs(h->buckets, tmp, lo, lo + width, hi);
-        }
-    }
+    for (size_t i = 0; i < h->len; i++)
+        sorted[i] = &h->buckets[i];
+    qsort(sorted, h->len, sizeof *sorted, compare_places);
     for (size_t i = 0; i < h->len; i++) {
-        if (kept > 0 &&
-            histogram_compare(&h->buckets[kept - 1], &h->buckets[i]) == 0)
+        if (kept > 0 && histogram_compare(&out[kept - 1], sorted[i]) == 0)
             kept--;
-        h->buckets[kept++] = h->buckets[i];
+        out[kept++] = *sorted[i];
     }
+    h->buckets = out;
     h->len = kept;
     return ST_OK;
 }
