@@ -263,8 +263,6 @@ cursor_matches(const struct aggregation *m, const struct series_cursor *cur,
     return m->step_ms != 0 || k == len;
 }
 
-/* The values of points 'from' .. from + len - 1: where they are, or made
- * doubles in 'room'. */
 const union number *
 aggregation_own_values(const struct column *c, size_t from, size_t len,
                        bool doubles, union number *room)
@@ -433,7 +431,6 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     return aggregation_show(m->spec, out, from, len, doubles, e);
 }
 
-/* With these times, and room for as many values. */
 enum status
 aggregation_dps(struct times t, struct arena *a, struct dps *out,
                 struct error *e)

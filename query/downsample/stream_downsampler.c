@@ -7,7 +7,6 @@
 
 /* -- memory of buckets ----------------------------------------------------- */
 
-/* A running number or two are enough. */
 static bool
 can_fold(enum aggregator_kind kind)
 {

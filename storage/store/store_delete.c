@@ -95,8 +95,7 @@ delete_from_engine(struct deletion *d, struct error *e)
                                   : error_set(e, ST_CORRUPT, "%s", damage.text);
 }
 
-/* Called by the head, under the bucket's lock: so a replay sees the order that
- * queries saw. */
+/* As store_log_points(). */
 static enum status
 log_delete(void *ctx, struct error *e)
 {

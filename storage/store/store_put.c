@@ -340,8 +340,6 @@ put_chunk(struct put *p)
                        (size_t)(starts[i + 1] - starts[i]));
 }
 
-/* Chunk by chunk; where it stops for want of room, the points from 'at' on have
- * not been put. */
 void
 store_put_chunks(struct put *p, size_t len)
 {

@@ -1,6 +1,3 @@
-/* The WAL's records beside those of points (wal_points.h): batches of the
- * engine, deletions, what a bucket's owner writes (docs/FORMAT.md, "WAL
- * records"). */
 #include "storage/wal/wal_record.h"
 
 #include "base/cursor.h"
