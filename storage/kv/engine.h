@@ -30,11 +30,8 @@ struct kv_engine {
                          struct error *e);
     enum status (*gather)(struct kv *kv, const struct kv_batch *b,
                           struct error *e); /* NULL: a write */
-    /* NULL: by the calls above, under a lock in this process. */
-    enum status (*write_if)(struct kv *kv, const struct kv_batch *b,
-                            const struct kv_expected *expected, size_t len,
-                            struct error *e);
-    /* Sets the status of each, also ST_TIMEOUT.  NULL: one after the other. */
+    /* Sets the status of each, also ST_TIMEOUT.  NULL: by the calls above, one
+     * after the other under a lock in this process. */
     void (*write_if_many)(struct kv *kv, struct kv_guarded *all, size_t len,
                           struct error *e);
     uint64_t (*group)(const struct kv *kv, struct slice key); /* NULL: one */

@@ -186,16 +186,15 @@ expect(struct kv *kv, struct slice key, const struct slice *expected,
 }
 
 static enum status
-write_if_here(struct kv *kv, const struct kv_batch *b,
-              const struct kv_expected *expected, size_t len, struct error *e)
+write_if_here(struct kv *kv, const struct kv_guarded *x, struct error *e)
 {
     enum status st = ST_OK;
 
     lock_take(&kv->swap_lock);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = expect(kv, expected[i].key, expected[i].value, e);
+    for (size_t i = 0; i < x->len && st == ST_OK; i++)
+        st = expect(kv, x->expected[i].key, x->expected[i].value, e);
     if (st == ST_OK)
-        st = kv_gather(kv, b, e);
+        st = kv_gather(kv, x->batch, e);
     lock_drop(&kv->swap_lock);
     return st;
 }
@@ -218,27 +217,21 @@ expect_applied(void *ctx, struct slice key, const struct slice *value)
 
 /* 'timed_out': it did once already. */
 static enum status
-write_if(struct kv *kv, const struct kv_batch *b,
-         const struct kv_expected *expected, size_t len, bool timed_out,
-         struct error *e)
+write_if(struct kv *kv, struct kv_guarded *x, bool timed_out, struct error *e)
 {
     struct applied applied = { .kv = kv, .e = e };
     struct attempts a = { .timed_out = timed_out };
-    enum status st = kv_batch_check(b, e);
 
-    if (st != ST_OK)
-        return st;
-    if (kv->engine->write_if == NULL)
-        return write_if_here(kv, b, expected, len, e);
+    if (kv->engine->write_if_many == NULL)
+        return write_if_here(kv, x, e);
     do
-        st = kv->engine->write_if(kv, b, expected, len, e);
-    while (try_again(kv, &a, st));
+        kv->engine->write_if_many(kv, x, 1, e);
+    while (try_again(kv, &a, x->status));
     /* One that timed out may be what it conflicts with. */
-    if (st == ST_CONFLICT && a.timed_out > 0) {
-        kv_batch_each(b, expect_applied, &applied);
-        st = applied.st;
-    }
-    return st;
+    if (x->status != ST_CONFLICT || a.timed_out == 0)
+        return x->status;
+    kv_batch_each(x->batch, expect_applied, &applied);
+    return applied.st;
 }
 
 enum status
@@ -257,8 +250,7 @@ kv_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
         kv->engine->write_if_many(kv, all, len, e);
     for (size_t i = 0; i < len; i++) {
         if (!at_once || all[i].status == ST_TIMEOUT)
-            all[i].status = write_if(kv, all[i].batch, all[i].expected,
-                                     all[i].len, at_once, e);
+            all[i].status = write_if(kv, &all[i], at_once, e);
         if (st == ST_OK && all[i].status != ST_CONFLICT)
             st = all[i].status;
     }
@@ -269,15 +261,15 @@ enum status
 kv_swap(struct kv *kv, struct slice key, const struct slice *expected,
         struct slice value, struct error *e)
 {
-    const struct kv_expected x = { key, expected };
+    const struct kv_expected held = { key, expected };
     struct kv_batch *b = kv_batch_new();
+    struct kv_guarded x = { .batch = b, .expected = &held, .len = 1 };
     enum status st;
 
-    OBJ_CHECK(kv, KV_MAGIC);
     kv_batch_put(b, key, value);
-    st = write_if(kv, b, &x, 1, false, e);
+    st = kv_write_if_many(kv, &x, 1, e);
     kv_batch_free(&b);
-    return st;
+    return st == ST_OK ? x.status : st;
 }
 
 uint64_t

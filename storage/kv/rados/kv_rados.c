@@ -244,37 +244,36 @@ expect(const struct omap_map *map, struct ceph_op *op,
 
 /* The operation of a guarded batch, sent; NULL: it is done, or failed. */
 static enum status
-guarded_start(struct omaps *o, const struct kv_batch *b,
-              const struct kv_expected *expected, size_t len,
-              struct ceph_op **out, struct error *e)
+guarded_start(struct omaps *o, const struct kv_guarded *x, struct ceph_op **out,
+              struct error *e)
 {
     struct ceph_op *op = ceph_write_new(o->c);
     struct omap_object object;
     struct omap_changes c;
-    enum status st = omap_changes_of(&o->map, b, &c, e);
+    enum status st = omap_changes_of(&o->map, x->batch, &c, e);
 
     *out = NULL;
     if (st == ST_OK)
         st = list_windows(o, &c, e);
-    if (st == ST_OK && c.len == 0 && len == 0)
+    if (st == ST_OK && c.len == 0 && x->len == 0)
         goto out;
     if (st == ST_OK && c.len > 0)
         object = c.v[0].object;
     else if (st == ST_OK)
-        st = omap_object_of(&o->map, expected[0].key, &object, e);
+        st = omap_object_of(&o->map, x->expected[0].key, &object, e);
     if (st == ST_OK &&
         (omap_changes_of_one(&c, 0, SIZE_MAX, GUARDED_BYTES) < c.len ||
-         len > GUARDED_MAX))
+         x->len > GUARDED_MAX))
         st = strcmp(object.name, c.v[c.len - 1].object.name) != 0
                  ? error_set(e, ST_INVALID,
                              "a guarded batch over two groups: %s and %s",
                              object.name, c.v[c.len - 1].object.name)
                  : error_set(e, ST_LIMIT,
                              "a guarded batch of %zu keys is too large",
-                             c.len + len);
+                             c.len + x->len);
     ceph_write_create(op, false);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = expect(&o->map, op, &expected[i], &object, e);
+    for (size_t i = 0; i < x->len && st == ST_OK; i++)
+        st = expect(&o->map, op, &x->expected[i], &object, e);
     if (st == ST_OK) {
         if (c.len > 0)
             omap_changes_put(op, &c, 0, c.len);
@@ -285,19 +284,6 @@ guarded_start(struct omaps *o, const struct kv_batch *b,
 out:
     ceph_op_free(&op);
     omap_changes_fini(&c);
-    return st;
-}
-
-static enum status
-omaps_write_if(struct kv *kv, const struct kv_batch *b,
-               const struct kv_expected *expected, size_t len, struct error *e)
-{
-    struct ceph_op *op;
-    enum status st = guarded_start(omaps_of(kv), b, expected, len, &op, e);
-
-    if (op != NULL)
-        st = ceph_op_wait(op, e);
-    ceph_op_free(&op);
     return st;
 }
 
@@ -320,8 +306,7 @@ omaps_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
         }
         if (i < len) {
             all[i].status =
-                guarded_start(omaps_of(kv), all[i].batch, all[i].expected,
-                              all[i].len, op, failed ? NULL : e);
+                guarded_start(omaps_of(kv), &all[i], op, failed ? NULL : e);
             failed = failed || all[i].status != ST_OK;
         }
     }
@@ -455,7 +440,6 @@ static const struct kv_engine omaps_engine = {
     .close = omaps_close,
     .get = omaps_get,
     .write = omaps_write,
-    .write_if = omaps_write_if,
     .write_if_many = omaps_write_if_many,
     .group = omaps_group,
     .exclusive_begin = omaps_exclusive_begin,

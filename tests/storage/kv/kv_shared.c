@@ -133,39 +133,29 @@ expect_group(void *ctx, struct slice key, const struct slice *value)
     g->any = true;
 }
 
-static enum status
-shared_write_if(struct kv *kv, const struct kv_batch *b,
-                const struct kv_expected *expected, size_t len, struct error *e)
-{
-    struct keys *k = keys_of(kv);
-    struct groups g = { .kv = kv };
-    struct kv_guarded one = { .batch = b, .expected = expected, .len = len };
-    enum status st;
-
-    kv_batch_each(b, expect_group, &g);
-    for (size_t i = 0; i < len; i++)
-        expect_group(&g, expected[i].key, NULL);
-    lock_take(&k->lock);
-    st = kv_write_if_many(k->map, &one, 1, e);
-    if (st == ST_OK)
-        st = one.status;
-    lock_drop(&k->lock);
-    if (st == ST_CONFLICT)
-        atomic_fetch_add(&k->conflicts, 1);
-    return st;
-}
-
 /* Counts as one call, as all are on their way at once. */
 static void
 shared_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
                      struct error *e)
 {
-    uint64_t calls = kv_shared_calls(kv);
+    struct keys *k = keys_of(kv);
 
-    for (size_t i = 0; i < len; i++)
-        all[i].status =
-            shared_write_if(kv, all[i].batch, all[i].expected, all[i].len, e);
-    atomic_store(&((struct shared *)kv)->keys->calls, calls + 1);
+    for (size_t i = 0; i < len; i++) {
+        struct kv_guarded *x = &all[i];
+        struct groups g = { .kv = kv };
+        enum status st;
+
+        kv_batch_each(x->batch, expect_group, &g);
+        for (size_t n = 0; n < x->len; n++)
+            expect_group(&g, x->expected[n].key, NULL);
+        lock_take(&k->lock);
+        st = kv_write_if_many(k->map, x, 1, e);
+        lock_drop(&k->lock);
+        if (st != ST_OK)
+            x->status = st;
+        if (x->status == ST_CONFLICT)
+            atomic_fetch_add(&k->conflicts, 1);
+    }
 }
 
 static enum status
@@ -282,7 +272,6 @@ static const struct kv_engine shared_engine = {
     .get = shared_get,
     .get_many = shared_get_many,
     .write = shared_write,
-    .write_if = shared_write_if,
     .write_if_many = shared_write_if_many,
     .group = shared_group,
     .exclusive_begin = shared_exclusive_begin,

@@ -259,23 +259,28 @@ slow_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 }
 
 static enum status
-slow_write_if(struct kv *kv, const struct kv_batch *b,
-              const struct kv_expected *expected, size_t len, struct error *e)
+slow_write_if(struct slow *s, struct kv_guarded *x, struct error *e)
 {
-    struct slow *s = slow_of(kv);
-    struct kv_guarded one = { .batch = b, .expected = expected, .len = len };
     enum status st;
 
     if (times_out(s, e))
         return ST_TIMEOUT;
     lock_take(&s->lock);
-    st = kv_write_if_many(s->mem, &one, 1, e);
+    st = kv_write_if_many(s->mem, x, 1, e);
     if (st == ST_OK)
-        st = one.status;
+        st = x->status;
     if (st == ST_OK)
-        st = note_batch(s, b, KV_NO_BUCKET, e); /* at once */
+        st = note_batch(s, x->batch, KV_NO_BUCKET, e); /* at once */
     lock_drop(&s->lock);
     return st == ST_OK && times_out(s, e) ? ST_TIMEOUT : st;
+}
+
+static void
+slow_write_if_many(struct kv *kv, struct kv_guarded *all, size_t len,
+                   struct error *e)
+{
+    for (size_t i = 0; i < len; i++)
+        all[i].status = slow_write_if(slow_of(kv), &all[i], e);
 }
 
 static uint64_t
@@ -425,7 +430,7 @@ static const struct kv_engine slow_engine = {
     .get = slow_get,
     .get_many = slow_get_many,
     .write = slow_write,
-    .write_if = slow_write_if,
+    .write_if_many = slow_write_if_many,
     .sync = slow_sync,
     .iter_open = slow_iter_open,
     .approximate_bytes = slow_approximate_bytes,
