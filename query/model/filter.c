@@ -235,24 +235,17 @@ filter_fini(struct filter *f)
     regexp_free(&f->regexp);
 }
 
-static void
-put_text(struct buf *out, struct slice text)
-{
-    buf_put_u64(out, text.size);
-    buf_put_slice(out, text);
-}
-
 void
 filter_cache_key(const struct filter *f, struct buf *out)
 {
     buf_put_u8(out, (uint8_t)f->type);
     buf_put_u8(out, f->ignore_case);
-    put_text(out, f->tagk);
+    buf_put_sized(out, f->tagk);
     if (f->type == FILTER_REGEXP)
-        put_text(out, f->text);
+        buf_put_sized(out, f->text);
     buf_put_u64(out, f->parts_len);
     for (size_t i = 0; i < f->parts_len; i++)
-        put_text(out, f->parts[i]);
+        buf_put_sized(out, f->parts[i]);
 }
 
 bool

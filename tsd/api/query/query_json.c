@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/text/number.h"
 #include "tsd/api/annotation_json.h"
 #include "tsd/api/api.h"
@@ -260,14 +261,6 @@ put_base64(struct buf *b, uint64_t id, unsigned width)
     }
 }
 
-static int
-cmp_ids(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
 static void
 write_filter_ids(struct buf *b, const struct sub_query *s,
                  struct uid_table *uids)
@@ -285,11 +278,9 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
         if (uid_find(uids, UID_TAGK, s->filters[i].tagk, &ids[len], NULL) ==
             ST_OK)
             len++;
-    qsort(ids, len, sizeof *ids, cmp_ids);
+    len = sort_unique_u64(ids, len);
     buf_put_u8(b, '[');
     for (size_t i = 0; i < len; i++) {
-        if (i > 0 && ids[i] == ids[i - 1])
-            continue;
         json_open(b, NULL, '"');
         put_base64(b, ids[i], uid_width(uids, UID_TAGK));
         buf_put_u8(b, '"');
