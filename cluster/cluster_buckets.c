@@ -433,7 +433,7 @@ look(struct look *l, struct error *e)
     enum status st = members_read(c->ceph, &l->members, e);
 
     if (st == ST_OK)
-        st = buckets_read(c->ceph, l->map, NULL, e);
+        st = buckets_read(c->ceph, l->map, e);
     if (st != ST_OK)
         return st;
     set_routes(l);

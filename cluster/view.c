@@ -25,7 +25,7 @@ cluster_view_read(const char *at, struct cluster_view *out, struct error *e)
     if (st == ST_OK)
         st = members_read(c, &out->members, e);
     if (st == ST_OK)
-        st = buckets_read(c, out->map, NULL, e);
+        st = buckets_read(c, out->map, e);
     if (st == ST_OK)
         out->buckets = f.layout.salt_buckets;
     ceph_close(&c);

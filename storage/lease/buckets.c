@@ -55,42 +55,26 @@ bucket_read(struct slice key, unsigned *bucket)
     return true;
 }
 
-struct reading {
-    struct bucket_owner *out;
-    uint64_t version;
-};
-
-/* Each change of an entry makes its part of the version larger: a claim of a
- * dead one's by one, as does its end, and a gift by two. */
 static enum status
 take_entry(void *ctx, struct slice key, struct slice value, struct error *e)
 {
-    struct reading *r = ctx;
-    struct bucket_owner *o;
+    struct bucket_owner *out = ctx;
     unsigned bucket;
 
-    if (!bucket_read(key, &bucket) || !entry_read(value, &r->out[bucket]))
-        return error_set(e, ST_CORRUPT,
-                         OBJECT ": the entry \"%.*s\" is malformed",
-                         SLICE_ARG(key));
-    o = &r->out[bucket];
-    r->version += 2 * o->epoch - (o->from[0] != '\0');
-    return ST_OK;
+    return bucket_read(key, &bucket) && entry_read(value, &out[bucket])
+               ? ST_OK
+               : error_set(e, ST_CORRUPT,
+                           OBJECT ": the entry \"%.*s\" is malformed",
+                           SLICE_ARG(key));
 }
 
 enum status
 buckets_read(struct ceph *c, struct bucket_owner out[BUCKETS_MAX],
-             uint64_t *version, struct error *e)
+             struct error *e)
 {
-    struct reading r = { .out = out };
-    enum status st;
-
     for (unsigned i = 0; i < BUCKETS_MAX; i++)
         out[i] = (struct bucket_owner){ .epoch = 0 };
-    st = ceph_each_omap(c, OBJECT, take_entry, &r, e);
-    if (version != NULL)
-        *version = r.version;
-    return st;
+    return ceph_each_omap(c, OBJECT, take_entry, out, e);
 }
 
 enum status

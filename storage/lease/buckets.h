@@ -22,10 +22,10 @@ struct bucket_owner {
     uint64_t from_epoch;
 };
 
-/* All entries; '*version' (may be NULL) is larger after each change. */
+/* All entries. */
 MUST_CHECK enum status buckets_read(struct ceph *c,
                                     struct bucket_owner out[BUCKETS_MAX],
-                                    uint64_t *version, struct error *e);
+                                    struct error *e);
 
 /* Makes 'seen' 'now'.  ST_CONFLICT: another one was faster, nothing is changed.
  * After ST_TIMEOUT read it again. */

@@ -282,7 +282,7 @@ leave(struct lease *l, struct error *e)
 {
     struct bucket_owner map[BUCKETS_MAX];
     char object[32];
-    enum status st = buckets_read(l->c, map, NULL, e);
+    enum status st = buckets_read(l->c, map, e);
 
     if (st == ST_OK && !buckets_name(map, l->self.name)) {
         st = wal_rados_remove(l->c, l->self.name, e);
@@ -399,7 +399,7 @@ lease_forget(struct lease *l, const char *member, struct error *e)
 
     if (st != ST_OK)
         return st == ST_NOT_FOUND ? ST_OK : st;
-    st = buckets_read(l->c, map, NULL, e);
+    st = buckets_read(l->c, map, e);
     if (st == ST_OK && buckets_name(map, member))
         st = error_set(e, ST_BUSY,
                        "buckets of member %s are not taken over yet", member);

@@ -146,7 +146,7 @@ change(struct process *p, const char *from, uint64_t epoch, bool done,
        struct error *e)
 {
     struct bucket_owner map[BUCKETS_MAX], now = { .epoch = epoch };
-    enum status st = buckets_read(p->c, map, NULL, e);
+    enum status st = buckets_read(p->c, map, e);
 
     (void)snprintf(now.member, sizeof now.member, "%s", lease_name(p->l));
     p->epoch = epoch;
