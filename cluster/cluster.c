@@ -406,10 +406,9 @@ cluster_stop(struct cluster *c)
 enum status
 cluster_close(struct cluster **cp, struct error *e)
 {
-    struct cluster *c = *cp;
+    struct cluster *c = OBJ_TAKE(cp, CLUSTER_MAGIC);
     enum status st, left;
 
-    *cp = NULL;
     if (c == NULL)
         return ST_OK;
     cluster_stop(c);

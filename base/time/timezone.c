@@ -272,15 +272,14 @@ timezone_read(struct slice file, struct slice name, struct timezone **out,
 }
 
 void
-timezone_free(struct timezone **z)
+timezone_free(struct timezone **ref)
 {
-    if (*z == NULL)
+    struct timezone *z = OBJ_TAKE(ref, ZONE_MAGIC);
+
+    if (z == NULL)
         return;
-    OBJ_CHECK(*z, ZONE_MAGIC);
-    OBJ_CLEAR(*z);
-    free((*z)->changes);
-    free(*z);
-    *z = NULL;
+    free(z->changes);
+    OBJ_FREE(z);
 }
 
 /* The moment of UTC at which a rule's day begins to hold, in a year. */

@@ -125,19 +125,18 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
 }
 
 void
-regexp_free(struct regexp **r)
+regexp_free(struct regexp **ref)
 {
-    if (*r == NULL)
+    struct regexp *r = OBJ_TAKE(ref, REGEXP_MAGIC);
+
+    if (r == NULL)
         return;
-    OBJ_CHECK(*r, REGEXP_MAGIC);
-    OBJ_CLEAR(*r);
-    buf_fini(&(*r)->literal);
-    pcre2_match_data_free(atomic_load(&(*r)->spare->match));
-    free((*r)->spare);
-    pcre2_match_context_free((*r)->limits);
-    pcre2_code_free((*r)->code);
-    free(*r);
-    *r = NULL;
+    buf_fini(&r->literal);
+    pcre2_match_data_free(atomic_load(&r->spare->match));
+    free(r->spare);
+    pcre2_match_context_free(r->limits);
+    pcre2_code_free(r->code);
+    OBJ_FREE(r);
 }
 
 static enum status

@@ -69,14 +69,14 @@ kv_fail(struct kv *kv, const struct error *why, struct error *e)
 }
 
 void
-kv_close(struct kv **kv)
+kv_close(struct kv **ref)
 {
-    if (*kv == NULL)
+    struct kv *kv = OBJ_TAKE(ref, KV_MAGIC);
+
+    if (kv == NULL)
         return;
-    OBJ_CHECK(*kv, KV_MAGIC);
-    OBJ_CLEAR(*kv);
-    (*kv)->engine->close(*kv);
-    *kv = NULL;
+    OBJ_CLEAR(kv);
+    kv->engine->close(kv);
 }
 
 const struct kv_traits *
@@ -388,21 +388,20 @@ kv_iter_bound(struct kv_iter *it, struct slice end)
 }
 
 enum status
-kv_iter_close(struct kv_iter **it, struct error *e)
+kv_iter_close(struct kv_iter **ref, struct error *e)
 {
+    struct kv_iter *it = OBJ_TAKE(ref, KV_ITER_MAGIC);
     enum status st;
 
-    if (*it == NULL)
+    if (it == NULL)
         return ST_OK;
-    OBJ_CHECK(*it, KV_ITER_MAGIC);
-    if ((*it)->engine->close != NULL)
-        (*it)->engine->close(*it);
-    st = (*it)->error.status;
+    if (it->engine->close != NULL)
+        it->engine->close(it);
+    st = it->error.status;
     if (st != ST_OK && e != NULL)
-        *e = (*it)->error;
-    OBJ_CLEAR(*it);
-    (*it)->engine->free(*it);
-    *it = NULL;
+        *e = it->error;
+    OBJ_CLEAR(it);
+    it->engine->free(it);
     return st;
 }
 

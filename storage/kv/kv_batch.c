@@ -27,15 +27,14 @@ kv_batch_new(void)
 }
 
 void
-kv_batch_free(struct kv_batch **b)
+kv_batch_free(struct kv_batch **ref)
 {
-    if (*b == NULL)
+    struct kv_batch *b = OBJ_TAKE(ref, KV_BATCH_MAGIC);
+
+    if (b == NULL)
         return;
-    OBJ_CHECK(*b, KV_BATCH_MAGIC);
-    buf_fini(&(*b)->ops);
-    OBJ_CLEAR(*b);
-    free(*b);
-    *b = NULL;
+    buf_fini(&b->ops);
+    OBJ_FREE(b);
 }
 
 void

@@ -208,12 +208,10 @@ events_open(struct ceph *c, unsigned timeout_ms, struct events **out,
 void
 events_close(struct events **owner)
 {
-    struct events *ev = *owner;
+    struct events *ev = OBJ_TAKE(owner, EVENTS_MAGIC);
 
-    *owner = NULL;
     if (ev == NULL)
         return;
-    OBJ_CHECK(ev, EVENTS_MAGIC);
     lock_take(&ev->lock);
     ev->stopping = true;
     cond_signal(&ev->tick);

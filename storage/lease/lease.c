@@ -299,13 +299,11 @@ leave(struct lease *l, struct error *e)
 enum status
 lease_close(struct lease **owner, struct error *e)
 {
-    struct lease *l = *owner;
+    struct lease *l = OBJ_TAKE(owner, LEASE_MAGIC);
     enum status st = ST_OK;
 
-    *owner = NULL;
     if (l == NULL)
         return ST_OK;
-    OBJ_CHECK(l, LEASE_MAGIC);
     lock_take(&l->lock);
     l->stopping = true;
     cond_signal(&l->tick);

@@ -364,12 +364,10 @@ enum status
 store_scan_close(struct store_scan **sp, struct scan_counts *counts,
                  enum status status, struct error *e)
 {
-    struct store_scan *scan = *sp;
+    struct store_scan *scan = OBJ_TAKE(sp, SCAN_MAGIC);
 
-    *sp = NULL;
     if (scan == NULL)
         return status;
-    OBJ_CHECK(scan, SCAN_MAGIC);
     store_scan_end_weeks(scan);
     points_fini(&scan->scratch);
     if (status == ST_OK && scan->error.status != ST_OK) {

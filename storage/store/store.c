@@ -298,13 +298,11 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
 enum status
 store_close(struct store **sp, struct error *e)
 {
-    struct store *s = *sp;
+    struct store *s = OBJ_TAKE(sp, STORE_MAGIC);
     enum status status, closed;
 
-    *sp = NULL;
     if (s == NULL)
         return ST_OK;
-    OBJ_CHECK(s, STORE_MAGIC);
     store_flusher_stop(s);
     crash_point("close-begun");
     status = store_flush(s, e);

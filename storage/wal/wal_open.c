@@ -98,14 +98,12 @@ wal_open(const struct wal_options *o, struct wal **out, struct error *e)
 enum status
 wal_close(struct wal **ref, struct error *e)
 {
-    struct wal *j = *ref;
+    struct wal *j = OBJ_TAKE(ref, WAL_MAGIC);
     uint64_t lsn;
     enum status st = ST_OK;
 
-    *ref = NULL;
     if (j == NULL)
         return ST_OK;
-    OBJ_CHECK(j, WAL_MAGIC);
     if (j->read_only)
         goto out;
     lock_take(&j->lock);

@@ -42,16 +42,15 @@ put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
 }
 
 void
-put_path_free(struct put_path **p)
+put_path_free(struct put_path **ref)
 {
-    if (*p == NULL)
+    struct put_path *p = OBJ_TAKE(ref, PATH_MAGIC);
+
+    if (p == NULL)
         return;
-    OBJ_CHECK(*p, PATH_MAGIC);
-    put_cache_free(&(*p)->cache);
-    free((*p)->header_tag);
-    OBJ_CLEAR(*p);
-    free(*p);
-    *p = NULL;
+    put_cache_free(&p->cache);
+    free(p->header_tag);
+    OBJ_FREE(p);
 }
 
 void
@@ -118,20 +117,17 @@ put_batch_new(struct put_path *p, put_failed *failed, void *ctx)
 void
 put_batch_free(struct put_batch **bp)
 {
-    struct put_batch *b = *bp;
+    struct put_batch *b = OBJ_TAKE(bp, PUT_BATCH_MAGIC);
 
-    *bp = NULL;
     if (b == NULL)
         return;
-    OBJ_CHECK(b, PUT_BATCH_MAGIC);
     buf_fini(&b->text);
     buf_fini(&b->why);
     buf_fini(&b->tags);
     buf_fini(&b->added_value);
     buf_fini(&b->tsuids);
     store_window_free(&b->window);
-    OBJ_CLEAR(b);
-    free(b);
+    OBJ_FREE(b);
 }
 
 void

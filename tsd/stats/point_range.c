@@ -32,12 +32,10 @@ point_range_new(void)
 void
 point_range_free(struct point_range **pp)
 {
-    struct point_range *p = *pp;
+    struct point_range *p = OBJ_TAKE(pp, RANGE_MAGIC);
 
-    *pp = NULL;
     if (p == NULL)
         return;
-    OBJ_CHECK(p, RANGE_MAGIC);
     lock_fini(&p->lock);
     OBJ_FREE(p);
 }
