@@ -44,10 +44,7 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
     store_weeks_collect_stale(d->s, d->tsuid, base, d->stale);
     status = store_weeks_mark_stale(d->s, d->stale, e);
     if (status == ST_OK)
-        status =
-            store_owns(d->s, e); /* it may have stood still since the last */
-    if (status == ST_OK)
-        status = kv_write(d->s->kv, d->batch, e);
+        status = store_write_owned(d->s, d->batch, e);
     crash_point("delete-written");
     return status;
 }

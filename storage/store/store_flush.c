@@ -329,9 +329,7 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     if (status == ST_OK)
         status = store_weeks_mark_stale(s, b->stale, e);
     if (status == ST_OK)
-        status = store_owns(s, e);
-    if (status == ST_OK)
-        status = kv_write(s->kv, b->writes, e);
+        status = store_write_owned(s, b->writes, e);
     if (status == ST_OK) {
         atomic_fetch_add(&s->rows_quarantined, b->quarantined);
         atomic_fetch_add(&s->rows_unreadable, b->unreadable);

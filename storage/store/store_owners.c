@@ -51,6 +51,17 @@ store_owns(const struct store *s, struct error *e)
 }
 
 enum status
+store_write_owned(struct store *s, const struct kv_batch *b, struct error *e)
+{
+    enum status status;
+
+    if (kv_batch_len(b) == 0)
+        return ST_OK;
+    status = store_owns(s, e);
+    return status == ST_OK ? kv_write(s->kv, b, e) : status;
+}
+
+enum status
 store_not_owner(unsigned bucket, struct error *e)
 {
     return error_set(e, ST_NOT_FOUND, "salt bucket %u is not this process's",

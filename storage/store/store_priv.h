@@ -151,6 +151,11 @@ MUST_CHECK enum status store_flush_bucket(struct store *s, unsigned bucket,
                                           struct error *e)
     REQUIRES(s->flush_lock);
 
+/* Writes a batch of rows or weeks, if it is not empty.  The process may have
+ * stood still since it looked whose the bucket is. */
+MUST_CHECK enum status
+store_write_owned(struct store *s, const struct kv_batch *b, struct error *e);
+
 /* Frees a store whose flusher has stopped, and flushes nothing. */
 void store_destroy(struct store *s);
 

@@ -330,18 +330,12 @@ static enum status
 drop_gathered(struct dropping *x, bool *more, struct error *e)
     REQUIRES(x->s->flush_lock)
 {
-    struct store *s = x->s;
     enum status st;
 
-    if (store_bucket_state(s, x->bucket) != BUCKET_LOCAL)
+    if (store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
         return ST_OK;
     st = gather(x, more, e);
-    if (st != ST_OK || kv_batch_len(x->batch) == 0)
-        return st;
-    st = store_owns(s, e);
-    if (st == ST_OK)
-        st = kv_write(s->kv, x->batch, e);
-    return st;
+    return st == ST_OK ? store_write_owned(x->s, x->batch, e) : st;
 }
 
 static enum status

@@ -237,13 +237,8 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
 enum status
 store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 {
-    enum status status;
+    enum status status = store_write_owned(s, stale, e);
 
-    if (kv_batch_len(stale) == 0)
-        return ST_OK;
-    status = store_owns(s, e);
-    if (status == ST_OK)
-        status = kv_write(s->kv, stale, e);
     kv_batch_clear(stale);
     return status;
 }
@@ -320,10 +315,8 @@ clear_weeks(struct clearing *x, struct slice tsuid, size_t len)
     status = kv_get_many(x->s->kv, x->keys, len, clear_week, x, x->e);
     if (status == ST_OK)
         status = x->status;
-    if (status == ST_OK && kv_batch_len(x->batch) > 0)
-        status = store_owns(x->s, x->e);
-    if (status == ST_OK && kv_batch_len(x->batch) > 0)
-        status = kv_write(x->s->kv, x->batch, x->e);
+    if (status == ST_OK)
+        status = store_write_owned(x->s, x->batch, x->e);
     free(x->keys);
     free(bytes);
     return status;

@@ -186,9 +186,7 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
     }
     if (kv_batch_len(f->batch) == 0)
         return ST_OK;
-    status = store_owns(s, e);
-    if (status == ST_OK)
-        status = kv_write(s->kv, f->batch, e);
+    status = store_write_owned(s, f->batch, e);
     crash_point("weeks-written");
     return status;
 }
@@ -317,9 +315,7 @@ drop_entries(struct filling *f, const struct key_place *p, struct error *e)
     if (status == ST_OK && !is_ours(s, f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
-        status = store_owns(s, e);
-    if (status == ST_OK)
-        status = kv_write(s->kv, f->batch, e);
+        status = store_write_owned(s, f->batch, e);
     lock_drop(&s->flush_lock);
     return status;
 }
@@ -366,12 +362,10 @@ static enum status
 put_state(struct store *s, struct filling *f, struct error *e)
     REQUIRES(s->flush_lock)
 {
-    enum status status = store_owns(s, e);
-
     kv_batch_clear(f->batch);
     kv_batch_set_bucket(f->batch, f->bucket);
     store_weeks_put_state(s, f->bucket, f->batch);
-    return status == ST_OK ? kv_write(s->kv, f->batch, e) : status;
+    return store_write_owned(s, f->batch, e);
 }
 
 /* Weeks of late rows would be summarised again and again: they are when none
