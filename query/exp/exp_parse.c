@@ -342,9 +342,7 @@ check_expression(struct exp_expression *x, struct arena *a, struct error *e)
 
     if (st == ST_OK && x->expr.size == 0)
         st = error_set(e, ST_INVALID, "missing or empty expr");
-    if (st == ST_OK)
-        st = expression_parse(x->expr, a, &x->parsed, e);
-    return st;
+    return st == ST_OK ? expression_parse(x->expr, a, &x->parsed, e) : st;
 }
 
 const void *

@@ -129,7 +129,5 @@ check_files(const char *dir, struct check *c, struct error *e)
     st = check_format(dir, c, e);
     if (st == ST_OK && !c->rejected)
         st = check_wal(dir, c, e);
-    if (st == ST_OK)
-        st = check_engine(dir, c, e);
-    return st;
+    return st == ST_OK ? check_engine(dir, c, e) : st;
 }

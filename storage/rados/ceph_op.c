@@ -354,14 +354,10 @@ enum status
 ceph_size(struct ceph *c, const char *object, uint64_t *size, struct error *e)
 {
     struct ceph_op *op = op_new(c);
-    enum status st;
 
     op->read = librados.create_read_op();
     librados.read_op_stat(op->read, size, NULL, &op->part_result);
-    ceph_op_start(op, object);
-    st = ceph_op_wait(op, e);
-    ceph_op_free(&op);
-    return st;
+    return ceph_op_run(op, object, e);
 }
 
 enum status

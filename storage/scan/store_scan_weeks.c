@@ -270,13 +270,12 @@ void
 store_scan_end_weeks(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    struct error why;
 
     if (w == NULL)
         return;
-    if (!w->shares && kv_iter_close(&w->it, &why) != ST_OK &&
-        scan->error.status == ST_OK)
-        scan->error = why;
+    if (!w->shares)
+        scan->error.status =
+            kv_iter_end(&w->it, scan->error.status, &scan->error);
     buf_fini(&w->bytes);
     free(w->as_rows);
     free(w->rows_to_read);

@@ -172,9 +172,7 @@ open_files(struct store *s, struct error *e)
         status = format_lock(s->dir, &s->lock_fd, e);
     if (status == ST_OK)
         status = open_format(s, &f, e);
-    if (status == ST_OK)
-        status = open_engine(s, &f, e);
-    return status;
+    return status == ST_OK ? open_engine(s, &f, e) : status;
 }
 
 void
@@ -380,14 +378,13 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
            uint64_t *lsn, struct error *e)
 {
     struct kv_batch_mark mark = kv_batch_mark(b);
-    enum status status = ST_OK;
+    enum status status;
 
     lock_take(&s->write_lock);
     if (s->wal != NULL)
         record_batch_number(record, b, s->batches + 1);
     /* What the engine rejects must not come back from the WAL. */
-    if (status == ST_OK)
-        status = kv_batch_check(b, e);
+    status = kv_batch_check(b, e);
     if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
     if (status == ST_OK && s->wal != NULL)

@@ -91,7 +91,5 @@ store_backup(struct store *s, const char *dest, const struct key_layout *layout,
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);
-    if (st == ST_OK)
-        st = files_sync_parent(dest, e);
-    return st;
+    return st == ST_OK ? files_sync_parent(dest, e) : st;
 }

@@ -424,9 +424,7 @@ ends(struct store *s, struct filling *f, struct weeks *w, enum status status,
     if (!f->again && status == ST_OK)
         w->done = f->to;
     w->watched = w->done;
-    if (status == ST_OK)
-        status = put_state(s, f, e);
-    return status;
+    return status == ST_OK ? put_state(s, f, e) : status;
 }
 
 /* One pass over a bucket; '*more' if there was something to do. */
