@@ -235,3 +235,27 @@ def test_leaving_cancels_what_is_asked(page):
     page.keys("3")
     page.wait(lambda: page.js("return window.signals.length") == 2, "another")
     assert page.js("return window.signals[0].aborted") and not page.js("return window.signals[1].aborted")
+
+
+def test_a_stack_of_series_with_other_times_is_their_sum(page):
+    page.halite.put([("apart", NOW - 600 + i * 10 + off, 10, {"h": "h%d" % off}) for off in (0, 3, 7) for i in range(60)])
+    for ds in ("", "auto:"):
+        page.open("start=%d&end=%d&m=sum:%sapart{h=*}&o=&stack&line=30" % (NOW - 500, NOW - 100, ds))
+        page.wait(lambda: page.pixels((193, 39, 45), 30) > 100, "the threshold")
+        # The top layer ends at the line of 30: at each x the first green pixel lies on the red line.
+        off = page.js("""
+            const c = document.querySelector('.plot .inner canvas'), w = c.width, h = c.height, out = [];
+            const d = c.getContext('2d').getImageData(0, 0, w, h).data, at = (x, y, f) => f(...d.slice(4 * (y * w + x), 4 * (y * w + x) + 4));
+            const first = (x, f) => { for (let y = 0; y < h; y++) if (at(x, y, f)) return y; return -99; };
+            const line = first(w >> 1, (r, g, b, a) => a > 90 && r > 150 && g < 110);
+            for (let x = w * 0.2 | 0; x < w * 0.9; x += 5) out.push(Math.abs(line - first(x, (r, g, b, a) => a > 150 && g > r + 40 && g > b + 20)));
+            return out;""")
+        assert len(off) > 50 and max(off) <= 3, (ds, off)
+
+
+def test_formulas_of_queries_at_auto(page):
+    page.open(ONE + "&exp=A * 2")
+    page.wait(lambda: len(page.names()) == 2 and not page.all(".sub .err"), "both")
+    page.button("6h").click()
+    page.drawn()
+    page.wait(lambda: len(page.names()) == 2 and not page.all(".sub .err"), "both again")

@@ -35,7 +35,7 @@ interface State {
 }
 
 /* What the answer depends on; the rest is how it is shown. */
-const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })), a.exps, a.start, a.end, a.tz, a.shift]);
+const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })), a.exps, a.start, a.end, a.tz, a.shift, a.stack]);
 
 export class App extends Component<{}, State> {
   state: State = {

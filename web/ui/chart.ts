@@ -101,8 +101,7 @@ export function chart(root: HTMLElement, on: Events): Chart {
 
   function show(next: Picture) {
     p = next;
-    const bases = p.stack ? stackUp(p.series) : [];
-    lines = p.series.map((s, i) => ({ s, colour: next.colours[i], base: bases[i] }));
+    lines = (p.stack ? stackUp(p.series) : p.series.map(s => ({ s }))).map((l, i) => ({ ...l, colour: next.colours[i] }));
     right = p.series.some(s => s.right);
     const a = extent(false), b = extent(true), label = { axisLabelFormatter: (v: number) => si(v), axisLabelWidth: 58 };
     const pad = (v: [number, number], log: boolean): [number, number] => {

@@ -46,16 +46,17 @@ export function stepOf(s: Sub, r: Range, points: number): number {
   return s.ds === 'auto' ? autoStep(r.to - r.from, points / 2) : seconds(s.ds);
 }
 
-/* Queries of which it is known whether each line is one series; only then extremes can stand for its points. */
+/* Queries of which it is known whether each line is one series; only then extremes can stand for its points.  A stack adds
+ * lines up: they need points at the same times. */
 const single = new Map<string, boolean>();
 const same = (s: Sub) => [s.agg, s.rate, s.more, s.metric, s.tags].join(':');
-const isExact = (s: Sub | undefined) => !!s && s.ds === 'auto' && single.get(same(s)) === true;
+export const isExact = (a: Ask, s: Sub | undefined) => !!s && !a.stack && s.ds === 'auto' && single.get(same(s)) === true;
 
 /* "auto" keeps the extremes of each pixel, so that no spike is averaged away.  Where lines are made of several series it is
  * a downsampling, never a sum over time: the last bucket, half full, would be half as high. */
-export function downsample(s: Sub, r: Range, points: number): string {
+export function downsample(s: Sub, r: Range, points: number, exact: boolean): string {
   if (s.ds !== 'auto') return s.ds;
-  if (isExact(s)) return interval(stepOf(s, r, points)) + '-minmax';
+  if (exact) return interval(stepOf(s, r, points)) + '-minmax';
   const how = isHistogram(s) ? 'sum' : s.agg === 'min' || s.agg === 'mimmin' ? 'min' : s.agg === 'max' || s.agg === 'mimmax' ? 'max' : 'avg';
   return interval(stepOf(s, r, points)) + '-' + how;
 }
@@ -101,7 +102,7 @@ interface Part { i: number; r: Range; points: number; full: Range; shift: number
 
 /* One query or expression of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
 async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
-  const text = (i: number) => printM(a.subs[i], downsample(a.subs[i], q.full, q.points));
+  const text = (i: number, exact: boolean) => printM(a.subs[i], downsample(a.subs[i], q.full, q.points, exact));
   const s = a.subs[q.i], step = s ? stepOf(s, q.full, q.points) : 0;
   /* Whole buckets, and one before for a rate: the first is like the others. */
   const from = step ? (Math.floor((q.r.from - q.shift) / step) - +!!s.rate) * step : q.r.from - q.shift;
@@ -112,13 +113,13 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
   if (q.i >= a.subs.length) {
     p.set('exp', compile(a.exps[q.i - a.subs.length], name => {
       const i = a.subs.findIndex((_, k) => letter(k) === name.toUpperCase());
-      return i < 0 || !a.subs[i].metric ? null : text(i);
+      return i < 0 || !a.subs[i].metric ? null : text(i, false);
     }));
     p.set('arrays', 'true');
     const groups: any[] = await json('api/query/gexp?' + p, { signal });
     return groups.map(g => ({ ...g, times: g.dps.map((d: any[]) => d[0]), values: g.dps.map((d: any[]) => d[1]) }));
   }
-  p.set('m', text(q.i));
+  p.set('m', text(q.i, isExact(a, s)));
   p.set('global_annotations', 'true');
   p.set('show_summary', 'true');
   p.set('columns', 'true');
@@ -134,7 +135,7 @@ const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask 
 export async function forecast(a: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
   const r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
   const p = new URLSearchParams({ start: String(Math.floor(r.from * 1000)), end: String(Math.ceil(r.to * 1000)) }), asked: number[] = [];
-  a.subs.forEach((s, i) => { if (s.metric) { p.append('m', printM(s, downsample(s, r, points))); asked.push(i); } });
+  a.subs.forEach((s, i) => { if (s.metric) { p.append('m', printM(s, downsample(s, r, points, isExact(a, s)))); asked.push(i); } });
   if (a.tz) p.set('tz', a.tz);
   const f = await json('api/query?explain&' + p, { signal });
   let read = 0;
@@ -148,13 +149,13 @@ export async function forecast(a: Ask, points: number, signal: AbortSignal): Pro
 
 /* The same, and notes whether the extremes could be asked for; where there is too much to read for that, they are not. */
 async function learn(a: Ask, q: Part, signal: AbortSignal, out: Answer): Promise<any[]> {
-  const s = a.subs[q.i], exact = isExact(s);
+  const s = a.subs[q.i], exact = isExact(a, s);
   try {
     const groups = await one(a, q, signal);
     if (s && s.ds === 'auto' && !isHistogram(s) && !single.has(same(s)) && groups.some(g => g.values)) {
       const lone = groups.every(g => !g.aggregateTags?.length);
       single.set(same(s), lone);
-      out.rough = out.rough || lone;
+      out.rough = out.rough || isExact(a, s);
     }
     return groups;
   } catch (e) {
@@ -253,7 +254,7 @@ export async function load(a: Ask, points: number, signal: AbortSignal, had?: An
       if (signal.aborted) throw e;
       out.errors[i] = (e as Error).message;
     }
-    out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a.subs[i]) ? 0 : step, r.to); });
+    out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a, a.subs[i]) ? 0 : step, r.to); });
   }));
   out.series.sort((p, q) => +p.old - +q.old || p.sub - q.sub);
   out.points = out.series.reduce((n, s) => n + s.xs.length, 0);

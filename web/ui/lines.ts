@@ -79,18 +79,31 @@ export function drawLayer(c: CanvasRenderingContext2D, l: Line, k: Scale, from: 
   c.globalAlpha = 1;
 }
 
-/* Bases of a stack: each series lies on the sum of those before it at the same time, on its axis. */
-export function stackUp(all: Series[]): Float64Array[] {
-  const sums = [new Map<number, number>(), new Map<number, number>()];
+const STACK_VALUES = 4e6;   // of all layers together; of more times every n-th counts
+
+/* The times of all, sorted; mostly they are the same. */
+function timesOf(all: Series[]): Float64Array {
+  const first = all.length ? all[0].xs : new Float64Array(0);
+  if (all.every(s => s.xs.length === first.length && s.xs.every((x, i) => x === first[i]))) return first;
+  return Float64Array.from(new Set(all.flatMap(s => [...s.xs]))).sort();
+}
+
+/* Layers of a stack: each lies on the sum of those before it, on its axis.  All have the times of all; a series that has no
+ * point at one of them is taken on the line between its near ones, where it has no hole. */
+export function stackUp(all: Series[]): { s: Series; base: Float64Array }[] {
+  const axes = [false, true].map(right => {
+    const t = timesOf(all.filter(s => s.right === right)), every = Math.ceil(t.length * all.length / STACK_VALUES);
+    return { t: every > 1 ? t.filter((_, i) => i % every === 0) : t, sum: new Float64Array(t.length) };
+  });
   return all.map(s => {
-    const sum = sums[+s.right];
-    const base = new Float64Array(s.xs.length);
-    for (let i = 0; i < base.length; i++) {
-      if (s.ys[i] !== s.ys[i]) continue;
-      base[i] = sum.get(s.xs[i]) || 0;
-      sum.set(s.xs[i], base[i] + s.ys[i]);
+    const { t, sum } = axes[+s.right], { xs, ys } = s, v = new Float64Array(t.length).fill(NaN), base = sum.slice(0, t.length);
+    for (let i = 0, k = 0; i < t.length && k < xs.length; i++) {
+      while (k < xs.length && xs[k] < t[i]) k++;
+      if (xs[k] === t[i]) v[i] = ys[k];
+      else if (k && k < xs.length) v[i] = ys[k - 1] + (ys[k] - ys[k - 1]) * (t[i] - xs[k - 1]) / (xs[k] - xs[k - 1]);
+      if (v[i] === v[i]) sum[i] += v[i];
     }
-    return base;
+    return { s: { ...s, xs: t, ys: v }, base };
   });
 }
 

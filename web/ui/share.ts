@@ -1,7 +1,7 @@
 /* The same query elsewhere: as a link, a file, a command, a panel of Grafana. */
 import { url } from './api';
 import { Ask, params, query, toHash } from './ask';
-import { downsample, range, Series } from './data';
+import { downsample, isExact, range, Series } from './data';
 import { printM } from './mtext';
 import { rows } from './table';
 import { stamp } from './time';
@@ -20,14 +20,14 @@ export function apiUrl(a: Ask, points: number): string {
   const r = range(a), p: [string, string][] = [['start', a.start]];
   if (a.end) p.push(['end', a.end]);
   if (a.tz) p.push(['tz', a.tz]);
-  for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points))]);
+  for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points, isExact(a, s)))]);
   return url('api/query?' + query(p));
 }
 
 /* Of the server's own picture: the same parameters, with a size. */
 export function pictureUrl(a: Ask, format: string, wxh: string): string {
   const r = range(a), [w] = wxh.split('x').map(Number);
-  const subs = a.subs.filter(s => s.metric).map(s => ({ ...s, ds: downsample(s, r, 2 * w) }));
+  const subs = a.subs.filter(s => s.metric).map(s => ({ ...s, ds: downsample(s, r, 2 * w, isExact(a, s)) }));
   const p = params({ ...a, tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false });
   return url('q?' + query([...p.filter(([k]) => k !== 'wxh' && k !== 'stack'), ['wxh', wxh], ...(a.stack ? [['style', 'stack'] as [string, string]] : []), [format, '']]));
 }
@@ -59,7 +59,7 @@ export function grafana(a: Ask): string {
     fieldConfig: { defaults: { custom: { scaleDistribution: { type: a.log ? 'log' : 'linear', log: 10 }, stacking: { mode: a.stack ? 'normal' : 'none' } },
                                ...(a.zero ? { min: 0 } : {}) }, overrides: [] },
     targets: a.subs.filter(s => s.metric).map((s, i) => {
-      const [interval, aggregator, fill] = downsample(s, r, 1000).split('-');
+      const [interval, aggregator, fill] = downsample(s, r, 1000, false).split('-');
       return {
         refId: letterOf(i), metric: s.metric, aggregator: s.agg, disableDownsampling: !s.ds,
         downsampleInterval: s.ds === 'auto' ? '' : interval, downsampleAggregator: aggregator || 'avg', downsampleFillPolicy: fill || 'none',
