@@ -56,6 +56,25 @@ def test_tag_keys_and_values_with_counts(page):
     page.wait(lambda: "{dc=ams,host=web00}" in page.hash(), "it in the URL")
 
 
+def test_what_is_typed_counts_when_the_field_is_left(page):
+    page.open(ONE)
+    e = page.label("metric")
+    e.click()
+    e.send_keys(Keys.CONTROL, "a")
+    e.send_keys("net.bytes", Keys.TAB)
+    page.wait(lambda: "m=avg:auto:net.bytes{host=web00}" in page.hash(), "the metric in the URL")
+    e = page.label("tags")
+    e.send_keys(Keys.CONTROL, "a")
+    e.send_keys("dc=*")
+    page.button("log").click()
+    page.wait(lambda: "m=avg:auto:net.bytes{dc=*}" in page.hash() and "ylog" in page.hash(), "the tags, too")
+    e.click()
+    e.send_keys("x", Keys.ESCAPE)
+    assert e.get_attribute("value") == "dc=*"
+    e.send_keys(Keys.TAB)
+    assert "{dc=*}" in page.hash()
+
+
 def test_at_most_25_suggestions_of_4_kilobytes(page):
     page.halite.put([("flood.of.metrics.%05d" % i, NOW, 1, {"host": "h"}) for i in range(3000)])
     page.open(ONE)

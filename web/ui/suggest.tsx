@@ -52,7 +52,7 @@ export class Suggest extends Component<Props, State> {
     if (e.key === 'ArrowDown' && n) this.setState({ at: (at + 1) % n });
     else if (e.key === 'ArrowUp' && n) this.setState({ at: (at + n - 1) % n });
     else if (e.key === 'Enter' && !e.ctrlKey) this.pick(list && at >= 0 ? list[at].value : text);
-    else if (e.key === 'Escape') this.close();
+    else if (e.key === 'Escape') { this.close(); this.setState({ text: this.props.value }); }
     else return;
     e.preventDefault();
     e.stopPropagation();
@@ -63,7 +63,7 @@ export class Suggest extends Component<Props, State> {
       <input aria-label={label} placeholder={label} value={text} role="combobox" autocomplete="off" spellCheck={false}
         aria-expanded={String(open)} aria-controls={this.id} aria-activedescendant={at >= 0 ? this.id + at : undefined}
         onInput={this.input} onFocus={() => this.look(text)} onKeyDown={this.key}
-        onBlur={() => setTimeout(() => this.state.text === text || this.pick(this.state.text), 150) && setTimeout(this.close, 160)} />
+        onBlur={() => this.pick(this.state.text)} />
       {open && <ul role="listbox" id={this.id}>{list!.map((c, i) =>
         <li role="option" id={this.id + i} aria-selected={String(i === at)} class={i === at ? 'at' : ''}
           onMouseDown={e => { e.preventDefault(); this.pick(c.value); }}>{c.value}<small>{c.note}</small></li>)}</ul>}
