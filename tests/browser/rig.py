@@ -258,7 +258,7 @@ class Page:
     def errors(self):
         """Of the script, since the last call."""
         return [x["message"] for x in self.d.get_log("browser")
-                if x["level"] == "SEVERE" and "api/" not in x["message"]
+                if x["level"] == "SEVERE" and "api/" not in x["message"] and "/q?" not in x["message"]
                 and "favicon" not in x["message"]]
 
 

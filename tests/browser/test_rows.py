@@ -129,6 +129,13 @@ def test_without_points_it_says_how_to_put_some(page):
         halite.close()
 
 
+def test_the_first_view_says_that_the_server_does_not_answer(page):
+    page.open()
+    page.js("window.fetch = () => Promise.reject(new TypeError('Failed to fetch')); location.hash = '#view=health';")
+    page.button("graph").click()
+    page.wait(lambda: "does not answer" in page.text("main .err"), "an error")
+
+
 def test_split_by_a_tag_from_the_legend(page):
     page.open("start=1h-ago&m=avg:auto:sys.cpu.user&o=")
     assert len(page.names()) == 1

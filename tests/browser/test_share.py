@@ -104,6 +104,15 @@ def test_png_and_svg_are_the_servers_own(page):
     assert sorted(kinds) in ([[200, "image/png"], [200, "image/svg+xml"]], [[501, "application/json"]] * 2), kinds
 
 
+def test_an_error_of_a_picture_is_a_sentence(page):
+    page.open(CPU + "&title=" + "x" * 300)
+    page.js("window.open = () => ({set location(x) {}, close() {}});")
+    page.button("share ▾").click()
+    page.button("SVG").click()
+    text = page.wait(lambda: page.text("main > .err"), "an error")
+    assert "title" in text and "<" not in text, text
+
+
 def test_the_url_holds_all(page):
     page.open("start=1h-ago&tz=UTC&m=max:auto:sys.cpu.user{host=*}&o=axis x1y2&m=sum:1m-avg:rate:net.bytes{dc=*}&o=&exp=A*2&hide=A&ylog&y2log"
               "&stack&shift=1d&sort=max&line=5&no_annotations&panel=cost&autoreload=60")

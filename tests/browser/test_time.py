@@ -83,6 +83,20 @@ def test_live_stops_in_a_hidden_tab(page):
     page.wait(lambda: page.requests(), "a look when it is seen again")
 
 
+def test_the_last_picture_stays_while_the_server_is_away(page):
+    page.open("start=1h-ago&m=avg:10s-avg:sys.cpu.user{host=*}&o=&autoreload=1")
+    page.js("window.real = fetch; window.fetch = () => Promise.reject(new TypeError('Failed to fetch'));")
+    text = page.wait(lambda: page.text("main > .err"), "an error")
+    assert re.match(r"The server does not answer \(since \d\d:\d\d:\d\d\)$", text), text
+    time.sleep(2.2)
+    assert page.text("main > .err") == text and len(page.names()) == 10
+    page.js("window.fetch = async () => new Response('<h1>Bad Gateway</h1>', {status: 502});")
+    page.wait(lambda: page.text("main > .err").startswith("Bad Gateway"), "the proxy's words")
+    assert len(page.names()) == 10
+    page.js("window.fetch = window.real")
+    page.wait(lambda: not page.all("main > .err"), "an answer again")
+
+
 def test_an_end_before_the_start_is_said(page):
     page.open("start=1h-ago&end=2h-ago&m=sum:sys.cpu.user&o=&view=x")
     assert "after the start" in page.wait(lambda: page.text(".err"), "an error")

@@ -1,6 +1,6 @@
 /* The page: what is asked lies in the URL, each change of it is an entry of the browser's history. */
 import { Component, h } from 'preact';
-import { aborted, ask as fetchUrl, hasTried, json, Latest, login, onLogin } from './api';
+import { aborted, ask as fetchUrl, hasTried, isAway, json, Latest, login, onLogin } from './api';
 import { Ask, fromHash, toHash } from './ask';
 import { Boards, save } from './boards';
 import { Changed } from './changed';
@@ -22,6 +22,7 @@ import { NoteForm, Notes } from './notes';
 import { Expression, heatOf, Intervals, Row } from './row';
 import { absoluteAsk, apiUrl, csv, curl, grafana, link, pictureUrl, putLines } from './share';
 import { Table } from './table';
+import { stamp } from './time';
 import { Head, Looks, ranges } from './toolbar';
 import { Welcome } from './welcome';
 
@@ -100,12 +101,16 @@ export class App extends Component<{}, State> {
       const next = await load(a, this.points(), signal, tail && ans ? ans : undefined);
       await pause();
       if (signal.aborted) return;
+      this.away = 0;
       this.setState({ ans: next, busy: next.rough, error: '' });
       if (next.rough) setTimeout(() => { if (!signal.aborted) this.load(); }, 50);
     } catch (e) {
-      if (!aborted(e)) this.setState({ busy: false, error: (e as Error).message });
+      if (aborted(e)) return;
+      this.away = isAway(e) ? this.away || Date.now() / 1000 : 0;
+      this.setState({ busy: false, error: (e as Error).message + (this.away ? ` (since ${stamp(Math.floor(this.away), a.tz).slice(11)})` : '') });
     }
   }
+  private away = 0;   // since when nothing is answered; the last picture stays
 
   /* What it will read, while it is read; of too much we ask first, and the server is let go. */
   private sure = '';

@@ -1,6 +1,6 @@
 /* Answers of the server as columns to draw. */
 import { Ask } from './ask';
-import { Failed, json } from './api';
+import { Failed, isAway, json } from './api';
 import { compile } from './exps';
 import { letter, printM, Sub } from './mtext';
 import { absolute, autoStep, interval, seconds } from './time';
@@ -222,7 +222,7 @@ function join(old: Series, more: Series, from: number, t: number): Series {
   return { ...old, xs: cat(old.xs, more.xs), ys: cat(old.ys, more.ys) };
 }
 
-/* All queries of 'a', each a request of its own: a mistake in one leaves the others.  With 'had', an answer to the same
+/* All queries of 'a', each a request of its own: a mistake in one leaves the others.  Throws when the server is away.  With 'had', an answer to the same
  * queries, only what is newer is asked for. */
 export async function load(a: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
   const r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
@@ -251,7 +251,7 @@ export async function load(a: Ask, points: number, signal: AbortSignal, had?: An
         out.series.push(...series);
       }
     } catch (e) {
-      if (signal.aborted) throw e;
+      if (signal.aborted || isAway(e)) throw e;
       out.errors[i] = (e as Error).message;
     }
     out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a, a.subs[i]) ? 0 : step, r.to); });
