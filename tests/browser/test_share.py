@@ -2,6 +2,7 @@
 import json
 import re
 import subprocess
+import time
 from urllib.parse import unquote
 
 from rig import NOW
@@ -58,6 +59,14 @@ def test_curl(page):
     assert command.startswith("curl -g ")
     out = subprocess.run(["sh", "-c", command + " -s"], capture_output=True, timeout=20, check=True).stdout
     assert len(json.loads(out)) == 10
+
+
+def test_times_that_only_the_page_knows_are_written_out(page):
+    for start in (time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(NOW - 1800)), "30m ago"):
+        page.open("start=" + start + "&m=avg:1m-avg:sys.cpu.user{host=*}&o=")
+        page.button("share ▾").click()
+        href = page.button("JSON").get_attribute("href")
+        assert len(page.halite.json("GET", href[len(page.base):])) == 10, href
 
 
 def test_grafana_panel(page):

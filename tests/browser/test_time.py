@@ -100,6 +100,20 @@ def test_the_last_picture_stays_while_the_server_is_away(page):
 def test_an_end_before_the_start_is_said(page):
     page.open("start=1h-ago&end=2h-ago&m=sum:sys.cpu.user&o=&view=x")
     assert "after the start" in page.wait(lambda: page.text(".err"), "an error")
+    page.open("start=1h-ago&end=tomorrow&m=sum:sys.cpu.user&o=&view=x")
+    assert page.wait(lambda: page.text(".err"), "an error").startswith("The end, tomorrow, is no time")
+    assert page.label("end").get_attribute("aria-invalid") == "true" and page.label("start").get_attribute("aria-invalid") == "false"
+
+
+def test_after_a_zoom_the_fields_show_times_of_the_zone(page):
+    page.open(CPU + "&tz=Asia/Kathmandu")
+    page.drag((0.4, 0.3), (0.6, 0.4))
+    page.wait(lambda: "end=" in page.hash(), "a zoom in the URL")
+    start, end = page.range()
+    for label, t in (("start", start), ("end", end)):
+        e = page.label(label)
+        assert e.get_attribute("value") == time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(t + 20700))
+        assert page.js("return arguments[0].scrollWidth <= arguments[0].clientWidth", e), label
 
 
 def test_opentsdb_fragment_is_understood(page):

@@ -93,7 +93,12 @@ export class App extends Component<{}, State> {
     const { a, ans } = this.state;
     if (!a.subs.some(s => s.metric)) { this.latest.stop(); this.setState({ ans: null, error: '', busy: false }); return; }
     const r = range(a);
-    if (!(r.to > r.from)) { this.setState({ error: 'The end must be a time after the start.' }); return; }
+    const bad = Number.isNaN(r.from) ? 'start' : Number.isNaN(r.to) ? 'end' : '';
+    if (!(r.to > r.from)) {
+      this.latest.stop();
+      this.setState({ busy: false, error: bad ? `The ${bad}, ${a[bad]}, is no time: write 1h-ago, 2026-11-23 19:05 or 19:05.` : 'The end must be a time after the start.' });
+      return;
+    }
     const signal = this.latest.next();
     this.setState({ busy: true, wait: false });
     if (!tail) this.predict(signal);
@@ -138,7 +143,10 @@ export class App extends Component<{}, State> {
   }
   private seen = () => { if (!document.hidden && this.state.a.live) this.load(!this.state.a.end); };
 
-  private zoom = (from: number, to: number) => this.go({ start: String(Math.floor(from * 1000)), end: String(Math.ceil(to * 1000)) });
+  private zoom = (from: number, to: number) => {
+    const ms = to - from < 120 ? 1 : 1000;
+    this.go({ start: String(Math.floor(from * 1000 / ms) * ms), end: String(Math.ceil(to * 1000 / ms) * ms) });
+  };
   private move(left: number, right: number) {
     const { from, to } = range(this.state.a), span = to - from;
     this.zoom(from + left * span, to + right * span);

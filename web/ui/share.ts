@@ -4,7 +4,7 @@ import { Ask, params, query, toHash } from './ask';
 import { downsample, isExact, range, Series } from './data';
 import { printM } from './mtext';
 import { rows } from './table';
-import { stamp } from './time';
+import { forServer, stamp } from './time';
 
 const ms = (t: number) => String(Math.round(t * 1000));
 
@@ -15,10 +15,15 @@ export function absoluteAsk(a: Ask): Ask {
 }
 export const link = (a: Ask) => location.origin + location.pathname + location.search + toHash(a);
 
+function times(a: Ask): { start: string; end: string } {
+  const now = Date.now() / 1000;
+  return { start: forServer(a.start, now, a.tz), end: forServer(a.end, now, a.tz) };
+}
+
 /* What /api/query is asked for; "auto" made a step of that many buckets. */
 export function apiUrl(a: Ask, points: number): string {
-  const r = range(a), p: [string, string][] = [['start', a.start]];
-  if (a.end) p.push(['end', a.end]);
+  const r = range(a), { start, end } = times(a), p: [string, string][] = [['start', start]];
+  if (end) p.push(['end', end]);
   if (a.tz) p.push(['tz', a.tz]);
   for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points, isExact(a, s)))]);
   return url('api/query?' + query(p));
@@ -28,7 +33,7 @@ export function apiUrl(a: Ask, points: number): string {
 export function pictureUrl(a: Ask, format: string, wxh: string): string {
   const r = range(a), [w] = wxh.split('x').map(Number);
   const subs = a.subs.filter(s => s.metric).map(s => ({ ...s, ds: downsample(s, r, 2 * w, isExact(a, s)) }));
-  const p = params({ ...a, tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false });
+  const p = params({ ...a, ...times(a), tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false });
   return url('q?' + query([...p.filter(([k]) => k !== 'wxh' && k !== 'stack'), ['wxh', wxh], ...(a.stack ? [['style', 'stack'] as [string, string]] : []), [format, '']]));
 }
 

@@ -63,11 +63,20 @@ export function absolute(text: string, now: number, zone: string): number {
   const ago = /^(\d+(?:ms|[smhdwny]))[- ]ago$/.exec(text);
   if (ago) return now - seconds(ago[1]);
   if (/^\d+(\.\d+)?$/.test(text)) return +text > 1e11 ? +text / 1000 : +text;
-  const d = /^(?:(\d{4})[/-](\d\d?)[/-](\d\d?))?[- T]?(?:(\d\d?):(\d\d)(?::(\d\d))?)?$/.exec(text);
+  const d = /^(?:(\d{4})[/-](\d\d?)[/-](\d\d?))?[- T]?(?:(\d\d?):(\d\d)(?::(\d\d(?:\.\d{1,3})?))?)?$/.exec(text);
   if (!d || (!d[1] && !d[4])) return NaN;
   const today = wall(now, zone), n = (i: number, other: number) => d[i] === undefined ? other : +d[i];
   return fromWall(Date.UTC(n(1, today[0]), n(2, today[1]) - 1, n(3, today[2]), n(4, 0), n(5, 0), n(6, 0)) / 1000, zone);
 }
+
+/* The same as the server reads it, which knows fewer forms and may be in another zone. */
+export function forServer(text: string, now: number, zone: string): string {
+  const t = /^(now|\d+(ms|[smhdwny])-ago|\d{10}|\d{13}|)$/.test(text) ? NaN : absolute(text, now, zone);
+  return Number.isNaN(t) ? text : String(Math.round(t * 1000));
+}
+
+/* And as it is shown: no bare numbers. */
+export const shown = (text: string, zone: string) => /^\d{9,}(\.\d+)?$/.test(text) ? stamp(absolute(text, 0, zone), zone) : text;
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 

@@ -3,6 +3,7 @@ import { Component, h } from 'preact';
 import { Ask } from './ask';
 import { text } from './row';
 import { setTheme, theme, Theme } from './theme';
+import { absolute, shown } from './time';
 
 export const ranges = ['15m', '1h', '6h', '1d', '1w', '4w', '1y'];
 const shifts: [string, string][] = [['', 'compare…'], ['1d', 'a day before'], ['1w', 'a week before'], ['4w', '4 weeks before']];
@@ -25,14 +26,15 @@ class Zone extends Component<Props, { list: string[] }> {
 }
 
 export function Head({ a, go }: Props) {
+  const time = (k: 'start' | 'end') => <input aria-label={k} class="time" placeholder="now" value={shown(a[k], a.tz)}
+    aria-invalid={String(Number.isNaN(absolute(a[k], 0, a.tz)))} onChange={e => go({ [k]: text(e) })} />;
   return <header><h1>Halite</h1>
     <nav aria-label="views" class="tabs">{tabs.map(([k, l]) =>
       <button class={a.view === k ? 'on' : ''} aria-current={a.view === k ? 'page' : undefined} onClick={() => go({ view: k })}>{l}</button>)}</nav>
     <nav aria-label="time range" class="ranges">{ranges.map(r =>
       <button class={a.start === r + '-ago' && !a.end ? 'on' : ''} onClick={() => go({ start: r + '-ago', end: '' })}>{r}</button>)}</nav>
     <span class="fold times">
-      <input aria-label="start" class="time" value={a.start} onChange={e => go({ start: text(e) })} />
-      <input aria-label="end" class="time" placeholder="now" value={a.end} onChange={e => go({ end: text(e) })} />
+      {time('start')}{time('end')}
       <select aria-label="live" value={String(a.live)} onChange={e => go({ live: +text(e) })}>
         {[...new Set([...refresh, a.live])].map(n => <option value={String(n)} selected={n === a.live}>{n ? `every ${n} s` : 'not live'}</option>)}</select>
       <Zone a={a} go={go} />
