@@ -5,7 +5,7 @@ import subprocess
 import time
 from urllib.parse import unquote
 
-from rig import NOW
+from rig import BLUE, GREEN, NOW, ORANGE
 
 CPU = "start=1h-ago&m=avg:1m-avg:sys.cpu.user{host=*}&o="
 
@@ -158,7 +158,7 @@ def test_saved_queries_on_one_page(page):
     assert "view=board" in page.hash()
     href = page.button("save as a file").get_attribute("href")
     file = json.loads(unquote(href.split(",", 1)[1]))
-    assert file[0]["title"] == "sys.cpu.user" and "sys.cpu.user" in unquote(file[0]["query"])
+    assert file[0]["title"] == "avg:1m-avg:sys.cpu.user{host=*}, 1h-ago" and "sys.cpu.user" in unquote(file[0]["query"])
     page.js("""const t = new DataTransfer(); t.items.add(new File([JSON.stringify([{title: 'mine', query: '#start=1h-ago&m=sum:net.bytes&o='}])], 'x.json'));
         const i = document.querySelector('input[type=file]'); i.files = t.files; i.dispatchEvent(new Event('change', {bubbles: true}));""")
     page.wait(lambda: len(page.all(".board article")) == 2, "what the file had")
@@ -168,6 +168,21 @@ def test_saved_queries_on_one_page(page):
     page.button("mine").click()
     page.drawn()
     assert "m=sum:net.bytes" in page.hash()
+    page.js("localStorage.removeItem('halite.board')")
+
+
+def test_a_saved_view_shows_what_was_shown(page):
+    page.open(CPU + "&m=sum:net.bytes{dc=*}&o=&hide=B&only=A sys.cpu.user{dc=ams,host=web00}")
+    assert len(page.all(".legend tr.off")) == 9
+    page.js("localStorage.removeItem('halite.board')")
+    page.button("save").click()
+    page.wait(lambda: page.js("return +document.querySelector('.board .plot').dataset.drawn"), "its picture")
+    assert page.pixels(BLUE) > 50 and page.pixels(ORANGE) == 0 and page.pixels(GREEN) == 0
+    assert "net.bytes" not in page.text(".board h3")
+    assert not page.all(".ranges") and not page.all('[aria-label="start"]')
+    before = page.hash()
+    page.keys("3")
+    assert page.hash() == before
     page.js("localStorage.removeItem('halite.board')")
 
 

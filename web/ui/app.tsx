@@ -1,28 +1,29 @@
 /* The page: what is asked lies in the URL, each change of it is an entry of the browser's history. */
 import { Component, h } from 'preact';
 import { aborted, ask as fetchUrl, hasTried, isAway, json, Latest, login, onLogin } from './api';
-import { Ask, fromHash, toHash } from './ask';
+import { Ask, fromHash, isGraph, toHash } from './ask';
 import { Boards, save } from './boards';
 import { Changed } from './changed';
 import { Picture } from './chart';
 import { CostPanel } from './cost';
-import { Answer, differences, forecast, Forecast, load, Note, pause, range } from './data';
+import { Answer, forecast, Forecast, load, Note, pause, range } from './data';
 import { Copy } from './dialog';
 import { Explorer } from './explorer';
 import { Graph } from './graph';
 import { Health } from './health';
 import { Help } from './help';
 import { keyboard, Keys } from './keyboard';
-import { Entry, Legend, sorted } from './legend';
+import { Entry, Legend } from './legend';
 import { Login } from './login';
-import { colour, count } from './look';
+import { count } from './look';
 import { Item, Menu } from './menu';
-import { letter, newSub, Sub } from './mtext';
+import { letter, newSub, printM, Sub } from './mtext';
 import { NoteForm, Notes } from './notes';
 import { Expression, heatOf, Intervals, Row } from './row';
+import { pictureOf } from './picture';
 import { absoluteAsk, apiUrl, csv, curl, grafana, link, pictureUrl, putLines } from './share';
 import { Table } from './table';
-import { stamp } from './time';
+import { shown, stamp } from './time';
 import { Head, Looks, ranges } from './toolbar';
 import { Welcome } from './welcome';
 
@@ -183,7 +184,7 @@ export class App extends Component<{}, State> {
       n: () => this.newNote(this.state.hover.t ?? (ans || range(a)).to), '?': () => this.setState({ help: true }), Escape: () => this.go({ only: null }),
     };
     ranges.forEach((r, i) => { to[i + 1] = () => this.go({ start: r + '-ago', end: '' }); });
-    return to;
+    return isGraph(a) ? to : { z: to.z, t: to.t, '?': to['?'] };
   }
 
   /* A file of the server, with the credentials that a link would not have. */
@@ -217,8 +218,8 @@ export class App extends Component<{}, State> {
     ];
   };
   private save = () => {
-    const { a } = this.state, title = a.subs.map(s => s.metric).filter(Boolean).join(', ');
-    save({ title, query: toHash({ ...a, view: 'graph', panel: '' }) });
+    const { a } = this.state, texts = [...a.subs.filter((s, i) => s.metric && !a.hide.includes(letter(i))).map(s => printM(s)), ...a.exps];
+    save({ title: texts.join(', ') + ', ' + shown(a.start, a.tz) + (a.end && ' – ' + shown(a.end, a.tz)), query: toHash({ ...a, view: 'graph', panel: '' }) });
     this.go({ view: 'board' });
   };
 
@@ -229,19 +230,9 @@ export class App extends Component<{}, State> {
                  JSON.stringify([a.only, a.lines, a.hide, a.subs.map(s => s.right)])];
     if (key.every((x, i) => x === this.made[i])) return;
     this.made = key;
-    const hidden = (i: number) => i < a.subs.length && a.hide.includes(letter(i));
-    const got = (ans ? ans.series : []).filter(s => !hidden(s.sub)).map(s => ({ ...s, right: !!a.subs[s.sub]?.right }));
-    const series = a.diff && a.shift ? differences(got) : got;
-    const colours = new Map([...new Set(series.map(s => s.name))].map((n, i) => [n, colour(i)]));
-    const on = new Set(a.only && a.only.some(n => colours.has(n)) ? a.only : [...colours.keys()]);
-    this.entries = sorted(series, a.sort).slice(0, most).map(({ s, st }) => ({ s, st, colour: colours.get(s.name)!, on: on.has(s.name) }));
-    const seen = this.entries.filter(e => e.on), r = ans || range(a), cells = a.heat ? seen.filter(e => e.s.bucket && !e.s.old) : [];
-    const lines = a.heat ? seen.filter(e => !cells.includes(e) && !/_(UNDER|OVER)FLOW$/.test(e.s.metric)) : seen;
-    this.picture = {
-      from: r.from, to: r.to, zone: a.tz, series: lines.map(e => e.s), colours: lines.map(e => e.colour),
-      cells: cells.map(e => ({ lo: e.s.bucket![0], hi: e.s.bucket![1], s: e.s })), step: ans ? ans.step : 0,
-      log: a.log, log2: a.log2, zero: a.zero, stack: a.stack, notes: a.notes && ans ? ans.notes : [], lines: a.lines,
-    };
+    const { entries, picture } = pictureOf(a, ans, most);
+    this.entries = entries;
+    this.picture = picture;
   }
   private near(): number | null {
     const { near } = this.state.hover, i = this.picture!.series.findIndex(s => s.name + s.old === near);

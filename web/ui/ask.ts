@@ -25,6 +25,9 @@ export const empty: Ask = {
   live: 0, shift: '', diff: false, only: null, sort: '', lines: [], notes: true, view: 'graph', embed: false, hide: [], panel: '', rest: [],
 };
 
+/* Do time and keys act on what is seen? */
+export const isGraph = (a: Ask) => !['board', 'explorer', 'health'].includes(a.view);
+
 const known = new Set(['start', 'end', 'tz', 'm', 'o', 'exp', 'ylog', 'y2log', 'yrange', 'stack', 'heat', 'autoreload', 'shift',
                        'diff', 'only', 'sort', 'line', 'no_annotations', 'view', 'embed', 'hide', 'panel', 'ignore']);
 

@@ -1,10 +1,11 @@
 /* Saved queries on one page: a list in this browser, and a JSON file to keep or hand on. */
 import { Component, h } from 'preact';
 import { Ask, fromHash } from './ask';
-import { Answer, load, range } from './data';
+import { Picture } from './chart';
+import { Answer, load } from './data';
 import { Graph } from './graph';
 import { Latest } from './api';
-import { colour } from './look';
+import { pictureOf } from './picture';
 
 export interface Saved { title: string; query: string }   // the fragment
 const KEY = 'halite.board';
@@ -37,14 +38,12 @@ class Small extends Component<{ a: Ask }, { ans: Answer | null; error: string }>
   private look = () => load(this.props.a, 600, this.latest.next())
     .then(ans => this.setState({ ans, error: ans.errors.find(Boolean) || '' }), e => this.setState({ error: e.message }));
   private picture = (() => {
-    let of: Answer | null = null, p: any = null;
+    let of: Answer | null = null, p: Picture | null = null;
     return () => {
-      const { a } = this.props, { ans } = this.state;
+      const { ans } = this.state;
       if (p && of === ans) return p;
       of = ans;
-      const series = (ans ? ans.series : []).slice(0, 50), r = ans || range(a);
-      return p = { from: r.from, to: r.to, zone: a.tz, series, colours: series.map((_, i) => colour(i)), cells: [], step: 0, log: a.log, log2: a.log2,
-                   zero: a.zero, stack: a.stack, notes: a.notes && ans ? ans.notes : [], lines: a.lines };
+      return p = pictureOf(this.props.a, ans, 50).picture;
     };
   })();
   render() {

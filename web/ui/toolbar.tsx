@@ -1,6 +1,6 @@
 /* What is over the graph: the time, how it looks, and where to take it. */
 import { Component, h } from 'preact';
-import { Ask } from './ask';
+import { Ask, isGraph } from './ask';
 import { text } from './row';
 import { setTheme, theme, Theme } from './theme';
 import { absolute, shown } from './time';
@@ -31,12 +31,12 @@ export function Head({ a, go }: Props) {
   return <header><h1>Halite</h1>
     <nav aria-label="views" class="tabs">{tabs.map(([k, l]) =>
       <button class={a.view === k ? 'on' : ''} aria-current={a.view === k ? 'page' : undefined} onClick={() => go({ view: k })}>{l}</button>)}</nav>
-    <nav aria-label="time range" class="ranges">{ranges.map(r =>
-      <button class={a.start === r + '-ago' && !a.end ? 'on' : ''} onClick={() => go({ start: r + '-ago', end: '' })}>{r}</button>)}</nav>
+    {isGraph(a) && <nav aria-label="time range" class="ranges">{ranges.map(r =>
+      <button class={a.start === r + '-ago' && !a.end ? 'on' : ''} onClick={() => go({ start: r + '-ago', end: '' })}>{r}</button>)}</nav>}
     <span class="fold times">
-      {time('start')}{time('end')}
-      <select aria-label="live" value={String(a.live)} onChange={e => go({ live: +text(e) })}>
-        {[...new Set([...refresh, a.live])].map(n => <option value={String(n)} selected={n === a.live}>{n ? `every ${n} s` : 'not live'}</option>)}</select>
+      {isGraph(a) && time('start')}{isGraph(a) && time('end')}
+      {isGraph(a) && <select aria-label="live" value={String(a.live)} onChange={e => go({ live: +text(e) })}>
+        {[...new Set([...refresh, a.live])].map(n => <option value={String(n)} selected={n === a.live}>{n ? `every ${n} s` : 'not live'}</option>)}</select>}
       <Zone a={a} go={go} />
       <select aria-label="colours" value={theme()} onChange={e => setTheme(text(e) as Theme)}>
         {looks.map(t => <option value={t} selected={t === theme()}>{t || 'system'}</option>)}</select>
