@@ -117,6 +117,16 @@ def test_log_scale(page):
     assert {"1", "10", "100", "1000"} <= set(labels), labels
 
 
+def test_a_picture_without_data_says_so(page):
+    page.halite.put([("frozen", NOW - 600 + i * 10, -i, {"h": "a"}) for i in range(50)])
+    page.open("start=%d&m=avg:frozen&o=" % (NOW - 700))
+    assert not page.one(".plot .says").is_displayed()
+    page.button("log").click()
+    page.wait(lambda: page.text(".plot .says") == "nothing above 0", "the words")
+    page.open("start=3d-ago&end=2d-ago&m=avg:frozen&o=&line=7")
+    assert page.text(".plot .says").startswith("no data")
+
+
 def test_zero_in_the_picture(page):
     page.open("start=1h-ago&m=avg:auto:sys.cpu.user{host=web09}&o=")
     assert "0" not in [e.text for e in page.all(".dygraph-axis-label-y")]
@@ -177,14 +187,19 @@ def test_heatmap_of_histograms(page):
         halite.json("POST", "api/histogram", [
             {"metric": "latency", "timestamp": NOW - 1800 + i * 60, "tags": {"host": "a"},
              "buckets": {"0,10": 5 + i, "10,20": 30, "20,40": i}, "underflow": 0, "overflow": 0}])
-    page.open("start=30m-ago&m=sum:1m-sum:latency{host=a}&o=")
+    page.open("start=30m-ago&m=avg:auto:rate:latency{host=a}&o=")
+    assert "histogram" in page.text(".plot .says")
     page.button("heatmap").click()
     page.drawn()
     page.wait(lambda: page.pixels((0, 114, 178), 20) > 5000, "cells")
-    assert "show-histogram-buckets" in page.hash() and "heat" in page.hash()
+    assert page.hash().endswith("&heat")
     assert any("10.0_20.0" in n for n in page.names())
     labels = [e.text for e in page.all(".dygraph-axis-label-y")]
     assert "40" in labels or "35" in labels, labels
+    page.button("heatmap").click()
+    page.wait(lambda: "m=avg:auto:rate:latency{host=a}" in page.hash(), "the query as it was")
+    page.open(ONE + "&heat")
+    assert page.text(".plot .says") == "no data of a histogram"
 
 
 def test_thresholds(page):

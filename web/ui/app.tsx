@@ -19,7 +19,7 @@ import { count } from './look';
 import { Item, Menu } from './menu';
 import { letter, newSub, printM, Sub } from './mtext';
 import { NoteForm, Notes } from './notes';
-import { Expression, heatOf, Intervals, Row } from './row';
+import { Expression, Intervals, Row } from './row';
 import { pictureOf } from './picture';
 import { absoluteAsk, apiUrl, csv, curl, grafana, link, pictureUrl, putLines } from './share';
 import { Table } from './table';
@@ -37,7 +37,7 @@ interface State {
 }
 
 /* What the answer depends on; the rest is how it is shown. */
-const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })), a.exps, a.start, a.end, a.tz, a.shift, a.stack]);
+const asked = (a: Ask) => JSON.stringify([a.subs.map(s => ({ ...s, right: 0 })), a.exps, a.start, a.end, a.tz, a.shift, a.stack, a.heat]);
 
 export class App extends Component<{}, State> {
   state: State = {
@@ -168,7 +168,7 @@ export class App extends Component<{}, State> {
     this.go({ subs: this.state.a.subs.flatMap((o, k) => k === i ? [...(s ? [s] : []), ...after] : [o]), only: null });
   private heat = () => {
     const { a } = this.state;
-    this.go({ heat: !a.heat, subs: a.subs.map(s => heatOf(s, !a.heat)) });
+    this.go({ heat: !a.heat, subs: a.heat ? a.subs.map(s => ({ ...s, more: s.more.replace('show-histogram-buckets', '') })) : a.subs });
   };
   private newNote = (t: number) =>
     this.setState({ note: { fresh: true, note: { t: Math.round(t), raw: 0, end: 0, text: '', notes: '', tsuid: '' } } });

@@ -8,7 +8,7 @@ import { si } from './look';
 import { stamp, ticks } from './time';
 
 export interface Picture {
-  from: number; to: number; zone: string;
+  from: number; to: number; zone: string; nothing: string;   // what it says without data
   series: Series[]; colours: string[];   // only what is to be seen
   cells: Cell[]; step: number;           // a heat map instead
   log: boolean; log2: boolean; zero: boolean; stack: boolean;
@@ -25,7 +25,7 @@ export interface Chart { show(p: Picture): void; mark(near: number | null): void
 const SLICE_MS = 25;
 
 export function chart(root: HTMLElement, on: Events): Chart {
-  const inner = part('inner'), top = document.createElement('canvas'), cross = part('cross'), tip = part('tip');
+  const inner = part('inner'), top = document.createElement('canvas'), cross = part('cross'), tip = part('tip'), says = part('says');
   let g: Dygraph | null = null, p: Picture | null = null, lines: Line[] = [], turn = 0, right = false;
 
   function part(name: string): HTMLDivElement {
@@ -82,6 +82,7 @@ export function chart(root: HTMLElement, on: Events): Chart {
   const ink = (name: string) => getComputedStyle(root).getPropertyValue(name).trim();
 
   /* Least and greatest of what an axis shows. */
+  let blank = true;   // no value is seen
   function extent(axis: boolean): [number, number] {
     let lo = Infinity, hi = -Infinity;
     const log = axis ? p!.log2 : p!.log;
@@ -91,19 +92,25 @@ export function chart(root: HTMLElement, on: Events): Chart {
       for (let i = 0; i < s.ys.length; i++) if (s.xs[i] >= p!.from && s.xs[i] <= p!.to) see(base ? base[i] + s.ys[i] : s.ys[i]);
       if (base) see(0);
     }
-    if (!axis) {
-      for (const c of p!.cells) { see(c.lo); see(c.hi); }
-      p!.lines.forEach(see);
-    }
-    if (p!.zero && !log) see(0);
-    return lo > hi ? [log ? 1 : 0, log ? 10 : 1] : lo === hi ? [log ? lo / 2 : lo - Math.abs(lo) / 10 - 1e-9, log ? hi * 2 : hi + Math.abs(hi) / 10 + 1e-9] : [lo, hi];
+    if (!axis) for (const c of p!.cells) { see(c.lo); see(c.hi); }
+    if (lo <= hi) blank = false;
+    if (!axis) p!.lines.forEach(see);
+    if (p!.zero && !log && lo <= hi) see(0);
+    if (lo > hi) return log ? [1, 10] : [0, 1];
+    if (lo < hi) return [lo, hi];
+    const room = Math.abs(lo) / 10 || 1;
+    return log ? [lo / 2, hi * 2] : [lo - room, hi + room];
   }
 
   function show(next: Picture) {
     p = next;
     lines = (p.stack ? stackUp(p.series) : p.series.map(s => ({ s }))).map((l, i) => ({ ...l, colour: next.colours[i] }));
     right = p.series.some(s => s.right);
-    const a = extent(false), b = extent(true), label = { axisLabelFormatter: (v: number) => si(v), axisLabelWidth: 58 };
+    blank = true;
+    const a = extent(false), b = extent(true);
+    says.hidden = !blank;
+    says.textContent = !p.series.length && !p.cells.length ? p.nothing : p.log || p.log2 ? 'nothing above 0' : 'no data';
+    const label = { axisLabelFormatter: (v: number) => si(v), axisLabelWidth: 58 };
     const pad = (v: [number, number], log: boolean): [number, number] => {
       if (log) return [v[0] / 1.15, v[1] * 1.15];
       const room = (v[1] - v[0]) * 0.06;

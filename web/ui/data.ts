@@ -41,6 +41,10 @@ export const range = (a: Ask, now = Date.now() / 1000): Range =>
 
 export const isHistogram = (s: Sub) => /percentiles|show-histogram-buckets/.test(s.more);
 
+/* What a heat map asks for: all buckets of a histogram, their counts summed. */
+export const heated = (a: Ask): Ask => !a.heat ? a : { ...a, subs: a.subs.map(s =>
+  ({ ...s, agg: 'sum', rate: '', ds: s.ds.replace(/-\w+/, '-sum'), more: isHistogram(s) ? s.more : 'show-histogram-buckets' })) };
+
 /* The step of a query's buckets in seconds, 0 for points as they are. */
 export function stepOf(s: Sub, r: Range, points: number): number {
   return s.ds === 'auto' ? autoStep(r.to - r.from, points / 2) : seconds(s.ds);
@@ -62,7 +66,7 @@ export function downsample(s: Sub, r: Range, points: number, exact: boolean): st
 }
 
 /* The usual distance of two points: the median of up to 64. */
-function usual(t: number[]): number {
+export function usual(t: ArrayLike<number>): number {
   const every = Math.max(1, Math.floor(t.length / 64)), gaps: number[] = [];
   for (let i = 1; i < t.length; i += every) gaps.push(t[i] - t[i - 1]);
   gaps.sort((a, b) => a - b);
@@ -132,8 +136,8 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
 const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask before
 
 /* A dry run of all queries of 'a'. */
-export async function forecast(a: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
-  const r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
+export async function forecast(wanted: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
+  const a = heated(wanted), r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
   const p = new URLSearchParams({ start: String(Math.floor(r.from * 1000)), end: String(Math.ceil(r.to * 1000)) }), asked: number[] = [];
   a.subs.forEach((s, i) => { if (s.metric) { p.append('m', printM(s, downsample(s, r, points, isExact(a, s)))); asked.push(i); } });
   if (a.tz) p.set('tz', a.tz);
@@ -224,8 +228,8 @@ function join(old: Series, more: Series, from: number, t: number): Series {
 
 /* All queries of 'a', each a request of its own: a mistake in one leaves the others.  Throws when the server is away.  With 'had', an answer to the same
  * queries, only what is newer is asked for. */
-export async function load(a: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
-  const r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
+export async function load(wanted: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
+  const a = heated(wanted), r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
   const ids = [...a.subs.map((_, i) => i).filter(i => a.subs[i].metric), ...a.exps.map((_, i) => a.subs.length + i)];
   const out: Answer = { ...r, series: [], notes: had ? [...had.notes] : [], errors: [], costs: had ? [...had.costs] : [], ms: 0, points: 0, step: 0, rough: false };
   await Promise.all(ids.map(async i => {

@@ -1,5 +1,5 @@
 /* Drawing of series on a canvas: lines, stacks, heat maps, annotations, thresholds. */
-import { before, Note, Series } from './data';
+import { before, Note, Series, usual } from './data';
 
 /* From data to the canvas, of one axis. */
 export interface Scale { x(t: number): number; y(v: number): number }
@@ -107,8 +107,9 @@ export function stackUp(all: Series[]): { s: Series; base: Float64Array }[] {
   });
 }
 
-/* A histogram over time: the more values in a bucket, the stronger its cell. */
+/* A histogram over time: the more values in a bucket, the stronger its cell, which lasts until the next. */
 export function drawHeat(c: CanvasRenderingContext2D, cells: Cell[], k: Scale, step: number, ink: string) {
+  const apart = Math.min(...cells.map(b => usual(b.s.xs))), wide = Number.isFinite(apart) ? Math.max(step, apart) : step;
   let most = 0;
   for (const b of cells) for (const v of b.s.ys) if (v > most) most = v;
   c.fillStyle = ink;
@@ -118,7 +119,7 @@ export function drawHeat(c: CanvasRenderingContext2D, cells: Cell[], k: Scale, s
       if (!(b.s.ys[i] > 0)) continue;
       const x = Math.round(k.x(b.s.xs[i]));
       c.globalAlpha = 0.08 + 0.92 * Math.log1p(b.s.ys[i]) / Math.log1p(most);
-      c.fillRect(x, top, Math.max(1, Math.round(k.x(b.s.xs[i] + step)) - x), high);
+      c.fillRect(x, top, Math.max(1, Math.round(k.x(b.s.xs[i] + wide)) - x), high);
     }
   }
   c.globalAlpha = 1;

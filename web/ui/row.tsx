@@ -1,6 +1,5 @@
 /* One query: its parts to click together, and its m= text beside them; or an expression over the letters. */
 import { h } from 'preact';
-import { isHistogram } from './data';
 import { letter, parseM, printM, Sub } from './mtext';
 import { metrics, tags } from './names';
 import { Suggest } from './suggest';
@@ -39,10 +38,5 @@ export function Expression({ value, error, set, drop }: { key?: string; value: s
     <input aria-label="expression" class="mtext" placeholder="(A - B) / A * 100, movingAverage(A, 10)" value={value} spellCheck={false} onChange={e => set(text(e))} />
     <button aria-label="remove expression" onClick={drop}>×</button>{error && <span class="err" role="alert">{error}</span>}</div>;
 }
-
-/* Buckets over time: of a histogram all buckets are asked for, their counts summed. */
-export const heatOf = (s: Sub, on: boolean): Sub => on
-  ? { ...s, agg: 'sum', rate: '', more: isHistogram(s) ? s.more : 'show-histogram-buckets' }
-  : { ...s, more: s.more.replace('show-histogram-buckets', '') };
 
 export const Intervals = () => <datalist id="intervals">{intervals.map(v => <option value={v} />)}</datalist>;

@@ -1,7 +1,7 @@
 /* The same query elsewhere: as a link, a file, a command, a panel of Grafana. */
 import { url } from './api';
 import { Ask, params, query, toHash } from './ask';
-import { downsample, isExact, range, Series } from './data';
+import { downsample, heated, isExact, range, Series } from './data';
 import { printM } from './mtext';
 import { rows } from './table';
 import { forServer, stamp } from './time';
@@ -21,8 +21,8 @@ function times(a: Ask): { start: string; end: string } {
 }
 
 /* What /api/query is asked for; "auto" made a step of that many buckets. */
-export function apiUrl(a: Ask, points: number): string {
-  const r = range(a), { start, end } = times(a), p: [string, string][] = [['start', start]];
+export function apiUrl(wanted: Ask, points: number): string {
+  const a = heated(wanted), r = range(a), { start, end } = times(a), p: [string, string][] = [['start', start]];
   if (end) p.push(['end', end]);
   if (a.tz) p.push(['tz', a.tz]);
   for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points, isExact(a, s)))]);
