@@ -127,6 +127,25 @@ def test_a_picture_without_data_says_so(page):
     assert page.text(".plot .says").startswith("no data")
 
 
+def test_axes_tell_near_values_apart(page):
+    def labels(name, value):
+        page.halite.put([(name, NOW - 600 + i * 10, value(i), {"h": "a"}) for i in range(50)])
+        page.open("start=%d&m=none:%s{h=a}&o=" % (NOW - 700, name))
+        cut = page.js("return [...document.querySelectorAll('.dygraph-axis-label-y')].filter(e => e.scrollWidth > e.clientWidth).length")
+        assert not cut, "labels are cut"
+        return [e.text for e in page.all(".dygraph-axis-label-y")]
+    near = labels("near", lambda i: 1000000 + i % 10 * 0.001)
+    assert len(set(near)) == len(near) > 4, near
+    assert "1.000009M" not in near and any(t.startswith("1.000000004") for t in near), near
+    assert page.one(".legend tbody td:nth-child(5)").text == "1.000000009M"
+    page.keys("t")
+    page.wait(lambda: any(e.text == "1000000.009" for e in page.all(".tbl td")), "all digits in the table")
+    zero = labels("still", lambda i: 0)
+    assert {"-1.0", "0", "1.0"} <= set(zero), zero
+    assert any(t.endswith("p") for t in labels("tiny", lambda i: 1e-12))
+    assert any(t == "1e+300" for t in labels("giant", lambda i: 1e300))
+
+
 def test_zero_in_the_picture(page):
     page.open("start=1h-ago&m=avg:auto:sys.cpu.user{host=web09}&o=")
     assert "0" not in [e.text for e in page.all(".dygraph-axis-label-y")]

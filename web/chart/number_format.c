@@ -171,13 +171,17 @@ number_tick(double v, double step, double largest, char out[NUMBER_LABEL_MAX])
 void
 number_short(double v, char out[NUMBER_LABEL_MAX])
 {
-    double rounded;
+    double rounded, size;
     char text[32];
     int e;
 
     (void)snprintf(text, sizeof text, "%.3e", v);
     rounded = strtod(text, NULL);
-    e = fabs(rounded) >= 1e4 || fabs(rounded) < 1e-3 ? exponent_of(rounded) : 0;
+    size = fabs(rounded);
+    /* What no prefix makes 1 to 999 has an exponent. */
+    e = (size >= 1e4 && size < 1e21) || (size < 1e-3 && size >= 1e-15)
+            ? exponent_of(rounded)
+            : 0;
     (void)snprintf(out, NUMBER_LABEL_MAX, "%.4g%s", rounded / pow(1000, e),
                    prefix(e));
 }

@@ -1,10 +1,10 @@
 /* The seam to the chart library: dygraphs makes axes, ticks, grid and coordinates; the lines are ours (lines.ts), so
  * that thousands of points a series are cheap and may be drawn over several frames. */
-import Dygraph, { Area, PlotterCall } from 'dygraphs';
+import Dygraph, { Area, PlotterCall, Ticker } from 'dygraphs';
 import { nearest, Note, Series } from './data';
 import { gestures } from './gestures';
 import { Box, Cell, drawHeat, drawLayer, drawLine, drawNotes, drawThresholds, Line, Scale, stackUp } from './lines';
-import { si } from './look';
+import { si, tick } from './look';
 import { stamp, ticks } from './time';
 
 export interface Picture {
@@ -23,6 +23,12 @@ export interface Events {
 export interface Chart { show(p: Picture): void; mark(near: number | null): void; destroy(): void }
 
 const SLICE_MS = 25;
+
+/* The library's ticks, with as many digits as tell them apart. */
+const valueTicks: Ticker = (lo, hi, px, option, g, at) => {
+  const all = Dygraph.numericTicks(lo, hi, px, option, g, at), most = Math.max(...all.map(t => Math.abs(t.v)));
+  return option('logscale') || all.length < 2 ? all : all.map(t => ({ ...t, label: tick(t.v, all[1].v - all[0].v, most) }));
+};
 
 export function chart(root: HTMLElement, on: Events): Chart {
   const inner = part('inner'), top = document.createElement('canvas'), cross = part('cross'), tip = part('tip'), says = part('says');
@@ -110,11 +116,15 @@ export function chart(root: HTMLElement, on: Events): Chart {
     const a = extent(false), b = extent(true);
     says.hidden = !blank;
     says.textContent = !p.series.length && !p.cells.length ? p.nothing : p.log || p.log2 ? 'nothing above 0' : 'no data';
-    const label = { axisLabelFormatter: (v: number) => si(v), axisLabelWidth: 58 };
     const pad = (v: [number, number], log: boolean): [number, number] => {
       if (log) return [v[0] / 1.15, v[1] * 1.15];
       const room = (v[1] - v[0]) * 0.06;
       return [v[0] === 0 || (p!.zero && v[0] >= 0) ? 0 : v[0] - room, v[1] + room];
+    };
+    const axis = (v: [number, number], log: boolean) => {
+      const [lo, hi] = pad(v, log), least = 10 ** Math.floor(Math.log10((hi - lo) / 14));   // step of ticks
+      const longest = log ? '' : tick(lo < 0 ? lo : hi, least, Math.max(Math.abs(lo), Math.abs(hi)));
+      return { valueRange: [lo, hi], logscale: log, ticker: valueTicks, axisLabelFormatter: (x: number) => si(x), axisLabelWidth: Math.max(58, 7 * longest.length + 12) };
     };
     const zone = p.zone, options: Record<string, unknown> = {
       file: [[p.from * 1000, a[0], b[0]], [p.to * 1000, a[1], b[1]]].map(r => right ? r : r.slice(0, 2)),
@@ -122,8 +132,8 @@ export function chart(root: HTMLElement, on: Events): Chart {
       dateWindow: [p.from * 1000, p.to * 1000],
       axes: {
         x: { ticker: (x: number, y: number, px: number) => ticks(x / 1000, y / 1000, Math.max(2, px / 80), zone), axisLabelWidth: 76 },
-        y: { ...label, valueRange: pad(a, p.log), logscale: p.log },
-        y2: { ...label, valueRange: pad(b, p.log2), logscale: p.log2, drawGrid: false, independentTicks: true },
+        y: axis(a, p.log),
+        y2: { ...axis(b, p.log2), drawGrid: false, independentTicks: true },
       },
       axisLabelColor: ink('--ink'), axisLineColor: ink('--line'), gridLineColor: ink('--grid'),
       plotter: (e: PlotterCall) => {      // the constructor calls it before it returns
@@ -183,7 +193,7 @@ export function chart(root: HTMLElement, on: Events): Chart {
     cross.style.cssText = `left:${x}px;top:${box.y}px;height:${box.h}px`;
     const s = i == null ? null : lines[i].s, j = s ? nearest(s, t) : -1;
     tip.hidden = false;
-    tip.textContent = s ? `${stamp(s.xs[j], p!.zone)}\n${s.name}\n${si(s.ys[j])}` : stamp(Math.round(t), p!.zone);
+    tip.textContent = s ? `${stamp(s.xs[j], p!.zone)}\n${s.name}\n${si(s.ys[j], g!.yAxisRange(+(right && s.right)).reduce((lo, hi) => hi - lo))}` : stamp(Math.round(t), p!.zone);
     tip.style.cssText = x > box.x + box.w / 2 ? `right:${inner.clientWidth - x + 12}px;top:${box.y + 4}px` : `left:${x + 12}px;top:${box.y + 4}px`;
     mark(i);
     on.hover(t, i);

@@ -64,7 +64,7 @@ export class Legend extends Component<Props, { rows: number }> {
         <button onClick={() => p.split(sub, k)}>split by {k}</button>)}</p>}
       <table class="legend"><thead><tr>{head('name', 'series')}<th scope="col">at cursor</th>{columns.map(([k, l]) => head(k, l))}</tr></thead>
         <tbody>{p.entries.slice(0, this.state.rows).map(({ s, st, colour, on }) => {
-          const j = p.hover.t == null ? -1 : nearest(s, p.hover.t);
+          const j = p.hover.t == null ? -1 : nearest(s, p.hover.t), num = (v: number) => si(v, st.max - st.min);
           return <tr class={(on ? '' : 'off ') + (p.hover.near === s.name + s.old ? 'near' : '')} tabIndex={0} role="button" aria-pressed={String(on)}
             title="click: this one alone; with ctrl: show or hide" data-name={s.name}
             onClick={e => p.toggle(s.name, e.ctrlKey || e.metaKey)}
@@ -72,7 +72,7 @@ export class Legend extends Component<Props, { rows: number }> {
             onMouseEnter={() => p.point(s.name + s.old)} onMouseLeave={() => p.point(null)}>
             <td><i class={s.old ? 'old' : ''} style={{ background: colour }} />{label(s)}{s.old && <small> (before)</small>}{s.right && <small> (right)</small>}
               {s.merged.length > 0 && <small title="of several series; between its points each is taken on a straight line"> ~</small>}</td>
-            <td>{j < 0 ? '' : si(s.ys[j])}</td><td>{si(st.min)}</td><td>{si(st.avg)}</td><td>{si(st.max)}</td><td>{si(st.last)}</td><td>{st.points}</td></tr>;
+            <td>{j < 0 ? '' : num(s.ys[j])}</td><td>{num(st.min)}</td><td>{num(st.avg)}</td><td>{num(st.max)}</td><td>{num(st.last)}</td><td>{st.points}</td></tr>;
         })}</tbody></table>
       {shared.length > 0 && <p class="common"><small>all: {(metrics.size === 1 ? [...metrics][0] + ' ' : '') + shared.map(([k, v]) => k + '=' + v).join(' ')}</small></p>}
       {p.hidden > 0 && <p role="status">{p.entries.length} of {count(p.entries.length + p.hidden)} series drawn

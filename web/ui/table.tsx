@@ -1,7 +1,6 @@
 /* The numbers of the graph as a table: the newest first. */
 import { h } from 'preact';
 import { Series } from './data';
-import { si } from './look';
 import { stamp } from './time';
 
 const ROWS = 500;
@@ -22,6 +21,6 @@ export function Table({ series, zone }: { series: Series[]; zone: string }) {
   const all = rows(series);
   return <div class="tbl" tabIndex={0} role="region" aria-label="table"><table>
     <thead><tr><th scope="col">time</th>{series.map(s => <th scope="col">{s.name}</th>)}</tr></thead>
-    <tbody>{all.map(([t, v]) => <tr><th scope="row">{stamp(t, zone)}</th>{v.map(x => <td>{si(x)}</td>)}</tr>)}</tbody></table>
+    <tbody>{all.map(([t, v]) => <tr><th scope="row">{stamp(t, zone)}</th>{v.map(x => <td>{x === x ? String(x) : '-'}</td>)}</tr>)}</tbody></table>
     {all.length === ROWS && <p>The newest {ROWS} times; CSV has all.</p>}</div>;
 }
