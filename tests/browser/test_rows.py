@@ -1,4 +1,6 @@
 """Asking by clicking: rows, suggestions, and the text beside them."""
+import json
+import subprocess
 import time
 
 from rig import NOW, Keys
@@ -73,6 +75,36 @@ def test_what_is_typed_counts_when_the_field_is_left(page):
     assert e.get_attribute("value") == "dc=*"
     e.send_keys(Keys.TAB)
     assert "{dc=*}" in page.hash()
+
+
+def test_values_that_no_m_can_say(page):
+    import rig
+    halite = rig.Halite(page.program, ["tsd.core.tag.allow_specialchars=:"])
+    try:
+        halite.put([("peer", NOW - 10 * i, i, {"ip": ip, "rack": rack}) for i in range(60) for ip, rack in (("fe80::1", "r12"), ("fe80::2", "r345"))])
+        other = rig.Page(page.d, halite)
+        for tags, n in (("ip=fe80::2", 1), ("ip=*,rack=regexp(^r\\d{2}$)", 1), ("ip=*,rack=regexp(r\\d{2,3})", 2), ("ip=*}{rack=regexp(r\\d{3})", 1)):
+            m = "max:auto:rate{counter,,1}:peer{%s}" % tags
+            other.open("start=1h-ago&m=%s&o=" % m)
+            assert len(other.names()) == n, (tags, other.names())
+            assert other.label("tags").get_attribute("value") == tags
+            assert other.label("m= text").get_attribute("value") == m
+            other.button("log").click()
+            other.wait(lambda: "ylog" in other.hash() and m in other.hash(), "the same text in the URL")
+        other.open("start=1h-ago&m=max:1m-avg:peer&o=")
+        e = other.label("tags")
+        e.click()
+        e.send_keys("ip=")
+        other.wait(lambda: suggestions(other) == ["ip=fe80::1 1 series", "ip=fe80::2 1 series"], "values")
+        e.send_keys(Keys.ARROW_DOWN, Keys.ENTER)
+        other.wait(lambda: len(other.names()) == 1 and "fe80::1" in other.names()[0], "its line")
+        other.button("share ▾").click()
+        other.button("curl").click()
+        command = other.wait(lambda: other.one("dialog textarea").get_attribute("value"), "a command")
+        out = subprocess.run(["sh", "-c", command + " -s"], capture_output=True, timeout=20, check=True).stdout
+        assert [g["tags"]["ip"] for g in json.loads(out)] == ["fe80::1"], out[:300]
+    finally:
+        halite.close()
 
 
 def test_at_most_25_suggestions_of_4_kilobytes(page):

@@ -1,6 +1,6 @@
 /* The page: what is asked lies in the URL, each change of it is an entry of the browser's history. */
 import { Component, h } from 'preact';
-import { aborted, ask as fetchUrl, hasTried, isAway, json, Latest, login, onLogin } from './api';
+import { aborted, ask as fetchUrl, hasTried, isAway, json, Latest, login, onLogin, url as fullUrl } from './api';
 import { Ask, fromHash, isGraph, toHash } from './ask';
 import { Boards, save } from './boards';
 import { Changed } from './changed';
@@ -17,11 +17,11 @@ import { Entry, Legend } from './legend';
 import { Login } from './login';
 import { count } from './look';
 import { Item, Menu } from './menu';
-import { letter, newSub, printM, Sub } from './mtext';
+import { isPlain, joinTags, letter, newSub, printM, Sub, tagList, tagOf } from './mtext';
 import { NoteForm, Notes } from './notes';
 import { Expression, Intervals, Row } from './row';
 import { pictureOf } from './picture';
-import { absoluteAsk, apiUrl, csv, curl, grafana, link, pictureUrl, putLines } from './share';
+import { absoluteAsk, apiRequest, csv, curl, grafana, link, pictureUrl, putLines } from './share';
 import { Table } from './table';
 import { shown, stamp } from './time';
 import { Head, Looks, ranges } from './toolbar';
@@ -160,9 +160,8 @@ export class App extends Component<{}, State> {
     this.go({ only: on.size === all.length ? null : [...on] });
   };
   private addTag = (i: number, tag: string) => {
-    const s = this.state.a.subs[i], [by, ...more] = s.tags.split('}{'), key = tag.slice(0, tag.indexOf('=') + 1);
-    const parts = by.split(',').filter(t => t && !t.startsWith(key));
-    this.setSub(i, { ...s, tags: [[...parts, tag].join(','), ...more].join('}{') });
+    const s = this.state.a.subs[i], [by, plain] = tagList(s.tags), key = tag.slice(0, tag.indexOf('=') + 1);
+    this.setSub(i, { ...s, tags: joinTags([...by.filter(t => !t.startsWith(key)), tag], plain) });
   };
   private setSub = (i: number, s: Sub | null, after: Sub[] = []) =>
     this.go({ subs: this.state.a.subs.flatMap((o, k) => k === i ? [...(s ? [s] : []), ...after] : [o]), only: null });
@@ -209,10 +208,10 @@ export class App extends Component<{}, State> {
     const { a } = this.state, p = this.picture!, copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
     return [
       copy('link with absolute times', () => link(absoluteAsk(a))),
-      // the server's picture knows no formulas
-      ...(a.exps.some(x => x) ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, f, '1200x600')) }))),
+      // the server's picture knows no formulas, and only m=
+      ...(a.exps.some(x => x) || !a.subs.every(isPlain) ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, f, '1200x600')) }))),
       { label: 'CSV', run: () => this.download('halite.csv', 'text/csv', csv(p.series, a.tz)) },
-      { label: 'JSON', href: apiUrl(a, this.points()) },
+      ...(a.subs.every(isPlain) ? [{ label: 'JSON', href: fullUrl(apiRequest(a, this.points()).path) }] : []),
       copy('curl', () => curl(a, this.points())), copy('Grafana panel', () => grafana(a)), copy('put lines', () => putLines(p.series)),
       copy('embed', () => `<iframe src="${location.origin + location.pathname}?embed${toHash(a)}"></iframe>`),
     ];
@@ -270,7 +269,7 @@ export class App extends Component<{}, State> {
                 hover: (t, n) => this.setState({ hover: { t, near: n == null ? null : p.series[n].name + p.series[n].old } }) }} />}
       {a.panel === 'cost' && <CostPanel ans={ans} before={before} close={() => this.go({ panel: '' })} />}
       {a.panel === 'changed' && ans && <Changed a={a} r={{ from: ans.from, to: ans.to }} close={() => this.go({ panel: '' })}
-        pick={(i, k, v) => this.addTag(i, k + '=' + v)} />}
+        pick={(i, k, v) => this.addTag(i, tagOf(k, v))} />}
       {ans && <Legend entries={this.entries} sort={a.sort} hidden={Math.max(0, ans.series.length - most)} hover={hover}
         setSort={sort => this.go({ sort })} toggle={this.toggle} split={(i, k) => this.addTag(i, k + '=*')} more={() => this.setState({ most: most + DRAWN })}
         point={near => this.setState({ hover: { t: hover.t, near } })} />}

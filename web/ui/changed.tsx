@@ -1,10 +1,10 @@
 /* What changed?  Each tag value's mean in this window against the window before it: one grouped query a tag key. */
 import { Component, h } from 'preact';
-import { aborted, json, Latest } from './api';
+import { aborted, Latest } from './api';
 import { Ask } from './ask';
-import { Range } from './data';
+import { answer, Range, request } from './data';
 import { few, si } from './look';
-import { letter, printM, Sub } from './mtext';
+import { joinTags, letter, Sub, tagList } from './mtext';
 import { names } from './names';
 
 export interface Change { key: string; value: string; before: number; after: number; score: number }
@@ -15,11 +15,11 @@ const KEYS = 8;
 
 /* One number a value of 'key': its mean over the range. */
 async function means(s: Sub, key: string, r: Range, signal: AbortSignal): Promise<Map<string, number>> {
-  const [by, ...plain] = s.tags.split('}{'), filters = [...by.split(','), ...plain.join(',').split(',')].filter(t => t && !t.startsWith(key + '=') && !t.endsWith('=*'));
-  const m = printM({ ...s, agg: 'avg', tags: `${key}=*` + (filters.length ? '}{' + filters.join(',') : '') }, '0all-avg');
-  const p = new URLSearchParams({ start: String(Math.floor(r.from * 1000)), end: String(Math.ceil(r.to * 1000)), arrays: 'true', ms: 'true', m });
+  const filters = tagList(s.tags).flat().filter(t => !t.startsWith(key + '=') && !t.endsWith('=*'));
+  const by: Sub = { ...s, agg: 'avg', tags: joinTags([key + '=*'], filters) };
+  const q = request(String(Math.floor(r.from * 1000)), String(Math.ceil(r.to * 1000)), '', [[by, '0all-avg']], ['arrays', 'ms']);
   const out = new Map<string, number>();
-  for (const g of await json('api/query?' + p, { signal })) if (g.dps?.length && typeof g.dps[0][1] === 'number') out.set(g.tags[key], g.dps[0][1]);
+  for (const g of await answer(q, signal)) if (g.dps?.length && typeof g.dps[0][1] === 'number') out.set(g.tags[key], g.dps[0][1]);
   return out;
 }
 

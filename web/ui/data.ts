@@ -1,8 +1,8 @@
 /* Answers of the server as columns to draw. */
-import { Ask } from './ask';
+import { Ask, query } from './ask';
 import { Failed, isAway, json } from './api';
 import { compile } from './exps';
-import { letter, printM, Sub } from './mtext';
+import { isPlain, jsonOf, letter, printM, Sub } from './mtext';
 import { absolute, autoStep, interval, seconds } from './time';
 
 export interface Series {
@@ -102,32 +102,42 @@ function noteOf(n: any): Note {
 /* Lets the page breathe: what follows is a task of its own. */
 export const pause = () => new Promise<void>(done => setTimeout(done));
 
+const FLAGS: Record<string, string> = { ms: 'msResolution', global_annotations: 'globalAnnotations', show_summary: 'showSummary' };
+
+/* What /api/query is asked, each query with its downsampling: by m= where that can say it, else as JSON. */
+export function request(start: string, end: string, tz: string, subs: [Sub, string][], flags: string[]): { path: string; body?: string } {
+  if (subs.every(([s]) => isPlain(s))) {
+    const p: [string, string][] = [['start', start], ['end', end], ['tz', tz], ...subs.map(([s, ds]): [string, string] => ['m', printM(s, ds)])];
+    return { path: 'api/query?' + query([...p.filter(([, v]) => v), ...flags.map((f): [string, string] => [f, ''])]) };
+  }
+  const on = flags.filter(f => FLAGS[f]).map(f => [FLAGS[f], true]);
+  const body = { start, end: end || undefined, timezone: tz || undefined, ...Object.fromEntries(on), queries: subs.map(([s, ds]) => jsonOf(s, ds)) };
+  return { path: 'api/query?' + flags.filter(f => !FLAGS[f]).join('&'), body: JSON.stringify(body) };
+}
+export const answer = (q: { path: string; body?: string }, signal: AbortSignal) => json(q.path, { signal, ...(q.body ? { method: 'POST', body: q.body } : {}) });
+
 interface Part { i: number; r: Range; points: number; full: Range; shift: number }
 
 /* One query or expression of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
 async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
-  const text = (i: number, exact: boolean) => printM(a.subs[i], downsample(a.subs[i], q.full, q.points, exact));
   const s = a.subs[q.i], step = s ? stepOf(s, q.full, q.points) : 0;
   /* Whole buckets, and one before for a rate: the first is like the others. */
   const from = step ? (Math.floor((q.r.from - q.shift) / step) - +!!s.rate) * step : q.r.from - q.shift;
-  const p = new URLSearchParams({
-    start: String(Math.floor(from * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)), ms: 'true',
-  });
-  if (a.tz) p.set('tz', a.tz);
+  const start = String(Math.floor(from * 1000)), end = String(Math.ceil((q.r.to - q.shift) * 1000));
   if (q.i >= a.subs.length) {
+    const p = new URLSearchParams({ start, end, ms: 'true', ...(a.tz ? { tz: a.tz } : {}) });
     p.set('exp', compile(a.exps[q.i - a.subs.length], name => {
       const i = a.subs.findIndex((_, k) => letter(k) === name.toUpperCase());
-      return i < 0 || !a.subs[i].metric ? null : text(i, false);
+      if (i < 0 || !a.subs[i].metric) return null;
+      if (!isPlain(a.subs[i])) throw new Error(`formulas take no colon, brace, comma or = in a value, as ${name} has`);
+      return printM(a.subs[i], downsample(a.subs[i], q.full, q.points, false));
     }));
     p.set('arrays', 'true');
     const groups: any[] = await json('api/query/gexp?' + p, { signal });
     return groups.map(g => ({ ...g, times: g.dps.map((d: any[]) => d[0]), values: g.dps.map((d: any[]) => d[1]) }));
   }
-  p.set('m', text(q.i, isExact(a, s)));
-  p.set('global_annotations', 'true');
-  p.set('show_summary', 'true');
-  p.set('columns', 'true');
-  const groups: any[] = await json('api/query?' + p, { signal });
+  const groups: any[] = await answer(request(start, end, a.tz, [[s, downsample(s, q.full, q.points, isExact(a, s))]],
+                                             ['ms', 'global_annotations', 'show_summary', 'columns']), signal);
   let times: number[] = [];   // those that are equal come once
   for (const g of groups) if (g.values) times = g.times = g.times || times;
   return groups;
@@ -138,10 +148,8 @@ const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask 
 /* A dry run of all queries of 'a'. */
 export async function forecast(wanted: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
   const a = heated(wanted), r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
-  const p = new URLSearchParams({ start: String(Math.floor(r.from * 1000)), end: String(Math.ceil(r.to * 1000)) }), asked: number[] = [];
-  a.subs.forEach((s, i) => { if (s.metric) { p.append('m', printM(s, downsample(s, r, points, isExact(a, s)))); asked.push(i); } });
-  if (a.tz) p.set('tz', a.tz);
-  const f = await json('api/query?explain&' + p, { signal });
+  const asked = a.subs.map((_, i) => i).filter(i => a.subs[i].metric), subs = asked.map((i): [Sub, string] => [a.subs[i], downsample(a.subs[i], r, points, isExact(a, a.subs[i]))]);
+  const f = await answer(request(String(Math.floor(r.from * 1000)), String(Math.ceil(r.to * 1000)), a.tz, subs, ['explain']), signal);
   let read = 0;
   for (const q of f.queries) {
     if (q.reads !== 'summaries') read += q.rows;

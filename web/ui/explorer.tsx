@@ -2,6 +2,7 @@
 import { Component, h } from 'preact';
 import { aborted, json, Latest } from './api';
 import { count } from './look';
+import { tagOf } from './mtext';
 import { names } from './names';
 import { text } from './row';
 
@@ -53,7 +54,7 @@ export class Explorer extends Component<{ graph(metric: string, tags: string): v
           <tbody>{keys.map(k => <tr class={k.name === key ? 'near' : ''}><td><button class="plain" onClick={() => this.setState({ key: k.name })}>{k.name}</button>{' '}
             <button onClick={() => graph(metric, k.name + '=*')}>graph</button></td><td>{count(k.values)}</td><td>{count(k.series)}</td></tr>)}</tbody></table>}
         {values && <table class="values">{head('value of ' + key, 'series')}<tbody>{values.top.map(v =>
-          <tr><td>{v.name} <button onClick={() => graph(metric, key + '=' + v.name)}>graph</button></td><td>{count(v.series)}</td></tr>)}</tbody></table>}
+          <tr><td>{v.name} <button onClick={() => graph(metric, tagOf(key, v.name))}>graph</button></td><td>{count(v.series)}</td></tr>)}</tbody></table>}
       </div></section>;
   }
 }

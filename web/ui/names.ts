@@ -1,6 +1,7 @@
 /* What the server suggests for a field: names that hold the text anywhere, the most series first. */
 import { json } from './api';
 import { count } from './look';
+import { lastTag, tagList, tagOf } from './mtext';
 import { Choice, SUGGESTIONS } from './suggest';
 
 export interface Name { name: string; series: number }
@@ -14,9 +15,9 @@ export async function metrics(q: string, signal: AbortSignal): Promise<Choice[]>
 
 /* Of "host=*,dc=a" the last part is completed: first a key, then its value, of series that have the parts before. */
 export const tags = (metric: string) => async (text: string, signal: AbortSignal): Promise<Choice[]> => {
-  if (!metric) return [];
-  const cut = Math.max(text.lastIndexOf(','), text.lastIndexOf('{')) + 1, head = text.slice(0, cut), part = text.slice(cut);
-  const had = head.replace(/[{}]+/g, ',').split(',').filter(t => /^[^=]+=[^()]+$/.test(t)).join(',');
+  const part = lastTag(text), head = text.slice(0, text.length - part.length);
+  if (!metric || part.includes('(')) return [];
+  const had = tagList(head).flat().filter(t => /^[^=]+=[^()]+$/.test(t)).join(',');
   const p = { metric, ...(had ? { tags: had } : {}) }, equals = part.indexOf('=');
   if (equals < 0) {
     const keys = await names({ type: 'tagk', q: part, ...p }, signal), used = new Set(had.split(',').map(t => t.split('=')[0]));
@@ -25,5 +26,5 @@ export const tags = (metric: string) => async (text: string, signal: AbortSignal
   const tagk = part.slice(0, equals), q = part.slice(equals + 1).replace(/^.*\|/, '').replace('*', '');
   const kept = /^(.*\|)/.exec(part.slice(equals + 1))?.[1] || '';
   return (await names({ type: 'tagv', tagk, q, ...p }, signal))
-    .map(v => ({ value: `${head}${tagk}=${kept}${v.name}`, note: count(v.series) + ' series' }));
+    .map(v => ({ value: head + (kept ? `${tagk}=${kept}${v.name}` : tagOf(tagk, v.name)), note: count(v.series) + ' series' }));
 };

@@ -1,8 +1,8 @@
 /* The same query elsewhere: as a link, a file, a command, a panel of Grafana. */
 import { url } from './api';
 import { Ask, params, query, toHash } from './ask';
-import { downsample, heated, isExact, range, Series } from './data';
-import { printM } from './mtext';
+import { downsample, heated, isExact, range, request, Series } from './data';
+import { filtersOf, letter } from './mtext';
 import { rows } from './table';
 import { forServer, stamp } from './time';
 
@@ -21,12 +21,9 @@ function times(a: Ask): { start: string; end: string } {
 }
 
 /* What /api/query is asked for; "auto" made a step of that many buckets. */
-export function apiUrl(wanted: Ask, points: number): string {
-  const a = heated(wanted), r = range(a), { start, end } = times(a), p: [string, string][] = [['start', start]];
-  if (end) p.push(['end', end]);
-  if (a.tz) p.push(['tz', a.tz]);
-  for (const s of a.subs) if (s.metric) p.push(['m', printM(s, downsample(s, r, points, isExact(a, s)))]);
-  return url('api/query?' + query(p));
+export function apiRequest(wanted: Ask, points: number): { path: string; body?: string } {
+  const a = heated(wanted), r = range(a), { start, end } = times(a);
+  return request(start, end, a.tz, a.subs.filter(s => s.metric).map(s => [s, downsample(s, r, points, isExact(a, s))]), []);
 }
 
 /* Of the server's own picture: the same parameters, with a size. */
@@ -38,7 +35,10 @@ export function pictureUrl(a: Ask, format: string, wxh: string): string {
 }
 
 const quoted = (s: string) => "'" + s.replace(/'/g, "'\\''") + "'";
-export const curl = (a: Ask, points: number) => 'curl -g ' + quoted(apiUrl(a, points));
+export function curl(a: Ask, points: number): string {
+  const { path, body } = apiRequest(a, points);
+  return (body ? `curl -d ${quoted(body)} ` : 'curl -g ') + quoted(url(path));
+}
 
 const cell = (s: string) => /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 export function csv(series: Series[], zone: string): string {
@@ -58,7 +58,7 @@ export function putLines(series: Series[]): string {
 
 /* A panel for Grafana's data source "OpenTSDB": Edit, panel JSON. */
 export function grafana(a: Ask): string {
-  const letterOf = (i: number) => String.fromCharCode(65 + i), r = range(a);
+  const r = range(a);
   return JSON.stringify({
     type: 'timeseries', title: a.subs.map(s => s.metric).join(', '), datasource: { type: 'opentsdb' },
     fieldConfig: { defaults: { custom: { scaleDistribution: { type: a.log ? 'log' : 'linear', log: 10 }, stacking: { mode: a.stack ? 'normal' : 'none' } },
@@ -66,13 +66,10 @@ export function grafana(a: Ask): string {
     targets: a.subs.filter(s => s.metric).map((s, i) => {
       const [interval, aggregator, fill] = downsample(s, r, 1000, false).split('-');
       return {
-        refId: letterOf(i), metric: s.metric, aggregator: s.agg, disableDownsampling: !s.ds,
+        refId: letter(i), metric: s.metric, aggregator: s.agg, disableDownsampling: !s.ds,
         downsampleInterval: s.ds === 'auto' ? '' : interval, downsampleAggregator: aggregator || 'avg', downsampleFillPolicy: fill || 'none',
         shouldComputeRate: !!s.rate, isCounter: s.rate.includes('counter'),
-        filters: s.tags.split('}{').flatMap((part, k) => part.split(',').filter(Boolean).map(t => {
-          const [tagk, ...v] = t.split('='), f = /^(\w+)\((.*)\)$/.exec(v.join('='));
-          return { tagk, type: f ? f[1] : 'wildcard', filter: f ? f[2] : v.join('='), groupBy: k === 0 };
-        })),
+        filters: filtersOf(s),
       };
     }),
   }, null, 1);
