@@ -113,6 +113,18 @@ def test_png_and_svg_are_the_servers_own(page):
     assert sorted(kinds) in ([[200, "image/png"], [200, "image/svg+xml"]], [[501, "application/json"]] * 2), kinds
 
 
+def test_a_picture_has_only_what_is_shown_and_says_what_it_leaves_out(page):
+    page.open(CPU + "&m=sum:net.bytes{dc=*}&o=axis x1y2&hide=B&line=40&only=A sys.cpu.user{dc=ams,host=web00}&only=A sys.cpu.user{dc=lga,host=web01}")
+    page.js("window.open = () => ({set location(x) {}, close() {}}); window.asked = []; const f = fetch;"
+            "window.fetch = (u, o) => { window.asked.push(u); return f(u, o); };")
+    page.button("share ▾").click()
+    assert page.text(".menu small") == "PNG and SVG are without thresholds"
+    page.button("SVG").click()
+    u = unquote(page.wait(lambda: page.js("return window.asked.find(u => u.includes('/q?'))"), "the URL"))
+    assert re.findall(r"\bm=([^&]*)", u) == ["avg:1m-avg:sys.cpu.user{host=web00|web01}"], u
+    assert u.count("&o=") == 1 and "only" not in u and "hide" not in u, u
+
+
 def test_an_error_of_a_picture_is_a_sentence(page):
     page.open(CPU + "&title=" + "x" * 300)
     page.js("window.open = () => ({set location(x) {}, close() {}});")

@@ -21,7 +21,7 @@ import { isPlain, joinTags, letter, newSub, printM, Sub, tagList, tagOf } from '
 import { NoteForm, Notes } from './notes';
 import { Expression, Intervals, Row } from './row';
 import { pictureOf } from './picture';
-import { absoluteAsk, apiRequest, csv, curl, grafana, link, pictureUrl, putLines } from './share';
+import { absoluteAsk, apiRequest, csv, curl, grafana, link, pictureLacks, pictureUrl, putLines } from './share';
 import { Table } from './table';
 import { shown, stamp } from './time';
 import { Head, Looks, ranges } from './toolbar';
@@ -205,11 +205,11 @@ export class App extends Component<{}, State> {
     l.click();
   }
   private shares = (): Item[] => {
-    const { a } = this.state, p = this.picture!, copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
+    const { a } = this.state, p = this.picture!, { why, without } = pictureLacks(a), copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
     return [
       copy('link with absolute times', () => link(absoluteAsk(a))),
-      // the server's picture knows no formulas, and only m=
-      ...(a.exps.some(x => x) || !a.subs.every(isPlain) ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, f, '1200x600')) }))),
+      ...(why ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, p.series, f, '1200x600')) }))),
+      ...(why || without ? [{ label: why ? `no PNG or SVG of ${why}` : `PNG and SVG are without ${without}` }] : []),
       { label: 'CSV', run: () => this.download('halite.csv', 'text/csv', csv(p.series, a.tz)) },
       ...(a.subs.every(isPlain) ? [{ label: 'JSON', href: fullUrl(apiRequest(a, this.points()).path) }] : []),
       copy('curl', () => curl(a, this.points())), copy('Grafana panel', () => grafana(a)), copy('put lines', () => putLines(p.series)),

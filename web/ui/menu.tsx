@@ -20,7 +20,7 @@ export class Menu extends Component<{ label: string; items(): Item[] }, { open: 
     return <span class="menu" ref={(e: any) => { this.root = e; }} onKeyDown={this.key}>
       <button aria-haspopup="menu" aria-expanded={String(open)} onClick={() => this.setState({ open: !open })}>{label} ▾</button>
       {open && <span role="menu">{this.props.items().map(i => i.href
-        ? <a role="menuitem" href={i.href} target="_blank" rel="noopener">{i.label}</a>
+        ? <a role="menuitem" href={i.href} target="_blank" rel="noopener">{i.label}</a> : !i.run ? <small>{i.label}</small>
         : <button role="menuitem" onClick={() => { this.setState({ open: false }); i.run!(); }}>{i.label}</button>)}</span>}
     </span>;
   }

@@ -2,7 +2,7 @@
 import { url } from './api';
 import { Ask, params, query, toHash } from './ask';
 import { downsample, heated, isExact, range, request, Series } from './data';
-import { filtersOf, letter } from './mtext';
+import { filtersOf, isPlain, joinTags, letter, Sub, tagList, tagOf } from './mtext';
 import { rows } from './table';
 import { forServer, stamp } from './time';
 
@@ -26,11 +26,29 @@ export function apiRequest(wanted: Ask, points: number): { path: string; body?: 
   return request(start, end, a.tz, a.subs.filter(s => s.metric).map(s => [s, downsample(s, r, points, isExact(a, s))]), []);
 }
 
-/* Of the server's own picture: the same parameters, with a size. */
-export function pictureUrl(a: Ask, format: string, wxh: string): string {
+/* Queries of no other series than 'seen', which are some of the query's. */
+function narrow(s: Sub, seen: Series[]): Sub[] {
+  const [by, plain] = tagList(s.tags), keys = s.agg === 'none' ? Object.keys(seen[0]?.tags || {}) : [...new Set(by.map(t => t.split('=')[0]))];
+  const one = (of: string[]) => ({ ...s, tags: joinTags(of, plain) });
+  return keys.length === 1 && seen.length ? [one([tagOf(keys[0], seen.map(x => x.tags[keys[0]]).join('|'))])]
+    : seen.map(x => one(keys.map(k => tagOf(k, x.tags[k]))));
+}
+
+/* Why the server cannot draw it, or what its picture leaves out. */
+export function pictureLacks(a: Ask): { why: string; without: string } {
+  const why = a.heat ? 'a heat map' : a.exps.some(x => x) ? 'formulas' : a.subs.every(isPlain) ? '' : 'these values of tags';
+  return { why, without: [a.shift && (a.diff ? 'the difference' : 'the time before'), a.lines.length && 'thresholds'].filter(Boolean).join(' and ') };
+}
+
+/* Of the server's own picture: the same parameters, with a size; of queries that are seen, and their series. */
+export function pictureUrl(a: Ask, series: Series[], format: string, wxh: string): string {
   const r = range(a), [w] = wxh.split('x').map(Number);
-  const subs = a.subs.filter(s => s.metric).map(s => ({ ...s, ds: downsample(s, r, 2 * w, isExact(a, s)) }));
-  const p = params({ ...a, ...times(a), tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false });
+  const subs = a.subs.flatMap((s, i) => {
+    if (!s.metric || a.hide.includes(letter(i))) return [];
+    const one = { ...s, ds: downsample(s, r, 2 * w, isExact(a, s)) };
+    return a.only ? narrow(one, series.filter(x => x.sub === i && !x.old)) : [one];
+  });
+  const p = params({ ...a, ...times(a), tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false, only: null, hide: [] });
   return url('q?' + query([...p.filter(([k]) => k !== 'wxh' && k !== 'stack'), ['wxh', wxh], ...(a.stack ? [['style', 'stack'] as [string, string]] : []), [format, '']]));
 }
 
