@@ -36,6 +36,18 @@ def test_too_much_is_asked_about_first_and_a_rollup_offered(page):
     page.wait(lambda: "-avg:heavy" in page.hash() and "10m" not in page.hash(), "a coarser query")
 
 
+def test_auto_reads_averages_where_extremes_are_too_much(page):
+    page.halite.put([("lengthy", NOW - 100, 1, {"n": "n%d" % n}) for n in range(40)])
+    page.open("start=1h-ago&m=none:auto:lengthy{n=*}&o=")
+    page.button("1y").click()
+    page.wait(lambda: any("explain" not in r and "-avg" in r for r in page.requests() if "start=%d" % ((NOW - 31536000) // 10 ** 6) in r), "averages")
+    page.drawn()
+    page.wait(lambda: "asking" not in page.text(".status"), "an answer")
+    assert not page.all(".ask") and len(page.names()) == 40
+    page.button("1h").click()
+    page.wait(lambda: any("minmax" in r for r in page.requests()[-2:]), "extremes again")
+
+
 def test_slow_queries_are_listed(page):
     page.open(CPU + "&panel=cost")
     page.wait(lambda: "sys.cpu.user{host=*}" in page.text('section[aria-label="explain"]'), "what was asked")

@@ -124,6 +124,7 @@ export class App extends Component<{}, State> {
     const { a } = this.state;
     try {
       const before = await forecast(a, this.points(), signal);
+      if (before.coarser && !signal.aborted) { this.load(); return; }
       this.setState({ before });
       if (!before.heavy || this.sure === asked(a) || signal.aborted) return;
       this.latest.stop();

@@ -25,7 +25,7 @@ export interface Answer extends Range {
   costs: (Cost | null)[];
 }
 /* What a query would read, as the server says before it does. */
-export interface Forecast { series: number; rows: number; seeks: number; heavy: boolean; plans: string[]; cheaper: (string | null)[] }
+export interface Forecast { series: number; rows: number; seeks: number; heavy: boolean; coarser: boolean; plans: string[]; cheaper: (string | null)[] }
 /* What a query has cost, as the server says. */
 export interface Cost {
   series: number; rows: number; seeks: number; bytes: number; points: number; plan: string; ms: [string, number][];
@@ -50,11 +50,12 @@ export function stepOf(s: Sub, r: Range, points: number): number {
   return s.ds === 'auto' ? autoStep(r.to - r.from, points / 2) : seconds(s.ds);
 }
 
-/* Queries of which it is known whether each line is one series; only then extremes can stand for its points.  A stack adds
- * lines up: they need points at the same times. */
-const single = new Map<string, boolean>();
+/* Below which span of time, in seconds, extremes can stand for a query's points: any where each line is one series, none
+ * where not, and less than one that was too much to read.  A stack adds lines up: they need points at the same times. */
+const exactBelow = new Map<string, number>();
 const same = (s: Sub) => [s.agg, s.rate, s.more, s.metric, s.tags].join(':');
-export const isExact = (a: Ask, s: Sub | undefined) => !!s && !a.stack && s.ds === 'auto' && single.get(same(s)) === true;
+export const isExact = (a: Ask, s: Sub | undefined, r: Range) => !!s && !a.stack && s.ds === 'auto' && r.to - r.from < (exactBelow.get(same(s)) || 0);
+const beCoarse = (s: Sub, r: Range) => exactBelow.set(same(s), (r.to - r.from) * 0.99);
 
 /* "auto" keeps the extremes of each pixel, so that no spike is averaged away.  Where lines are made of several series it is
  * a downsampling, never a sum over time: the last bucket, half full, would be half as high. */
@@ -136,7 +137,7 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
     const groups: any[] = await json('api/query/gexp?' + p, { signal });
     return groups.map(g => ({ ...g, times: g.dps.map((d: any[]) => d[0]), values: g.dps.map((d: any[]) => d[1]) }));
   }
-  const groups: any[] = await answer(request(start, end, a.tz, [[s, downsample(s, q.full, q.points, isExact(a, s))]],
+  const groups: any[] = await answer(request(start, end, a.tz, [[s, downsample(s, q.full, q.points, isExact(a, s, q.full))]],
                                              ['ms', 'global_annotations', 'show_summary', 'columns']), signal);
   let times: number[] = [];   // those that are equal come once
   for (const g of groups) if (g.values) times = g.times = g.times || times;
@@ -145,10 +146,10 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
 
 const HEAVY_ROWS = 100000;   // hours of series whose points would be read: ask before
 
-/* A dry run of all queries of 'a'. */
+/* A dry run of all queries of 'a'.  Where extremes are too much to read it gives them up, and says so. */
 export async function forecast(wanted: Ask, points: number, signal: AbortSignal): Promise<Forecast> {
-  const a = heated(wanted), r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, plans: [], cheaper: [] };
-  const asked = a.subs.map((_, i) => i).filter(i => a.subs[i].metric), subs = asked.map((i): [Sub, string] => [a.subs[i], downsample(a.subs[i], r, points, isExact(a, a.subs[i]))]);
+  const a = heated(wanted), r = range(a), out: Forecast = { series: 0, rows: 0, seeks: 0, heavy: false, coarser: false, plans: [], cheaper: [] };
+  const asked = a.subs.map((_, i) => i).filter(i => a.subs[i].metric), subs = asked.map((i): [Sub, string] => [a.subs[i], downsample(a.subs[i], r, points, isExact(a, a.subs[i], r))]);
   const f = await answer(request(String(Math.floor(r.from * 1000)), String(Math.ceil(r.to * 1000)), a.tz, subs, ['explain']), signal);
   let read = 0;
   for (const q of f.queries) {
@@ -156,23 +157,24 @@ export async function forecast(wanted: Ask, points: number, signal: AbortSignal)
     out.plans[asked[q.index]] = q.plan;
     out.cheaper[asked[q.index]] = q.cheaper ? q.cheaper.downsample : null;
   }
-  return { ...out, series: f.series, rows: f.rows, seeks: f.seeks, heavy: read > HEAVY_ROWS };
+  const heavy = read > HEAVY_ROWS, exact = heavy ? a.subs.filter(s => isExact(a, s, r)) : [];
+  exact.forEach(s => beCoarse(s, r));
+  return { ...out, series: f.series, rows: f.rows, seeks: f.seeks, heavy, coarser: exact.length > 0 };
 }
 
 /* The same, and notes whether the extremes could be asked for; where there is too much to read for that, they are not. */
 async function learn(a: Ask, q: Part, signal: AbortSignal, out: Answer): Promise<any[]> {
-  const s = a.subs[q.i], exact = isExact(a, s);
+  const s = a.subs[q.i], exact = isExact(a, s, q.full);
   try {
     const groups = await one(a, q, signal);
-    if (s && s.ds === 'auto' && !isHistogram(s) && !single.has(same(s)) && groups.some(g => g.values)) {
-      const lone = groups.every(g => !g.aggregateTags?.length);
-      single.set(same(s), lone);
-      out.rough = out.rough || isExact(a, s);
+    if (s && s.ds === 'auto' && !isHistogram(s) && !exactBelow.has(same(s)) && groups.some(g => g.values)) {
+      exactBelow.set(same(s), groups.every(g => !g.aggregateTags?.length) ? Infinity : 0);
+      out.rough = out.rough || isExact(a, s, q.full);
     }
     return groups;
   } catch (e) {
     if (!exact || !(e instanceof Failed) || e.status !== 413) throw e;
-    single.set(same(s), false);
+    beCoarse(s, q.full);
     return one(a, q, signal);
   }
 }
@@ -266,7 +268,7 @@ export async function load(wanted: Ask, points: number, signal: AbortSignal, had
       if (signal.aborted || isAway(e)) throw e;
       out.errors[i] = (e as Error).message;
     }
-    out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a, a.subs[i]) ? 0 : step, r.to); });
+    out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a, a.subs[i], r) ? 0 : step, r.to); });
   }));
   out.series.sort((p, q) => +p.old - +q.old || p.sub - q.sub);
   out.points = out.series.reduce((n, s) => n + s.xs.length, 0);

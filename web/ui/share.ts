@@ -23,7 +23,7 @@ function times(a: Ask): { start: string; end: string } {
 /* What /api/query is asked for; "auto" made a step of that many buckets. */
 export function apiRequest(wanted: Ask, points: number): { path: string; body?: string } {
   const a = heated(wanted), r = range(a), { start, end } = times(a);
-  return request(start, end, a.tz, a.subs.filter(s => s.metric).map(s => [s, downsample(s, r, points, isExact(a, s))]), []);
+  return request(start, end, a.tz, a.subs.filter(s => s.metric).map(s => [s, downsample(s, r, points, isExact(a, s, r))]), []);
 }
 
 /* Queries of no other series than 'seen', which are some of the query's. */
@@ -45,7 +45,7 @@ export function pictureUrl(a: Ask, series: Series[], format: string, wxh: string
   const r = range(a), [w] = wxh.split('x').map(Number);
   const subs = a.subs.flatMap((s, i) => {
     if (!s.metric || a.hide.includes(letter(i))) return [];
-    const one = { ...s, ds: downsample(s, r, 2 * w, isExact(a, s)) };
+    const one = { ...s, ds: downsample(s, r, 2 * w, isExact(a, s, r)) };
     return a.only ? narrow(one, series.filter(x => x.sub === i && !x.old)) : [one];
   });
   const p = params({ ...a, ...times(a), tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false, only: null, hide: [] });
