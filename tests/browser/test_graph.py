@@ -96,6 +96,24 @@ def test_gaps_are_shown(page):
     assert found[0] > 20 and found[1] == 0 and found[2] > 20, found
 
 
+def test_a_point_alone_is_seen(page):
+    page.halite.put([("alone", NOW - 300, 5, {"h": "a"})])
+    page.open("start=10m-ago&m=none:alone{h=a}&o=")
+    assert 6 <= page.pixels(BLUE, 120) <= 25, page.pixels(BLUE, 120)
+    assert page.text(".status").startswith("1 series, 1 points") and page.d.title == "alone"
+
+
+def test_no_value_at_the_cursor_where_there_is_none(page):
+    page.halite.put([("halfway", NOW - 3600 + i * 10, 5, {"h": "a"}) for i in range(180)])
+    page.open("start=%d&end=%d&m=none:halfway{h=a}&o=" % (NOW - 3600, NOW))
+    cursor = lambda: page.one(".legend td:nth-child(2)").text
+    page.hover(0.3, 0.5)
+    page.wait(lambda: cursor() == "5", "a value")
+    page.hover(0.8, 0.5)
+    page.wait(lambda: cursor() == "", "none")
+    assert "halfway" not in page.text(".plot .tip")
+
+
 def test_partial_last_bucket_is_dotted(page):
     halite = page.halite
     t = int(time.time()) // 600 * 600

@@ -49,6 +49,9 @@ def test_phone(page):
         page.button("☰ query").click()
         page.wait(lambda: page.label("metric").is_displayed(), "the controls")
         assert page.js("return document.documentElement.scrollWidth") <= 390
+        page.button("share ▾").click()
+        left, right = page.js("const r = document.querySelector('.menu [role=menu]').getBoundingClientRect(); return [r.left, r.right]")
+        assert left >= 0 and right <= 390, (left, right)
         page.open(CPU + "&m=sum:no.such.metric&o=")
         page.wait(lambda: "no.such.metric" in page.text(".err"), "the error of a query")
     finally:

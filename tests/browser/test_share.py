@@ -41,8 +41,8 @@ def test_csv(page):
     page.button("CSV").click()
     text = page.wait(lambda: page.js("return window.kept[0]"), "a file")
     lines = text.strip().split("\n")
-    assert lines[0].startswith("time,") and '"sys.cpu.user{dc=ams,host=web00}"' in lines[0]
-    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:00,", lines[1]) and len(lines) > 40, lines[:3]
+    assert lines[0].startswith("timestamp,time,") and '"sys.cpu.user{dc=ams,host=web00}"' in lines[0]
+    assert re.match(r"\d{10},\d{4}-\d\d-\d\d \d\d:\d\d:00,", lines[1]) and len(lines) > 40, lines[:3]
 
 
 def test_json(page):
@@ -148,6 +148,8 @@ def test_embed_shows_the_graph_alone(page):
     page.open(CPU, "?embed")
     assert not page.one("header").is_displayed() and not page.one(".legend").is_displayed()
     assert page.box()[3] > 500
+    page.open("start=1h-ago&m=sum:no.such.metric&o=", "?embed")
+    assert page.one("main > .err").is_displayed() and "no.such.metric" in page.text("main > .err")
 
 
 def test_table(page):

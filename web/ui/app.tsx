@@ -59,7 +59,9 @@ export class App extends Component<{}, State> {
     keyboard(() => this.keys());
     setTimeout(() => this.start());
   }
+  private name() { document.title = this.state.a.subs.map(s => s.metric).filter(Boolean).join(', ') || 'Halite'; }
   private start() {
+    this.name();
     json('api/aggregators').then(l => this.setState({ aggs: l.sort() }), () => undefined);
     this.load();
     this.live();
@@ -73,7 +75,7 @@ export class App extends Component<{}, State> {
   private change(a: Ask) {
     const old = this.state.a;
     this.setState({ a });
-    document.title = a.subs.map(s => s.metric).filter(Boolean).join(', ') || 'Halite';
+    this.name();
     if (asked(a) !== asked(old)) { this.setState({ before: null }); this.load(); }
     if (a.live !== old.live) this.live();
   }
@@ -171,7 +173,7 @@ export class App extends Component<{}, State> {
     this.go({ heat: !a.heat, subs: a.heat ? a.subs.map(s => ({ ...s, more: s.more.replace('show-histogram-buckets', '') })) : a.subs });
   };
   private newNote = (t: number) =>
-    this.setState({ note: { fresh: true, note: { t: Math.round(t), raw: 0, end: 0, text: '', notes: '', tsuid: '' } } });
+    this.setState({ note: { fresh: true, note: { t: Math.round(t), end: 0, text: '', notes: '', raw: {} } } });
 
   private keys(): Keys {
     const { a, ans } = this.state, to: Keys = {
@@ -262,6 +264,7 @@ export class App extends Component<{}, State> {
           <button aria-label="keys" onClick={() => this.setState({ help: true })}>?</button></span>
         <span class="status" role="status">{say}</span></div>
       {error && <p class="err" role="alert">{error}</p>}
+      {a.embed && ans && ans.errors.filter(Boolean).map(e => <p class="err" role="alert">{e}</p>)}
       {wait && <p class="ask" role="alert">This would read {count(before!.rows)} hours of {count(before!.series)} series. <button onClick={this.askAnyway}>ask anyway</button>
         {before!.cheaper.some(Boolean) && <button onClick={this.askCheaper}>ask {before!.cheaper.find(Boolean)} instead</button>}</p>}
       {!a.subs.length ? <Welcome graph={s => this.go({ subs: [s] })} /> : a.view === 'table' ? <Table series={p.series} zone={a.tz} /> :

@@ -1,7 +1,7 @@
 /* The seam to the chart library: dygraphs makes axes, ticks, grid and coordinates; the lines are ours (lines.ts), so
  * that thousands of points a series are cheap and may be drawn over several frames. */
 import Dygraph, { Area, PlotterCall, Ticker } from 'dygraphs';
-import { nearest, Note, Series } from './data';
+import { at, nearest, Note, Series } from './data';
 import { gestures } from './gestures';
 import { Box, Cell, drawHeat, drawLayer, drawLine, drawNotes, drawThresholds, Line, Scale, stackUp } from './lines';
 import { si, tick } from './look';
@@ -25,8 +25,8 @@ export interface Chart { show(p: Picture): void; mark(near: number | null): void
 const SLICE_MS = 25;
 
 /* The library's ticks, with as many digits as tell them apart. */
-const valueTicks: Ticker = (lo, hi, px, option, g, at) => {
-  const all = Dygraph.numericTicks(lo, hi, px, option, g, at), most = Math.max(...all.map(t => Math.abs(t.v)));
+const valueTicks: Ticker = (lo, hi, px, option, g, vals) => {
+  const all = Dygraph.numericTicks(lo, hi, px, option, g, vals), most = Math.max(...all.map(t => Math.abs(t.v)));
   return option('logscale') || all.length < 2 ? all : all.map(t => ({ ...t, label: tick(t.v, all[1].v - all[0].v, most) }));
 };
 
@@ -158,8 +158,8 @@ export function chart(root: HTMLElement, on: Events): Chart {
     const box = g!.getArea(), k = [scale(0, box), right ? scale(1, box) : scale(0, box)], t = g!.toDataXCoord(x) / 1000;
     let best: number | null = null, least = 40;
     lines.forEach(({ s, base }, i) => {
-      const j = nearest(s, t);
-      if (j < 0 || s.ys[j] !== s.ys[j]) return;
+      const j = at(s, t);
+      if (j < 0) return;
       const d = base ? Math.abs(k[+s.right].y(base[j] + s.ys[j] / 2) - y) : Math.abs(k[+s.right].y(s.ys[j]) - y);
       if (d < least) { least = d; best = i; }
     });

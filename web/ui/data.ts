@@ -12,11 +12,13 @@ export interface Series {
   right: boolean;
   xs: Float64Array;      // seconds
   ys: Float64Array;      // NaN: the line breaks
+  near: number;          // seconds within which a time has the value of a point: as the holes
   old: boolean;          // of the time before, moved here
   partial: boolean;      // its last bucket is not over yet
   bucket: [number, number] | null;   // of a histogram: from, to
 }
-export interface Note { t: number; raw: number; end: number; text: string; tsuid: string; notes: string }
+/* 'raw' is the server's, with members that the page does not show. */
+export interface Note { t: number; end: number; text: string; notes: string; raw: Record<string, unknown> }
 export interface Range { from: number; to: number }
 export interface Answer extends Range {
   series: Series[]; notes: Note[]; ms: number; points: number; step: number;
@@ -75,7 +77,7 @@ export function usual(t: ArrayLike<number>): number {
 }
 
 /* Columns with a NaN in each hole: where two points are 2.5 times as far apart as they usually are. */
-export function columns(times: number[], values: (number | string | null)[], shift: number, from: number): { xs: Float64Array; ys: Float64Array } {
+export function columns(times: number[], values: (number | string | null)[], shift: number, from: number): { xs: Float64Array; ys: Float64Array; near: number } {
   const begin = times.findIndex(t => t / 1000 + shift >= from), first = begin < 0 ? times.length : begin;
   const dps = first > 0 ? times.slice(first) : times, hole = 2.5 * usual(dps);
   let holes = 0;
@@ -91,13 +93,13 @@ export function columns(times: number[], values: (number | string | null)[], shi
     xs[k] = t;
     ys[k++] = typeof v === 'number' ? v : NaN;
   }
-  return { xs, ys };
+  return { xs, ys, near: Number.isFinite(hole) ? hole / 1000 : 60 };
 }
 
 const millis = (t: number) => t > 1e11 ? t / 1000 : t;
 
 function noteOf(n: any): Note {
-  return { t: millis(n.startTime), raw: n.startTime, end: n.endTime ? millis(n.endTime) : 0, text: n.description || '', tsuid: n.tsuid || '', notes: n.notes || '' };
+  return { t: millis(n.startTime), end: n.endTime ? millis(n.endTime) : 0, text: n.description || '', notes: n.notes || '', raw: n };
 }
 
 /* Lets the page breathe: what follows is a task of its own. */
@@ -233,7 +235,7 @@ function join(old: Series, more: Series, from: number, t: number): Series {
     c.set(q.subarray(k), n);
     return c;
   };
-  return { ...old, xs: cat(old.xs, more.xs), ys: cat(old.ys, more.ys) };
+  return { ...old, xs: cat(old.xs, more.xs), ys: cat(old.ys, more.ys), near: Math.min(old.near, more.near) };
 }
 
 /* All queries of 'a', each a request of its own: a mistake in one leaves the others.  Throws when the server is away.  With 'had', an answer to the same
@@ -271,7 +273,7 @@ export async function load(wanted: Ask, points: number, signal: AbortSignal, had
     out.series.forEach(x => { if (x.sub === i) markPartial(x, isExact(a, a.subs[i], r) ? 0 : step, r.to); });
   }));
   out.series.sort((p, q) => +p.old - +q.old || p.sub - q.sub);
-  out.points = out.series.reduce((n, s) => n + s.xs.length, 0);
+  for (const s of out.series) for (const v of s.ys) if (v === v) out.points++;
   out.ms = performance.now() - t0;
   return out;
 }
@@ -301,6 +303,12 @@ export function nearest(s: Series, t: number): number {
   const i = before(s.xs, t), n = s.xs.length;
   if (i < 0) return n ? 0 : -1;
   return i + 1 < n && s.xs[i + 1] - t < t - s.xs[i] ? i + 1 : i;
+}
+
+/* The same, or -1 where that is too far away, or a hole. */
+export function at(s: Series, t: number): number {
+  const i = nearest(s, t);
+  return i >= 0 && s.ys[i] === s.ys[i] && Math.abs(s.xs[i] - t) <= s.near ? i : -1;
 }
 
 export interface Stats { min: number; avg: number; max: number; last: number; points: number }

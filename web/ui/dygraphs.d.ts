@@ -3,7 +3,7 @@ declare module 'dygraphs' {
   export interface Area { x: number; y: number; w: number; h: number }
   export interface Tick { v: number; label?: string; label_v?: number }
   export interface PlotterCall { dygraph: Dygraph; drawingContext: CanvasRenderingContext2D; plotArea: Area; setName: string }
-  export type Ticker = (lo: number, hi: number, pixels: number, option: (name: string) => unknown, g: Dygraph, at?: number[]) => Tick[];
+  export type Ticker = (lo: number, hi: number, pixels: number, option: (name: string) => unknown, g: Dygraph, vals?: number[]) => Tick[];
   export default class Dygraph {
     static numericTicks: Ticker;
     constructor(root: HTMLElement, data: (number | null)[][], options: Record<string, unknown>);

@@ -1,6 +1,6 @@
 /* The series, with their statistics, which the keyboard and a screen reader find too. */
 import { Component, h } from 'preact';
-import { nearest, Series, Stats, stats } from './data';
+import { at, Series, Stats, stats } from './data';
 import { count, si } from './look';
 
 export interface Entry { s: Series; st: Stats; colour: string; on: boolean }
@@ -49,13 +49,13 @@ export class Legend extends Component<Props, { rows: number }> {
     const p = this.props, shared = common(p.entries.map(e => e.s)), skip = new Set(shared.map(([k]) => k));
     const metrics = new Set(p.entries.map(e => e.s.metric));
     const head = (key: string, label: string) => {
-      const at = p.sort === key ? 'descending' : p.sort === '-' + key ? 'ascending' : 'none';
-      return <th scope="col" aria-sort={at}><button class="plain" onClick={() => p.setSort(p.sort === key ? '-' + key : key)}>
-        {label}{at === 'descending' ? ' ▾' : at === 'ascending' ? ' ▴' : ''}</button></th>;
+      const sort = p.sort === key ? 'descending' : p.sort === '-' + key ? 'ascending' : 'none';
+      return <th scope="col" aria-sort={sort}><button class="plain" onClick={() => p.setSort(p.sort === key ? '-' + key : key)}>
+        {label}{sort === 'descending' ? ' ▾' : sort === 'ascending' ? ' ▴' : ''}</button></th>;
     };
     const label = (s: Series) => {
       const own = Object.keys(s.tags).filter(k => !skip.has(k)).sort().map(k => k + '=' + s.tags[k]).join(' ');
-      return (s.name.startsWith(s.metric) ? '' : s.name.slice(0, 2)) + (metrics.size > 1 || !own ? s.metric + ' ' : '') + own;
+      return (s.name.startsWith(s.metric) ? '' : s.name.slice(0, s.name.indexOf(' ') + 1)) + (metrics.size > 1 || !own ? s.metric + ' ' : '') + own;
     };
     const keys = new Map<string, number>();
     p.entries.forEach(e => e.s.merged.forEach(k => keys.set(k, e.s.sub)));
@@ -64,7 +64,7 @@ export class Legend extends Component<Props, { rows: number }> {
         <button onClick={() => p.split(sub, k)}>split by {k}</button>)}</p>}
       <table class="legend"><thead><tr>{head('name', 'series')}<th scope="col">at cursor</th>{columns.map(([k, l]) => head(k, l))}</tr></thead>
         <tbody>{p.entries.slice(0, this.state.rows).map(({ s, st, colour, on }) => {
-          const j = p.hover.t == null ? -1 : nearest(s, p.hover.t), num = (v: number) => si(v, st.max - st.min);
+          const j = p.hover.t == null ? -1 : at(s, p.hover.t), num = (v: number) => si(v, st.max - st.min);
           return <tr class={(on ? '' : 'off ') + (p.hover.near === s.name + s.old ? 'near' : '')} tabIndex={0} role="button" aria-pressed={String(on)}
             title="click: this one alone; with ctrl: show or hide" data-name={s.name}
             onClick={e => p.toggle(s.name, e.ctrlKey || e.metaKey)}

@@ -36,7 +36,9 @@ function trace(c: CanvasRenderingContext2D, s: Series, ys: Float64Array, i: numb
     if (wide && down) { c.lineTo(px, lo); c.lineTo(px, hi); c.lineTo(px, y); }
     y = lo = hi = k.y(v);
     px = at;
-    if (down) c.lineTo(at, y); else { c.moveTo(at, y); if (i + 1 >= end || ys[i + 1] !== ys[i + 1]) c.lineTo(at + 1.5, y); }
+    if (down) c.lineTo(at, y);
+    else if (i + 1 < end && ys[i + 1] === ys[i + 1]) c.moveTo(at, y);
+    else { c.moveTo(at + 1, y); c.arc(at, y, 1, 0, 7); }   // alone: a dot
     down = true;
   }
   if (wide && down) { c.lineTo(px, lo); c.lineTo(px, hi); c.lineTo(px, y); }
@@ -73,6 +75,7 @@ export function drawLayer(c: CanvasRenderingContext2D, l: Line, k: Scale, from: 
     c.beginPath();
     for (; j < end && s.ys[j] === s.ys[j]; j++) c.lineTo(k.x(s.xs[j]), k.y(base[j] + s.ys[j]));
     for (let b = j - 1; b >= i; b--) c.lineTo(k.x(s.xs[b]), k.y(base[b]));
+    if (j - i === 1) c.rect(k.x(s.xs[i]) - 1.5, k.y(base[i] + s.ys[i]), 3, k.y(base[i]) - k.y(base[i] + s.ys[i]));
     c.fill();
     i = j;
   }
@@ -126,8 +129,9 @@ export function drawHeat(c: CanvasRenderingContext2D, cells: Cell[], k: Scale, s
 }
 
 export function drawNotes(c: CanvasRenderingContext2D, notes: Note[], k: Scale, box: Box, ink: string) {
+  const rows = [-Infinity, -Infinity, -Infinity];   // of labels, where the last of each ends; what has no room has none
   c.font = '11px system-ui,sans-serif';
-  for (const n of notes) {
+  for (const n of [...notes].sort((p, q) => p.t - q.t)) {
     const x = k.x(n.t);
     if (x < box.x || x > box.x + box.w) continue;
     c.strokeStyle = '#d55e00';
@@ -141,8 +145,11 @@ export function drawNotes(c: CanvasRenderingContext2D, notes: Note[], k: Scale, 
       c.fillStyle = '#d55e0022';
       c.fillRect(x, box.y, k.x(n.end) - x, box.h);
     }
+    const row = rows.findIndex(end => end < x), label = n.text.slice(0, 40);
+    if (row < 0) continue;
+    rows[row] = x + 8 + c.measureText(label).width;
     c.fillStyle = ink;
-    c.fillText(n.text.slice(0, 40), x + 4, box.y + 12);
+    c.fillText(label, x + 4, box.y + 12 + 14 * row);
   }
 }
 

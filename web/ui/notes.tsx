@@ -18,9 +18,9 @@ export class NoteForm extends Component<Props, State> {
     const { note, fresh, zone, done } = this.props, s = this.state, now = Date.now() / 1000;
     const t = fresh ? absolute(s.start, now, zone) : note.t, end = s.end ? absolute(s.end, now, zone) : 0;
     if (!(t >= 0) || !(end >= 0)) { this.setState({ error: 'times are written 2026-11-23 19:05:09' }); return; }
-    const body: Record<string, unknown> = { startTime: fresh ? Math.round(t) : note.raw, description: s.text, notes: s.notes };
-    if (end) body.endTime = Math.round(end);
-    if (note.tsuid) body.tsuid = note.tsuid;
+    if (end && end < t) { this.setState({ error: 'it cannot end before it starts' }); return; }
+    const stored = (x: number) => x % 1 ? Math.round(x * 1000) : x;   // seconds, or milliseconds
+    const body = { startTime: stored(t), ...note.raw, description: s.text, notes: s.notes, endTime: stored(end) };
     try {
       await post('api/annotation', body, method);
       done(true);
@@ -31,7 +31,7 @@ export class NoteForm extends Component<Props, State> {
   render() {
     const s = this.state, { fresh, done } = this.props;
     return <Dialog title={fresh ? 'new annotation' : 'annotation'} close={() => done(false)}>
-      <form onSubmit={e => { e.preventDefault(); this.send('POST'); }}>
+      <form onSubmit={e => { e.preventDefault(); this.send(fresh ? 'POST' : 'PUT'); }}>
         <label>what <input aria-label="what happened" value={s.text} onInput={e => this.setState({ text: text(e) })} /></label>
         <label>from <input aria-label="annotation start" value={s.start} disabled={!fresh} onInput={e => this.setState({ start: text(e) })} /></label>
         <label>to <input aria-label="annotation end" value={s.end} placeholder="a moment" onInput={e => this.setState({ end: text(e) })} /></label>

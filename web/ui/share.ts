@@ -60,8 +60,8 @@ export function curl(a: Ask, points: number): string {
 
 const cell = (s: string) => /[",\n]/.test(s) ? '"' + s.replace(/"/g, '""') + '"' : s;
 export function csv(series: Series[], zone: string): string {
-  const lines = rows(series, Infinity).reverse().map(([t, v]) => [stamp(t, zone), ...v.map(x => x === x ? String(x) : '')].join(','));
-  return [['time', ...series.map(s => cell(s.name))].join(','), ...lines].join('\n') + '\n';
+  const lines = rows(series, Infinity).reverse().map(([t, v]) => [t, stamp(t, zone), ...v.map(x => x === x ? String(x) : '')].join(','));
+  return [['timestamp', 'time', ...series.map(s => cell(s.name))].join(','), ...lines].join('\n') + '\n';
 }
 
 /* Lines that telnet takes: the points as they are shown, to put them elsewhere. */
