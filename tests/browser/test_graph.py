@@ -201,6 +201,13 @@ def test_several_queries_with_letters(page):
     assert len(names) == 3 and names[0].startswith("A ") and names[2].startswith("B ")
 
 
+def test_letters_after_z(page):
+    page.open("start=1h-ago&" + "&".join("m=avg:1m-avg:sys.cpu.user{host=web00}&o=" for _ in range(28)) + "&exp=AB * 2")
+    assert [b.text for b in page.all("button.letter")][25:] == ["Z", "AA", "AB"]
+    page.wait(lambda: len(page.names()) == 29 and not page.all(".sub .err"), "all, and the formula")
+    assert page.names()[27].startswith("AB ")
+
+
 def test_arithmetic_between_queries(page):
     page.open("start=1h-ago&m=sum:1m-avg:sys.cpu.user&o=&m=max:1m-avg:sys.cpu.user&o=&exp=(A %2B B) * 2")
     row = [r for r in page.all(".legend tbody tr") if "(A + B) * 2" in r.text]

@@ -35,5 +35,5 @@ void number_format_write(const struct number_format *f, double v,
 void number_tick(double v, double step, double largest,
                  char out[NUMBER_LABEL_MAX]);
 
-/* Four digits, with a prefix where that is shorter: "1.234k", "0.5", "1e+30". */
+/* Four digits, with a prefix where that is shorter: "1.234k", "0.5". */
 void number_short(double v, char out[NUMBER_LABEL_MAX]);

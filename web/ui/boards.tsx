@@ -36,7 +36,7 @@ class Small extends Component<{ a: Ask }, { ans: Answer | null; error: string }>
   }
   componentWillUnmount() { clearInterval(this.timer); this.latest.stop(); }
   private look = () => load(this.props.a, 600, this.latest.next())
-    .then(ans => this.setState({ ans, error: ans.errors.find(Boolean) || '' }), e => this.setState({ error: e.message }));
+    .then(ans => { this.setState({ ans, error: ans.errors.find(Boolean) || '' }); if (ans.rough) this.look(); }, e => this.setState({ error: e.message }));
   private picture = (() => {
     let of: Answer | null = null, p: Picture | null = null;
     return () => {

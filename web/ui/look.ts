@@ -15,7 +15,7 @@ const power = (v: number) => v ? Math.max(-5, Math.min(6, Math.floor(Math.log10(
 /* Five digits, and more where values that are 'spread' apart would look the same; a prefix where there are too many. */
 export function si(v: number | null | undefined, spread = 0): string {
   if (v == null || !Number.isFinite(v)) return '-';
-  const digits = spread > 0 ? Math.max(5, Math.min(15, Math.ceil(Math.log10(Math.abs(v) / spread)) + 4)) : 5;
+  const digits = spread > 0 ? Math.max(5, Math.min(15, Math.ceil(Math.log10(Math.abs(v) / spread)) + 3)) : 5;
   const r = +v.toPrecision(digits), a = Math.abs(r), e = power(r);
   if (a < 1e4 && (a >= 1e-3 || a === 0) || a >= 1e21 || a < 1e-15) return String(r);
   return +(r / 1000 ** e).toPrecision(digits === 5 ? 4 : digits) + prefixes[e + 5];

@@ -18,7 +18,7 @@ export function pictureOf(a: Ask, ans: Answer | null, most: number): { entries: 
   const lines = a.heat ? seen.filter(e => !cells.includes(e) && !/_(UNDER|OVER)FLOW$/.test(e.s.metric)) : seen;
   return {
     entries, picture: {
-      nothing: a.heat ? 'no data of a histogram' : 'no data (“heatmap” draws histograms)',
+      nothing: a.heat ? 'no data of a histogram' : a.embed || ans?.errors.some(Boolean) ? 'no data' : 'no data (“heatmap” draws histograms)',
       from: r.from, to: r.to, zone: a.tz, series: lines.map(e => e.s), colours: lines.map(e => e.colour),
       cells: cells.map(e => ({ lo: e.s.bucket![0], hi: e.s.bucket![1], s: e.s })), step: ans ? ans.step : 0,
       log: a.log, log2: a.log2, zero: a.zero, stack: a.stack, notes: a.notes && ans ? ans.notes : [], lines: a.lines,

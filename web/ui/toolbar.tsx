@@ -37,7 +37,7 @@ export function Head({ a, go }: Props) {
       {isGraph(a) && time('start')}{isGraph(a) && time('end')}
       {isGraph(a) && <select aria-label="live" value={String(a.live)} onChange={e => go({ live: +text(e) })}>
         {[...new Set([...refresh, a.live])].map(n => <option value={String(n)} selected={n === a.live}>{n ? `every ${n} s` : 'not live'}</option>)}</select>}
-      <Zone a={a} go={go} />
+      {(isGraph(a) || a.view === 'health') && <Zone a={a} go={go} />}
       <select aria-label="colours" value={theme()} onChange={e => setTheme(text(e) as Theme)}>
         {looks.map(t => <option value={t} selected={t === theme()}>{t || 'system'}</option>)}</select>
     </span></header>;
