@@ -20,14 +20,13 @@ import { Item, Menu } from './menu';
 import { isPlain, joinTags, letter, newSub, printM, Sub, tagList, tagOf } from './mtext';
 import { NoteForm, Notes } from './notes';
 import { Expression, Intervals, Row } from './row';
-import { pictureOf } from './picture';
+import { DRAWN, pictureOf } from './picture';
 import { absoluteAsk, apiRequest, csv, curl, grafana, link, pictureLacks, pictureUrl, putLines } from './share';
 import { Table } from './table';
 import { shown, stamp } from './time';
 import { Head, Looks, ranges } from './toolbar';
 import { Welcome } from './welcome';
 
-const DRAWN = 100;
 const POINTS = 100000;   // of all series together
 
 interface State {

@@ -5,7 +5,7 @@ import { Picture } from './chart';
 import { Answer, load } from './data';
 import { Graph } from './graph';
 import { Latest } from './api';
-import { pictureOf } from './picture';
+import { DRAWN, pictureOf } from './picture';
 
 export interface Saved { title: string; query: string }   // the fragment
 const KEY = 'halite.board';
@@ -43,7 +43,7 @@ class Small extends Component<{ a: Ask }, { ans: Answer | null; error: string }>
       const { ans } = this.state;
       if (p && of === ans) return p;
       of = ans;
-      return p = pictureOf(this.props.a, ans, 50).picture;
+      return p = pictureOf(this.props.a, ans, DRAWN).picture;
     };
   })();
   render() {

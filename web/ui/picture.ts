@@ -6,6 +6,8 @@ import { Entry, sorted } from './legend';
 import { colour } from './look';
 import { letter } from './mtext';
 
+export const DRAWN = 100;   // series at first
+
 /* The first 'most' series, and the picture of those of them that are on. */
 export function pictureOf(a: Ask, ans: Answer | null, most: number): { entries: Entry[]; picture: Picture } {
   const hidden = (i: number) => i < a.subs.length && a.hide.includes(letter(i));
