@@ -133,6 +133,7 @@ pool_open(struct pool *p, struct api *a, const char *at,
                          "halite.cluster.tls needs halite.tls.cert and "
                          "halite.tls.key");
     o.mode = mode_of(p);
+    o.store.no_summaries = p->address == NULL;
     o.store.layout.salt_width = 1;
     o.store.layout.salt_buckets =
         (uint16_t)settings_unsigned(s, "halite.pool.buckets");

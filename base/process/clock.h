@@ -9,7 +9,7 @@
 struct clock {
     /* Milliseconds since 1970, UTC. */
     int64_t (*now_ms)(const struct clock *c); /* NULL: fixed_ms */
-    int64_t fixed_ms;                         /* a test's, which stands still */
+    _Atomic int64_t fixed_ms; /* a test's, which stands still until it is set */
 };
 
 /* The system's clock. */

@@ -281,9 +281,10 @@ store_flusher_start(struct store *s, struct error *e)
     enum status status =
         thread_start(&s->flusher, flusher, s, "the flusher", e);
 
-    return status == ST_OK ? thread_start(&s->summariser, store_weeks_summarise,
-                                          s, "the summariser", e)
-                           : status;
+    if (status != ST_OK || s->options.no_summaries)
+        return status;
+    return thread_start(&s->summariser, store_weeks_summarise, s,
+                        "the summariser", e);
 }
 
 void

@@ -54,14 +54,15 @@ pool_store_open(const char *at, const char *ca, struct pool_store **out,
     p->at = mem_strdup(at);
     *out = p;
     st = cluster_open(
-        &(struct cluster_options){ .at = p->at,
-                                   .store = { .min_free_bytes = 1 },
-                                   .mode = "tool",
-                                   .address = "",
-                                   .ca = ca,
-                                   .version = PACKAGE_VERSION,
-                                   .lost = lease_lost,
-                                   .died = member_died },
+        &(struct cluster_options){
+            .at = p->at,
+            .store = { .min_free_bytes = 1, .no_summaries = true },
+            .mode = "tool",
+            .address = "",
+            .ca = ca,
+            .version = PACKAGE_VERSION,
+            .lost = lease_lost,
+            .died = member_died },
         &p->cluster, e);
     if (st == ST_OK)
         st = cluster_serve(p->cluster, e);
