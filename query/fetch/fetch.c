@@ -270,41 +270,6 @@ run_tasks(struct task *tasks, size_t len)
     free(scans);
 }
 
-static struct scratch *
-take_scratch(struct fetch_job *job)
-{
-    struct scratch *s;
-
-    lock_take(&job->lock);
-    s = job->spare;
-    if (s != NULL)
-        job->spare = s->next;
-    lock_drop(&job->lock);
-    return s != NULL ? s : mem_new(sizeof *s);
-}
-
-static void
-give_scratch(struct fetch_job *job, struct scratch *s)
-{
-    lock_take(&job->lock);
-    s->next = job->spare;
-    job->spare = s;
-    lock_drop(&job->lock);
-}
-
-static void
-free_scratch(struct scratch *all)
-{
-    while (all != NULL) {
-        struct scratch *s = all;
-
-        all = s->next;
-        points_fini(&s->row);
-        free(s->sorted);
-        free(s);
-    }
-}
-
 static void
 run_batch(void *ctx, size_t i)
 {
@@ -313,11 +278,11 @@ run_batch(void *ctx, size_t i)
     size_t from = i * job->tasks_len / job->batches_len;
     size_t to = (i + 1) * job->tasks_len / job->batches_len;
 
-    batch->scratch = take_scratch(job);
     for (size_t k = from; k < to; k++)
         job->tasks[k].batch = batch;
     run_tasks(&job->tasks[from], to - from);
-    give_scratch(job, batch->scratch);
+    points_fini(&batch->row);
+    free(batch->sorted);
 }
 
 /* -- together -------------------------------------------------------------- */
@@ -448,12 +413,9 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     enum status status;
 
     *out = (struct fetch){ .downsampled = downsamplers.len > 0 };
-    lock_init(&job.lock);
     make_tasks(&job);
     make_turns(&job, out);
     pool_run(pool, job.batches_len, run_batch, &job);
-    free_scratch(job.spare);
-    lock_fini(&job.lock);
     status = gather(job.tasks, job.tasks_len, out, e);
     free(job.batches);
     free(job.tasks);

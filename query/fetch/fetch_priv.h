@@ -4,24 +4,16 @@
  */
 #pragma once
 
-#include "base/process/lock.h"
 #include "base/table.h"
 #include "query/fetch/fetch.h"
-
-/* What is unpacked with downsamplers: grown once, used by one batch after the
- * other. */
-struct scratch {
-    struct scratch *next;
-    struct points row;
-    union number *sorted; /* with those that collect: values of a bucket */
-    size_t sorted_cap;
-};
 
 /* What the tasks of one batch share. */
 struct fetch_batch {
     struct arena *arena;
-    size_t held; /* of the arena, what is in the limits */
-    struct scratch *scratch;
+    size_t held;          /* of the arena, what is in the limits */
+    struct points row;    /* what is unpacked with downsamplers */
+    union number *sorted; /* with those that collect: values of a bucket */
+    size_t sorted_cap;
 };
 
 /* One bucket's task. */
@@ -56,8 +48,6 @@ struct fetch_job {
     struct fetch_batch *batches;
     size_t batches_len;
     uint64_t seed;
-    struct lock lock;
-    struct scratch *spare GUARDED_BY(lock); /* no batch has them */
 };
 
 struct row_copy {

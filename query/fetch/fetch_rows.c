@@ -39,7 +39,7 @@ static enum status
 downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
     const struct downsamplers *d = &t->job->downsamplers;
-    struct points *points = &t->batch->scratch->row;
+    struct points *points = &t->batch->row;
     struct arena *a = t->batch->arena;
     bool unpack[DOWNSAMPLERS_MOST] = { false }, any = false, known = false;
     struct spacing spacing;
@@ -139,8 +139,8 @@ fetch_drop_rows(struct task *t, struct fetched *f)
 static enum status
 unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
 {
-    struct scratch *scratch = t->batch->scratch;
-    struct points *all = &scratch->row;
+    struct fetch_batch *batch = t->batch;
+    struct points *all = &batch->row;
     size_t done;
 
     points_clear(all);
@@ -160,10 +160,10 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
                             .v = all->v + done,
                             .is_float = all->is_float + done,
                             .len = all->len - done };
-    if (scratch->sorted_cap < all->cap) {
-        free(scratch->sorted);
-        scratch->sorted_cap = all->cap;
-        scratch->sorted = mem_new_array(all->cap, sizeof *scratch->sorted);
+    if (batch->sorted_cap < all->cap) {
+        free(batch->sorted);
+        batch->sorted_cap = all->cap;
+        batch->sorted = mem_new_array(all->cap, sizeof *batch->sorted);
     }
     return ST_OK;
 }
@@ -181,7 +181,7 @@ collect(struct task *t, struct fetched *f, int64_t end_ms)
 
     for (size_t k = 0; k < d->len && status == ST_OK; k++)
         n = bucket_acc_collect(&d->all[k], acc_of(f, k), &points, end_ms,
-                               t->batch->scratch->sorted, t->batch->arena);
+                               t->batch->sorted, t->batch->arena);
     if (status != ST_OK || end_ms == INT64_MAX)
         return status;
     r->done_ms = n < points.len ? points.ts_ms[n] : end_ms;
