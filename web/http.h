@@ -58,7 +58,10 @@ struct http_param {
 typedef void http_serve(void *ctx, const struct http_request *r,
                         struct http_reply *out);
 
-typedef bool http_is_quick(void *ctx, const struct http_request *r);
+/* What it made to find out, in '*kept', is http_kept() of the request when it
+ * is served, which it is at once if this is true. */
+typedef bool http_is_quick(void *ctx, const struct http_request *r,
+                           void **kept);
 
 /* A path is compared after lower-casing and without "/api/v1" -> "/api": its
  * first two segments under /api ("/api/query", also for "/api/query/exp"), its
@@ -192,6 +195,8 @@ bool http_is_cross_site(const struct http_request *r);
 bool http_is_cancelled(const struct http_request *r);
 /* Dies with the request. */
 struct arena *http_arena(const struct http_request *r);
+/* NULL: nothing; see http_is_quick. */
+void *http_kept(const struct http_request *r);
 
 /* -- the reply: one of these, last call wins ------------------------------- */
 

@@ -176,7 +176,7 @@ engine_run(struct engine *en, const struct query *q,
 }
 
 bool
-engine_is_small(struct engine *en, const struct query *q, struct arena *a)
+engine_is_small(struct engine *en, struct query *q, struct arena *a)
 {
     OBJ_CHECK(en, ENGINE_MAGIC);
     return en->options.rollups == NULL && plan_is_small(&en->context, q, a);

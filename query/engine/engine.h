@@ -69,8 +69,9 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
 
 /* Does its plan read so little of a local engine that a thread which has others
  * to serve may run it?  False, too, where the plan itself would take long.
- * 'a' is for the plan. */
-bool engine_is_small(struct engine *en, const struct query *q, struct arena *a);
+ * 'a' is for the plans: engine_run() uses those of a small query, and
+ * plan_drop() is the caller's. */
+bool engine_is_small(struct engine *en, struct query *q, struct arena *a);
 
 /* The dry run: for each sub-query, in the arena, what explain_subquery()
  * says. */

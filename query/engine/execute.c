@@ -53,8 +53,11 @@ make_plan(const struct execution *x, const struct sub_query *sq,
           struct plan *out)
 {
     int64_t from_us = clock_monotonic_us();
-    enum status status = plan_make(&x->en->context, x->q, sq,
-                                   &x->limits->deadline, x->arena, out, x->e);
+    enum status status =
+        plan_take(sq, out)
+            ? ST_OK
+            : plan_make(&x->en->context, x->q, sq, &x->limits->deadline,
+                        x->arena, out, x->e);
     char *text;
 
     if (status != ST_OK)

@@ -55,6 +55,8 @@ rollup_is_used(const struct rollup_use *use)
     return use->interval != NULL || use->kind != 0;
 }
 
+struct plan;
+
 struct sub_query {
     size_t index; /* its place in the request */
     struct slice aggregator_name;
@@ -79,6 +81,7 @@ struct sub_query {
     bool show_histogram_buckets;
     /* Set in the copies that the engine runs: what it reads. */
     struct rollup_use rollup;
+    struct plan *plan; /* made ahead by engine_is_small(), or NULL */
 };
 
 /* Does it read histograms in place of points? */

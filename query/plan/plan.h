@@ -37,6 +37,7 @@ struct plan {
     size_t group_tagks_len;
     bool empty;  /* nothing can match */
     bool listed; /* every series of the answer is in the buckets' lists */
+    bool is_taken;
     struct mask_set *masks; /* NULL: seeks only, or nothing to read */
     struct plan_bucket *buckets;
     size_t buckets_len;
@@ -83,9 +84,13 @@ bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
 
 /* Do the plans of all sub-queries read so little, of an engine of this process
  * alone, that a thread which has others to serve may run the query?  False,
- * too, where the plan itself would take long.  'a' is for the plans. */
-bool plan_is_small(const struct plan_context *c, const struct query *q,
+ * too, where the plan itself would take long.  The plans are in 'a', and of a
+ * small query kept in its sub-queries, for plan_take(), until plan_drop(). */
+bool plan_is_small(const struct plan_context *c, struct query *q,
                    struct arena *a);
+/* Takes a plan that was kept, once; false: there is none. */
+bool plan_take(const struct sub_query *sq, struct plan *out);
+void plan_drop(const struct query *q);
 
 /* The series that a query names by their TSUIDs, in hexadecimal: ascending,
  * each once, with the kind of the rollups that are read.  Those of a length

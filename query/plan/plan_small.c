@@ -16,24 +16,24 @@ is_found_by_ids(const struct filter *f)
 /* Adds what a sub-query reads; false: that is too much, or not known. */
 static bool
 add_hours(const struct plan_context *c, const struct query *q,
-          const struct sub_query *sq, const struct deadline *deadline,
+          struct sub_query *sq, const struct deadline *deadline,
           struct arena *a, uint64_t *hours)
 {
     struct plan_context context = *c;
     uint64_t series, each;
-    struct plan p;
+    struct plan *p = arena_array(a, 1, sizeof *p);
 
-    if (histograms_wanted(sq))
+    if (p == NULL || histograms_wanted(sq))
         return false;
     for (size_t i = 0; i < sq->filters_len; i++)
         if (!is_found_by_ids(&sq->filters[i]))
             return false;
     context.options.list_limit = SMALL_HOURS;
-    if (plan_make(&context, q, sq, deadline, a, &p, NULL) != ST_OK)
+    if (plan_make(&context, q, sq, deadline, a, p, NULL) != ST_OK)
         return false;
-    each = (p.to_base - p.from_base) / HOUR_S + 1;
-    series = p.empty ? 0 : p.listed ? p.matches : p.series;
-    plan_fini(&p);
+    sq->plan = p;
+    each = (p->to_base - p->from_base) / HOUR_S + 1;
+    series = p->empty ? 0 : p->listed ? p->matches : p->series;
     if (series > SMALL_HOURS)
         return false;
     *hours += series * each;
@@ -41,8 +41,7 @@ add_hours(const struct plan_context *c, const struct query *q,
 }
 
 bool
-plan_is_small(const struct plan_context *c, const struct query *q,
-              struct arena *a)
+plan_is_small(const struct plan_context *c, struct query *q, struct arena *a)
 {
     struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
     bool small =
@@ -51,5 +50,27 @@ plan_is_small(const struct plan_context *c, const struct query *q,
 
     for (size_t i = 0; i < q->subs_len && small; i++)
         small = add_hours(c, q, &q->subs[i], &deadline, a, &hours);
+    if (!small)
+        plan_drop(q);
     return small;
+}
+
+bool
+plan_take(const struct sub_query *sq, struct plan *out)
+{
+    if (sq->plan == NULL || sq->plan->is_taken)
+        return false;
+    *out = *sq->plan;
+    sq->plan->is_taken = true;
+    return true;
+}
+
+void
+plan_drop(const struct query *q)
+{
+    for (size_t i = 0; i < q->subs_len; i++)
+        if (q->subs[i].plan != NULL && !q->subs[i].plan->is_taken) {
+            plan_fini(q->subs[i].plan);
+            q->subs[i].plan->is_taken = true;
+        }
 }

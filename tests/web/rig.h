@@ -122,7 +122,7 @@ rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
 static _Thread_local bool rig_is_connections;
 
 static inline bool
-rig_is_quick(void *ctx, const struct http_request *r)
+rig_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
     rig_is_connections = true;
     return !http_has_param(r, "no");

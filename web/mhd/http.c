@@ -128,18 +128,21 @@ on_head(struct http_request *r, const char *method, const char *version)
 /* To hand a request to another thread and back takes as long as storing some
  * hundred points. */
 static bool
-is_quick(const struct http_request *r)
+is_quick(struct http_request *r)
 {
     const struct http_route *route = r->route;
     const struct http_server *s = r->server;
+    void *kept = NULL;
+    bool quick = route->quick != NULL && atomic_load(&s->active) <= 1 &&
+                 clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
+                 route->quick(route->ctx, r, &kept);
 
-    return route->quick != NULL && atomic_load(&s->active) <= 1 &&
-           clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
-           route->quick(route->ctx, r);
+    r->kept = quick ? kept : NULL;
+    return quick;
 }
 
 static bool
-is_for_worker(const struct http_request *r)
+is_for_worker(struct http_request *r)
 {
     if (r->answered)
         return false;

@@ -16,6 +16,7 @@ GETTER(bool, http_is_api, r->target.is_api)
 GETTER(const char *, http_peer, r->conn->peer)
 GETTER(uint64_t, http_peer_key, r->conn->address)
 GETTER(struct arena *, http_arena, r->arena)
+GETTER(void *, http_kept, r->kept)
 
 struct slice
 http_body(const struct http_request *r)

@@ -658,6 +658,7 @@ START_TEST(knows_small_queries)
                                      { .name = slice_str("m") },
                                      { .name = slice_str("m") } };
     struct parse_options po = { .now_ms = T0 + HOUR_MS };
+    uint64_t points[2] = { 0 };
     char start[16];
 
     w = open_world(16, 0);
@@ -670,6 +671,17 @@ START_TEST(knows_small_queries)
     ck_assert_int_eq(query_parse_uri(params, second ? 3 : 2, &po, a, &q, &pe),
                      ST_OK);
     ck_assert_int_eq(engine_is_small(w.engine, &q, a), sizes[_i].small);
+    ck_assert_int_eq(q.subs[0].plan != NULL && !q.subs[0].plan->is_taken,
+                     sizes[_i].small);
+    /* A plan that is kept is used once, and answers as another. */
+    for (int i = 0; i < 2 && sizes[_i].small; i++) {
+        ck_assert_int_eq(run(), ST_OK);
+        ck_assert(q.subs[0].plan->is_taken);
+        points[i] = r.stats[0].points_out;
+    }
+    ck_assert_uint_eq(points[0], points[1]);
+    ck_assert(!sizes[_i].small || points[0] > 0);
+    plan_drop(&q);
 }
 END_TEST
 

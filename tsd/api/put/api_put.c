@@ -334,7 +334,7 @@ put_api_serve(struct job *j)
 
 /* Some hundred points, and a disk that is in no hurry. */
 bool
-api_put_is_quick(void *ctx, const struct http_request *r)
+api_put_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
     return http_body(r).size <= QUICK_BYTES && !http_has_param(r, "sync") &&
            !http_has_param(r, "details") && put_path_is_quick(ctx);

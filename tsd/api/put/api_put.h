@@ -19,6 +19,6 @@
 /* A http_serve; 'ctx' is the struct put_path. */
 void api_put_serve(void *ctx, const struct http_request *r,
                    struct http_reply *out);
-bool api_put_is_quick(void *ctx, const struct http_request *r);
+bool api_put_is_quick(void *ctx, const struct http_request *r, void **kept);
 void api_rollup_serve(void *ctx, const struct http_request *r,
                       struct http_reply *out);

@@ -65,6 +65,7 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
         serve_query(&w.s, &query, run, &w);
     }
     chunks_fini(&w.chunks);
+    plan_drop(&w.q);
     query_fini(&w.q);
 }
 
@@ -76,23 +77,26 @@ names_expressions(const struct http_request *r)
            (http_method(r) != HTTP_POST || http_is_overridden(r));
 }
 
-/* It is parsed and planned once more when it is served: some microseconds, of
- * the twenty that a worker costs. */
+/* It is served as it is parsed and planned here. */
 bool
-api_query_is_quick(void *ctx, const struct http_request *r)
+api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
     struct work w = { .s = { .a = ctx, .r = r },
                       .a = ctx,
                       .arena = http_arena(r) };
     struct parse_error e = { 0 };
     bool quick = api_sub_path(r).size == 0 && !names_expressions(r) &&
-                 http_method(r) != HTTP_DELETE &&
+                 http_method(r) != HTTP_DELETE && http_method(r) != HTTP_PUT &&
                  !http_has_param(r, "explain") && read_query(&w, &e) == ST_OK &&
                  !w.q.delete_points &&
                  engine_is_small(w.a->engine, &w.q, w.arena);
 
+    *kept = quick ? arena_copy(w.arena, &w.q, sizeof w.q) : NULL;
+    if (*kept != NULL)
+        return true;
+    plan_drop(&w.q);
     query_fini(&w.q);
-    return quick;
+    return false;
 }
 
 /* Expressions compute with points: they need all of them. */
@@ -134,8 +138,13 @@ read_query(struct work *w, struct parse_error *e)
 {
     const struct parse_options o = serve_options(w->a);
     struct slice body = http_body(w->s.r);
+    const struct query *kept = http_kept(w->s.r);
     enum status st;
 
+    if (kept != NULL) {
+        w->q = *kept;
+        return ST_OK;
+    }
     if (w->is_gexp || names_expressions(w->s.r)) {
         st = api_gexp_parse(w->s.r, &o, w->arena, &w->gexp, &w->q, e);
         w->q.whole_hours = w->is_gexp;
