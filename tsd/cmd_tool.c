@@ -201,20 +201,20 @@ run_here(struct tool *t, struct settings *s, const char *store)
 }
 
 static int
-run_at_server(struct tool *t, const char *address, const struct command_line *c,
-              const char *zone_name)
+run_at_server(struct tool *t, const char *address, bool is_found,
+              const struct command_line *c, const char *zone_name)
 {
-    const struct client_options o = {
+    struct client_options o = {
         .address = address,
         .token_file = tool_option(t, "--token"),
-        .cacert = tool_option(t, "--cacert") != NULL
-                      ? tool_option(t, "--cacert")
-                      : settings_text(t->settings, "halite.cluster.ca"),
+        .cacert = tool_option(t, "--cacert"),
     };
     struct client *remote;
     struct error e;
     int rc;
 
+    if (o.cacert == NULL && is_found) /* a member speaks for its pool */
+        o.cacert = settings_text(t->settings, "halite.cluster.ca");
     if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {
@@ -295,7 +295,8 @@ run_words(struct tool *t, struct settings *s, const struct command_line *c)
         return tool_fail(t, "%s", e.text);
     log_set_level(tool_is_verbose(t) ? LOG_INFO : LOG_WARN);
     if (place.server != NULL)
-        return run_at_server(t, place.server, c, tool_zone_name(s));
+        return run_at_server(t, place.server, place.server == address, c,
+                             tool_zone_name(s));
     return run_here(t, s, place.store);
 }
 
