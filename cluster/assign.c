@@ -20,7 +20,7 @@ is_before(const struct member *m, const struct member *other)
 }
 
 /* No other process can reach a command: one has all buckets, others wait for
- * its end. */
+ * its end.  It gives none to them before. */
 static const struct member *
 first_tool(const struct members *m)
 {

@@ -286,16 +286,19 @@ cluster_serve(struct cluster *c, struct error *e)
     return events_send(c->ceph, WAIT_MS, EVENT_OWNERS, slice_str(""), e);
 }
 
-/* Another command that has the store for itself, or NULL. */
+/* Another command that owns salt buckets, or NULL. */
 static const struct member *
 other_tool(struct cluster *c) REQUIRES(c->lock)
 {
-    const struct members *m = &c->view.members;
+    const struct cluster_view *v = &c->view;
 
-    for (size_t i = 0; i < m->len; i++)
-        if (m->list[i].live && strcmp(m->list[i].mode, "tool") == 0 &&
-            strcmp(m->list[i].name, c->view.self) != 0)
-            return &m->list[i];
+    for (unsigned i = 0; i < v->buckets; i++) {
+        const struct member *m = members_find(&v->members, v->map[i].member);
+
+        if (m != NULL && m->live && strcmp(m->mode, "tool") == 0 &&
+            strcmp(m->name, v->self) != 0)
+            return m;
+    }
     return NULL;
 }
 
@@ -355,7 +358,7 @@ owned(struct cluster *c) REQUIRES(c->lock)
 {
     unsigned n = 0;
 
-    for (unsigned i = 0; i < c->view.buckets; i++)
+    for (unsigned i = 0; i < c->format.layout.salt_buckets; i++)
         n += store_bucket_is_local(c->store, i);
     return n;
 }
@@ -375,7 +378,8 @@ cluster_leave(struct cluster *c, struct error *e)
         return st;
     set_state(c, CLUSTER_LEAVING);
     lock_take(&c->lock);
-    while (owned(c) > 0 && st == ST_OK) {
+    /* A look that began before may still take buckets. */
+    while ((c->looked != CLUSTER_LEAVING || owned(c) > 0) && st == ST_OK) {
         if (clock_monotonic_us() >= end_us)
             st = error_set(e, ST_BUSY,
                            "%u salt buckets were not given away%s%s", owned(c),

@@ -301,6 +301,10 @@ give_away(struct look *l, struct error *e)
         if (!is_mine(l, i) || !store_bucket_is_local(l->c->store, i) ||
             m == NULL || strcmp(m->name, l->self) == 0)
             continue;
+        /* To another command when this one ends, whichever began first: the
+         * clocks of their machines may differ. */
+        if (l->state == CLUSTER_SERVING && strcmp(m->mode, "rw") != 0)
+            continue;
         now = owner(m->name, l->map[i].epoch + 1);
         st = store_bucket_give(l->c->store, i, e);
         if (st == ST_OK)
@@ -470,9 +474,11 @@ report_owned(struct cluster *c)
 }
 
 static void
-report(struct cluster *c, enum status st, const struct error *e)
+report(struct cluster *c, enum cluster_state state, enum status st,
+       const struct error *e)
 {
     lock_take(&c->lock);
+    c->looked = state;
     if (st != ST_OK && c->error.status == ST_OK)
         log_warn("cluster", "%s; tried again each second", e->text);
     else if (st == ST_OK && c->error.status != ST_OK)
@@ -525,7 +531,7 @@ cluster_main(void *ctx)
         if (ceph_is_blocklisted(c->ceph))
             lease_lose(c->lease, "it was shut out of the cluster");
         lease_set_wal_bytes(c->lease, store_counts(c->store).wal.bytes);
-        report(c, st, &e);
+        report(c, state, st, &e);
         members_fini(&l->members);
         free(l);
     }

@@ -42,7 +42,9 @@ struct cluster {
     struct cond done; /* a look has ended */
     bool look GUARDED_BY(lock);
     enum cluster_state state GUARDED_BY(lock);
-    uint64_t looks GUARDED_BY(lock);     /* that have ended */
+    uint64_t looks GUARDED_BY(lock); /* that have ended */
+    /* As the last of them began. */
+    enum cluster_state looked GUARDED_BY(lock);
     struct error error GUARDED_BY(lock); /* of the last look; ST_OK: none */
     struct cluster_view view GUARDED_BY(lock);
 };

@@ -214,7 +214,7 @@ run_at_server(struct tool *t, const char *address, bool is_found,
     int rc;
 
     if (o.cacert == NULL && is_found) /* a member speaks for its pool */
-        o.cacert = settings_text(t->settings, "halite.cluster.ca");
+        o.cacert = pool_authorities(t->settings);
     if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {

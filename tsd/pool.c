@@ -104,6 +104,14 @@ write_json(struct cluster *c, struct buf *out)
 
 enum cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
 
+const char *
+pool_authorities(const struct settings *s)
+{
+    return settings_has(s, "halite.cluster.ca")
+               ? settings_text(s, "halite.cluster.ca")
+               : NULL;
+}
+
 enum status
 pool_open(struct pool *p, struct api *a, const char *at,
           const struct store_options *store, struct error *e)
@@ -118,7 +126,7 @@ pool_open(struct pool *p, struct api *a, const char *at,
         .version = PACKAGE_VERSION,
         .tls = settings_choice(s, "halite.cluster.tls") != TLS_OFF,
         .tls_any = settings_choice(s, "halite.cluster.tls") == TLS_ANY,
-        .ca = settings_text(s, "halite.cluster.ca"),
+        .ca = pool_authorities(s),
         .lease_ms = settings_unsigned(s, "halite.cluster.lease_ms"),
         .wait_ms = settings_unsigned(s, "halite.cluster.wait_ms"),
         .lost = lease_lost,

@@ -175,6 +175,8 @@ regexp_find(const struct regexp *r, struct slice text, struct error *e)
     int n;
 
     OBJ_CHECK(r, REGEXP_MAGIC);
+    if (text.size < r->literal.size)
+        return ST_NOT_FOUND;
     if (r->literal.size > 0 &&
         memmem(text.data, text.size, r->literal.data, r->literal.size) == NULL)
         return ST_NOT_FOUND;

@@ -138,10 +138,20 @@ expect_points 5 192
 test "$(value 5 halite_cluster_takeovers_total)" -eq 0 || complain 'an end was taken for a death'
 grep 'is dead' 5.log && complain 'one that ended is dead'
 
-# A command beside servers asks one of them; a list set at one is every one's.
+# One is told to end before it owns what it is to own, and dies then: what it acknowledged meanwhile
+# counts, as it has not said that all is flushed.
+kill -9 "${process[5]}"
 start 6
-within 'not all are owned' serve_all 5 6
-curl -fsS -X PUT "${address[5]}/api/retention" -d '{"policies":"never.* 7d"}' >/dev/null ||
+kill "${process[6]}"
+wait "${process[6]}"
+start 7
+within 'not all are owned' serve_all 7
+expect_points 7 192
+
+# A command beside servers asks one of them; a list set at one is every one's.
+start 8
+within 'not all are owned' serve_all 7 8
+curl -fsS -X PUT "${address[7]}/api/retention" -d '{"policies":"never.* 7d"}' >/dev/null ||
     complain 'retention was not set'
-curl -fsS "${address[6]}/api/retention" | grep -q 'never.* 7d' || complain 'the other does not know it'
+curl -fsS "${address[8]}/api/retention" | grep -q 'never.* 7d' || complain 'the other does not know it'
 exit $bad

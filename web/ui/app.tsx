@@ -207,7 +207,7 @@ export class App extends Component<{}, State> {
     l.click();
   }
   private shares = (): Item[] => {
-    const { a } = this.state, p = this.picture!, { why, without } = pictureLacks(a), copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
+    const { a } = this.state, p = this.picture!, { why, without } = pictureLacks(a, p.series), copy = (title: string, text: () => string): Item => ({ label: title, run: () => this.setState({ copy: { title, text: text() } }) });
     return [
       copy('link with absolute times', () => link(absoluteAsk(a))),
       ...(why ? [] : ['png', 'svg'].map(f => ({ label: f.toUpperCase(), run: () => this.open(pictureUrl(a, p.series, f, '1200x600')) }))),

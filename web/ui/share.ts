@@ -34,9 +34,13 @@ function narrow(s: Sub, seen: Series[]): Sub[] {
     : seen.map(x => one(keys.map(k => tagOf(k, x.tags[k]))));
 }
 
+/* Of query i: all of it, or the series that are seen. */
+const shown = (a: Ask, s: Sub, i: number, series: Series[]) => a.only ? narrow(s, series.filter(x => x.sub === i && !x.old)) : [s];
+
 /* Why the server cannot draw it, or what its picture leaves out. */
-export function pictureLacks(a: Ask): { why: string; without: string } {
-  const why = a.heat ? 'a heat map' : a.exps.some(x => x) ? 'formulas' : a.subs.every(isPlain) ? '' : 'these values of tags';
+export function pictureLacks(a: Ask, series: Series[]): { why: string; without: string } {
+  const plain = a.subs.every((s, i) => shown(a, s, i, series).every(isPlain)) && !(a.only && series.some(x => Object.values(x.tags).some(v => v.includes('|'))));
+  const why = a.heat ? 'a heat map' : a.exps.some(x => x) ? 'formulas' : plain ? '' : 'these values of tags';
   return { why, without: [a.shift && (a.diff ? 'the difference' : 'the time before'), a.lines.length && 'thresholds'].filter(Boolean).join(' and ') };
 }
 
@@ -45,8 +49,7 @@ export function pictureUrl(a: Ask, series: Series[], format: string, wxh: string
   const r = range(a), [w] = wxh.split('x').map(Number);
   const subs = a.subs.flatMap((s, i) => {
     if (!s.metric || a.hide.includes(letter(i))) return [];
-    const one = { ...s, ds: downsample(s, r, 2 * w, isExact(a, s, r)) };
-    return a.only ? narrow(one, series.filter(x => x.sub === i && !x.old)) : [one];
+    return shown(a, { ...s, ds: downsample(s, r, 2 * w, isExact(a, s, r)) }, i, series);
   });
   const p = params({ ...a, ...times(a), tz: a.tz || Intl.DateTimeFormat().resolvedOptions().timeZone, subs, live: 0, view: 'graph', embed: false, only: null, hide: [] });
   return url('q?' + query([...p.filter(([k]) => k !== 'wxh' && k !== 'stack'), ['wxh', wxh], ...(a.stack ? [['style', 'stack'] as [string, string]] : []), [format, '']]));

@@ -345,6 +345,7 @@ put_ends(struct slice index, struct slice restarts, struct buf *out)
 /* What a table is made anew of: index, and the keys next to a block. */
 struct table_parts {
     struct buf index, restarts, unpacked, last, key;
+    bool failed; /* no memory */
 };
 
 /* Adds a block with its trailer, if it is the next one of data. */
@@ -355,12 +356,18 @@ add_block(struct table_parts *r, struct slice block, struct buf *out)
     struct handle h = { .at = out->size, .size = data.size };
     struct buf last = r->last;
 
-    if (block.data[data.size] == SNAPPY && !unpack(data, &r->unpacked))
-        return false;
-    if (block.data[data.size] == SNAPPY)
+    if (block.data[data.size] == SNAPPY) {
+        bool good = unpack(data, &r->unpacked);
+
+        r->failed |= r->unpacked.failed;
+        if (!good)
+            return false;
         data = buf_slice(&r->unpacked);
-    if (!is_data(data, buf_slice(&r->last), &r->key))
+    }
+    if (!is_data(data, buf_slice(&r->last), &r->key)) {
+        r->failed |= r->key.failed;
         return false;
+    }
     put_number(&r->restarts, r->index.size, 4);
     put_entry(buf_slice(&r->key), h, &r->index);
     buf_put_slice(out, block);
@@ -392,7 +399,7 @@ rebuild(struct slice file, struct buf *out)
         at += size + TRAILER_SIZE;
     }
     put_ends(buf_slice(&r.index), buf_slice(&r.restarts), out);
-    if (r.index.failed || r.restarts.failed || out->failed)
+    if (r.failed || r.index.failed || r.restarts.failed || out->failed)
         len = 0;
     buf_fini(&r.index);
     buf_fini(&r.restarts);

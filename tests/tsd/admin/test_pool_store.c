@@ -2,8 +2,11 @@
  * copied back. */
 #include "tsd/admin/pool_store.h"
 
-#include "storage/place/pool.h"
+#include <unistd.h>
+
 #include "cluster/cluster.h"
+#include "storage/place/pool.h"
+#include "storage/store/owners.h"
 #include "tests/storage/rados/rados_rig.h"
 #include "tests/uid/fixture.h"
 #include "tsd/admin/backup.h"
@@ -211,6 +214,39 @@ START_TEST(a_store_in_use_is_not_looked_at)
 }
 END_TEST
 
+/* One that says that it has ended is not fenced, and its WAL is not read: so it
+ * takes nothing from then on, though it was about to. */
+START_TEST(who_ended_takes_nothing)
+{
+    struct rados_rig rig = rados_rig_new("");
+    const struct cluster_options o = { .at = rig.at,
+                                       .store = { .min_free_bytes = 1 },
+                                       .mode = "rw",
+                                       .address = "127.0.0.1:1",
+                                       .version = "1",
+                                       .lost = ignore_lost,
+                                       .died = ignore_died };
+    struct error e = { 0 };
+
+    fill(&rig);
+    for (int i = 0; i < 8; i++) {
+        struct cluster *c;
+
+        ck_assert_int_eq(cluster_open(&o, &c, &e), ST_OK);
+        ck_assert_int_eq(cluster_serve(c, &e), ST_OK);
+        (void)usleep((unsigned)i * 10000);
+        ck_assert_msg(cluster_leave(c, &e) == ST_OK, "%s", e.text);
+        for (int k = 0; k < 150; k++) {
+            for (unsigned b = 0; b < 64; b++)
+                ck_assert(!store_bucket_is_local(cluster_store(c), b));
+            (void)usleep(2000);
+        }
+        ck_assert_int_eq(cluster_close(&c, &e), ST_OK);
+    }
+    rados_rig_free(&rig);
+}
+END_TEST
+
 START_TEST(a_copy_goes_into_an_empty_namespace)
 {
     struct rados_rig rig = rados_rig_new("");
@@ -264,5 +300,6 @@ END_TEST
 
 RADOS_TEST_MAIN("pool_store", TEST(planted_faults_are_found_and_repaired),
                 TEST(a_store_in_use_is_not_looked_at),
+                TEST(who_ended_takes_nothing),
                 TEST(a_copy_goes_into_an_empty_namespace),
                 TEST(a_copy_that_fails_leaves_nothing))
