@@ -17,6 +17,7 @@
 #include "storage/place/place.h"
 #include "tsd/client/client.h"
 #include "tsd/config/settings.h"
+#include "tsd/config/store_place.h"
 #include "tsd/database.h"
 #include "tsd/pool.h"
 #include "tsd/tool/run/tool_commands.h"
@@ -214,7 +215,7 @@ run_at_server(struct tool *t, const char *address, bool is_found,
     int rc;
 
     if (o.cacert == NULL && is_found) /* a member speaks for its pool */
-        o.cacert = pool_authorities(t->settings);
+        o.cacert = store_place_authorities(t->settings);
     if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {

@@ -6,6 +6,7 @@
 #include "base/process/log.h"
 #include "cluster/cluster.h"
 #include "cluster/owner.h"
+#include "tsd/config/store_place.h"
 #include "uid/events/uid_hear.h"
 
 #define EXIT_LOST    75 /* EX_TEMPFAIL: to be started again */
@@ -104,14 +105,6 @@ write_json(struct cluster *c, struct buf *out)
 
 enum cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
 
-const char *
-pool_authorities(const struct settings *s)
-{
-    return settings_has(s, "halite.cluster.ca")
-               ? settings_text(s, "halite.cluster.ca")
-               : NULL;
-}
-
 enum status
 pool_open(struct pool *p, struct api *a, const char *at,
           const struct store_options *store, struct error *e)
@@ -126,7 +119,7 @@ pool_open(struct pool *p, struct api *a, const char *at,
         .version = PACKAGE_VERSION,
         .tls = settings_choice(s, "halite.cluster.tls") != TLS_OFF,
         .tls_any = settings_choice(s, "halite.cluster.tls") == TLS_ANY,
-        .ca = pool_authorities(s),
+        .ca = store_place_authorities(s),
         .lease_ms = settings_unsigned(s, "halite.cluster.lease_ms"),
         .wait_ms = settings_unsigned(s, "halite.cluster.wait_ms"),
         .lost = lease_lost,

@@ -26,9 +26,6 @@ MUST_CHECK enum status pool_find_server(const char *at,
                                         char address[POOL_ADDRESS_MAX],
                                         struct error *e);
 
-/* The file of halite.cluster.ca; NULL: the system's authorities. */
-const char *pool_authorities(const struct settings *s);
-
 /* Opens the store of the pool 'at': a->store, a->cluster. */
 MUST_CHECK enum status pool_open(struct pool *p, struct api *a, const char *at,
                                  const struct store_options *store,

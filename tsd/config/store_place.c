@@ -22,3 +22,11 @@ store_place_folder(const struct settings *s)
                ? place.at
                : NULL;
 }
+
+const char *
+store_place_authorities(const struct settings *s)
+{
+    return settings_has(s, "halite.cluster.ca")
+               ? settings_text(s, "halite.cluster.ca")
+               : NULL;
+}

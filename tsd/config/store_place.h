@@ -12,3 +12,7 @@ MUST_CHECK enum status store_place_find(const struct settings *s,
 
 /* The folder; NULL where the store lies elsewhere. */
 const char *store_place_folder(const struct settings *s);
+
+/* Whom to trust of a pool's servers: the file of halite.cluster.ca; NULL: the
+ * system's authorities. */
+const char *store_place_authorities(const struct settings *s);
