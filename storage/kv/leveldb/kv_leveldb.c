@@ -3,7 +3,6 @@
  * this file as ST_IO or ST_CORRUPT. */
 #include "storage/kv/kv.h"
 
-#include <dlfcn.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,9 +18,6 @@
 
 #define GATHER_OPS   16384
 #define GATHER_BYTES ((size_t)4 << 20)
-#define NO_MEMORY_US 10000
-/* C++'s std::set_new_handler(), as the compilers of Linux name it. */
-#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
 
 struct level {
     struct kv kv;
@@ -545,29 +541,6 @@ open_database(struct level *l, struct error *e)
     return err == NULL ? sync_logs(l, e) : take_error(err, l->dir, e);
 }
 
-typedef void new_handler(void);
-
-/* C++ calls it when an allocation fails, and then tries again. */
-static void
-wait_for_memory(void)
-{
-    (void)usleep(NO_MEMORY_US);
-}
-
-/* A failed allocation inside LevelDB would end the process: from now on it is
- * tried again until there is memory, since requests give some back. */
-static void
-never_lack_memory(void)
-{
-    union {
-        void *found;
-        new_handler *(*set)(new_handler *);
-    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
-
-    if (f.found != NULL)
-        (void)f.set(wait_for_memory);
-}
-
 enum status
 kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
@@ -577,7 +550,7 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 
     if (st != ST_OK)
         return st;
-    never_lack_memory();
+    mem_wait_in_cpp();
     l = level_new(o, create);
     st = open_database(l, e);
     if (st != ST_OK) {

@@ -3,28 +3,11 @@
 
 #include <math.h>
 
-#include "tests/harness.h"
+#include "tests/query/parse/parse_case.h"
 
 #define NOW INT64_C(1795298406358)
 
 static const struct parse_options options = { .now_ms = NOW };
-
-static struct arena *a;
-static struct query q;
-
-static void
-setup(void)
-{
-    a = arena_new(0);
-    q = (struct query){ 0 };
-}
-
-static void
-teardown(void)
-{
-    query_fini(&q);
-    arena_free(&a);
-}
 
 static const struct {
     const char *text, *zone;

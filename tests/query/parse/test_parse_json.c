@@ -1,7 +1,7 @@
 /* Bodies of POST /api/query, and what OpenTSDB 2.4 makes of them. */
 #include "base/buf.h"
 #include "query/parse/parse.h"
-#include "tests/harness.h"
+#include "tests/query/parse/parse_case.h"
 
 #define FAILED "Unable to parse the given JSON"
 #define SUB(members)                                               \
@@ -9,23 +9,6 @@
     "\"metric\":\"x\"," members "}]}"
 
 static const struct parse_options options = { .now_ms = 1795298406358 };
-
-static struct arena *a;
-static struct query q;
-
-static void
-setup(void)
-{
-    a = arena_new(0);
-    q = (struct query){ 0 };
-}
-
-static void
-teardown(void)
-{
-    query_fini(&q);
-    arena_free(&a);
-}
 
 static const struct {
     const char *body, *message;

@@ -183,16 +183,22 @@ ignore_died(void *ctx)
     (void)ctx;
 }
 
+static struct cluster_options
+server_of(const char *at, const char *mode)
+{
+    return (struct cluster_options){ .at = at,
+                                     .store = { .min_free_bytes = 1 },
+                                     .mode = mode,
+                                     .address = "127.0.0.1:1",
+                                     .version = "1",
+                                     .lost = ignore_lost,
+                                     .died = ignore_died };
+}
+
 START_TEST(a_store_in_use_is_not_looked_at)
 {
     struct rados_rig rig = rados_rig_new("");
-    const struct cluster_options o = { .at = rig.other,
-                                       .store = { .min_free_bytes = 1 },
-                                       .mode = "ro",
-                                       .address = "127.0.0.1:1",
-                                       .version = "1",
-                                       .lost = ignore_lost,
-                                       .died = ignore_died };
+    const struct cluster_options o = server_of(rig.other, "ro");
     struct pool_store *p, *second;
     struct cluster *server;
     struct error e = { 0 };
@@ -219,13 +225,7 @@ END_TEST
 START_TEST(who_ended_takes_nothing)
 {
     struct rados_rig rig = rados_rig_new("");
-    const struct cluster_options o = { .at = rig.at,
-                                       .store = { .min_free_bytes = 1 },
-                                       .mode = "rw",
-                                       .address = "127.0.0.1:1",
-                                       .version = "1",
-                                       .lost = ignore_lost,
-                                       .died = ignore_died };
+    const struct cluster_options o = server_of(rig.at, "rw");
     struct error e = { 0 };
 
     fill(&rig);
