@@ -141,6 +141,45 @@ struct common {
     bool differs;
 };
 
+/* How many series ahead their TSUIDs are prefetched. */
+#define TSUIDS_AHEAD 8
+
+/* Has it the first one's size, and differs only in bits of 'mask'? */
+static bool
+differs_within(struct slice first, struct slice tsuid, const uint8_t *mask)
+{
+    size_t at = 0;
+    uint64_t a, b, m;
+
+    if (tsuid.size != first.size)
+        return false;
+    for (; at + sizeof a <= first.size; at += sizeof a) {
+        memcpy(&a, first.data + at, sizeof a);
+        memcpy(&b, tsuid.data + at, sizeof b);
+        memcpy(&m, mask + at, sizeof m);
+        if (((a ^ b) & ~m) != 0)
+            return false;
+    }
+    for (; at < first.size; at++)
+        if (((first.data[at] ^ tsuid.data[at]) & ~mask[at]) != 0)
+            return false;
+    return true;
+}
+
+/* The tagvs of the first series that others differ from. */
+static void
+set_mask(const struct key_layout *layout, struct slice first,
+         const struct common *common, uint8_t *mask)
+{
+    size_t tags = tsuid_tags(layout, first);
+
+    memset(mask, 0, first.size);
+    for (size_t k = 0; k < tags; k++)
+        if (common[k].differs)
+            memset(mask + (tsuid_tagv(layout, first, k).data - first.data),
+                   0xff, layout->tagv_width);
+}
+
 /* A key on which all series that have it agree is a tag, though some lack it;
  * the others are aggregate tags (OpenTSDB's SpanGroup).  '*out' has room for
  * KEY_MAX_TAGS, and moves to the arena for more; NULL past it. */
@@ -148,11 +187,20 @@ static size_t
 find_common(const struct key_layout *layout, const struct grouping *g,
             const struct group *group, struct arena *a, struct common **out)
 {
+    const struct fetched *const *series = g->order + group->first;
+    struct slice first = series[0]->tsuid;
     size_t len = 0, cap = KEY_MAX_TAGS;
+    uint8_t mask[TSUID_MAX];
 
     for (size_t i = 0; i < group->len; i++) {
-        struct slice tsuid = g->order[group->first + i]->tsuid;
+        struct slice tsuid = series[i]->tsuid;
         size_t tags = tsuid_tags(layout, tsuid);
+
+        if (i + TSUIDS_AHEAD < group->len)
+            __builtin_prefetch(series[i + TSUIDS_AHEAD]->tsuid.data);
+        /* Most say nothing that is not known. */
+        if (i > 0 && differs_within(first, tsuid, mask))
+            continue;
 
         for (size_t k = 0; k < tags; k++) {
             uint64_t tagk = tsuid_tagk_id(layout, tsuid, k);
@@ -173,6 +221,7 @@ find_common(const struct key_layout *layout, const struct grouping *g,
                 return 0;
             (*out)[len++] = (struct common){ tagk, tagv, false };
         }
+        set_mask(layout, first, *out, mask);
     }
     return len;
 }

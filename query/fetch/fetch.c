@@ -13,18 +13,18 @@
 
 /* -- series of a task ------------------------------------------------------ */
 
-/* The first bytes behind the metric, two tags of most; zeros where there are
+/* The first bytes behind the metric, four tags of most; zeros where there are
  * fewer. */
 static void
 set_head(const struct plan *p, struct fetched *f)
 {
     size_t at = p->metric_id.size, left = f->tsuid.size - at;
-    uint8_t bytes[16] = { 0 };
+    uint8_t bytes[sizeof f->head] = { 0 };
 
     memcpy(bytes, f->tsuid.data + at,
            left < sizeof bytes ? left : sizeof bytes);
-    f->head[0] = key_get_uint(bytes, 8);
-    f->head[1] = key_get_uint(bytes + 8, 8);
+    for (size_t i = 0; i < FETCHED_HEAD; i++)
+        f->head[i] = key_get_uint(bytes + 8 * i, 8);
 }
 
 static struct fetched *
@@ -188,10 +188,9 @@ spec_of(const struct task *t)
 static inline bool
 is_before(const struct fetched *a, const struct fetched *b)
 {
-    if (a->head[0] != b->head[0])
-        return a->head[0] < b->head[0];
-    if (a->head[1] != b->head[1])
-        return a->head[1] < b->head[1];
+    for (size_t i = 0; i < FETCHED_HEAD; i++)
+        if (a->head[i] != b->head[i])
+            return a->head[i] < b->head[i];
     return slice_cmp(a->tsuid, b->tsuid) < 0;
 }
 

@@ -220,9 +220,11 @@ each_row(const struct head *h, const struct head_series *s,
     return more;
 }
 
-/* So many series ahead of the one that is looked at the series, then its newest
- * row, then what that points to are fetched.  Always inline, as in head_put.c.
+/* So many series ahead of the one that is looked at the pointer to the series,
+ * the series, its newest row, then what that points to are fetched.  Always
+ * inline, as in head_put.c.
  */
+#define PLACES_AHEAD 40
 #define SERIES_AHEAD 24
 #define ROWS_AHEAD   16
 #define BYTES_AHEAD  8
@@ -231,6 +233,8 @@ static inline __attribute__((always_inline)) void
 fetch_ahead(const struct head_bucket *b, const struct head_metric *m, size_t i)
     REQUIRES(b->lock)
 {
+    if (i + PLACES_AHEAD < m->len)
+        __builtin_prefetch(&b->series[m->series[i + PLACES_AHEAD]]);
     if (i + SERIES_AHEAD < m->len) {
         const struct head_series *s = b->series[m->series[i + SERIES_AHEAD]];
 

@@ -171,3 +171,29 @@ GET /api/query?start=1356998400&end=1356998500&m=count:rate:behind.m
 ~ "dps":{"1356998460":2.0}}]
 GET /api/query?start=1356998400&end=1356998500&m=count:behind.m
 ~ "dps":{"1356998400":1,"1356998460":1}}]
+
+# Tags of a group: common where all agree that have the tagk, which not all need.
+> put tags.m 1356998400 1 a=1 b=1 c=1
+> put tags.m 1356998400 1 a=1 b=2 c=1
+> put tags.m 1356998400 1 a=1 b=3 c=1
+> put tags.m 1356998400 1 a=1 b=2 c=2
+> put tags.m 1356998400 1 a=1 b=2 d=1
+> put tags.two 1356998400 1 a=1 b=1 c=1
+> put tags.two 1356998400 1 a=1 b=2 c=1
+> put tags.two 1356998400 1 a=1 b=2 d=1
+> put tags.last 1356998400 1 a=1 b=1 c=1
+> put tags.last 1356998400 1 a=1 b=1 c=2
+> put tags.last 1356998400 1 a=1 b=2 c=2
+> put tags.last 1356998400 1 a=2 b=2 c=2
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1356998500&m=sum:tags.m
+= 200
+| [{"metric":"tags.m","tags":{"a":"1","d":"1"},"aggregateTags":["b","c"],"dps":{"1356998400":5}}]
+GET /api/query?start=1356998400&end=1356998500&m=sum:tags.two
+= 200
+| [{"metric":"tags.two","tags":{"a":"1","c":"1","d":"1"},"aggregateTags":["b"],"dps":{"1356998400":3}}]
+GET /api/query?start=1356998400&end=1356998500&m=sum:tags.last
+= 200
+| [{"metric":"tags.last","tags":{},"aggregateTags":["a","b","c"],"dps":{"1356998400":4}}]
