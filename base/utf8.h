@@ -48,24 +48,48 @@ utf8_is_valid(struct slice s)
     return true;
 }
 
+/* How many bytes ISO-8859-1 takes as UTF-8. */
+static inline size_t
+utf8_size_of_latin1(struct slice s)
+{
+    size_t size = s.size;
+
+    for (size_t i = 0; i < s.size; i++)
+        size += s.data[i] >> 7;
+    return size;
+}
+
+/* Writes these 'size' bytes to 'to', where 's' itself may begin. */
+static inline void
+utf8_of_latin1(struct slice s, size_t size, uint8_t *to)
+{
+    for (size_t i = s.size; i-- > 0;) {
+        uint8_t c = s.data[i];
+
+        to[--size] = c < 0x80 ? c : 0x80 | (c & 0x3f);
+        if (c >= 0x80)
+            to[--size] = 0xc0 | c >> 6;
+    }
+}
+
 /* What telnet sends: 's' where it is valid UTF-8; otherwise it is ISO-8859-1,
  * and '*space' holds it as UTF-8.  Empty when there is no memory. */
 static inline struct slice
 utf8_or_latin1(struct slice s, struct buf *space)
 {
+    size_t size;
     uint8_t *to;
 
     if (utf8_is_valid(s))
         return s;
+    size = utf8_size_of_latin1(s);
     buf_clear(space);
-    to = buf_reserve(space, 2 * s.size);
-    for (size_t i = 0; i < s.size && to != NULL; i++) {
-        if (s.data[i] >= 0x80)
-            to[space->size++] = 0xc0 | s.data[i] >> 6;
-        to[space->size++] =
-            s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
-    }
-    return to == NULL ? slice_str("") : buf_slice(space);
+    to = buf_reserve(space, size);
+    if (to == NULL)
+        return slice_str("");
+    utf8_of_latin1(s, size, to);
+    space->size = size;
+    return buf_slice(space);
 }
 
 /* Appends a character below 0x110000. */

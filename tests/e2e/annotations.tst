@@ -64,6 +64,12 @@ DELETE /api/annotation/bulk {"startTime":1356998400,"global":"x"}
 DELETE /api/annotation/bulk {"startTime":1356998400,"tsuids":"x"}
 = 400
 ~ "details":
+DELETE /api/annotation/bulk {"startTime":"1356998430","end_time":"1356998430","global":true}
+= 400
+~ Unrecognized field \"end_time\"
+DELETE /api/annotation/bulk {"startTime":"1356998430","totalDeleted":7,"endTime":"1356998430","tsuids":["000001000001000009"]}
+= 200
+~ "totalDeleted":0
 DELETE /api/annotation/bulk []
 = 400
 ~ "details":

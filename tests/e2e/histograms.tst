@@ -99,3 +99,15 @@ GET /api/histogram
 = 405
 PUT /api/histogram {}
 = 405
+
+# A bucket without an upper bound; NaN is none.
+POST /api/histogram?details {"metric":"e.open","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,10":3,"10,Infinity":2}}
+= 200
+~ "success":1
+> histogram e.open 1356998460 0,10=3:10,+Infinity=4 host=a
+fin
+GET /api/query?start=1356998400&end=1356998500&m=sum:show-histogram-buckets:e.open
+= 200
+~ {"metric":"e.open_10.0_Infinity","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":2,"1356998460":4}}
+POST /api/histogram?details {"metric":"e.open","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,10":3,"10,NaN":2}}
+= 400

@@ -32,6 +32,25 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.caf%C3%A9
 = 200
 ~ "host":"ü"
 
+# A body is ISO-8859-1 where its Content-Type says so, and nowhere else.
+with Content-Type: text/plain; charset=iso-8859-1
+POST /api/put?details {"metric":"e.latin\xe9","timestamp":1356998400,"value":1,"tags":{"host":"\xfc\xe9"}}
+= 200
+~ "success":1
+with Content-Type: application/json; CHARSET="Latin1" ; v=1
+POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xe9"}]}
+= 200
+~ "host":"üé"
+with Content-Type: application/json; charset=utf-8
+POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xc3\xa9"}]}
+= 200
+~ "host":"üé"
+POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xe9"}]}
+= 400
+with Content-Type: application/json; charset=ISO-8859-1
+POST /api/query
+= 400
+
 # The log names the first rejected line of each kind, and its client.
 > put e.bad 1356998400 1x host=a
 <~ invalid value

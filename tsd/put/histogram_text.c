@@ -1,11 +1,13 @@
 #include "tsd/put/histogram_text.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/digit.h"
 #include "base/file/file.h"
+#include "base/text/digit.h"
+#include "base/text/java.h"
 #include "base/text/number.h"
 #include "tsd/put/put_value.h"
 #include "web/json/json.h"
@@ -113,10 +115,10 @@ parse_bound(struct slice text, float *out)
 {
     double v;
 
-    if (!put_parse_double(text, &v, NULL))
+    if (!java_parse_double(text, &v) && !put_parse_double(text, &v, NULL))
         return false;
     *out = (float)v;
-    return true;
+    return !isnan(v);
 }
 
 enum status

@@ -10,6 +10,9 @@
 
 #include <zlib.h>
 
+#include "base/text/java.h"
+#include "base/utf8.h"
+
 #define GROW_MIN ((size_t)16 << 10)
 
 /* What zlib allocates to inflate: 32 KB of window and its tables. */
@@ -212,8 +215,8 @@ http_body_take(struct http_request *r, struct slice chunk)
     return true;
 }
 
-void
-http_body_inflate(struct http_request *r)
+static void
+inflate_body(struct http_request *r)
 {
     struct http_server *s = r->server;
     struct http_body *b = &r->body;
@@ -239,4 +242,38 @@ http_body_inflate(struct http_request *r)
     }
     free(data);
     http_budget_return(&r->server->bodies, cap);
+}
+
+/* Does Content-Type name ISO-8859-1?  HTTP libraries of Java do by default. */
+static bool
+is_latin1(const struct http_request *r)
+{
+    const char *type = http_header(r, "Content-Type");
+    const char *at = type == NULL ? NULL : strcasestr(type, "charset=");
+    struct slice name;
+
+    if (at == NULL)
+        return false;
+    name = slice_str(at + strlen("charset="));
+    name = java_trim(slice_cut(&name, ';'));
+    if (name.size > 1 && *name.data == '"')
+        name = slice_of(name.data + 1, name.size - 2);
+    return slice_eq_nocase(name, slice_str("ISO-8859-1")) ||
+           slice_eq_nocase(name, slice_str("latin1"));
+}
+
+void
+http_body_decode(struct http_request *r)
+{
+    struct http_body *b = &r->body;
+    size_t size;
+
+    inflate_body(r);
+    if (r->answered || !is_latin1(r))
+        return;
+    size = utf8_size_of_latin1(slice_of(b->data, b->size));
+    if (size > b->size && reserve(r, size - b->size)) {
+        utf8_of_latin1(slice_of(b->data, b->size), size, b->data);
+        b->size = size;
+    }
 }

@@ -119,8 +119,9 @@ bool http_body_take(struct http_request *r, struct slice chunk);
 uint64_t http_body_drop_max(const struct http_server *s);
 /* 413: it is larger than a body may be. */
 void http_reject_size(struct http_request *r);
-/* The body is complete: undoes gzip and deflate.  It may take long. */
-void http_body_inflate(struct http_request *r);
+/* The body is complete: undoes gzip and deflate, and makes UTF-8 of ISO-8859-1
+ * where Content-Type names that.  It may take long. */
+void http_body_decode(struct http_request *r);
 void http_body_free(struct http_request *r);
 
 /* -- http_reply.c ---------------------------------------------------------- */

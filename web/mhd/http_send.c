@@ -368,7 +368,7 @@ http_serve_now(struct http_request *r)
     int64_t took_us;
 
     if (!r->answered)
-        http_body_inflate(r);
+        http_body_decode(r);
     if (!r->answered)
         r->route->serve(r->route->ctx, r, &r->reply);
     r->answered = true;

@@ -283,6 +283,7 @@ struct range {
     int64_t from_ms, to_ms;
     struct field_list tsuids; /* as written */
     bool global;
+    int64_t ignored;
 };
 
 static const struct field range_fields[] = {
@@ -292,8 +293,29 @@ static const struct field range_fields[] = {
     { "end_time", "endTime", FIELD_TEXT, AT(end_text), 0, 0, NULL },
     { "global", "global", FIELD_BOOL, AT(global), 0, 0, NULL },
     { "tsuids", "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
+    { NULL, "totalDeleted", FIELD_WHOLE, AT(ignored), 0, 0, NULL },
 #undef AT
 };
+
+/* A member misspelt must not make the range a larger one. */
+static bool
+check_members(const struct api_call *w)
+{
+    struct json_t *body;
+    enum status st;
+    struct error e;
+
+    if (http_body(w->r).size == 0)
+        return true;
+    body = api_parse_body(w->r, w->out);
+    if (body == NULL)
+        return false;
+    st = fields_only(body, FIELDS(range_fields), &e);
+    json_decref(body);
+    if (st != ST_OK)
+        api_reject_json(w->out, &e);
+    return st == ST_OK;
+}
 
 static bool
 check_range(const struct api_call *w, struct range *range)
@@ -370,7 +392,8 @@ delete_bulk(const struct api_call *w)
     enum status st = ST_OK;
     struct error e;
 
-    if (!fields_read(w->r, FIELDS(range_fields), &range, &seen, w->out) ||
+    if (!check_members(w) ||
+        !fields_read(w->r, FIELDS(range_fields), &range, &seen, w->out) ||
         !check_range(w, &range))
         return;
     texts = range.tsuids.texts;
