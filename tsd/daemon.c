@@ -190,7 +190,7 @@ open_database(struct daemon *d, struct error *e)
         st = retention_open(d->settings, d->db.api.store, d->db.api.uids,
                             d->db.api.clock, &d->db.api.retention, e);
     if (st == ST_OK)
-        routes_make(&d->db.api, d->db.api.put, &d->routes);
+        routes_make(&d->db.api, &d->routes);
     return st;
 }
 

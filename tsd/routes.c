@@ -5,7 +5,6 @@
 #include "base/process/log.h"
 #include "base/obj.h"
 #include "base/peer.h"
-#include "tsd/api/put/api_put.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/api/server/stats.h"
 
@@ -16,15 +15,14 @@ enum {
     MODE_ANY = 3, /* rw has all */
     UI = 8,       /* goes with tsd.core.enable_ui */
     DIE = 16,     /* goes with tsd.no_diediedie */
-    PUT = 32,     /* its context is the put path */
-    WORKER = 64,
+    WORKER = 32,
     /* The role a request needs; all but PUBLIC need admin for DELETE. */
-    PUBLIC = 128,
-    FOR_READERS = 256,
-    FOR_WRITERS = 512,
+    PUBLIC = 64,
+    FOR_READERS = 128,
+    FOR_WRITERS = 256,
     FOR_READ_WRITE =
         FOR_READERS | FOR_WRITERS, /* GET reads, the others write */
-    FOR_ADMINS = 1024,
+    FOR_ADMINS = 512,
 };
 
 #define GET_POST (HTTP_GET | HTTP_POST)
@@ -59,10 +57,8 @@ static const struct entry {
     { "/api/annotations", api_annotation, CRUD,
       IN_WO | WORKER | FOR_READ_WRITE },
     { "/api/histogram", api_histogram, ANY, IN_WO | WORKER | FOR_WRITERS },
-    { "/api/put", api_put_serve, HTTP_POST,
-      IN_WO | PUT | WORKER | FOR_WRITERS },
-    { "/api/rollup", api_rollup_serve, HTTP_POST,
-      IN_WO | PUT | WORKER | FOR_WRITERS },
+    { "/api/put", api_put, HTTP_POST, IN_WO | WORKER | FOR_WRITERS },
+    { "/api/rollup", api_rollup, HTTP_POST, IN_WO | WORKER | FOR_WRITERS },
 
     { "/api/tree", api_tree, ANY | HTTP_OVERRIDE,
       IN_WO | WORKER | FOR_READ_WRITE },
@@ -189,7 +185,7 @@ add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx,
 }
 
 void
-routes_make(struct api *a, struct put_path *put, struct routes *out)
+routes_make(struct api *a, struct routes *out)
 {
     *out = (struct routes){ 0 };
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
@@ -206,10 +202,10 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
                        ((e->methods & HTTP_GET) != 0 ? (unsigned)HTTP_HEAD : 0),
             .worker = (e->flags & WORKER) != 0,
             .serve = e->serve,
-            .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,
-            .quick = e->serve == api_put_serve ? api_put_is_quick
-                     : e->serve == api_query   ? api_query_is_quick
-                                               : NULL,
+            .ctx = a,
+            .quick = e->serve == api_put     ? api_put_is_quick
+                     : e->serve == api_query ? api_query_is_quick
+                                             : NULL,
         };
         set_required(&out->http[out->http_len++], e->flags);
     }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "tsd/api/api.h"
-#include "tsd/put/put.h"
 #include "tsd/net/telnet.h"
 
 #define ROUTES_MAX        64
@@ -19,5 +18,5 @@ struct routes {
     bool has_put; /* telnet's */
 };
 
-/* 'a' and 'put' become the contexts and must outlive the servers. */
-void routes_make(struct api *a, struct put_path *put, struct routes *out);
+/* 'a' becomes the context and must outlive the servers. */
+void routes_make(struct api *a, struct routes *out);

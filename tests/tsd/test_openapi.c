@@ -148,7 +148,7 @@ START_TEST(tells_what_is_served)
     doc = read_document(&g);
     paths = json_object_get(doc, "paths");
     api.settings = g.settings;
-    routes_make(&api, NULL, &routes);
+    routes_make(&api, &routes);
     /* "/api/uid" itself answers nothing but that it does not. */
     for (size_t i = 0; i < routes.http_len; i++)
         ck_assert_msg(strcmp(routes.http[i].path, "/api/uid") == 0 ||

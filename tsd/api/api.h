@@ -77,10 +77,13 @@ http_serve api_logs;
 http_serve api_metrics;
 http_serve api_openapi;
 http_serve api_plugin;
+http_serve api_put;
+http_is_quick api_put_is_quick; /* of api_put */
 http_serve api_q;
 http_serve api_query;
 http_is_quick api_query_is_quick; /* of api_query */
 http_serve api_retention;
+http_serve api_rollup;
 http_serve api_search;
 http_serve api_serializers;
 http_serve api_static;

@@ -39,7 +39,7 @@ place_open(struct place *p)
     (void)snprintf(word, sizeof word, "halite.auth.file=%s", p->path);
     rig_open(&p->rig, words);
     api.settings = p->rig.settings;
-    routes_make(&api, NULL, &p->routes);
+    routes_make(&api, &p->routes);
 }
 
 static void

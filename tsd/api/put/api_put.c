@@ -1,14 +1,23 @@
-/* See tsd/api/put/api_put.h.
+/* POST /api/put: points as JSON, one object or an array of them; /api/rollup
+ * and /api/histogram: the same with rollups and histograms.
+ *
+ *     204                   all stored (200 with ?summary or ?details)
+ *     400 and a summary     some were rejected; the good ones are stored
+ *     400 and an error      the body is no JSON; nothing is stored
+ *     503                   the store stays too busy; sending again is safe;
+ *                           or no codec of histograms is configured
+ *
+ * The answer goes out when the points are in the WAL; with ?sync, when they
+ * are on the disk.
  *
  * The body is read to its end before anything is stored, so a body that is cut
  * off leaves nothing behind.  The points of the first reading are kept, up to a
  * number; of a longer body the rest is read a second time, chunk by chunk. */
-#include "tsd/api/put/api_put.h"
-
 #include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/text/java.h"
+#include "tsd/api/api.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/api/put/put_reply.h"
@@ -336,24 +345,27 @@ put_api_serve(struct job *j)
 bool
 api_put_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
+    const struct api *a = ctx;
+
     return http_body(r).size <= QUICK_BYTES && !http_has_param(r, "sync") &&
-           !http_has_param(r, "details") && put_path_is_quick(ctx);
+           !http_has_param(r, "details") && put_path_is_quick(a->put);
 }
 
 void
-api_put_serve(void *ctx, const struct http_request *r, struct http_reply *out)
+api_put(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct job j = { .path = ctx, .request = r, .reply = out };
+    const struct api *a = ctx;
+    struct job j = { .path = a->put, .request = r, .reply = out };
 
     put_api_serve(&j);
 }
 
 void
-api_rollup_serve(void *ctx, const struct http_request *r,
-                 struct http_reply *out)
+api_rollup(void *ctx, const struct http_request *r, struct http_reply *out)
 {
+    const struct api *a = ctx;
     struct job j = {
-        .path = ctx, .request = r, .reply = out, .kind = PUT_JSON_ROLLUPS
+        .path = a->put, .request = r, .reply = out, .kind = PUT_JSON_ROLLUPS
     };
 
     put_api_serve(&j);
