@@ -133,12 +133,22 @@ lease_lost(void *ctx, const char *why)
     c->options.lost(c->options.ctx, why);
 }
 
+/* Has the thread look at members and map soon. */
+static void
+wake_thread(struct cluster *c)
+{
+    lock_take(&c->lock);
+    c->look = true;
+    cond_signal(&c->wake);
+    lock_drop(&c->lock);
+}
+
 static void
 owners_changed(void *ctx, unsigned kind, struct slice payload)
 {
     (void)kind;
     (void)payload;
-    cluster_wake(ctx);
+    wake_thread(ctx);
 }
 
 static enum status
@@ -258,15 +268,6 @@ cluster_open(const struct cluster_options *o, struct cluster **out,
 }
 
 /* -- life ------------------------------------------------------------------ */
-
-void
-cluster_wake(struct cluster *c)
-{
-    lock_take(&c->lock);
-    c->look = true;
-    cond_signal(&c->wake);
-    lock_drop(&c->lock);
-}
 
 static void
 set_state(struct cluster *c, enum cluster_state state)

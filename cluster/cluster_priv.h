@@ -51,6 +51,3 @@ struct cluster {
 
 /* The thread. */
 void *cluster_main(void *cluster);
-
-/* Has the thread look at members and map soon. */
-void cluster_wake(struct cluster *c);

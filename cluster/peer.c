@@ -69,7 +69,6 @@ peer_queue(struct peer *p, uint8_t type, struct slice payload, struct error *e)
                          p->address);
     }
     p->number++;
-    p->counts.frames_sent++;
     counter_add(CNT_PEER_FRAMES_SENT, 1);
     return ST_OK;
 }
@@ -318,13 +317,6 @@ peer_close(struct peer **p)
     lock_fini(&x->lock);
     free(x->address);
     OBJ_FREE(x);
-}
-
-const char *
-peer_address(const struct peer *p)
-{
-    OBJ_CHECK(p, PEER_MAGIC);
-    return p->address;
 }
 
 uint64_t

@@ -49,8 +49,6 @@ bool peer_has_ended(struct peer *p);
 /* No thread is in a call of it any more. */
 void peer_close(struct peer **p);
 
-const char *peer_address(const struct peer *p);
-
 /* The number of the link there is now; 0: none.  The second one waits for one
  * until 'end_us' (monotonic), and says why there is none: ST_BUSY. */
 uint64_t peer_link(struct peer *p);
@@ -96,9 +94,9 @@ MUST_CHECK enum status peer_call_end(struct peer_call *call, int64_t end_us,
 /* Also of one that has not ended: its answer is not wanted any more. */
 void peer_call_fini(struct peer_call *call);
 
+/* For tests. */
 struct peer_counts {
-    uint64_t links;       /* that were made */
-    uint64_t frames_sent; /* all */
-    uint64_t sends;       /* calls of the socket for them */
+    uint64_t links; /* that were made */
+    uint64_t sends; /* calls of the socket for frames */
 };
 struct peer_counts peer_counts(struct peer *p);

@@ -64,6 +64,7 @@ MUST_CHECK enum status peer_server_adopt(struct peer_server *s, int fd,
 /* Ends all connections, whatever they asked, and waits for their threads. */
 void peer_server_close(struct peer_server **s);
 
+/* For tests and measurements. */
 struct peer_server_counts {
     uint64_t open;    /* connections now */
     uint64_t proven;  /* of these */

@@ -32,8 +32,9 @@ cluster_view_read(const char *at, struct cluster_view *out, struct error *e)
     return st;
 }
 
-unsigned
-cluster_view_owned(const struct cluster_view *v, const char *member)
+/* Those that it has begun to take over count. */
+static unsigned
+owned_by(const struct cluster_view *v, const char *member)
 {
     unsigned n = 0;
 
@@ -72,8 +73,8 @@ put_member(const struct cluster_view *v, const struct member *m,
                "\"live\":%s,\"buckets\":%u,\"walBytes\":%" PRIu64
                ",\"started\":%" PRId64 ",\"version\":\"%s\"}",
                m->name, m->address, m->mode, m->live ? "true" : "false",
-               cluster_view_owned(v, m->name), m->wal_bytes,
-               m->started_ms / 1000, m->version);
+               owned_by(v, m->name), m->wal_bytes, m->started_ms / 1000,
+               m->version);
 }
 
 void
@@ -107,7 +108,7 @@ cluster_view_text(const struct cluster_view *v, int64_t now_ms, struct buf *out)
                    "%-16s %-24s %-8s %-5s %7u %7" PRIu64 " KB %7" PRId64
                    " s %s\n",
                    m->name, m->address[0] == '\0' ? "-" : m->address, m->mode,
-                   m->live ? "held" : "ended", cluster_view_owned(v, m->name),
+                   m->live ? "held" : "ended", owned_by(v, m->name),
                    m->wal_bytes / 1024,
                    now_ms > m->started_ms ? (now_ms - m->started_ms) / 1000 : 0,
                    m->version);

@@ -25,8 +25,6 @@ void cluster_view_fini(struct cluster_view *v);
 MUST_CHECK enum status
 cluster_view_read(const char *at, struct cluster_view *out, struct error *e);
 
-/* Buckets of a member; those that it has begun to take over count. */
-unsigned cluster_view_owned(const struct cluster_view *v, const char *member);
 /* Buckets whose owner is dead, or that never had one. */
 unsigned cluster_view_unowned(const struct cluster_view *v);
 

@@ -25,7 +25,8 @@ telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c)
     l->dirty = c;
 }
 
-void
+/* The connection's points are in the store, and wait for a commit. */
+static void
 telnet_note_put(struct telnet_loop *l, struct telnet_conn *c)
 {
     c->put_in = l->period;
@@ -33,7 +34,8 @@ telnet_note_put(struct telnet_loop *l, struct telnet_conn *c)
         l->uncommitted_us = clock_monotonic_us();
 }
 
-void
+/* Appends an answer, or drops and counts it when too much waits already. */
+static void
 telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
 {
     if (c->write_failed || s.size == 0)

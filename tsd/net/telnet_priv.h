@@ -96,12 +96,6 @@ void telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c);
 /* Stores the batch; false, and the loop is stalled, when the store is busy. */
 bool telnet_flush(struct telnet_loop *l);
 
-/* The connection's points are in the store, and wait for a commit. */
-void telnet_note_put(struct telnet_loop *l, struct telnet_conn *c);
-
-/* Appends an answer, or drops and counts it when too much waits already. */
-void telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s);
-
 /* put_failed() of the loops' batches; 'ctx' is the loop. */
 void telnet_put_failed(void *ctx, size_t id, enum put_fault fault,
                        struct slice why);

@@ -294,7 +294,9 @@ put_reject_time(struct put_batch *b, size_t row, const struct put_parsed *x)
                       SLICE_ARG(x->metric), put_tags_text(b, x));
 }
 
-bool
+/* What OpenTSDB checks of a point before its names: a finite value, a time in
+ * range.  Sets the point's time. */
+static bool
 put_check(struct put_batch *b, size_t row, struct put_parsed *x)
 {
     return put_check_finite(b, row, x) &&

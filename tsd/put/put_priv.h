@@ -110,9 +110,6 @@ bool put_reject(struct put_batch *b, size_t row, enum put_fault fault);
 #define PUT_REJECT(b, row, fault, ...) \
     (buf_printf(&(b)->why, __VA_ARGS__), put_reject(b, row, fault))
 
-/* What OpenTSDB checks of a point before its names: a finite value, a time in
- * range.  Sets the point's time. */
-bool put_check(struct put_batch *b, size_t row, struct put_parsed *x);
 /* Of a rollup, the names too; adds its tag, finds its kind. */
 bool put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x);
 

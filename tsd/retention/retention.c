@@ -361,13 +361,12 @@ apply_locked(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
     return st;
 }
 
-enum status
-retention_apply(struct retention *r, struct error *e)
+static void
+run_and_log(struct retention *r)
 {
     struct error why = { .status = ST_OK };
     enum status st;
 
-    OBJ_CHECK(r, RETENTION_MAGIC);
     lock_take(&r->pass_lock);
     st = apply_locked(r, &why);
     lock_drop(&r->pass_lock);
@@ -378,7 +377,6 @@ retention_apply(struct retention *r, struct error *e)
     r->failure.status = st;
     r->passed_ms = clock_now_ms(r->clock);
     lock_drop(&r->lock);
-    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why.text);
 }
 
 enum status
@@ -496,7 +494,7 @@ retention_thread(void *arg)
         lock_drop(&r->lock);
         if (stop)
             return NULL;
-        (void)(retention_apply(r, NULL) == ST_OK); /* it is logged */
+        run_and_log(r);
     }
 }
 

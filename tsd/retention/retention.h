@@ -34,9 +34,6 @@ void retention_close(struct retention **r);
 MUST_CHECK enum status retention_set(struct retention *r,
                                      const struct slice *text, struct error *e);
 
-/* One pass now, as the thread does it. */
-MUST_CHECK enum status retention_apply(struct retention *r, struct error *e);
-
 /* Of one policy. */
 struct retention_freed {
     uint64_t metrics;             /* that it counts for, at the last pass */

@@ -19,7 +19,8 @@ const struct tool_option tool_common_options[] = {
     { 0 },
 };
 
-void
+/* Writes 'text' to the sink now. */
+static void
 tool_flush(struct tool *t)
 {
     if (!t->cancelled && t->text.size > 0 &&

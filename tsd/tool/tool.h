@@ -86,9 +86,8 @@ int tool_run(struct tool *t);
 
 void tool_printf(struct tool *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void tool_write(struct tool *t, struct slice bytes);
-/* Writes 'text' to the sink now. */
-void tool_flush(struct tool *t);
-/* The same, and waits until the reader has it; else the tool is cancelled. */
+/* Writes 'text' to the sink now, and waits until the reader has it; else the
+ * tool is cancelled. */
 void tool_drain(struct tool *t);
 bool tool_is_cancelled(const struct tool *t);
 

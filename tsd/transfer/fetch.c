@@ -39,14 +39,7 @@ fetch_begin(struct fetching *x, const char *type)
     buf_put_u8(&x->out, '"');
 }
 
-enum status
-fetch_end(struct fetching *x, struct error *e)
-{
-    buf_put_str(&x->out, "}\n");
-    return x->out.size >= LINES_BYTES ? fetch_flush(x, e) : ST_OK;
-}
-
-enum status
+static enum status
 fetch_flush(struct fetching *x, struct error *e)
 {
     enum status st = ST_OK;
@@ -57,6 +50,13 @@ fetch_flush(struct fetching *x, struct error *e)
         st = x->f->lines(x->f->ctx, buf_slice(&x->out), e);
     buf_clear(&x->out);
     return st;
+}
+
+enum status
+fetch_end(struct fetching *x, struct error *e)
+{
+    buf_put_str(&x->out, "}\n");
+    return x->out.size >= LINES_BYTES ? fetch_flush(x, e) : ST_OK;
 }
 
 void

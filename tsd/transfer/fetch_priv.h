@@ -22,7 +22,6 @@ struct fetching {
 /* A line: begin, members by json_put_*() and fetch_copy() into 'out', end. */
 void fetch_begin(struct fetching *x, const char *type);
 MUST_CHECK enum status fetch_end(struct fetching *x, struct error *e);
-MUST_CHECK enum status fetch_flush(struct fetching *x, struct error *e);
 /* A member as it stands in an answer, if it does. */
 void fetch_copy(struct fetching *x, const struct json_t *from, const char *name,
                 const char *as);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int
 compare_times(const void *a, const void *b)
@@ -72,7 +73,7 @@ stack_make(const struct chart_series *series, size_t series_len,
             stack_fill(out, &series[i]);
             stack_add(out);
         }
-    stack_reset(out);
+    memset(out->base, 0, out->len * sizeof *out->base);
     return ST_OK;
 }
 
@@ -115,11 +116,4 @@ stack_add(struct stack *s)
             s->lo = fmin(s->lo, s->base[i]);
             s->hi = fmax(s->hi, s->base[i]);
         }
-}
-
-void
-stack_reset(struct stack *s)
-{
-    for (size_t i = 0; i < s->len; i++)
-        s->base[i] = 0;
 }

@@ -32,5 +32,3 @@ MUST_CHECK enum status stack_make(const struct chart_series *series,
 void stack_fill(struct stack *s, const struct chart_series *series);
 /* ... which from now on lie below. */
 void stack_add(struct stack *s);
-/* Nothing lies below. */
-void stack_reset(struct stack *s);

@@ -76,7 +76,9 @@ http_conn_state(struct http_conn *c)
 
 /* -- the watchdog ---------------------------------------------------------- */
 
-void
+/* Writes an error past libmicrohttpd, if there is room for it; nothing of a
+ * reply may have been sent. */
+static void
 http_conn_say(const struct http_conn *c, unsigned status, const char *reason,
               const char *message)
 {

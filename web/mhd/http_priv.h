@@ -209,10 +209,6 @@ void http_conn_end(struct http_conn **c, bool tell);
  * watchdog was faster. */
 bool http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms);
 enum conn_state http_conn_state(struct http_conn *c);
-/* Writes an error past libmicrohttpd, if there is room for it; nothing of a
- * reply may have been sent. */
-void http_conn_say(const struct http_conn *c, unsigned status,
-                   const char *reason, const char *message);
 
 /* -- http_work.c ----------------------------------------------------------- */
 
@@ -341,8 +337,6 @@ MUST_CHECK enum status http_cors_check(const struct http_options *o,
 
 /* Calls the route, unless the request is answered, and makes the response. */
 void http_serve_now(struct http_request *r);
-/* Turns the reply into a response for libmicrohttpd. */
-void http_finish(struct http_request *r);
 
 /* What Accept-Encoding asks for, of what we have. */
 enum http_coding http_accepts(const char *accept_encoding);

@@ -333,7 +333,8 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
     return take_budget(r, out->chunks.size);
 }
 
-void
+/* Turns the reply into a response for libmicrohttpd. */
+static void
 http_finish(struct http_request *r)
 {
     struct http_reply *out = &r->reply;

@@ -155,43 +155,6 @@ write_group_tags(struct buf *b, const struct result_group *g,
     tags->size = b->size - from;
 }
 
-size_t
-query_json_group(struct buf *b, const struct query *q,
-                 const struct result_group *g, struct chunks_tags *tags,
-                 const struct notes *annotations, const struct notes *globals,
-                 const struct result_stats *stats, const struct dps *before,
-                 struct uid_table *uids)
-{
-    size_t points;
-
-    buf_put_u8(b, '{');
-    json_put_member(b, "metric", g->metric);
-    write_group_tags(b, g, tags);
-    if (q->show_query) {
-        buf_put_str(b, ",\"query\":");
-        query_json_sub(b, g->sub, g->rollup_table, uids);
-    }
-    if (q->show_tsuids)
-        write_tsuids(b, g);
-    if (annotations->always ||
-        (annotations->list != NULL && annotations->len > 0))
-        write_notes(b, "annotations", q, annotations);
-    if (globals->list != NULL && globals->len > 0)
-        write_notes(b, "globalAnnotations", q, globals);
-    if (q->columns) {
-        points = dps_json_columns(b, q, &g->dps, before);
-    } else {
-        buf_put_str(b, ",\"dps\":");
-        points = dps_json_write(b, q, &g->dps);
-    }
-    if (q->show_stats)
-        write_stats(b, g->sub->index, stats, points);
-    buf_put_u8(b, '}');
-    return points;
-}
-
-/* -- the query ---------------------------------------------------------- */
-
 void
 query_json_filter(struct buf *b, struct slice tagk, struct slice text,
                   bool group_by, enum filter_type type)
@@ -324,9 +287,10 @@ write_percentiles(struct buf *b, const struct sub_query *s)
     buf_put_u8(b, ']');
 }
 
-void
-query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
-               struct uid_table *uids)
+/* 'table': the rollups, "raw". */
+static void
+write_sub_query(struct buf *b, const struct sub_query *s, const char *table,
+                struct uid_table *uids)
 {
     const struct slice none = { NULL, 0 };
 
@@ -355,6 +319,43 @@ query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
     buf_put_u8(b, '}');
 }
 
+size_t
+query_json_group(struct buf *b, const struct query *q,
+                 const struct result_group *g, struct chunks_tags *tags,
+                 const struct notes *annotations, const struct notes *globals,
+                 const struct result_stats *stats, const struct dps *before,
+                 struct uid_table *uids)
+{
+    size_t points;
+
+    buf_put_u8(b, '{');
+    json_put_member(b, "metric", g->metric);
+    write_group_tags(b, g, tags);
+    if (q->show_query) {
+        buf_put_str(b, ",\"query\":");
+        write_sub_query(b, g->sub, g->rollup_table, uids);
+    }
+    if (q->show_tsuids)
+        write_tsuids(b, g);
+    if (annotations->always ||
+        (annotations->list != NULL && annotations->len > 0))
+        write_notes(b, "annotations", q, annotations);
+    if (globals->list != NULL && globals->len > 0)
+        write_notes(b, "globalAnnotations", q, globals);
+    if (q->columns) {
+        points = dps_json_columns(b, q, &g->dps, before);
+    } else {
+        buf_put_str(b, ",\"dps\":");
+        points = dps_json_write(b, q, &g->dps);
+    }
+    if (q->show_stats)
+        write_stats(b, g->sub->index, stats, points);
+    buf_put_u8(b, '}');
+    return points;
+}
+
+/* -- the query ---------------------------------------------------------- */
+
 void
 query_json_query(struct buf *b, const struct query *q, struct uid_table *uids)
 {
@@ -377,6 +378,6 @@ query_json_query(struct buf *b, const struct query *q, struct uid_table *uids)
     json_put_bool(b, "useCalendar", q->use_calendar);
     json_open(b, "queries", '[');
     for (size_t i = 0; i < q->subs_len; i++)
-        query_json_sub(b, &q->subs[i], "raw", uids);
+        write_sub_query(b, &q->subs[i], "raw", uids);
     buf_put_str(b, "]}");
 }

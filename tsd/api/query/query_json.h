@@ -33,10 +33,6 @@ void query_json_costs(struct buf *b, const struct result_stats *st);
 /* The same of each scan: members without braces, the last without a comma. */
 void query_json_scans(struct buf *b, const struct result_stats *st);
 
-/* A sub query as "showQuery" has it; 'table': the rollups, "raw". */
-void query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
-                    struct uid_table *uids);
-
 /* A filter of either query endpoint. */
 void query_json_filter(struct buf *b, struct slice tagk, struct slice text,
                        bool group_by, enum filter_type type);

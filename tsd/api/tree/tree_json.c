@@ -206,9 +206,11 @@ tree_write(struct buf *b, const struct tree *tree)
     buf_put_u8(b, '}');
 }
 
-void
-tree_write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
-                     size_t path_len)
+/* "0001" and four bytes for each name but the root's, which 'path' starts with.
+ */
+static void
+write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
+                size_t path_len)
 {
     buf_printf(b, "%04llX", (unsigned long long)tree);
     for (size_t i = 1; i < path_len; i++)
@@ -229,6 +231,6 @@ tree_write_branch_end(struct buf *b, int64_t tree, const struct slice *path,
     json_put_text(b, "displayName", path[path_len - 1]);
     json_put_int(b, "treeId", tree);
     json_open(b, "branchId", '"');
-    tree_write_branch_id(b, tree, path, path_len);
+    write_branch_id(b, tree, path, path_len);
     buf_printf(b, "\",\"depth\":%zu}", path_len - 1);
 }

@@ -29,10 +29,6 @@ MUST_CHECK enum status tree_rule_read_json(const struct json_t *json,
 void tree_write(struct buf *b, const struct tree *tree);
 void tree_rule_write(struct buf *b, const struct tree_rule *rule);
 
-/* "0001" and four bytes for each name but the root's; 'path' starts with that.
- */
-void tree_write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
-                          size_t path_len);
 /* ,"path":{..},"displayName":..,"treeId":..,"branchId":..,"depth":..} */
 void tree_write_branch_end(struct buf *b, int64_t tree,
                            const struct slice *path, size_t path_len);
