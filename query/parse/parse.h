@@ -12,6 +12,7 @@
 #include "query/model/duration.h"
 #include "query/model/query.h"
 #include "query/parse/parse_error.h"
+#include "uid/series/tag_set.h"
 
 #define QUERY_SUBS_MAX    4096
 #define QUERY_FILTERS_MAX 1024 /* of one sub-query */
@@ -72,14 +73,10 @@ parse_metric_and_filters(struct slice text, struct arena *a,
                          struct slice *metric, struct filter **filters,
                          size_t *filters_len, struct error *e);
 
-struct tag_pair {
-    struct slice key, value;
-};
-
 /* "metric{k=v,k2=v2}": no key has two values; the metric may be empty. */
 MUST_CHECK enum status parse_metric_and_tags(struct slice text, struct arena *a,
                                              struct slice *metric,
-                                             struct tag_pair **tags,
+                                             struct tag **tags,
                                              size_t *tags_len, struct error *e);
 
 /* -- for other languages of queries ---------------------------------------- */

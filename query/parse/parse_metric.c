@@ -130,8 +130,8 @@ parse_metric_and_filters(struct slice text, struct arena *a,
 
 /* False when the same tag is there already. */
 static enum status
-is_new(const struct tag_pair *tags, size_t len, struct slice tag,
-       const struct tag_pair *t, bool *out, struct error *e)
+is_new(const struct tag *tags, size_t len, struct slice tag,
+       const struct tag *t, bool *out, struct error *e)
 {
     *out = true;
     for (size_t i = 0; i < len; i++) {
@@ -146,7 +146,7 @@ is_new(const struct tag_pair *tags, size_t len, struct slice tag,
 }
 
 static enum status
-read_tags(struct slice text, struct arena *a, struct tag_pair **tags,
+read_tags(struct slice text, struct arena *a, struct tag **tags,
           size_t *tags_len, struct error *e)
 {
     struct slice *texts;
@@ -162,7 +162,7 @@ read_tags(struct slice text, struct arena *a, struct tag_pair **tags,
     if (*tags == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
-        struct tag_pair t;
+        struct tag t;
         bool fresh;
 
         st = split_tag(texts[i], &t.key, &t.value, &why);
@@ -179,7 +179,7 @@ read_tags(struct slice text, struct arena *a, struct tag_pair **tags,
 
 enum status
 parse_metric_and_tags(struct slice text, struct arena *a, struct slice *metric,
-                      struct tag_pair **tags, size_t *tags_len, struct error *e)
+                      struct tag **tags, size_t *tags_len, struct error *e)
 {
     size_t curly = parse_find(text, '{');
 

@@ -30,7 +30,7 @@ parse_uri(const char *name, struct slice text, struct arena *a)
 static void
 parse_tags(struct slice text, struct arena *a)
 {
-    struct tag_pair *tags;
+    struct tag *tags;
     struct slice metric;
     size_t len;
 

@@ -32,7 +32,7 @@ insert_tag(struct series_tags *t, uint64_t key, uint64_t value)
 }
 
 enum status
-series_tags_find(const struct api *a, const struct tag_pair *tags, size_t len,
+series_tags_find(const struct api *a, const struct tag *tags, size_t len,
                  struct series_tags *out, struct error *e)
 {
     enum status st = ST_OK;

@@ -23,10 +23,9 @@ struct series_tags {
     size_t len;
 };
 
-struct tag_pair;
 /* ST_INVALID: too many; ST_NOT_FOUND: a name without an id. */
 MUST_CHECK enum status series_tags_find(const struct api *a,
-                                        const struct tag_pair *tags, size_t len,
+                                        const struct tag *tags, size_t len,
                                         struct series_tags *out,
                                         struct error *e);
 /* Has the series all of these tags? */

@@ -237,7 +237,7 @@ static const struct {
 
 START_TEST(reads_tags)
 {
-    struct tag_pair *t;
+    struct tag *t;
     struct slice metric;
     struct error e;
     char text[256];

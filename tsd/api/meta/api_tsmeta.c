@@ -54,7 +54,7 @@ static enum status
 read_named(struct api_call *w, struct slice text, struct named *out,
            bool *no_metric, struct error *e)
 {
-    struct tag_pair *tags;
+    struct tag *tags;
     struct slice metric;
     size_t len = 0;
     enum status st;

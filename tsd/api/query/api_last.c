@@ -21,7 +21,7 @@
 struct asked {
     struct slice tsuid_text; /* hex; NULL: by metric and tags */
     struct slice metric;
-    struct tag_pair *tags;
+    struct tag *tags;
     size_t tags_len;
 };
 
@@ -42,12 +42,6 @@ struct last {
     int64_t back_scan; /* hours; 0: no limit */
     struct tsuid_list found;
 };
-
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "too many series: ask for fewer");
-}
 
 /* -- which series ---------------------------------------------------------- */
 
@@ -128,7 +122,7 @@ take_asked(struct last *l, const struct asked *q, struct error *e)
         st = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
                                         : take_named(l, q, e);
     if (st == ST_OK && l->found.no_memory)
-        st = no_memory(e);
+        st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
     l->not_found = st != ST_OK;
     return st;
 }
@@ -215,20 +209,6 @@ read_params(struct last *l, struct http_reply *out)
 }
 
 static enum status
-add_named(struct last *l, const struct last_query *n, struct error *e)
-{
-    struct asked q = { .metric = n->metric, .tags_len = n->tags.len };
-
-    q.tags = arena_array(l->arena, n->tags.len + 1, sizeof *q.tags);
-    if (q.tags == NULL)
-        return no_memory(e);
-    for (size_t i = 0; i < n->tags.len; i++)
-        q.tags[i] =
-            (struct tag_pair){ n->tags.pairs[i].key, n->tags.pairs[i].value };
-    return take_asked(l, &q, e);
-}
-
-static enum status
 read_query(struct last *l, json_t *query, struct error *e)
 {
     struct last_query n = { .metric = slice_str("") };
@@ -239,7 +219,11 @@ read_query(struct last *l, json_t *query, struct error *e)
         st = fields_read_json(query, FIELDS(query_fields), l->arena, &n, &seen,
                               e);
     if (st == ST_OK && n.tsuids.len == 0)
-        return add_named(l, &n, e);
+        return take_asked(l,
+                          &(struct asked){ .metric = n.metric,
+                                           .tags = n.tags.pairs,
+                                           .tags_len = n.tags.len },
+                          e);
     for (size_t i = 0; i < n.tsuids.len && st == ST_OK; i++)
         st = read_tsuids(l, n.tsuids.texts[i], e);
     return st;
