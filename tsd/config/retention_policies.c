@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/process/log.h"
+#include "base/text/glob.h"
 #include "base/mem.h"
 #include "query/model/duration.h"
 
@@ -140,38 +141,12 @@ retention_policies_fini(struct retention_policies *p)
     *p = (struct retention_policies){ .len = 0 };
 }
 
-/* Each star takes as little as it can; only the last one that was met may have
- * to take more. */
-static bool
-matches(struct slice pattern, struct slice name)
-{
-    size_t p = 0, n = 0, star = SIZE_MAX, star_n = 0;
-
-    while (n < name.size) {
-        if (p < pattern.size && pattern.data[p] == '*') {
-            star = p++;
-            star_n = n;
-        } else if (p < pattern.size && pattern.data[p] == name.data[n]) {
-            p++;
-            n++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            n = ++star_n;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size && pattern.data[p] == '*')
-        p++;
-    return p == pattern.size;
-}
-
 size_t
 retention_policies_find(const struct retention_policies *p, struct slice metric)
 {
     size_t i = 0;
 
-    while (i < p->len && !matches(p->list[i].pattern, metric))
+    while (i < p->len && !glob_fits(p->list[i].pattern, metric, false))
         i++;
     return i;
 }

@@ -1,10 +1,6 @@
 #include "tsd/api/names/search_terms.h"
 
-static uint8_t
-lower(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
+#include "base/text/glob.h"
 
 struct parser {
     struct slice left;
@@ -132,37 +128,10 @@ search_parse(struct slice text, struct search_terms *out, struct error *e)
     return st;
 }
 
-/* On a mismatch goes back to the last '*' alone, and lets it take one more. */
-static bool
-fits(struct slice pattern, struct slice text)
-{
-    size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
-
-    while (t < text.size) {
-        if (p < pattern.size && pattern.data[p] == '*') {
-            star = p++;
-            from = t;
-        } else if (p < pattern.size &&
-                   (pattern.data[p] == '?' ||
-                    lower(pattern.data[p]) == lower(text.data[t]))) {
-            p++;
-            t++;
-        } else if (star != SIZE_MAX) {
-            p = star + 1;
-            t = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size && pattern.data[p] == '*')
-        p++;
-    return p == pattern.size;
-}
-
 static bool
 is_of_word(uint8_t c)
 {
-    c = lower(c);
+    c = glob_lower(c);
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c >= 0x80;
 }
@@ -175,7 +144,8 @@ fits_a_word(struct slice pattern, struct slice text)
 
         while (end < text.size && is_of_word(text.data[end]))
             end++;
-        if (end > at && fits(pattern, slice_of(text.data + at, end - at)))
+        if (end > at &&
+            glob_fits(pattern, slice_of(text.data + at, end - at), true))
             return true;
         at = end + 1;
     }
@@ -212,8 +182,8 @@ search_field(struct search_terms *s, struct slice name, struct slice value)
         struct search_term *t = &s->terms[i];
 
         if (!t->found && means_field(t->field, name))
-            t->found =
-                fits(t->pattern, value) || fits_a_word(t->pattern, value);
+            t->found = glob_fits(t->pattern, value, true) ||
+                       fits_a_word(t->pattern, value);
     }
 }
 
