@@ -82,25 +82,33 @@ capacity_for(size_t initial, size_t len)
     return capacity;
 }
 
-/* Within a bucket they stay as they came; there are few. */
+void
+java_order_hashed(uint32_t *hashes, size_t initial, size_t *order, size_t len)
+{
+    uint32_t mask = (uint32_t)capacity_for(initial, len) - 1;
+
+    for (size_t i = 1; i < len; i++) {
+        uint32_t hash = hashes[i];
+        size_t moved = order[i], at = i;
+
+        for (; at > 0 && (hashes[at - 1] & mask) > (hash & mask); at--) {
+            order[at] = order[at - 1];
+            hashes[at] = hashes[at - 1];
+        }
+        order[at] = moved;
+        hashes[at] = hash;
+    }
+}
+
 void
 java_order(const struct slice *names, size_t initial, size_t *order, size_t len)
 {
-    uint32_t mask = (uint32_t)capacity_for(initial, len) - 1;
-    uint32_t buckets[JAVA_ORDER_MAX];
+    uint32_t hashes[JAVA_ORDER_MAX];
 
     INSIST(len <= JAVA_ORDER_MAX);
-    for (size_t i = 0; i < len; i++) {
-        uint32_t bucket = java_map_hash(names[order[i]]) & mask;
-        size_t moved = order[i], at = i;
-
-        for (; at > 0 && buckets[at - 1] > bucket; at--) {
-            order[at] = order[at - 1];
-            buckets[at] = buckets[at - 1];
-        }
-        order[at] = moved;
-        buckets[at] = bucket;
-    }
+    for (size_t i = 0; i < len; i++)
+        hashes[i] = java_map_hash(names[order[i]]);
+    java_order_hashed(hashes, initial, order, len);
 }
 
 /* Java makes the set large enough for all before it puts them. */

@@ -35,6 +35,10 @@ bool java_parse_double(struct slice s, double *out);
  * are at most JAVA_ORDER_MAX. */
 void java_order(const struct slice *names, size_t initial, size_t *order,
                 size_t len);
+/* The same of any number, by java_map_hash() of each, which move along.  Within
+ * a bucket they stay as they came; there are few. */
+void java_order_hashed(uint32_t *hashes, size_t initial, size_t *order,
+                       size_t len);
 
 /* Of the 'picked' indices of 'names', one at least, that which a HashSet made
  * of all 'names_len' lists first. */

@@ -5,35 +5,20 @@
 
 #include "base/text/java.h"
 
-/* How many buckets a map has after 'len' entries were added one by one. */
-static uint32_t
-java_buckets(size_t len)
-{
-    uint32_t buckets = 16;
-
-    while (len > buckets / 4 * 3)
-        buckets *= 2;
-    return buckets;
-}
-
 /* Puts the tags, so far in the order of arrival, into the map's order. */
 static void
 sort(struct tag_set *set)
 {
-    uint32_t mask = java_buckets(set->len) - 1;
+    const struct tag *arrived[TAG_SET_MAX];
+    size_t order[TAG_SET_MAX];
 
-    for (size_t i = 1; i < set->len; i++) {
-        const struct tag *tag = set->tags[i];
-        uint32_t hash = set->hashes[i];
-        size_t at = i;
-
-        for (; at > 0 && (set->hashes[at - 1] & mask) > (hash & mask); at--) {
-            set->tags[at] = set->tags[at - 1];
-            set->hashes[at] = set->hashes[at - 1];
-        }
-        set->tags[at] = tag;
-        set->hashes[at] = hash;
+    for (size_t i = 0; i < set->len; i++) {
+        arrived[i] = set->tags[i];
+        order[i] = i;
     }
+    java_order_hashed(set->hashes, JAVA_DEFAULT_SIZE, order, set->len);
+    for (size_t i = 0; i < set->len; i++)
+        set->tags[i] = arrived[order[i]];
 }
 
 static enum status
