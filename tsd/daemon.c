@@ -156,7 +156,7 @@ open_listener(struct daemon *d, struct error *e)
 static enum status
 find_address(struct daemon *d, struct error *e)
 {
-    bool tls = settings_choice(d->settings, "halite.cluster.tls") != 0 &&
+    bool tls = settings_choice(d->settings, "halite.cluster.tls") != TLS_OFF &&
                listener_tls_address(d->listener) != NULL;
     const char *address =
         tls ? listener_tls_address(d->listener) : listener_address(d->listener);

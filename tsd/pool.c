@@ -103,8 +103,6 @@ write_json(struct cluster *c, struct buf *out)
     cluster_view_fini(&v);
 }
 
-enum cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
-
 enum status
 pool_open(struct pool *p, struct api *a, const char *at,
           const struct store_options *store, struct error *e)

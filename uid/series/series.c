@@ -232,6 +232,17 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
 
 /* -- the directory ------------------------------------------------------- */
 
+bool
+series_is_full(struct series_directory *d, struct slice metric)
+{
+    uint64_t id = 0;
+
+    if (d->limits.of_metric != 0 &&
+        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        id = 0;
+    return !series_has_room(d, id);
+}
+
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
                 uint64_t kind, struct slice metric, const struct tag *tags,
@@ -241,7 +252,6 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     struct tag_set set;
     struct series_rules known_names = { .max_tags = rules->max_tags,
                                         .cached = rules->cached };
-    uint64_t id = 0;
     enum status st;
     bool full;
 
@@ -249,11 +259,8 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     st = series_check(d->uids, rules, metric, tags, tags_len, &set, e);
     if (st != ST_OK)
         return st;
-    if (d->limits.of_metric != 0 &&
-        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
-        id = 0;
     /* What is there already has all of its names. */
-    full = !series_has_room(d, id);
+    full = series_is_full(d, metric);
     st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid,
                     tsuid_size, e);
     if (full && st == ST_NOT_FOUND &&

@@ -80,18 +80,6 @@ place_of(struct series_names *n, enum uid_kind kind, struct slice name)
     return (uint32_t)k->len++;
 }
 
-/* As series_identify() decides it. */
-static bool
-is_full(struct series_directory *d, struct slice metric)
-{
-    uint64_t id = 0;
-
-    if (d->limits.of_metric != 0 &&
-        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
-        id = 0;
-    return !series_has_room(d, id);
-}
-
 void
 series_names_add(struct series_names *n, struct slice metric,
                  const struct tag *tags, size_t tags_len)
@@ -115,7 +103,7 @@ series_names_add(struct series_names *n, struct slice metric,
     *s = (struct series){ .metric = place_of(n, UID_METRIC, metric),
                           .pairs = n->pairs_len,
                           .pairs_len = set.len,
-                          .full = is_full(n->directory, metric) };
+                          .full = series_is_full(n->directory, metric) };
     for (size_t i = 0; i < set.len; i++, n->pairs_len++) {
         n->pairs[n->pairs_len][0] = place_of(n, UID_TAGK, set.tags[i]->key);
         n->pairs[n->pairs_len][1] = place_of(n, UID_TAGV, set.tags[i]->value);

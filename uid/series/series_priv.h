@@ -44,6 +44,9 @@ series_has_room(struct series_directory *d, uint64_t metric)
     return series_has_room_for(d, metric, 0, 0);
 }
 
+/* Is there no room for one more of the metric, which may have no id yet? */
+bool series_is_full(struct series_directory *d, struct slice metric);
+
 uint64_t series_metric(const struct series_directory *d, struct slice tsuid);
 
 /* Reads the tag-key sets again, if events were missed.  Before each use. */
