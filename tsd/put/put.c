@@ -391,31 +391,10 @@ void
 put_batch_json_ahead(struct put_batch *b, const struct put_json_point *x,
                      bool rollup)
 {
-    size_t row;
-
     OBJ_CHECK(b, PUT_BATCH_MAGIC);
-    row = b->ahead_row;
-    b->json[row] = x;
-    b->rollup[row] = rollup;
-    add_names(b, row);
-}
-
-/* What comes after the batch is parsed in a row of it, whose own point comes
- * back. */
-static void
-look_behind_batch(struct put_batch *b, size_t row)
-{
-    const struct put_json_point *json = b->json[row];
-    struct point point = b->points[row];
-    bool rollup = b->rollup[row], ready = b->ready[row];
-
-    b->ahead_row = row;
-    b->ready[row] = false;
-    b->ahead(b->ahead_ctx, b);
-    b->json[row] = json;
-    b->points[row] = point;
-    b->rollup[row] = rollup;
-    b->ready[row] = ready;
+    b->json[PUT_AHEAD_ROW] = x;
+    b->rollup[PUT_AHEAD_ROW] = rollup;
+    add_names(b, PUT_AHEAD_ROW);
 }
 
 /* Looks up the names of this row and of those that follow, and creates the new
@@ -430,7 +409,7 @@ look_names_up(struct put_batch *b, size_t from)
         if (!b->ready[row] || b->refs[row] == SERIES_REF_NONE)
             add_names(b, row);
     if (b->ahead != NULL)
-        look_behind_batch(b, from);
+        b->ahead(b->ahead_ctx, b);
     b->quiet = false;
     b->names_ahead = true;
     series_names_resolve(&b->names);

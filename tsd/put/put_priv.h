@@ -9,6 +9,9 @@
 
 #define PUT_BATCH_MAGIC FOURCC('P', 'U', 'T', 'B')
 
+/* Of no point of the batch: where others are parsed ahead. */
+#define PUT_AHEAD_ROW PUT_BATCH_MAX
+
 struct put_path {
     uint32_t magic;
     struct store *store;
@@ -50,18 +53,17 @@ struct put_batch {
     put_ahead_fn *ahead; /* NULL: nothing is told of what comes */
     void *ahead_ctx;
     struct series_names *names;       /* while it is looked ahead */
-    size_t ahead_row;                 /* whose columns are used for that */
     size_t len, entries_len, out_len; /* of the columns below */
     struct buf tsuids;
 
     /* What was added.  Not 'ready': its key is not one for the cache (the key
      * of such a line is the whole line). */
     struct put_key keys[PUT_BATCH_MAX];
-    struct point points[PUT_BATCH_MAX];
+    struct point points[PUT_BATCH_MAX + 1];
     size_t ids[PUT_BATCH_MAX];
-    const struct put_json_point *json[PUT_BATCH_MAX]; /* NULL: a line */
+    const struct put_json_point *json[PUT_BATCH_MAX + 1]; /* NULL: a line */
     bool ready[PUT_BATCH_MAX];
-    bool rollup[PUT_BATCH_MAX];
+    bool rollup[PUT_BATCH_MAX + 1];
     series_ref refs[PUT_BATCH_MAX];
 
     /* Series that the cache does not know, of the rows named, and where their
