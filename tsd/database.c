@@ -198,14 +198,8 @@ open_engine(struct database *d, struct error *e)
         .rollups = d->rollups,
     };
 
-    struct put_options import = put;
-
     (void)e;
-    /* The rule for new metrics that is not the server's own. */
-    import.rules.create_metrics = !put.rules.create_metrics;
-    import.header_tag = NULL;
     a->put = put_path_new(a->store, a->series, a->uids, &put);
-    a->import_put = put_path_new(a->store, a->series, a->uids, &import);
     a->engine = engine_new(a->store, a->uids, a->series, &o);
     return ST_OK;
 }
@@ -240,7 +234,6 @@ database_close(struct database *d, struct error *e)
     pool_stop(&d->pool);
     engine_free(&a->engine);
     put_path_free(&a->put);
-    put_path_free(&a->import_put);
     records_close(&a->records);
     series_close(&a->series);
     uid_close(&a->uids);

@@ -172,20 +172,11 @@ api_put_id(struct buf *b, const char *name, struct slice bytes)
     buf_put_u8(b, '"');
 }
 
-struct put_path *
-api_put_path(const struct api *a, bool create_metrics)
-{
-    return put_path_rules(a->put).create_metrics == create_metrics
-               ? a->put
-               : a->import_put;
-}
-
 void
 api_drop_caches(const struct api *a)
 {
     uid_drop_caches(a->uids);
     put_path_drop_cache(a->put);
-    put_path_drop_cache(a->import_put);
 }
 
 /* Every reader sees the queries of all: what may be a secret is masked. */

@@ -27,7 +27,6 @@ struct api {
     struct engine *engine;
     struct records *records; /* annotations, metadata, trees */
     struct put_path *put;
-    struct put_path *import_put; /* see api_put_path() */
     struct limits *limits;   /* what queries may read: tsd/config/limits.h */
     struct queries *queries; /* those under way: tsd/stats/queries.h */
     struct point_range *point_range; /* tsd/stats/point_range.h */
@@ -145,10 +144,6 @@ void api_put_hex(struct buf *b, struct slice bytes);
 void api_put_id(struct buf *b, const char *name, struct slice bytes);
 /* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
 const char *api_status_word(const struct api *a);
-/* The put path that makes new metrics, or rejects them: the server's own, or
- * the other one, which is for imports.  Both last as long as the database does.
- */
-struct put_path *api_put_path(const struct api *a, bool create_metrics);
 /* Forgets what can be read again: the caches of names and of put lines. */
 void api_drop_caches(const struct api *a);
 /* Enters a query, JSON, among those under way; NULL: it may not run now, and

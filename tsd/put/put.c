@@ -109,6 +109,7 @@ put_batch_new(struct put_path *p, put_failed *failed, void *ctx)
     memset(b, 0, offsetof(struct put_batch, keys));
     b->magic = PUT_BATCH_MAGIC;
     b->path = p;
+    b->rules = p->rules;
     b->failed = failed;
     b->ctx = ctx;
     return b;
@@ -137,6 +138,13 @@ put_batch_set_peer(struct put_batch *b, const char *text,
     OBJ_CHECK(b, PUT_BATCH_MAGIC);
     b->peer_text = text;
     b->peer = address;
+}
+
+void
+put_batch_create_metrics(struct put_batch *b, bool create)
+{
+    OBJ_CHECK(b, PUT_BATCH_MAGIC);
+    b->rules.create_metrics = create;
 }
 
 bool
@@ -403,7 +411,7 @@ put_batch_json_ahead(struct put_batch *b, const struct put_json_point *x,
 static void
 look_names_up(struct put_batch *b, size_t from)
 {
-    b->names = series_names_new(b->path->directory, &b->path->rules);
+    b->names = series_names_new(b->path->directory, &b->rules);
     b->quiet = true;
     for (size_t row = from; row < b->len; row++)
         if (!b->ready[row] || b->refs[row] == SERIES_REF_NONE)
@@ -420,7 +428,7 @@ static bool
 identify(struct put_batch *b, size_t row)
 {
     struct put_path *p = b->path;
-    struct series_rules rules = p->rules;
+    struct series_rules rules = b->rules;
     struct put_parsed x;
     uint8_t tsuid[TSUID_MAX];
     size_t tsuid_size;

@@ -86,6 +86,9 @@ void put_batch_free(struct put_batch **b);
 void put_batch_set_peer(struct put_batch *b, const char *text,
                         const struct sockaddr *address);
 
+/* Of this batch, whatever the path's rule says. */
+void put_batch_create_metrics(struct put_batch *b, bool create);
+
 bool put_batch_is_full(const struct put_batch *b);
 
 /* A line as telnet sends it, without "put " or "rollup " and the line's end;

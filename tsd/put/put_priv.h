@@ -33,6 +33,7 @@ struct put_path {
 struct put_batch {
     uint32_t magic;
     struct put_path *path;
+    struct series_rules rules;
     put_failed *failed;
     void *ctx;
     const char *peer_text;

@@ -136,7 +136,7 @@ is_late(const struct import_writer *w)
 }
 
 struct import_writer *
-import_writer_new(const struct api *a, struct put_path *path, bool json,
+import_writer_new(const struct api *a, bool create_metrics, bool json,
                   unsigned wait_ms)
 {
     struct import_writer *w = mem_new(sizeof *w);
@@ -144,11 +144,13 @@ import_writer_new(const struct api *a, struct put_path *path, bool json,
     w->magic = WRITER_MAGIC;
     w->a = a;
     w->wait_us = (int64_t)wait_ms * 1000;
-    w->batch = put_batch_new(path, writer_failed, w);
+    w->batch = put_batch_new(a->put, writer_failed, w);
+    put_batch_create_metrics(w->batch, create_metrics);
     if (json) {
         const struct json_owner owner = { writer_flush, writer_wait, w };
-        struct series_rules rules = put_path_rules(path);
+        struct series_rules rules = put_path_rules(a->put);
 
+        rules.create_metrics = create_metrics;
         w->json = json_importer_new(a, &rules, w->batch, &owner);
     }
     return w;

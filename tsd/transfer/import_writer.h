@@ -8,7 +8,7 @@
  *
  * Owns:    a batch.
  * Bounds:  a batch, and PUT_BATCH_MAX points.
- * Threads: one at a time; several writers share a put path.
+ * Threads: one at a time.
  * Fails:   ST_BUSY, ST_IO: the store takes no more; ST_BUSY: it was busy for
  *          longer than the writer may wait.  The writer is done for then. */
 #pragma once
@@ -31,10 +31,11 @@ const char *import_store_name(const struct api *a, char out[IMPORT_STORE_MAX]);
 
 struct import_writer; /* opaque */
 
-/* 'wait_ms': how long it may wait for a store that is busy; 0: as long as that
- * lasts. */
+/* 'create_metrics': makes new metrics, or rejects them, whatever the server's
+ * own rule is.  'wait_ms': how long it may wait for a store that is busy; 0: as
+ * long as that lasts. */
 struct import_writer *import_writer_new(const struct api *a,
-                                        struct put_path *path, bool json,
+                                        bool create_metrics, bool json,
                                         unsigned wait_ms);
 void import_writer_free(struct import_writer **w);
 

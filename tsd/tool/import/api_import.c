@@ -66,7 +66,7 @@ write_block(const struct api *a, const struct import_block *b, struct buf *out,
             struct error *e)
 {
     struct import_writer *w =
-        import_writer_new(a, api_put_path(a, b->create), b->json, BUSY_MAX_MS);
+        import_writer_new(a, b->create, b->json, BUSY_MAX_MS);
     struct import_counts n = { 0 };
     struct buf bad = BUF_INIT;
     size_t taken = b->lines.size;

@@ -85,8 +85,7 @@ open_taker(void *ctx, struct import_taker *out, struct error *e)
                            x, out);
         return true;
     }
-    w = import_writer_new(x->t->api, api_put_path(x->t->api, x->creates), json,
-                          0);
+    w = import_writer_new(x->t->api, x->creates, json, 0);
     import_writer_wait_until(w, import_is_cancelled, x);
     *out = (struct import_taker){ take_here, sync_here, w };
     return true;
