@@ -37,7 +37,7 @@ mem_give_back(void)
 #endif
 }
 
-/* There is none now; what others hold for requests may come back. */
+/* The system gave no memory; requests of others may end and free theirs. */
 static bool
 wait_for_memory(unsigned *tries)
 {

@@ -25,7 +25,7 @@ wanted(const char *name)
 void
 crash_point(const char *name)
 {
-    static _Atomic uint64_t times;
+    static _Atomic uint64_t times; /* of the one that is wanted */
     uint64_t time = wanted(name);
 
     if (time != 0 && atomic_fetch_add(&times, 1) + 1 == time)

@@ -49,9 +49,9 @@ library_load(struct library *l, struct error *e)
     bool is_loaded;
 
     lock_take(&library_lock);
-    for (size_t i = 0; i < LIBRARY_FILES && l->file_names[i] != NULL; i++)
-        if (!l->is_loaded)
-            l->is_loaded = load_file(l, l->file_names[i], i == 0 ? &why : NULL);
+    for (size_t i = 0;
+         !l->is_loaded && i < LIBRARY_FILES && l->file_names[i] != NULL; i++)
+        l->is_loaded = load_file(l, l->file_names[i], i == 0 ? &why : NULL);
     is_loaded = l->is_loaded;
     lock_drop(&library_lock);
     return is_loaded ? ST_OK : error_set(e, why.status, "%s", why.text);

@@ -21,7 +21,7 @@ static bool with_priorities;
 
 static struct lock recent_lock = LOCK_INIT;
 static char recent[RECENT_LINES][LINE_MAX_BYTES] GUARDED_BY(recent_lock);
-static size_t recent_len GUARDED_BY(recent_lock);
+static size_t recent_total GUARDED_BY(recent_lock); /* since the start */
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
@@ -35,9 +35,8 @@ write_line(const char *line, size_t size)
 {
     struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
 
-    if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0 &&
-        write(STDERR_FILENO, line, size) < 0)
-        return;
+    if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0)
+        (void)(write(STDERR_FILENO, line, size) < 0);
 }
 
 void
@@ -96,8 +95,8 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
             line[n] = ' ';
 
     lock_take(&recent_lock);
-    memcpy(recent[recent_len % RECENT_LINES], line, LINE_MAX_BYTES);
-    recent_len++;
+    memcpy(recent[recent_total % RECENT_LINES], line, LINE_MAX_BYTES);
+    recent_total++;
     lock_drop(&recent_lock);
 
     if (n == LINE_MAX_BYTES - 1)
@@ -169,7 +168,7 @@ log_recent(void (*f)(void *ctx, const char *line), void *ctx)
     size_t from, to;
 
     lock_take(&recent_lock);
-    to = recent_len;
+    to = recent_total;
     lock_drop(&recent_lock);
     from = to > RECENT_LINES ? to - RECENT_LINES : 0;
     for (; from < to; from++) {

@@ -50,7 +50,7 @@ struct loop {
     const struct loop_calls *calls;
     void *ctx;
     unsigned tick_ms;
-    unsigned wait_ms; /* how long to wait for an event; 0: tick_ms */
+    unsigned wait_ms; /* for an event, as calls set it; 0: tick_ms */
     atomic_bool stopping;
     int64_t stop_us; /* set before 'stopping' */
     struct lock lock;

@@ -32,7 +32,7 @@ struct limits {
     bool may_lift_bytes, may_lift_points; /* .._allow_override */
     const char *path;                     /* NULL: no file */
     int64_t interval_ms;
-    _Atomic int64_t next_look_ms;
+    _Atomic int64_t next_look_ms; /* INT64_MAX: the file is being read */
     struct lock lock;
     struct list list GUARDED_BY(lock);
 };

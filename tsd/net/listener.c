@@ -415,8 +415,8 @@ listener_is_full(struct listener *l)
     return atomic_load(&l->open) >= max && !evict_oldest(l, 0);
 }
 
-/* The end of a pair that stands for 'fd'; -1: there is none, and 'fd' is
- * closed. */
+/* The end of a pair that stands for 'fd', and has ended where TLS did not take
+ * it; -1: there is none, and 'fd' is closed. */
 static int
 put_behind_tls(struct listener *l, int fd)
 {
@@ -495,8 +495,8 @@ accept_ready(void *listener)
     for (size_t i = 0; i < l->endpoints_len; i++) {
         struct endpoint *d = &l->endpoints[i];
 
-        for (int k = 0; d->ready && k < ACCEPTS_MAX && accept_one(l, d);)
-            k++;
+        for (int k = 0; d->ready && k < ACCEPTS_MAX && accept_one(l, d); k++)
+            ;
         d->ready = false;
     }
 }
@@ -534,7 +534,8 @@ listener_stop(struct listener *l)
     OBJ_CHECK(l, LISTENER_MAGIC);
     if (l->loop.thread.runs) {
         loop_stop(&l->loop);
-        /* Those whom the kernel has welcomed in our name. */
+        /* Those whom the kernel has welcomed in our name.  Behind TLS nothing
+         * could be heard of them before all ends. */
         for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[0]);
              i++)
             ;

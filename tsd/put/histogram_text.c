@@ -85,7 +85,7 @@ histogram_simple_check(const struct histogram_codecs *c, struct error *e)
 {
     if (c->simple >= 0)
         return ST_OK;
-    return error_set(e, ST_INVALID,
+    return error_set(e, ST_INVALID, /* OpenTSDB says "class" twice */
                      "No codec ID assigned to class class " SIMPLE_CODEC);
 }
 

@@ -19,8 +19,8 @@
 #include <sys/socket.h>
 
 #include "tsd/put/put_cache.h"
-#include "uid/series/series.h"
 #include "tsd/put/put_json.h"
+#include "uid/series/series.h"
 
 #define PUT_BATCH_MAX 4096
 

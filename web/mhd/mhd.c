@@ -200,20 +200,20 @@ http_header(const struct http_request *r, const char *name)
     return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
 }
 
-struct each_header {
+struct header_visit {
     void (*f)(void *ctx, struct slice name, struct slice value);
     void *ctx;
 };
 
 static enum MHD_Result
-each_header(void *arg, enum MHD_ValueKind kind, const char *name,
-            size_t name_size, const char *value, size_t value_size)
+visit_header(void *arg, enum MHD_ValueKind kind, const char *name,
+             size_t name_size, const char *value, size_t value_size)
 {
-    const struct each_header *each = arg;
+    const struct header_visit *v = arg;
 
     /* 1.0 has no value for an empty one. */
-    each->f(each->ctx, slice_of(name, name_size),
-            slice_of(value == NULL ? "" : value, value_size));
+    v->f(v->ctx, slice_of(name, name_size),
+         slice_of(value == NULL ? "" : value, value_size));
     return MHD_YES;
 }
 
@@ -222,11 +222,11 @@ http_each_header(const struct http_request *r,
                  void (*f)(void *ctx, struct slice name, struct slice value),
                  void *ctx)
 {
-    struct each_header each = { f, ctx };
+    struct header_visit v = { f, ctx };
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, each_header,
-                                      &each);
+    (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, visit_header,
+                                      &v);
 }
 
 struct raw_head {
