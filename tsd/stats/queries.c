@@ -78,10 +78,8 @@ queries_new(bool once)
 static void
 free_entry(struct query_entry *e)
 {
-    if (e != NULL) {
-        free(e->query);
-        free(e->headers);
-    }
+    free(e->query);
+    free(e->headers);
     free(e);
 }
 
@@ -136,7 +134,7 @@ is_same_address(const char *a, const char *b)
 }
 
 static bool
-is_running(const struct queries *q, const struct query_entry *e) NO_TS_CHECK
+is_running(struct queries *q, const struct query_entry *e) REQUIRES(q->lock)
 {
     const struct query_entry *one = q->running;
 
@@ -164,28 +162,29 @@ make_entry(const struct queries_ask *ask, int64_t now_ms)
 
 struct query_entry *
 queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
-              struct error *error)
+              struct error *e)
 {
-    struct query_entry *e = make_entry(ask, now_ms);
+    struct query_entry *entry = make_entry(ask, now_ms);
     bool may_run;
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    may_run = !q->once || !is_running(q, e);
+    may_run = !q->once || !is_running(q, entry);
     if (may_run) {
-        e->next = q->running;
-        if (e->next != NULL)
-            e->next->previous = e;
-        q->running = e;
+        entry->next = q->running;
+        if (entry->next != NULL)
+            entry->next->previous = entry;
+        q->running = entry;
         q->running_len++;
-        e->id = ++q->last_id;
+        entry->id = ++q->last_id;
     }
     lock_drop(&q->lock);
     if (may_run)
-        return e;
-    (void)error_set(error, ST_INVALID,
-                    "Query is already executing for endpoint: %s", e->remote);
-    free_entry(e);
+        return entry;
+    (void)error_set(e, ST_INVALID,
+                    "Query is already executing for endpoint: %s",
+                    entry->remote);
+    free_entry(entry);
     return NULL;
 }
 
@@ -231,7 +230,7 @@ queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
 /* Where an entry that ended goes: to an equal one's place, or to the oldest's.
  */
 static size_t
-place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
+place_of(struct queries *q, struct query_entry *e) REQUIRES(q->lock)
 {
     size_t len = q->completed_len < QUERIES_COMPLETED ? q->completed_len
                                                       : QUERIES_COMPLETED;
@@ -251,7 +250,7 @@ place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
 
 /* Keeps it if it is among the slowest of its ten minutes. */
 static void
-keep_slow(struct queries *q, struct query_entry *e) NO_TS_CHECK
+keep_slow(struct queries *q, struct query_entry *e) REQUIRES(q->lock)
 {
     int64_t period = e->end_ms / SLOW_MS;
     struct slow_slot *s = &q->slow[(uint64_t)period % SLOW_SLOTS];
@@ -442,7 +441,7 @@ compare_slow(const void *a, const void *b)
 }
 
 static void
-write_running_ones(struct queries *q, struct buf *b) NO_TS_CHECK
+write_running_ones(struct queries *q, struct buf *b) REQUIRES(q->lock)
 {
     buf_put_str(b, "{\"running\":[");
     for (const struct query_entry *e = q->running; e != NULL; e = e->next)
