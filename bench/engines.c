@@ -23,7 +23,7 @@
 #define VALUE   400  /* bytes */
 #define BATCH   1000
 #define HOURS   200 /* how often one row is read */
-#define THREADS 2   /* of a scan: a query's pool has one a CPU */
+#define THREADS 2   /* of a scan: a query has one a CPU */
 #define READS   5   /* of all of a metric */
 #define SPAN_S  UINT32_C(21600)
 #define FIRST_S (UINT32_C(63000) * SPAN_S)

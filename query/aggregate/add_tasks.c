@@ -1,5 +1,5 @@
-/* The series of one stretch, added with the threads of a pool: to the bit what
- * one thread makes of them.
+/* The series of one stretch, added by several workers: to the bit what one
+ * thread makes of them.
  *
  * Where the order is of no matter, each task adds some of the series to an
  * accumulator of its own, and these are merged in the end.
@@ -112,7 +112,7 @@ add_partials(struct aggregation *m, enum status *st, struct error *e)
     if (p == NULL)
         return false;
     p->of = m;
-    pool_run(m->spec->pool, PARTIALS, add_partial, p);
+    workers_run(m->spec->workers, PARTIALS, add_partial, p);
     for (size_t i = 0; i < PARTIALS && *st == ST_OK; i++) {
         const struct partial *t = &p->all[i];
 
@@ -258,7 +258,7 @@ add_chunks(struct aggregation *m, enum status *st, struct error *e)
         p->chunks_len = rest < CHUNKS_MOST ? rest : CHUNKS_MOST;
         p->next = 0;
         memset(p->chunks, 0, sizeof p->chunks);
-        pool_run(m->spec->pool, p->chunks_len, run_chunk, p);
+        workers_run(m->spec->workers, p->chunks_len, run_chunk, p);
     }
     lock_fini(&p->lock);
     *st = p->status;
@@ -289,7 +289,7 @@ wants_threads(const struct aggregation *m)
 {
     size_t points = 0, work = 0, step = m->len / LOOKED_AT + 1;
 
-    if (m->spec->pool == NULL || m->len < PARTIALS)
+    if (m->spec->workers == NULL || m->len < PARTIALS)
         return false;
     if (any_order_will_do(m) && m->len * m->acc.len >= WORTH_ADD)
         return true;

@@ -90,7 +90,7 @@ buckets_are_final(const struct sub_query *sq)
 
 enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                struct column *series, size_t len, struct pool *pool,
+                struct column *series, size_t len, struct workers *workers,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e)
 {
@@ -103,7 +103,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
         .window = d.window,
         .deadline = deadline,
-        .pool = pool,
+        .workers = workers,
     };
     struct points scratch = { 0 };
     enum status st = ST_OK;

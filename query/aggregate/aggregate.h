@@ -7,7 +7,7 @@
  * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena). */
 #pragma once
 
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/dps.h"
@@ -21,10 +21,10 @@ int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
 /* Arrays of '*out' are in the arena.  The work counts against the deadline,
  * which is the caller's, for one group after the other.  'series' are in range
  * (ranges.h), in the order of their TSUIDs, and are used up.  With the
- * aggregator "none" there is one.  Threads of 'pool', which may be NULL, help
- * with a large group. */
+ * aggregator "none" there is one.  'workers', which may be NULL, help with a
+ * large group. */
 MUST_CHECK enum status
 aggregate_group(const struct query *q, const struct sub_query *sq,
-                struct column *series, size_t len, struct pool *pool,
+                struct column *series, size_t len, struct workers *workers,
                 struct deadline *deadline, struct arena *a, struct dps *out,
                 struct error *e);

@@ -44,7 +44,7 @@ struct aggregate_spec {
     bool null_fill;                  /* show NaN as nothing */
     struct window window;
     struct deadline *deadline;
-    struct pool *pool; /* or NULL */
+    struct workers *workers; /* or NULL */
 };
 
 /* Packed columns are even; 'scratch' is for their values. */

@@ -73,7 +73,7 @@ MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
 
 /* -- add_tasks.c ----------------------------------------------------------- */
 
-/* Adds all series in the stretch by the threads of the pool; to the bit what
+/* Adds all series in the stretch by the workers; to the bit what
  * one after the other makes.  False, and nothing has been added: it is not
  * worth it, or there is no room. */
 bool aggregation_add_threads(struct aggregation *m, enum status *st,

@@ -70,8 +70,8 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     }
     /* One task leaves all other threads to its groups. */
     status = aggregate_group(w->q, w->sq, series, group->len,
-                             job->tasks_len == 1 ? w->pool : NULL, &t->deadline,
-                             a, out, &t->error);
+                             job->tasks_len == 1 ? w->workers : NULL,
+                             &t->deadline, a, out, &t->error);
     if (series != &one)
         free(series);
     if (status != ST_OK)
@@ -273,7 +273,7 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     enum status status = ST_OK;
 
     job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
-    pool_run(job->w->pool, job->tasks_len, run_task, job);
+    workers_run(job->w->workers, job->tasks_len, run_task, job);
     for (size_t i = 0; i < job->tasks_len; i++) {
         const struct task *t = &job->tasks[i];
 
@@ -385,15 +385,15 @@ write_chunk(void *ctx, size_t chunk)
 
 enum status
 answer_write(const struct subquery_result *result, size_t sub,
-             struct pool *pool, struct chunks *chunks, struct arena *a,
+             struct workers *workers, struct chunks *chunks, struct arena *a,
              struct error *e)
 {
     struct writing w = { result, sub, chunks };
 
     if (!chunks_begin(chunks, sub, result->len, GROUPS_MOST, a))
         return error_no_memory(e);
-    pool_run(pool, (result->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
-             &w);
+    workers_run(workers, (result->len + GROUPS_MOST - 1) / GROUPS_MOST,
+                write_chunk, &w);
     chunks_end(chunks, sub);
     return ST_OK;
 }

@@ -5,15 +5,15 @@
  * Threads: any. */
 #pragma once
 
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 #include "query/fetch/fetch.h"
 #include "query/answer/chunks.h"
 #include "query/answer/rollup_raw_merge.h"
 
 struct answer_job {
     const struct plan_context *context;
-    struct pool *pool;
-    size_t threads;     /* of the pool */
+    struct workers *workers;
+    size_t threads;     /* of 'workers' */
     size_t query_bytes; /* that a task may use */
     const struct query *q;
     const struct sub_query *sq; /* as it is run */
@@ -32,6 +32,6 @@ MUST_CHECK enum status answer_groups(const struct answer_job *w,
 
 /* Writes groups that were made. */
 MUST_CHECK enum status answer_write(const struct subquery_result *result,
-                                    size_t sub, struct pool *pool,
+                                    size_t sub, struct workers *workers,
                                     struct chunks *chunks, struct arena *a,
                                     struct error *e);

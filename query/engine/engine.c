@@ -35,7 +35,7 @@ engine_new(struct store *s, struct uid_table *u, struct series_directory *d,
                      .skip_unresolved_tagvs = o->skip_unresolved_tagvs,
                      .force_path = o->force_path - 1 },
     };
-    en->pool = pool_new(en->options.threads);
+    en->workers = workers_new(en->options.threads);
     return en;
 }
 
@@ -46,7 +46,7 @@ engine_free(struct engine **ep)
 
     if (en == NULL)
         return;
-    pool_free(&en->pool);
+    workers_free(&en->workers);
     OBJ_FREE(en);
 }
 
@@ -142,7 +142,7 @@ engine_run(struct engine *en, const struct query *q,
     struct subqueries subs = {
         .run = run_scan,
         .ctx = &running,
-        .pool = en->pool,
+        .workers = en->workers,
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
         .budget = &en->budget,

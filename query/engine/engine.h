@@ -6,7 +6,7 @@
  * Head and store are read as one: a point acknowledged before the query is in
  * its answer, once.
  *
- * Threads: struct engine: any; queries run side by side and share its pool.
+ * Threads: struct engine: any; queries run side by side and share its workers.
  * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
  *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
  *          that was cancelled ends with ST_BUSY "the client hung up". */

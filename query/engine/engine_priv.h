@@ -18,7 +18,7 @@ struct engine {
     struct plan_context context;
     struct engine_options options;
     struct arena_budget budget; /* of all that run */
-    struct pool *pool;
+    struct workers *workers;
     struct latency latency;    /* of reading points */
     _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
 };

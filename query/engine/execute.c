@@ -82,7 +82,7 @@ fetch_plan(const struct execution *x, const struct sub_query *sq,
     if (!p->empty)
         status =
             fetch_run(&en->context, p, downsamplers, crops ? &window : NULL,
-                      en->pool, x->limits, f, x->e);
+                      en->workers, x->limits, f, x->e);
     if (status == ST_OK && rollup_is_used(&sq->rollup))
         status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
                                       f, x->arena, x->e);
@@ -181,7 +181,7 @@ aggregate_and_answer(const struct execution *x,
     struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
     const struct answer_job job = {
         .context = &x->en->context,
-        .pool = x->en->pool,
+        .workers = x->en->workers,
         .threads = x->en->options.threads,
         .query_bytes = x->en->options.query_bytes,
         .q = x->q,
@@ -247,7 +247,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
         .len = len,
         .run = answer_sharer,
         .ctx = &sharing,
-        .pool = x->en->pool,
+        .workers = x->en->workers,
         .worth_us = HELP_US,
         .max_memory = x->en->options.query_bytes,
         .budget = &x->en->budget,
@@ -436,7 +436,7 @@ engine_execute(const struct execution *x, struct subquery_result *out)
     if (status != ST_OK || chunks == NULL)
         return status;
     status =
-        answer_write(out, x->sq->index, x->en->pool, chunks, x->arena, x->e);
+        answer_write(out, x->sq->index, x->en->workers, chunks, x->arena, x->e);
     *out = (struct subquery_result){ .len = 0 };
     return status;
 }

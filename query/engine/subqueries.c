@@ -95,7 +95,7 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
 
     t.slots = mem_new_array(len, sizeof *t.slots);
     t.arena_bytes = arena_left(a);
-    pool_run(s->pool, len, run_slot, &t);
+    workers_run(s->workers, len, run_slot, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status =
             finish_slot(&t, i, a, &results[first + i], &stats[first + i], e);

@@ -9,7 +9,7 @@
  * Threads: subqueries_run(): any. */
 #pragma once
 
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 #include "query/fetch/fetch.h"
 #include "query/answer/rollup_raw_merge.h"
 
@@ -27,7 +27,7 @@ struct subqueries {
     /* Runs one; called from several threads. */
     enum status (*run)(void *ctx, size_t i, struct subquery_run *r);
     void *ctx;
-    struct pool *pool;
+    struct workers *workers;
     /* When the next ones would take so long together, others are asked to
      * help. */
     int64_t worth_us;

@@ -400,8 +400,8 @@ make_turns(struct fetch_job *job, struct fetch *out)
 enum status
 fetch_run(const struct plan_context *c, const struct plan *p,
           struct downsamplers downsamplers, const struct column_window *window,
-          struct pool *pool, struct fetch_limits *limits, struct fetch *out,
-          struct error *e)
+          struct workers *workers, struct fetch_limits *limits,
+          struct fetch *out, struct error *e)
 {
     struct fetch_job job = { .c = c,
                              .p = p,
@@ -414,7 +414,7 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     *out = (struct fetch){ .downsampled = downsamplers.len > 0 };
     make_tasks(&job);
     make_turns(&job, out);
-    pool_run(pool, job.batches_len, run_batch, &job);
+    workers_run(workers, job.batches_len, run_batch, &job);
     status = gather(job.tasks, job.tasks_len, out, e);
     free(job.batches);
     free(job.tasks);

@@ -1,6 +1,6 @@
 /* Fetching: the points of all series that a plan takes, or what downsamplers
  * (query/downsample/stream_downsampler.h) make of them row by row; one task for
- * each salt bucket, on the pool, or some of them one after the other where
+ * each salt bucket, by the workers, or some of them one after the other where
  * there is little to read.
  *
  * Owns:    hours and buckets lie in arenas of the fetch: fetch_fini().
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 #include "query/downsample/stream_downsampler.h"
 #include "query/model/result.h"
 #include "query/plan/plan.h"
@@ -79,12 +79,11 @@ struct downsamplers {
 };
 
 /* 'window' NULL: all points. */
-MUST_CHECK enum status fetch_run(const struct plan_context *c,
-                                 const struct plan *p,
-                                 struct downsamplers downsamplers,
-                                 const struct column_window *window,
-                                 struct pool *pool, struct fetch_limits *limits,
-                                 struct fetch *out, struct error *e);
+MUST_CHECK enum status
+fetch_run(const struct plan_context *c, const struct plan *p,
+          struct downsamplers downsamplers, const struct column_window *window,
+          struct workers *workers, struct fetch_limits *limits,
+          struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);
 
 static inline const struct bucket_acc *

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 #include "tests/harness.h"
 
 #define MISSING "libhalite-missing.so.1"
@@ -106,13 +106,13 @@ load_and_call(void *ctx, size_t i)
 
 START_TEST(is_for_any_thread)
 {
-    struct pool *p = pool_new(4);
+    struct workers *p = workers_new(4);
     struct shared s = { 0 };
 
     s.l = make(MISSING, "libc.so.6", &s.f);
-    pool_run(p, TASKS, load_and_call, &s);
+    workers_run(p, TASKS, load_and_call, &s);
     ck_assert_uint_eq(atomic_load(&s.equal), TASKS);
-    pool_free(&p);
+    workers_free(&p);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* A group that the threads of a pool add, against the same that one thread
+/* A group that several workers add, against the same that one thread
  * adds, packed and unpacked: the same bits, or the same error. */
 #include "query/aggregate/aggregate.h"
 
@@ -121,7 +121,7 @@ end(struct world *w)
 
 static enum status
 run(const struct world *w, const struct kind *k, const struct column *columns,
-    struct pool *pool, struct dps *out, struct error *why)
+    struct workers *workers, struct dps *out, struct error *why)
 {
     struct query q = { .start_ms = (int64_t)BASE * 1000,
                        .end_ms = (BASE + HOURS * HOUR_S) * INT64_C(1000) - 1 };
@@ -135,8 +135,8 @@ run(const struct world *w, const struct kind *k, const struct column *columns,
         arena_copy(w->arena, columns, SERIES * sizeof *copies);
 
     ck_assert_ptr_nonnull(sq.aggregator);
-    return aggregate_group(&q, &sq, copies, SERIES, pool, &deadline, w->arena,
-                           out, why);
+    return aggregate_group(&q, &sq, copies, SERIES, workers, &deadline,
+                           w->arena, out, why);
 }
 
 /* The same columns, written out. */
@@ -171,7 +171,7 @@ same(const struct dps *a, const struct dps *b)
 START_TEST(adds_as_one_thread_does)
 {
     const struct kind *k = &kinds[_i];
-    struct pool *pool = pool_new(3);
+    struct workers *workers = workers_new(3);
 
     for (unsigned round = 0; round < 1; round++) {
         struct world *w;
@@ -180,13 +180,13 @@ START_TEST(adds_as_one_thread_does)
         random_state = 100 * round + (unsigned)_i;
         w = make(k);
         ck_assert_int_eq(run(w, k, w->columns, NULL, &alone, &e), ST_OK);
-        ck_assert_int_eq(run(w, k, w->columns, pool, &helped, &e), ST_OK);
+        ck_assert_int_eq(run(w, k, w->columns, workers, &helped, &e), ST_OK);
         ck_assert_int_eq(run(w, k, unpacked(w), NULL, &plain, &e), ST_OK);
         same(&alone, &helped);
         same(&alone, &plain);
         end(w);
     }
-    pool_free(&pool);
+    workers_free(&workers);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(says_what_is_damaged)
                                          { "sum", false, false, 10, 0,
                                            false } };
     const struct kind *k = &sums[_i];
-    struct pool *pool = pool_new(3);
+    struct workers *workers = workers_new(3);
     struct world *w;
     struct dps out;
     struct error alone, helped;
@@ -216,10 +216,10 @@ START_TEST(says_what_is_damaged)
     }
     ck_assert_uint_gt(damaged, 10);
     ck_assert_int_eq(run(w, k, w->columns, NULL, &out, &alone), ST_CORRUPT);
-    ck_assert_int_eq(run(w, k, w->columns, pool, &out, &helped), ST_CORRUPT);
+    ck_assert_int_eq(run(w, k, w->columns, workers, &out, &helped), ST_CORRUPT);
     ck_assert_str_eq(alone.text, helped.text);
     end(w);
-    pool_free(&pool);
+    workers_free(&workers);
 }
 END_TEST
 

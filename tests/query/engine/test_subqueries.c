@@ -11,7 +11,7 @@ struct script {
     enum status fails[MOST];
     uint64_t held[MOST]; /* points */
     atomic_int runs[MOST];
-    struct pool *pool;
+    struct workers *workers;
     struct arena *arena;
     struct subquery_result results[MOST];
     struct result_stats stats[MOST];
@@ -52,7 +52,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .len = len,
         .run = play,
         .ctx = s,
-        .pool = s->pool,
+        .workers = s->workers,
         .worth_us = worth_us,
         .max_memory = points * POINT_BYTES,
         .deadline = deadline_start(0, NULL, NULL),
@@ -66,7 +66,7 @@ set_up(void)
 {
     struct script *s = calloc(1, sizeof *s);
 
-    s->pool = pool_new(3);
+    s->workers = workers_new(3);
     s->arena = arena_new(1 << 20);
     return s;
 }
@@ -75,7 +75,7 @@ static void
 tear_down(struct script *s)
 {
     arena_free(&s->arena);
-    pool_free(&s->pool);
+    workers_free(&s->workers);
     free(s);
 }
 

@@ -1,4 +1,4 @@
-#include "base/process/pool.h"
+#include "base/process/workers.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #define TASKS 1000
 
 struct tally {
-    struct pool *pool;
+    struct workers *workers;
     _Atomic unsigned times[TASKS];
 };
 
@@ -26,19 +26,19 @@ static const size_t thread_counts[] = { 0, 1, 2, 7 };
 START_TEST(runs_each_once)
 {
     static const size_t lens[] = { 0, 1, 2, 16, TASKS };
-    struct tally t = { .pool = pool_new(thread_counts[_i]) };
+    struct tally t = { .workers = workers_new(thread_counts[_i]) };
 
     for (unsigned round = 1; round <= 20; round++) {
         for (size_t k = 0; k < sizeof lens / sizeof lens[0]; k++) {
             memset(t.times, 0, sizeof t.times);
-            pool_run(t.pool, lens[k], tick, &t);
+            workers_run(t.workers, lens[k], tick, &t);
             for (size_t i = 0; i < TASKS; i++)
                 ck_assert_uint_eq(atomic_load(&t.times[i]), i < lens[k]);
         }
     }
-    pool_free(&t.pool);
-    ck_assert_ptr_null(t.pool);
-    pool_free(&t.pool);
+    workers_free(&t.workers);
+    ck_assert_ptr_null(t.workers);
+    workers_free(&t.workers);
 }
 END_TEST
 
@@ -48,18 +48,18 @@ run_more(void *ctx, size_t i)
     struct tally *t = ctx;
 
     (void)i;
-    pool_run(t->pool, TASKS, tick, t);
+    workers_run(t->workers, TASKS, tick, t);
 }
 
 /* A task may run tasks: its thread helps itself. */
 START_TEST(runs_may_nest)
 {
-    struct tally t = { .pool = pool_new(thread_counts[_i]) };
+    struct tally t = { .workers = workers_new(thread_counts[_i]) };
 
-    pool_run(t.pool, 20, run_more, &t);
+    workers_run(t.workers, 20, run_more, &t);
     for (size_t i = 0; i < TASKS; i++)
         ck_assert_uint_eq(atomic_load(&t.times[i]), 20);
-    pool_free(&t.pool);
+    workers_free(&t.workers);
 }
 END_TEST
 
@@ -69,13 +69,13 @@ run_from_thread(void *arg)
     struct tally *t = arg;
 
     for (int i = 0; i < 10; i++)
-        pool_run(t->pool, TASKS, tick, t);
+        workers_run(t->workers, TASKS, tick, t);
     return NULL;
 }
 
 START_TEST(many_may_run_at_once)
 {
-    struct tally t = { .pool = pool_new(thread_counts[_i]) };
+    struct tally t = { .workers = workers_new(thread_counts[_i]) };
     pthread_t threads[4];
 
     for (int i = 0; i < 4; i++)
@@ -85,7 +85,7 @@ START_TEST(many_may_run_at_once)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     for (size_t i = 0; i < TASKS; i++)
         ck_assert_uint_eq(atomic_load(&t.times[i]), 40);
-    pool_free(&t.pool);
+    workers_free(&t.workers);
 }
 END_TEST
 
@@ -112,18 +112,18 @@ meet(void *ctx, size_t i)
 /* Three threads and the caller: four tasks that wait for one another end. */
 START_TEST(runs_side_by_side)
 {
-    struct pool *p = pool_new(3);
+    struct workers *p = workers_new(3);
     struct meeting m = { .lock = LOCK_INIT, .expected = 4 };
 
     cond_init(&m.all_here);
-    pool_run(p, 4, meet, &m);
+    workers_run(p, 4, meet, &m);
     ck_assert_uint_eq(m.here, 4);
     cond_fini(&m.all_here);
     lock_fini(&m.lock);
-    pool_free(&p);
+    workers_free(&p);
 }
 END_TEST
 
-TEST_MAIN("pool", LOOP(runs_each_once, thread_counts),
+TEST_MAIN("workers", LOOP(runs_each_once, thread_counts),
           LOOP(runs_may_nest, thread_counts),
           LOOP(many_may_run_at_once, thread_counts), TEST(runs_side_by_side))
