@@ -8,8 +8,8 @@
 #include "base/process/counters.h"
 #include "base/process/lock.h"
 #include "base/process/log.h"
+#include "base/address.h"
 #include "base/mem.h"
-#include "base/peer.h"
 #include "cluster/outcome.h"
 #include "cluster/peer_socket.h"
 #include "cluster/requests.h"
@@ -37,7 +37,7 @@ struct server_conn {
     struct server_conn *next, *prev;
     bool proven, evicted; /* guarded by the server's lock */
     int fd;
-    char name[PEER_NAME_SIZE];
+    char name[ADDRESS_NAME_SIZE];
     void *session;
     struct frame_reader reader; /* its main thread's */
     struct requests requests;
@@ -477,7 +477,7 @@ conn_new(struct peer_server *s, int fd, const struct sockaddr *peer)
 
     c->s = s;
     c->fd = fd;
-    peer_name(peer, c->name, sizeof c->name);
+    address_name(peer, c->name, sizeof c->name);
     frame_reader_init(&c->reader);
     requests_init(&c->requests, WORKERS, s->o.request_bytes);
     lock_init(&c->lock);

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "base/process/log.h"
+#include "base/address.h"
 #include "base/obj.h"
-#include "base/peer.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/api/server/stats.h"
 
@@ -148,7 +148,7 @@ telnet_dropcaches(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
 
-    if (!peer_is_loopback(call->peer) &&
+    if (!address_is_loopback(call->peer) &&
         !settings_bool(a->settings, "halite.dropcaches.remote")) {
         buf_put_str(call->out, "dropcaches: only this machine may do that\n");
         return;
@@ -163,7 +163,7 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
     const struct api *a = ctx;
     const uint64_t one = 1;
 
-    if (!peer_is_loopback(call->peer) &&
+    if (!address_is_loopback(call->peer) &&
         !settings_bool(a->settings, "halite.diediedie.remote")) {
         buf_put_str(call->out, "diediedie: only this machine may do that\n");
         return;

@@ -183,7 +183,7 @@ bool http_is_local(const struct http_request *r);
  * in; where its Host alone is at fault, with that and its setting. */
 void http_reply_not_local(struct http_reply *out, const char *message,
                           const char *details);
-/* peer_key() of the client. */
+/* address_key() of the client. */
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */
 bool http_has_right(const struct http_request *r, enum http_right right);

@@ -50,7 +50,7 @@ void auth_anonymous(struct auth *a, struct auth_identity *out);
  * False: nothing has changed since. */
 bool auth_renew(struct auth *a, uint64_t generation, const uint8_t *fingerprint,
                 struct auth_identity *out);
-/* 'peer' is peer_key() of the client: guesses are counted by it, over both
+/* 'peer' is address_key() of the client: guesses are counted by it, over both
  * protocols.  Without 'may_hash' it is quick, and AUTH_SLOW where crypt(3) must
  * decide; with it, it takes as long as the hash. */
 enum auth_verdict auth_password(struct auth *a, struct slice name,

@@ -2,7 +2,7 @@
 
 #include "base/process/counters.h"
 #include "base/process/log.h"
-#include "base/peer.h"
+#include "base/address.h"
 
 /* Authorization: the last one, and how many. */
 struct auth_fields {
@@ -115,9 +115,9 @@ authorize_telnet(void *auth, const struct sockaddr *peer, struct slice name,
     struct auth *a = auth;
     struct auth_identity found;
     enum auth_verdict v =
-        name.size == 0
-            ? auth_token(a, secret, &found)
-            : auth_password(a, name, secret, peer_key(peer), may_block, &found);
+        name.size == 0 ? auth_token(a, secret, &found)
+                       : auth_password(a, name, secret, address_key(peer),
+                                       may_block, &found);
 
     if (v == AUTH_SLOW)
         return v;

@@ -8,9 +8,9 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/obj.h"
-#include "base/peer.h"
 #include "tsd/put/put_value.h"
 #include "uid/series/series_names.h"
 
@@ -239,7 +239,7 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
 {
     const struct put_json_point *json = b->json[row];
     struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
-    char peer[PEER_NAME_SIZE] = "";
+    char peer[ADDRESS_NAME_SIZE] = "";
     uint64_t count;
 
     if ((b->peer == NULL && b->peer_text == NULL) ||
@@ -250,7 +250,7 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
     else if (!b->ready[row])
         metric = slice_cut(&metric, ' ');
     if (b->peer != NULL)
-        peer_name(b->peer, peer, sizeof peer);
+        address_name(b->peer, peer, sizeof peer);
     log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,
                   buf_slice(&b->why), count);
 }

@@ -26,8 +26,8 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/address.h"
 #include "base/mem.h"
-#include "base/peer.h"
 
 /* What a client must take of a reply, measured over body_ms. */
 #define READ_BYTES_PER_MS 16
@@ -277,9 +277,9 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer)
     c->magic = HTTP_CONN_MAGIC;
     c->fd = fd;
     c->server = s;
-    peer_name(peer, c->peer, sizeof c->peer);
-    c->loopback = peer_is_loopback(peer);
-    c->address = peer_key(peer);
+    address_name(peer, c->peer, sizeof c->peer);
+    c->loopback = address_is_loopback(peer);
+    c->address = address_key(peer);
     atomic_init(&c->state, conn_word(CONN_NEW, NO_LIMIT));
     lock_take(&t->lock);
     if ((size_t)fd >= t->len)

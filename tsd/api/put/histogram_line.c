@@ -1,7 +1,7 @@
 /* Histograms of the line protocol: see tsd/api/put/histogram_put.h.  OpenTSDB
  * says nothing when buckets are malformed, so we say nothing either, and count.
  */
-#include "base/peer.h"
+#include "base/address.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put_value.h"
 
@@ -88,11 +88,11 @@ telnet_histogram(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
     struct line l = { .kind = NULL };
-    char peer[PEER_NAME_SIZE];
+    char peer[ADDRESS_NAME_SIZE];
 
     histogram_writer_init(&l.w, a);
     if (!parse_words(call, &l) || !line_store(&l)) {
-        peer_name(call->peer, peer, sizeof peer);
+        address_name(call->peer, peer, sizeof peer);
         put_path_rejected(a->put, l.fault, peer, l.p.metric, buf_slice(&l.why));
         if (l.kind != NULL &&
             settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))

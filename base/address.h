@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PEER_NAME_SIZE (INET6_ADDRSTRLEN + 16)
+#define ADDRESS_NAME_SIZE (INET6_ADDRSTRLEN + 16)
 
 /* Clients are told apart by this: the IPv4 address, or the first 64 bits of an
  * IPv6 address, since one client often has a whole /64.  0: a local socket. */
-uint64_t peer_key(const struct sockaddr *peer);
-bool peer_is_loopback(const struct sockaddr *peer);
+uint64_t address_key(const struct sockaddr *peer);
+bool address_is_loopback(const struct sockaddr *peer);
 /* "127.0.0.1:4711", "[::1]:4711", "local:0". */
-void peer_name(const struct sockaddr *peer, char *out, size_t size);
+void address_name(const struct sockaddr *peer, char *out, size_t size);

@@ -1,4 +1,4 @@
-#include "base/peer.h"
+#include "base/address.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 /* False: not IPv4. */
 static bool
-peer_v4(const struct sockaddr *peer, struct in_addr *out)
+address_v4(const struct sockaddr *peer, struct in_addr *out)
 {
     const struct sockaddr_in *v4 = (const void *)peer;
     const struct sockaddr_in6 *v6 = (const void *)peer;
@@ -24,50 +24,50 @@ peer_v4(const struct sockaddr *peer, struct in_addr *out)
 }
 
 static bool
-peer_is_v6(const struct sockaddr *peer)
+address_is_v6(const struct sockaddr *peer)
 {
     return peer != NULL && peer->sa_family == AF_INET6;
 }
 
 uint64_t
-peer_key(const struct sockaddr *peer)
+address_key(const struct sockaddr *peer)
 {
     const struct sockaddr_in6 *v6 = (const void *)peer;
     struct in_addr v4;
     uint64_t key = 0;
 
-    if (peer_v4(peer, &v4))
+    if (address_v4(peer, &v4))
         return ntohl(v4.s_addr);
-    if (peer_is_v6(peer))
+    if (address_is_v6(peer))
         memcpy(&key, &v6->sin6_addr, sizeof key);
     return key;
 }
 
 bool
-peer_is_loopback(const struct sockaddr *peer)
+address_is_loopback(const struct sockaddr *peer)
 {
     const struct sockaddr_in6 *v6 = (const void *)peer;
     struct in_addr v4;
 
-    if (peer_v4(peer, &v4))
+    if (address_v4(peer, &v4))
         return ntohl(v4.s_addr) >> 24 == 127;
-    if (peer_is_v6(peer))
+    if (address_is_v6(peer))
         return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
     return peer != NULL && peer->sa_family == AF_UNIX;
 }
 
 void
-peer_name(const struct sockaddr *peer, char *out, size_t size)
+address_name(const struct sockaddr *peer, char *out, size_t size)
 {
     const struct sockaddr_in *in = (const void *)peer; /* the port's place */
     const struct sockaddr_in6 *v6 = (const void *)peer;
     char text[INET6_ADDRSTRLEN] = "";
     struct in_addr v4;
 
-    if (peer_v4(peer, &v4)) {
+    if (address_v4(peer, &v4)) {
         (void)inet_ntop(AF_INET, &v4, text, sizeof text);
         (void)snprintf(out, size, "%s:%u", text, ntohs(in->sin_port));
-    } else if (peer_is_v6(peer)) {
+    } else if (address_is_v6(peer)) {
         (void)inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
         (void)snprintf(out, size, "[%s]:%u", text, ntohs(v6->sin6_port));
     } else {
