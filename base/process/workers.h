@@ -1,4 +1,4 @@
-/* Threads to fan a query out over the salt buckets.
+/* Threads to fan a query out over the salt buckets, or an import over files.
  *
  * workers_run() lends the calling thread to its own tasks too, so zero threads
  * work, and a run cannot starve behind another.

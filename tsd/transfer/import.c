@@ -2,12 +2,12 @@
  * the account under the lock. */
 #include "tsd/transfer/import.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/process/lock.h"
+#include "base/process/workers.h"
 #include "base/mem.h"
 #include "tsd/transfer/import_check.h"
 #include "tsd/transfer/import_journal.h"
@@ -306,8 +306,9 @@ next_path(struct importing *x)
     return path;
 }
 
-static void *
-run_thread(void *ctx)
+/* A task: files until none is left. */
+static void
+import_some(void *ctx, size_t task)
 {
     struct importing *x = ctx;
     struct import_taker taker;
@@ -316,13 +317,12 @@ run_thread(void *ctx)
 
     if (!x->m->open(x->m->ctx, &taker, &e)) {
         import_fail(x, &e);
-        return NULL;
+        return;
     }
     while ((path = next_path(x)) != NULL)
         if (import_one(x, &taker, path, &e) != ST_OK)
             import_fail(x, &e);
     x->m->close(x->m->ctx, &taker);
-    return NULL;
 }
 
 /* Of all files, or 0: a pipe has no size. */
@@ -356,24 +356,19 @@ enum status
 import_run(struct import *m, struct import_totals *totals, struct error *e)
 {
     struct importing x = { .m = m, .totals.bytes_all = sum_sizes(m) };
-    size_t len = import_threads(m), started = 0;
-    pthread_t *threads = mem_new_array(len + 1, sizeof *threads);
+    size_t len = import_threads(m);
+    struct workers *workers = workers_new(len);
 
     lock_init(&x.lock);
     x.progress_us = clock_monotonic_us() + PROGRESS_US;
     if (m->opentsdb)
         x.check = import_check_new();
-    while (started + 1 < len &&
-           pthread_create(&threads[started], NULL, run_thread, &x) == 0)
-        started++;
-    (void)run_thread(&x);
-    for (size_t i = 0; i < started; i++)
-        (void)pthread_join(threads[i], NULL);
+    workers_run(workers, len, import_some, &x);
+    workers_free(&workers);
     if (x.error.status == ST_OK && is_stopped(&x))
         (void)error_set(&x.error, ST_BUSY, STOPPED, "import");
     import_check_free(&x.check);
     lock_fini(&x.lock);
-    free(threads);
     *totals = x.totals;
     *e = x.error;
     return x.error.status;
