@@ -56,7 +56,8 @@ row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
         return ST_CORRUPT;
     c = cursor_of(slice_of(value.data + 1, value.size - 1));
     hours = cursor_varint(&c);
-    if (c.failed || hours == 0 || hours >> s->row_hours != 0)
+    if (c.failed || hours == 0 || hours >> s->row_hours != 0 ||
+        base > UINT32_MAX - (63u - (unsigned)__builtin_clzll(hours)) * HOUR_S)
         return error_set(e, ST_CORRUPT, "row: invalid hours (%#llx of %u)",
                          (unsigned long long)hours, s->row_hours);
     out->hours = (uint32_t)hours;
