@@ -39,6 +39,7 @@ struct arena {
     struct chunk *chunks; /* the first is the one in use */
     size_t left;          /* bytes free in the first */
     size_t used;
+    size_t charged; /* of them, what lies elsewhere */
     size_t max;
     struct arena_budget *budget;
 };
@@ -77,11 +78,16 @@ budget_take(struct arena_budget *b, size_t size)
 }
 
 static void
+budget_return(struct arena_budget *b, size_t size)
+{
+    if (b != NULL)
+        (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
+}
+
+static void
 free_chunk(struct chunk *c)
 {
-    if (c->budget != NULL)
-        (void)atomic_fetch_sub_explicit(&c->budget->used, sizeof *c + c->size,
-                                        memory_order_relaxed);
+    budget_return(c->budget, sizeof *c + c->size);
     free(c);
 }
 
@@ -98,6 +104,7 @@ arena_free(struct arena **ap)
         a->chunks = c->next;
         free_chunk(c);
     }
+    budget_return(a->budget, a->charged);
     OBJ_FREE(a);
 }
 
@@ -117,8 +124,7 @@ add_chunk(struct arena *a, size_t need)
         return false;
     c = malloc(sizeof *c + size);
     if (c == NULL) {
-        if (a->budget != NULL)
-            (void)atomic_fetch_sub(&a->budget->used, sizeof *c + size);
+        budget_return(a->budget, sizeof *c + size);
         return false;
     }
     c->budget = a->budget;
@@ -127,6 +133,27 @@ add_chunk(struct arena *a, size_t need)
     a->chunks = c;
     a->left = size;
     ASAN_POISON_MEMORY_REGION(c->bytes, size);
+    return true;
+}
+
+/* 'used' with so much more; false past the cap. */
+static bool
+fits(const struct arena *a, size_t size, size_t *used)
+{
+    return !__builtin_add_overflow(a->used, size, used) &&
+           (a->max == 0 || *used <= a->max);
+}
+
+bool
+arena_charge(struct arena *a, size_t size)
+{
+    size_t used;
+
+    OBJ_CHECK(a, ARENA_MAGIC);
+    if (!fits(a, size, &used) || !budget_take(a->budget, size))
+        return false;
+    a->used = used;
+    a->charged += size;
     return true;
 }
 
@@ -140,8 +167,7 @@ arena_alloc(struct arena *a, size_t size)
     if (__builtin_add_overflow(size == 0 ? 1 : size, ALIGN - 1 + GAP, &need))
         return NULL;
     need &= ~(ALIGN - 1);
-    if (__builtin_add_overflow(a->used, need - GAP, &used) ||
-        (a->max != 0 && used > a->max))
+    if (!fits(a, need - GAP, &used))
         return NULL;
     if (need > a->left && !add_chunk(a, need))
         return NULL;
@@ -230,10 +256,12 @@ arena_absorb(struct arena *a, struct arena **from)
 
     OBJ_CHECK(a, ARENA_MAGIC);
     OBJ_CHECK(b, ARENA_MAGIC);
-    if (__builtin_add_overflow(a->used, b->used, &used) ||
-        (a->max != 0 && used > a->max))
+    if (!fits(a, b->used, &used))
         return false;
     a->used = used;
+    a->charged += b->charged;
+    if (a->budget != NULL)
+        (void)atomic_fetch_add(&a->budget->used, b->charged);
     /* Behind the chunk in use, if there is one. */
     if (a->chunks == NULL)
         a->left = b->left;
@@ -257,7 +285,8 @@ arena_reset(struct arena *a)
         free_chunk(c);
     }
     a->left = a->chunks == NULL ? 0 : a->chunks->size;
-    a->used = 0;
+    budget_return(a->budget, a->charged);
+    a->used = a->charged = 0;
     if (a->chunks != NULL)
         ASAN_POISON_MEMORY_REGION(a->chunks->bytes, a->left);
 }

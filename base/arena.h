@@ -44,6 +44,10 @@ char *arena_strdup(struct arena *a, struct slice s);
 /* Puts a copy with a NUL behind it in the place of '*s'; false past the cap. */
 bool arena_keep(struct arena *a, struct slice *s);
 
+/* Counts bytes that lie elsewhere for as long as this arena lives; false past
+ * the cap. */
+bool arena_charge(struct arena *a, size_t size);
+
 /* Takes over all that '*from' handed out, and frees the rest of it.  False, and
  * all stays as it was, when that is more than the cap allows. */
 bool arena_absorb(struct arena *a, struct arena **from);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "query/downsample/ranges.h"
 #include "query/downsample/stream_downsampler.h"
+#include "query/parse/parse.h"
 
 static bool
 same_series(const struct sub_query *a, const struct sub_query *b)
@@ -68,9 +69,9 @@ read_the_same(const struct query *q, const struct sub_query *a,
 
 /* Differs mostly where what is read does: a query may have thousands. */
 static uint64_t
-key_of(const struct sub_query *sq)
+key_of(const struct sub_query *sq, uint64_t seed)
 {
-    return hash_slice(sq->metric, (uint64_t)sq->downsample.interval_ms);
+    return query_series_hash(sq, seed + (uint64_t)sq->downsample.interval_ms);
 }
 
 struct shared_scan *
@@ -80,12 +81,13 @@ shared_scans(const struct query *q, bool share, struct arena *a, size_t *len)
     size_t *subs = arena_array(a, q->subs_len, sizeof *subs);
     uint64_t *keys = arena_array(a, q->subs_len, sizeof *keys);
     bool *taken = arena_array(a, q->subs_len, sizeof *taken);
+    uint64_t seed = hash_random_seed();
 
     *len = 0;
     if (scans == NULL || subs == NULL || keys == NULL || taken == NULL)
         return NULL;
     for (size_t i = 0; i < q->subs_len; i++)
-        keys[i] = key_of(&q->subs[i]);
+        keys[i] = key_of(&q->subs[i], seed);
     for (size_t i = 0; i < q->subs_len; i++) {
         size_t n = 1;
 

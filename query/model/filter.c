@@ -4,7 +4,12 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "query/model/casefold.h"
+
+/* Bytes of a request's memory that one of a compiled expression counts for:
+ * making it takes time, too. */
+#define REGEXP_CHARGE 16
 
 static const char *const names[] = {
 #define X(e, name) name,
@@ -139,6 +144,18 @@ wildcard_matches(const struct filter *f, struct slice tagv)
     return at <= end;
 }
 
+/* Some ten bytes can become 50 KB. */
+static enum status
+make_regexp(struct arena *a, struct filter *f, struct error *e)
+{
+    enum status st = regexp_new(f->text, &f->regexp, e);
+
+    if (st != ST_OK || arena_charge(a, REGEXP_CHARGE * regexp_size(f->regexp)))
+        return st;
+    regexp_free(&f->regexp);
+    return error_no_memory(e);
+}
+
 static enum status
 make(struct arena *a, struct filter *f, struct error *e)
 {
@@ -156,7 +173,7 @@ make(struct arena *a, struct filter *f, struct error *e)
     case FILTER_IWILDCARD:
         return make_wildcard(a, f, e);
     case FILTER_REGEXP:
-        return regexp_new(f->text, &f->regexp, e);
+        return make_regexp(a, f, e);
     case FILTER_LITERAL_OR:
     case FILTER_ILITERAL_OR:
     case FILTER_NOT_LITERAL_OR:
@@ -251,15 +268,26 @@ filter_cache_key(const struct filter *f, struct buf *out)
 bool
 filter_equal(const struct filter *a, const struct filter *b)
 {
-    struct buf x = BUF_INIT, y = BUF_INIT;
-    bool equal;
+    if (a->type != b->type || a->ignore_case != b->ignore_case ||
+        a->parts_len != b->parts_len || !slice_eq(a->tagk, b->tagk) ||
+        (a->type == FILTER_REGEXP && !slice_eq(a->text, b->text)))
+        return false;
+    for (size_t i = 0; i < a->parts_len; i++)
+        if (!slice_eq(a->parts[i], b->parts[i]))
+            return false;
+    return true;
+}
 
-    filter_cache_key(a, &x);
-    filter_cache_key(b, &y);
-    equal = !x.failed && !y.failed && slice_eq(buf_slice(&x), buf_slice(&y));
-    buf_fini(&x);
-    buf_fini(&y);
-    return equal;
+uint64_t
+filter_hash(const struct filter *f, uint64_t seed)
+{
+    uint64_t hash = hash_slice(f->tagk, seed + f->type);
+
+    if (f->type == FILTER_REGEXP)
+        return hash_slice(f->text, hash);
+    for (size_t i = 0; i < f->parts_len; i++)
+        hash = hash_slice(f->parts[i], hash);
+    return hash;
 }
 
 bool

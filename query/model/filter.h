@@ -66,6 +66,8 @@ void filter_fini(struct filter *f);
  * the same key take the same series.  What they group by does not count. */
 void filter_cache_key(const struct filter *f, struct buf *out);
 bool filter_equal(const struct filter *a, const struct filter *b);
+/* The same for equal ones. */
+uint64_t filter_hash(const struct filter *f, uint64_t seed);
 
 /* Does the filter take a series whose tagk has this value? (not_key: never.) A
  * regular expression that exceeds its match limits is ST_INVALID in '*e' (which

@@ -139,6 +139,16 @@ regexp_free(struct regexp **ref)
     OBJ_FREE(r);
 }
 
+size_t
+regexp_size(const struct regexp *r)
+{
+    size_t size = 0;
+
+    OBJ_CHECK(r, REGEXP_MAGIC);
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_SIZE, &size);
+    return sizeof *r + sizeof *r->spare + r->literal.size + size;
+}
+
 static enum status
 status_of(int n, struct error *e)
 {

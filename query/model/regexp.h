@@ -15,6 +15,8 @@ struct regexp; /* opaque */
 MUST_CHECK enum status regexp_new(struct slice pattern, struct regexp **out,
                                   struct error *e);
 void regexp_free(struct regexp **r);
+/* Bytes that it holds. */
+size_t regexp_size(const struct regexp *r);
 
 /* Bytes that are not UTF-8 match nothing. ST_NOT_FOUND without a match. */
 MUST_CHECK enum status regexp_find(const struct regexp *r, struct slice text,

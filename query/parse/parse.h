@@ -96,6 +96,8 @@ MUST_CHECK enum status query_check(struct query *q,
 
 /* Do both ask the same, as OpenTSDB compares sub-queries? */
 bool query_same_sub(const struct sub_query *a, const struct sub_query *b);
+/* Of the metric, TSUIDs and filters. */
+uint64_t query_series_hash(const struct sub_query *s, uint64_t seed);
 
 /* parse_time(), where the name of 'zone' may be unknown: NULL. */
 MUST_CHECK enum status parse_time_in(struct slice text, int64_t now_ms,

@@ -2,6 +2,7 @@
  * order, because the first fault found is the one that is reported. */
 #include "query/parse/parse.h"
 
+#include "base/hash.h"
 #include "base/text/number.h"
 
 /* OpenTSDB takes no time before 1970 and none of more than 13 digits. */
@@ -147,19 +148,41 @@ query_same_sub(const struct sub_query *a, const struct sub_query *b)
     return true;
 }
 
-/* OpenTSDB keeps sub-queries in a set: the first of equals stays. */
-static void
-drop_duplicates(struct query *q)
+uint64_t
+query_series_hash(const struct sub_query *s, uint64_t seed)
 {
+    uint64_t hash = hash_slice(s->metric, seed);
+
+    for (size_t i = 0; i < s->tsuids_len; i++)
+        hash = hash_slice(s->tsuids[i], hash);
+    for (size_t i = 0; i < s->filters_len; i++)
+        hash = filter_hash(&s->filters[i], hash);
+    return hash;
+}
+
+/* OpenTSDB keeps sub-queries in a set: the first of equals stays. */
+static enum status
+drop_duplicates(struct query *q, struct arena *a, struct error *e)
+{
+    uint64_t *hashes = arena_array(a, q->subs_len, sizeof *hashes);
+    uint64_t seed = hash_random_seed();
     size_t len = 0;
 
+    if (hashes == NULL)
+        return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len; i++) {
         struct sub_query *s = &q->subs[i];
+        uint64_t hash =
+            hash_slice(s->downsample.text, query_series_hash(s, seed));
         size_t k = 0;
 
-        while (k < len && !query_same_sub(s, &q->subs[k]))
+        hash = hash_bytes(s->percentiles,
+                          s->percentiles_len * sizeof *s->percentiles, hash);
+        while (k < len &&
+               (hashes[k] != hash || !query_same_sub(s, &q->subs[k])))
             k++;
         if (k == len) {
+            hashes[len] = hash;
             q->subs[len++] = *s;
             continue;
         }
@@ -167,6 +190,7 @@ drop_duplicates(struct query *q)
             filter_fini(&s->filters[f]);
     }
     q->subs_len = len;
+    return ST_OK;
 }
 
 static enum status
@@ -212,8 +236,9 @@ query_check(struct query *q, const struct parse_options *o, struct arena *a,
         if (known_zone)
             q->zone = zone;
     }
-    drop_duplicates(q);
-    st = check_times(q, o, known_zone, &e->message);
+    st = drop_duplicates(q, a, &e->message);
+    if (st == ST_OK)
+        st = check_times(q, o, known_zone, &e->message);
     if (st == ST_OK && q->subs_len == 0)
         st = error_set(&e->message, ST_INVALID, "Missing queries");
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {

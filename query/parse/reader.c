@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/text/java.h"
+#include "base/text/json_form.h"
 #include "base/text/number.h"
 
 #define FAILED_TEXT     "Unable to parse the given JSON"
@@ -160,39 +161,20 @@ reader_double(struct reader *r, const char *name, json_t *v, void *to)
         reader_fail(r, "'%s' must be a number", name);
 }
 
-/* Jansson recurses, and its tree lies outside of the arena: so what could make
- * either large is counted first. */
+/* Jansson recurses, and its tree lies outside of the arena. */
 static enum status
 check_form(struct slice body, struct parse_error *e)
 {
+    struct json_form form = json_form(body);
     struct reader r = { NULL, e, ST_OK };
-    size_t depth = 0, values = 0;
-    bool in_text = false;
 
-    for (size_t i = 0; i < body.size; i++) {
-        uint8_t c = body.data[i];
-
-        if (in_text) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_text = false;
-            continue;
-        }
-        in_text = c == '"';
-        depth += c == '{' || c == '[';
-        depth -= (c == '}' || c == ']') && depth > 0;
-        values += c == '{' || c == '[' || c == ',' || c == ':';
-        if (depth > JSON_DEPTH_MAX) {
-            reader_fail(&r, "nested deeper than %d", JSON_DEPTH_MAX);
-            return r.st;
-        }
-    }
-    if (values > JSON_VALUES_MAX)
-        return parse_fail(e, error_set(&e->message, ST_LIMIT,
+    if (form.depth > JSON_DEPTH_MAX)
+        reader_fail(&r, "nested deeper than %d", JSON_DEPTH_MAX);
+    else if (form.values > JSON_VALUES_MAX)
+        r.st = parse_fail(e, error_set(&e->message, ST_LIMIT,
                                        "a query of more than %d values",
                                        JSON_VALUES_MAX));
-    return ST_OK;
+    return r.st;
 }
 
 void

@@ -3,7 +3,10 @@
 
 /* Hours of series that take a fraction of a millisecond, decoded whole. */
 #define SMALL_HOURS   48
+#define SMALL_QUERIES 8
 #define SMALL_PLAN_MS 2
+/* Buckets to fill that take as long as an hour of a series. */
+#define HOUR_BUCKETS 360
 
 /* Filters that are not evaluated for every value of their tag key. */
 static bool
@@ -13,7 +16,17 @@ is_found_by_ids(const struct filter *f)
            f->matches_all;
 }
 
-/* Adds what a sub-query reads; false: that is too much, or not known. */
+/* What a series costs of which 'hours' are read, in hours. */
+static uint64_t
+cost_of_series(const struct downsample *d, uint64_t hours)
+{
+    bool fills = d->on && d->interval_ms > 0 && d->fill != FILL_NONE;
+    uint64_t buckets = fills ? hours * HOUR_MS / (uint64_t)d->interval_ms : 0;
+
+    return hours + buckets / HOUR_BUCKETS;
+}
+
+/* Adds what a sub-query costs; false: that is too much, or not known. */
 static bool
 add_hours(const struct plan_context *c, const struct query *q,
           struct sub_query *sq, const struct deadline *deadline,
@@ -36,7 +49,7 @@ add_hours(const struct plan_context *c, const struct query *q,
     series = p->empty ? 0 : p->listed ? p->matches : p->series;
     if (series > SMALL_HOURS)
         return false;
-    *hours += series * each;
+    *hours += series * cost_of_series(&sq->downsample, each);
     return *hours <= SMALL_HOURS;
 }
 
@@ -44,8 +57,8 @@ bool
 plan_is_small(const struct plan_context *c, struct query *q, struct arena *a)
 {
     struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
-    bool small =
-        !kv_traits(store_kv(c->store))->shared && !q->global_annotations;
+    bool small = !kv_traits(store_kv(c->store))->shared &&
+                 !q->global_annotations && q->subs_len <= SMALL_QUERIES;
     uint64_t hours = 0;
 
     for (size_t i = 0; i < q->subs_len && small; i++)

@@ -183,7 +183,34 @@ START_TEST(keeps_to_a_budget)
 }
 END_TEST
 
-TEST_MAIN("arena", TEST(keeps_to_a_budget),
+START_TEST(counts_what_lies_elsewhere)
+{
+    struct arena_budget budget = { .max = 100000 };
+    struct arena *a = arena_new_within(50000, &budget);
+    struct arena *b = arena_new_within(0, &budget), *c = arena_new(0);
+
+    ck_assert(!arena_charge(a, 50001));
+    ck_assert(arena_charge(a, 40000));
+    ck_assert_ptr_null(arena_alloc(a, 10001));
+    ck_assert(arena_charge(b, 50000));
+    ck_assert(!arena_charge(b, 20000));
+    ck_assert_uint_eq(atomic_load(&budget.used), 90000);
+    ck_assert(arena_absorb(c, &b));
+    ck_assert_uint_eq(atomic_load(&budget.used), 40000);
+    ck_assert_uint_eq(arena_used(c), 50000);
+    arena_reset(a);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+    ck_assert(arena_charge(a, 50000));
+    b = arena_new_within(0, &budget);
+    ck_assert(arena_absorb(b, &a));
+    ck_assert_uint_eq(atomic_load(&budget.used), 50000);
+    arena_free(&b);
+    arena_free(&c);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
+
+TEST_MAIN("arena", TEST(counts_what_lies_elsewhere), TEST(keeps_to_a_budget),
           TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
           TEST(a_rejection_changes_nothing), TEST(arrays_are_zeroed),
           TEST(arrays_grow), TEST(strings_end), TEST(absorbs_another))

@@ -23,10 +23,8 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
                          "your request");
         return NULL;
     }
-    if (json_parse(body, &json, &e) != ST_OK) {
-        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
-        return NULL;
-    }
+    if (json_parse(body, JSON_REQUEST_VALUES, &json, &e) != ST_OK)
+        api_reject_json(out, &e);
     return json;
 }
 

@@ -196,7 +196,7 @@ failed_answer(long http, struct slice answer, struct error *e)
                      : http < 500  ? ST_INVALID
                                    : ST_IO;
 
-    if (json_parse(answer, &body, NULL) != ST_OK)
+    if (json_parse(answer, SIZE_MAX, &body, NULL) != ST_OK)
         body = NULL;
     error = json_object_get(body, "error");
     message = json_string_value(json_object_get(error, "message"));

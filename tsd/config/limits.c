@@ -98,7 +98,7 @@ parse_file(const char *path, struct list *list, struct error *e)
     enum status st = file_read(path, LIMITS_FILE_BYTES, &text, e);
 
     if (st == ST_OK)
-        st = json_parse(buf_slice(&text), &json, e);
+        st = json_parse(buf_slice(&text), SIZE_MAX, &json, e);
     if (st == ST_OK)
         st = read_list(json, list, e);
     json_decref(json);

@@ -56,7 +56,7 @@ histogram_codecs_read(const char *text, struct histogram_codecs *out,
     if (st != ST_OK)
         (void)error_wrap(e, st, "tsd.core.histograms.config");
     else
-        st = json_parse(buf_slice(&json), &codecs, e);
+        st = json_parse(buf_slice(&json), SIZE_MAX, &codecs, e);
     if (st == ST_OK && !json_is_object(codecs))
         st = error_set(e, ST_INVALID,
                        "tsd.core.histograms.config is no JSON object");

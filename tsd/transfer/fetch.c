@@ -91,10 +91,10 @@ fetch_send(struct fetching *x, const char *path, const struct slice *body,
                                        *body, &x->answer, e);
 
     if (st == ST_OK)
-        return json_parse(buf_slice(&x->answer), out, e);
+        return json_parse(buf_slice(&x->answer), SIZE_MAX, out, e);
     /* Names that have ids already make a 400 without an error in it. */
     if (st == ST_INVALID && strcmp(path, ASSIGN) == 0 &&
-        json_parse(buf_slice(&x->answer), out, NULL) == ST_OK &&
+        json_parse(buf_slice(&x->answer), SIZE_MAX, out, NULL) == ST_OK &&
         json_object_get(*out, "error") == NULL)
         return ST_OK;
     json_decref(*out);

@@ -495,7 +495,7 @@ add_record(struct json_importer *j, struct slice line, struct error *e)
 {
     struct json_t *o = NULL;
     struct slice type = { NULL, 0 };
-    enum status st = json_parse(line, &o, e);
+    enum status st = json_parse(line, SIZE_MAX, &o, e);
     size_t i = 0;
 
     if (st == ST_OK && !json_is_object(o))

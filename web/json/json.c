@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "base/text/json_form.h"
+
 #define DEPTH_MAX 64
 
 /* 0: as it is; 1: needs thought (escape, or not ASCII). */
@@ -202,47 +204,30 @@ json_put_list(struct buf *b, const char *name, const struct slice *texts,
     buf_put_u8(b, ']');
 }
 
-/* No more than DEPTH_MAX brackets open at once? */
-static bool
-depth_is_fine(struct slice s)
-{
-    bool in_string = false, escaped = false;
-    size_t open = 0;
-
-    for (size_t i = 0; i < s.size && open <= DEPTH_MAX; i++) {
-        uint8_t c = s.data[i];
-
-        if (in_string) {
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
-        } else if (c == '[' || c == '{') {
-            open++;
-        } else if (open > 0 && (c == ']' || c == '}')) {
-            open--;
-        } else {
-            in_string = c == '"';
-        }
-    }
-    return open <= DEPTH_MAX;
-}
-
 enum status
-json_parse(struct slice body, struct json_t **out, struct error *e)
+json_parse(struct slice body, size_t max_values, struct json_t **out,
+           struct error *e)
 {
+    struct json_form form = json_form(body);
     json_error_t why;
 
     *out = NULL;
     if (body.size == 0)
         return error_set(e, ST_INVALID, "the JSON text is empty");
-    if (!depth_is_fine(body))
+    if (form.depth > DEPTH_MAX)
         return error_set(e, ST_INVALID,
                          "the JSON text nests deeper than %d levels",
                          DEPTH_MAX);
+    if (form.values > max_values)
+        return error_set(e, ST_LIMIT, "the JSON text has more than %zu values",
+                         max_values);
     /* What follows the value is not looked at: nor does Jackson. */
     *out = json_loadb((const char *)body.data, body.size,
                       JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
-    if (*out == NULL)
-        return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
-                         why.line, why.column);
-    return ST_OK;
+    if (*out != NULL)
+        return ST_OK;
+    if (json_error_code(&why) == json_error_out_of_memory)
+        return error_set(e, ST_BUSY, "no memory for the JSON text");
+    return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
+                     why.line, why.column);
 }

@@ -32,8 +32,11 @@ void json_put_item(struct buf *b, struct slice text);
 void json_put_list(struct buf *b, const char *name, const struct slice *texts,
                    size_t len);
 
-/* Parses a body with limits on depth (64); repeated names: the last wins.
- * What follows the value is not looked at.  '*out' is a json_t to
- * json_decref(). */
-MUST_CHECK enum status json_parse(struct slice body, struct json_t **out,
-                                  struct error *e);
+/* Of a request, whose tree takes up to 300 bytes a value. */
+#define JSON_REQUEST_VALUES ((size_t)200000)
+
+/* Parses text that nests 64 deep at most; repeated names: the last wins.  What
+ * follows the value is not looked at.  '*out' is a json_t to json_decref().
+ * ST_INVALID; ST_LIMIT: more than 'max_values'; ST_BUSY: no memory. */
+MUST_CHECK enum status json_parse(struct slice text, size_t max_values,
+                                  struct json_t **out, struct error *e);

@@ -649,6 +649,10 @@ static const struct {
     { "sum:m{a=regexp(v3)}", NULL, 1, false },
     { "sum:m{a=iliteral_or(v3)}", NULL, 1, false },
     { "sum:unknown", NULL, 1, false },
+    { "sum:1s-sum-zero:m{a=v3}", NULL, 3, true },
+    { "sum:10ms-sum-zero:m{a=v3}", NULL, 1, false }, /* so many to fill */
+    { "sum:10ms-sum:m{a=v3}", NULL, 1, true },
+    { "sum:1d-sum-zero:m{a=v3}", NULL, 3, true },
 };
 
 START_TEST(knows_small_queries)

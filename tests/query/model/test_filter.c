@@ -215,6 +215,7 @@ START_TEST(compares)
     struct filter b = make(arena, pairs[_i].b_type, pairs[_i].b);
 
     ck_assert_int_eq(filter_equal(&a, &b), pairs[_i].equal);
+    ck_assert_int_eq(filter_hash(&a, 7) == filter_hash(&b, 7), pairs[_i].equal);
     if (a.type == FILTER_WILDCARD) {
         struct filter old_form = a;
 
@@ -256,6 +257,28 @@ START_TEST(small_arenas_are_a_limit)
         ck_assert(st == ST_OK || st == ST_LIMIT);
         arena_free(&a);
     }
+}
+END_TEST
+
+/* 18 bytes become 50 KB each. */
+START_TEST(many_large_expressions_are_a_limit)
+{
+    struct arena *a = arena_new((size_t)64 << 20);
+    struct filter f[100];
+    size_t len = 0;
+    struct error e;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && len < 100) {
+        st = filter_make(a, slice_str("regexp"), slice_str("k"),
+                         slice_str("(?:[b-y]z){1200}"), true, &f[len], &e);
+        len += st == ST_OK;
+    }
+    ck_assert_int_eq(st, ST_LIMIT);
+    ck_assert_uint_gt(len, 10);
+    while (len > 0)
+        filter_fini(&f[--len]);
+    arena_free(&a);
 }
 END_TEST
 
@@ -346,5 +369,5 @@ END_TEST
 TEST_MAIN("filter", LOOP(matches_values, matches), LOOP(reads_tags, tags),
           LOOP(rejects, rejected), LOOP(compares, pairs),
           TEST(costly_expressions_end), TEST(small_arenas_are_a_limit),
-          LOOP(folds_case, folds),
+          TEST(many_large_expressions_are_a_limit), LOOP(folds_case, folds),
           TEST(literals_of_expressions_reject_no_match))

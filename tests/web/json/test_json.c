@@ -58,7 +58,9 @@ START_TEST(what_is_written_can_be_read)
             bytes[i] = bytes[i] == 0 ? 'x' : bytes[i];
         buf_clear(&b);
         json_put_string(&b, slice_of(bytes, size));
-        ck_assert_msg(json_parse(buf_slice(&b), &j, &e) == ST_OK, "%s", e.text);
+        ck_assert_msg(json_parse(buf_slice(&b), JSON_REQUEST_VALUES, &j, &e) ==
+                          ST_OK,
+                      "%s", e.text);
         if (mask == 0x7f) {
             ck_assert_uint_eq(json_string_length(j), size);
             ck_assert_mem_eq(json_string_value(j), bytes, size);
@@ -91,8 +93,9 @@ START_TEST(parses_text)
     struct json_t *j;
     struct error e = { 0 };
 
-    ck_assert_int_eq(json_parse(slice_str(parses[_i].text), &j, &e),
-                     parses[_i].status);
+    ck_assert_int_eq(
+        json_parse(slice_str(parses[_i].text), JSON_REQUEST_VALUES, &j, &e),
+        parses[_i].status);
     ck_assert((j != NULL) == (parses[_i].status == ST_OK));
     ck_assert((e.text[0] != '\0') == (j == NULL));
     json_decref(j);
@@ -103,7 +106,8 @@ START_TEST(the_last_of_a_name_wins)
 {
     struct json_t *j;
 
-    ck_assert_int_eq(json_parse(slice_str("{\"a\":1,\"a\":2}"), &j, NULL),
+    ck_assert_int_eq(json_parse(slice_str("{\"a\":1,\"a\":2}"),
+                                JSON_REQUEST_VALUES, &j, NULL),
                      ST_OK);
     ck_assert_int_eq(json_integer_value(json_object_get(j, "a")), 2);
     json_decref(j);
@@ -125,18 +129,42 @@ START_TEST(limits_depth)
         for (int i = 1; i < depth; i++)
             buf_put_u8(&b, ']');
         buf_put_str(&b, ",[],[],{}]");
-        ck_assert_int_eq(json_parse(buf_slice(&b), &j, &e),
+        ck_assert_int_eq(json_parse(buf_slice(&b), JSON_REQUEST_VALUES, &j, &e),
                          depth == 64 ? ST_OK : ST_INVALID);
         json_decref(j);
     }
     buf_clear(&b);
     for (int i = 0; i < 1000000; i++)
         buf_put_u8(&b, '[');
-    ck_assert_int_eq(json_parse(buf_slice(&b), &j, &e), ST_INVALID);
+    ck_assert_int_eq(json_parse(buf_slice(&b), JSON_REQUEST_VALUES, &j, &e),
+                     ST_INVALID);
     buf_fini(&b);
+}
+END_TEST
+
+START_TEST(limits_values)
+{
+    static const struct {
+        const char *text;
+        size_t values;
+    } texts[] = { { "1", 1 },
+                  { "[1,\"a,b\\\",c\"]", 3 },
+                  { "{\"a\":[{},{}]}", 7 } };
+    struct json_t *j;
+    struct error e;
+
+    for (size_t i = 0; i < 3; i++) {
+        struct slice text = slice_str(texts[i].text);
+
+        ck_assert_int_eq(json_parse(text, texts[i].values, &j, &e), ST_OK);
+        json_decref(j);
+        ck_assert_int_eq(json_parse(text, texts[i].values - 1, &j, &e),
+                         ST_LIMIT);
+    }
 }
 END_TEST
 
 TEST_MAIN("json", LOOP(writes_strings, strings),
           TEST(what_is_written_can_be_read), LOOP(parses_text, parses),
-          TEST(the_last_of_a_name_wins), TEST(limits_depth))
+          TEST(the_last_of_a_name_wins), TEST(limits_depth),
+          TEST(limits_values))

@@ -11,6 +11,8 @@
 
 /* Less is copied: one buffer is sent at once. */
 #define COPY_BYTES ((size_t)128 << 10)
+/* A connection's thread parses no more. */
+#define QUICK_BYTES ((size_t)8 << 10)
 
 /* A query being served. */
 struct work {
@@ -78,6 +80,21 @@ names_expressions(const struct http_request *r)
 }
 
 /* It is served as it is parsed and planned here. */
+/* To parse what is large, or to compile regular expressions, takes long itself;
+ * a connection's thread has others to serve. */
+static bool
+is_parsed_quickly(const struct http_request *r)
+{
+    static const char slow[] = "regexp";
+    struct slice texts[] = { http_body(r), slice_str(http_url(r)) };
+
+    for (size_t i = 0; i < 2; i++)
+        if (texts[i].size > QUICK_BYTES ||
+            memmem(texts[i].data, texts[i].size, slow, strlen(slow)) != NULL)
+            return false;
+    return true;
+}
+
 bool
 api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
@@ -85,10 +102,10 @@ api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
                       .a = ctx,
                       .arena = http_arena(r) };
     struct parse_error e = { 0 };
-    bool quick = api_sub_path(r).size == 0 && !names_expressions(r) &&
-                 http_method(r) != HTTP_DELETE && http_method(r) != HTTP_PUT &&
-                 !http_has_param(r, "explain") && read_query(&w, &e) == ST_OK &&
-                 !w.q.delete_points &&
+    bool quick = is_parsed_quickly(r) && api_sub_path(r).size == 0 &&
+                 !names_expressions(r) && http_method(r) != HTTP_DELETE &&
+                 http_method(r) != HTTP_PUT && !http_has_param(r, "explain") &&
+                 read_query(&w, &e) == ST_OK && !w.q.delete_points &&
                  engine_is_small(w.a->engine, &w.q, w.arena);
 
     *kept = quick ? arena_copy(w.arena, &w.q, sizeof w.q) : NULL;
