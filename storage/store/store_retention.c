@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "storage/block/week.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define BATCH_ROWS  512
@@ -65,33 +66,21 @@ store_hourly_cut_ms(struct store *s, uint64_t metric)
     return (int64_t)store_cut_times(s, metric).hourly_s * 1000;
 }
 
-int64_t
-store_cut_floor(const struct store *s, int64_t time_ms)
+static uint32_t
+to_seconds(int64_t time_ms)
 {
-    int64_t s_max = UINT32_MAX;
-    int64_t time_s = time_ms / 1000;
+    int64_t time_s = time_ms < 0 ? 0 : time_ms / 1000;
 
-    if (time_ms <= 0)
-        return 0;
-    return (int64_t)key_span_base(&s->layout,
-                                  (uint32_t)(time_s < s_max ? time_s : s_max)) *
-           1000;
-}
-
-int64_t
-store_week_floor(int64_t time_ms)
-{
-    return time_ms <= 0 ? 0 : time_ms - time_ms % (WEEK_S * INT64_C(1000));
+    return time_s < UINT32_MAX ? (uint32_t)time_s : UINT32_MAX;
 }
 
 static struct cut_times
 times_of_cut(const struct store *s, const struct store_cut *c)
 {
-    INSIST(c->hourly_ms == store_cut_floor(s, c->hourly_ms));
-    INSIST(c->raw_ms == (c->hourly_ms < c->raw_ms ? store_week_floor(c->raw_ms)
-                                                  : c->hourly_ms));
-    return (struct cut_times){ (uint32_t)(c->raw_ms / 1000),
-                               (uint32_t)(c->hourly_ms / 1000) };
+    uint32_t hourly_s = key_span_base(&s->layout, to_seconds(c->hourly_ms));
+    uint32_t raw_s = week_base(to_seconds(c->raw_ms));
+
+    return (struct cut_times){ raw_s > hourly_s ? raw_s : hourly_s, hourly_s };
 }
 
 enum status
@@ -445,9 +434,7 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
     struct dropping x = {
         .s = s,
         .d = d,
-        .before = { (uint32_t)(store_cut_floor(s, d->before.raw_ms) / 1000),
-                    (uint32_t)(store_cut_floor(s, d->before.hourly_ms) /
-                               1000) },
+        .before = times_of_cut(s, &d->before),
         .batch = kv_batch_new(),
     };
     enum status st;

@@ -23,17 +23,12 @@ int64_t store_cut_ms(struct store *s, uint64_t metric);
 /* The same of their hourly values. */
 int64_t store_hourly_cut_ms(struct store *s, uint64_t metric);
 
-/* Times that are equal, and store_cut_floor()'s; or hourly_ms < raw_ms, which
- * is store_week_floor()'s. */
+/* What is older goes, by whole spans; where hourly_ms < raw_ms, raw points go
+ * by whole weeks. */
 struct store_cut {
     uint64_t metric;
     int64_t raw_ms, hourly_ms;
 };
-
-/* When the span, or the week, that has this time begins; 0 for times before
- * 1970. */
-int64_t store_cut_floor(const struct store *s, int64_t time_ms);
-int64_t store_week_floor(int64_t time_ms);
 
 /* Writes down those that rise, in one batch, on the disk when it returns. */
 MUST_CHECK enum status store_cuts_set(struct store *s,

@@ -184,34 +184,19 @@ go_on(void *ctx)
     return !stops;
 }
 
-/* Where hourly values are kept for longer, raw points go by whole weeks. */
-static struct store_cut
-expired_at(const struct pass *p, const struct retention_policy *policy,
-           uint64_t metric)
-{
-    int64_t hourly_ms = store_cut_floor(
-        p->r->store, retention_expired_ms(policy->hourly_ms, p->now_ms));
-    int64_t raw_ms =
-        store_week_floor(retention_expired_ms(policy->raw_ms, p->now_ms));
-
-    return (struct store_cut){
-        .metric = metric,
-        .raw_ms = raw_ms > hourly_ms ? raw_ms : hourly_ms,
-        .hourly_ms = hourly_ms,
-    };
-}
-
 static bool
 find_metric(void *ctx, struct slice name, uint64_t id)
 {
     struct pass *p = ctx;
     size_t i = retention_policies_find(p->policies, name);
-    struct store_cut before;
+    const struct retention_policy *policy = &p->policies->list[i];
+    struct store_cut before = { .metric = id };
 
     if (i == p->policies->len)
         return true;
     p->freed[i].metrics++;
-    before = expired_at(p, &p->policies->list[i], id);
+    before.raw_ms = retention_expired_ms(policy->raw_ms, p->now_ms);
+    before.hourly_ms = retention_expired_ms(policy->hourly_ms, p->now_ms);
     if (before.raw_ms == 0)
         return true;
     p->list = mem_grow(p->list, p->len, &p->cap, sizeof *p->list);

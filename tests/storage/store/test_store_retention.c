@@ -198,8 +198,8 @@ compare(struct world *w)
 static void
 set_cut(struct world *w, unsigned metric, int64_t time_ms)
 {
-    int64_t cut_ms = store_cut_floor(w->s, time_ms);
-    struct store_cut cut = { metric + 1, cut_ms, cut_ms };
+    int64_t cut_ms = time_ms - time_ms % SPAN_MS;
+    struct store_cut cut = { metric + 1, time_ms, time_ms };
 
     ck_assert_msg(store_cuts_set(w->s, &cut, 1, &e) == ST_OK, "%s", e.text);
     if (cut_ms > w->cut_ms[metric])

@@ -46,8 +46,8 @@ id_of(enum uid_kind kind, const char *name)
 static void
 drop(const char *metric)
 {
-    int64_t cut_ms = store_cut_floor(f.store, T0 + 100 * HOUR_MS);
-    struct store_cut cut = { id_of(UID_METRIC, metric), cut_ms, cut_ms };
+    int64_t before_ms = T0 + 100 * HOUR_MS;
+    struct store_cut cut = { id_of(UID_METRIC, metric), before_ms, before_ms };
     struct store_drop d = { .before = cut };
 
     OK(store_flush(f.store, &e));
