@@ -1,6 +1,5 @@
 #include "base/sort.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 int
@@ -26,4 +25,28 @@ sort_unique_u64(uint64_t *items, size_t len)
         if (n == 0 || items[n - 1] != items[i])
             items[n++] = items[i];
     return n;
+}
+
+size_t
+sort_place_u64(const uint64_t *items, size_t len, uint64_t v)
+{
+    size_t from = 0, to = len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (items[middle] < v)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+bool
+sort_has_u64(const uint64_t *items, size_t len, uint64_t v)
+{
+    size_t at = sort_place_u64(items, len, v);
+
+    return at < len && items[at] == v;
 }

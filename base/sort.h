@@ -3,6 +3,7 @@
  * Threads: any. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,3 +12,7 @@ int sort_compare_u64(const void *a, const void *b);
 
 /* Sorts and drops what is there twice; returns how many are left. */
 size_t sort_unique_u64(uint64_t *items, size_t len);
+
+/* Where 'v' is among ascending items, or would be. */
+size_t sort_place_u64(const uint64_t *items, size_t len, uint64_t v);
+bool sort_has_u64(const uint64_t *items, size_t len, uint64_t v);

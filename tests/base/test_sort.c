@@ -14,4 +14,14 @@ START_TEST(each_number_once)
 }
 END_TEST
 
-TEST_MAIN("sort", TEST(each_number_once))
+START_TEST(places_of_numbers)
+{
+    const uint64_t items[] = { 1, 7, UINT64_MAX };
+
+    ck_assert_uint_eq(sort_place_u64(items, 3, 7), 1);
+    ck_assert_uint_eq(sort_place_u64(items, 2, 8), 2);
+    ck_assert(sort_has_u64(items, 3, 1) && !sort_has_u64(items, 3, 8));
+}
+END_TEST
+
+TEST_MAIN("sort", TEST(each_number_once), TEST(places_of_numbers))

@@ -508,22 +508,6 @@ index_list_tag(struct index_list *l, uint64_t tagk)
     return t;
 }
 
-size_t
-index_place(const uint64_t *values, size_t len, uint64_t v)
-{
-    size_t from = 0, to = len;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (values[middle] < v)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < len && values[from] == v ? from : len;
-}
-
 /* -- caches ---------------------------------------------------------------- */
 
 static void

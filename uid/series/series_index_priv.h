@@ -76,8 +76,6 @@ struct index_tag {
     uint32_t *series; /* of one value ascending */
 };
 const struct index_tag *index_list_tag(struct index_list *l, uint64_t tagk);
-/* Where 'v' is among ascending values; 'len': nowhere. */
-size_t index_place(const uint64_t *values, size_t len, uint64_t v);
 
 /* Results that a caller once got from the list's values, under a key that says
  * all that they depend on; the last few are kept.  Recalled ids are a copy in

@@ -1,6 +1,7 @@
 #include "uid/series/series_tally.h"
 
 #include "base/hash.h"
+#include "base/sort.h"
 #include "base/table.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
@@ -54,9 +55,8 @@ is_picked(const struct counter *c, struct slice tsuid,
     for (size_t i = 0; i < tsuid_tags(c->widths, tsuid); i++)
         if (tsuid_tagk_id(c->widths, tsuid, i) == p->tagk)
             return p->tagvs == NULL ||
-                   index_place(p->tagvs, p->tagvs_len,
-                               tsuid_tagv_id(c->widths, tsuid, i)) <
-                       p->tagvs_len;
+                   sort_has_u64(p->tagvs, p->tagvs_len,
+                                tsuid_tagv_id(c->widths, tsuid, i));
     return false;
 }
 

@@ -106,7 +106,7 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
         if (order < 0 &&
             (w->tagvs == NULL ||
              (series_value_of(w->widths, one, w->tagk, &v) &&
-              index_place(w->tagvs, w->tagvs_len, v) < w->tagvs_len)) &&
+              sort_has_u64(w->tagvs, w->tagvs_len, v))) &&
             !visit_key(w, one))
             return false;
     }
@@ -123,11 +123,12 @@ find_places(const struct wanted *w, struct index_list *l, size_t *len)
 
     *len = 0;
     for (size_t i = 0; i < w->tagvs_len && places != NULL; i++) {
-        size_t at = index_place(t->values, t->len, w->tagvs[i]);
+        size_t at = sort_place_u64(t->values, t->len, w->tagvs[i]);
 
-        for (size_t k = 0; at < t->len && k < t->from[at + 1] - t->from[at];
-             k++)
-            places[(*len)++] = t->series[t->from[at] + k];
+        if (at == t->len || t->values[at] != w->tagvs[i])
+            continue;
+        for (uint32_t k = t->from[at]; k < t->from[at + 1]; k++)
+            places[(*len)++] = t->series[k];
     }
     if (w->tagvs_len > 1 && places != NULL)
         qsort(places, *len, sizeof *places, compare_places);
@@ -287,7 +288,7 @@ values_of_more(const struct key_layout *w, struct index_list *l,
         uint64_t v;
 
         if (series_value_of(w, more->keys[i], tagk, &v) &&
-            index_place(t->values, t->len, v) == t->len)
+            !sort_has_u64(t->values, t->len, v))
             all[n++] = v;
     }
     st = choose_values(a, take, ctx, all, &n, known, e);

@@ -140,10 +140,7 @@ find_or_add(struct tagk_sets *s, struct slice key, bool *added)
     *added = n == NULL;
     if (n != NULL)
         return n;
-    if (len == s->cap) {
-        s->cap = len == 0 ? 64 : 2 * len;
-        s->nodes = mem_resize(s->nodes, s->cap, sizeof(struct node *));
-    }
+    s->nodes = mem_grow(s->nodes, len, &s->cap, sizeof *s->nodes);
     n = mem_new(sizeof *n + key.size);
     n->size = (uint16_t)key.size;
     memcpy(n->key, key.data, key.size);

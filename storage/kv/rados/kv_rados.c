@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/process/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "storage/kv/rados/omap_code.h"
 #include "storage/kv/rados/kv_rados_priv.h"
 #include "storage/rados/ceph_lock.h"
@@ -51,32 +52,13 @@ window_id(unsigned bucket, uint32_t window)
     return (uint64_t)bucket << 32 | window;
 }
 
-/* Where it is, or would be. */
-static size_t
-find_listed(const struct omaps *o, uint64_t id) REQUIRES(o->lock)
-{
-    size_t low = 0, high = o->listed_len;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (o->listed[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static bool
 is_listed(struct omaps *o, uint64_t id)
 {
-    size_t at;
     bool is;
 
     lock_take(&o->lock);
-    at = find_listed(o, id);
-    is = at < o->listed_len && o->listed[at] == id;
+    is = sort_has_u64(o->listed, o->listed_len, id);
     lock_drop(&o->lock);
     return is;
 }
@@ -87,7 +69,7 @@ note_listed(struct omaps *o, uint64_t id)
     size_t at;
 
     lock_take(&o->lock);
-    at = find_listed(o, id);
+    at = sort_place_u64(o->listed, o->listed_len, id);
     if (at == o->listed_len || o->listed[at] != id) {
         o->listed = mem_grow(o->listed, o->listed_len, &o->listed_cap,
                              sizeof *o->listed);
