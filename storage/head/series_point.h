@@ -11,6 +11,12 @@
 typedef uint64_t series_ref;
 #define SERIES_REF_NONE UINT64_C(0)
 
+static inline unsigned
+series_ref_bucket(series_ref ref)
+{
+    return (unsigned)(ref >> 56);
+}
+
 struct series_point {
     series_ref series;
     struct point point;

@@ -212,14 +212,13 @@ forwarded_end(struct put *p, const struct forwarded *f, enum status st,
               const struct error *why)
 {
     for (size_t i = f->from; i < f->from + f->len; i++)
-        if (p->points[i].series >> 56 == f->bucket &&
+        if (series_ref_bucket(p->points[i].series) == f->bucket &&
             p->points[i].status == ST_OK)
             p->points[i].status = st == ST_NOT_FOUND ? AGAIN : st;
     if (st == ST_NOT_FOUND) {
         store_put_note_again(p, f->bucket);
     } else if (is_first_failure(p)) {
-        p->status = st;
-        (void)error_set(p->e, st, "%s", why->text);
+        p->status = error_set(p->e, st, "%s", why->text);
     }
 }
 
@@ -318,7 +317,7 @@ put_chunk(struct put *p)
     const bool all = !p->again;
 
     for (size_t i = 0; i < len; i++) {
-        unsigned bucket = (unsigned)(points[i].series >> 56);
+        unsigned bucket = series_ref_bucket(points[i].series);
 
         if (bucket >= buckets) {
             bucket = 0; /* found out there: no such series */
@@ -333,7 +332,7 @@ put_chunk(struct put *p)
     }
     for (size_t i = 0; i < len; i++)
         if (all || points[i].status == AGAIN)
-            order[fill[points[i].series >> 56]++] = (uint16_t)i;
+            order[fill[series_ref_bucket(points[i].series)]++] = (uint16_t)i;
     for (size_t i = 0; i < buckets; i++)
         if (starts[i + 1] > starts[i])
             put_bucket(p, (unsigned)i, order + starts[i],

@@ -10,7 +10,7 @@ struct forwarded {
     size_t from, len; /* of the points: those of the bucket among them */
 };
 
-/* A point whose bucket had no owner, or moved: it is put again. */
+/* Of a point whose bucket had no owner, or moved, until it is put again. */
 #define AGAIN ST_TIMEOUT
 
 struct put {

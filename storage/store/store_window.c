@@ -51,8 +51,8 @@ add_point(struct store_window *w, const struct series_point *x)
 {
     w->points = mem_grow(w->points, w->len, &w->cap, sizeof *w->points);
     w->points[w->len++] = *x;
-    w->in_bucket[x->series >> 56]++;
-    w->waiting[x->series >> 56] += x->status == AGAIN;
+    w->in_bucket[series_ref_bucket(x->series)]++;
+    w->waiting[series_ref_bucket(x->series)] += x->status == AGAIN;
 }
 
 static void
@@ -67,7 +67,7 @@ add_forwarded(struct store_window *w, const struct put *p,
     *to = *f;
     to->from = w->len;
     for (size_t i = f->from; i < f->from + f->len; i++)
-        if (p->points[i].series >> 56 == f->bucket &&
+        if (series_ref_bucket(p->points[i].series) == f->bucket &&
             p->points[i].status == ST_OK)
             add_point(w, &p->points[i]);
     to->len = w->len - to->from;
@@ -124,7 +124,8 @@ drop_ended(struct store_window *w)
         struct series_point x = w->points[i];
 
         if (x.status == ST_BUSY ||
-            (x.status == ST_OK && w->waiting[x.series >> 56] > 0)) {
+            (x.status == ST_OK &&
+             w->waiting[series_ref_bucket(x.series)] > 0)) {
             x.status = AGAIN;
             add_point(w, &x);
         } else if (x.status != ST_OK) {
