@@ -42,7 +42,7 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 
 /* Keeps all of the file aside, and the whole records in its place. */
 static enum status
-repair_file(struct check *c, const char *dir, struct wal_file *w,
+repair_file(struct check *c, const char *dir, struct wal_segment *w,
             struct key_layout *layout, const char *why, struct error *e)
 {
     char name[WAL_NAME_SIZE];
@@ -52,7 +52,7 @@ repair_file(struct check *c, const char *dir, struct wal_file *w,
     wal_name(w->segment, name);
     st = check_write_aside(c, name, buf_slice(&w->bytes), e);
     if (st == ST_OK)
-        st = wal_file_salvage(w, read_record, layout, &s, e);
+        st = wal_segment_salvage(w, read_record, layout, &s, e);
     if (st == ST_OK)
         st = files_replace(dir, name, buf_slice(&s.bytes), e);
     if (st == ST_OK)
@@ -66,12 +66,12 @@ repair_file(struct check *c, const char *dir, struct wal_file *w,
 }
 
 static enum status
-check_file(struct check *c, const char *dir, struct wal_file *w,
+check_file(struct check *c, const char *dir, struct wal_segment *w,
            struct key_layout *layout, struct error *e)
 {
     uint64_t good = 0, size = w->bytes.size;
     struct error why;
-    enum status st = wal_file_read(w, read_record, layout, &good, &why);
+    enum status st = wal_segment_read(w, read_record, layout, &good, &why);
 
     c->files++;
     c->bytes += size;
@@ -100,10 +100,10 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
 
     for (uint64_t n = from; n < to && st == ST_OK; n++) {
         char name[WAL_NAME_SIZE];
-        uint8_t header[WAL_FILE_HEADER];
+        uint8_t header[WAL_SEGMENT_HEADER];
 
         wal_name(n, name);
-        (void)wal_file_header(n, hash_random_seed(), header);
+        (void)wal_segment_header(n, hash_random_seed(), header);
         if (c->aside != NULL)
             st = files_replace(dir, name, slice_of(header, sizeof header), e);
         if (st != ST_OK)
@@ -157,15 +157,15 @@ check_wal(const char *dir, struct check *c, struct error *e)
     if (st == ST_OK)
         st = check_segments(c, path, &s, e);
     for (size_t i = 0; i < s.len && st == ST_OK; i++) {
-        struct wal_file w = { .path = NULL };
+        struct wal_segment w = { .path = NULL };
 
         if (i > 0)
             st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);
         if (st == ST_OK)
-            st = wal_file_load(path, s.numbers[i], i == s.len - 1, &w, e);
+            st = wal_files_load(path, s.numbers[i], i == s.len - 1, &w, e);
         if (st == ST_OK)
             st = check_file(c, path, &w, &f.layout, e);
-        wal_file_fini(&w);
+        wal_segment_fini(&w);
     }
     free(s.numbers);
     free(path);

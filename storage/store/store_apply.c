@@ -203,7 +203,7 @@ store_session_put(struct store_session *ss, struct slice record, uint64_t *lsn,
         room = store_disk_failed(wal_wait_for_room(s->wal, &why), &why);
     r->points = r->skipped = 0;
     r->log.lsn = 0;
-    r->segment = s->wal == NULL ? 0 : wal_segment(s->wal);
+    r->segment = s->wal == NULL ? 0 : wal_segment_now(s->wal);
     st = applier_take(r, record, room != ST_OK, e);
     store_count_added(s, r->points);
     counter_add(CNT_POINTS_TAKEN, r->points);

@@ -100,7 +100,7 @@ recover_wal(struct store *s, struct error *e)
     if (status == ST_OK)
         status = head_while_empty(s->head, restart_wal, s, e);
     if (status == ST_OK)
-        s->trimmed = wal_segment(s->wal);
+        s->trimmed = wal_segment_now(s->wal);
     lock_drop(&s->write_lock);
     lock_drop(&s->flush_lock);
     return status;

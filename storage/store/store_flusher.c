@@ -10,8 +10,6 @@
 
 #define SWEEP_EVERY_S   5
 #define ENCODE_EVERY_MS 60000
-#define ROOM_WAIT_MS    100
-#define ROOM_WAITS      50
 #define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
 
 enum status
@@ -24,7 +22,7 @@ store_trim(struct store *s, struct error *e)
         return ST_OK;
     /* Under the write lock no batch is in the WAL but not in the engine. */
     lock_take(&s->write_lock);
-    needed = wal_segment(s->wal);
+    needed = wal_segment_now(s->wal);
     lock_drop(&s->write_lock);
     needed = head_oldest_segment(s->head, needed);
     if (needed <= s->trimmed)
@@ -133,7 +131,7 @@ sweep(struct store *s, struct error *e)
     enum status status;
 
     if (s->wal != NULL) {
-        uint64_t now = wal_segment(s->wal);
+        uint64_t now = wal_segment_now(s->wal);
         uint64_t keep = s->options.wal_bytes / s->options.wal_segment_bytes / 2;
 
         if (wal_counts(s->wal).bytes > s->options.wal_bytes && now > keep)
@@ -243,36 +241,6 @@ flusher(void *arg)
             encode_hours(s, &encoded_ms);
         report(s, status, &e);
     }
-}
-
-enum status
-store_wait_for_room(struct store *s, struct error *e)
-{
-    enum status status = ST_OK;
-
-    if (store_may_write(s, e) != ST_OK)
-        return ST_IO;
-    if (head_bytes(s->head) <= s->options.head_bytes)
-        return ST_OK;
-    lock_take(&s->wake_lock);
-    for (int i = 0; head_bytes(s->head) > s->options.head_bytes; i++) {
-        if (i == ROOM_WAITS) {
-            status = error_set(e, ST_BUSY,
-                               "Please throttle writes: the head "
-                               "is full, flushing is behind");
-            break;
-        }
-        s->flush_requested = true;
-        cond_signal(&s->wake);
-        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
-        if (s->flush_error.status != ST_OK) {
-            status = error_set(e, ST_BUSY, "cannot make room: %s",
-                               s->flush_error.text);
-            break;
-        }
-    }
-    lock_drop(&s->wake_lock);
-    return status;
 }
 
 enum status

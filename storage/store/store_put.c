@@ -16,6 +16,8 @@
 
 #define DEFINE_EVERY 32 /* times their bytes TSUIDs are in the WAL again */
 #define MOST_IDS     (UINT32_C(1) << 24) /* of a bucket, on a link */
+#define ROOM_WAIT_MS 100
+#define ROOM_WAITS   50
 
 enum status
 store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
@@ -121,7 +123,7 @@ store_log_points(void *ctx, const struct head_put *p,
     enum status st;
 
     do {
-        uint64_t segment = wal_segment(wal);
+        uint64_t segment = wal_segment_now(wal);
         struct slice record;
 
         begin_ids(w, &w->ids, segment);
@@ -275,7 +277,7 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
         .len = len,
         /* A later one may have begun when the record is appended: then the
          * rows keep the WAL for longer than they need it. */
-        .segment = logs ? wal_segment(s->wal) : 0,
+        .segment = logs ? wal_segment_now(s->wal) : 0,
         .now_s = p->now_s,
         .log = logs ? store_log_points : NULL,
         .forward = s->remote != NULL ? forward_points : NULL,
@@ -396,6 +398,36 @@ store_put_rest(struct put *p, size_t len)
             p->points[i].status = ST_BUSY;
     if (is_first_failure(p))
         p->status = store_no_owner(p->again_bucket, p->e);
+}
+
+enum status
+store_wait_for_room(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (store_may_write(s, e) != ST_OK)
+        return ST_IO;
+    if (head_bytes(s->head) <= s->options.head_bytes)
+        return ST_OK;
+    lock_take(&s->wake_lock);
+    for (int i = 0; head_bytes(s->head) > s->options.head_bytes; i++) {
+        if (i == ROOM_WAITS) {
+            status = error_set(e, ST_BUSY,
+                               "Please throttle writes: the head "
+                               "is full, flushing is behind");
+            break;
+        }
+        s->flush_requested = true;
+        cond_signal(&s->wake);
+        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
+        if (s->flush_error.status != ST_OK) {
+            status = error_set(e, ST_BUSY, "cannot make room: %s",
+                               s->flush_error.text);
+            break;
+        }
+    }
+    lock_drop(&s->wake_lock);
+    return status;
 }
 
 enum status

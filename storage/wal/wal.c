@@ -42,25 +42,25 @@ struct write_batch {
     uint64_t writes;
 };
 
-static void flush(struct wal *j, bool change) REQUIRES(j->lock);
-static void flush_or_wait(struct wal *j) REQUIRES(j->lock);
-static void sync_written(struct wal *j) REQUIRES(j->lock);
+static void flush(struct wal *w, bool change) REQUIRES(w->lock);
+static void flush_or_wait(struct wal *w) REQUIRES(w->lock);
+static void sync_written(struct wal *w) REQUIRES(w->lock);
 
 /* -- appending ------------------------------------------------------------ */
 
 static enum status
-failure(struct wal *j, struct error *e) REQUIRES(j->lock)
+failure(struct wal *w, struct error *e) REQUIRES(w->lock)
 {
-    if (j->failed.status != ST_OK && e != NULL)
-        *e = j->failed;
-    return j->failed.status;
+    if (w->failed.status != ST_OK && e != NULL)
+        *e = w->failed;
+    return w->failed.status;
 }
 
 static bool
-bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
+bundle_add(struct wal *w, uint8_t type, struct slice payload) REQUIRES(w->lock)
 {
     static const uint8_t head[WAL_RECORD_HEADER];
-    struct buf *b = &j->buffers[j->filling];
+    struct buf *b = &w->buffers[w->filling];
     size_t before = b->size;
 
     if (buf_reserve(b, payload.size + WAL_ENTRY_ROOM) == NULL) {
@@ -69,118 +69,118 @@ bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
     }
     if (before == 0)
         buf_put(b, head, sizeof head);
-    j->appended -= b->size;
+    w->appended -= b->size;
     buf_put_u8(b, type);
     buf_put_sized(b, payload);
-    j->appended += b->size;
+    w->appended += b->size;
     return true;
 }
 
 enum status
-wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
+wal_append(struct wal *w, uint64_t segment, uint8_t type, struct slice payload,
            uint64_t *lsn, struct error *e)
 {
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, WAL_MAGIC);
+    OBJ_CHECK(w, WAL_MAGIC);
     INSIST(type != WAL_MARK && type != WAL_BUNDLE);
-    if (payload.size > j->max_payload)
+    if (payload.size > w->max_payload)
         return error_set(e, ST_LIMIT, "a WAL record of %zu bytes",
                          payload.size);
-    lock_take(&j->lock);
-    if (j->failed.status != ST_OK)
-        st = failure(j, e);
-    else if (segment != 0 && segment != atomic_load(&j->append_segment))
+    lock_take(&w->lock);
+    if (w->failed.status != ST_OK)
+        st = failure(w, e);
+    else if (segment != 0 && segment != atomic_load(&w->append_segment))
         st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
                        segment);
-    else if (j->buffers[j->filling].size + payload.size + WAL_ENTRY_ROOM >
-             j->max_bundle)
+    else if (w->buffers[w->filling].size + payload.size + WAL_ENTRY_ROOM >
+             w->max_bundle)
         st = error_set(e, ST_BUSY,
                        "the WAL's buffer is full: %zu bytes wait to be written",
-                       j->buffers[j->filling].size);
-    else if (!bundle_add(j, type, payload))
+                       w->buffers[w->filling].size);
+    else if (!bundle_add(w, type, payload))
         st = error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
                        payload.size);
     else
-        *lsn = j->appended;
-    lock_drop(&j->lock);
+        *lsn = w->appended;
+    lock_drop(&w->lock);
     return st;
 }
 
 enum status
-wal_wait_for_room(struct wal *j, struct error *e)
+wal_wait_for_room(struct wal *w, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    while (j->failed.status == ST_OK &&
-           j->buffers[j->filling].size > j->buffer_bytes)
-        flush_or_wait(j);
-    st = failure(j, e);
-    lock_drop(&j->lock);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    while (w->failed.status == ST_OK &&
+           w->buffers[w->filling].size > w->buffer_bytes)
+        flush_or_wait(w);
+    st = failure(w, e);
+    lock_drop(&w->lock);
     return st;
 }
 
 enum status
-wal_commit(struct wal *j, uint64_t lsn, bool sync, struct error *e)
+wal_commit(struct wal *w, uint64_t lsn, bool sync, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    INSIST(lsn <= j->appended);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    INSIST(lsn <= w->appended);
     if (sync)
-        lsn = j->appended;
-    sync = sync || j->sync == WAL_SYNC_ALWAYS;
-    while (j->failed.status == ST_OK) {
-        if (j->written < lsn) {
-            flush_or_wait(j);
-        } else if (!sync || j->synced >= lsn) {
+        lsn = w->appended;
+    sync = sync || w->sync == WAL_SYNC_ALWAYS;
+    while (w->failed.status == ST_OK) {
+        if (w->written < lsn) {
+            flush_or_wait(w);
+        } else if (!sync || w->synced >= lsn) {
             break;
-        } else if (j->syncing) {
-            cond_wait(&j->changed, &j->lock);
+        } else if (w->syncing) {
+            cond_wait(&w->changed, &w->lock);
         } else {
-            sync_written(j);
+            sync_written(w);
         }
     }
-    st = failure(j, e);
-    lock_drop(&j->lock);
+    st = failure(w, e);
+    lock_drop(&w->lock);
     return st;
 }
 
 /* -- the writer and the syncer -------------------------------------------- */
 
 static void
-fail(struct wal *j, const struct error *e) REQUIRES(j->lock)
+fail(struct wal *w, const struct error *e) REQUIRES(w->lock)
 {
-    if (j->failed.status != ST_OK)
+    if (w->failed.status != ST_OK)
         return;
-    j->failed = *e;
+    w->failed = *e;
     if (e->status != ST_CONFLICT)
-        j->failed.status = ST_IO;
+        w->failed.status = ST_IO;
     log_error("wal", "%s: nothing is acknowledged%s", e->text,
               e->status == ST_CONFLICT ? " by this process any more"
                                        : " until it is begun anew");
 }
 
 static bool
-is_durable(const struct wal *j)
+is_durable(const struct wal *w)
 {
-    return j->medium->ops->sync == NULL;
+    return w->medium->ops->sync == NULL;
 }
 
 static void
-latency_since(struct wal *j, int64_t from_us)
+latency_since(struct wal *w, int64_t from_us)
 {
-    latency_add(&j->sync_latency, (uint64_t)(clock_monotonic_us() - from_us));
+    latency_add(&w->sync_latency, (uint64_t)(clock_monotonic_us() - from_us));
 }
 
 static enum status
-write_all(struct wal *j, struct write_batch *t, struct error *e)
+write_all(struct wal *w, struct write_batch *t, struct error *e)
 {
     uint8_t *head = t->bytes->data;
-    int64_t from_us = is_durable(j) ? clock_monotonic_us() : 0;
+    int64_t from_us = is_durable(w) ? clock_monotonic_us() : 0;
     enum status st;
 
     if (t->bytes->size == 0)
@@ -192,340 +192,341 @@ write_all(struct wal *j, struct write_batch *t, struct error *e)
             head);
         wal_record_mask(head, t->file_key);
     }
-    st = j->medium->ops->append(j->medium, buf_slice(t->bytes), &t->writes, e);
-    if (is_durable(j))
-        latency_since(j, from_us);
+    st = w->medium->ops->append(w->medium, buf_slice(t->bytes), &t->writes, e);
+    if (is_durable(w))
+        latency_since(w, from_us);
     return st;
 }
 
 static enum status
-sync_segment(struct wal *j, struct error *e)
+sync_segment(struct wal *w, struct error *e)
 {
     int64_t from_us = clock_monotonic_us();
     enum status st;
 
-    if (is_durable(j))
+    if (is_durable(w))
         return ST_OK;
-    st = j->medium->ops->sync(j->medium, e);
-    latency_since(j, from_us);
+    st = w->medium->ops->sync(w->medium, e);
+    latency_since(w, from_us);
     return st;
 }
 
 /* Says in the file how far it is synced, behind what is pending. */
 static void
-add_mark(struct wal *j) REQUIRES(j->lock)
+add_mark(struct wal *w) REQUIRES(w->lock)
 {
-    struct buf *b = &j->buffers[j->filling];
+    struct buf *b = &w->buffers[w->filling];
     uint8_t mark[WAL_MARK_SIZE];
 
-    if (j->marked >= j->reach)
+    if (w->marked >= w->reach)
         return;
     if (buf_reserve(b, sizeof mark) == NULL) {
         b->failed = false; /* a later one will do */
         return;
     }
-    wal_mark(j->reach, j->file_key, mark);
+    wal_mark(w->reach, w->file_key, mark);
     buf_put(b, mark, sizeof mark);
-    j->marked = j->reach;
+    w->marked = w->reach;
 }
 
 static struct write_batch
-batch_take(struct wal *j, bool change) REQUIRES(j->lock)
+batch_take(struct wal *w, bool change) REQUIRES(w->lock)
 {
-    struct write_batch t = { .bytes = &j->buffers[j->filling],
-                             .end = j->buffers[j->filling].size,
-                             .file_key = j->file_key,
-                             .upto = j->appended };
+    struct write_batch t = { .bytes = &w->buffers[w->filling],
+                             .end = w->buffers[w->filling].size,
+                             .file_key = w->file_key,
+                             .upto = w->appended };
     uint64_t size;
 
-    add_mark(j);
-    size = j->size + t.bytes->size;
-    j->filling ^= 1;
-    t.change = (change && size > WAL_FILE_HEADER) || size >= j->segment_bytes;
+    add_mark(w);
+    size = w->size + t.bytes->size;
+    w->filling ^= 1;
+    t.change =
+        (change && size > WAL_SEGMENT_HEADER) || size >= w->segment_bytes;
     if (t.change)
-        atomic_store(&j->append_segment, j->segment + 1);
+        atomic_store(&w->append_segment, w->segment + 1);
     return t;
 }
 
 /* What was written before 'from_us', up to 'upto', is on the disk. */
 static void
-note_sync(struct wal *j, uint64_t upto, int64_t from_us) REQUIRES(j->lock)
+note_sync(struct wal *w, uint64_t upto, int64_t from_us) REQUIRES(w->lock)
 {
-    if (j->synced < upto)
-        j->synced = upto;
-    j->counts.syncs++;
-    j->counts.synced_us = clock_monotonic_us();
-    j->unsynced_us = j->synced < j->written ? from_us : 0;
+    if (w->synced < upto)
+        w->synced = upto;
+    w->counts.syncs++;
+    w->counts.synced_us = clock_monotonic_us();
+    w->unsynced_us = w->synced < w->written ? from_us : 0;
 }
 
 /* What was written is counted; the buffer is free for the next turn. */
 static void
-batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
+batch_done(struct wal *w, const struct write_batch *t) REQUIRES(w->lock)
 {
-    if (j->written < t->upto && j->unsynced_us == 0)
-        j->unsynced_us = clock_monotonic_us();
-    j->written = t->upto;
-    j->size += t->bytes->size;
-    j->counts.writes += t->writes;
-    if (t->bytes->cap > 2 * j->buffer_bytes)
+    if (w->written < t->upto && w->unsynced_us == 0)
+        w->unsynced_us = clock_monotonic_us();
+    w->written = t->upto;
+    w->size += t->bytes->size;
+    w->counts.writes += t->writes;
+    if (t->bytes->cap > 2 * w->buffer_bytes)
         buf_fini(t->bytes);
     else
         buf_clear(t->bytes);
-    if (is_durable(j))
-        note_sync(j, t->upto, 0);
+    if (is_durable(w))
+        note_sync(w, t->upto, 0);
 }
 
 /* The old segment is on the disk before the new one has a name. */
 static enum status
-change_segments(struct wal *j, const struct write_batch *t, struct error *e)
-    REQUIRES(j->lock)
+change_segments(struct wal *w, const struct write_batch *t, struct error *e)
+    REQUIRES(w->lock)
 {
     uint64_t segment;
     uint32_t file_key;
     int64_t from_us;
     enum status st;
 
-    while (j->syncing)
-        cond_wait(&j->changed, &j->lock);
-    j->syncing = true;
+    while (w->syncing)
+        cond_wait(&w->changed, &w->lock);
+    w->syncing = true;
     from_us = clock_monotonic_us();
-    segment = j->segment + 1;
-    lock_drop(&j->lock);
-    st = sync_segment(j, e);
+    segment = w->segment + 1;
+    lock_drop(&w->lock);
+    st = sync_segment(w, e);
     crash_point("rotate-synced");
     if (st == ST_OK)
-        st = wal_make_segment(j, segment, &file_key, e);
-    lock_take(&j->lock);
-    j->syncing = false;
+        st = wal_make_segment(w, segment, &file_key, e);
+    lock_take(&w->lock);
+    w->syncing = false;
     if (st != ST_OK)
         return st;
-    note_sync(j, t->upto, from_us);
-    wal_begin_segment(j, segment, file_key);
+    note_sync(w, t->upto, from_us);
+    wal_begin_segment(w, segment, file_key);
     return ST_OK;
 }
 
 /* Takes the writer's role, which must be free, and writes what is pending. */
 static void
-flush(struct wal *j, bool change)
+flush(struct wal *w, bool change)
 {
     struct write_batch t;
     struct error e;
     enum status st;
 
-    INSIST(!j->writing);
-    j->writing = true;
-    t = batch_take(j, change);
-    lock_drop(&j->lock);
-    st = write_all(j, &t, &e);
-    lock_take(&j->lock);
+    INSIST(!w->writing);
+    w->writing = true;
+    t = batch_take(w, change);
+    lock_drop(&w->lock);
+    st = write_all(w, &t, &e);
+    lock_take(&w->lock);
     if (st == ST_OK) {
-        batch_done(j, &t);
+        batch_done(w, &t);
         if (t.change) {
-            cond_broadcast(&j->changed);
-            st = change_segments(j, &t, &e);
+            cond_broadcast(&w->changed);
+            st = change_segments(w, &t, &e);
         }
     }
     if (st != ST_OK)
-        fail(j, &e);
-    j->writing = false;
-    cond_broadcast(&j->changed);
+        fail(w, &e);
+    w->writing = false;
+    cond_broadcast(&w->changed);
 }
 
 static void
-flush_or_wait(struct wal *j)
+flush_or_wait(struct wal *w)
 {
-    if (j->writing)
-        cond_wait(&j->changed, &j->lock);
+    if (w->writing)
+        cond_wait(&w->changed, &w->lock);
     else
-        flush(j, false);
+        flush(w, false);
 }
 
 /* Takes the syncer's role, which must be free.  With nothing pending the mark
  * is written at once: a server that then lies idle knows what it has. */
 static void
-sync_written(struct wal *j)
+sync_written(struct wal *w)
 {
-    uint64_t upto = j->written, reach = j->size;
+    uint64_t upto = w->written, reach = w->size;
     int64_t from_us = clock_monotonic_us();
     struct error e;
     enum status st;
 
-    INSIST(!j->syncing);
-    j->syncing = true;
-    lock_drop(&j->lock);
-    st = sync_segment(j, &e);
-    lock_take(&j->lock);
-    j->syncing = false;
+    INSIST(!w->syncing);
+    w->syncing = true;
+    lock_drop(&w->lock);
+    st = sync_segment(w, &e);
+    lock_take(&w->lock);
+    w->syncing = false;
     if (st != ST_OK) {
-        fail(j, &e);
+        fail(w, &e);
     } else {
-        note_sync(j, upto, from_us);
-        j->reach = reach;
+        note_sync(w, upto, from_us);
+        w->reach = reach;
     }
-    cond_broadcast(&j->changed);
-    if (st == ST_OK && !j->writing && j->buffers[j->filling].size == 0)
-        flush(j, false);
+    cond_broadcast(&w->changed);
+    if (st == ST_OK && !w->writing && w->buffers[w->filling].size == 0)
+        flush(w, false);
 }
 
 void *
 wal_interval_main(void *arg)
 {
-    struct wal *j = arg;
+    struct wal *w = arg;
 
     signals_block();
-    lock_take(&j->lock);
-    while (!j->stopping) {
-        cond_wait_ms(&j->tick, &j->lock, j->interval_ms);
-        if (j->failed.status == ST_OK && !j->writing &&
-            j->written < j->appended)
-            flush(j, false);
-        if (j->failed.status == ST_OK && !j->syncing && j->synced < j->written)
-            sync_written(j);
+    lock_take(&w->lock);
+    while (!w->stopping) {
+        cond_wait_ms(&w->tick, &w->lock, w->interval_ms);
+        if (w->failed.status == ST_OK && !w->writing &&
+            w->written < w->appended)
+            flush(w, false);
+        if (w->failed.status == ST_OK && !w->syncing && w->synced < w->written)
+            sync_written(w);
     }
-    lock_drop(&j->lock);
+    lock_drop(&w->lock);
     return NULL;
 }
 
 /* -- segments ------------------------------------------------------------- */
 
 uint64_t
-wal_segment(const struct wal *j)
+wal_segment_now(const struct wal *w)
 {
-    OBJ_CHECK(j, WAL_MAGIC);
-    return atomic_load(&j->append_segment);
+    OBJ_CHECK(w, WAL_MAGIC);
+    return atomic_load(&w->append_segment);
 }
 
 void
-wal_rotate(struct wal *j)
+wal_rotate(struct wal *w)
 {
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    while (j->writing)
-        cond_wait(&j->changed, &j->lock);
-    if (j->failed.status == ST_OK)
-        flush(j, true);
-    lock_drop(&j->lock);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    while (w->writing)
+        cond_wait(&w->changed, &w->lock);
+    if (w->failed.status == ST_OK)
+        flush(w, true);
+    lock_drop(&w->lock);
 }
 
 enum status
-wal_make_segment(struct wal *j, uint64_t segment, uint32_t *file_key,
+wal_make_segment(struct wal *w, uint64_t segment, uint32_t *file_key,
                  struct error *e)
 {
-    uint8_t header[WAL_FILE_HEADER];
+    uint8_t header[WAL_SEGMENT_HEADER];
 
-    *file_key = wal_file_header(segment, hash_random_seed(), header);
-    return j->medium->ops->begin(j->medium, segment,
+    *file_key = wal_segment_header(segment, hash_random_seed(), header);
+    return w->medium->ops->begin(w->medium, segment,
                                  slice_of(header, sizeof header), e);
 }
 
 void
-wal_begin_segment(struct wal *j, uint64_t segment, uint32_t file_key)
+wal_begin_segment(struct wal *w, uint64_t segment, uint32_t file_key)
 {
-    j->older += j->size;
-    j->file_key = file_key;
-    j->segment = segment;
-    j->size = j->reach = j->marked = WAL_FILE_HEADER;
+    w->older += w->size;
+    w->file_key = file_key;
+    w->segment = segment;
+    w->size = w->reach = w->marked = WAL_SEGMENT_HEADER;
 }
 
 enum status
-wal_trim(struct wal *j, uint64_t segment, struct error *e)
+wal_trim(struct wal *w, uint64_t segment, struct error *e)
 {
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    while (st == ST_OK && j->first < segment && j->first < j->segment) {
-        uint64_t oldest = j->first, size;
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    while (st == ST_OK && w->first < segment && w->first < w->segment) {
+        uint64_t oldest = w->first, size;
 
-        lock_drop(&j->lock);
-        size = j->medium->ops->size(j->medium, oldest);
-        st = j->medium->ops->remove(j->medium, oldest, e);
-        lock_take(&j->lock);
+        lock_drop(&w->lock);
+        size = w->medium->ops->size(w->medium, oldest);
+        st = w->medium->ops->remove(w->medium, oldest, e);
+        lock_take(&w->lock);
         if (st == ST_OK) {
-            j->first++;
-            j->older -= size < j->older ? size : j->older;
+            w->first++;
+            w->older -= size < w->older ? size : w->older;
         }
     }
-    lock_drop(&j->lock);
+    lock_drop(&w->lock);
     return st;
 }
 
 enum status
-wal_status(struct wal *j, struct error *e)
+wal_status(struct wal *w, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    st = failure(j, e);
-    lock_drop(&j->lock);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    st = failure(w, e);
+    lock_drop(&w->lock);
     return st;
 }
 
 enum status
-wal_restart(struct wal *j, struct error *e)
+wal_restart(struct wal *w, struct error *e)
 {
     uint64_t first, segment;
     uint32_t file_key;
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    while (j->writing || j->syncing)
-        cond_wait(&j->changed, &j->lock);
-    if (j->failed.status == ST_OK || j->failed.status == ST_CONFLICT) {
-        st = failure(j, e);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    while (w->writing || w->syncing)
+        cond_wait(&w->changed, &w->lock);
+    if (w->failed.status == ST_OK || w->failed.status == ST_CONFLICT) {
+        st = failure(w, e);
         goto out;
     }
-    j->writing = j->syncing = true;
-    first = j->first;
-    segment = atomic_fetch_add(&j->append_segment, 1) + 1;
-    lock_drop(&j->lock);
+    w->writing = w->syncing = true;
+    first = w->first;
+    segment = atomic_fetch_add(&w->append_segment, 1) + 1;
+    lock_drop(&w->lock);
     /* The oldest first, so that a crash leaves the damaged one as the last.
      * What an earlier try made goes with them. */
     for (; st == ST_OK && first < segment; first++)
-        st = j->medium->ops->remove(j->medium, first, e);
+        st = w->medium->ops->remove(w->medium, first, e);
     if (st == ST_OK)
-        st = wal_make_segment(j, segment, &file_key, e);
-    lock_take(&j->lock);
-    j->writing = j->syncing = false;
+        st = wal_make_segment(w, segment, &file_key, e);
+    lock_take(&w->lock);
+    w->writing = w->syncing = false;
     if (st == ST_OK) {
-        wal_begin_segment(j, segment, file_key);
-        j->first = segment;
-        j->older = 0;
-        buf_clear(&j->buffers[0]);
-        buf_clear(&j->buffers[1]);
-        j->written = j->synced = j->appended;
-        j->unsynced_us = 0;
-        j->failed = (struct error){ 0 };
-        log_info("wal", "works again, with segment %" PRIu64, j->segment);
+        wal_begin_segment(w, segment, file_key);
+        w->first = segment;
+        w->older = 0;
+        buf_clear(&w->buffers[0]);
+        buf_clear(&w->buffers[1]);
+        w->written = w->synced = w->appended;
+        w->unsynced_us = 0;
+        w->failed = (struct error){ 0 };
+        log_info("wal", "works again, with segment %" PRIu64, w->segment);
     }
-    cond_broadcast(&j->changed);
+    cond_broadcast(&w->changed);
 out:
-    lock_drop(&j->lock);
+    lock_drop(&w->lock);
     return st;
 }
 
 struct wal_counts
-wal_counts(struct wal *j)
+wal_counts(struct wal *w)
 {
     struct wal_counts c;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    c = j->counts;
-    c.segments = j->segment - j->first + 1;
-    c.current = j->size;
-    c.bytes = j->older + j->size;
-    if (j->sync != WAL_SYNC_OFF && j->unsynced_us != 0)
-        c.unsynced_us = clock_monotonic_us() - j->unsynced_us;
-    lock_drop(&j->lock);
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    c = w->counts;
+    c.segments = w->segment - w->first + 1;
+    c.current = w->size;
+    c.bytes = w->older + w->size;
+    if (w->sync != WAL_SYNC_OFF && w->unsynced_us != 0)
+        c.unsynced_us = clock_monotonic_us() - w->unsynced_us;
+    lock_drop(&w->lock);
     return c;
 }
 
 const struct latency *
-wal_sync_latency(const struct wal *j)
+wal_sync_latency(const struct wal *w)
 {
-    OBJ_CHECK(j, WAL_MAGIC);
-    return &j->sync_latency;
+    OBJ_CHECK(w, WAL_MAGIC);
+    return &w->sync_latency;
 }

@@ -49,12 +49,12 @@ MUST_CHECK enum status wal_open(const struct wal_options *o, struct wal **out,
                                 struct error *e);
 
 /* Commits what is pending, syncs, closes.  '*j' becomes NULL in any case. */
-MUST_CHECK enum status wal_close(struct wal **j, struct error *e);
+MUST_CHECK enum status wal_close(struct wal **w, struct error *e);
 
 /* Calls f for each record, oldest first; stops at its first failure.  Each
  * record comes with the number of its segment. */
 MUST_CHECK enum status
-wal_replay(struct wal *j,
+wal_replay(struct wal *w,
            enum status (*f)(void *ctx, uint64_t segment, uint8_t type,
                             struct slice payload, struct error *e),
            void *ctx, struct error *e);
@@ -65,38 +65,38 @@ wal_replay(struct wal *j,
  * appended.  Does not wait for the disk: call wal_wait_for_room() before, and
  * before taking a lock that queries take.  A medium may take less than 64 MB:
  * ST_LIMIT. */
-MUST_CHECK enum status wal_append(struct wal *j, uint64_t segment, uint8_t type,
+MUST_CHECK enum status wal_append(struct wal *w, uint64_t segment, uint8_t type,
                                   struct slice payload, uint64_t *lsn,
                                   struct error *e);
 
 /* Waits until the buffer is below its limit, or the WAL's failure. */
-MUST_CHECK enum status wal_wait_for_room(struct wal *j, struct error *e);
+MUST_CHECK enum status wal_wait_for_room(struct wal *w, struct error *e);
 
 /* Everything up to 'lsn' is in the segment when it returns ST_OK, and durable
  * with WAL_SYNC_ALWAYS.  With 'sync' all that was appended before the call is
  * durable, whatever 'lsn'. */
-MUST_CHECK enum status wal_commit(struct wal *j, uint64_t lsn, bool sync,
+MUST_CHECK enum status wal_commit(struct wal *w, uint64_t lsn, bool sync,
                                   struct error *e);
 
 /* The segment that the next append goes to, or an earlier one: take it before
  * appending, and the record is in this segment or a later one. */
-uint64_t wal_segment(const struct wal *j);
+uint64_t wal_segment_now(const struct wal *w);
 
 /* Starts a new segment with the next append. */
-void wal_rotate(struct wal *j);
+void wal_rotate(struct wal *w);
 
 /* Deletes the segments before 'segment'; never the current one. */
-MUST_CHECK enum status wal_trim(struct wal *j, uint64_t segment,
+MUST_CHECK enum status wal_trim(struct wal *w, uint64_t segment,
                                 struct error *e);
 
 /* ST_OK while it works; after a failure what the failure was. */
-MUST_CHECK enum status wal_status(struct wal *j, struct error *e);
+MUST_CHECK enum status wal_status(struct wal *w, struct error *e);
 
 /* After a failure: deletes all segments and forgets what is pending, starts a
  * new one, and works again.  The caller holds what was appended, up to the last
  * successful call, on the disk by other means.  No-op without a failure;
  * ST_CONFLICT after that one. */
-MUST_CHECK enum status wal_restart(struct wal *j, struct error *e);
+MUST_CHECK enum status wal_restart(struct wal *w, struct error *e);
 
 struct wal_counts {
     uint64_t writes;
@@ -109,7 +109,7 @@ struct wal_counts {
     uint64_t bytes;    /* in those segments now */
     uint64_t current;  /* of these, in the newest one */
 };
-struct wal_counts wal_counts(struct wal *j);
+struct wal_counts wal_counts(struct wal *w);
 
 /* Of syncs; where appends are durable, of appends. */
-const struct latency *wal_sync_latency(const struct wal *j);
+const struct latency *wal_sync_latency(const struct wal *w);

@@ -97,15 +97,15 @@ wal_list(const char *dir, struct wal_segments *out, struct error *e)
 }
 
 enum status
-wal_file_load(const char *dir, uint64_t segment, bool last,
-              struct wal_file *out, struct error *e)
+wal_files_load(const char *dir, uint64_t segment, bool last,
+               struct wal_segment *out, struct error *e)
 {
     char name[WAL_NAME_SIZE];
 
     wal_name(segment, name);
-    *out = (struct wal_file){ .path = files_path(dir, name),
-                              .segment = segment,
-                              .last = last };
+    *out = (struct wal_segment){ .path = files_path(dir, name),
+                                 .segment = segment,
+                                 .last = last };
     return file_read(out->path, SIZE_MAX, &out->bytes, e);
 }
 
@@ -274,10 +274,10 @@ files_size(struct wal_medium *m, uint64_t segment)
 }
 
 static enum status
-files_load(struct wal_medium *m, uint64_t segment, struct wal_file *out,
+files_load(struct wal_medium *m, uint64_t segment, struct wal_segment *out,
            struct error *e)
 {
-    return wal_file_load(files_of(m)->dir, segment, false, out, e);
+    return wal_files_load(files_of(m)->dir, segment, false, out, e);
 }
 
 /* -- opening -------------------------------------------------------------- */
@@ -337,7 +337,7 @@ check_extent(const struct wal_files *f, const struct wal_held *held,
 /* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
  * later one exists: then a torn end of it would be damage. */
 static enum status
-cut_tail(const struct wal_file *w, uint64_t good, struct error *e)
+cut_tail(const struct wal_segment *w, uint64_t good, struct error *e)
 {
     int fd = open(w->path, O_WRONLY | O_CLOEXEC);
     enum status st = ST_OK;
@@ -365,16 +365,16 @@ cut_tail(const struct wal_file *w, uint64_t good, struct error *e)
 static enum status
 close_last(struct wal_files *f, struct wal_held *held, struct error *e)
 {
-    struct wal_file w;
+    struct wal_segment w;
     uint64_t last = held->next - 1, size = 0;
-    enum status st = wal_file_load(f->dir, last, true, &w, e);
+    enum status st = wal_files_load(f->dir, last, true, &w, e);
 
     if (st == ST_OK)
-        st = wal_file_read(&w, NULL, NULL, &size, e);
+        st = wal_segment_read(&w, NULL, NULL, &size, e);
     if (st == ST_OK)
         st = cut_tail(&w, size, e);
-    wal_file_fini(&w);
-    if (st != ST_OK || size > WAL_FILE_HEADER)
+    wal_segment_fini(&w);
+    if (st != ST_OK || size > WAL_SEGMENT_HEADER)
         return st;
     held->next = last;
     st = note(f, WAL_LAST, last - 1, e);

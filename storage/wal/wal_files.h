@@ -26,10 +26,10 @@ struct wal_io *wal_files_io(struct wal_medium *m);
 void wal_name(uint64_t segment, char out[WAL_NAME_SIZE]);
 
 /* All of a segment's file; 'last': none was made after it.  To be given to
- * wal_file_fini(), after a failure too. */
-MUST_CHECK enum status wal_file_load(const char *dir, uint64_t segment,
-                                     bool last, struct wal_file *out,
-                                     struct error *e);
+ * wal_segment_fini(), after a failure too. */
+MUST_CHECK enum status wal_files_load(const char *dir, uint64_t segment,
+                                      bool last, struct wal_segment *out,
+                                      struct error *e);
 
 /* The numbers of the segments that a folder holds, ascending. */
 struct wal_segments {

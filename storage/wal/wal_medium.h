@@ -1,5 +1,5 @@
 /* Where the segments of a WAL lie: files of a folder (wal_files.h) or objects
- * of RADOS (rados/).  A medium keeps bytes; what they mean is wal_file.h's.
+ * of RADOS (rados/).  A medium keeps bytes; what they mean is wal_segment.h's.
  *
  * Owns:    whoever made it, until wal_open() takes it over; close() frees it.
  * Threads: append, begin: one at a time.  sync: one at a time, beside append,
@@ -9,7 +9,7 @@
  *          process has taken the WAL, for ever (only where that can be). */
 #pragma once
 
-#include "storage/wal/wal_file.h"
+#include "storage/wal/wal_segment.h"
 
 struct wal_medium;
 
@@ -24,9 +24,9 @@ struct wal_medium_ops {
                         struct error *e);
 
     /* Reads all of a segment that open() listed.  '*out' is to be given to
-     * wal_file_fini(), after a failure too. */
+     * wal_segment_fini(), after a failure too. */
     enum status (*load)(struct wal_medium *m, uint64_t segment,
-                        struct wal_file *out, struct error *e);
+                        struct wal_segment *out, struct error *e);
 
     /* Makes a segment that begins with 'header'; appends go there then.  When
      * it returns ST_OK the segment, its header and that it is the last one are

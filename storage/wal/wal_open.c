@@ -17,127 +17,127 @@ static struct wal *
 wal_new(const struct wal_options *o)
 {
     const struct wal_medium *m = o->medium;
-    struct wal *j = mem_new(sizeof *j);
+    struct wal *w = mem_new(sizeof *w);
 
-    j->magic = WAL_MAGIC;
-    j->medium = o->medium;
-    j->sync = o->sync;
-    j->interval_ms = o->interval_ms == 0 ? 1000 : o->interval_ms;
+    w->magic = WAL_MAGIC;
+    w->medium = o->medium;
+    w->sync = o->sync;
+    w->interval_ms = o->interval_ms == 0 ? 1000 : o->interval_ms;
     /* The append that goes past the end of a segment is in it. */
-    j->segment_bytes =
+    w->segment_bytes =
         less_of(o->segment_bytes == 0 ? (size_t)64 << 20 : o->segment_bytes,
                 m->max_segment - m->max_append);
-    j->buffer_bytes =
+    w->buffer_bytes =
         less_of(o->buffer_bytes == 0 ? (size_t)8 << 20 : o->buffer_bytes,
                 m->max_append / 2);
-    j->max_bundle = m->max_append;
-    j->max_payload = less_of(WAL_MAX_PAYLOAD, m->max_append - WAL_ENTRY_ROOM);
-    j->read_only = o->read_only;
-    lock_init(&j->lock);
-    cond_init(&j->changed);
-    cond_init(&j->tick);
-    return j;
+    w->max_bundle = m->max_append;
+    w->max_payload = less_of(WAL_MAX_PAYLOAD, m->max_append - WAL_ENTRY_ROOM);
+    w->read_only = o->read_only;
+    lock_init(&w->lock);
+    cond_init(&w->changed);
+    cond_init(&w->tick);
+    return w;
 }
 
 static void
 wal_free(struct wal **ref) NO_TS_CHECK
 {
-    struct wal *j = *ref;
+    struct wal *w = *ref;
 
     *ref = NULL;
-    j->medium->ops->close(j->medium);
-    buf_fini(&j->buffers[0]);
-    buf_fini(&j->buffers[1]);
-    cond_fini(&j->tick);
-    cond_fini(&j->changed);
-    lock_fini(&j->lock);
-    OBJ_FREE(j);
+    w->medium->ops->close(w->medium);
+    buf_fini(&w->buffers[0]);
+    buf_fini(&w->buffers[1]);
+    cond_fini(&w->tick);
+    cond_fini(&w->changed);
+    lock_fini(&w->lock);
+    OBJ_FREE(w);
 }
 
 static enum status
-open_segments(struct wal *j, struct error *e) NO_TS_CHECK
+open_segments(struct wal *w, struct error *e) NO_TS_CHECK
 {
     struct wal_held held;
     uint32_t file_key;
-    enum status st = j->medium->ops->open(j->medium, &held, e);
+    enum status st = w->medium->ops->open(w->medium, &held, e);
 
     if (st != ST_OK)
         return st;
-    j->first = held.first;
-    j->replay_end = held.next;
-    if (j->read_only) {
-        (void)error_set(&j->failed, ST_IO, "this WAL is only read");
+    w->first = held.first;
+    w->replay_end = held.next;
+    if (w->read_only) {
+        (void)error_set(&w->failed, ST_IO, "this WAL is only read");
         return ST_OK;
     }
     for (uint64_t i = held.first; i < held.next; i++)
-        j->older += j->medium->ops->size(j->medium, i);
-    st = wal_make_segment(j, held.next, &file_key, e);
+        w->older += w->medium->ops->size(w->medium, i);
+    st = wal_make_segment(w, held.next, &file_key, e);
     if (st != ST_OK)
         return st;
-    wal_begin_segment(j, held.next, file_key);
-    atomic_store(&j->append_segment, held.next);
+    wal_begin_segment(w, held.next, file_key);
+    atomic_store(&w->append_segment, held.next);
     return ST_OK;
 }
 
 enum status
 wal_open(const struct wal_options *o, struct wal **out, struct error *e)
 {
-    struct wal *j = wal_new(o);
-    enum status st = open_segments(j, e);
+    struct wal *w = wal_new(o);
+    enum status st = open_segments(w, e);
 
     *out = NULL;
-    if (st == ST_OK && j->sync == WAL_SYNC_INTERVAL && !j->read_only)
-        st = thread_start(&j->thread, wal_interval_main, j, "the WAL", e);
+    if (st == ST_OK && w->sync == WAL_SYNC_INTERVAL && !w->read_only)
+        st = thread_start(&w->thread, wal_interval_main, w, "the WAL", e);
     if (st == ST_OK)
-        *out = j;
+        *out = w;
     else
-        wal_free(&j);
+        wal_free(&w);
     return st;
 }
 
 enum status
 wal_close(struct wal **ref, struct error *e)
 {
-    struct wal *j = OBJ_TAKE(ref, WAL_MAGIC);
+    struct wal *w = OBJ_TAKE(ref, WAL_MAGIC);
     uint64_t lsn;
     enum status st = ST_OK;
 
-    if (j == NULL)
+    if (w == NULL)
         return ST_OK;
-    if (j->read_only)
+    if (w->read_only)
         goto out;
-    lock_take(&j->lock);
-    lsn = j->appended;
-    lock_drop(&j->lock);
-    st = wal_commit(j, lsn, true, e);
-    lock_take(&j->lock);
-    j->stopping = true;
-    cond_signal(&j->tick);
-    lock_drop(&j->lock);
-    thread_join(&j->thread);
+    lock_take(&w->lock);
+    lsn = w->appended;
+    lock_drop(&w->lock);
+    st = wal_commit(w, lsn, true, e);
+    lock_take(&w->lock);
+    w->stopping = true;
+    cond_signal(&w->tick);
+    lock_drop(&w->lock);
+    thread_join(&w->thread);
 out:
-    wal_free(&j);
+    wal_free(&w);
     return st;
 }
 
 enum status
-wal_replay(struct wal *j, wal_record_fn *f, void *ctx, struct error *e)
+wal_replay(struct wal *w, wal_record_fn *f, void *ctx, struct error *e)
 {
     uint64_t segment;
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    segment = j->first;
-    lock_drop(&j->lock);
-    for (; st == ST_OK && segment < j->replay_end; segment++) {
-        struct wal_file w;
+    OBJ_CHECK(w, WAL_MAGIC);
+    lock_take(&w->lock);
+    segment = w->first;
+    lock_drop(&w->lock);
+    for (; st == ST_OK && segment < w->replay_end; segment++) {
+        struct wal_segment loaded;
         uint64_t good;
 
-        st = j->medium->ops->load(j->medium, segment, &w, e);
+        st = w->medium->ops->load(w->medium, segment, &loaded, e);
         if (st == ST_OK)
-            st = wal_file_read(&w, f, ctx, &good, e);
-        wal_file_fini(&w);
+            st = wal_segment_read(&loaded, f, ctx, &good, e);
+        wal_segment_fini(&loaded);
     }
     return st;
 }

@@ -57,12 +57,12 @@ struct wal {
 };
 
 /* Makes a segment; '*file_key' is its key. */
-MUST_CHECK enum status wal_make_segment(struct wal *j, uint64_t segment,
+MUST_CHECK enum status wal_make_segment(struct wal *w, uint64_t segment,
                                         uint32_t *file_key, struct error *e);
 
 /* Goes on with this segment, which was made. */
-void wal_begin_segment(struct wal *j, uint64_t segment, uint32_t file_key)
-    REQUIRES(j->lock);
+void wal_begin_segment(struct wal *w, uint64_t segment, uint32_t file_key)
+    REQUIRES(w->lock);
 
 /* The thread of WAL_SYNC_INTERVAL. */
 void *wal_interval_main(void *wal);

@@ -6,7 +6,7 @@
  * whole records behind it.  What was synced is there, and the marks say how
  * much that was.  So a record that does not check is where the file ends for
  * us, unless a mark behind it says that it was on the disk. */
-#include "storage/wal/wal_file.h"
+#include "storage/wal/wal_segment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,14 +24,14 @@ struct record {
 };
 
 void
-wal_file_fini(struct wal_file *w)
+wal_segment_fini(struct wal_segment *w)
 {
     free(w->path);
     buf_fini(&w->bytes);
 }
 
 static bool
-record_read(const struct wal_file *w, uint64_t at, struct record *out)
+record_read(const struct wal_segment *w, uint64_t at, struct record *out)
 {
     uint8_t h[WAL_RECORD_HEADER];
     uint32_t size, crc;
@@ -54,7 +54,7 @@ record_read(const struct wal_file *w, uint64_t at, struct record *out)
 }
 
 static uint64_t
-find_record(const struct wal_file *w, uint64_t at, struct record *r)
+find_record(const struct wal_segment *w, uint64_t at, struct record *r)
 {
     for (; at < w->bytes.size; at++)
         if (record_read(w, at, r))
@@ -73,7 +73,7 @@ mark_of(const struct record *r)
 /* Looks through what lies behind the bad record at 'at': is there anything
  * whole, and how far do the marks there say that the file was synced? */
 static uint64_t
-find_proof(const struct wal_file *w, uint64_t at, uint64_t *next)
+find_proof(const struct wal_segment *w, uint64_t at, uint64_t *next)
 {
     uint64_t reach = 0;
     struct record r;
@@ -91,17 +91,18 @@ find_proof(const struct wal_file *w, uint64_t at, uint64_t *next)
 /* The file_key, or '*good' 0 for a file whose header never reached the
  * disk. The header is synced before the first record is written. */
 static enum status
-read_file_header(struct wal_file *w, uint64_t *good, struct error *e)
+read_file_header(struct wal_segment *w, uint64_t *good, struct error *e)
 {
     size_t zeros = 0;
 
-    *good = WAL_FILE_HEADER;
-    if (wal_file_check(w))
+    *good = WAL_SEGMENT_HEADER;
+    if (wal_segment_check(w))
         return ST_OK;
     *good = 0;
     while (zeros < w->bytes.size && w->bytes.data[zeros] == 0)
         zeros++;
-    if (w->last && (w->bytes.size <= WAL_FILE_HEADER || zeros == w->bytes.size))
+    if (w->last &&
+        (w->bytes.size <= WAL_SEGMENT_HEADER || zeros == w->bytes.size))
         return ST_OK;
     return error_set(e, ST_CORRUPT,
                      "%s at offset 0: no header of WAL segment %" PRIu64
@@ -111,7 +112,7 @@ read_file_header(struct wal_file *w, uint64_t *good, struct error *e)
 
 /* The record at 'at' is not whole: damage, or the end? */
 static enum status
-judge_end(const struct wal_file *w, uint64_t at, struct error *e)
+judge_end(const struct wal_segment *w, uint64_t at, struct error *e)
 {
     uint64_t next, reach;
 
@@ -136,7 +137,7 @@ judge_end(const struct wal_file *w, uint64_t at, struct error *e)
 }
 
 static enum status
-read_bundle(const struct wal_file *w, const struct record *bundle,
+read_bundle(const struct wal_segment *w, const struct record *bundle,
             wal_record_fn *f, void *ctx, struct error *e)
 {
     struct cursor c = cursor_of(bundle->payload);
@@ -158,8 +159,8 @@ read_bundle(const struct wal_file *w, const struct record *bundle,
 }
 
 static enum status
-take_record(const struct wal_file *w, const struct record *r, wal_record_fn *f,
-            void *ctx, struct error *e)
+take_record(const struct wal_segment *w, const struct record *r,
+            wal_record_fn *f, void *ctx, struct error *e)
 {
     if (f == NULL || r->type == WAL_MARK)
         return ST_OK;
@@ -172,8 +173,8 @@ take_record(const struct wal_file *w, const struct record *r, wal_record_fn *f,
 }
 
 enum status
-wal_file_read(struct wal_file *w, wal_record_fn *f, void *ctx, uint64_t *good,
-              struct error *e)
+wal_segment_read(struct wal_segment *w, wal_record_fn *f, void *ctx,
+                 uint64_t *good, struct error *e)
 {
     struct record r;
     enum status st = read_file_header(w, good, e);
@@ -190,18 +191,18 @@ wal_file_read(struct wal_file *w, wal_record_fn *f, void *ctx, uint64_t *good,
 }
 
 enum status
-wal_file_salvage(struct wal_file *w, wal_record_fn *f, void *ctx,
-                 struct wal_salvage *out, struct error *e)
+wal_segment_salvage(struct wal_segment *w, wal_record_fn *f, void *ctx,
+                    struct wal_salvage *out, struct error *e)
 {
-    uint8_t header[WAL_FILE_HEADER];
-    bool headed = wal_file_check(w);
+    uint8_t header[WAL_SEGMENT_HEADER];
+    bool headed = wal_segment_check(w);
     struct record r;
 
     *out = (struct wal_salvage){ .bytes = BUF_INIT };
     if (headed)
         memcpy(header, w->bytes.data, sizeof header);
     else
-        (void)wal_file_header(w->segment, hash_random_seed(), header);
+        (void)wal_segment_header(w->segment, hash_random_seed(), header);
     buf_put(&out->bytes, header, sizeof header);
     for (uint64_t at = headed ? sizeof header : w->bytes.size;
          (at = find_record(w, at, &r)) < w->bytes.size; at = r.end) {

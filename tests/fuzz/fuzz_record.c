@@ -34,8 +34,8 @@ write_file(const char *dir, struct slice bytes)
 static void
 put_records(struct buf *file, struct cursor c)
 {
-    uint8_t header[WAL_FILE_HEADER], head[WAL_RECORD_HEADER];
-    uint32_t file_key = wal_file_header(1, 0, header);
+    uint8_t header[WAL_SEGMENT_HEADER], head[WAL_RECORD_HEADER];
+    uint32_t file_key = wal_segment_header(1, 0, header);
     struct buf bundle = BUF_INIT;
 
     while (cursor_left(&c) > 3) {

@@ -38,18 +38,18 @@ see(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 static enum status
 replay(struct slice file, bool last, struct seen *s)
 {
-    struct wal_file w = { .segment = 7, .last = last };
+    struct wal_segment w = { .segment = 7, .last = last };
     uint64_t good;
     struct error e = { 0 };
     enum status st;
 
     *s = (struct seen){ .file = file };
     buf_put_slice(&w.bytes, file);
-    st = wal_file_read(&w, see, s, &good, &e);
+    st = wal_segment_read(&w, see, s, &good, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     INSIST(good <= file.size);
     INSIST(st != ST_OK || last || good == file.size);
-    wal_file_fini(&w);
+    wal_segment_fini(&w);
     return st;
 }
 
@@ -110,7 +110,7 @@ static void
 replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
 {
     uint8_t header[WAL_RECORD_HEADER];
-    struct wal_file w = { .segment = 7, .last = last };
+    struct wal_segment w = { .segment = 7, .last = last };
     size_t left = records.size;
     struct error e = { 0 };
     uint64_t good;
@@ -121,17 +121,17 @@ replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
     buf_put(b, header, sizeof header);
     buf_put_slice(b, records);
     buf_put_slice(&w.bytes, buf_slice(b));
-    st = wal_file_read(&w, see_bundled, &left, &good, &e);
+    st = wal_segment_read(&w, see_bundled, &left, &good, &e);
     INSIST(st == ST_OK ? good == b->size && left <= records.size
-                       : st == ST_CORRUPT && good == WAL_FILE_HEADER);
-    wal_file_fini(&w);
+                       : st == ST_CORRUPT && good == WAL_SEGMENT_HEADER);
+    wal_segment_fini(&w);
 }
 
 FUZZ_TARGET(data, size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
-    uint8_t header[WAL_FILE_HEADER], first = cursor_u8(&c);
-    uint32_t file_key = wal_file_header(7, 0, header);
+    uint8_t header[WAL_SEGMENT_HEADER], first = cursor_u8(&c);
+    uint32_t file_key = wal_segment_header(7, 0, header);
     bool last = (first & 0x80) == 0;
     struct buf b = BUF_INIT;
     struct seen s;

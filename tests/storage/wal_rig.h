@@ -101,11 +101,11 @@ folder_fill(uint64_t segment, struct slice bytes)
 static inline struct wal *
 open_with(struct wal_options o)
 {
-    struct wal *j = NULL;
+    struct wal *wal = NULL;
     struct error e = { 0 };
 
-    ck_assert_msg(wal_open(&o, &j, &e) == ST_OK, "%s", e.text);
-    return j;
+    ck_assert_msg(wal_open(&o, &wal, &e) == ST_OK, "%s", e.text);
+    return wal;
 }
 
 static inline struct wal *
@@ -116,32 +116,32 @@ open_off(void)
 }
 
 static inline void
-close_ok(struct wal **j)
+close_ok(struct wal **wal)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(wal_close(j, &e) == ST_OK, "%s", e.text);
-    ck_assert_ptr_null(*j);
+    ck_assert_msg(wal_close(wal, &e) == ST_OK, "%s", e.text);
+    ck_assert_ptr_null(*wal);
 }
 
 static inline uint64_t
-append(struct wal *j, uint8_t type, const char *text)
+append(struct wal *wal, uint8_t type, const char *text)
 {
     uint64_t lsn = 0;
     struct error e = { 0 };
 
-    ck_assert_msg(wal_wait_for_room(j, &e) == ST_OK, "%s", e.text);
-    ck_assert_msg(wal_append(j, 0, type, slice_str(text), &lsn, &e) == ST_OK,
+    ck_assert_msg(wal_wait_for_room(wal, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_append(wal, 0, type, slice_str(text), &lsn, &e) == ST_OK,
                   "%s", e.text);
     return lsn;
 }
 
 static inline void
-commit(struct wal *j, uint64_t lsn, bool sync)
+commit(struct wal *wal, uint64_t lsn, bool sync)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(wal_commit(j, lsn, sync, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_commit(wal, lsn, sync, &e) == ST_OK, "%s", e.text);
 }
 
 /* "segment:type:payload " of each record. */
@@ -154,12 +154,12 @@ note(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 }
 
 static inline void
-expect_replay(struct wal *j, const char *expected)
+expect_replay(struct wal *wal, const char *expected)
 {
     struct buf b = BUF_INIT;
     struct error e = { 0 };
 
-    ck_assert_msg(wal_replay(j, note, &b, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_replay(wal, note, &b, &e) == ST_OK, "%s", e.text);
     ck_assert_str_eq(buf_cstr(&b), expected);
     buf_fini(&b);
 }
@@ -170,13 +170,13 @@ reopen(struct buf *records, struct error *e)
 {
     const struct wal_options o = { .medium = wal_files_new(dir),
                                    .sync = WAL_SYNC_OFF };
-    struct wal *j;
-    enum status st = wal_open(&o, &j, e);
+    struct wal *wal;
+    enum status st = wal_open(&o, &wal, e);
 
     buf_clear(records);
     if (st != ST_OK)
         return st;
-    st = wal_replay(j, note, records, e);
-    close_ok(&j);
+    st = wal_replay(wal, note, records, e);
+    close_ok(&wal);
     return st;
 }

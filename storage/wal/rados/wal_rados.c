@@ -296,7 +296,7 @@ read_object(struct ceph *c, const char *object, struct buf *out,
 
 /* The last one may have been named and never made. */
 static enum status
-rados_load(struct wal_medium *m, uint64_t segment, struct wal_file *out,
+rados_load(struct wal_medium *m, uint64_t segment, struct wal_segment *out,
            struct error *e)
 {
     struct wal_rados *r = rados_of(m);
@@ -304,9 +304,9 @@ rados_load(struct wal_medium *m, uint64_t segment, struct wal_file *out,
     enum status st;
 
     segment_name(r->member, segment, object);
-    *out = (struct wal_file){ .path = mem_strdup(object),
-                              .segment = segment,
-                              .last = segment == r->last };
+    *out = (struct wal_segment){ .path = mem_strdup(object),
+                                 .segment = segment,
+                                 .last = segment == r->last };
     st = read_object(r->c, object, &out->bytes, e);
     if (st != ST_NOT_FOUND)
         return st;

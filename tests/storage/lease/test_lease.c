@@ -156,11 +156,11 @@ static void
 write_wal(struct side *s)
 {
     const struct wal_options o = { .medium = wal_rados_new(s->c, s->name) };
-    struct wal *j;
+    struct wal *wal;
     struct error e = { 0 };
 
-    ck_assert_msg(wal_open(&o, &j, &e) == ST_OK, "%s", e.text);
-    ck_assert_int_eq(wal_close(&j, &e), ST_OK);
+    ck_assert_msg(wal_open(&o, &wal, &e) == ST_OK, "%s", e.text);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
 }
 
 /* -- a member's life ------------------------------------------------------- */

@@ -171,13 +171,13 @@ expect_salt(void *ctx, uint64_t number, uint8_t type, struct slice payload,
 
 START_TEST(wal_bytes)
 {
-    uint8_t header[WAL_FILE_HEADER], record[WAL_RECORD_HEADER];
+    uint8_t header[WAL_SEGMENT_HEADER], record[WAL_RECORD_HEADER];
     uint8_t mark[WAL_MARK_SIZE];
     const uint8_t *bundle_at = segment + sizeof header;
     const uint8_t *mark_at = bundle_at + sizeof record + 8;
     uint32_t file_key =
-        wal_file_header(1, UINT64_C(0x0123456789abcdef), header);
-    struct wal_file w = { .segment = 1 };
+        wal_segment_header(1, UINT64_C(0x0123456789abcdef), header);
+    struct wal_segment w = { .segment = 1 };
     int seen = 0;
     uint64_t good;
 
@@ -192,10 +192,11 @@ START_TEST(wal_bytes)
     expect_documented(slice_of(bundle_at, sizeof record + 8));
     expect_documented(slice_of(mark_at, sizeof mark));
     buf_put(&w.bytes, segment, sizeof segment);
-    ck_assert_int_eq(wal_file_read(&w, expect_salt, &seen, &good, NULL), ST_OK);
+    ck_assert_int_eq(wal_segment_read(&w, expect_salt, &seen, &good, NULL),
+                     ST_OK);
     ck_assert_int_eq(seen, 2);
     ck_assert_uint_eq(good, sizeof segment);
-    wal_file_fini(&w);
+    wal_segment_fini(&w);
 }
 END_TEST
 

@@ -15,33 +15,33 @@
 
 START_TEST(replays_what_was_appended)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
 
-    expect_replay(j, "");
-    (void)append(j, 1, "one");
-    (void)append(j, 4, "");
-    commit(j, append(j, 254, "three"), false);
-    close_ok(&j);
-    j = open_off();
-    expect_replay(j, "1:1:one 1:4: 1:254:three ");
-    (void)append(j, 2, "four");
-    close_ok(&j);
-    j = open_off();
-    expect_replay(j, "1:1:one 1:4: 1:254:three 2:2:four ");
+    expect_replay(wal, "");
+    (void)append(wal, 1, "one");
+    (void)append(wal, 4, "");
+    commit(wal, append(wal, 254, "three"), false);
+    close_ok(&wal);
+    wal = open_off();
+    expect_replay(wal, "1:1:one 1:4: 1:254:three ");
+    (void)append(wal, 2, "four");
+    close_ok(&wal);
+    wal = open_off();
+    expect_replay(wal, "1:1:one 1:4: 1:254:three 2:2:four ");
     /* The record above was new, so replay had not seen it then. */
-    ck_assert_uint_eq(wal_counts(j).segments, 3);
-    close_ok(&j);
+    ck_assert_uint_eq(wal_counts(wal).segments, 3);
+    close_ok(&wal);
 }
 END_TEST
 
 START_TEST(empty_segments_do_not_pile_up)
 {
     for (int i = 0; i < 3; i++) {
-        struct wal *j = open_off();
+        struct wal *wal = open_off();
 
-        ck_assert_uint_eq(wal_segment(j), 1);
-        ck_assert_uint_eq(wal_counts(j).segments, 1);
-        close_ok(&j);
+        ck_assert_uint_eq(wal_segment_now(wal), 1);
+        ck_assert_uint_eq(wal_counts(wal).segments, 1);
+        close_ok(&wal);
     }
 }
 END_TEST
@@ -57,7 +57,7 @@ fail_at_two(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 /* What is opened only to be read may be opened again. */
 START_TEST(an_empty_wal_can_be_read_again)
 {
-    struct wal *j;
+    struct wal *wal;
     struct error e;
 
     for (int i = 0; i < 3; i++) {
@@ -65,32 +65,32 @@ START_TEST(an_empty_wal_can_be_read_again)
                                  .sync = WAL_SYNC_OFF,
                                  .read_only = i > 0 };
 
-        ck_assert_int_eq(wal_open(&o, &j, &e), ST_OK);
-        ck_assert_int_eq(wal_close(&j, &e), ST_OK);
+        ck_assert_int_eq(wal_open(&o, &wal, &e), ST_OK);
+        ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
     }
 }
 END_TEST
 
 START_TEST(replay_stops_at_the_first_failure)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct error e;
     int seen = 0;
 
     for (uint8_t type = 1; type <= 3; type++)
-        (void)append(j, type, "x");
-    close_ok(&j);
-    j = open_off();
-    ck_assert_int_eq(wal_replay(j, fail_at_two, &seen, &e), ST_LIMIT);
+        (void)append(wal, type, "x");
+    close_ok(&wal);
+    wal = open_off();
+    ck_assert_int_eq(wal_replay(wal, fail_at_two, &seen, &e), ST_LIMIT);
     ck_assert_str_eq(e.text, "enough");
     ck_assert_int_eq(seen, 2);
-    close_ok(&j);
+    close_ok(&wal);
 }
 END_TEST
 
 START_TEST(large_records)
 {
-    struct wal *j =
+    struct wal *wal =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_OFF,
                                         .buffer_bytes = 1000 });
@@ -102,12 +102,13 @@ START_TEST(large_records)
 
     ck_assert_ptr_nonnull(big);
     memset(big, 'x', size);
-    ck_assert_int_eq(wal_append(j, 0, 1, slice_of(big, size), &lsn, &e), ST_OK);
+    ck_assert_int_eq(wal_append(wal, 0, 1, slice_of(big, size), &lsn, &e),
+                     ST_OK);
     ck_assert_int_eq(
-        wal_append(j, 0, 1, slice_of(big, WAL_MAX_PAYLOAD + 1), &lsn, &e),
+        wal_append(wal, 0, 1, slice_of(big, WAL_MAX_PAYLOAD + 1), &lsn, &e),
         ST_LIMIT);
-    (void)append(j, 2, "small");
-    close_ok(&j);
+    (void)append(wal, 2, "small");
+    close_ok(&wal);
     ck_assert_int_eq(reopen(&b, &e), ST_OK);
     ck_assert_uint_eq(b.size, strlen("1:1: 1:2:small ") + size);
     ck_assert(memcmp(b.data + 4, big, size) == 0);
@@ -122,7 +123,7 @@ END_TEST
 #define ROUNDS  400
 
 struct writer {
-    struct wal *j;
+    struct wal *wal;
     uint32_t id;
     bool sync;
 };
@@ -135,21 +136,21 @@ writer_main(void *arg)
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
         uint32_t text[20] = { w->id, i };
-        uint64_t lsn, segment = wal_segment(w->j);
+        uint64_t lsn, segment = wal_segment_now(w->wal);
         size_t size = 8 + i % 64;
 
         memcpy((uint8_t *)text + 8, &segment, 8);
-        if (wal_wait_for_room(w->j, NULL) != ST_OK ||
-            wal_append(w->j, 0, 7, slice_of(text, size + 8), &lsn, NULL) !=
+        if (wal_wait_for_room(w->wal, NULL) != ST_OK ||
+            wal_append(w->wal, 0, 7, slice_of(text, size + 8), &lsn, NULL) !=
                 ST_OK ||
             lsn <= last)
             return arg;
         last = lsn;
         if (i % 5 == w->id % 5 &&
-            wal_commit(w->j, lsn, w->sync && i % 50 == 0, NULL) != ST_OK)
+            wal_commit(w->wal, lsn, w->sync && i % 50 == 0, NULL) != ST_OK)
             return arg;
         if (w->id == 0 && i % 100 == 99)
-            wal_rotate(w->j);
+            wal_rotate(w->wal);
     }
     return NULL;
 }
@@ -160,7 +161,7 @@ struct tally {
 };
 
 /* Each writer's records in its order, none missing, in the segment that
- * wal_segment() said or a later one. */
+ * wal_segment_now() said or a later one. */
 static enum status
 check_order(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
             struct error *e)
@@ -191,16 +192,16 @@ static const struct wal_options modes[] = {
 START_TEST(threads_keep_their_order)
 {
     struct wal_options o = modes[_i];
-    struct wal *j;
+    struct wal *wal;
     struct writer writers[WRITERS];
     pthread_t threads[WRITERS];
     struct tally t = { 0 };
     struct error e = { 0 };
 
     o.medium = wal_files_new(dir);
-    j = open_with(o);
+    wal = open_with(o);
     for (uint32_t i = 0; i < WRITERS; i++) {
-        writers[i] = (struct writer){ j, i, i % 2 == 0 };
+        writers[i] = (struct writer){ wal, i, i % 2 == 0 };
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, writer_main, &writers[i]), 0);
     }
@@ -210,12 +211,12 @@ START_TEST(threads_keep_their_order)
         ck_assert_int_eq(pthread_join(threads[i], &failed), 0);
         ck_assert_ptr_null(failed);
     }
-    close_ok(&j);
-    j = open_off();
-    ck_assert_msg(wal_replay(j, check_order, &t, &e) == ST_OK, "%s", e.text);
+    close_ok(&wal);
+    wal = open_off();
+    ck_assert_msg(wal_replay(wal, check_order, &t, &e) == ST_OK, "%s", e.text);
     for (int i = 0; i < WRITERS; i++)
         ck_assert_uint_eq(t.next[i], ROUNDS);
-    close_ok(&j);
+    close_ok(&wal);
 }
 END_TEST
 
@@ -223,52 +224,53 @@ END_TEST
 
 START_TEST(rotates_and_trims)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct wal_counts c;
 
-    (void)append(j, 1, "a");
-    ck_assert_uint_eq(wal_segment(j), 1);
-    wal_rotate(j);
-    ck_assert_uint_eq(wal_segment(j), 2);
-    wal_rotate(j); /* nothing in it: stays */
-    ck_assert_uint_eq(wal_segment(j), 2);
-    (void)append(j, 1, "b");
-    wal_rotate(j);
-    (void)append(j, 1, "c");
-    commit(j, append(j, 1, "d"), false);
-    c = wal_counts(j);
+    (void)append(wal, 1, "a");
+    ck_assert_uint_eq(wal_segment_now(wal), 1);
+    wal_rotate(wal);
+    ck_assert_uint_eq(wal_segment_now(wal), 2);
+    wal_rotate(wal); /* nothing in it: stays */
+    ck_assert_uint_eq(wal_segment_now(wal), 2);
+    (void)append(wal, 1, "b");
+    wal_rotate(wal);
+    (void)append(wal, 1, "c");
+    commit(wal, append(wal, 1, "d"), false);
+    c = wal_counts(wal);
     ck_assert_uint_eq(c.segments, 3);
     /* Bundles of "a", of "b", of "c" and "d", each with a type and a size. */
     ck_assert_uint_eq(c.bytes,
-                      3 * WAL_FILE_HEADER + 3 * WAL_RECORD_HEADER + 4 * 3);
-    ck_assert_int_eq(wal_trim(j, 2, NULL), ST_OK);
-    ck_assert_uint_eq(wal_counts(j).segments, 2);
-    ck_assert_int_eq(wal_trim(j, 1, NULL), ST_OK);
-    ck_assert_int_eq(wal_trim(j, 1000, NULL), ST_OK); /* not the current */
-    c = wal_counts(j);
+                      3 * WAL_SEGMENT_HEADER + 3 * WAL_RECORD_HEADER + 4 * 3);
+    ck_assert_int_eq(wal_trim(wal, 2, NULL), ST_OK);
+    ck_assert_uint_eq(wal_counts(wal).segments, 2);
+    ck_assert_int_eq(wal_trim(wal, 1, NULL), ST_OK);
+    ck_assert_int_eq(wal_trim(wal, 1000, NULL), ST_OK); /* not the current */
+    c = wal_counts(wal);
     ck_assert_uint_eq(c.segments, 1);
-    ck_assert_uint_eq(c.bytes, WAL_FILE_HEADER + WAL_RECORD_HEADER + 2 * 3);
-    close_ok(&j);
-    j = open_off();
-    expect_replay(j, "3:1:c 3:1:d ");
-    ck_assert_uint_eq(wal_segment(j), 4);
-    close_ok(&j);
+    ck_assert_uint_eq(c.bytes, WAL_SEGMENT_HEADER + WAL_RECORD_HEADER + 2 * 3);
+    close_ok(&wal);
+    wal = open_off();
+    expect_replay(wal, "3:1:c 3:1:d ");
+    ck_assert_uint_eq(wal_segment_now(wal), 4);
+    close_ok(&wal);
 }
 END_TEST
 
 START_TEST(rotates_by_size)
 {
-    struct wal *j =
+    struct wal *wal =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_OFF,
                                         .segment_bytes = 100 });
 
     for (int i = 0; i < 10; i++) {
-        ck_assert_uint_eq(wal_segment(j), (unsigned)i / 2 + 1);
-        commit(j, append(j, 1, "thirty-six bytes with all it carries"), false);
+        ck_assert_uint_eq(wal_segment_now(wal), (unsigned)i / 2 + 1);
+        commit(wal, append(wal, 1, "thirty-six bytes with all it carries"),
+               false);
     }
-    ck_assert_uint_eq(wal_counts(j).segments, 6);
-    close_ok(&j);
+    ck_assert_uint_eq(wal_counts(wal).segments, 6);
+    close_ok(&wal);
 }
 END_TEST
 
@@ -331,17 +333,17 @@ sync_haltingly(int fd)
 START_TEST(interrupted_and_short_writes)
 {
     const struct wal_io io = { write_haltingly, sync_haltingly };
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
 
     atomic_store(&faults, 0);
-    *wal_files_io(j->medium) = io;
+    *wal_files_io(wal->medium) = io;
     for (int i = 0; i < 5; i++)
-        commit(j, append(j, 1, "interrupted"), true);
-    close_ok(&j);
-    j = open_off();
-    expect_replay(j, "1:1:interrupted 1:1:interrupted 1:1:interrupted "
-                     "1:1:interrupted 1:1:interrupted ");
-    close_ok(&j);
+        commit(wal, append(wal, 1, "interrupted"), true);
+    close_ok(&wal);
+    wal = open_off();
+    expect_replay(wal, "1:1:interrupted 1:1:interrupted 1:1:interrupted "
+                       "1:1:interrupted 1:1:interrupted ");
+    close_ok(&wal);
 }
 END_TEST
 
@@ -349,40 +351,40 @@ END_TEST
 START_TEST(tells_how_long_bytes_wait)
 {
     const struct wal_io failing = { write_fine, sync_until };
-    struct wal *j =
+    struct wal *wal =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_INTERVAL,
                                         .interval_ms = 3600000 });
-    struct wal_counts before = wal_counts(j), c;
+    struct wal_counts before = wal_counts(wal), c;
     struct error e;
 
     ck_assert_int_eq(before.synced_us, 0);
     ck_assert_int_eq(before.unsynced_us, 0);
-    commit(j, append(j, 1, "a"), false);
+    commit(wal, append(wal, 1, "a"), false);
     do
-        c = wal_counts(j);
+        c = wal_counts(wal);
     while (c.unsynced_us == 0);
     ck_assert_int_eq(c.synced_us, 0);
-    commit(j, append(j, 1, "b"), true);
-    c = wal_counts(j);
+    commit(wal, append(wal, 1, "b"), true);
+    c = wal_counts(wal);
     ck_assert_int_eq(c.unsynced_us, 0);
     ck_assert_int_gt(c.synced_us, 0);
     ck_assert_uint_eq(c.syncs, before.syncs + 1);
-    ck_assert_uint_eq(latency_below(wal_sync_latency(j), 64), 1);
+    ck_assert_uint_eq(latency_below(wal_sync_latency(wal), 64), 1);
     /* One that fails leaves them waiting. */
     atomic_store(&faults, 0);
-    *wal_files_io(j->medium) = failing;
-    ck_assert_int_eq(wal_commit(j, append(j, 1, "c"), true, &e), ST_IO);
-    ck_assert_int_eq(wal_counts(j).synced_us, c.synced_us);
-    ck_assert_uint_eq(wal_counts(j).syncs, c.syncs);
-    while (wal_counts(j).unsynced_us == 0)
+    *wal_files_io(wal->medium) = failing;
+    ck_assert_int_eq(wal_commit(wal, append(wal, 1, "c"), true, &e), ST_IO);
+    ck_assert_int_eq(wal_counts(wal).synced_us, c.synced_us);
+    ck_assert_uint_eq(wal_counts(wal).syncs, c.syncs);
+    while (wal_counts(wal).unsynced_us == 0)
         ;
-    ck_assert_int_eq(wal_close(&j, &e), ST_IO);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_IO);
     /* Where none is waited for, none wait. */
-    j = open_off();
-    commit(j, append(j, 1, "d"), false);
-    ck_assert_int_eq(wal_counts(j).unsynced_us, 0);
-    close_ok(&j);
+    wal = open_off();
+    commit(wal, append(wal, 1, "d"), false);
+    ck_assert_int_eq(wal_counts(wal).unsynced_us, 0);
+    close_ok(&wal);
 }
 END_TEST
 
@@ -405,29 +407,29 @@ START_TEST(a_failure_is_final)
     struct error e = { 0 }, again = { 0 };
 
     for (int n = 0; n < 4; n++) {
-        struct wal *j = open_with((struct wal_options){
+        struct wal *wal = open_with((struct wal_options){
             .medium = wal_files_new(dir), .sync = failures[_i].sync });
         struct buf records = BUF_INIT;
         uint64_t lsn;
 
-        *wal_files_io(j->medium) = failures[_i].io;
+        *wal_files_io(wal->medium) = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
-            commit(j, append(j, 1, "x"), false);
-        ck_assert_int_eq(wal_status(j, &e), ST_OK);
-        lsn = append(j, 1, "x");
-        ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
+            commit(wal, append(wal, 1, "x"), false);
+        ck_assert_int_eq(wal_status(wal, &e), ST_OK);
+        lsn = append(wal, 1, "x");
+        ck_assert_int_eq(wal_commit(wal, lsn, false, &e), ST_IO);
         ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
-        *wal_files_io(j->medium) = well;
-        ck_assert_int_eq(wal_append(j, 0, 1, slice_str("y"), &lsn, &again),
+        *wal_files_io(wal->medium) = well;
+        ck_assert_int_eq(wal_append(wal, 0, 1, slice_str("y"), &lsn, &again),
                          ST_IO);
         ck_assert_str_eq(again.text, e.text);
-        ck_assert_int_eq(wal_commit(j, 0, false, &again), ST_IO);
-        wal_rotate(j);
-        ck_assert_int_eq(wal_status(j, &again), ST_IO);
+        ck_assert_int_eq(wal_commit(wal, 0, false, &again), ST_IO);
+        wal_rotate(wal);
+        ck_assert_int_eq(wal_status(wal, &again), ST_IO);
         ck_assert_str_eq(again.text, e.text);
-        ck_assert_int_eq(wal_close(&j, &again), ST_IO);
-        ck_assert_ptr_null(j);
+        ck_assert_int_eq(wal_close(&wal, &again), ST_IO);
+        ck_assert_ptr_null(wal);
         ck_assert_int_eq(reopen(&records, &e), ST_OK);
         ck_assert_uint_ge(records.size, (size_t)n * strlen("1:1:x "));
         buf_fini(&records);
@@ -444,28 +446,28 @@ START_TEST(works_again_after_a_restart)
     struct error e = { 0 };
 
     for (int n = 0; n < 3; n++) {
-        struct wal *j = open_with((struct wal_options){
+        struct wal *wal = open_with((struct wal_options){
             .medium = wal_files_new(dir), .sync = failures[_i].sync });
         uint64_t lsn;
 
-        ck_assert_int_eq(wal_restart(j, &e), ST_OK); /* a no-op */
-        commit(j, append(j, 1, "before"), false);
-        ck_assert_uint_eq(wal_segment(j), 1);
-        *wal_files_io(j->medium) = failures[_i].io;
+        ck_assert_int_eq(wal_restart(wal, &e), ST_OK); /* a no-op */
+        commit(wal, append(wal, 1, "before"), false);
+        ck_assert_uint_eq(wal_segment_now(wal), 1);
+        *wal_files_io(wal->medium) = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
-            commit(j, append(j, 1, "x"), false);
-        lsn = append(j, 1, "y");
-        ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-        *wal_files_io(j->medium) = well;
-        ck_assert_int_eq(wal_restart(j, &e), ST_OK);
-        ck_assert_int_eq(wal_status(j, &e), ST_OK);
-        commit(j, lsn, true); /* it is safe now */
-        (void)append(j, 1, "after");
-        close_ok(&j);
-        j = open_off();
-        expect_replay(j, "2:1:after ");
-        close_ok(&j);
+            commit(wal, append(wal, 1, "x"), false);
+        lsn = append(wal, 1, "y");
+        ck_assert_int_eq(wal_commit(wal, lsn, true, &e), ST_IO);
+        *wal_files_io(wal->medium) = well;
+        ck_assert_int_eq(wal_restart(wal, &e), ST_OK);
+        ck_assert_int_eq(wal_status(wal, &e), ST_OK);
+        commit(wal, lsn, true); /* it is safe now */
+        (void)append(wal, 1, "after");
+        close_ok(&wal);
+        wal = open_off();
+        expect_replay(wal, "2:1:after ");
+        close_ok(&wal);
         teardown();
         setup();
     }
@@ -491,46 +493,46 @@ START_TEST(a_failed_restart_leaves_no_file_open)
     const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
     char path[4096];
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     uint64_t lsn;
     size_t before;
 
-    *wal_files_io(j->medium) = failures[0].io;
+    *wal_files_io(wal->medium) = failures[0].io;
     atomic_store(&faults, 0);
-    lsn = append(j, 1, "x");
-    ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-    *wal_files_io(j->medium) = well;
+    lsn = append(wal, 1, "x");
+    ck_assert_int_eq(wal_commit(wal, lsn, true, &e), ST_IO);
+    *wal_files_io(wal->medium) = well;
     (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     before = open_files();
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(wal_restart(j, &e), ST_IO);
+        ck_assert_int_eq(wal_restart(wal, &e), ST_IO);
     ck_assert_uint_eq(open_files(), before);
     ck_assert_int_eq(rmdir(path), 0);
-    ck_assert_int_eq(wal_restart(j, &e), ST_OK);
-    close_ok(&j);
+    ck_assert_int_eq(wal_restart(wal, &e), ST_OK);
+    close_ok(&wal);
 }
 END_TEST
 
 /* The kernel itself rejects in the middle of a record. */
 START_TEST(a_full_file_leaves_a_torn_tail)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct rlimit limit = { 100, 100 };
     struct error e = { 0 };
     uint64_t lsn;
 
     (void)signal(SIGXFSZ, SIG_IGN);
-    commit(j, append(j, 1, "this fits"), false);
+    commit(wal, append(wal, 1, "this fits"), false);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    lsn = append(j, 1,
+    lsn = append(wal, 1,
                  "this is too long for what is left of the file, so a "
                  "chunk of it is written");
-    ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
-    ck_assert_int_eq(wal_close(&j, &e), ST_IO);
-    j = open_off();
-    expect_replay(j, "1:1:this fits ");
-    close_ok(&j);
+    ck_assert_int_eq(wal_commit(wal, lsn, false, &e), ST_IO);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_IO);
+    wal = open_off();
+    expect_replay(wal, "1:1:this fits ");
+    close_ok(&wal);
 }
 END_TEST
 
@@ -538,71 +540,71 @@ START_TEST(cannot_open)
 {
     struct buf path = BUF_INIT;
     struct wal_options o = { .sync = WAL_SYNC_OFF };
-    struct wal *j;
+    struct wal *wal;
     struct error e = { 0 };
 
     buf_printf(&path, "%s/absent/journal", dir);
     o.medium = wal_files_new(buf_cstr(&path));
-    ck_assert_int_eq(wal_open(&o, &j, &e), ST_IO);
-    ck_assert_ptr_null(j);
+    ck_assert_int_eq(wal_open(&o, &wal, &e), ST_IO);
+    ck_assert_ptr_null(wal);
     ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
-    ck_assert_int_eq(wal_close(&j, &e), ST_OK);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
     buf_fini(&path);
 }
 END_TEST
 
 START_TEST(syncs_as_its_mode_says)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     uint64_t lsn = 0;
 
     for (int i = 0; i < 5; i++)
-        commit(j, lsn = append(j, 1, "x"), false);
-    ck_assert_uint_eq(wal_counts(j).writes, 5);
-    ck_assert_uint_eq(wal_counts(j).syncs, 0);
-    commit(j, lsn, true);
-    commit(j, lsn, true);
-    ck_assert_uint_eq(wal_counts(j).syncs, 1);
-    ck_assert_uint_eq(wal_counts(j).writes, 6); /* with a mark */
+        commit(wal, lsn = append(wal, 1, "x"), false);
+    ck_assert_uint_eq(wal_counts(wal).writes, 5);
+    ck_assert_uint_eq(wal_counts(wal).syncs, 0);
+    commit(wal, lsn, true);
+    commit(wal, lsn, true);
+    ck_assert_uint_eq(wal_counts(wal).syncs, 1);
+    ck_assert_uint_eq(wal_counts(wal).writes, 6); /* with a mark */
     /* What others appended too. */
-    (void)append(j, 1, "x");
-    commit(j, 0, true);
-    ck_assert_uint_eq(wal_counts(j).syncs, 2);
-    close_ok(&j);
-    j = open_with((struct wal_options){ .medium = wal_files_new(dir),
-                                        .sync = WAL_SYNC_ALWAYS });
+    (void)append(wal, 1, "x");
+    commit(wal, 0, true);
+    ck_assert_uint_eq(wal_counts(wal).syncs, 2);
+    close_ok(&wal);
+    wal = open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                          .sync = WAL_SYNC_ALWAYS });
     for (int i = 0; i < 5; i++)
-        (void)append(j, 1, "x");
+        (void)append(wal, 1, "x");
     for (int i = 0; i < 5; i++)
-        commit(j, append(j, 1, "x"), false);
-    ck_assert_uint_eq(wal_counts(j).writes, 10);
-    ck_assert_uint_eq(wal_counts(j).syncs, 5);
-    close_ok(&j);
-    j = open_with((struct wal_options){ .medium = wal_files_new(dir),
-                                        .sync = WAL_SYNC_INTERVAL,
-                                        .interval_ms = 1000000 });
+        commit(wal, append(wal, 1, "x"), false);
+    ck_assert_uint_eq(wal_counts(wal).writes, 10);
+    ck_assert_uint_eq(wal_counts(wal).syncs, 5);
+    close_ok(&wal);
+    wal = open_with((struct wal_options){ .medium = wal_files_new(dir),
+                                          .sync = WAL_SYNC_INTERVAL,
+                                          .interval_ms = 1000000 });
     for (int i = 0; i < 5; i++)
-        commit(j, append(j, 1, "x"), false);
-    ck_assert_uint_eq(wal_counts(j).syncs, 0);
-    close_ok(&j);
+        commit(wal, append(wal, 1, "x"), false);
+    ck_assert_uint_eq(wal_counts(wal).syncs, 0);
+    close_ok(&wal);
 }
 END_TEST
 
 /* The thread commits and syncs by itself what no caller waits for. */
 START_TEST(the_interval_thread_syncs)
 {
-    struct wal *j =
+    struct wal *wal =
         open_with((struct wal_options){ .medium = wal_files_new(dir),
                                         .sync = WAL_SYNC_INTERVAL,
                                         .interval_ms = 1 });
 
     for (uint64_t i = 1; i <= 3; i++) {
-        (void)append(j, 1, "x");
-        while (wal_counts(j).syncs < i)
+        (void)append(wal, 1, "x");
+        while (wal_counts(wal).syncs < i)
             (void)sched_yield();
     }
-    ck_assert_uint_ge(wal_counts(j).writes, 3); /* and marks */
-    close_ok(&j);
+    ck_assert_uint_ge(wal_counts(wal).writes, 3); /* and marks */
+    close_ok(&wal);
 }
 END_TEST
 

@@ -12,17 +12,17 @@
 static struct buf
 sample(size_t ends[3])
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     static const char *const texts[] = { "first", "the second record", "3" };
     struct buf b;
 
-    ends[0] = WAL_FILE_HEADER;
+    ends[0] = WAL_SEGMENT_HEADER;
     for (int i = 0; i < 3; i++) {
-        ends[i] = (i == 0 ? WAL_FILE_HEADER : ends[i - 1]) + WAL_RECORD_HEADER +
-                  2 + strlen(texts[i]);
-        commit(j, append(j, (uint8_t)(i + 1), texts[i]), false);
+        ends[i] = (i == 0 ? WAL_SEGMENT_HEADER : ends[i - 1]) +
+                  WAL_RECORD_HEADER + 2 + strlen(texts[i]);
+        commit(wal, append(wal, (uint8_t)(i + 1), texts[i]), false);
     }
-    close_ok(&j);
+    close_ok(&wal);
     b = file_read(1);
     ck_assert_uint_eq(b.size, ends[2] + WAL_MARK_SIZE);
     return b;
@@ -61,7 +61,7 @@ START_TEST(cut_at_every_byte)
         ck_assert_str_eq(buf_cstr(&records), prefixes[n]);
         left = file_read(1);
         ck_assert_uint_eq(left.size, size == whole.size ? size
-                                     : n == 0           ? WAL_FILE_HEADER
+                                     : n == 0           ? WAL_SEGMENT_HEADER
                                                         : ends[n - 1]);
         buf_fini(&left);
     }
@@ -87,8 +87,8 @@ START_TEST(zeros_from_every_byte)
         folder_fill(1, buf_slice(&cut));
         st = reopen(&records, &e);
         /* A header is synced before the first record: half of one is damage. */
-        if (size > 0 && size < WAL_FILE_HEADER) {
-            bool same = memcmp(cut.data, whole.data, WAL_FILE_HEADER) == 0;
+        if (size > 0 && size < WAL_SEGMENT_HEADER) {
+            bool same = memcmp(cut.data, whole.data, WAL_SEGMENT_HEADER) == 0;
 
             ck_assert_int_eq(st, same ? ST_OK : ST_CORRUPT);
         } else {
@@ -111,9 +111,9 @@ record_start(const size_t ends[3], size_t at)
 {
     int n = whole_records(ends, at);
 
-    if (at < WAL_FILE_HEADER)
+    if (at < WAL_SEGMENT_HEADER)
         return 0;
-    return n == 0 ? WAL_FILE_HEADER : ends[n - 1];
+    return n == 0 ? WAL_SEGMENT_HEADER : ends[n - 1];
 }
 
 /* In the last file: damage before a mark is rejected with its place; the mark
@@ -155,21 +155,21 @@ END_TEST
 static struct buf
 half_synced(size_t ends[6], size_t *reach)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct buf b;
 
     for (unsigned i = 0; i < 6; i++) {
-        uint64_t lsn = append(j, (uint8_t)(i + 1), "of some bytes");
+        uint64_t lsn = append(wal, (uint8_t)(i + 1), "of some bytes");
 
-        commit(j, lsn, i == 1);
-        ends[i] = WAL_FILE_HEADER +
+        commit(wal, lsn, i == 1);
+        ends[i] = WAL_SEGMENT_HEADER +
                   (i + 1) * (WAL_RECORD_HEADER + 2 + strlen("of some bytes")) +
                   (i > 1 ? WAL_MARK_SIZE : 0);
     }
     *reach = ends[1];
     b = file_read(1);
     ck_assert_uint_eq(b.size, ends[5]);
-    close_ok(&j);
+    close_ok(&wal);
     return b;
 }
 
@@ -207,7 +207,7 @@ START_TEST(holes_where_nothing_was_synced)
             want++;
         if (at < reach) {
             ck_assert_msg(st == ST_CORRUPT, "hole at %zu: %d", at, st);
-            ck_assert_ptr_nonnull(strstr(e.text, at < WAL_FILE_HEADER
+            ck_assert_ptr_nonnull(strstr(e.text, at < WAL_SEGMENT_HEADER
                                                      ? "no header"
                                                      : "on the disk once"));
         } else {
@@ -227,10 +227,10 @@ END_TEST
 START_TEST(files_of_another_version)
 {
     struct buf file = BUF_INIT, records = BUF_INIT;
-    uint8_t header[WAL_FILE_HEADER];
+    uint8_t header[WAL_SEGMENT_HEADER];
     struct error e = { 0 };
 
-    (void)wal_file_header(1, 99, header);
+    (void)wal_segment_header(1, 99, header);
     header[7] = WAL_VERSION + 1;
     buf_put(&file, header, 24);
     buf_put_u32(&file, crc32c(slice_of(header, 24)));
@@ -248,17 +248,17 @@ END_TEST
 /* Of three records in one write all are there, or none. */
 START_TEST(a_bundle_is_whole_or_not_there)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct buf whole, records = BUF_INIT;
     size_t end;
 
     for (uint8_t i = 1; i <= 3; i++)
-        (void)append(j, i, i == 2 ? "" : "text");
-    close_ok(&j);
+        (void)append(wal, i, i == 2 ? "" : "text");
+    close_ok(&wal);
     whole = file_read(1);
     end = whole.size - WAL_MARK_SIZE;
-    ck_assert_uint_eq(end, WAL_FILE_HEADER + WAL_RECORD_HEADER + 14);
-    for (size_t size = WAL_FILE_HEADER; size <= whole.size; size++) {
+    ck_assert_uint_eq(end, WAL_SEGMENT_HEADER + WAL_RECORD_HEADER + 14);
+    for (size_t size = WAL_SEGMENT_HEADER; size <= whole.size; size++) {
         struct error e = { 0 };
 
         folder_fill(1, slice_of(whole.data, size));
@@ -266,7 +266,7 @@ START_TEST(a_bundle_is_whole_or_not_there)
         ck_assert_str_eq(buf_cstr(&records),
                          size < end ? "" : "1:1:text 1:2: 1:3:text ");
     }
-    for (size_t at = WAL_FILE_HEADER; at < end; at++) {
+    for (size_t at = WAL_SEGMENT_HEADER; at < end; at++) {
         struct error e = { 0 };
 
         whole.data[at] ^= 0x40;
@@ -284,11 +284,11 @@ END_TEST
 static struct buf
 one_bundle(struct slice payload)
 {
-    uint8_t header[WAL_FILE_HEADER], record[WAL_RECORD_HEADER];
+    uint8_t header[WAL_SEGMENT_HEADER], record[WAL_RECORD_HEADER];
     struct buf file = BUF_INIT;
     uint32_t file_key;
 
-    file_key = wal_file_header(1, 99, header);
+    file_key = wal_segment_header(1, 99, header);
     buf_put(&file, header, sizeof header);
     wal_record_header(WAL_BUNDLE, payload, record);
     wal_record_mask(record, file_key);
@@ -347,10 +347,10 @@ START_TEST(damage_before_the_last_file)
 {
     size_t ends[3];
     struct buf whole = sample(ends), records = BUF_INIT, second;
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
 
-    (void)append(j, 9, "later");
-    close_ok(&j);
+    (void)append(wal, 9, "later");
+    close_ok(&wal);
     second = file_read(2);
     for (size_t at = 0; at < whole.size; at++) {
         struct error e = { 0 };
@@ -365,7 +365,7 @@ START_TEST(damage_before_the_last_file)
         ck_assert_msg(strstr(e.text, "1.wal at offset ") != NULL, "%s", e.text);
         folder_fill(1, slice_of(whole.data, at));
         file_write(2, buf_slice(&second));
-        if (!cut_between && at != WAL_FILE_HEADER)
+        if (!cut_between && at != WAL_SEGMENT_HEADER)
             ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     }
     buf_fini(&second);
@@ -376,15 +376,15 @@ END_TEST
 
 START_TEST(a_missing_file_is_damage)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct buf path = path_of(2), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
-        (void)append(j, 1, "x");
-        wal_rotate(j);
+        (void)append(wal, 1, "x");
+        wal_rotate(wal);
     }
-    close_ok(&j);
+    close_ok(&wal);
     ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
     ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
     ck_assert_msg(strstr(e.text, "segment 2 is missing") != NULL, "%s", e.text);
@@ -395,16 +395,16 @@ END_TEST
 /* Segments 2, 3 and 4 of which one goes; and what SEGMENTS itself may lose. */
 START_TEST(a_missing_segment_is_missed)
 {
-    struct wal *j = open_off();
+    struct wal *wal = open_off();
     struct buf path = path_of(2 + (unsigned)_i), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
-        (void)append(j, 1, "x");
-        wal_rotate(j);
+        (void)append(wal, 1, "x");
+        wal_rotate(wal);
     }
-    ck_assert_int_eq(wal_trim(j, 2, &e), ST_OK);
-    close_ok(&j);
+    ck_assert_int_eq(wal_trim(wal, 2, &e), ST_OK);
+    close_ok(&wal);
     if (_i < 3) {
         ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
         ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
@@ -479,16 +479,16 @@ START_TEST(appends_after_a_torn_tail)
 {
     size_t ends[3];
     struct buf whole = sample(ends);
-    struct wal *j;
+    struct wal *wal;
 
     folder_fill(1, slice_of(whole.data, ends[1] + 3));
-    j = open_off();
-    expect_replay(j, prefixes[2]);
-    (void)append(j, 4, "more");
-    close_ok(&j);
-    j = open_off();
-    expect_replay(j, "1:1:first 1:2:the second record 2:4:more ");
-    close_ok(&j);
+    wal = open_off();
+    expect_replay(wal, prefixes[2]);
+    (void)append(wal, 4, "more");
+    close_ok(&wal);
+    wal = open_off();
+    expect_replay(wal, "1:1:first 1:2:the second record 2:4:more ");
+    close_ok(&wal);
     buf_fini(&whole);
 }
 END_TEST

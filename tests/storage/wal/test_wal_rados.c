@@ -41,37 +41,37 @@ teardown(struct fixture *f)
 static struct wal *
 open_wal(struct fixture *f, struct wal_options o)
 {
-    struct wal *j = NULL;
+    struct wal *wal = NULL;
     struct error e = { 0 };
 
     o.medium = wal_rados_new(f->c, MEMBER);
-    ck_assert_msg(wal_open(&o, &j, &e) == ST_OK, "%s", e.text);
-    return j;
+    ck_assert_msg(wal_open(&o, &wal, &e) == ST_OK, "%s", e.text);
+    return wal;
 }
 
 static enum status
-put(struct wal *j, struct slice payload, struct error *e)
+put(struct wal *wal, struct slice payload, struct error *e)
 {
     uint64_t lsn = 0;
-    enum status st = wal_append(j, 0, 1, payload, &lsn, e);
+    enum status st = wal_append(wal, 0, 1, payload, &lsn, e);
 
-    return st == ST_OK ? wal_commit(j, lsn, false, e) : st;
+    return st == ST_OK ? wal_commit(wal, lsn, false, e) : st;
 }
 
 static void
-put_ok(struct wal *j, const char *text)
+put_ok(struct wal *wal, const char *text)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(put(j, slice_str(text), &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(put(wal, slice_str(text), &e) == ST_OK, "%s", e.text);
 }
 
 static void
-close_ok(struct wal **j)
+close_ok(struct wal **wal)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(wal_close(j, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_close(wal, &e) == ST_OK, "%s", e.text);
 }
 
 /* "segment:payload " of each record; of long ones the size. */
@@ -93,16 +93,16 @@ replay_dead(struct fixture *f, struct buf *out, struct error *e)
 {
     const struct wal_options o = { .medium = wal_rados_dead(f->other, MEMBER),
                                    .read_only = true };
-    struct wal *j;
+    struct wal *wal;
     uint64_t lsn;
-    enum status st = wal_open(&o, &j, e);
+    enum status st = wal_open(&o, &wal, e);
 
     buf_clear(out);
     if (st != ST_OK)
         return st;
-    st = wal_replay(j, note, out, e);
-    ck_assert_int_eq(wal_append(j, 0, 1, slice_str("x"), &lsn, NULL), ST_IO);
-    ck_assert_int_eq(wal_close(&j, NULL), ST_OK);
+    st = wal_replay(wal, note, out, e);
+    ck_assert_int_eq(wal_append(wal, 0, 1, slice_str("x"), &lsn, NULL), ST_IO);
+    ck_assert_int_eq(wal_close(&wal, NULL), ST_OK);
     return st;
 }
 
@@ -152,26 +152,26 @@ static const enum wal_sync modes[] = { WAL_SYNC_ALWAYS, WAL_SYNC_INTERVAL,
 START_TEST(a_dead_members_records_are_replayed)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(
+    struct wal *wal = open_wal(
         &f, (struct wal_options){ .sync = modes[_i], .interval_ms = 5 });
     struct wal_counts c;
 
-    put_ok(j, "a");
-    put_ok(j, "b");
-    wal_rotate(j);
-    put_ok(j, "c");
-    c = wal_counts(j);
+    put_ok(wal, "a");
+    put_ok(wal, "b");
+    wal_rotate(wal);
+    put_ok(wal, "c");
+    c = wal_counts(wal);
     ck_assert_uint_eq(c.segments, 2);
     ck_assert_int_eq(c.unsynced_us, 0);
     ck_assert_uint_eq(c.writes, 3); /* one a commit: no marks */
-    ck_assert_uint_eq(latency_below(wal_sync_latency(j), 64), 3);
+    ck_assert_uint_eq(latency_below(wal_sync_latency(wal), 64), 3);
     expect_dead(&f, "1:a 1:b 2:c ");
     fence(&f);
     expect_dead(&f, "1:a 1:b 2:c ");
     fence(&f); /* again, as by another heir */
     expect_dead(&f, "1:a 1:b 2:c ");
-    ck_assert_int_eq(put(j, slice_str("d"), NULL), ST_CONFLICT);
-    ck_assert_int_eq(wal_close(&j, NULL), ST_CONFLICT);
+    ck_assert_int_eq(put(wal, slice_str("d"), NULL), ST_CONFLICT);
+    ck_assert_int_eq(wal_close(&wal, NULL), ST_CONFLICT);
     expect_dead(&f, "1:a 1:b 2:c ");
     teardown(&f);
 }
@@ -180,22 +180,23 @@ END_TEST
 START_TEST(segments_are_trimmed_and_removed)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ .segment_bytes = 150 });
+    struct wal *wal =
+        open_wal(&f, (struct wal_options){ .segment_bytes = 150 });
     struct wal_counts c;
     char text[64];
 
     for (int i = 0; i < 9; i++) {
         (void)snprintf(text, sizeof text, "%060d", i);
-        put_ok(j, text);
+        put_ok(wal, text);
     }
-    c = wal_counts(j);
+    c = wal_counts(wal);
     ck_assert_uint_eq(c.segments, 5);
     ck_assert_int_eq(objects(&f), 6);
-    ck_assert_int_eq(wal_trim(j, 4, NULL), ST_OK);
-    ck_assert_uint_eq(wal_counts(j).segments, 2);
-    ck_assert_uint_lt(wal_counts(j).bytes, c.bytes / 2);
+    ck_assert_int_eq(wal_trim(wal, 4, NULL), ST_OK);
+    ck_assert_uint_eq(wal_counts(wal).segments, 2);
+    ck_assert_uint_lt(wal_counts(wal).bytes, c.bytes / 2);
     ck_assert_int_eq(objects(&f), 3);
-    close_ok(&j);
+    close_ok(&wal);
     expect_dead(&f, "4:000000000000000000000000000000000000000000000000000000"
                     "000006 4:00000000000000000000000000000000000000000000000"
                     "0000000000007 5:0000000000000000000000000000000000000000"
@@ -211,14 +212,14 @@ END_TEST
 START_TEST(a_name_is_used_once)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 }), *again;
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 }), *again;
     struct wal_options o = { .medium = wal_rados_new(f.other, MEMBER) };
     struct error e = { 0 };
 
     ck_assert_int_eq(wal_open(&o, &again, &e), ST_CONFLICT);
     ck_assert_msg(strstr(e.text, MEMBER) != NULL, "%s", e.text);
-    put_ok(j, "a");
-    close_ok(&j);
+    put_ok(wal, "a");
+    close_ok(&wal);
     teardown(&f);
 }
 END_TEST
@@ -228,11 +229,11 @@ START_TEST(a_member_is_fenced_before_it_has_a_wal)
 {
     struct fixture f = setup();
     struct wal_options o = { .medium = wal_rados_new(f.c, MEMBER) };
-    struct wal *j;
+    struct wal *wal;
 
     fence(&f);
     expect_dead(&f, "");
-    ck_assert_int_eq(wal_open(&o, &j, NULL), ST_CONFLICT);
+    ck_assert_int_eq(wal_open(&o, &wal, NULL), ST_CONFLICT);
     expect_dead(&f, "");
     teardown(&f);
 }
@@ -241,15 +242,15 @@ END_TEST
 START_TEST(a_missing_segment_is_damage)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     struct buf out = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
-        put_ok(j, "a");
-        wal_rotate(j);
+        put_ok(wal, "a");
+        wal_rotate(wal);
     }
-    close_ok(&j);
+    close_ok(&wal);
     ck_assert_int_eq(ceph_remove(f.other, "j." MEMBER ".2", NULL), ST_OK);
     ck_assert_int_eq(replay_dead(&f, &out, &e), ST_CORRUPT);
     ck_assert_msg(strstr(e.text, "j." MEMBER ".2: this segment is missing") !=
@@ -265,23 +266,24 @@ START_TEST(bundles_and_segments_are_bounded)
 {
     static uint8_t bytes[(size_t)64 << 20];
     struct fixture f = setup();
-    struct wal *j =
+    struct wal *wal =
         open_wal(&f, (struct wal_options){ .segment_bytes = SIZE_MAX });
     struct buf out = BUF_INIT;
     struct error e = { 0 };
     uint64_t lsn = 0;
 
     ck_assert_int_eq(
-        wal_append(j, 0, 1, slice_of(bytes, sizeof bytes), &lsn, &e), ST_LIMIT);
+        wal_append(wal, 0, 1, slice_of(bytes, sizeof bytes), &lsn, &e),
+        ST_LIMIT);
     for (int i = 0; i < 2; i++)
-        ck_assert_msg(put(j, slice_of(bytes, 40 << 20), &e) == ST_OK, "%s",
+        ck_assert_msg(put(wal, slice_of(bytes, 40 << 20), &e) == ST_OK, "%s",
                       e.text);
-    ck_assert_int_eq(wal_append(j, 0, 1, slice_of(bytes, 40 << 20), &lsn, &e),
+    ck_assert_int_eq(wal_append(wal, 0, 1, slice_of(bytes, 40 << 20), &lsn, &e),
                      ST_OK);
-    ck_assert_int_eq(wal_append(j, 0, 1, slice_of(bytes, 40 << 20), &lsn, &e),
+    ck_assert_int_eq(wal_append(wal, 0, 1, slice_of(bytes, 40 << 20), &lsn, &e),
                      ST_BUSY);
-    ck_assert_msg(wal_commit(j, lsn, true, &e) == ST_OK, "%s", e.text);
-    close_ok(&j);
+    ck_assert_msg(wal_commit(wal, lsn, true, &e) == ST_OK, "%s", e.text);
+    close_ok(&wal);
     ck_assert_msg(replay_dead(&f, &out, &e) == ST_OK, "%s", e.text);
     ck_assert_str_eq(buf_cstr(&out), "1:41943040 1:41943040 2:41943040 ");
     buf_fini(&out);
@@ -292,7 +294,7 @@ END_TEST
 /* -- fenced while it works ------------------------------------------------- */
 
 struct writer {
-    struct wal *j;
+    struct wal *wal;
     atomic_uint acknowledged;
     enum status end;
 };
@@ -305,11 +307,11 @@ writer_main(void *ctx)
 
     for (unsigned i = 0; w->end == ST_OK; i++) {
         (void)snprintf(text, sizeof text, "%u", i);
-        w->end = put(w->j, slice_str(text), NULL);
+        w->end = put(w->wal, slice_str(text), NULL);
         if (w->end == ST_OK)
             atomic_store(&w->acknowledged, i + 1);
         if (i % 8 == 7)
-            wal_rotate(w->j);
+            wal_rotate(w->wal);
     }
     return NULL;
 }
@@ -335,13 +337,13 @@ count_dead(struct fixture *f)
 {
     const struct wal_options o = { .medium = wal_rados_dead(f->other, MEMBER),
                                    .read_only = true };
-    struct wal *j;
+    struct wal *wal;
     struct error e = { 0 };
     unsigned n = 0;
 
-    ck_assert_msg(wal_open(&o, &j, &e) == ST_OK, "%s", e.text);
-    ck_assert_msg(wal_replay(j, count_record, &n, &e) == ST_OK, "%s", e.text);
-    ck_assert_int_eq(wal_close(&j, &e), ST_OK);
+    ck_assert_msg(wal_open(&o, &wal, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_replay(wal, count_record, &n, &e) == ST_OK, "%s", e.text);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
     return n;
 }
 
@@ -349,7 +351,7 @@ count_dead(struct fixture *f)
 START_TEST(fenced_while_it_appends)
 {
     struct fixture f = setup();
-    struct writer w = { .j = open_wal(&f, (struct wal_options){ 0 }) };
+    struct writer w = { .wal = open_wal(&f, (struct wal_options){ 0 }) };
     pthread_t thread;
     struct error e = { 0 };
     unsigned there;
@@ -364,13 +366,13 @@ START_TEST(fenced_while_it_appends)
     ck_assert_uint_eq(count_dead(&f), there);
     ck_assert_uint_ge(there, atomic_load(&w.acknowledged));
     /* For ever. */
-    ck_assert_int_eq(wal_status(w.j, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_status(w.wal, &e), ST_CONFLICT);
     ck_assert_msg(strstr(e.text, "taken over by another daemon") != NULL, "%s",
                   e.text);
-    ck_assert_int_eq(wal_restart(w.j, &e), ST_CONFLICT);
-    ck_assert_int_eq(wal_trim(w.j, 2, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_restart(w.wal, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_trim(w.wal, 2, &e), ST_CONFLICT);
     ck_assert_uint_eq(count_dead(&f), there);
-    ck_assert_int_eq(wal_close(&w.j, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_close(&w.wal, &e), ST_CONFLICT);
     teardown(&f);
 }
 END_TEST
@@ -402,24 +404,24 @@ START_TEST(fenced_before_each_write)
 {
     struct fixture f = setup();
     struct fencer x = { .f = &f, .before = _i };
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     unsigned acknowledged = 0;
     char text[16];
 
     ceph_set_fault(f.c, fence_before, &x);
     for (unsigned i = 0; i < 6; i++) {
         (void)snprintf(text, sizeof text, "%u", i);
-        if (put(j, slice_str(text), NULL) == ST_OK)
+        if (put(wal, slice_str(text), NULL) == ST_OK)
             acknowledged++;
         if (i % 2 == 1)
-            wal_rotate(j);
+            wal_rotate(wal);
     }
     ck_assert_int_gt(atomic_load(&x.writes), _i); /* it was */
-    ck_assert_int_eq(wal_status(j, NULL), ST_CONFLICT);
-    ck_assert_int_eq(wal_restart(j, NULL), ST_CONFLICT);
+    ck_assert_int_eq(wal_status(wal, NULL), ST_CONFLICT);
+    ck_assert_int_eq(wal_restart(wal, NULL), ST_CONFLICT);
     ck_assert_uint_le(acknowledged, x.there);
     ck_assert_uint_eq(count_dead(&f), x.there);
-    ck_assert_int_eq(wal_close(&j, NULL), ST_CONFLICT);
+    ck_assert_int_eq(wal_close(&wal, NULL), ST_CONFLICT);
     ck_assert_uint_eq(count_dead(&f), x.there);
     teardown(&f);
 }
@@ -460,25 +462,25 @@ static const struct {
 START_TEST(works_again_after_a_restart)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     struct fault x = { .error = failures[_i].error,
                        .object = failures[_i].object,
                        .after = 1 };
     struct error e = { 0 };
 
-    put_ok(j, "a");
+    put_ok(wal, "a");
     ceph_set_fault(f.c, fail_write, &x);
-    put_ok(j, "b");
-    ck_assert_int_eq(put(j, slice_str("c"), &e), ST_IO);
+    put_ok(wal, "b");
+    ck_assert_int_eq(put(wal, slice_str("c"), &e), ST_IO);
     ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
     ceph_set_fault(f.c, NULL, NULL);
-    ck_assert_int_eq(put(j, slice_str("d"), &e), ST_IO);
-    wal_rotate(j);
+    ck_assert_int_eq(put(wal, slice_str("d"), &e), ST_IO);
+    wal_rotate(wal);
     ck_assert_int_eq(atomic_load(&x.writes), 2);
     expect_dead(&f, failures[_i].kept ? "1:a 1:b 1:c " : "1:a 1:b ");
-    ck_assert_msg(wal_restart(j, &e) == ST_OK, "%s", e.text);
-    put_ok(j, "e");
-    close_ok(&j);
+    ck_assert_msg(wal_restart(wal, &e) == ST_OK, "%s", e.text);
+    put_ok(wal, "e");
+    close_ok(&wal);
     expect_dead(&f, "2:e ");
     teardown(&f);
 }
@@ -490,21 +492,21 @@ START_TEST(a_segment_that_was_only_named)
 {
     static const int errors[] = { -ETIMEDOUT, ETIMEDOUT };
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     struct fault x = { .error = errors[_i], .object = MEMBER ".2" };
     struct error e = { 0 };
 
-    put_ok(j, "a");
+    put_ok(wal, "a");
     ceph_set_fault(f.c, fail_write, &x);
-    wal_rotate(j);
-    ck_assert_int_eq(wal_status(j, &e), ST_IO);
+    wal_rotate(wal);
+    ck_assert_int_eq(wal_status(wal, &e), ST_IO);
     ceph_set_fault(f.c, NULL, NULL);
     expect_dead(&f, "1:a ");
     fence(&f);
     expect_dead(&f, "1:a ");
-    ck_assert_int_eq(wal_restart(j, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_restart(wal, &e), ST_CONFLICT);
     expect_dead(&f, "1:a ");
-    ck_assert_int_eq(wal_close(&j, NULL), ST_IO);
+    ck_assert_int_eq(wal_close(&wal, NULL), ST_IO);
     ck_assert_int_eq(wal_rados_remove(f.other, MEMBER, NULL), ST_OK);
     ck_assert_int_eq(objects(&f), 0);
     teardown(&f);
@@ -515,25 +517,25 @@ END_TEST
 START_TEST(restarts_that_fail)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     struct fault x = { .error = -ENOSPC, .object = "j." };
     struct error e = { 0 };
 
-    put_ok(j, "a");
-    wal_rotate(j);
+    put_ok(wal, "a");
+    wal_rotate(wal);
     ceph_set_fault(f.c, fail_write, &x);
-    ck_assert_int_eq(put(j, slice_str("b"), &e), ST_IO);
+    ck_assert_int_eq(put(wal, slice_str("b"), &e), ST_IO);
     for (int i = 0; i < 8; i++) {
         atomic_store(&x.writes, 0);
         x.after = i;
-        if (wal_restart(j, &e) == ST_OK)
+        if (wal_restart(wal, &e) == ST_OK)
             break;
-        ck_assert_int_eq(wal_status(j, NULL), ST_IO);
+        ck_assert_int_eq(wal_status(wal, NULL), ST_IO);
     }
     ceph_set_fault(f.c, NULL, NULL);
-    ck_assert_msg(wal_restart(j, &e) == ST_OK, "%s", e.text);
-    put_ok(j, "c");
-    close_ok(&j);
+    ck_assert_msg(wal_restart(wal, &e) == ST_OK, "%s", e.text);
+    put_ok(wal, "c");
+    close_ok(&wal);
     ck_assert_int_eq(objects(&f), 2);
     teardown(&f);
 }
@@ -543,18 +545,18 @@ END_TEST
 START_TEST(blocklisted)
 {
     struct fixture f = setup();
-    struct wal *j = open_wal(&f, (struct wal_options){ 0 });
+    struct wal *wal = open_wal(&f, (struct wal_options){ 0 });
     struct buf address = BUF_INIT;
     struct error e = { 0 };
 
-    put_ok(j, "a");
+    put_ok(wal, "a");
     ck_assert_int_eq(ceph_address(f.c, &address, &e), ST_OK);
     ck_assert_msg(ceph_blocklist(f.other, buf_cstr(&address), 60, &e) == ST_OK,
                   "%s", e.text);
     expect_dead(&f, "1:a "); /* and the object's OSD has the newer map */
-    ck_assert_int_eq(put(j, slice_str("b"), &e), ST_CONFLICT);
-    ck_assert_int_eq(wal_restart(j, &e), ST_CONFLICT);
-    ck_assert_int_eq(wal_close(&j, &e), ST_CONFLICT);
+    ck_assert_int_eq(put(wal, slice_str("b"), &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_restart(wal, &e), ST_CONFLICT);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_CONFLICT);
     expect_dead(&f, "1:a ");
     buf_fini(&address);
     teardown(&f);

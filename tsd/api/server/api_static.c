@@ -1,5 +1,4 @@
-/* The icon, files below /s/, and /health for those that only want to know
- * whether we live. */
+/* The icon, files below /s/, and what is not there: plug-ins. */
 #include "tsd/api/api.h"
 
 #include <fcntl.h>
@@ -12,14 +11,6 @@
 
 #define FOREVER    "max-age=31536000"
 #define STATIC_MAX ((size_t)32 << 20)
-
-void
-api_health(void *ctx, const struct http_request *r, struct http_reply *out)
-{
-    http_reply_type(out, "application/json");
-    buf_printf(http_reply_body(out), "{\"status\":\"%s\"}",
-               api_status_word(ctx));
-}
 
 /* OpenTSDB's plug-ins live here; there are none. */
 void

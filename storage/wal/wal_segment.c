@@ -1,5 +1,5 @@
 /* The bytes of the WAL's segments. */
-#include "storage/wal/wal_file.h"
+#include "storage/wal/wal_segment.h"
 
 #include "base/crc32c.h"
 #include "storage/row/key.h"
@@ -7,7 +7,7 @@
 static const uint8_t file_magic[4] = { 'H', 'A', 'L', 'J' };
 
 uint32_t
-wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
+wal_segment_header(uint64_t segment, uint64_t nonce, uint8_t *out)
 {
     uint32_t file_key;
 
@@ -21,11 +21,11 @@ wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
 }
 
 bool
-wal_file_check(struct wal_file *w)
+wal_segment_check(struct wal_segment *w)
 {
     const uint8_t *header = w->bytes.data;
 
-    if (w->bytes.size < WAL_FILE_HEADER)
+    if (w->bytes.size < WAL_SEGMENT_HEADER)
         return false;
     w->file_key = (uint32_t)key_get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
