@@ -23,24 +23,23 @@ send_event(void *ctx, enum uid_event kind, struct slice payload,
     return events_send(cluster_ceph(c), EVENT_WAIT, kind, payload, e);
 }
 
-static struct uid_listener
-listener_of(const struct pool *p)
+static struct uid_memory
+memory_of(const struct pool *p)
 {
-    return (struct uid_listener){ p->api->uids, p->api->series,
-                                  p->api->records };
+    return (struct uid_memory){ p->api->uids, p->api->series, p->api->records };
 }
 
 static void
 hear_event(void *ctx, unsigned kind, struct slice payload)
 {
-    const struct uid_listener l = listener_of(ctx);
+    const struct uid_memory m = memory_of(ctx);
     struct error e;
 
     if (kind == EVENTS_MISSED) {
-        uid_events_missed(&l);
-    } else if (uid_events_hear(&l, kind, payload, &e) != ST_OK) {
+        uid_events_missed(&m);
+    } else if (uid_events_hear(&m, kind, payload, &e) != ST_OK) {
         log_error("cluster", "an event of another member: %s", e.text);
-        uid_events_missed(&l);
+        uid_events_missed(&m);
     }
 }
 
@@ -48,9 +47,9 @@ hear_event(void *ctx, unsigned kind, struct slice payload)
 static void
 member_died(void *ctx)
 {
-    const struct uid_listener l = listener_of(ctx);
+    const struct uid_memory m = memory_of(ctx);
 
-    uid_events_missed(&l);
+    uid_events_missed(&m);
 }
 
 /* Others own the buckets by now.  Nothing is flushed or answered any more: the

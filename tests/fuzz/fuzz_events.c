@@ -11,7 +11,7 @@ static const struct series_rules rules = { true, true, true, 8, false };
 
 struct daemon {
     struct store *store;
-    struct uid_listener l;
+    struct uid_memory m;
 };
 
 static void
@@ -32,10 +32,10 @@ daemon_open(void)
     size_t size;
 
     must(store_open(&so, &d.store, NULL));
-    must(uid_open(d.store, &uo, &d.l.uids, NULL));
-    must(series_open(d.store, d.l.uids, &d.l.series, NULL));
-    must(records_open(d.store, d.l.uids, d.l.series, &d.l.records, NULL));
-    must(series_resolve(d.l.series, &rules, slice_str("m"), &tag, 1, &ref,
+    must(uid_open(d.store, &uo, &d.m.uids, NULL));
+    must(series_open(d.store, d.m.uids, &d.m.series, NULL));
+    must(records_open(d.store, d.m.uids, d.m.series, &d.m.records, NULL));
+    must(series_resolve(d.m.series, &rules, slice_str("m"), &tag, 1, &ref,
                         tsuid, &size, NULL));
     return d;
 }
@@ -43,9 +43,9 @@ daemon_open(void)
 static void
 daemon_close(struct daemon *d)
 {
-    records_close(&d->l.records);
-    series_close(&d->l.series);
-    uid_close(&d->l.uids);
+    records_close(&d->m.records);
+    series_close(&d->m.series);
+    uid_close(&d->m.uids);
     must(store_close(&d->store, NULL));
 }
 
@@ -58,13 +58,13 @@ FUZZ_TARGET(data, size)
     if (size == 0)
         return 0;
     d = daemon_open();
-    st = uid_events_hear(&d.l, data[0], slice_of(data + 1, size - 1), NULL);
+    st = uid_events_hear(&d.m, data[0], slice_of(data + 1, size - 1), NULL);
     INSIST(st == ST_OK || st == ST_CORRUPT);
     /* Counts only rise, and the engine's names are what they were. */
-    INSIST(series_total(d.l.series) >= 1);
-    INSIST(series_total_of(d.l.series, 1) >= 1);
-    INSIST(series_total_of(d.l.series, 1) <= series_total(d.l.series));
-    INSIST(uid_find(d.l.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
+    INSIST(series_total(d.m.series) >= 1);
+    INSIST(series_total_of(d.m.series, 1) >= 1);
+    INSIST(series_total_of(d.m.series, 1) <= series_total(d.m.series));
+    INSIST(uid_find(d.m.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
            id == 1);
     daemon_close(&d);
     return 0;

@@ -9,7 +9,7 @@
 #include "uid/meta/record.h"
 #include "uid/names/uid_events.h"
 
-struct uid_listener {
+struct uid_memory {
     struct uid_table *uids;
     struct series_directory *series;
     struct records *records;
@@ -17,10 +17,10 @@ struct uid_listener {
 
 /* ST_CORRUPT for a payload that no daemon sends: then uid_events_missed() is
  * due, as for an event that is not known. */
-MUST_CHECK enum status uid_events_hear(const struct uid_listener *l,
+MUST_CHECK enum status uid_events_hear(const struct uid_memory *m,
                                        unsigned kind, struct slice payload,
                                        struct error *e);
 
 /* Events may have been missed: memory is dropped, and read anew from the engine
  * when it is asked for. */
-void uid_events_missed(const struct uid_listener *l);
+void uid_events_missed(const struct uid_memory *m);

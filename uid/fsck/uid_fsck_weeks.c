@@ -16,7 +16,8 @@ struct bucket_weeks {
 };
 
 static void
-spoil(struct tables *t, struct bucket_weeks *b, struct slice key, uint32_t base)
+make_stale(struct tables *t, struct bucket_weeks *b, struct slice key,
+           uint32_t base)
 {
     check_puts(t, key, slice_of(NULL, 0));
     for (size_t i = 4; i + 4 <= b->state.size; i += 4)
@@ -85,7 +86,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     buf_fini(&again);
     if (same)
         return ST_OK;
-    spoil(t, b, key, base);
+    make_stale(t, b, key, base);
     return check_found(t->c, "week", key, "summed up anew",
                        "%s: the week at %u is not what its rows say",
                        check_describe(t, series, name), (unsigned)base);
@@ -126,11 +127,11 @@ check_has_entry(struct tables *t, struct bucket_weeks *b, struct slice row,
     st = kv_get(t->kv, key, &b->value, e);
     if (st != ST_NOT_FOUND)
         return st;
-    spoil(t, b, key, base - base % WEEK_S);
+    make_stale(t, b, key, week_base(base));
     return check_found(t->c, "week-missing", key, "entered",
                        "%s: the week at %u is not summarised",
                        check_describe(t, series, name),
-                       (unsigned)(base - base % WEEK_S));
+                       (unsigned)week_base(base));
 }
 
 static enum status

@@ -67,7 +67,7 @@ block_read(struct reader *r, uint64_t at)
 /* -- records --------------------------------------------------------------- */
 
 struct assembly {
-    enum status (*f)(void *ctx, struct slice record, struct error *e);
+    level_record_fn *f;
     void *ctx;
     struct buf record;
     bool inside; /* a first chunk, and no last one yet */
@@ -76,15 +76,15 @@ struct assembly {
 
 /* True when the chunk may stand here. */
 static bool
-fits(const struct assembly *a, enum level_chunk chunk)
+chunk_fits(const struct assembly *a, enum level_chunk chunk)
 {
     return chunk != LEVEL_NONE &&
            a->inside == (chunk == LEVEL_MIDDLE || chunk == LEVEL_LAST);
 }
 
 static enum status
-take(struct assembly *a, enum level_chunk chunk, struct slice bytes,
-     struct error *e)
+chunk_take(struct assembly *a, enum level_chunk chunk, struct slice bytes,
+           struct error *e)
 {
     a->inside = chunk == LEVEL_FIRST || chunk == LEVEL_MIDDLE;
     if (a->f == NULL)
@@ -97,40 +97,40 @@ take(struct assembly *a, enum level_chunk chunk, struct slice bytes,
     return a->inside ? ST_OK : a->f(a->ctx, buf_slice(&a->record), e);
 }
 
-/* The chunks of one block from '*bad' on, which is then where the first bad one
+/* The chunks of one block from '*at' on, which is then where the first bad one
  * lies in it, or what is left when it ends. */
 static enum status
 block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
-           size_t *bad)
+           size_t *at)
 {
     enum status st = ST_OK;
 
-    while (st == ST_OK && r->block_size >= *bad + LEVEL_LOG_HEADER) {
+    while (st == ST_OK && r->block_size >= *at + LEVEL_LOG_HEADER) {
         struct slice bytes;
-        enum level_chunk chunk = chunk_read(r, *bad, &bytes);
+        enum level_chunk chunk = chunk_read(r, *at, &bytes);
 
-        if (!fits(a, chunk)) {
+        if (!chunk_fits(a, chunk)) {
             if (!a->skip)
                 return ST_OK;
             a->inside = false;
             if (chunk == LEVEL_NONE)
                 break;
             if (chunk == LEVEL_MIDDLE || chunk == LEVEL_LAST) {
-                *bad += LEVEL_LOG_HEADER + bytes.size;
+                *at += LEVEL_LOG_HEADER + bytes.size;
                 continue;
             }
         }
-        st = take(a, chunk, bytes, r->e);
+        st = chunk_take(a, chunk, bytes, r->e);
         if (st != ST_OK)
             return st;
-        *bad += LEVEL_LOG_HEADER + bytes.size;
+        *at += LEVEL_LOG_HEADER + bytes.size;
         if (!a->inside) {
             end->last = end->good;
-            end->good = r->block_at + *bad;
+            end->good = r->block_at + *at;
         }
     }
     if (r->block_size == LEVEL_LOG_BLOCK)
-        *bad = LEVEL_LOG_BLOCK; /* what fills the block is nothing */
+        *at = LEVEL_LOG_BLOCK; /* what fills the block is nothing */
     return st;
 }
 
@@ -156,18 +156,18 @@ look_behind(struct reader *r, size_t at, struct level_log_end *end)
     return st;
 }
 
-/* Reads blocks from r->block_at on, where '*bad' lies in the first. */
+/* Reads blocks from r->block_at on, where '*at' lies in the first. */
 static enum status
 blocks_take(struct reader *r, struct assembly *a, struct level_log_end *end,
-            size_t *bad)
+            size_t *at)
 {
     enum status st = block_read(r, r->block_at);
 
     while (st == ST_OK && r->block_size > 0) {
-        st = block_take(r, a, end, bad);
-        if (st != ST_OK || *bad < LEVEL_LOG_BLOCK)
+        st = block_take(r, a, end, at);
+        if (st != ST_OK || *at < LEVEL_LOG_BLOCK)
             break;
-        *bad = 0;
+        *at = 0;
         st = block_read(r, r->block_at + LEVEL_LOG_BLOCK);
     }
     return st;
@@ -177,7 +177,7 @@ static enum status
 log_read(struct reader *r, struct assembly *a, uint64_t from,
          struct level_log_end *out)
 {
-    size_t bad = from % LEVEL_LOG_BLOCK;
+    size_t at = from % LEVEL_LOG_BLOCK;
     struct stat info;
     enum status st;
 
@@ -186,17 +186,17 @@ log_read(struct reader *r, struct assembly *a, uint64_t from,
     *out = (struct level_log_end){ .size = (uint64_t)info.st_size,
                                    .good = from,
                                    .last = from };
-    r->block_at = from - bad;
-    st = blocks_take(r, a, out, &bad);
+    r->block_at = from - at;
+    st = blocks_take(r, a, out, &at);
     if (st == ST_NOT_FOUND) {
         out->follows = true;
         st = ST_OK;
     } else if (st == ST_OK && !a->inside &&
-               (r->block_size == 0 || r->block_at + bad == out->size))
+               (r->block_size == 0 || r->block_at + at == out->size))
         out->good = out->size;
     if (st == ST_OK && out->good < out->size && !out->follows &&
         r->block_size > 0)
-        st = look_behind(r, bad + 1, out);
+        st = look_behind(r, at + 1, out);
     return st;
 }
 

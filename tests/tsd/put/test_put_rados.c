@@ -20,7 +20,7 @@ struct daemon {
     struct ceph *c;
     struct events *events;
     struct uid_events sends;
-    struct uid_listener listener;
+    struct uid_memory memory;
     struct fixture f;
     struct put_path *path;
 };
@@ -47,9 +47,9 @@ hear(void *ctx, unsigned kind, struct slice payload)
     struct daemon *d = ctx;
 
     if (kind == EVENTS_MISSED)
-        uid_events_missed(&d->listener);
+        uid_events_missed(&d->memory);
     else
-        OK(uid_events_hear(&d->listener, kind, payload, &e));
+        OK(uid_events_hear(&d->memory, kind, payload, &e));
 }
 
 static enum status
@@ -69,7 +69,7 @@ daemon_open(struct daemon *d, const struct rados_rig *rig, int number)
     next_at = d->at;
     OK(ceph_open(d->at, &d->c, &e));
     d->f = fixture_new(layout_default);
-    d->listener = (struct uid_listener){ d->f.uids, d->f.series, d->f.records };
+    d->memory = (struct uid_memory){ d->f.uids, d->f.series, d->f.records };
     d->sends = (struct uid_events){ d, announce };
     uid_set_events(d->f.uids, &d->sends);
     OK(events_open(d->c, EVENTS_MS, &d->events, &e));

@@ -33,11 +33,11 @@ daemons_send(void *ctx, enum uid_event kind, struct slice payload,
            !atomic_compare_exchange_weak(&all->largest, &largest, payload.size))
         ;
     for (int i = 0; i < DAEMONS && st == ST_OK; i++) {
-        const struct uid_listener l = { all->d[i].uids, all->d[i].series,
-                                        all->d[i].records };
+        const struct uid_memory m = { all->d[i].uids, all->d[i].series,
+                                      all->d[i].records };
 
         if (!all->deaf[i])
-            st = uid_events_hear(&l, kind, payload, e);
+            st = uid_events_hear(&m, kind, payload, e);
     }
     return st;
 }
@@ -45,10 +45,10 @@ daemons_send(void *ctx, enum uid_event kind, struct slice payload,
 static inline void
 daemons_missed(struct daemons *all, int i)
 {
-    const struct uid_listener l = { all->d[i].uids, all->d[i].series,
-                                    all->d[i].records };
+    const struct uid_memory m = { all->d[i].uids, all->d[i].series,
+                                  all->d[i].records };
 
-    uid_events_missed(&l);
+    uid_events_missed(&m);
 }
 
 static inline void

@@ -288,16 +288,15 @@ START_TEST(events_are_split_and_checked)
         { 'z', { (const uint8_t *)"", 0 } },
     };
     struct daemons all;
-    struct uid_listener l;
+    struct uid_memory m;
 
     daemons_open(&all);
-    l = (struct uid_listener){ all.d[0].uids, all.d[0].series,
-                               all.d[0].records };
+    m = (struct uid_memory){ all.d[0].uids, all.d[0].series, all.d[0].records };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ck_assert_msg(uid_events_hear(&l, bad[i].kind, bad[i].payload, NULL) ==
+        ck_assert_msg(uid_events_hear(&m, bad[i].kind, bad[i].payload, NULL) ==
                           ST_CORRUPT,
                       "case %zu", i);
-    OK(uid_events_hear(&l, 's', slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &e));
+    OK(uid_events_hear(&m, 's', slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &e));
     ck_assert_uint_eq(series_total(all.d[0].series), 5);
     daemons_close(&all);
     daemons_open(&all);
