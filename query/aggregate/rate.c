@@ -107,21 +107,21 @@ void
 rate_even(const struct column *c, const struct rate_options *o, union number *v)
 {
     bool is_int = c->rates == RATES_OF_INTS;
-    double seconds = (double)c->step_ms / 1000.0;
-    struct value zero = { .ts_ms = 0, .v.i = 0, .is_int = true }, first;
+    struct value zero = { .ts_ms = 0, .v.i = 0, .is_int = true };
+    struct value first = { c->first_ms, v[0], is_int };
 
-    for (size_t i = c->len - 1; i > 0 && o->counter; i--) {
-        struct value from = { 0, v[i - 1], is_int };
-        struct value to = { c->step_ms, v[i], is_int };
-
-        (void)rate_between(from, to, o, &v[i].d);
-    }
-    for (size_t i = c->len - 1; i > 0 && !o->counter && is_int; i--)
-        v[i].d = (double)(int64_t)((uint64_t)v[i].i - (uint64_t)v[i - 1].i);
-    for (size_t i = c->len - 1; i > 0 && !o->counter && !is_int; i--)
-        v[i].d -= v[i - 1].d;
+    if (o->counter)
+        for (size_t i = c->len - 1; i > 0; i--)
+            (void)rate_between((struct value){ 0, v[i - 1], is_int },
+                               (struct value){ c->step_ms, v[i], is_int }, o,
+                               &v[i].d);
+    else if (is_int)
+        for (size_t i = c->len - 1; i > 0; i--)
+            v[i].d = (double)(int64_t)((uint64_t)v[i].i - (uint64_t)v[i - 1].i);
+    else
+        for (size_t i = c->len - 1; i > 0; i--)
+            v[i].d -= v[i - 1].d;
     if (!o->counter)
-        divide(v + 1, c->len - 1, seconds);
-    first = (struct value){ c->first_ms, v[0], is_int };
+        divide(v + 1, c->len - 1, (double)c->step_ms / 1000.0);
     (void)rate_between(zero, first, o, &v[0].d);
 }

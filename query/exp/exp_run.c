@@ -106,7 +106,7 @@ operand_value(const struct exp_operand *o, size_t pick, int64_t ts, double *out,
 /* Goes to the next row of all operands, which costs a look at each of their
  * series; NEVER when there is none. */
 static enum status
-next_row(const struct exp_node *node, struct deadline *p, int64_t *ts,
+next_row(const struct exp_node *node, struct deadline *d, int64_t *ts,
          struct error *e)
 {
     size_t series = 0;
@@ -121,7 +121,7 @@ next_row(const struct exp_node *node, struct deadline *p, int64_t *ts,
     }
     if (*ts == NEVER)
         return ST_OK;
-    st = deadline_tick(p, series, e);
+    st = deadline_tick(d, series, e);
     for (size_t i = 0; i < node->operands_len && st == ST_OK; i++)
         st = operand_step(&node->operands[i], *ts, e);
     return st;
@@ -130,14 +130,14 @@ next_row(const struct exp_node *node, struct deadline *p, int64_t *ts,
 /* Of a metric its values are the row. */
 static enum status
 run_row(const struct exp_node *node, int64_t ts, double *variables, double *row,
-        struct deadline *p, struct error *e)
+        struct deadline *d, struct error *e)
 {
     const struct joined *j = &node->joined;
 
     if (node->x == NULL)
         memcpy(row, node->operands->values, node->side.len * sizeof *row);
     for (size_t i = 0; i < j->len; i++) {
-        enum status st = deadline_tick(p, expression_steps(node->x->parsed), e);
+        enum status st = deadline_tick(d, expression_steps(node->x->parsed), e);
 
         for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
             size_t at = node->variables[k];
