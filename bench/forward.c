@@ -180,6 +180,7 @@ measure_forwarded(const struct key_layout *layout, struct slice text,
 {
     struct remote_options co = { .secret = secret,
                                  .layout = *layout,
+                                 .wait_ms = 10000,
                                  .owns = forward_owns };
     struct remote *r = remote_new(&co), *none = remote_new(&co);
     struct node owner, sender;

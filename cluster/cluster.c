@@ -12,6 +12,7 @@
 #include "storage/place/pool.h"
 #include "storage/wal/rados/wal_rados.h"
 
+#define LEASE_MS 5000 /* short for people, long for a loaded monitor */
 #define WAIT_MS  10000
 #define LEAVE_MS 30000
 #define TOOL_MS  10000 /* for another command to end */
@@ -160,7 +161,6 @@ join(struct cluster *c, struct error *e)
         .lost = lease_lost,
         .ctx = c,
     };
-    unsigned lease_ms = o.duration_ms == 0 ? LEASE_MS : o.duration_ms;
     struct events *events = NULL;
     enum status st;
 
@@ -171,7 +171,8 @@ join(struct cluster *c, struct error *e)
                    c->options.version);
     st = lease_open(c->ceph, &o, &c->lease, e);
     if (st == ST_OK)
-        st = events_open(c->ceph, (lease_ms + 999) / 1000 * 1000, &events, e);
+        st = events_open(c->ceph, (o.duration_ms + 999) / 1000 * 1000, &events,
+                         e);
     if (st != ST_OK)
         return st;
     events_on(events, EVENT_OWNERS, owners_changed, c);
@@ -216,7 +217,7 @@ open_store(struct cluster *c, struct error *e)
         .secret = c->secret,
         .tls = c->tls,
         .layout = c->format.layout,
-        .wait_ms = c->options.wait_ms == 0 ? WAIT_MS : c->options.wait_ms,
+        .wait_ms = c->options.wait_ms,
         .owns = owns,
         .owns_ctx = c,
     };
@@ -255,6 +256,8 @@ cluster_open(const struct cluster_options *o, struct cluster **out,
 
     c->magic = CLUSTER_MAGIC;
     c->options = *o;
+    c->options.lease_ms = o->lease_ms == 0 ? LEASE_MS : o->lease_ms;
+    c->options.wait_ms = o->wait_ms == 0 ? WAIT_MS : o->wait_ms;
     lock_init(&c->lock);
     lock_init(&c->events_lock);
     cond_init(&c->wake);

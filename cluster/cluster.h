@@ -35,7 +35,7 @@ struct cluster_options {
     const char *address; /* HOST:PORT where other members reach this process;
                             "": nowhere, a tool */
     const char *version; /* of the program */
-    unsigned lease_ms;   /* 0: LEASE_MS */
+    unsigned lease_ms;   /* 0: 5 s */
     unsigned wait_ms;    /* for an owner to be there; 0: 10 s */
     /* Members are spoken to in TLS, and trusted as channel_tls_new() says; a
      * tool goes by what they say of their addresses. */

@@ -390,15 +390,13 @@ tell_of_twin(struct look *l)
     const struct member *twin =
         self == NULL ? NULL : members_twin(&l->members, self);
     int64_t now_us = clock_monotonic_us();
-    unsigned lease_ms = l->c->options.lease_ms;
 
     if (twin == NULL)
         l->c->twin_us = 0;
     else if (l->c->twin_us == 0)
         l->c->twin_us = now_us;
     else if (l->c->twin_us > 0 &&
-             now_us - l->c->twin_us >
-                 3000 * (int64_t)(lease_ms == 0 ? LEASE_MS : lease_ms)) {
+             now_us - l->c->twin_us > 3000 * (int64_t)l->c->options.lease_ms) {
         log_error("cluster",
                   "member %s has the address %s, too: what is sent to one of "
                   "them may reach the other (halite.cluster.address)",

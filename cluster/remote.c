@@ -498,7 +498,7 @@ remote_new(const struct remote_options *o)
     rwlock_init(&r->lock);
     r->remote = (struct store_remote){
         .ctx = r,
-        .wait_ms = o->wait_ms == 0 ? 10000 : o->wait_ms,
+        .wait_ms = o->wait_ms,
         .link = remote_link,
         .put = remote_put,
         .wait = remote_wait,

@@ -255,10 +255,11 @@ lease_open(struct ceph *c, const struct lease_options *o, struct lease **out,
     enum status st;
 
     *out = NULL;
+    INSIST(o->duration_ms > 0);
     l->magic = LEASE_MAGIC;
     l->c = c;
     l->self = o->self;
-    l->duration_ms = o->duration_ms == 0 ? LEASE_MS : o->duration_ms;
+    l->duration_ms = o->duration_ms;
     l->lost = o->lost;
     l->ctx = o->ctx;
     lock_init(&l->lock);

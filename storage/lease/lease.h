@@ -20,11 +20,9 @@
 
 struct lease; /* opaque */
 
-#define LEASE_MS 5000 /* short for people, long for a loaded monitor */
-
 struct lease_options {
-    struct member self;   /* address, mode, version, frame version */
-    unsigned duration_ms; /* 0: LEASE_MS */
+    struct member self; /* address, mode, version, frame version */
+    unsigned duration_ms;
     /* This process must acknowledge nothing more, and end. */
     void (*lost)(void *ctx, const char *why);
     void *ctx;

@@ -34,7 +34,7 @@ struct wal;
  * ST_BUSY.  Other failures are the client's. */
 struct store_remote {
     void *ctx;
-    unsigned wait_ms; /* 0: 10 s */
+    unsigned wait_ms;
 
     /* The link to the bucket's owner; 0: there is none now. */
     uint64_t (*link)(void *ctx, unsigned bucket);

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "storage/store/store_weeks_priv.h"
 
-#define WAIT_MS       10000
 #define RETRY_MS      2
 #define RETRY_MOST_MS 100
 
@@ -89,10 +88,8 @@ set_state(struct store *s, unsigned bucket, enum bucket_state state)
 int64_t
 store_retry_end(const struct store *s, struct store_retry *r)
 {
-    unsigned wait_ms = s->remote->wait_ms == 0 ? WAIT_MS : s->remote->wait_ms;
-
     if (r->end_us == 0)
-        r->end_us = clock_monotonic_us() + (int64_t)wait_ms * 1000;
+        r->end_us = clock_monotonic_us() + (int64_t)s->remote->wait_ms * 1000;
     return r->end_us;
 }
 

@@ -161,7 +161,7 @@ put_round(struct net *net, int node, int round)
 
 START_TEST(what_one_takes_all_show)
 {
-    struct net *net = net_new(0);
+    struct net *net = net_new(10000);
 
     for (int round = 0; round < 50; round++) {
         put_round(net, round % NODES, round);
@@ -177,7 +177,7 @@ END_TEST
 
 START_TEST(series_are_asked_of_their_owners)
 {
-    struct net *net = net_new(0);
+    struct net *net = net_new(10000);
     uint8_t bytes[TSUID_BYTES];
     struct error e;
 
@@ -396,7 +396,7 @@ END_TEST
 /* Requests of many series, in parts, over answers in parts. */
 START_TEST(much_is_asked_at_once)
 {
-    struct net *net = net_new(0);
+    struct net *net = net_new(10000);
     struct series_point *points = mem_new_array(20000, sizeof *points);
 
     for (unsigned k = 0; k < 5; k++) {

@@ -415,6 +415,7 @@ rig_new(void)
         n->id = i;
         n->remote = (struct store_remote){
             .ctx = n,
+            .wait_ms = 10000,
             .link = rig_link,
             .put = rig_put,
             .wait = rig_wait,
