@@ -223,8 +223,8 @@ key_base(const struct key_layout *s, struct slice key, uint32_t *base)
 /* 'what' begins at multiples of 'span_s'. */
 static enum status
 parse_key(const struct key_layout *s, enum table table, const char *what,
-          uint32_t span_s, struct slice key, uint32_t *base, uint8_t *tsuid,
-          size_t *tsuid_size, struct error *e)
+          uint32_t span_s, struct slice key, uint32_t *base,
+          struct tsuid *tsuid, struct error *e)
 {
     struct cursor c = cursor_of(key);
     uint8_t first = cursor_u8(&c);
@@ -232,14 +232,14 @@ parse_key(const struct key_layout *s, enum table table, const char *what,
     struct slice metric = cursor_bytes(&c, s->metric_width);
     uint32_t begins = cursor_u32(&c);
     struct slice tags = cursor_bytes(&c, cursor_left(&c));
-    struct slice whole = { tsuid, metric.size + tags.size };
+    struct slice whole = { tsuid->bytes, metric.size + tags.size };
 
     if (c.failed || first != table || whole.size > TSUID_MAX)
         return error_set(e, ST_CORRUPT, "a %s key of %zu bytes, table 0x%02x",
                          what, key.size, first);
-    memcpy(tsuid, metric.data, metric.size);
+    memcpy(tsuid->bytes, metric.data, metric.size);
     if (tags.size > 0)
-        memcpy(tsuid + metric.size, tags.data, tags.size);
+        memcpy(tsuid->bytes + metric.size, tags.data, tags.size);
     if (!tsuid_is_valid(s, whole))
         return error_set(e, ST_CORRUPT,
                          "a %s key of %zu bytes whose tags are not whole "
@@ -256,7 +256,7 @@ parse_key(const struct key_layout *s, enum table table, const char *what,
                          "a %s key in salt bucket %u that belongs in %u", what,
                          found, key_salt(s, whole));
     *base = begins;
-    *tsuid_size = whole.size;
+    tsuid->size = whole.size;
     return ST_OK;
 }
 
@@ -276,10 +276,9 @@ key_row_in(const struct key_layout *s, unsigned bucket, struct slice tsuid,
 
 enum status
 key_row_parse(const struct key_layout *s, struct slice key, uint32_t *base,
-              uint8_t *tsuid, size_t *tsuid_size, struct error *e)
+              struct tsuid *tsuid, struct error *e)
 {
-    return parse_key(s, TABLE_ROWS, "row", key_span_s(s), key, base, tsuid,
-                     tsuid_size, e);
+    return parse_key(s, TABLE_ROWS, "row", key_span_s(s), key, base, tsuid, e);
 }
 
 size_t
@@ -292,10 +291,9 @@ key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
 
 enum status
 key_week_parse(const struct key_layout *s, struct slice key, uint32_t *base,
-               uint8_t *tsuid, size_t *tsuid_size, struct error *e)
+               struct tsuid *tsuid, struct error *e)
 {
-    return parse_key(s, TABLE_WEEKS, "week", WEEK_S, key, base, tsuid,
-                     tsuid_size, e);
+    return parse_key(s, TABLE_WEEKS, "week", WEEK_S, key, base, tsuid, e);
 }
 
 size_t
@@ -315,4 +313,14 @@ key_series(struct slice tsuid, uint8_t *out)
     if (tsuid.size > 0)
         memcpy(out + 1, tsuid.data, tsuid.size);
     return 1 + tsuid.size;
+}
+
+size_t
+key_series_of(const struct key_layout *s, uint64_t metric, uint8_t *out)
+{
+    out[0] = TABLE_SERIES;
+    if (metric == 0)
+        return 1;
+    key_put_uint(out + 1, metric, s->metric_width);
+    return 1u + s->metric_width;
 }

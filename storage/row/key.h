@@ -41,6 +41,18 @@ enum table {
 #define TSUID_MAX    (8 + KEY_MAX_TAGS * 16)
 #define ROW_KEY_MAX  (1 + 1 + TSUID_MAX + 4)
 
+/* A TSUID of one's own. */
+struct tsuid {
+    size_t size;
+    uint8_t bytes[TSUID_MAX];
+};
+
+static inline struct slice
+tsuid_slice(const struct tsuid *t)
+{
+    return slice_of(t->bytes, t->size);
+}
+
 /* Chosen when a store is created, kept in its FORMAT file, never changed. */
 struct key_layout {
     uint8_t salt_width;    /* 0: no salt; 1 */
@@ -128,14 +140,12 @@ size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
 size_t key_row_in(const struct key_layout *s, unsigned bucket,
                   struct slice tsuid, uint32_t time_s, uint8_t *out);
 
-/* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
- * ST_CORRUPT when the bytes are no row key of this key layout: another table,
- * tags that are no valid TSUID's, a time at which no row begins, another's
- * salt. */
+/* Splits a row key.  ST_CORRUPT when the bytes are no row key of this key
+ * layout: another table, tags that are no valid TSUID's, a time at which no row
+ * begins, another's salt. */
 MUST_CHECK enum status key_row_parse(const struct key_layout *s,
                                      struct slice key, uint32_t *base,
-                                     uint8_t *tsuid, size_t *tsuid_size,
-                                     struct error *e);
+                                     struct tsuid *tsuid, struct error *e);
 
 /* The same two of weeks (storage/block/week.h): of the one that has 'time_s'.
  */
@@ -143,8 +153,7 @@ size_t key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                 uint8_t *out);
 MUST_CHECK enum status key_week_parse(const struct key_layout *s,
                                       struct slice key, uint32_t *base,
-                                      uint8_t *tsuid, size_t *tsuid_size,
-                                      struct error *e);
+                                      struct tsuid *tsuid, struct error *e);
 /* The key before all weeks of a salt bucket: what is known of them.  At most 2
  * bytes. */
 size_t key_weeks_state(const struct key_layout *s, unsigned bucket,
@@ -152,6 +161,9 @@ size_t key_weeks_state(const struct key_layout *s, unsigned bucket,
 
 /* The key of a series in the directory; at most 1 + TSUID_MAX bytes. */
 size_t key_series(struct slice tsuid, uint8_t *out);
+/* What the keys of a metric's series begin with; 0: those of all.  At most 9
+ * bytes. */
+size_t key_series_of(const struct key_layout *s, uint64_t metric, uint8_t *out);
 
 /* Numbers in keys: big-endian, 'width' bytes, which must hold 'v'. */
 void key_put_uint(uint8_t *out, uint64_t v, unsigned width);

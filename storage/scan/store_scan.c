@@ -143,11 +143,10 @@ begin_row(struct store_scan *scan)
 {
     const struct key_layout *layout = scan->layout;
     struct slice key = kv_iter_key(scan->it);
-    enum status status =
-        key_row_parse(layout, key, &scan->span, scan->engine_tsuid,
-                      &scan->tsuid.size, &scan->error);
+    enum status status = key_row_parse(layout, key, &scan->span,
+                                       &scan->engine_tsuid, &scan->error);
 
-    scan->tsuid.data = scan->engine_tsuid;
+    scan->tsuid = tsuid_slice(&scan->engine_tsuid);
     if (status == ST_OK)
         status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);

@@ -49,7 +49,7 @@ struct store_scan {
     size_t end_size; /* of both */
     uint32_t seek_base;
     size_t seek_at; /* of 'series' */
-    uint8_t engine_tsuid[TSUID_MAX];
+    struct tsuid engine_tsuid;
     struct scan_weeks *weeks; /* NULL: none are lent */
     struct points scratch;
     struct scan_counts counts;

@@ -181,16 +181,14 @@ bool
 store_scan_takes(const struct store_scan *scan, struct slice key)
 {
     const struct scan_weeks *w = scan->weeks;
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
 
     /* What is damaged is found out behind this. */
     return w->state != ROWS || !w->walks_all ||
-           key_row_parse(scan->layout, key, &base, tsuid, &size, NULL) !=
-               ST_OK ||
+           key_row_parse(scan->layout, key, &base, &tsuid, NULL) != ST_OK ||
            slices_find(w->rows_to_read, w->rows_to_read_len,
-                       slice_of(tsuid, size)) != NULL;
+                       tsuid_slice(&tsuid)) != NULL;
 }
 
 bool
@@ -457,9 +455,9 @@ tsuid_of_entry(struct store_scan *scan)
     size_t at = base_at(scan), metric = scan->layout->metric_width;
     size_t tags = key.size - at - 4;
 
-    memcpy(scan->engine_tsuid, key.data + at - metric, metric);
-    memcpy(scan->engine_tsuid + metric, key.data + at + 4, tags);
-    return slice_of(scan->engine_tsuid, metric + tags);
+    memcpy(scan->engine_tsuid.bytes, key.data + at - metric, metric);
+    memcpy(scan->engine_tsuid.bytes + metric, key.data + at + 4, tags);
+    return slice_of(scan->engine_tsuid.bytes, metric + tags);
 }
 
 /* Can the entry be read in the place of rows? */

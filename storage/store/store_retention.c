@@ -251,9 +251,8 @@ take_row(struct dropping *x, struct kv_iter *it)
 {
     const struct key_layout *layout = &x->s->layout;
     struct slice key = kv_iter_key(it), value = kv_iter_value(it);
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
 
     if (x->table == TABLE_WEEKS) {
         x->in_batch.weeks++;
@@ -262,11 +261,11 @@ take_row(struct dropping *x, struct kv_iter *it)
             kv_batch_delete(x->batch, key);
         return kv_iter_next(it);
     }
-    if (key_row_parse(layout, key, &base, tsuid, &size, NULL) != ST_OK)
+    if (key_row_parse(layout, key, &base, &tsuid, NULL) != ST_OK)
         return kv_iter_next(it);
-    if (!tsuid_tags_begin_at(layout, slice_of(tsuid, size), 1))
+    if (!tsuid_tags_begin_at(layout, tsuid_slice(&tsuid), 1))
         return skip_rollups(x, it);
-    note_row(x, slice_of(tsuid, size), base, key, value);
+    note_row(x, tsuid_slice(&tsuid), base, key, value);
     return kv_iter_next(it);
 }
 

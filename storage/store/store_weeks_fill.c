@@ -275,20 +275,20 @@ static enum status
 refill_week(struct filling *f, const struct key_place *p, struct error *e)
 {
     struct store *s = f->s;
-    uint8_t bytes[ROW_KEY_MAX], tsuid[TSUID_MAX];
+    uint8_t bytes[ROW_KEY_MAX];
+    struct tsuid tsuid;
     struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
     struct kv_iter *it = kv_iter_open(s->kv, prefix);
     enum status status = ST_OK;
     uint32_t base;
-    size_t size;
 
     for (bool on_key = kv_iter_seek(it, prefix); on_key && status == ST_OK;
          on_key = kv_iter_next(it)) {
         if (kv_iter_value(it).size > 0 ||
-            key_week_parse(&s->layout, kv_iter_key(it), &base, tsuid, &size,
-                           NULL) != ST_OK)
+            key_week_parse(&s->layout, kv_iter_key(it), &base, &tsuid, NULL) !=
+                ST_OK)
             continue;
-        gather(f, slice_of(tsuid, size));
+        gather(f, tsuid_slice(&tsuid));
         if (f->len == CHUNK)
             status = fill_chunk(f, p->base, e);
     }

@@ -27,16 +27,15 @@ daemon_open(void)
     const struct uid_options uo = { .cache_entries = 64 };
     struct daemon d;
     struct tag tag = { slice_str("host"), slice_str("a") };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
     must(store_open(&so, &d.store, NULL));
     must(uid_open(d.store, &uo, &d.m.uids, NULL));
     must(series_open(d.store, d.m.uids, &d.m.series, NULL));
     must(records_open(d.store, d.m.uids, d.m.series, &d.m.records, NULL));
-    must(series_resolve(d.m.series, &rules, slice_str("m"), &tag, 1, &ref,
-                        tsuid, &size, NULL));
+    must(series_resolve(d.m.series, &rules, 0, slice_str("m"), &tag, 1, &ref,
+                        &tsuid, NULL));
     return d;
 }
 

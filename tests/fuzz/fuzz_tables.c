@@ -118,19 +118,18 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     struct tag tags[] = { { slice_str("host"), slice_str(host) },
                           { slice_str("dc"), slice_str("x") } };
     struct series_point p[4] = { 0 };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     struct histogram_bucket buckets[] = { { 0, 1, 3 }, { 1, 2, 5 } };
     struct histogram h = { .buckets = buckets, .len = 2 };
     struct buf bytes = BUF_INIT;
     struct annotation n = { .description = slice_str("note") };
     struct meta m = meta_empty();
     struct kv_batch *b = kv_batch_new();
-    size_t size;
     uint64_t lsn;
     bool changed;
 
-    must(series_resolve(w->series, &rules, slice_str(metric), tags, 2,
-                        &p[0].series, tsuid, &size, &e));
+    must(series_resolve(w->series, &rules, 0, slice_str(metric), tags, 2,
+                        &p[0].series, &tsuid, &e));
     for (int i = 0; i < 4; i++) {
         p[i].series = p[0].series;
         p[i].point.ts_ms = from + i * 60000;
@@ -138,18 +137,18 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     }
     must(store_put(w->store, p, 4, &lsn, &e));
     histogram_encode(&h, &bytes);
-    histogram_put(b, slice_of(tsuid, size), from, 0, buf_slice(&bytes));
+    histogram_put(b, tsuid_slice(&tsuid), from, 0, buf_slice(&bytes));
     buf_fini(&bytes);
     must(store_write(w->store, b, NULL, &e));
     kv_batch_free(&b);
-    n.tsuid = slice_of(tsuid, size);
+    n.tsuid = tsuid_slice(&tsuid);
     n.start = from / 1000;
     n.notes = slice_str("");
     must(annotation_put(w->records, &n, ANNOTATION_DESCRIPTION, false, w->arena,
                         &changed, &e));
     m.notes = slice_str("said");
     must(meta_put(w->records,
-                  (struct meta_of){ META_SERIES, slice_of(tsuid, size) }, &m,
+                  (struct meta_of){ META_SERIES, tsuid_slice(&tsuid) }, &m,
                   META_NOTES, false, w->arena, &e));
 }
 

@@ -123,8 +123,7 @@ series_kind(struct series_directory *d, const char *name, bool create,
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
                 uint64_t kind, struct slice metric, const struct tag *tags,
-                size_t tags_len, uint8_t *tsuid, size_t *tsuid_size,
-                struct error *e)
+                size_t tags_len, struct tsuid *tsuid, struct error *e)
 {
     struct tag sorted[KEY_MAX_TAGS];
     struct buf name = BUF_INIT;
@@ -132,7 +131,7 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     size_t i;
 
     (void)d;
-    *tsuid_size = sizeof(size_t);
+    tsuid->size = sizeof(size_t);
     if (series_check(NULL, rules, metric, tags, tags_len, &set, e) != ST_OK)
         return e->status;
     if (fake.unknown_metrics)
@@ -158,7 +157,7 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
             break;
     if (i == fake.series_len && i < FAKE_SERIES)
         fake.series[fake.series_len++] = strdup(buf_cstr(&name));
-    memcpy(tsuid, &i, sizeof i);
+    memcpy(tsuid->bytes, &i, sizeof i);
     lock_drop(&fake.lock);
     buf_fini(&name);
     return i < FAKE_SERIES ? ST_OK : error_set(e, ST_IO, "too many series");

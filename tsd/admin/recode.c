@@ -134,13 +134,12 @@ put_series(struct recode *r, struct slice key, struct slice value,
 static struct slice
 row_key(const struct recode *r, struct slice key, uint8_t out[ROW_KEY_MAX])
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
 
-    if (key_row_parse(&r->from, key, &base, tsuid, &size, NULL) != ST_OK)
+    if (key_row_parse(&r->from, key, &base, &tsuid, NULL) != ST_OK)
         return key;
-    return slice_of(out, key_row(&r->to, slice_of(tsuid, size), base, out));
+    return slice_of(out, key_row(&r->to, tsuid_slice(&tsuid), base, out));
 }
 
 /* Of those the copy's store keeps the ones whose points are gone, and makes the
@@ -149,15 +148,14 @@ static void
 put_week(const struct recode *r, struct slice key, struct slice value,
          struct kv_batch *b)
 {
-    uint8_t tsuid[TSUID_MAX], out[ROW_KEY_MAX];
+    uint8_t out[ROW_KEY_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
 
     if (value.size > 0 && key.size > 1u + r->from.salt_width &&
-        key_week_parse(&r->from, key, &base, tsuid, &size, NULL) == ST_OK)
+        key_week_parse(&r->from, key, &base, &tsuid, NULL) == ST_OK)
         kv_batch_put(
-            b,
-            slice_of(out, key_week(&r->to, slice_of(tsuid, size), base, out)),
+            b, slice_of(out, key_week(&r->to, tsuid_slice(&tsuid), base, out)),
             value);
 }
 

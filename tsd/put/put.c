@@ -430,8 +430,7 @@ identify(struct put_batch *b, size_t row)
     struct put_path *p = b->path;
     struct series_rules rules = b->rules;
     struct put_parsed x;
-    uint8_t tsuid[TSUID_MAX];
-    size_t tsuid_size;
+    struct tsuid tsuid;
     struct error e;
     enum status status;
 
@@ -441,14 +440,14 @@ identify(struct put_batch *b, size_t row)
         return false;
     rules.cached = !b->names_ahead && row + 1 < b->len;
     status = series_identify(p->directory, &rules, x.kind, x.metric,
-                             x.tags.tags, x.tags.len, tsuid, &tsuid_size, &e);
+                             x.tags.tags, x.tags.len, &tsuid, &e);
     if (status == ST_CONFLICT && rules.cached) {
         look_names_up(b, row);
         return identify(b, row);
     }
     if (status != ST_OK)
         return PUT_REJECT(b, row, put_fault_of(status), "%s", e.text);
-    add_entry(b, row, tsuid, tsuid_size);
+    add_entry(b, row, tsuid.bytes, tsuid.size);
     return true;
 }
 

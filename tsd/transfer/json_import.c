@@ -163,9 +163,9 @@ add_rollups(struct json_importer *j, struct put_json_point *line,
 {
     struct put_tags tags;
     struct slice metric, kind, value;
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint64_t number;
-    size_t size, len = 0;
+    size_t len = 0;
     series_ref ref;
     enum status st;
     int64_t time;
@@ -186,8 +186,8 @@ add_rollups(struct json_importer *j, struct put_json_point *line,
         series_kind(j->a->series, buf_cstr(&j->text) + j->text.size - kind.size,
                     true, &number, e);
     if (st == ST_OK)
-        st = series_resolve_kind(j->a->series, &j->rules, number, metric,
-                                 tags.tags, tags.len, &ref, tsuid, &size, e);
+        st = series_resolve(j->a->series, &j->rules, number, metric, tags.tags,
+                            tags.len, &ref, &tsuid, e);
     while (st == ST_OK && next_pair(line, &time, &value, &st, e)) {
         struct series_point *p = &j->rollups[len++];
         struct buf why = BUF_INIT;
@@ -234,7 +234,7 @@ add_series(struct json_importer *j, struct slice line, size_t id,
 /* The TSUID of "metric" and "tags", or of "tsuid", or none. */
 static enum status
 read_tsuid(struct json_importer *j, const json_t *o, bool enter,
-           uint8_t tsuid[TSUID_MAX], size_t *size, struct error *e)
+           struct tsuid *tsuid, struct error *e)
 {
     json_t *tags = json_object_get(o, "tags"), *value;
     struct put_tags list = { .len = 0 };
@@ -243,13 +243,14 @@ read_tsuid(struct json_importer *j, const json_t *o, bool enter,
     series_ref ref;
     enum status st = json_text_member(o, "metric", &metric, e);
 
-    *size = 0;
+    tsuid->size = 0;
     if (st == ST_OK)
         st = json_text_member(o, "tsuid", &text, e);
     if (st != ST_OK)
         return st;
     if (text.data != NULL)
-        return digits_parse_hex(text, tsuid, TSUID_MAX, size) && *size > 0
+        return digits_parse_hex(text, tsuid->bytes, TSUID_MAX, &tsuid->size) &&
+                       tsuid->size > 0
                    ? ST_OK
                    : error_set(e, ST_INVALID, "'tsuid' is no TSUID");
     if (metric.data == NULL && tags == NULL)
@@ -264,19 +265,19 @@ read_tsuid(struct json_importer *j, const json_t *o, bool enter,
             &list, slice_str(key),
             slice_of(json_string_value(value), json_string_length(value)));
     }
-    return enter ? series_resolve(j->a->series, &j->rules, metric, list.tags,
-                                  list.len, &ref, tsuid, size, e)
+    return enter ? series_resolve(j->a->series, &j->rules, 0, metric, list.tags,
+                                  list.len, &ref, tsuid, e)
                  : series_identify(j->a->series, &j->rules, 0, metric,
-                                   list.tags, list.len, tsuid, size, e);
+                                   list.tags, list.len, tsuid, e);
 }
 
 static enum status
-need_tsuid(struct json_importer *j, const json_t *o, uint8_t tsuid[TSUID_MAX],
-           size_t *size, struct error *e)
+need_tsuid(struct json_importer *j, const json_t *o, struct tsuid *tsuid,
+           struct error *e)
 {
-    enum status st = read_tsuid(j, o, true, tsuid, size, e);
+    enum status st = read_tsuid(j, o, true, tsuid, e);
 
-    return st == ST_OK && *size == 0
+    return st == ST_OK && tsuid->size == 0
                ? error_set(e, ST_INVALID, "there is no 'metric'")
                : st;
 }
@@ -284,10 +285,11 @@ need_tsuid(struct json_importer *j, const json_t *o, uint8_t tsuid[TSUID_MAX],
 static enum status
 add_annotation(struct json_importer *j, const json_t *o, struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX], key[ANNOTATION_KEY_MAX];
+    uint8_t key[ANNOTATION_KEY_MAX];
+    struct tsuid tsuid;
     struct annotation n = { 0 };
-    size_t size, key_size;
-    enum status st = read_tsuid(j, o, false, tsuid, &size, e);
+    size_t key_size;
+    enum status st = read_tsuid(j, o, false, &tsuid, e);
 
     if (st == ST_OK)
         st = json_record_read(o, &json_annotation, j->arena, &n, e);
@@ -295,8 +297,7 @@ add_annotation(struct json_importer *j, const json_t *o, struct error *e)
         st = error_set(e, ST_INVALID, "The start timestamp has not been set");
     if (st != ST_OK)
         return st;
-    key_size =
-        annotation_key(slice_of(tsuid, size), annotation_ms(n.start), key);
+    key_size = annotation_key(tsuid_slice(&tsuid), annotation_ms(n.start), key);
     return record_put(j->records, slice_of(key, key_size), &annotation_format,
                       &n, e);
 }
@@ -360,14 +361,13 @@ add_name_meta(struct json_importer *j, const json_t *o, struct error *e)
 static enum status
 add_series_meta(struct json_importer *j, const json_t *o, struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX];
-    size_t size;
-    enum status st = need_tsuid(j, o, tsuid, &size, e);
+    struct tsuid tsuid;
+    enum status st = need_tsuid(j, o, &tsuid, e);
 
     return st == ST_OK
-               ? put_meta(
-                     j, o, &json_series_meta,
-                     (struct meta_of){ META_SERIES, slice_of(tsuid, size) }, e)
+               ? put_meta(j, o, &json_series_meta,
+                          (struct meta_of){ META_SERIES, tsuid_slice(&tsuid) },
+                          e)
                : st;
 }
 
@@ -448,12 +448,12 @@ add_rule(struct json_importer *j, const json_t *o, struct error *e)
 static enum status
 add_histogram(struct json_importer *j, const json_t *o, struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX];
-    size_t size, bytes_size = 0;
+    struct tsuid tsuid;
+    size_t bytes_size = 0;
     int64_t time, codec, ms = 0;
     struct slice data;
     uint8_t *bytes = NULL;
-    enum status st = need_tsuid(j, o, tsuid, &size, e);
+    enum status st = need_tsuid(j, o, &tsuid, e);
 
     if (st == ST_OK)
         st = json_whole_member(o, "time", &time, e);
@@ -470,7 +470,7 @@ add_histogram(struct json_importer *j, const json_t *o, struct error *e)
         return error_no_memory(e);
     if (!digits_parse_hex(data, bytes, data.size / 2, &bytes_size))
         return error_set(e, ST_INVALID, "'data' is not hexadecimal");
-    histogram_put(j->records, slice_of(tsuid, size), ms, (uint8_t)codec,
+    histogram_put(j->records, tsuid_slice(&tsuid), ms, (uint8_t)codec,
                   slice_of(bytes, bytes_size));
     return ST_OK;
 }

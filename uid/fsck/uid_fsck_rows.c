@@ -67,11 +67,11 @@ static bool
 move_row(struct tables *t, struct slice key, struct slice value)
 {
     const struct key_layout *w = t->layout;
-    uint8_t right[ROW_KEY_MAX], tsuid[TSUID_MAX];
+    uint8_t right[ROW_KEY_MAX];
+    struct tsuid tsuid;
     struct slice moved;
     struct buf there = BUF_INIT;
     uint32_t base;
-    size_t size;
     bool good = false;
 
     if (w->salt_width == 0 || key.size < 2 || key.size > sizeof right)
@@ -80,7 +80,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
     moved = slice_of(right, key.size);
     for (unsigned i = 0; i < w->salt_buckets && !good; i++) {
         right[1] = (uint8_t)i;
-        good = key_row_parse(w, moved, &base, tsuid, &size, NULL) == ST_OK;
+        good = key_row_parse(w, moved, &base, &tsuid, NULL) == ST_OK;
     }
     good = good && kv_get(t->kv, moved, &there, NULL) == ST_NOT_FOUND;
     buf_fini(&there);
@@ -159,8 +159,8 @@ enum status
 check_row(struct tables *t, struct slice key, struct slice value,
           struct error *e)
 {
-    uint8_t bytes[TSUID_MAX] = { 0 };
-    struct slice tsuid = slice_of(bytes, 0);
+    struct tsuid series;
+    struct slice tsuid;
     struct row_blocks parts = { .blocks = { { NULL, 0 } } };
     uint32_t base;
     struct error why;
@@ -168,12 +168,12 @@ check_row(struct tables *t, struct slice key, struct slice value,
     enum status st;
 
     t->n.rows++;
-    if (key_row_parse(t->layout, key, &base, bytes, &tsuid.size, &why) !=
-        ST_OK) {
+    if (key_row_parse(t->layout, key, &base, &series, &why) != ST_OK) {
         if (!move_row(t, key, value))
             check_drops_bad(t, "row-key", key, value, "%s", why.text);
         return ST_OK;
     }
+    tsuid = tsuid_slice(&series);
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;

@@ -53,9 +53,9 @@ static enum status
 check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
             struct slice value, struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     char name[CHECK_TEXT_MAX];
-    struct slice series = { tsuid, 0 };
+    struct slice series;
     struct buf again = BUF_INIT;
     struct error why;
     uint32_t base;
@@ -63,9 +63,9 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     bool same;
 
     t->n.weeks++;
-    if (key_week_parse(t->layout, key, &base, tsuid, &series.size, &why) !=
-        ST_OK)
+    if (key_week_parse(t->layout, key, &base, &tsuid, &why) != ST_OK)
         return check_drops_bad(t, "week-key", key, value, "%s", why.text);
+    series = tsuid_slice(&tsuid);
     if (value.size == 0 || base >= b->done)
         return ST_OK;
     if (check_is_expired(t, series, base))
@@ -112,15 +112,17 @@ static enum status
 check_has_entry(struct tables *t, struct bucket_weeks *b, struct slice row,
                 struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX], bytes[ROW_KEY_MAX];
+    uint8_t bytes[ROW_KEY_MAX];
+    struct tsuid tsuid;
     char name[CHECK_TEXT_MAX];
-    struct slice series = { tsuid, 0 }, key;
+    struct slice series, key;
     uint32_t base;
     enum status st;
 
-    if (key_row_parse(t->layout, row, &base, tsuid, &series.size, NULL) !=
-            ST_OK ||
-        base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1) ||
+    if (key_row_parse(t->layout, row, &base, &tsuid, NULL) != ST_OK)
+        return ST_OK;
+    series = tsuid_slice(&tsuid);
+    if (base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1) ||
         check_is_expired(t, series, base))
         return ST_OK;
     key = slice_of(bytes, key_week(t->layout, series, base, bytes));

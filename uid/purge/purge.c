@@ -112,15 +112,14 @@ static enum status
 take_row(struct purging *x, struct slice key, struct slice value,
          struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
-    enum status st = key_row_parse(x->layout, key, &base, tsuid, &size, e);
+    enum status st = key_row_parse(x->layout, key, &base, &tsuid, e);
 
     (void)value;
     if (st != ST_OK)
         return damaged("a row", e);
-    add_alive(x, slice_of(tsuid, size));
+    add_alive(x, tsuid_slice(&tsuid));
     return ST_OK;
 }
 
@@ -129,15 +128,14 @@ static enum status
 take_week(struct purging *x, struct slice key, struct slice value,
           struct error *e)
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
 
     if (value.size == 0 || key.size <= 1u + x->layout->salt_width)
         return ST_OK;
-    if (key_week_parse(x->layout, key, &base, tsuid, &size, e) != ST_OK)
+    if (key_week_parse(x->layout, key, &base, &tsuid, e) != ST_OK)
         return damaged("the entry of a week", e);
-    add_alive(x, slice_of(tsuid, size));
+    add_alive(x, tsuid_slice(&tsuid));
     return ST_OK;
 }
 

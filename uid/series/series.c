@@ -206,14 +206,14 @@ sort_pairs(uint8_t *pairs, size_t len, size_t size)
 
 static enum status
 make_tsuid(struct series_directory *d, const struct series_rules *rules,
-           struct slice metric, const struct tag_set *set, uint8_t *tsuid,
-           size_t *size, struct error *e)
+           struct slice metric, const struct tag_set *set, struct tsuid *tsuid,
+           struct error *e)
 {
     const struct key_layout *w = &d->widths;
     size_t pair = (size_t)w->tagk_width + w->tagv_width;
-    uint8_t *at = tsuid + w->metric_width;
+    uint8_t *at = tsuid->bytes + w->metric_width;
     enum status st = name_to_id(d, UID_METRIC, rules->create_metrics,
-                                rules->cached, metric, tsuid, e);
+                                rules->cached, metric, tsuid->bytes, e);
 
     for (size_t i = 0; i < set->len && st == ST_OK; i++, at += pair) {
         const struct tag *t = set->tags[i];
@@ -225,8 +225,8 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
                             t->value, at + w->tagk_width, e);
     }
     if (st == ST_OK)
-        sort_pairs(tsuid + w->metric_width, set->len, pair);
-    *size = w->metric_width + set->len * pair;
+        sort_pairs(tsuid->bytes + w->metric_width, set->len, pair);
+    tsuid->size = w->metric_width + set->len * pair;
     return st;
 }
 
@@ -246,8 +246,7 @@ series_is_full(struct series_directory *d, struct slice metric)
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
                 uint64_t kind, struct slice metric, const struct tag *tags,
-                size_t tags_len, uint8_t *tsuid, size_t *tsuid_size,
-                struct error *e)
+                size_t tags_len, struct tsuid *tsuid, struct error *e)
 {
     struct tag_set set;
     struct series_rules known_names = { .max_tags = rules->max_tags,
@@ -261,17 +260,16 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
         return st;
     /* What is there already has all of its names. */
     full = series_is_full(d, metric);
-    st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid,
-                    tsuid_size, e);
+    st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid, e);
     if (full && st == ST_NOT_FOUND &&
         (rules->create_metrics || rules->create_tagks || rules->create_tagvs)) {
         counter_add(CNT_SERIES_REJECTED, 1);
         st = series_reject(d, e);
     }
     if (st == ST_OK && kind != 0)
-        *tsuid_size = series_add_kind(&d->widths, slice_of(tsuid, *tsuid_size),
-                                      kind, tsuid);
-    return *tsuid_size > 0 || st != ST_OK
+        tsuid->size =
+            series_add_kind(&d->widths, tsuid_slice(tsuid), kind, tsuid->bytes);
+    return tsuid->size > 0 || st != ST_OK
                ? st
                : error_set(e, ST_INVALID, "Too many tags of a rollup");
 }
@@ -294,34 +292,23 @@ series_of_metric(struct series_directory *d, struct slice metric,
 }
 
 enum status
-series_resolve_kind(struct series_directory *d,
-                    const struct series_rules *rules, uint64_t kind,
-                    struct slice metric, const struct tag *tags,
-                    size_t tags_len, series_ref *ref, uint8_t *tsuid,
-                    size_t *tsuid_size, struct error *e)
+series_resolve(struct series_directory *d, const struct series_rules *rules,
+               uint64_t kind, struct slice metric, const struct tag *tags,
+               size_t tags_len, series_ref *ref, struct tsuid *tsuid,
+               struct error *e)
 {
     struct series_entry entry = { .ref = SERIES_REF_NONE };
-    enum status st = series_identify(d, rules, kind, metric, tags, tags_len,
-                                     tsuid, tsuid_size, e);
+    enum status st =
+        series_identify(d, rules, kind, metric, tags, tags_len, tsuid, e);
 
     if (st != ST_OK)
         return st;
-    entry.tsuid = slice_of(tsuid, *tsuid_size);
+    entry.tsuid = tsuid_slice(tsuid);
     st = series_enter(d, &entry, 1, e);
     if (st == ST_OK && entry.rejected != ST_OK)
         st = series_reject(d, e);
     *ref = entry.ref;
     return st;
-}
-
-enum status
-series_resolve(struct series_directory *d, const struct series_rules *rules,
-               struct slice metric, const struct tag *tags, size_t tags_len,
-               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
-               struct error *e)
-{
-    return series_resolve_kind(d, rules, 0, metric, tags, tags_len, ref, tsuid,
-                               tsuid_size, e);
 }
 
 enum status
@@ -455,16 +442,13 @@ series_scan(struct series_directory *d, uint64_t metric,
             const struct mask_set *masks, const struct series_visit *visit,
             uint64_t *steps, struct error *e)
 {
-    uint8_t start[1 + 8] = { TABLE_SERIES };
-    struct slice prefix = { start, 1 };
+    uint8_t start[1 + 8];
+    struct slice prefix =
+        slice_of(start, key_series_of(&d->widths, metric, start));
     struct scan s = { .masks = masks, .visit = visit };
     bool on;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (metric != 0) {
-        key_put_uint(start + 1, metric, d->widths.metric_width);
-        prefix.size += d->widths.metric_width;
-    }
     s.it = kv_iter_open(store_kv(d->store), prefix);
     for (on = first_match(&s, prefix); on;
          on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {

@@ -48,18 +48,18 @@ struct series_rules {
     bool cached;
 };
 
-/* Names to a series: validates, assigns ids as the rules allow, sorts the tags
- * by tagk id, enters the series into the directory, and asks the store for its
- * handle.  'tsuid' (TSUID_MAX bytes) and its size are set too.  The errors are
- * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags:
+/* Names to a series of a kind (0: of none): validates, assigns ids as the rules
+ * allow, sorts the tags by tagk id, enters the series into the directory, and
+ * asks the store for its handle.  The errors are OpenTSDB's:  "Need at least
+ * one tag (metric=m, tags={})", "Too many tags:
  * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND);
  * and, ours, "Too many series: .." (ST_LIMIT), for which no name gets an id. */
 MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       const struct series_rules *rules,
-                                      struct slice metric,
+                                      uint64_t kind, struct slice metric,
                                       const struct tag *tags, size_t tags_len,
-                                      series_ref *ref, uint8_t *tsuid,
-                                      size_t *tsuid_size, struct error *e);
+                                      series_ref *ref, struct tsuid *tsuid,
+                                      struct error *e);
 
 /* What series_resolve() says of names that may not make a series; 'set' becomes
  * the tags in order. */
@@ -69,14 +69,13 @@ MUST_CHECK enum status series_check(const struct uid_table *u,
                                     size_t tags_len, struct tag_set *set,
                                     struct error *e);
 
-/* The first half of series_resolve_kind(): names to a TSUID, which need not be
+/* The first half of series_resolve(): names to a TSUID, which need not be
  * in the directory yet. */
 MUST_CHECK enum status series_identify(struct series_directory *d,
                                        const struct series_rules *rules,
                                        uint64_t kind, struct slice metric,
                                        const struct tag *tags, size_t tags_len,
-                                       uint8_t *tsuid, size_t *tsuid_size,
-                                       struct error *e);
+                                       struct tsuid *tsuid, struct error *e);
 
 /* A shorter way to the same, for the tags of a TSUID that it made just now with
  * kind 0: 'out' becomes the TSUID of these and the metric.  False when the
@@ -104,12 +103,6 @@ enum status series_reject(struct series_directory *d, struct error *e);
 MUST_CHECK enum status series_kind(struct series_directory *d, const char *name,
                                    bool create, uint64_t *kind,
                                    struct error *e);
-
-/* series_resolve() for a series of a kind; 'tsuid' has the kind's pair. */
-MUST_CHECK enum status series_resolve_kind(
-    struct series_directory *d, const struct series_rules *rules, uint64_t kind,
-    struct slice metric, const struct tag *tags, size_t tags_len,
-    series_ref *ref, uint8_t *tsuid, size_t *tsuid_size, struct error *e);
 
 /* Has the TSUID, a valid one, a kind's pair? */
 bool series_has_kind(const struct key_layout *w, struct slice tsuid);

@@ -166,17 +166,14 @@ series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
              struct series_tally **out, size_t *len, struct error *e)
 {
     struct counter c = { .widths = &d->widths, .arena = a };
-    uint8_t start[1 + 8] = { TABLE_SERIES };
-    struct slice prefix = { start, 1 };
+    uint8_t start[1 + 8];
+    struct slice prefix =
+        slice_of(start, key_series_of(&d->widths, metric, start));
     struct kv_iter *it;
     uint64_t steps = 0;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (metric != 0) {
-        key_put_uint(start + 1, metric, d->widths.metric_width);
-        prefix.size += d->widths.metric_width;
-    }
     it = kv_iter_open(store_kv(d->store), prefix);
     for (bool on = kv_iter_seek(it, prefix); on; on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);

@@ -19,14 +19,13 @@ make_list(struct series_directory *d, uint64_t metric, uint64_t count,
           struct error *e)
 {
     struct index_list *l = index_list_new(d->index, metric, count);
-    uint8_t start[1 + 8] = { TABLE_SERIES };
-    struct slice prefix = { start, 1u + d->widths.metric_width };
-    struct kv_iter *it;
+    uint8_t start[1 + 8];
+    struct slice prefix =
+        slice_of(start, key_series_of(&d->widths, metric, start));
+    struct kv_iter *it = kv_iter_open(store_kv(d->store), prefix);
     bool fits = true, on = true;
     enum status st;
 
-    key_put_uint(start + 1, metric, d->widths.metric_width);
-    it = kv_iter_open(store_kv(d->store), prefix);
     for (bool more = kv_iter_seek(it, prefix); more && fits && on;
          more = kv_iter_next(it)) {
         fits = index_list_add(l, kv_iter_key(it));

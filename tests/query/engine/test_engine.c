@@ -79,8 +79,7 @@ put_all(int hour)
         char text[3][16];
         struct tag tags[3];
         size_t len = 0;
-        uint8_t tsuid[TSUID_MAX];
-        size_t size;
+        struct tsuid tsuid;
         struct series_point p = {
             .point = { T0 + hour * HOUR_MS + 1000, { .i = (int64_t)i }, false }
         };
@@ -92,8 +91,8 @@ put_all(int hour)
                 tags[len++] =
                     (struct tag){ slice_of(&keys[k], 1), slice_str(text[k]) };
             }
-        ck_assert_msg(series_resolve(w.series, &rules, slice_str("m"), tags,
-                                     len, &p.series, tsuid, &size, &e) == ST_OK,
+        ck_assert_msg(series_resolve(w.series, &rules, 0, slice_str("m"), tags,
+                                     len, &p.series, &tsuid, &e) == ST_OK,
                       "%s", e.text);
         ck_assert_int_eq(store_put(w.store, &p, 1, NULL, &e), ST_OK);
     }
@@ -514,13 +513,12 @@ START_TEST(percentiles_keep_a_bucket)
     for (int s = 0; s < 10; s++) {
         char text[16];
         struct tag tag = { slice_str("a"), slice_str("") };
-        uint8_t tsuid[TSUID_MAX];
-        size_t size;
+        struct tsuid tsuid;
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w.series, &rules, slice_str("m"), &tag,
-                                        1, &p[0].series, tsuid, &size, &e),
+        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
+                                        &tag, 1, &p[0].series, &tsuid, &e),
                          ST_OK);
         for (int i = 0; i < MONTH_POINTS; i++)
             p[i] = (struct series_point){
@@ -579,13 +577,12 @@ put_hour(int64_t (*value)(int i), double unit)
     for (int s = 0; s < NEWEST_SERIES; s++) {
         char text[16];
         struct tag tag = { .key = slice_str("a") };
-        uint8_t tsuid[TSUID_MAX];
-        size_t size;
+        struct tsuid tsuid;
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w.series, &rules, slice_str("m"), &tag,
-                                        1, &p[0].series, tsuid, &size, &e),
+        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
+                                        &tag, 1, &p[0].series, &tsuid, &e),
                          ST_OK);
         for (int i = 0; i < NEWEST_POINTS; i++) {
             int64_t v = value(i) + s;

@@ -18,8 +18,7 @@ put_points(struct world *w, uint64_t *random)
         struct tag tags[] = { { slice_str("dc"), slice_str("") },
                               { slice_str("host"), slice_str("") } };
         struct series_point p[120];
-        uint8_t tsuid[TSUID_MAX];
-        size_t size;
+        struct tsuid tsuid;
         series_ref ref;
         uint64_t lsn;
 
@@ -27,8 +26,8 @@ put_points(struct world *w, uint64_t *random)
         (void)snprintf(name, sizeof name, "h%d", host);
         tags[0].value = slice_str(dc);
         tags[1].value = slice_str(name);
-        ck_assert_msg(series_resolve(w->series, &rules, slice_str("m"), tags, 2,
-                                     &ref, tsuid, &size, &e) == ST_OK,
+        ck_assert_msg(series_resolve(w->series, &rules, 0, slice_str("m"), tags,
+                                     2, &ref, &tsuid, &e) == ST_OK,
                       "%s", e.text);
         for (int i = 0; i < 120; i++)
             p[i] = (struct series_point){

@@ -15,12 +15,11 @@ resolve(struct fixture *f, const char *host, bool dc, struct arena *a,
     struct tag tags[2] = { { slice_str("host"), slice_str(host) },
                            { slice_str("dc"), slice_str("x") } };
     struct series_rules rules = { true, true, true, 8, false };
-    uint8_t *tsuid = arena_alloc(a, TSUID_MAX);
-    size_t size;
+    struct tsuid *tsuid = arena_alloc(a, sizeof *tsuid);
 
-    OK(series_resolve(f->series, &rules, slice_str("cpu"), tags, dc ? 2 : 1,
-                      ref, tsuid, &size, &e));
-    return slice_of(tsuid, size);
+    OK(series_resolve(f->series, &rules, 0, slice_str("cpu"), tags, dc ? 2 : 1,
+                      ref, tsuid, &e));
+    return tsuid_slice(tsuid);
 }
 
 static void

@@ -37,8 +37,7 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
     struct buf bytes = BUF_INIT;
     char host[16], dc[8];
     struct tag tags[2];
-    uint8_t tsuid[TSUID_MAX];
-    size_t size;
+    struct tsuid tsuid;
     series_ref ref;
 
     (void)snprintf(host, sizeof host, "h%d", i);
@@ -50,12 +49,11 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
             all[h.len++] =
                 (struct histogram_bucket){ (float)(10 * b),
                                            (float)(10 * b + 10), n[b] };
-    ck_assert_int_eq(series_resolve(w->series, &rules, slice_str("m"), tags,
-                                    i == SERIES - 1 ? 1 : 2, &ref, tsuid, &size,
-                                    &e),
+    ck_assert_int_eq(series_resolve(w->series, &rules, 0, slice_str("m"), tags,
+                                    i == SERIES - 1 ? 1 : 2, &ref, &tsuid, &e),
                      ST_OK);
     histogram_encode(&h, &bytes);
-    histogram_put(batch, slice_of(tsuid, size), ms, 0, buf_slice(&bytes));
+    histogram_put(batch, tsuid_slice(&tsuid), ms, 0, buf_slice(&bytes));
     ck_assert_int_eq(store_write(w->store, batch, NULL, &e), ST_OK);
     kv_batch_free(&batch);
     buf_fini(&bytes);

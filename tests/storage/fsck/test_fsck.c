@@ -178,16 +178,14 @@ read_all(const char *dir, size_t *points)
     *points = 0;
     for (bool on = kv_iter_seek(it, slice_str("r")); on;
          on = kv_iter_next(it)) {
-        uint8_t tsuid[TSUID_MAX];
-        size_t size;
+        struct tsuid tsuid;
         struct row_hours h;
         struct slice block;
         uint32_t base;
 
         if (kv_iter_key(it).data[0] != 'r')
             break;
-        OK(key_row_parse(store_layout(s), kv_iter_key(it), &base, tsuid, &size,
-                         &e));
+        OK(key_row_parse(store_layout(s), kv_iter_key(it), &base, &tsuid, &e));
         points_clear(&p);
         OK(row_hours_begin(store_layout(s), base, kv_iter_value(it), &h, &e));
         while (row_hours_next(&h, &base, &block))
@@ -195,7 +193,7 @@ read_all(const char *dir, size_t *points)
         OK(row_hours_end(&h, &e));
         *points += p.len;
         for (size_t i = 0; i < p.len; i++)
-            sum += (uint64_t)p.v[i].i * (uint64_t)p.ts_ms[i] * tsuid[8];
+            sum += (uint64_t)p.v[i].i * (uint64_t)p.ts_ms[i] * tsuid.bytes[8];
     }
     OK(kv_iter_close(&it, &e));
     points_fini(&p);

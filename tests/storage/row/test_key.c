@@ -147,13 +147,12 @@ static const struct {
 
 START_TEST(malformed_row_keys_are_rejected)
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint32_t base;
-    size_t size;
     struct error e;
 
     ck_assert_int_eq(
-        key_row_parse(&plain, malformed[_i].key, &base, tsuid, &size, &e),
+        key_row_parse(&plain, malformed[_i].key, &base, &tsuid, &e),
         ST_CORRUPT);
     ck_assert_msg(strstr(e.text, malformed[_i].text) != NULL, "%s", e.text);
 }
@@ -161,24 +160,24 @@ END_TEST
 
 START_TEST(another_salt_and_a_giant_are_rejected)
 {
-    uint8_t key[ROW_KEY_MAX + 6] = { 0 }, tsuid[TSUID_MAX];
-    size_t n = key_row(&salted, S(TSUID), 7200, key), size;
+    uint8_t key[ROW_KEY_MAX + 6] = { 0 };
+    struct tsuid tsuid;
+    size_t n = key_row(&salted, S(TSUID), 7200, key);
     uint32_t base;
     struct error e;
 
     ck_assert_int_eq(
-        key_row_parse(&salted, slice_of(key, n), &base, tsuid, &size, &e),
-        ST_OK);
+        key_row_parse(&salted, slice_of(key, n), &base, &tsuid, &e), ST_OK);
     for (unsigned i = 1; i < 256; i++) {
         key[1]++;
         ck_assert_int_eq(
-            key_row_parse(&salted, slice_of(key, n), &base, tsuid, &size, &e),
+            key_row_parse(&salted, slice_of(key, n), &base, &tsuid, &e),
             ST_CORRUPT);
         ck_assert_ptr_nonnull(strstr(e.text, "salt bucket"));
     }
-    ck_assert_int_eq(key_row_parse(&salted, slice_of(key, sizeof key), &base,
-                                   tsuid, &size, &e),
-                     ST_CORRUPT);
+    ck_assert_int_eq(
+        key_row_parse(&salted, slice_of(key, sizeof key), &base, &tsuid, &e),
+        ST_CORRUPT);
 }
 END_TEST
 
@@ -228,20 +227,21 @@ START_TEST(row_keys_round_trip)
 
     for (int i = 0; i < 20000; i++) {
         struct key_layout s = random_layout(&r);
-        uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX], back[TSUID_MAX];
-        size_t n = random_tsuid(&s, &r, tsuid), back_size, key_size;
+        uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX];
+        struct tsuid back;
+        size_t n = random_tsuid(&s, &r, tsuid), key_size;
         uint32_t base = (uint32_t)(harness_random(&r) % 1193047) * 3600;
         uint32_t begins = base / 3600 / s.row_hours * s.row_hours * 3600;
         uint32_t back_base;
 
         key_size = key_row(&s, slice_of(tsuid, n), base, key);
         ck_assert_uint_eq(key_size, 1u + s.salt_width + 4u + n);
-        ck_assert_int_eq(key_row_parse(&s, slice_of(key, key_size), &back_base,
-                                       back, &back_size, NULL),
-                         ST_OK);
+        ck_assert_int_eq(
+            key_row_parse(&s, slice_of(key, key_size), &back_base, &back, NULL),
+            ST_OK);
         ck_assert_uint_eq(back_base, begins);
         ck_assert_uint_lt(key_salt(&s, slice_of(tsuid, n)), s.salt_buckets);
-        ck_assert(slice_eq(slice_of(tsuid, n), slice_of(back, back_size)));
+        ck_assert(slice_eq(slice_of(tsuid, n), tsuid_slice(&back)));
     }
 }
 END_TEST

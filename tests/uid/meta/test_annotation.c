@@ -594,13 +594,12 @@ START_TEST(walks_over_all)
     struct text t = { .left = 3 };
     struct series_rules rules = { true, true, true, 8, false };
     struct tag tag = { slice_str("host"), slice_str("a") };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
     /* Neighbours in the store, which are no notes. */
-    OK(series_resolve(f.series, &rules, slice_str("m"), &tag, 1, &ref, tsuid,
-                      &size, &e));
+    OK(series_resolve(f.series, &rules, 0, slice_str("m"), &tag, 1, &ref,
+                      &tsuid, &e));
     OK(annotation_walk(f.records, print, &t, &e));
     ck_assert_str_eq(t.text, "");
     put(note(A_LONG, T, "long"), true);

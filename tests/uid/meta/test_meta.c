@@ -23,14 +23,13 @@ enter(void)
 {
     struct tag tag = { slice_str("host"), slice_str("a") };
     struct series_rules rules = { true, true, true, 8, false };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
     uint64_t id;
-    size_t size;
 
-    OK(series_resolve(f.series, &rules, slice_str("cpu"), &tag, 1, &ref, tsuid,
-                      &size, &e));
-    ck_assert(slice_eq(slice_of(tsuid, size), TSUID));
+    OK(series_resolve(f.series, &rules, 0, slice_str("cpu"), &tag, 1, &ref,
+                      &tsuid, &e));
+    ck_assert(slice_eq(tsuid_slice(&tsuid), TSUID));
     OK(uid_assign(f.uids, UID_TAGV, slice_str("b"), &id, &e));
 }
 

@@ -13,24 +13,23 @@ static const struct series_rules rules = { true, true, true, 8, false };
 
 static void
 resolve(const char *metric, const char *host, const char *dc, series_ref *ref,
-        uint8_t *tsuid, size_t *size)
+        struct tsuid *tsuid)
 {
     const struct tag tags[] = { { slice_str("host"), slice_str(host) },
                                 { slice_str("dc"), slice_str(dc) } };
 
-    OK(series_resolve(f.series, &rules, slice_str(metric), tags,
-                      *dc == '\0' ? 1 : 2, ref, tsuid, size, &e));
+    OK(series_resolve(f.series, &rules, 0, slice_str(metric), tags,
+                      *dc == '\0' ? 1 : 2, ref, tsuid, &e));
 }
 
 static void
 put(const char *metric, const char *host, const char *dc)
 {
     struct series_point p = { .point = { T0, { .i = 1 }, false } };
-    uint8_t tsuid[TSUID_MAX];
-    size_t size;
+    struct tsuid tsuid;
     uint64_t lsn;
 
-    resolve(metric, host, dc, &p.series, tsuid, &size);
+    resolve(metric, host, dc, &p.series, &tsuid);
     OK(store_put(f.store, &p, 1, &lsn, &e));
     OK(store_commit(f.store, lsn, false, &e));
 }
@@ -128,25 +127,24 @@ END_TEST
 START_TEST(keeps_what_has_something)
 {
     struct kv_batch *b = kv_batch_new();
-    uint8_t tsuid[2][TSUID_MAX], key[ANNOTATION_KEY_MAX];
-    size_t size[2];
+    uint8_t key[ANNOTATION_KEY_MAX];
+    struct tsuid tsuid[2];
     series_ref ref;
 
     put("m", "a", "");
     put("m", "b", "");
     put("m", "c", "");
     drop("m");
-    resolve("m", "a", "", &ref, tsuid[0], &size[0]);
-    resolve("m", "b", "", &ref, tsuid[1], &size[1]);
-    histogram_put(b, slice_of(tsuid[0], size[0]), T0, 0,
+    resolve("m", "a", "", &ref, &tsuid[0]);
+    resolve("m", "b", "", &ref, &tsuid[1]);
+    histogram_put(b, tsuid_slice(&tsuid[0]), T0, 0,
                   slice_of("\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 13));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
     b = kv_batch_new();
-    kv_batch_put(b,
-                 slice_of(key, annotation_key(slice_of(tsuid[1], size[1]),
-                                              T0 + 266, key)),
-                 slice_of("\1\x8a\xb2\xa1\x9b\xbf\x27\0\3hi\1\2\2k\2v", 17));
+    kv_batch_put(
+        b, slice_of(key, annotation_key(tsuid_slice(&tsuid[1]), T0 + 266, key)),
+        slice_of("\1\x8a\xb2\xa1\x9b\xbf\x27\0\3hi\1\2\2k\2v", 17));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
     purge(&(struct purge){ .dry_run = false }, 1, 0, 0, 1);

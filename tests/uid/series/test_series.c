@@ -27,9 +27,9 @@ resolve(const char *text)
     char copy[512], *save = NULL, *word;
     struct tag tags[40];
     struct slice metric;
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref = SERIES_REF_NONE;
-    size_t len = 0, size = 0;
+    size_t len = 0;
 
     (void)snprintf(copy, sizeof copy, "%s", text);
     metric = slice_str(strtok_r(copy, " ", &save));
@@ -39,11 +39,11 @@ resolve(const char *text)
         tags[len].key = slice_of(word, (size_t)(equals - word));
         tags[len++].value = slice_str(equals + 1);
     }
-    OK(series_resolve(f.series, &rules_all, metric, tags, len, &ref, tsuid,
-                      &size, &e));
+    OK(series_resolve(f.series, &rules_all, 0, metric, tags, len, &ref, &tsuid,
+                      &e));
     ck_assert_uint_ne(ref, SERIES_REF_NONE);
-    for (size_t i = 0; i < size; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
+    for (size_t i = 0; i < tsuid.size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid.bytes[i]);
     return hex;
 }
 
@@ -144,13 +144,11 @@ static const struct {
 
 START_TEST(rejects)
 {
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
-    FAILS(series_resolve(f.series, &rules_all, rejected[_i].metric,
-                         rejected[_i].tags, rejected[_i].len, &ref, tsuid,
-                         &size, &e),
+    FAILS(series_resolve(f.series, &rules_all, 0, rejected[_i].metric,
+                         rejected[_i].tags, rejected[_i].len, &ref, &tsuid, &e),
           ST_INVALID, rejected[_i].text);
     ck_assert_uint_eq(series_total(f.series), 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 0);
@@ -177,15 +175,14 @@ START_TEST(bounds_the_number_of_tags)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct series_rules rules = rules_all;
         struct error e = { 0 };
-        uint8_t tsuid[TSUID_MAX];
+        struct tsuid tsuid;
         char text[64];
         series_ref ref;
-        size_t size;
         enum status st;
 
         rules.max_tags = cases[i].max;
-        st = series_resolve(f.series, &rules, slice_str("m"), tags,
-                            cases[i].len, &ref, tsuid, &size, &e);
+        st = series_resolve(f.series, &rules, 0, slice_str("m"), tags,
+                            cases[i].len, &ref, &tsuid, &e);
         ck_assert_int_eq(st, cases[i].ok ? ST_OK : ST_INVALID);
         if (cases[i].ok)
             continue;
@@ -200,13 +197,12 @@ START_TEST(rules_forbid_creation)
 {
     struct series_rules rules = { false, false, false, 8, false };
     const struct tag tag = TAG("host", "a");
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
-#define TRY                                                                \
-    series_resolve(f.series, &rules, slice_str("m"), &tag, 1, &ref, tsuid, \
-                   &size, &e)
+#define TRY                                                                    \
+    series_resolve(f.series, &rules, 0, slice_str("m"), &tag, 1, &ref, &tsuid, \
+                   &e)
     FAILS(TRY, ST_NOT_FOUND, "No such name for 'metrics': 'm'");
     rules.create_metrics = true;
     FAILS(TRY, ST_NOT_FOUND, "No such name for 'tagk': 'host'");
@@ -501,7 +497,7 @@ END_TEST
 
 struct racer {
     unsigned number;
-    uint8_t tsuids[SERIES][TSUID_MAX];
+    struct tsuid tsuids[SERIES];
     size_t failed;
 };
 
@@ -516,15 +512,14 @@ race(void *arg)
         struct tag tags[2] = { { slice_str("host"), { 0 } },
                                { slice_str("dc"), { 0 } } };
         series_ref ref;
-        size_t size;
 
         (void)snprintf(host, sizeof host, "h%u", n);
         (void)snprintf(dc, sizeof dc, "d%u", n % 5);
         tags[0].value = slice_str(host);
         tags[1].value = slice_str(dc);
-        if (series_resolve(f.series, &rules_all, slice_str("m"), tags, 2, &ref,
-                           r->tsuids[n], &size, NULL) != ST_OK ||
-            size != 15)
+        if (series_resolve(f.series, &rules_all, 0, slice_str("m"), tags, 2,
+                           &ref, &r->tsuids[n], NULL) != ST_OK ||
+            r->tsuids[n].size != 15)
             r->failed++;
     }
     return NULL;
@@ -545,8 +540,8 @@ START_TEST(racing_threads_enter_once)
     for (unsigned i = 0; i < THREADS; i++) {
         ck_assert_uint_eq(racers[i].failed, 0);
         for (unsigned n = 0; n < SERIES; n++)
-            ck_assert(memcmp(racers[i].tsuids[n], racers[0].tsuids[n], 15) ==
-                      0);
+            ck_assert(memcmp(racers[i].tsuids[n].bytes,
+                             racers[0].tsuids[n].bytes, 15) == 0);
     }
     ck_assert_uint_eq(series_total(f.series), SERIES);
     ck_assert_str_eq(tagk_sets_text(1), "1,2:200;");
@@ -559,16 +554,15 @@ resolve_kind(const char *kind_name, bool create)
 {
     static char hex[2 * TSUID_MAX + 1];
     const struct tag tag = TAG("host", "a");
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     uint64_t kind = 0;
     series_ref ref = SERIES_REF_NONE;
-    size_t size = 0;
 
     OK(series_kind(f.series, kind_name, create, &kind, &e));
-    OK(series_resolve_kind(f.series, &rules_all, kind, slice_str("m"), &tag, 1,
-                           &ref, tsuid, &size, &e));
-    for (size_t i = 0; i < size; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
+    OK(series_resolve(f.series, &rules_all, kind, slice_str("m"), &tag, 1, &ref,
+                      &tsuid, &e));
+    for (size_t i = 0; i < tsuid.size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid.bytes[i]);
     return hex;
 }
 

@@ -16,9 +16,8 @@ enter(struct fixture *f, uint64_t r)
 {
     char metric[16], host[16], other[16];
     struct tag tags[2];
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
     (void)snprintf(metric, sizeof metric, "m%d", (int)(r % 3));
     (void)snprintf(host, sizeof host, "v%d", (int)(r >> 8) % 12);
@@ -26,8 +25,8 @@ enter(struct fixture *f, uint64_t r)
     tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
     tags[1] =
         (struct tag){ slice_str(r >> 32 & 1 ? "dc" : "a"), slice_str(other) };
-    OK(series_resolve(f->series, &rules, slice_str(metric), tags, 2, &ref,
-                      tsuid, &size, &e));
+    OK(series_resolve(f->series, &rules, 0, slice_str(metric), tags, 2, &ref,
+                      &tsuid, &e));
 }
 
 /* TSUIDs one behind the other, each behind its size; those alone that have one
@@ -334,12 +333,11 @@ write_second(void *arg)
 {
     struct second_writer *w = arg;
     struct tag tag = { slice_str("host"), slice_str("a") };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
-    (void)!series_resolve(w->f->series, &rules, slice_str("m"), &tag, 1, &ref,
-                          tsuid, &size, NULL);
+    (void)!series_resolve(w->f->series, &rules, 0, slice_str("m"), &tag, 1,
+                          &ref, &tsuid, NULL);
     w->was_counted = atomic_load(&w->counted);
     atomic_store(&w->ended, true);
     return NULL;

@@ -12,14 +12,13 @@ try_one(struct fixture *f, const char *metric, unsigned i, struct error *e)
 {
     char host[32];
     struct tag tag = { slice_str("host"), slice_of(NULL, 0) };
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t size;
 
     (void)snprintf(host, sizeof host, "h%u", i);
     tag.value = slice_str(host);
-    return series_resolve(f->series, &rules, slice_str(metric), &tag, 1, &ref,
-                          tsuid, &size, e);
+    return series_resolve(f->series, &rules, 0, slice_str(metric), &tag, 1,
+                          &ref, &tsuid, e);
 }
 
 START_TEST(limits_a_metric)
@@ -74,18 +73,17 @@ START_TEST(limits_a_batch)
 {
     struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
     struct series_entry entries[8];
-    uint8_t tsuids[8][TSUID_MAX];
+    struct tsuid tsuids[8];
     struct error e;
     size_t rejected = 0;
 
     for (unsigned i = 0; i < 8; i++) {
         struct tag tag = { slice_str("host"), slice_str(&"abcdefgh"[i]) };
-        size_t size;
 
         ck_assert_int_eq(series_identify(f.series, &rules, 0, slice_str("m"),
-                                         &tag, 1, tsuids[i], &size, &e),
+                                         &tag, 1, &tsuids[i], &e),
                          ST_OK);
-        entries[i] = (struct series_entry){ .tsuid = { tsuids[i], size } };
+        entries[i] = (struct series_entry){ .tsuid = tsuid_slice(&tsuids[i]) };
     }
     series_limit(f.series, (struct series_limits){ 7, 5 });
     ck_assert_int_eq(series_enter(f.series, entries, 8, &e), ST_OK);
@@ -109,26 +107,25 @@ START_TEST(names_a_sibling)
     struct fixture f = fixture_new((struct key_layout){ 1, 16, 2, 3, 3, 6 });
     struct tag tags[2] = { { slice_str("dc"), slice_str("x") },
                            { slice_str("host"), slice_str("a") } };
-    uint8_t first[TSUID_MAX], sibling[TSUID_MAX], n[TSUID_MAX];
-    size_t size, n_size;
+    uint8_t sibling[TSUID_MAX];
+    struct tsuid first, n;
     struct error e;
 
-#define NAME(metric, out, size)                                               \
-    ck_assert_int_eq(                                                         \
-        series_identify(f.series, &rules, 0, metric, tags, 2, out, size, &e), \
-        ST_OK)
-    NAME(slice_str("m"), first, &size);
-    ck_assert(!series_of_metric(f.series, slice_str("n"), slice_of(first, size),
+#define NAME(metric, out) \
+    ck_assert_int_eq(     \
+        series_identify(f.series, &rules, 0, metric, tags, 2, out, &e), ST_OK)
+    NAME(slice_str("m"), &first);
+    ck_assert(!series_of_metric(f.series, slice_str("n"), tsuid_slice(&first),
                                 sibling));
-    NAME(slice_str("n"), n, &n_size);
-    ck_assert(series_of_metric(f.series, slice_str("n"), slice_of(first, size),
+    NAME(slice_str("n"), &n);
+    ck_assert(series_of_metric(f.series, slice_str("n"), tsuid_slice(&first),
                                sibling));
-    ck_assert_uint_eq(size, n_size);
-    ck_assert_mem_eq(sibling, n, size);
-    ck_assert(!series_of_metric(f.series, slice_str(""), slice_of(first, size),
+    ck_assert_uint_eq(first.size, n.size);
+    ck_assert_mem_eq(sibling, n.bytes, n.size);
+    ck_assert(!series_of_metric(f.series, slice_str(""), tsuid_slice(&first),
                                 sibling));
-    ck_assert(!series_of_metric(f.series, slice_str("n!"),
-                                slice_of(first, size), sibling));
+    ck_assert(!series_of_metric(f.series, slice_str("n!"), tsuid_slice(&first),
+                                sibling));
 #undef NAME
     fixture_free(&f);
 }

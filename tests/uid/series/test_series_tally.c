@@ -10,9 +10,9 @@ enter(struct fixture *f, uint64_t kind, const char *text)
 {
     struct slice left = slice_str(text), metric = slice_cut(&left, ' ');
     struct tag tags[8];
-    uint8_t tsuid[TSUID_MAX];
+    struct tsuid tsuid;
     series_ref ref;
-    size_t len = 0, size;
+    size_t len = 0;
 
     while (left.size > 0) {
         struct slice value = slice_cut(&left, ' ');
@@ -20,8 +20,8 @@ enter(struct fixture *f, uint64_t kind, const char *text)
         tags[len].key = slice_cut(&value, '=');
         tags[len++].value = value;
     }
-    OK(series_resolve_kind(f->series, &rules, kind, metric, tags, len, &ref,
-                           tsuid, &size, &e));
+    OK(series_resolve(f->series, &rules, kind, metric, tags, len, &ref, &tsuid,
+                      &e));
 }
 
 static uint64_t

@@ -13,7 +13,7 @@ static const struct series_rules rules = { true, true, true, 8, false };
 
 /* "m{host=h<n>,dc=<n mod 4>}" or without dc. */
 static void
-tsuid_of(struct fixture *f, unsigned n, uint8_t *out, size_t *size)
+tsuid_of(struct fixture *f, unsigned n, struct tsuid *out)
 {
     char host[16], dc[16];
     struct tag tags[2];
@@ -23,20 +23,18 @@ tsuid_of(struct fixture *f, unsigned n, uint8_t *out, size_t *size)
     tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
     tags[1] = (struct tag){ slice_str("dc"), slice_str(dc) };
     OK(series_identify(f->series, &rules, 0, slice_str("m"), tags,
-                       n % 3 == 0 ? 1 : 2, out, size, &e));
+                       n % 3 == 0 ? 1 : 2, out, &e));
 }
 
 static void
 enter(struct fixture *f, unsigned from, unsigned to)
 {
     struct series_entry *entries = calloc(to - from, sizeof *entries);
-    uint8_t(*tsuids)[TSUID_MAX] = calloc(to - from, sizeof *tsuids);
+    struct tsuid *tsuids = calloc(to - from, sizeof *tsuids);
 
     for (unsigned n = from; n < to; n++) {
-        size_t size;
-
-        tsuid_of(f, n, tsuids[n - from], &size);
-        entries[n - from].tsuid = slice_of(tsuids[n - from], size);
+        tsuid_of(f, n, &tsuids[n - from]);
+        entries[n - from].tsuid = tsuid_slice(&tsuids[n - from]);
     }
     OK(series_enter(f->series, entries, to - from, &e));
     for (unsigned n = 0; n < to - from; n++) {
@@ -213,12 +211,11 @@ START_TEST(many_series_cost_some_calls)
 {
     struct daemons all;
     uint64_t calls;
-    uint8_t tsuid[TSUID_MAX];
-    size_t size;
+    struct tsuid tsuid;
 
     daemons_open(&all);
     for (unsigned n = 0; n < SERIES; n++) /* their names */
-        tsuid_of(&all.d[0], n, tsuid, &size);
+        tsuid_of(&all.d[0], n, &tsuid);
     calls = kv_shared_calls(daemons_kv(&all));
     enter(&all.d[0], 0, SERIES);
     ck_assert_uint_le(kv_shared_calls(daemons_kv(&all)) - calls, 2);

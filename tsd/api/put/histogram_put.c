@@ -47,8 +47,7 @@ histogram_writer_add(struct histogram_writer *w,
 {
     const struct series_rules rules = put_path_rules(w->a->put);
     uint8_t codec = (uint8_t)w->a->histograms.simple;
-    uint8_t tsuid[TSUID_MAX];
-    size_t tsuid_size = 0;
+    struct tsuid tsuid;
     series_ref ref;
     int64_t ms = 0;
     struct buf bytes = BUF_INIT;
@@ -61,10 +60,10 @@ histogram_writer_add(struct histogram_writer *w,
     else if (!put_time_to_ms(p->time, &ms))
         st = reject_time(p, buf_slice(&bytes), e);
     else
-        st = series_resolve(w->a->series, &rules, p->metric, p->tags.tags,
-                            p->tags.len, &ref, tsuid, &tsuid_size, e);
+        st = series_resolve(w->a->series, &rules, 0, p->metric, p->tags.tags,
+                            p->tags.len, &ref, &tsuid, e);
     if (st == ST_OK)
-        histogram_put(w->batch, slice_of(tsuid, tsuid_size), ms, codec,
+        histogram_put(w->batch, tsuid_slice(&tsuid), ms, codec,
                       slice_of(bytes.data + 1, bytes.size - 1));
     buf_fini(&bytes);
     return st == ST_OK && kv_batch_len(w->batch) >= BATCH_MAX
