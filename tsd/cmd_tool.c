@@ -36,7 +36,6 @@ note_signal(int number)
     signalled = 1;
 }
 
-/* A tool's 'gone'. */
 static bool
 is_signalled(void *ctx)
 {
@@ -54,7 +53,7 @@ end_in_order(struct tool *t)
     act.sa_flags = (int)SA_RESETHAND;
     if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         (void)sigaction(SIGINT, &act, NULL);
-    t->gone = is_signalled;
+    t->cancel.asked = is_signalled;
 }
 
 /* As it was typed, the command's own word first. */

@@ -133,8 +133,7 @@ run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
 }
 
 enum status
-engine_run(struct engine *en, const struct query *q,
-           bool (*cancelled)(void *ctx), void *cancelled_ctx,
+engine_run(struct engine *en, const struct query *q, struct cancel cancel,
            struct chunks *chunks, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
@@ -146,8 +145,7 @@ engine_run(struct engine *en, const struct query *q,
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
         .budget = &en->budget,
-        .deadline =
-            deadline_start(en->options.timeout_ms, cancelled, cancelled_ctx),
+        .deadline = deadline_start(en->options.timeout_ms, cancel),
     };
     enum status status;
 
@@ -183,12 +181,10 @@ engine_is_small(struct engine *en, struct query *q, struct arena *a)
 }
 
 enum status
-engine_explain(struct engine *en, const struct query *q,
-               bool (*cancelled)(void *ctx), void *cancelled_ctx,
+engine_explain(struct engine *en, const struct query *q, struct cancel cancel,
                struct arena *a, struct explained **out, struct error *e)
 {
-    struct deadline deadline =
-        deadline_start(en->options.timeout_ms, cancelled, cancelled_ctx);
+    struct deadline deadline = deadline_start(en->options.timeout_ms, cancel);
     enum status status = ST_OK;
 
     OBJ_CHECK(en, ENGINE_MAGIC);

@@ -56,14 +56,13 @@ const struct latency *engine_latency(const struct engine *en);
 
 struct chunks;
 
-/* 'cancelled' (may be NULL) is called periodically, from several threads: does
- * the client no longer wait?  Everything in '*out' lies in the arena.  With
- * 'chunks' (else NULL) groups are written as they come (query/answer/chunks.h),
- * and '*out' has none: for answers without annotations; what it needs to write
- * is in '*chunks', and chunks_fini() is the caller's. */
+/* 'cancel' is asked periodically, from several threads.  Everything in '*out'
+ * lies in the arena.  With 'chunks' (else NULL) groups are written as they come
+ * (query/answer/chunks.h), and '*out' has none: for answers without
+ * annotations; what it needs to write is in '*chunks', and chunks_fini() is the
+ * caller's. */
 MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
-                                  bool (*cancelled)(void *ctx),
-                                  void *cancelled_ctx, struct chunks *chunks,
+                                  struct cancel cancel, struct chunks *chunks,
                                   struct arena *a, struct query_result *out,
                                   struct parse_error *e);
 
@@ -76,8 +75,7 @@ bool engine_is_small(struct engine *en, struct query *q, struct arena *a);
 /* The dry run: for each sub-query, in the arena, what explain_subquery()
  * says. */
 MUST_CHECK enum status engine_explain(struct engine *en, const struct query *q,
-                                      bool (*cancelled)(void *ctx),
-                                      void *cancelled_ctx, struct arena *a,
+                                      struct cancel cancel, struct arena *a,
                                       struct explained **out, struct error *e);
 
 /* Deletes what the query's ranges and filters take, exactly: histograms where

@@ -17,8 +17,7 @@ struct reading {
     size_t len;
     struct mask_set *masks; /* that take rows of all of them */
     struct series_points *out;
-    bool (*cancelled)(void *ctx);
-    void *ctx;
+    struct cancel cancel;
 };
 
 static bool
@@ -127,7 +126,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
         if (hit != NULL)
             st = add_row(&row, &r->out[hit - r->tsuids], e);
         if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 &&
-            r->cancelled != NULL && r->cancelled(r->ctx))
+            cancel_asked(r->cancel))
             st = error_set(e, ST_BUSY, "the client hung up");
     }
     return store_scan_close(&scan, NULL, st, e);
@@ -135,16 +134,14 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 
 enum status
 series_points(struct store *s, const struct slice *tsuids, size_t len,
-              struct series_points *out, bool (*cancelled)(void *ctx),
-              void *ctx, struct error *e)
+              struct series_points *out, struct cancel cancel, struct error *e)
 {
     struct reading r = { .store = s,
                          .layout = store_layout(s),
                          .tsuids = tsuids,
                          .len = len,
                          .out = out,
-                         .cancelled = cancelled,
-                         .ctx = ctx };
+                         .cancel = cancel };
     bool *wanted;
     enum status st = ST_OK;
 

@@ -6,6 +6,7 @@
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'cancelled' said so. */
 #pragma once
 
+#include "base/cancel.h"
 #include "storage/store/store.h"
 
 struct series_points {
@@ -15,10 +16,8 @@ struct series_points {
 
 /* Of series of one metric, valid and ascending; out[i] is that of tsuids[i].
  * The cost is that of reading all rows of their tag-key sets, or of one series
- * alone. 'cancelled' (may be NULL) is called periodically: true stops the
- * reading. */
+ * alone. */
 MUST_CHECK enum status series_points(struct store *s,
                                      const struct slice *tsuids, size_t len,
                                      struct series_points *out,
-                                     bool (*cancelled)(void *ctx), void *ctx,
-                                     struct error *e);
+                                     struct cancel cancel, struct error *e);

@@ -6,13 +6,11 @@
 #define STEPS_BETWEEN_LOOKS 65536
 
 struct deadline
-deadline_start(unsigned timeout_ms, bool (*cancelled)(void *ctx),
-               void *cancelled_ctx)
+deadline_start(unsigned timeout_ms, struct cancel cancel)
 {
     struct deadline p = { .started_us = clock_monotonic_us(),
                           .timeout_ms = timeout_ms,
-                          .cancelled = cancelled,
-                          .cancelled_ctx = cancelled_ctx };
+                          .cancel = cancel };
 
     if (timeout_ms != 0)
         p.end_us = p.started_us + (int64_t)timeout_ms * 1000;
@@ -31,7 +29,7 @@ deadline_check(const struct deadline *p, struct error *e)
             "%lld ms. Please try filtering using more tags or decrease your "
             "time range.",
             p->timeout_ms, (long long)(now_us - p->started_us) / 1000);
-    if (p->cancelled != NULL && p->cancelled(p->cancelled_ctx))
+    if (cancel_asked(p->cancel))
         return error_set(e, ST_BUSY, "the client hung up");
     return ST_OK;
 }

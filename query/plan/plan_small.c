@@ -56,7 +56,7 @@ add_hours(const struct plan_context *c, const struct query *q,
 bool
 plan_is_small(const struct plan_context *c, struct query *q, struct arena *a)
 {
-    struct deadline deadline = deadline_start(SMALL_PLAN_MS, NULL, NULL);
+    struct deadline deadline = deadline_start(SMALL_PLAN_MS, CANCEL_NEVER);
     bool small = !kv_traits(store_kv(c->store))->shared &&
                  !q->global_annotations && q->subs_len <= SMALL_QUERIES;
     uint64_t hours = 0;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "storage/kv/kv_types.h"
@@ -169,10 +170,8 @@ struct kv_recode {
 
 struct kv_copying {
     const struct kv_recode *recode; /* NULL: all as they are */
-    /* Called periodically: true ends it with ST_BUSY.  NULL: never. */
-    bool (*cancelled)(void *ctx);
-    void *cancelled_ctx;
-    uint64_t keys; /* out: that were read */
+    struct cancel cancel;           /* ends it with ST_BUSY */
+    uint64_t keys;                  /* out: that were read */
 };
 
 /* Copies all keys, ascending.  On the disk when it returns. */

@@ -36,8 +36,7 @@ copy_all(struct kv_iter *it, struct kv *to, struct kv_copying *c,
         st = kv_write(to, b, e);
         kv_batch_clear(b);
         bytes = 0;
-        if (st == ST_OK && c->cancelled != NULL &&
-            c->cancelled(c->cancelled_ctx))
+        if (st == ST_OK && cancel_asked(c->cancel))
             st = error_set(e, ST_BUSY, "the copy was cancelled");
     }
     if (c->recode != NULL)

@@ -334,7 +334,7 @@ see_series(void *ctx, struct slice tsuid)
         return true;
     fine(store_last(w->store, tsuid, INT64_MAX, &p, &e));
     fine(series_created(w->series, tsuid, &created, &e));
-    fine(series_points(w->store, &tsuid, 1, &sp, NULL, NULL, &e));
+    fine(series_points(w->store, &tsuid, 1, &sp, CANCEL_NEVER, &e));
     return true;
 }
 
@@ -360,7 +360,7 @@ ask(struct world *w, const char *json)
     enum status st = query_parse_json(slice_str(json), &o, w->arena, &q, &pe);
 
     INSIST(st == ST_OK);
-    st = engine_run(w->engine, &q, NULL, NULL, NULL, w->arena, &result, &pe);
+    st = engine_run(w->engine, &q, CANCEL_NEVER, NULL, w->arena, &result, &pe);
     INSIST(st != ST_IO && st != ST_BUSY);
     if (st == ST_OK)
         for (size_t i = 0; i < result.groups_len; i++)

@@ -21,9 +21,7 @@ static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
-    struct backup b = { .to = { PLACE_FOLDER, to },
-                        .gone = api_is_cancelled,
-                        .gone_ctx = (void *)(uintptr_t)r };
+    struct backup b = { .to = { PLACE_FOLDER, to }, .cancel = api_cancel(r) };
     struct error e;
 
     log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));

@@ -149,7 +149,7 @@ copy_store(struct store *s, const char *partial, struct backup *b,
 {
     bool pool = b->to.kind == PLACE_POOL;
     struct kv_recode rules;
-    struct kv_copying c = { &rules, b->gone, b->gone_ctx, 0 };
+    struct kv_copying c = { &rules, b->cancel, 0 };
     const struct pool_filling f = { .at = b->to.at,
                                     .layout = layout_of(s, b),
                                     .copying = &c,

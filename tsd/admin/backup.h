@@ -7,7 +7,7 @@
  *
  * Threads: any; one backup at a time is for the caller to see to.
  * Fails:   ST_INVALID for a place that is not free; ST_BUSY without room, or
- *          when 'gone' says so; ST_IO, ST_CORRUPT.  Nothing is left then, but
+ *          when it is cancelled; ST_IO, ST_CORRUPT.  Nothing is left then, but
  *          for what was there before. */
 #pragma once
 
@@ -20,8 +20,7 @@ struct backup {
      * folder, and POOL_STORE_BUCKETS in a pool. */
     unsigned salt_buckets;
     const char *ca; /* as of pool_store_open() */
-    bool (*gone)(void *ctx);
-    void *gone_ctx;
+    struct cancel cancel;
     struct check_counts counts; /* what is in it */
 };
 

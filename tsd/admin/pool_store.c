@@ -192,20 +192,18 @@ struct filling {
     struct error lost;
 };
 
-/* The copy's 'cancelled', called with each batch. */
+/* The copy's 'cancel', asked with each batch. */
 static bool
 keep(void *ctx)
 {
     struct filling *x = ctx;
-    const struct kv_copying *asked = x->f->copying;
     int64_t now_us = clock_monotonic_us();
 
     if (now_us - x->kept_us > KEEP_US && !x->is_lost) {
         x->kept_us = now_us;
         x->is_lost = pool_copy_keep(x->c, &x->format, &x->lost) != ST_OK;
     }
-    return x->is_lost ||
-           (asked->cancelled != NULL && asked->cancelled(asked->cancelled_ctx));
+    return x->is_lost || cancel_asked(x->f->copying->cancel);
 }
 
 static enum status
@@ -219,7 +217,7 @@ copy_tables(struct filling *x, struct store *s, struct error *e)
     };
     enum status st = kv_open(&o, &x->kv, e);
 
-    x->copying = (struct kv_copying){ x->f->copying->recode, keep, x, 0 };
+    x->copying = (struct kv_copying){ x->f->copying->recode, { keep, x }, 0 };
     if (st == ST_OK)
         st = store_copy(s, x->kv, &x->copying, e);
     x->f->copying->keys = x->copying.keys;

@@ -70,10 +70,16 @@ api_json_value_text(const struct json_t *v, char *number, struct slice *out)
     return false;
 }
 
-bool
-api_is_cancelled(void *request)
+static bool
+is_cancelled(void *request)
 {
     return http_is_cancelled(request);
+}
+
+struct cancel
+api_cancel(const struct http_request *r)
+{
+    return (struct cancel){ is_cancelled, (void *)(uintptr_t)r };
 }
 
 bool

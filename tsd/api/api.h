@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/cancel.h"
 #include "base/process/clock.h"
 #include "cluster/counts.h"
 #include "tsd/put/histogram_text.h"
@@ -120,8 +121,8 @@ bool api_json_value_text(const struct json_t *v, char *number,
                          struct slice *out);
 /* The reply to telnet's "version". */
 extern const char api_version_text[];
-/* For what runs long: has the client, 'request' its http_request, hung up? */
-bool api_is_cancelled(void *request);
+/* For what runs long: has the client hung up? */
+struct cancel api_cancel(const struct http_request *r);
 /* False, and the reply is made, while this server does not hear what others of
  * its pool change: names and series that it has in memory may be old.  Waits
  * for some seconds.  For what is not asked of the owners of rows. */

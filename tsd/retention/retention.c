@@ -166,8 +166,7 @@ struct pass {
     struct expiring *list;
     size_t len, cap;
     bool dry_run;
-    bool (*gone)(void *ctx); /* or NULL */
-    void *ctx;
+    struct cancel cancel;
 };
 
 static bool
@@ -176,7 +175,7 @@ go_on(void *ctx)
     const struct pass *p = ctx;
     bool stops;
 
-    if (p->gone != NULL && p->gone(p->ctx))
+    if (cancel_asked(p->cancel))
         return false;
     lock_take(&p->r->lock);
     stops = p->r->stopping;
@@ -366,10 +365,10 @@ run_and_log(struct retention *r)
 
 enum status
 retention_dry_run(struct retention *r, const struct slice *text,
-                  bool (*gone)(void *ctx), void *ctx,
-                  struct retention_view *out, struct error *e)
+                  struct cancel cancel, struct retention_view *out,
+                  struct error *e)
 {
-    struct pass p = { .r = r, .dry_run = true, .gone = gone, .ctx = ctx };
+    struct pass p = { .r = r, .dry_run = true, .cancel = cancel };
     enum status st = ST_OK;
 
     OBJ_CHECK(r, RETENTION_MAGIC);

@@ -52,10 +52,9 @@ void retention_view(struct retention *r, struct retention_view *out);
 void retention_view_fini(struct retention_view *v);
 
 /* The dry run: what a pass of these policies would drop now; NULL: of those in
- * force.  It reads all rows that would go.  'gone' (may be NULL) is asked now
- * and then whether to stop. */
+ * force.  It reads all rows that would go. */
 MUST_CHECK enum status retention_dry_run(struct retention *r,
                                          const struct slice *text,
-                                         bool (*gone)(void *ctx), void *ctx,
+                                         struct cancel cancel,
                                          struct retention_view *out,
                                          struct error *e);

@@ -84,7 +84,19 @@ tool_printf(struct tool *t, const char *fmt, ...)
 bool
 tool_is_cancelled(const struct tool *t)
 {
-    return t->cancelled || (t->gone != NULL && t->gone(t->gone_ctx));
+    return t->cancelled || cancel_asked(t->cancel);
+}
+
+static bool
+is_cancelled(void *tool)
+{
+    return tool_is_cancelled(tool);
+}
+
+struct cancel
+tool_cancel(const struct tool *t)
+{
+    return (struct cancel){ is_cancelled, (void *)(uintptr_t)t };
 }
 
 static void

@@ -46,9 +46,8 @@ struct tool {
     struct arena *arena;         /* of this run */
     bool as_tsdb;                /* called by OpenTSDB's name */
     struct tool_sink out, err;
-    bool (*gone)(void *ctx); /* the reader, for who prints nothing; or NULL */
-    void *gone_ctx;
-    struct buf text; /* of 'out', not written yet */
+    struct cancel cancel; /* the reader's, for who prints nothing */
+    struct buf text;      /* of 'out', not written yet */
     bool cancelled;
 };
 
@@ -90,6 +89,7 @@ void tool_write(struct tool *t, struct slice bytes);
  * tool is cancelled. */
 void tool_drain(struct tool *t);
 bool tool_is_cancelled(const struct tool *t);
+struct cancel tool_cancel(const struct tool *t);
 
 /* A line to 'err', behind what was printed so far. */
 void tool_say(struct tool *t, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -106,8 +106,7 @@ dump_row(struct dumping *g, const struct store_row *row, struct error *e)
     uint8_t bare[TSUID_MAX];
     enum status st;
 
-    if (++g->rows % ROWS_BETWEEN_LOOKS == 0 && g->d->gone != NULL &&
-        g->d->gone(g->d->ctx))
+    if (++g->rows % ROWS_BETWEEN_LOOKS == 0 && cancel_asked(g->d->cancel))
         return error_set(e, ST_BUSY, "cancelled");
     if (kind && !g->d->kinds)
         return ST_OK;

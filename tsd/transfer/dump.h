@@ -30,8 +30,8 @@ struct dump {
     bool by_hours; /* all series of an hour, before those of the next one */
     bool kinds;    /* rollups too */
     dump_row_fn *f;
-    bool (*gone)(void *ctx); /* asked now and then; NULL: never */
     void *ctx;
+    struct cancel cancel;
     uint64_t nameless; /* out: rows left out, whose names were deleted */
 };
 

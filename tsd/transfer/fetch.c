@@ -111,7 +111,7 @@ fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
     enum status st;
 
     *out = NULL;
-    if (f->is_cancelled != NULL && f->is_cancelled(f->ctx))
+    if (cancel_asked(f->cancel))
         st = error_set(e, ST_BUSY, "stopped before the end");
     else
         st = fetch_send(x, path, body, out, e);

@@ -13,6 +13,7 @@
  * Fails:   as client.h; ST_BUSY: cancelled; what 'lines' returns. */
 #pragma once
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -35,8 +36,8 @@ struct fetch {
     unsigned parts;
     uint8_t codec; /* id of histograms, where they go */
     enum status (*lines)(void *ctx, struct slice lines, struct error *e);
-    bool (*is_cancelled)(void *ctx); /* before each request; or NULL */
     void *ctx;
+    struct cancel cancel; /* asked before each request */
 };
 
 MUST_CHECK enum status fetch_all(const struct fetch *f, struct error *e);

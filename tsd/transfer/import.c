@@ -208,7 +208,7 @@ is_stopped(struct importing *x)
     bool stop;
 
     lock_take(&x->lock);
-    if (x->m->is_cancelled != NULL && x->m->is_cancelled(x->m->ctx))
+    if (cancel_asked(x->m->cancel))
         x->stop = true;
     stop = x->stop;
     lock_drop(&x->lock);

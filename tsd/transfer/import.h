@@ -55,8 +55,8 @@ struct import {
     void (*progress)(void *ctx, const struct import_totals *t); /* some a s */
     void (*began)(void *ctx, const char *path, uint64_t resumed_at);
     void (*ended)(void *ctx, const struct import_file *file);
-    bool (*is_cancelled)(void *ctx); /* after each block; or NULL */
     void *ctx;
+    struct cancel cancel; /* asked after each block */
 };
 
 /* '*totals' is what was taken, also after a failure: then the error tells of

@@ -27,8 +27,7 @@ struct import_writer {
     size_t last_bad; /* a line of JSON is bad once */
     bool any_bad;
     int64_t wait_us; /* for a busy store; 0: as long as it takes */
-    bool (*gone)(void *ctx);
-    void *gone_ctx;
+    struct cancel cancel;
     int64_t began_us;
     bool was_busy;
     bool gave_up; /* it was busy for too long */
@@ -91,7 +90,7 @@ writer_wait(void *ctx, int64_t since_us, struct error *e)
     w->was_busy = true;
     if (store_may_write(w->a->store, e) != ST_OK)
         return ST_BUSY;
-    if (w->gone != NULL && w->gone(w->gone_ctx))
+    if (cancel_asked(w->cancel))
         return error_set(e, ST_BUSY, "told to end while it waited: %s",
                          put_batch_why_busy(w->batch));
     if (has_waited(w, since_us))
@@ -157,12 +156,10 @@ import_writer_new(const struct api *a, bool create_metrics, bool json,
 }
 
 void
-import_writer_wait_until(struct import_writer *w, bool (*gone)(void *ctx),
-                         void *ctx)
+import_writer_wait_until(struct import_writer *w, struct cancel cancel)
 {
     OBJ_CHECK(w, WRITER_MAGIC);
-    w->gone = gone;
-    w->gone_ctx = ctx;
+    w->cancel = cancel;
 }
 
 void

@@ -13,6 +13,7 @@
  *          longer than the writer may wait.  The writer is done for then. */
 #pragma once
 
+#include "base/cancel.h"
 #include "tsd/put/put.h"
 
 struct api;
@@ -39,9 +40,8 @@ struct import_writer *import_writer_new(const struct api *a,
                                         unsigned wait_ms);
 void import_writer_free(struct import_writer **w);
 
-/* A wait ends, with ST_BUSY, when 'gone' says so. */
-void import_writer_wait_until(struct import_writer *w, bool (*gone)(void *ctx),
-                              void *ctx);
+/* A wait that is cancelled ends with ST_BUSY. */
+void import_writer_wait_until(struct import_writer *w, struct cancel cancel);
 
 /* Whole lines.  Waits while the store is busy.  'counts' grows; where a writer
  * that may not wait for ever failed with ST_BUSY, by what

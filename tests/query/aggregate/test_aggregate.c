@@ -422,7 +422,8 @@ START_TEST(groups_share_a_deadline)
     static uint8_t ints[1000];
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 3600000 };
     struct sub_query sq = { .aggregator = aggregator_find(slice_str("sum")) };
-    struct deadline cancelled = deadline_start(0, is_cancelled, NULL);
+    struct deadline cancelled =
+        deadline_start(0, (struct cancel){ is_cancelled, NULL });
     enum status st = ST_OK;
     struct dps dps;
     struct error e;

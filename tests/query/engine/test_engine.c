@@ -57,7 +57,7 @@ parse(int64_t start_ms, int64_t end_ms, const char *m)
 static enum status
 run(void)
 {
-    return engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe);
+    return engine_run(w.engine, &q, CANCEL_NEVER, NULL, a, &r, &pe);
 }
 
 /* A series as its names. */
@@ -197,7 +197,7 @@ check_explained(const char *text)
     const struct result_stats *ran = &r.stats[0];
     struct explained *x;
 
-    ck_assert_int_eq(engine_explain(w.engine, &q, NULL, NULL, a, &x, &e),
+    ck_assert_int_eq(engine_explain(w.engine, &q, CANCEL_NEVER, a, &x, &e),
                      ST_OK);
     ck_assert_str_eq(x->plan.text, ran->plan);
     ck_assert_str_eq(x->plan.table, "raw");
@@ -430,7 +430,7 @@ START_TEST(the_planner_takes_the_cheapest)
 END_TEST
 
 static bool
-always_gone(void *ctx)
+is_cancelled(void *ctx)
 {
     (void)ctx;
     return true;
@@ -446,8 +446,10 @@ START_TEST(stops_when_told)
         all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
     put_all(0);
     parse(T0, NOW_MS, ms[_i]);
-    ck_assert_int_eq(
-        engine_run(w.engine, &q, always_gone, NULL, NULL, a, &r, &pe), ST_BUSY);
+    ck_assert_int_eq(engine_run(w.engine, &q,
+                                (struct cancel){ is_cancelled, NULL }, NULL, a,
+                                &r, &pe),
+                     ST_BUSY);
 }
 END_TEST
 

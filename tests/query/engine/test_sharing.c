@@ -70,7 +70,8 @@ run(struct world *w, const char *const *subs, size_t len)
     ck_assert_msg(query_parse_uri(params, len + 2, &po, x.arena, &x.q, &pe) ==
                       ST_OK,
                   "%s", pe.message.text);
-    status = engine_run(w->engine, &x.q, NULL, NULL, NULL, x.arena, &x.r, &pe);
+    status =
+        engine_run(w->engine, &x.q, CANCEL_NEVER, NULL, x.arena, &x.r, &pe);
     ck_assert_msg(status == ST_OK, "%s", pe.message.text);
     return x;
 }

@@ -55,7 +55,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .workers = s->workers,
         .worth_us = worth_us,
         .max_memory = points * POINT_BYTES,
-        .deadline = deadline_start(0, NULL, NULL),
+        .deadline = deadline_start(0, CANCEL_NEVER),
     };
 
     return subqueries_run(&subs, s->arena, s->results, s->stats, &s->error);

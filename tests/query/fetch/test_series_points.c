@@ -64,7 +64,7 @@ START_TEST(counts_head_and_blocks)
         tsuids[i] = tsuids[i - 1];
         tsuids[i - 1] = last;
     }
-    OK(series_points(f.store, tsuids, SERIES + 1, out, NULL, NULL, &e));
+    OK(series_points(f.store, tsuids, SERIES + 1, out, CANCEL_NEVER, &e));
     ck_assert_uint_eq(out[0].points, 0);
     ck_assert_int_eq(out[0].last_ms, 0);
     ck_assert_uint_eq(out[1].points, 1);
@@ -72,10 +72,10 @@ START_TEST(counts_head_and_blocks)
     for (int i = 1; i < SERIES; i++) {
         ck_assert_uint_eq(out[i + 1].points, (uint64_t)(2 * i));
         ck_assert_int_eq(out[i + 1].last_ms, T + HOUR_MS + i - 1);
-        OK(series_points(f.store, &tsuids[i + 1], 1, &one, NULL, NULL, &e));
+        OK(series_points(f.store, &tsuids[i + 1], 1, &one, CANCEL_NEVER, &e));
         ck_assert_uint_eq(one.points, (uint64_t)(2 * i));
     }
-    OK(series_points(f.store, NULL, 0, NULL, NULL, NULL, &e));
+    OK(series_points(f.store, NULL, 0, NULL, CANCEL_NEVER, &e));
     arena_free(&a);
     fixture_free(&f);
 }

@@ -97,7 +97,7 @@ ask(struct world *w, const char *m, int64_t end_ms, struct answer *out)
     out->arena = arena_new(0);
     st = query_parse_uri(params, 3, &po, out->arena, &out->q, &pe);
     ck_assert_msg(st == ST_OK, "%s: %s", m, pe.message.text);
-    st = engine_run(w->engine, &out->q, NULL, NULL, NULL, out->arena, &out->r,
+    st = engine_run(w->engine, &out->q, CANCEL_NEVER, NULL, out->arena, &out->r,
                     &pe);
     e = pe.message;
     return st;

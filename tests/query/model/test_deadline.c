@@ -13,7 +13,7 @@ struct leaver {
 };
 
 static bool
-is_gone(void *ctx)
+is_cancelled(void *ctx)
 {
     struct leaver *l = ctx;
 
@@ -22,10 +22,10 @@ is_gone(void *ctx)
 
 START_TEST(lasts_until_the_deadline)
 {
-    struct deadline p = deadline_start(0, NULL, NULL);
+    struct deadline p = deadline_start(0, CANCEL_NEVER);
 
     ck_assert_int_eq(deadline_check(&p, &e), ST_OK);
-    p = deadline_start(100000, NULL, NULL);
+    p = deadline_start(100000, CANCEL_NEVER);
     ck_assert_int_eq(p.end_us - p.started_us, 100000000);
     ck_assert_int_eq(deadline_check(&p, &e), ST_OK);
     p.end_us = p.started_us - 1;
@@ -38,7 +38,7 @@ END_TEST
 START_TEST(looks_now_and_then)
 {
     struct leaver l = { 0, 3 };
-    struct deadline p = deadline_start(0, is_gone, &l);
+    struct deadline p = deadline_start(0, (struct cancel){ is_cancelled, &l });
     size_t steps = 0;
 
     while (deadline_tick(&p, 10, &e) == ST_OK && steps < 10000000)
@@ -111,7 +111,7 @@ START_TEST(functions_take_no_longer)
         result.groups_len = 2 * SERIES;
         q.subs_len = 2;
     }
-    result.deadline = deadline_start(0, is_gone, &l);
+    result.deadline = deadline_start(0, (struct cancel){ is_cancelled, &l });
     ck_assert_msg(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e) ==
                       ST_OK,
                   "%s", e.text);
@@ -123,7 +123,7 @@ START_TEST(functions_take_no_longer)
         ck_assert_int_eq(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e),
                          ST_BUSY);
     }
-    result.deadline = deadline_start(1, NULL, NULL);
+    result.deadline = deadline_start(1, CANCEL_NEVER);
     result.deadline.end_us = result.deadline.started_us - 1;
     ck_assert_int_eq(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e),
                      ST_LIMIT);
@@ -176,7 +176,7 @@ START_TEST(expressions_take_no_longer)
                SERIES * sizeof *groups);
     result.groups = groups;
     result.groups_len = 2 * SERIES;
-    result.deadline = deadline_start(0, is_gone, &l);
+    result.deadline = deadline_start(0, (struct cancel){ is_cancelled, &l });
     ck_assert_msg(run_exp(&q, &result, a) == ST_OK, "%s", e.text);
     looks = l.asked;
     ck_assert_int_ge(looks, 20);
@@ -184,7 +184,7 @@ START_TEST(expressions_take_no_longer)
         l = (struct leaver){ 0, goes };
         ck_assert_int_eq(run_exp(&q, &result, a), ST_BUSY);
     }
-    result.deadline = deadline_start(1, NULL, NULL);
+    result.deadline = deadline_start(1, CANCEL_NEVER);
     result.deadline.end_us = result.deadline.started_us - 1;
     ck_assert_int_eq(run_exp(&q, &result, a), ST_LIMIT);
     query_fini(&q.q);

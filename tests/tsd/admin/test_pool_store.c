@@ -282,7 +282,7 @@ START_TEST(a_copy_that_fails_leaves_nothing)
 {
     struct rados_rig rig = rados_rig_new("");
     struct fixture f = source_new();
-    struct kv_copying c = { .cancelled = NULL };
+    struct kv_copying c = { .keys = 0 };
     const struct pool_filling filling = { .at = rig.at,
                                           .layout = salted,
                                           .copying = &c,

@@ -9,8 +9,8 @@
 struct workbench {
     struct settings *settings;
     struct database db;
-    struct buf out, err; /* of the last tool */
-    bool (*gone)(void *workbench);
+    struct buf out, err;        /* of the last tool */
+    cancelled_fn *is_cancelled; /* of the workbench; or NULL */
 };
 
 static inline void
@@ -60,8 +60,7 @@ workbench_run(struct workbench *w, const char *const *words)
         .as_tsdb = true,
         .out = { .write = workbench_keep, .ctx = &w->out },
         .err = { .write = workbench_keep, .ctx = &w->err },
-        .gone = w->gone,
-        .gone_ctx = w,
+        .cancel = { w->is_cancelled, w },
     };
     struct error e;
     size_t len = 0;

@@ -38,8 +38,7 @@ write_one(struct api_call *w, struct slice tsuid, const struct meta *meta,
 {
     struct series_points points;
     enum status st =
-        series_points(w->a->store, &tsuid, 1, &points, api_is_cancelled,
-                      (void *)(uintptr_t)w->r, e);
+        series_points(w->a->store, &tsuid, 1, &points, api_cancel(w->r), e);
 
     return st == ST_OK ? meta_write_series(w->a, http_reply_body(w->out), tsuid,
                                            meta, &points, w->arena, e)
@@ -163,7 +162,7 @@ write_all(struct found *f, struct error *e)
         points == NULL
             ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
             : series_points(w->a->store, f->list.tsuids, f->list.len, points,
-                            api_is_cancelled, (void *)(uintptr_t)w->r, e);
+                            api_cancel(w->r), e);
 
     buf_put_u8(b, '[');
     for (size_t i = 0; i < f->list.len && st == ST_OK; i++) {

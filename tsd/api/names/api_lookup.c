@@ -222,14 +222,6 @@ keep(void *ctx, struct slice tsuid)
            (l->limit <= 0 || l->found.len < (size_t)l->limit);
 }
 
-static bool
-lookup_is_cancelled(void *ctx)
-{
-    const struct lookup *l = ctx;
-
-    return http_is_cancelled(l->r);
-}
-
 static enum status
 find_series(struct lookup *l, struct error *e)
 {
@@ -240,8 +232,8 @@ find_series(struct lookup *l, struct error *e)
         .pairs = l->pairs,
         .len = l->pairs_len,
         .found = keep,
-        .cancelled = lookup_is_cancelled,
         .ctx = l,
+        .cancel = api_cancel(l->r),
     };
     enum status st = series_lookup_resolve(&all, e);
 

@@ -291,7 +291,7 @@ write_series(struct find *f, struct slice tsuid, const struct meta *meta)
         buf_put_u8(f->b, '"');
     } else {
         f->st =
-            series_points(f->a->store, &tsuid, 1, &points, NULL, NULL, f->e);
+            series_points(f->a->store, &tsuid, 1, &points, CANCEL_NEVER, f->e);
         if (f->st == ST_OK)
             f->st = meta_write_series(f->a, f->b, tsuid, meta, &points,
                                       f->scratch, f->e);

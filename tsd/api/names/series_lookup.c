@@ -96,7 +96,7 @@ visit(void *ctx, struct slice tsuid)
 {
     struct series_lookup *l = ctx;
 
-    if (++l->seen % 4096 == 0 && l->cancelled(l->ctx))
+    if (++l->seen % 4096 == 0 && cancel_asked(l->cancel))
         return false;
     return !is_wanted(l, tsuid) || l->found(l->ctx, tsuid);
 }

@@ -25,9 +25,8 @@ struct series_lookup {
     size_t len;
     /* Of each series, ascending; false: stop. */
     bool (*found)(void *ctx, struct slice tsuid);
-    /* Now and then; true: stop. */
-    bool (*cancelled)(void *ctx);
     void *ctx;
+    struct cancel cancel;
     uint64_t metric_id, seen;
 };
 

@@ -201,9 +201,8 @@ explain(struct work *w)
 {
     struct parse_error e = { 0 };
     struct explained *explained;
-    enum status st = engine_explain(w->a->engine, &w->q, api_is_cancelled,
-                                    (void *)(uintptr_t)w->s.r, w->arena,
-                                    &explained, &e.message);
+    enum status st = engine_explain(w->a->engine, &w->q, api_cancel(w->s.r),
+                                    w->arena, &explained, &e.message);
 
     if (st == ST_OK)
         explain_json_write(http_reply_body(w->s.out), &w->q, explained);

@@ -94,8 +94,8 @@ serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
     enum status st;
 
     s->chunks = chunks;
-    st = engine_run(s->a->engine, q, is_over, s, chunks, http_arena(s->r),
-                    &s->result, e);
+    st = engine_run(s->a->engine, q, (struct cancel){ is_over, s }, chunks,
+                    http_arena(s->r), &s->result, e);
     s->chunks = NULL;
     if (st == ST_OK)
         warn_of_dropped(s);

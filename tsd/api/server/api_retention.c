@@ -74,8 +74,7 @@ serve_text(const struct api *a, const struct http_request *r,
     enum status st;
 
     if (http_has_param(r, "dry_run"))
-        return retention_dry_run(a->retention, text, api_is_cancelled,
-                                 (void *)(uintptr_t)r, out, e);
+        return retention_dry_run(a->retention, text, api_cancel(r), out, e);
     st = changes(r) ? retention_set(a->retention, text, e) : ST_OK;
     if (st == ST_OK)
         retention_view(a->retention, out);

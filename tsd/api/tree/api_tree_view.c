@@ -342,8 +342,7 @@ write_test(struct testing *t, struct slice tsuid, const struct meta *meta,
     const struct api *a = t->w->a;
     struct series_points points;
     enum status st =
-        series_points(a->store, &tsuid, 1, &points, api_is_cancelled,
-                      (void *)(uintptr_t)t->w->r, &t->e);
+        series_points(a->store, &tsuid, 1, &points, api_cancel(t->w->r), &t->e);
 
     buf_put_str(b, "{\"meta\":");
     if (st == ST_OK)

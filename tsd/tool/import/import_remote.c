@@ -14,8 +14,7 @@ struct remote_taker {
     struct client *remote;
     bool json, create;
     uint64_t server; /* which process took; 0: none yet */
-    bool (*is_cancelled)(void *ctx);
-    void *cancelled_ctx;
+    struct cancel cancel;
     struct buf answer;
 };
 
@@ -130,7 +129,7 @@ is_throttled(enum status st, const struct error *e)
 static enum status
 wait_for_server(struct remote_taker *x, struct error *e)
 {
-    if (x->is_cancelled(x->cancelled_ctx))
+    if (cancel_asked(x->cancel))
         return error_set(e, ST_BUSY, "stopped while the server was busy");
     (void)usleep(RETRY_MS * 1000);
     return ST_OK;
@@ -197,16 +196,14 @@ import_remote_store(struct client *r, char out[IMPORT_STORE_MAX],
 
 void
 import_remote_open(const struct client *r, bool json, bool create,
-                   bool (*is_cancelled)(void *ctx), void *ctx,
-                   struct import_taker *out)
+                   struct cancel cancel, struct import_taker *out)
 {
     struct remote_taker *x = mem_new(sizeof *x);
 
     *x = (struct remote_taker){ .remote = client_dup(r),
                                 .json = json,
                                 .create = create,
-                                .is_cancelled = is_cancelled,
-                                .cancelled_ctx = ctx };
+                                .cancel = cancel };
     *out = (struct import_taker){ take_remote, sync_remote, x };
 }
 

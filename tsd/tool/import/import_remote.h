@@ -15,6 +15,5 @@ MUST_CHECK enum status import_remote_store(struct client *r,
                                            struct error *e);
 
 void import_remote_open(const struct client *r, bool json, bool create,
-                        bool (*is_cancelled)(void *ctx), void *ctx,
-                        struct import_taker *out);
+                        struct cancel cancel, struct import_taker *out);
 void import_remote_close(struct import_taker *taker);

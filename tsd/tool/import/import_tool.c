@@ -63,14 +63,6 @@ sync_here(void *ctx, struct error *e)
     return import_writer_commit(ctx, true, e);
 }
 
-static bool
-import_is_cancelled(void *ctx)
-{
-    const struct import_tool *x = ctx;
-
-    return tool_is_cancelled(x->t);
-}
-
 /* An open of struct import: a store of this process, or a server's. */
 static bool
 open_taker(void *ctx, struct import_taker *out, struct error *e)
@@ -81,12 +73,12 @@ open_taker(void *ctx, struct import_taker *out, struct error *e)
     struct import_writer *w;
 
     if (x->t->api == NULL) {
-        import_remote_open(x->t->remote, json, x->creates, import_is_cancelled,
-                           x, out);
+        import_remote_open(x->t->remote, json, x->creates, tool_cancel(x->t),
+                           out);
         return true;
     }
     w = import_writer_new(x->t->api, x->creates, json, 0);
-    import_writer_wait_until(w, import_is_cancelled, x);
+    import_writer_wait_until(w, tool_cancel(x->t));
     *out = (struct import_taker){ take_here, sync_here, w };
     return true;
 }
@@ -297,14 +289,6 @@ take_fetched(void *ctx, struct slice lines, struct error *e)
 }
 
 static bool
-fetch_is_cancelled(void *ctx)
-{
-    const struct fetch_tool *f = ctx;
-
-    return tool_is_cancelled(f->x->t);
-}
-
-static bool
 fetch_time(struct tool *t, const char *name, int64_t fallback_s, int64_t *s,
            struct error *e)
 {
@@ -360,8 +344,8 @@ import_from(struct import_tool *x, const char *url)
                            .cacert = tool_option(t, "--cacert"),
                            .codec = histogram_codec(t),
                            .lines = take_fetched,
-                           .is_cancelled = fetch_is_cancelled,
-                           .ctx = &f };
+                           .ctx = &f,
+                           .cancel = tool_cancel(t) };
     struct error e;
     enum status st;
 
@@ -397,11 +381,11 @@ import_files(struct import_tool *x)
         .close = close_taker,
         .bad = report_bad,
         .sync_bad = sync_rejects,
-        .is_cancelled = import_is_cancelled,
         .progress = show_progress,
         .began = tell_of_begin,
         .ended = tell_of_end,
         .ctx = x,
+        .cancel = tool_cancel(t),
     };
     struct import_totals n = { 0 };
     struct error e;

@@ -141,14 +141,6 @@ take_finding(void *ctx, const struct finding *f)
         count(&k->unknown, f);
 }
 
-static bool
-fsck_is_gone(void *ctx)
-{
-    const struct fscking *k = ctx;
-
-    return tool_is_cancelled(k->t);
-}
-
 static enum status
 take_row(void *ctx, const struct dump_row *row, struct error *e)
 {
@@ -170,8 +162,8 @@ look_at_rows(struct fscking *k, struct error *e)
         .to_base = UINT32_MAX,
         .kinds = true,
         .f = take_row,
-        .gone = fsck_is_gone,
         .ctx = k,
+        .cancel = tool_cancel(k->t),
     };
     enum status st = dump_all(&d, e);
 

@@ -40,12 +40,6 @@ read_look(const struct query_words *w, struct arena *a,
     return graph_params_parse(p, len, a, out, e);
 }
 
-static bool
-graph_is_cancelled(void *ctx)
-{
-    return tool_is_cancelled(ctx);
-}
-
 static enum status
 stop_drawing(void *ctx, struct error *e)
 {
@@ -84,8 +78,8 @@ tool_graph(struct tool *t, struct query_words *w, struct error *e)
 
     w->query.ms_resolution = true;
     if (st == ST_OK) {
-        st = engine_run(t->api->engine, &w->query, graph_is_cancelled, t, NULL,
-                        a, &result, &why);
+        st = engine_run(t->api->engine, &w->query, tool_cancel(t), NULL, a,
+                        &result, &why);
         if (st != ST_OK)
             (void)error_set(e, st, "%s", why.message.text);
     }

@@ -60,12 +60,6 @@ print_group(struct tool *t, const struct query *q, const struct result_group *g)
     buf_fini(&tags);
 }
 
-static bool
-query_is_cancelled(void *ctx)
-{
-    return tool_is_cancelled(ctx);
-}
-
 static enum status
 run_query(struct tool *t, const struct query *q, struct error *e)
 {
@@ -73,8 +67,8 @@ run_query(struct tool *t, const struct query *q, struct error *e)
         arena_new(settings_size(t->settings, "halite.query.bytes"));
     struct query_result result;
     struct parse_error why = { 0 };
-    enum status st = engine_run(t->api->engine, q, query_is_cancelled, t, NULL,
-                                a, &result, &why);
+    enum status st =
+        engine_run(t->api->engine, q, tool_cancel(t), NULL, a, &result, &why);
 
     if (st == ST_OK)
         for (size_t i = 0; i < result.groups_len; i++)

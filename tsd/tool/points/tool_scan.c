@@ -141,12 +141,6 @@ scan_record(void *ctx, struct slice line, struct error *e)
     return tool_is_cancelled(x->t) ? reader_is_gone(e) : ST_OK;
 }
 
-static bool
-scan_is_gone(void *ctx)
-{
-    return tool_is_cancelled(((struct scan_tool *)ctx)->t);
-}
-
 /* All queries are planned before the first one is read: an unknown name
  * prints nothing. */
 static enum status
@@ -161,7 +155,7 @@ scan_queries(struct scan_tool *x, struct dump *d, struct query *q,
                                         .expansion_limit = EXPANSION_LIMIT,
                                         .force_path = -1,
                                     } };
-    const struct deadline deadline = deadline_start(0, scan_is_gone, x);
+    const struct deadline deadline = deadline_start(0, tool_cancel(x->t));
     struct plan *plans = mem_new_array(q->subs_len + 1, sizeof *plans);
     enum status st = ST_OK;
     size_t planned = 0;
@@ -221,8 +215,8 @@ tool_scan(struct tool *t)
         .to_base = hour_base(POINT_MAX_TS_MS),
         .kinds = x.json,
         .f = scan_row,
-        .gone = scan_is_gone,
         .ctx = &x,
+        .cancel = tool_cancel(t),
     };
     struct error e;
     enum status st;

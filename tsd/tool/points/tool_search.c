@@ -23,14 +23,6 @@ tool_search_check(struct tool *t)
     return tool_words(t) > 1 ? 0 : tool_usage(t, "Not enough arguments");
 }
 
-static bool
-search_is_cancelled(void *ctx)
-{
-    const struct searching *s = ctx;
-
-    return tool_is_cancelled(s->t);
-}
-
 /* Series whose names were deleted are left out. */
 static bool
 print_series(void *ctx, struct slice tsuid)
@@ -85,8 +77,8 @@ tool_search(struct tool *t)
         .a = t->api,
         .arena = t->arena,
         .found = print_series,
-        .cancelled = search_is_cancelled,
         .ctx = &s,
+        .cancel = tool_cancel(t),
     };
     enum status st = read_words(t, &l, &s.e);
 

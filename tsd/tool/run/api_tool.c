@@ -105,9 +105,8 @@ answer(const struct api *a, const struct http_request *r, const json_t *body,
     if (next == NULL)
         st = begin(a, r, body, id, &e);
     if (st == ST_OK)
-        st =
-            tool_runs_read(a->tools, next == NULL ? id : next, api_is_cancelled,
-                           (void *)(uintptr_t)r, http_reply_body(out), &e);
+        st = tool_runs_read(a->tools, next == NULL ? id : next, api_cancel(r),
+                            http_reply_body(out), &e);
     if (st == ST_OK)
         http_reply_type(out, "application/octet-stream");
     else

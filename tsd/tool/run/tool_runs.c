@@ -58,16 +58,16 @@ is_idle(const struct run *run)
 }
 
 static bool
-run_is_gone(void *ctx)
+run_is_cancelled(void *ctx)
 {
     struct run *run = ctx;
-    bool gone;
+    bool cancelled;
 
     lock_take(&run->runs->lock);
     run->cancelled |= is_idle(run);
-    gone = run->cancelled;
+    cancelled = run->cancelled;
     lock_drop(&run->runs->lock);
-    return gone;
+    return cancelled;
 }
 
 static bool
@@ -209,8 +209,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         .as_tsdb = call->as_tsdb,
         .out = { write_out, run, drain_out },
         .err = { write_err, run, NULL },
-        .gone = run_is_gone,
-        .gone_ctx = run,
+        .cancel = { run_is_cancelled, run },
     };
     st = tool_args_parse(&run->args, c->options, tool_common_options,
                          run->words_len - 1,
@@ -293,14 +292,14 @@ find_run(struct tool_runs *r, const char *id) REQUIRES(r->lock)
 
 /* Until there is something to read, or a little while. */
 static void
-wait_for_text(struct tool_runs *r, struct run *run, bool (*gone)(void *ctx),
-              void *gone_ctx) REQUIRES(r->lock)
+wait_for_text(struct tool_runs *r, struct run *run, struct cancel cancel)
+    REQUIRES(r->lock)
 {
     for (int ms = 0; ms < WAIT_MS && run->pending.size == 0 && !run->ended;
          ms += LOOK_MS) {
         cond_wait_ms(&run->changed, &r->lock, LOOK_MS);
         lock_drop(&r->lock);
-        if (gone(gone_ctx)) {
+        if (cancel_asked(cancel)) {
             lock_take(&r->lock);
             run->cancelled = true;
             return;
@@ -310,8 +309,8 @@ wait_for_text(struct tool_runs *r, struct run *run, bool (*gone)(void *ctx),
 }
 
 enum status
-tool_runs_read(struct tool_runs *r, const char *id, bool (*gone)(void *ctx),
-               void *gone_ctx, struct buf *out, struct error *e)
+tool_runs_read(struct tool_runs *r, const char *id, struct cancel cancel,
+               struct buf *out, struct error *e)
 {
     struct run **place, *run, *over = NULL;
     uint8_t status;
@@ -327,7 +326,7 @@ tool_runs_read(struct tool_runs *r, const char *id, bool (*gone)(void *ctx),
     run->is_read = true;
     run->handed = false;
     cond_broadcast(&run->changed);
-    wait_for_text(r, run, gone, gone_ctx);
+    wait_for_text(r, run, cancel);
     buf_put_slice(out, buf_slice(&run->pending));
     run->handed = run->pending.size > 0;
     buf_clear(&run->pending);

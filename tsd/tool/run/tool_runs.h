@@ -42,10 +42,10 @@ MUST_CHECK enum status tool_runs_begin(struct tool_runs *r, const struct api *a,
 
 /* Appends frames (tsd/tool/run/tool_frames.h): what was printed since the last
  * read, and TOOL_FRAME_NEXT or TOOL_FRAME_EXIT.  Waits a little where there is
- * nothing yet; 'gone' is asked meanwhile, and cancels the tool. */
+ * nothing yet; 'cancel' is asked meanwhile, and cancels the tool. */
 MUST_CHECK enum status tool_runs_read(struct tool_runs *r, const char *id,
-                                      bool (*gone)(void *ctx), void *gone_ctx,
-                                      struct buf *out, struct error *e);
+                                      struct cancel cancel, struct buf *out,
+                                      struct error *e);
 
 /* The client wants no more of it. */
 void tool_runs_cancel(struct tool_runs *r, const char *id);

@@ -159,8 +159,7 @@ import_there(struct workbench *w, const struct server *s,
         .zone = w->db.api.zone,
         .out = { .write = workbench_keep, .ctx = &w->out },
         .err = { .write = workbench_keep, .ctx = &w->err },
-        .gone = w->gone,
-        .gone_ctx = w,
+        .cancel = { w->is_cancelled, w },
     };
     size_t len = 0;
     struct error e;

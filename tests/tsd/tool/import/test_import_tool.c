@@ -51,12 +51,12 @@ START_TEST(goes_on_and_rejects_once)
 
     workbench_open(&w, NULL);
     write_lines(dir);
-    w.gone = once_a_line_was_bad;
+    w.is_cancelled = once_a_line_was_bad;
     ck_assert_int_eq(import_lines(&w, lines, rejects), 1);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "stopped before the end"));
     ck_assert_int_eq(file_read(journal, 1000, &text, &e), ST_OK);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&text), " bad 1\n"));
-    w.gone = NULL;
+    w.is_cancelled = NULL;
     ck_assert_int_eq(import_lines(&w, lines, rejects), 0);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "goes on at byte"));
     ck_assert_int_ne(access(journal, F_OK), 0);
@@ -82,7 +82,7 @@ START_TEST(no_journal_without_the_rejects)
 
     workbench_open(&w, NULL);
     write_lines(dir);
-    w.gone = once_a_line_was_bad;
+    w.is_cancelled = once_a_line_was_bad;
     ck_assert_int_eq(import_lines(&w, lines, "/dev/full"), 1);
     ck_assert_ptr_nonnull(
         strstr(buf_cstr(&w.err), "/dev/full: not all bad lines"));

@@ -9,13 +9,6 @@
 #define NAMES 40000 /* so many that they do not fit into what may wait */
 
 static bool
-stays(void *ctx)
-{
-    (void)ctx;
-    return false;
-}
-
-static bool
 leaves(void *ctx)
 {
     (void)ctx;
@@ -66,7 +59,7 @@ read_all(struct tool_runs *r, struct workbench *w, const char *id)
         enum tool_frame kind;
 
         buf_clear(&frames);
-        ck_assert_int_eq(tool_runs_read(r, id, stays, NULL, &frames, &e),
+        ck_assert_int_eq(tool_runs_read(r, id, CANCEL_NEVER, &frames, &e),
                          ST_OK);
         ck_assert_uint_le(frames.size, RUN_PENDING_BYTES + 2 * TOOL_CHUNK);
         rest = buf_slice(&frames);
@@ -99,7 +92,7 @@ START_TEST(reads_all_and_the_status)
     for (size_t i = 0; i < w.out.size; i++)
         lines += w.out.data[i] == '\n';
     ck_assert_uint_eq(lines, NAMES);
-    ck_assert_int_eq(tool_runs_read(r, id, stays, NULL, &got, &e),
+    ck_assert_int_eq(tool_runs_read(r, id, CANCEL_NEVER, &got, &e),
                      ST_NOT_FOUND);
     ck_assert_int_eq(BEGIN(r, &w, id, &e, "uid", "metrics", "x"), ST_OK);
     ck_assert_int_eq(read_all(r, &w, id), 1);
@@ -166,7 +159,8 @@ START_TEST(a_client_that_leaves_cancels)
     workbench_open(&w, NULL);
     add_names(&w);
     ck_assert_int_eq(BEGIN(r, &w, id, &e, "uid", "grep", "nosuch|."), ST_OK);
-    while (tool_runs_read(r, id, leaves, NULL, &got, &e) == ST_OK) {
+    while (tool_runs_read(r, id, (struct cancel){ leaves, NULL }, &got, &e) ==
+           ST_OK) {
         ck_assert_int_lt(tries++, 1000);
         (void)usleep(1000);
     }
