@@ -20,6 +20,7 @@
  * Bounds:  rows by what the store flushes; series by head_evict(). */
 #pragma once
 
+#include "base/cancel.h"
 #include "base/slice.h"
 #include "storage/block/block.h"
 #include "storage/head/series_point.h"
@@ -145,11 +146,11 @@ void head_each_row(struct head *h, const struct head_visit *visit);
 
 /* Widens '*times' to the points of the series that 'takes' takes.  The bucket's
  * lock is dropped now and then: points that come meanwhile may be missed.
- * False when 'go_on' said so. */
+ * False when it was cancelled. */
 struct head_times_visit {
     bool (*takes)(void *ctx, struct slice tsuid);
-    bool (*go_on)(void *ctx);
     void *ctx;
+    struct cancel cancel;
 };
 bool head_times(struct head *h, const struct head_times_visit *visit,
                 struct point_times *times);

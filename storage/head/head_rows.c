@@ -296,7 +296,7 @@ bucket_times(const struct head *h, struct head_bucket *b,
     bool more = true;
 
     for (size_t at = 0; more;) {
-        if (!visit->go_on(visit->ctx))
+        if (cancel_asked(visit->cancel))
             return false;
         lock_take(&b->lock);
         for (size_t n = 0; n < TIMES_SERIES && at < b->series_len; n++, at++) {

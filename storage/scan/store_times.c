@@ -31,14 +31,6 @@ takes(void *ctx, struct slice tsuid)
     return tsuid_tags_begin_at(w->layout, tsuid, w->spec->least_tagk);
 }
 
-static bool
-go_on(void *ctx)
-{
-    const struct walk *w = ctx;
-
-    return w->spec->go_on(w->spec->ctx);
-}
-
 /* -- moving ---------------------------------------------------------------- */
 
 /* After a step of the iterator; keys that are none of rows are stepped over. */
@@ -47,7 +39,7 @@ arrive(struct walk *w, bool on_key)
 {
     while (on_key && !key_base(w->layout, kv_iter_key(w->it), &w->base))
         on_key = kv_iter_next(w->it);
-    if (++w->steps % STEPS_A_CALL == 0 && !go_on(w))
+    if (++w->steps % STEPS_A_CALL == 0 && cancel_asked(w->spec->cancel))
         w->cancelled = true;
     w->on_row = on_key && !w->cancelled;
     return w->on_row;
@@ -242,7 +234,7 @@ store_times(struct store *s, const struct store_times_spec *spec,
         .spec = spec,
         .times = POINT_TIMES_NONE,
     };
-    const struct head_times_visit visit = { takes, go_on, &w };
+    const struct head_times_visit visit = { takes, &w, spec->cancel };
     enum status st = ST_OK;
 
     w.head_size = key_base_at(store_layout(s));

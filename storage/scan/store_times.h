@@ -5,16 +5,15 @@
  *          for each span that only series which are left out have outside of
  *          these two.
  * Threads: any.
- * Fails:   ST_IO; ST_BUSY when 'go_on' says no.  A damaged row counts for
+ * Fails:   ST_IO; ST_BUSY when it is cancelled.  A damaged row counts for
  *          nothing. */
 #pragma once
 
 #include "storage/store/store.h"
 
 struct store_times_spec {
-    uint64_t least_tagk;      /* series whose first tagk is less are left out */
-    bool (*go_on)(void *ctx); /* asked now and then */
-    void *ctx;
+    uint64_t least_tagk; /* series whose first tagk is less are left out */
+    struct cancel cancel;
 };
 
 /* '*out' is none when there is no point.  Points that are put, and deleted,

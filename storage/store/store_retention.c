@@ -357,9 +357,9 @@ static enum status
 breathe(const struct store_drop *d, struct error *e)
 {
     (void)usleep(1000);
-    return d->go_on == NULL || d->go_on(d->ctx)
-               ? ST_OK
-               : error_set(e, ST_BUSY, "the dropping of rows was cancelled");
+    return cancel_asked(d->cancel)
+               ? error_set(e, ST_BUSY, "the dropping of rows was cancelled")
+               : ST_OK;
 }
 
 static enum status

@@ -12,7 +12,7 @@
  * called again; so is what a power cut brings back.
  *
  * Threads: any; one call at a time for a metric.
- * Fails:   ST_IO; ST_BUSY when 'go_on' says no. */
+ * Fails:   ST_IO; ST_BUSY when it is cancelled. */
 #pragma once
 
 #include "storage/store/store.h"
@@ -42,11 +42,10 @@ struct store_dropped {
 
 struct store_drop {
     struct store_cut before;
-    bool dry_run;             /* counts what is there, whatever the cut */
-    bool all_buckets;         /* of a dry run: those of others, too */
-    uint64_t max_rows;        /* and weeks, then it ends; 0: all */
-    bool (*go_on)(void *ctx); /* asked between batches; NULL: always */
-    void *ctx;
+    bool dry_run;                 /* counts what is there, whatever the cut */
+    bool all_buckets;             /* of a dry run: those of others, too */
+    uint64_t max_rows;            /* and weeks, then it ends; 0: all */
+    struct cancel cancel;         /* asked between batches */
     struct store_dropped dropped; /* out, added to, after a failure too */
 };
 

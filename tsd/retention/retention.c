@@ -170,17 +170,17 @@ struct pass {
 };
 
 static bool
-go_on(void *ctx)
+is_over(void *ctx)
 {
     const struct pass *p = ctx;
     bool stops;
 
     if (cancel_asked(p->cancel))
-        return false;
+        return true;
     lock_take(&p->r->lock);
     stops = p->r->stopping;
     lock_drop(&p->r->lock);
-    return !stops;
+    return stops;
 }
 
 static bool
@@ -208,8 +208,7 @@ drop_of(struct pass *p, const struct expiring *x)
 {
     return (struct store_drop){
         .before = x->before,
-        .go_on = go_on,
-        .ctx = p,
+        .cancel = { is_over, p },
     };
 }
 
@@ -229,7 +228,7 @@ find_rows(struct pass *p, struct error *e)
         st = store_drop_rows(p->r->store, &d, e);
         if (d.dropped.rows + d.dropped.weeks > 0)
             p->list[len++] = p->list[i];
-        if (st == ST_OK && !go_on(p))
+        if (st == ST_OK && is_over(p))
             st = error_set(e, ST_BUSY, "the pass was cancelled");
     }
     p->len = len;

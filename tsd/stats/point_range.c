@@ -63,11 +63,10 @@ begin(struct point_range *p, int64_t now_us, struct point_times *out,
 }
 
 enum status
-point_range_get(struct point_range *p, struct store *s,
-                bool (*go_on)(void *ctx), void *ctx, struct point_times *out,
-                int64_t *age_ms, struct error *e)
+point_range_get(struct point_range *p, struct store *s, struct cancel cancel,
+                struct point_times *out, int64_t *age_ms, struct error *e)
 {
-    const struct store_times_spec spec = { LEAST_TAGK, go_on, ctx };
+    const struct store_times_spec spec = { LEAST_TAGK, cancel };
     int64_t began_us = clock_monotonic_us(), now_us, kept_us;
     enum status st;
 

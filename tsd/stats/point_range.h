@@ -12,9 +12,8 @@ struct point_range; /* opaque */
 struct point_range *point_range_new(void);
 void point_range_free(struct point_range **p);
 
-/* '*age_ms': how long ago '*out' was found.  'go_on' is asked now and then, and
- * ends it with ST_BUSY. */
+/* '*age_ms': how long ago '*out' was found.  ST_BUSY when it is cancelled. */
 MUST_CHECK enum status point_range_get(struct point_range *p, struct store *s,
-                                       bool (*go_on)(void *ctx), void *ctx,
+                                       struct cancel cancel,
                                        struct point_times *out, int64_t *age_ms,
                                        struct error *e);

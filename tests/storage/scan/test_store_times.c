@@ -92,17 +92,10 @@ drop(struct world *w, unsigned metric, unsigned series, int64_t from_ms,
 }
 
 static bool
-yes(void *ctx)
+is_cancelled(void *ctx)
 {
     (void)ctx;
     return true;
-}
-
-static bool
-no(void *ctx)
-{
-    (void)ctx;
-    return false;
 }
 
 /* Without rollups, and with them. */
@@ -110,7 +103,7 @@ static void
 compare(struct world *w)
 {
     for (unsigned least = 0; least < 2; least++) {
-        const struct store_times_spec spec = { least, yes, NULL };
+        const struct store_times_spec spec = { least, CANCEL_NEVER };
         struct point_times expected = POINT_TIMES_NONE, got;
 
         for (size_t i = 0; i < w->len; i++)
@@ -145,7 +138,7 @@ compare_everywhere(struct world *w)
 
 START_TEST(an_empty_store_has_none)
 {
-    const struct store_times_spec spec = { 1, yes, NULL };
+    const struct store_times_spec spec = { 1, CANCEL_NEVER };
     struct point_times got;
     struct world w;
 
@@ -249,7 +242,7 @@ END_TEST
 
 START_TEST(ends_when_it_is_cancelled)
 {
-    const struct store_times_spec spec = { 1, no, NULL };
+    const struct store_times_spec spec = { 1, { is_cancelled, NULL } };
     struct point_times got;
     struct world w;
 

@@ -381,7 +381,7 @@ die_at(void *ctx)
 
     if ((*left)-- == 0)
         harness_die();
-    return true;
+    return false;
 }
 
 static size_t
@@ -413,8 +413,7 @@ START_TEST(a_kill_amid_a_pass_loses_nothing)
         open_store(&w);
         put_rows(&w);
         set_cut(&w, 0, cut_ms);
-        d.go_on = die_at;
-        d.ctx = &left;
+        d.cancel = (struct cancel){ die_at, &left };
         (void)(store_drop_rows(w.s, &d, &e) == ST_OK);
         _exit(1);
     }
@@ -440,17 +439,17 @@ START_TEST(a_kill_amid_a_pass_loses_nothing)
 END_TEST
 
 static bool
-no(void *ctx)
+is_cancelled(void *ctx)
 {
     (void)ctx;
-    return false;
+    return true;
 }
 
 START_TEST(ends_when_it_is_cancelled)
 {
-    struct store_drop d = {
-        .before = { 1, T0 + SPAN_MS * ROWS, T0 + SPAN_MS * ROWS }, .go_on = no
-    };
+    struct store_drop d = { .before = { 1, T0 + SPAN_MS * ROWS,
+                                        T0 + SPAN_MS * ROWS },
+                            .cancel = { is_cancelled, NULL } };
     struct world w;
 
     world_open(&w, 0);

@@ -98,12 +98,6 @@ stop_query(const struct api *a, const struct http_request *r,
     http_reply_empty(out, 204);
 }
 
-static bool
-go_on(void *ctx)
-{
-    return !http_is_cancelled(ctx);
-}
-
 /* {"oldest":..,"newest":..,"age":..}; without points the age alone. */
 static void
 write_range(const struct api *a, const struct http_request *r,
@@ -114,9 +108,8 @@ write_range(const struct api *a, const struct http_request *r,
     struct error e;
     int64_t age_ms;
 
-    /* The callback reads the request only. */
-    if (point_range_get(a->point_range, a->store, go_on, (void *)(uintptr_t)r,
-                        &times, &age_ms, &e) != ST_OK) {
+    if (point_range_get(a->point_range, a->store, api_cancel(r), &times,
+                        &age_ms, &e) != ST_OK) {
         http_reply_failure(out, &e);
         return;
     }
