@@ -142,12 +142,12 @@ list_series(void *ctx, struct slice tsuid)
 
 /* Of the directory's scan: another batch of keys. */
 static bool
-keep_listing(void *ctx)
+end_listing(void *ctx)
 {
     struct planner *p = ctx;
 
     p->status = deadline_check(&p->deadline, p->e);
-    return p->status == ST_OK;
+    return p->status != ST_OK;
 }
 
 /* Spreads a list over the buckets; it stays ascending in each. */
@@ -187,7 +187,7 @@ list_matches(struct planner *p)
     status = series_each_with(
         p->c->series, p->p->metric, masks, set == NULL ? 0 : set->tagk,
         set == NULL ? NULL : set->set, set == NULL ? 0 : set->set_len,
-        &(struct series_visit){ list_series, keep_listing, p }, p->e);
+        &(struct series_visit){ list_series, p, { end_listing, p } }, p->e);
     mask_set_free(&masks);
     if (status == ST_OK)
         status = p->status;

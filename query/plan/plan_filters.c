@@ -355,12 +355,12 @@ take_values(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
 }
 
 static bool
-by_name_go_on(void *ctx)
+by_name_is_over(void *ctx)
 {
     struct by_name *b = ctx;
 
     b->p->status = deadline_check(&b->p->deadline, b->p->e);
-    return b->p->status == ST_OK;
+    return b->p->status != ST_OK;
 }
 
 static enum status
@@ -378,10 +378,11 @@ resolve_by_name(struct planner *p, struct restriction *r)
     for (size_t i = 0; i < p->filters_len; i++)
         if (goes_by_name(&p->filters[i], r->tagk))
             filter_cache_key(p->filters[i].filter, &key);
-    status = series_values(
-        p->c->series, p->p->metric, r->tagk,
-        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), take_values,
-        by_name_go_on, &b, p->a, &known, &values, &len, p->e);
+    status =
+        series_values(p->c->series, p->p->metric, r->tagk,
+                      key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key),
+                      take_values, &b, (struct cancel){ by_name_is_over, &b },
+                      p->a, &known, &values, &len, p->e);
     buf_fini(&key);
     if (status == ST_OK && !known)
         return p->status;

@@ -12,8 +12,8 @@
 #include "uid/names/uid_names.h"
 #include "uid/series/tagk_sets.h"
 
-#define BATCH_SERIES 256
-#define GO_ON_STEPS  4096
+#define BATCH_SERIES      256
+#define ENTRIES_UNCHECKED 4096
 
 /* A set of numbers: ids, or hashes. */
 struct numbers {
@@ -86,8 +86,8 @@ each_entry(struct purging *x, uint8_t table, entry_fn *f, struct error *e)
     for (bool on = kv_iter_seek(it, KEY_TABLE(table)); on && st == ST_OK;
          on = kv_iter_next(it)) {
         st = f(x, kv_iter_key(it), kv_iter_value(it), e);
-        if (st == ST_OK && ++x->steps % GO_ON_STEPS == 0 &&
-            x->p->go_on != NULL && !x->p->go_on(x->p->ctx))
+        if (st == ST_OK && ++x->steps % ENTRIES_UNCHECKED == 0 &&
+            cancel_asked(x->p->cancel))
             st = error_set(e, ST_BUSY, "cancelled");
     }
     return kv_iter_end(&it, st, e);
@@ -337,7 +337,7 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
             p->name(p->ctx, kind, buf_slice(&copy), id);
         if (!p->dry_run)
             st = forget_name(x, kind, buf_slice(&copy), id, e);
-        if (st == ST_OK && p->go_on != NULL && !p->go_on(p->ctx))
+        if (st == ST_OK && cancel_asked(p->cancel))
             st = error_set(e, ST_BUSY, "cancelled");
     }
     closed = uid_names_close(&names, &why);

@@ -13,9 +13,10 @@
  * Threads: owner; no other uses the store, and uid and series tables that
  *          are open are to be closed next.
  * Fails:   ST_IO, ST_CORRUPT; ST_INVALID where the engine is shared; ST_BUSY
- *          when 'go_on' says no. */
+ *          when it is cancelled. */
 #pragma once
 
+#include "base/cancel.h"
 #include "uid/names/uid.h"
 
 struct purge {
@@ -26,8 +27,8 @@ struct purge {
     /* What goes; or NULL. */
     void (*series)(void *ctx, struct slice tsuid);
     void (*name)(void *ctx, enum uid_kind kind, struct slice name, uint64_t id);
-    bool (*go_on)(void *ctx); /* NULL: always */
     void *ctx;
+    struct cancel cancel;
     uint64_t looked_at, forgotten; /* out: series */
     uint64_t names[UID_KINDS];     /* out: forgotten */
 };

@@ -17,8 +17,6 @@
 
 /* Past so many steps over keys that do not match, seek. */
 #define STEPS_MAX 8
-/* Keys between two calls of go_on(): some 100 us. */
-#define STEPS_UNCHECKED 512
 
 /* -- open ---------------------------------------------------------------- */
 
@@ -389,13 +387,13 @@ struct scan {
 };
 
 static bool
-go_on(struct scan *s, uint64_t steps)
+is_cancelled(struct scan *s, uint64_t steps)
 {
     s->steps += steps;
-    if (s->visit->go_on == NULL || s->steps - s->checked < STEPS_UNCHECKED)
-        return true;
+    if (s->steps - s->checked < KEYS_UNCHECKED)
+        return false;
     s->checked = s->steps;
-    return s->visit->go_on(s->visit->ctx);
+    return cancel_asked(s->visit->cancel);
 }
 
 /* Moves to the first key that matches, from where the iterator stands on. */
@@ -409,7 +407,7 @@ next_match(struct scan *s)
     while (on && !mask_set_match(s->masks, kv_iter_key(it))) {
         size_t size = mask_set_hint(s->masks, kv_iter_key(it), hint);
 
-        if (size == 0 || !go_on(s, 1))
+        if (size == 0 || is_cancelled(s, 1))
             return false;
         for (int i = 0; i < STEPS_MAX; i++) {
             s->steps++;
@@ -455,7 +453,7 @@ series_scan(struct series_directory *d, uint64_t metric,
         struct slice key = kv_iter_key(s.it);
         struct slice tsuid = { key.data + 1, key.size - 1 };
 
-        if (!go_on(&s, 1))
+        if (is_cancelled(&s, 1))
             break;
         if (masks == NULL && series_has_kind(&d->widths, tsuid))
             continue;
@@ -474,6 +472,7 @@ series_each(struct series_directory *d, uint64_t metric,
 {
     uint64_t steps;
 
-    return series_scan(d, metric, masks, &(struct series_visit){ f, NULL, ctx },
-                       &steps, e);
+    return series_scan(d, metric, masks,
+                       &(struct series_visit){ f, ctx, CANCEL_NEVER }, &steps,
+                       e);
 }

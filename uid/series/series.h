@@ -18,6 +18,7 @@
  * 96 MB of an index over metrics that are queried. Threads: any. */
 #pragma once
 
+#include "base/cancel.h"
 #include "storage/row/mask.h"
 #include "uid/names/uid.h"
 #include "uid/series/tag_set.h"
@@ -151,10 +152,10 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
 
 struct series_visit {
     bool (*series)(void *ctx, struct slice tsuid); /* false: stop */
-    /* Called each time some hundred keys were looked at, also those that do not
-     * match; false: stop.  NULL: no calls. */
-    bool (*go_on)(void *ctx);
     void *ctx;
+    /* Asked each time some hundred keys were looked at, also those that do not
+     * match. */
+    struct cancel cancel;
 };
 
 /* As series_each(), for masks (NULL: all without a kind) that let only those
@@ -175,8 +176,8 @@ typedef enum status series_take_values(void *ctx, const uint64_t *tagvs,
                                        size_t len, bool *takes);
 MUST_CHECK enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_take_values *take,
-              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              struct slice key, series_take_values *take, void *ctx,
+              struct cancel cancel, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e);
 
 /* A payload of UID_EVENT_SERIES.  ST_CORRUPT: some of it was taken. */

@@ -15,6 +15,9 @@
 
 #define SERIES_KEY_MAX (1 + TSUID_MAX)
 
+/* Keys between two looks whether it is cancelled: some 100 us. */
+#define KEYS_UNCHECKED 512
+
 struct series_directory {
     uint32_t magic;
     struct store *store;

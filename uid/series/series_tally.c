@@ -6,16 +6,11 @@
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 
-/* Entries between two calls of go_on(). */
-#define ENTRIES_UNCHECKED 1024
-
 struct counter {
     const struct key_layout *widths;
     uint64_t tagk; /* 0: tagks are counted */
     const struct series_pick *picks;
     size_t picks_len;
-    bool (*go_on)(void *ctx);
-    void *ctx;
     struct arena *arena;
     struct hash_table table;
     struct series_tally *all;
@@ -109,28 +104,18 @@ narrowest(const struct counter *c)
     return best;
 }
 
-static bool
-counter_go_on(void *ctx)
-{
-    const struct counter *c = ctx;
-
-    return c->go_on(c->ctx);
-}
-
 enum status
 series_tally(struct series_directory *d, uint64_t metric, uint64_t tagk,
              const struct series_pick *picks, size_t picks_len,
-             bool (*go_on)(void *ctx), void *ctx, struct arena *a,
-             struct series_tally **out, size_t *len, struct error *e)
+             struct cancel cancel, struct arena *a, struct series_tally **out,
+             size_t *len, struct error *e)
 {
     struct counter c = { .widths = &d->widths,
                          .tagk = tagk,
                          .picks = picks,
                          .picks_len = picks_len,
-                         .go_on = go_on,
-                         .ctx = ctx,
                          .arena = a };
-    const struct series_visit visit = { count_series, counter_go_on, &c };
+    const struct series_visit visit = { count_series, &c, cancel };
     struct series_pick p = narrowest(&c);
     enum status st;
 
@@ -162,8 +147,8 @@ count_added(struct counter *c, uint64_t metric)
 
 enum status
 series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
-             bool (*go_on)(void *ctx), void *ctx, struct arena *a,
-             struct series_tally **out, size_t *len, struct error *e)
+             struct cancel cancel, struct arena *a, struct series_tally **out,
+             size_t *len, struct error *e)
 {
     struct counter c = { .widths = &d->widths, .arena = a };
     uint8_t start[1 + 8];
@@ -178,7 +163,7 @@ series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
     for (bool on = kv_iter_seek(it, prefix); on; on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 
-        if (++steps % ENTRIES_UNCHECKED == 0 && !go_on(ctx))
+        if (++steps % KEYS_UNCHECKED == 0 && cancel_asked(cancel))
             break;
         if (value.size == 4 && key_get_uint(value.data, 4) >= since_s &&
             !count_added(&c,

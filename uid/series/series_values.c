@@ -8,15 +8,11 @@
 #include "uid/series/series_index_priv.h"
 #include "uid/series/tagk_sets.h"
 
-/* Keys of a list in the making between two calls of go_on(). */
-#define KEYS_UNCHECKED 512
-
 /* Makes the list of all the metric's keys.  '*out' is NULL when it does not
  * become one. */
 static enum status
 make_list(struct series_directory *d, uint64_t metric, uint64_t count,
-          const struct series_visit *visit, struct index_list **out,
-          struct error *e)
+          struct cancel cancel, struct index_list **out, struct error *e)
 {
     struct index_list *l = index_list_new(d->index, metric, count);
     uint8_t start[1 + 8];
@@ -29,8 +25,8 @@ make_list(struct series_directory *d, uint64_t metric, uint64_t count,
     for (bool more = kv_iter_seek(it, prefix); more && fits && on;
          more = kv_iter_next(it)) {
         fits = index_list_add(l, kv_iter_key(it));
-        if (index_list_len(l) % KEYS_UNCHECKED == 0 && visit->go_on != NULL)
-            on = visit->go_on(visit->ctx);
+        if (index_list_len(l) % KEYS_UNCHECKED == 0)
+            on = !cancel_asked(cancel);
     }
     st = kv_iter_close(&it, e);
     *out = series_index_made(d->index, l, fits, st == ST_OK && on);
@@ -40,9 +36,8 @@ make_list(struct series_directory *d, uint64_t metric, uint64_t count,
 /* '*out' is NULL when there is no index over the metric; else the caller drops
  * it, and what came later. */
 static enum status
-take_list(struct series_directory *d, uint64_t metric,
-          const struct series_visit *visit, struct index_list **out,
-          struct index_more **more, struct error *e)
+take_list(struct series_directory *d, uint64_t metric, struct cancel cancel,
+          struct index_list **out, struct index_more **more, struct error *e)
 {
     enum status st = series_refresh(d, e);
     uint64_t count;
@@ -56,7 +51,7 @@ take_list(struct series_directory *d, uint64_t metric,
     *out = series_index_take(d->index, metric, count, more, &make);
     if (*out != NULL || !make)
         return ST_OK;
-    return make_list(d, metric, count, visit, out, e);
+    return make_list(d, metric, count, cancel, out, e);
 }
 
 static int
@@ -171,7 +166,7 @@ series_each_with(struct series_directory *d, uint64_t metric,
     OBJ_CHECK(d, SERIES_MAGIC);
     if (tagvs == NULL && masks != NULL)
         return series_scan(d, metric, masks, visit, &steps, e);
-    st = take_list(d, metric, visit, &l, &more, e);
+    st = take_list(d, metric, visit->cancel, &l, &more, e);
     if (st != ST_OK)
         return st;
     if (l == NULL) {
@@ -214,15 +209,16 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     OBJ_CHECK(d, SERIES_MAGIC);
     if (metric != 0)
         return series_each_with(d, metric, NULL, tagk, tagvs, tagvs_len,
-                                &(struct series_visit){ f, NULL, ctx }, e);
+                                &(struct series_visit){ f, ctx, CANCEL_NEVER },
+                                e);
     st = series_refresh(d, e);
     if (st != ST_OK)
         return st;
     metrics = tagk_sets_metrics(d->tagk_sets, tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
-        st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
-                              &(struct series_visit){ visit_tagged, NULL, &t },
-                              e);
+        st = series_each_with(
+            d, metrics[i], NULL, tagk, tagvs, tagvs_len,
+            &(struct series_visit){ visit_tagged, &t, CANCEL_NEVER }, e);
     free(metrics);
     return st;
 }
@@ -301,8 +297,8 @@ values_of_more(const struct key_layout *w, struct index_list *l,
 
 enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_take_values *take,
-              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              struct slice key, series_take_values *take, void *ctx,
+              struct cancel cancel, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e)
 {
     struct index_list *l;
@@ -311,8 +307,7 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
 
     OBJ_CHECK(d, SERIES_MAGIC);
     *known = false;
-    st = take_list(d, metric, &(struct series_visit){ NULL, go_on, ctx }, &l,
-                   &more, e);
+    st = take_list(d, metric, cancel, &l, &more, e);
     if (st != ST_OK)
         return st;
     if (l == NULL) { /* so the caller scans */

@@ -662,7 +662,7 @@ check_index(uint64_t *state)
     masks = masks_of_hosts(ids, len);
     got = (struct seen){ .left = 999 };
     OK(series_each_with(f.series, 1, masks, 1, ids, len,
-                        &(struct series_visit){ see, NULL, &got }, &e));
+                        &(struct series_visit){ see, &got, CANCEL_NEVER }, &e));
     ck_assert_str_eq(got.text, each(1, masks, 999));
     mask_set_free(&masks);
 }
@@ -718,8 +718,8 @@ START_TEST(index_tells_values)
     (void)resolve("n host=d");
     p.without = id_of(UID_TAGV, "b");
 #define VALUES(tagk, key)                                                    \
-    OK(series_values(f.series, 1, tagk, key, take_some, NULL, &p, a, &known, \
-                     &ids, &len, &e))
+    OK(series_values(f.series, 1, tagk, key, take_some, &p, CANCEL_NEVER, a, \
+                     &known, &ids, &len, &e))
     VALUES(1, key);
     ck_assert(!known); /* asked for the first time */
     VALUES(1, key);

@@ -246,7 +246,7 @@ START_TEST(finds_values)
         if (i < 50 || i % 5 == 0)
             enter(&f, harness_random(&state));
         OK(series_values(f.series, metric, want.tagk, key, take_even, NULL,
-                         NULL, a, &known, &got, &len, &e));
+                         CANCEL_NEVER, a, &known, &got, &len, &e));
         if (!known)
             continue;
         known_often += i >= 100;

@@ -34,12 +34,12 @@ id_of(struct fixture *f, enum uid_kind kind, const char *name)
 }
 
 static bool
-go_on(void *ctx)
+is_cancelled(void *ctx)
 {
     size_t *calls = ctx;
 
     (*calls)++;
-    return true;
+    return false;
 }
 
 static const char *
@@ -61,7 +61,8 @@ tally(struct fixture *f, const char *tagk, const char *pick, const char *of)
     }
     OK(series_tally(f->series, id_of(f, UID_METRIC, "m"),
                     tagk == NULL ? 0 : id_of(f, UID_TAGK, tagk), &p,
-                    pick != NULL, go_on, &calls, a, &found, &len, &e));
+                    pick != NULL, (struct cancel){ is_cancelled, &calls }, a,
+                    &found, &len, &e));
     text[0] = '\0';
     for (size_t i = 0; i < len; i++) {
         struct slice name;
@@ -119,16 +120,19 @@ START_TEST(counts_what_was_added)
     enter(&f, 0, "m host=a");
     enter(&f, 0, "n host=a");
     enter(&f, 0, "n host=b");
-    OK(series_added(f.series, 0, now_s, go_on, &calls, a, &found, &len, &e));
+    OK(series_added(f.series, 0, now_s, (struct cancel){ is_cancelled, &calls },
+                    a, &found, &len, &e));
     ck_assert_uint_eq(len, 2);
     ck_assert_uint_eq(found[0].id, id_of(&f, UID_METRIC, "m"));
     ck_assert_uint_eq(found[0].series, 1);
     ck_assert_uint_eq(found[1].series, 2);
-    OK(series_added(f.series, found[1].id, now_s, go_on, &calls, a, &found,
-                    &len, &e));
+    OK(series_added(f.series, found[1].id, now_s,
+                    (struct cancel){ is_cancelled, &calls }, a, &found, &len,
+                    &e));
     ck_assert_uint_eq(len, 1);
     ck_assert_uint_eq(found[0].series, 2);
-    OK(series_added(f.series, 0, now_s + 3600, go_on, &calls, a, &found, &len,
+    OK(series_added(f.series, 0, now_s + 3600,
+                    (struct cancel){ is_cancelled, &calls }, a, &found, &len,
                     &e));
     ck_assert_uint_eq(len, 0);
     arena_free(&a);

@@ -16,14 +16,6 @@ struct work {
     size_t added_len;
 };
 
-static bool
-go_on(void *ctx)
-{
-    const struct work *w = ctx;
-
-    return !http_is_cancelled(w->r);
-}
-
 /* Reads what came in the last 24 hours, where that is asked for. */
 static enum status
 read_growth(struct work *w, uint64_t metric, struct error *e)
@@ -33,7 +25,8 @@ read_growth(struct work *w, uint64_t metric, struct error *e)
     if (!w->growth)
         return ST_OK;
     return series_added(w->a->series, metric, now_s > DAY_S ? now_s - DAY_S : 0,
-                        go_on, w, w->arena, &w->added, &w->added_len, e);
+                        api_cancel(w->r), w->arena, &w->added, &w->added_len,
+                        e);
 }
 
 static int
@@ -139,11 +132,11 @@ write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
     if (st == ST_OK && top == NULL)
         st = error_no_memory(e);
     if (st == ST_OK)
-        st = series_tally(w->a->series, metric, tagk->id, NULL, 0, go_on, w,
-                          w->arena, &values, &len, e);
+        st = series_tally(w->a->series, metric, tagk->id, NULL, 0,
+                          api_cancel(w->r), w->arena, &values, &len, e);
     if (st == ST_OK)
-        st = ranking_add_ids(top, w->a->uids, UID_TAGV, values, len, go_on, w,
-                             e);
+        st = ranking_add_ids(top, w->a->uids, UID_TAGV, values, len,
+                             api_cancel(w->r), e);
     if (st != ST_OK)
         return st;
     json_open(w->b, NULL, '{');
@@ -167,8 +160,8 @@ write_metric(struct work *w, struct slice name, struct error *e)
     if (st == ST_OK)
         st = read_growth(w, metric, e);
     if (st == ST_OK)
-        st = series_tally(w->a->series, metric, 0, NULL, 0, go_on, w, w->arena,
-                          &tagks, &len, e);
+        st = series_tally(w->a->series, metric, 0, NULL, 0, api_cancel(w->r),
+                          w->arena, &tagks, &len, e);
     if (st != ST_OK)
         return st;
     buf_put_u8(w->b, '{');

@@ -4,7 +4,7 @@
 
 #define RANKING_DEFAULT 25
 
-/* Names between two calls of go_on(). */
+/* Names between two looks whether it is cancelled. */
 #define NAMES_UNCHECKED 1024
 
 struct ranking *
@@ -78,13 +78,13 @@ ranking_add(struct ranking *r, struct slice name, uint64_t series,
 enum status
 ranking_add_ids(struct ranking *r, struct uid_table *u, enum uid_kind kind,
                 const struct series_tally *ids, size_t len,
-                bool (*go_on)(void *ctx), void *ctx, struct error *e)
+                struct cancel cancel, struct error *e)
 {
     struct buf name = BUF_INIT;
     enum status st = ST_OK;
 
     for (size_t i = 0; i < len && st == ST_OK && !r->no_memory; i++) {
-        if (i % NAMES_UNCHECKED == 0 && !go_on(ctx))
+        if (i % NAMES_UNCHECKED == 0 && cancel_asked(cancel))
             break;
         if (!may_enter(r, ids[i].series))
             continue;

@@ -5,12 +5,6 @@
 #include "base/sort.h"
 #include "tsd/api/names/ranking.h"
 
-static bool
-go_on(void *request)
-{
-    return !http_is_cancelled(request);
-}
-
 /* -- metrics --------------------------------------------------------------- */
 
 struct metrics {
@@ -113,11 +107,11 @@ rank_tags(const struct api *a, const struct http_request *r,
     if (st == ST_OK && ask->kind == UID_TAGV)
         st = uid_find(a->uids, UID_TAGK, ask->tagk, &tagk, e);
     if (st == ST_OK)
-        st = series_tally(a->series, metric, tagk, picks, picks_len, go_on,
-                          (void *)(uintptr_t)r, arena, &found, &len, e);
+        st = series_tally(a->series, metric, tagk, picks, picks_len,
+                          api_cancel(r), arena, &found, &len, e);
     if (st == ST_OK)
-        st = ranking_add_ids(ranking, a->uids, ask->kind, found, len, go_on,
-                             (void *)(uintptr_t)r, e);
+        st = ranking_add_ids(ranking, a->uids, ask->kind, found, len,
+                             api_cancel(r), e);
     return st;
 }
 

@@ -45,14 +45,6 @@ say_name(void *ctx, enum uid_kind kind, struct slice name, uint64_t id)
                 uid_bytes_text(x->t->api->uids, kind, id, bytes));
 }
 
-static bool
-goes_on(void *ctx)
-{
-    const struct purge_tool *x = ctx;
-
-    return !tool_is_cancelled(x->t);
-}
-
 /* The words are patterns as those of policies. */
 static enum status
 read_patterns(struct purge_tool *x, struct error *e)
@@ -80,8 +72,8 @@ tool_purge(struct tool *t)
         .takes = tool_words(t) == 0 ? NULL : takes_metric,
         .series = tells ? say_series : NULL,
         .name = tells ? say_name : NULL,
-        .go_on = goes_on,
         .ctx = &x,
+        .cancel = tool_cancel(t),
     };
     struct error e;
     enum status st;
