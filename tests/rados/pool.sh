@@ -31,6 +31,7 @@ run()
 ) &
 (
     run backup node "$here/backup.mjs" "$1"
+    run TLS node "$here/tls.mjs" "$1"
     run differential node "$here/../model/differential.mjs" "$1" 15 pool
 ) &
 wait
