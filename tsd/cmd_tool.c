@@ -70,53 +70,60 @@ write_stream(void *ctx, struct slice bytes)
     return fwrite(bytes.data, 1, bytes.size, f) == bytes.size && fflush(f) == 0;
 }
 
-/* Where 'query --graph' goes, whether it runs here or at a server; a failed one
- * leaves what was there. */
-struct picture {
-    char *path; /* NULL: there is none */
-    FILE *file;
-    int error; /* errno of opening or writing it; 0: none */
+/* Where what is printed goes: to stdout, or to the file of 'query --graph',
+ * whether the tool runs here or at a server; a failed graph leaves what was
+ * there. */
+struct output {
+    char *path; /* NULL: stdout */
+    FILE *file; /* NULL: not open yet */
+    int error;  /* errno of opening or writing it; 0: none */
 };
 
 static bool
-write_picture(void *ctx, struct slice bytes)
+write_output(void *ctx, struct slice bytes)
 {
-    struct picture *p = ctx;
+    struct output *o = ctx;
 
-    if (p->file == NULL)
-        p->file = fopen(p->path, "we");
-    if (p->file != NULL && write_stream(p->file, bytes))
+    if (o->file == NULL)
+        o->file = fopen(o->path, "we");
+    if (o->file != NULL && write_stream(o->file, bytes))
         return true;
-    p->error = errno;
+    o->error = errno;
     return false;
 }
 
 static void
-picture_open(struct picture *p, struct tool *t)
+output_open(struct output *o, struct tool *t)
 {
     const char *base = NULL;
     int n;
 
+    *o = (struct output){ .file = stdout };
+    t->out = (struct tool_sink){ .write = write_output, .ctx = o };
     if (strcmp(t->command->name, "query") == 0)
         base = tool_option(t, "--graph");
     if (base == NULL)
         return;
-    n = asprintf(&p->path, "%s.png", base);
+    n = asprintf(&o->path, "%s.png", base);
     INSIST(n > 0);
-    t->out = (struct tool_sink){ .write = write_picture, .ctx = p };
+    o->file = NULL;
 }
 
+/* What was not written makes the command fail, and is told here: the tool is
+ * cancelled, and says no more.  Who closed a pipe has read enough. */
 static int
-picture_close(struct picture *p, int rc)
+output_close(struct output *o, int rc)
 {
-    if (p->file != NULL && fclose(p->file) != 0 && p->error == 0)
-        p->error = errno;
-    if (p->error != 0) { /* the tool is cancelled, and says no more */
-        (void)fprintf(stderr, "%s: %s\n", p->path, strerror(p->error));
-        rc = TOOL_FAILED;
-    }
-    free(p->path);
-    return rc;
+    if (o->path == NULL)
+        clearerr(stdout);
+    else if (o->file != NULL && fclose(o->file) != 0 && o->error == 0)
+        o->error = errno;
+    if (o->error != 0 && o->error != EPIPE)
+        (void)fprintf(stderr, "%s: %s\n",
+                      o->path == NULL ? "halite: standard output" : o->path,
+                      strerror(o->error));
+    free(o->path);
+    return o->error == 0 ? rc : TOOL_FAILED;
 }
 
 static int
@@ -308,13 +315,12 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
         .command = tool_command_find(argv[0]),
         .args = &args,
         .as_tsdb = as_tsdb,
-        .out = { .write = write_stream, .ctx = stdout },
         .err = { .write = write_stream, .ctx = stderr },
     };
     const struct command_line line = { (const char *const *)argv,
                                        (size_t)argc };
     struct settings *s = settings_new();
-    struct picture picture = { .path = NULL };
+    struct output output;
     struct error e;
     int rc;
 
@@ -327,8 +333,8 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
     } else if (tool_args_get(&args, "--help") != NULL) {
         rc = print_help(t.command);
     } else {
-        picture_open(&picture, &t);
-        rc = picture_close(&picture, run_words(&t, s, &line));
+        output_open(&output, &t);
+        rc = output_close(&output, run_words(&t, s, &line));
     }
     tool_args_fini(&args);
     settings_free(&s);

@@ -1,7 +1,10 @@
 /* The program: 'halite COMMAND', or OpenTSDB's 'tsdb COMMAND' when called by
  * that name. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tsd/commands/commands.h"
 
@@ -108,8 +111,23 @@ help(const char *self, const char *name, bool as_tsdb)
     return c->run(2, argv, as_tsdb);
 }
 
-int
-main(int argc, char **argv)
+/* A file of ours that got the number of a closed stream would take what is
+ * printed.  To write to a closed stdout fails, and so does to read a closed
+ * stdin; what goes to a closed stderr is lost. */
+static bool
+open_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int flags = fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
+
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) != fd)
+            return false;
+    }
+    return true;
+}
+
+static int
+run(int argc, char **argv)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "";
@@ -126,4 +144,21 @@ main(int argc, char **argv)
     if (c == NULL)
         return reject(self, argv[1], as_tsdb);
     return c->run(argc - 1, argv + 1, as_tsdb);
+}
+
+/* A command whose output is not complete has failed. */
+int
+main(int argc, char **argv)
+{
+    int rc;
+
+    if (!open_streams())
+        return 1;
+    rc = run(argc, argv);
+    errno = 0; /* that of a write before is not known any more */
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return rc;
+    (void)fprintf(stderr, "halite: standard output: %s\n",
+                  errno == 0 ? "not all was written" : strerror(errno));
+    return rc == 0 ? 1 : rc;
 }

@@ -40,4 +40,21 @@ holds "$out" 'user a read,write $[y6]$*'
 ends 0 "$halite" secret token t admin
 holds "$out" 'token t admin ?*'
 says '*kept nowhere: ????????????????????????????????????????????????????????????????'
+
+# What is printed arrives, or the command fails; no file gets a closed stream's number.
+echo 'm.a 1356998400 1 host=web01' >lines
+"$halite" import --data data lines 2>/dev/null || bad=1
+for words in version help 'tsd --help' 'secret token t read' 'fsck data' 'mkmetric --data data m.b' \
+    'scan --data data --import' 'scan --data data --delete 1356998400 sum m.a' \
+    'uid --data data grep m' 'search --data data lookup m.a' \
+    'query --data data 1356998400 sum m.a'; do
+    # shellcheck disable=SC2086
+    ends 1 sh -c '"$0" "$@" >/dev/full' "$halite" $words
+    says '*halite: standard output: No space left on device'
+    # shellcheck disable=SC2086
+    ends 1 sh -c '"$0" "$@" <&- >&-' "$halite" $words
+    says '*halite: standard output: Bad file descriptor'
+done
+ends 0 sh -c '"$0" import --data data lines 2>&-' "$halite"
+gives 0 'm.a 1356998400 1 host=web01' "$halite" scan --data data --import
 exit $bad

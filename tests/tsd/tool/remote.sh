@@ -57,6 +57,16 @@ $(head -n 20 differ)"
 diff -r named held | grep -v '^Only in named:' >differ && complain "a folder that a server has:
 $(head -n 20 differ)"
 
+# Nor does it matter to a client that cannot print.
+for words in '--import' '--delete 1356998400 sum sys.cpu'; do
+    # shellcheck disable=SC2086
+    fails '*standard output: No space left on device' \
+        sh -c '"$0" "$@" >/dev/full' "$halite" scan --server "$address" $words
+    # shellcheck disable=SC2086
+    fails '*standard output: Bad file descriptor' \
+        sh -c '"$0" "$@" >&-' "$halite" scan --server "$address" $words
+done
+
 # What a server has is verified, and not repaired.
 ln -s "$halite" tsdb
 ./tsdb fsck --full-scan --data data 2>err || complain "fsck: $(cat err)"
