@@ -278,7 +278,8 @@ start_listener(struct daemon *d, struct error *e)
     if (d->peers != NULL)
         listener_serve_peers(d->listener, d->peers);
     st = listener_start(d->listener, d->http, d->telnet, e);
-    if (st == ST_OK)
+    if (st == ST_OK &&
+        strcmp(settings_text(d->settings, "tsd.mode"), "ro") != 0)
         st = retention_start(d->db.api.retention, e);
     if (st == ST_OK)
         store_announce(d->db.api.store, listener_address(d->listener));
