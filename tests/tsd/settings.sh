@@ -19,4 +19,8 @@ tsd.core.timezone Atlantis
 tsd.http.request.cors_domains *,x
 tsd.storage.salt.width 9
 END
+for flag in --data= --store= halite.data=; do
+    ends 2 "$halite" tsd --port=0 --bind=127.0.0.1 "$flag"
+    says '*is empty: it names no store'
+done
 exit $bad

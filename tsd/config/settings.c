@@ -321,6 +321,19 @@ check_unknown(const char *key, struct error *e)
     return ST_OK;
 }
 
+/* An unset variable of a shell must not start another store. */
+static enum status
+check_store(const struct settings *c, struct error *e)
+{
+    static const char *const names[] = { "halite.store", "halite.data" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (settings_text(c, names[i]) != NULL && !settings_has(c, names[i]))
+            return error_set(e, ST_INVALID, "%s is empty: it names no store",
+                             names[i]);
+    return ST_OK;
+}
+
 static enum status
 check_retention(const struct settings *c, struct error *e)
 {
@@ -352,7 +365,7 @@ settings_check(const struct settings *c, struct error *e)
         if (st != ST_OK)
             return st;
     }
-    if (check_retention(c, e) != ST_OK)
+    if (check_store(c, e) != ST_OK || check_retention(c, e) != ST_OK)
         return ST_INVALID;
     if (settings_has(c, "tsd.core.timezone") &&
         timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,

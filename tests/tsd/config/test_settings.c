@@ -83,6 +83,8 @@ static const struct {
     { "tsd.core.enable_ui=2", "must be true or false" },
     { "tsd.uid.use_mode=any", NULL },
     { "tsd.core.timezone=Mars", "tsd.core.timezone" },
+    { "halite.store=", "halite.store is empty" },
+    { "halite.data= ", "halite.data is empty" },
     { "halite.sink=always", "no such setting" },
     { "tsd.plugin.key=1", NULL },
     { "my.own=1", NULL },

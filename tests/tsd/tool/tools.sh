@@ -34,6 +34,8 @@ gives 0 'metrics m: [0, 0, 1]' env HALITE_STORE=one "$halite" uid m
 gives 1 '' "$halite" uid --store one --data one m
 says '*exclude*'
 gives 1 '' "$halite" uid --store rados: m
+gives 1 '' "$halite" import --data= lines
+says "a store's place is DIR*"
 echo 'halite.store = one' >place.conf
 gives 0 'metrics m: [0, 0, 1]' "$halite" uid --config place.conf m
 echo 'halite.data = one' >opentsdb.conf
