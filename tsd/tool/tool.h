@@ -65,7 +65,7 @@ struct tool_command {
     const char *creates;
     const char *usage; /* behind "Usage: ", lines and their ends */
     const struct tool_option *options; /* beside the common ones; may be NULL */
-    /* Before a store is opened: 0, or TOOL_USAGE and why was said. */
+    /* Before a store is opened: 0, or the exit status, and why was said. */
     int (*check)(struct tool *t);
     int (*run)(struct tool *t); /* the exit status */
 };

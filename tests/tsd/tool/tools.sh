@@ -23,6 +23,9 @@ Usage: uid *--idwidth=N *'
 gives 1 '' "$halite" uid --data absent x
 says 'absent: there is no store'
 test ! -e absent || bad=1
+gives 1 '' "$halite" import --data absent nofile
+says 'nofile (No such file or directory)'
+test ! -e absent || bad=1
 gives 0 'metrics m: [0, 0, 1]
 metrics other: [0, 0, 2]' "$halite" mkmetric --data one m other
 gives 0 'metrics m: [0, 0, 1]' env HALITE_DATA=two "$halite" uid --data=one m
@@ -34,7 +37,7 @@ gives 0 'metrics m: [0, 0, 1]' env HALITE_STORE=one "$halite" uid m
 gives 1 '' "$halite" uid --store one --data one m
 says '*exclude*'
 gives 1 '' "$halite" uid --store rados: m
-gives 1 '' "$halite" import --data= lines
+gives 1 '' "$halite" mkmetric --data= m
 says "a store's place is DIR*"
 echo 'halite.store = one' >place.conf
 gives 0 'metrics m: [0, 0, 1]' "$halite" uid --config place.conf m

@@ -30,6 +30,18 @@ struct import_tool {
     uint64_t shown; /* bad lines */
 };
 
+/* Whether there is anything to import, as source_open() will say it: a store is
+ * not made for a name that was misspelt. */
+static int
+check_first_file(struct tool *t)
+{
+    const char *path = t->args->words[0];
+
+    if (strcmp(path, "-") == 0 || access(path, R_OK) == 0)
+        return 0;
+    return tool_fail(t, "%s (%s)", path, strerror(errno));
+}
+
 int
 tool_import_check(struct tool *t)
 {
@@ -45,7 +57,7 @@ tool_import_check(struct tool *t)
          (!number_parse_u64(slice_str(threads), &n) || n == 0 || n > 1024)) ||
         (from != NULL && !number_parse_u64(slice_str(from), &n)))
         return tool_usage(t, "--threads, --journal-from: not such a number.");
-    return 0;
+    return tool_words(t) > 0 ? check_first_file(t) : 0;
 }
 
 /* -- a store of this process ----------------------------------------------- */
