@@ -43,7 +43,9 @@ open_auth(struct daemon *d, struct error *e)
 
     if (settings_has(s, "halite.auth.file"))
         return auth_open(settings_text(s, "halite.auth.file"), &d->db.api.auth,
-                         e);
+                         e) == ST_OK
+                   ? ST_OK
+                   : error_wrap(e, ST_INVALID, "halite.auth.file");
     if (settings_bool(s, "tsd.core.authentication.enable"))
         return error_set(e, ST_INVALID,
                          "tsd.core.authentication.enable needs "

@@ -42,13 +42,15 @@ fill_api(struct database *d, struct error *e)
         !settings_bool(s, "tsd.query.allow_simultaneous_duplicates"));
     a->point_range = point_range_new();
     a->backup_busy = &d->backup_busy;
-    a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
     a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
                       strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
     a->started_ms = clock_now_ms(a->clock);
     find_host(a);
+    st = limits_open(s, a->clock, &a->limits, e);
+    if (st != ST_OK)
+        return st;
     st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
                                &a->histograms, e);
     if (st != ST_OK)
@@ -155,7 +157,7 @@ open_rollups(struct database *d, struct error *e)
         return ST_OK;
     st = rollups_open(config == NULL ? "" : config, &d->rollups, e);
     if (st != ST_OK)
-        return error_wrap(e, st, "tsd.rollups.config");
+        return error_wrap(e, ST_INVALID, "tsd.rollups.config");
     d->rollups->agg_tag_key = settings_text(s, "tsd.rollups.agg_tag_key");
     d->rollups->raw_tag_value =
         settings_text(s, "tsd.rollups.raw_agg_tag_value");

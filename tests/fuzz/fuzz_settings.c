@@ -100,7 +100,8 @@ use_limits(struct slice text)
     int fd = make_file(text, path);
 
     settings_set(s, "tsd.query.limits.overrides.config", path);
-    l = limits_new(s, &clock_system);
+    if (limits_open(s, &clock_system, &l, NULL) != ST_OK)
+        INSIST(l != NULL);
     limits_find(l, &q, &sq, &found);
     limits_free(&l);
     settings_free(&s);

@@ -10,6 +10,7 @@ while read -r name value; do
     says "*$name*"
 done <<END
 halite.no_such_setting 1
+halite.auth.file /nofile
 halite.query.bytes much
 halite.store.row_hours 5
 halite.sync sometimes
@@ -17,8 +18,11 @@ halite.tls.cert alone.pem
 tsd.core.histograms.config {
 tsd.core.timezone Atlantis
 tsd.http.request.cors_domains *,x
+tsd.query.limits.overrides.config /nofile
 tsd.storage.salt.width 9
 END
+ends 2 "$halite" tsd --memory --port=0 tsd.rollups.enable=true tsd.rollups.config=/nofile
+says '*tsd.rollups.config*/nofile*'
 for flag in --data= --store= halite.data=; do
     ends 2 "$halite" tsd --port=0 --bind=127.0.0.1 "$flag"
     says '*is empty: it names no store'

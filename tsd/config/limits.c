@@ -13,6 +13,7 @@
 #include "web/json/json.h"
 
 #define LIMITS_MAGIC FOURCC('L', 'M', 'T', 'S')
+#define FILE_SETTING "tsd.query.limits.overrides.config"
 
 struct override {
     struct regexp *regexp;
@@ -106,28 +107,28 @@ parse_file(const char *path, struct list *list, struct error *e)
     return st;
 }
 
-static void
-read_file(struct limits *l)
+/* The limits stay as they are unless all of it is fine. */
+static enum status
+read_file(struct limits *l, struct error *e)
 {
     struct list list = { 0 }, old;
-    struct error e;
+    enum status st = parse_file(l->path, &list, e);
 
-    if (parse_file(l->path, &list, &e) == ST_OK) {
+    if (st == ST_OK) {
         lock_take(&l->lock);
         old = l->list;
         l->list = list;
         lock_drop(&l->lock);
         list = old;
-    } else {
-        log_warn("query", "%s: the limits stay as they were: %s",
-                 "tsd.query.limits.overrides.config", e.text);
     }
     list_fini(&list);
     atomic_store(&l->next_look_ms, clock_now_ms(l->clock) + l->interval_ms);
+    return st == ST_OK ? ST_OK : error_wrap(e, ST_INVALID, FILE_SETTING);
 }
 
-struct limits *
-limits_new(const struct settings *s, const struct clock *c)
+enum status
+limits_open(const struct settings *s, const struct clock *c,
+            struct limits **out, struct error *e)
 {
     struct limits *l = mem_new(sizeof *l);
 
@@ -141,13 +142,12 @@ limits_new(const struct settings *s, const struct clock *c)
         settings_bool(s, "tsd.query.limits.bytes.allow_override");
     l->may_lift_points =
         settings_bool(s, "tsd.query.limits.data_points.allow_override");
-    if (settings_has(s, "tsd.query.limits.overrides.config"))
-        l->path = settings_text(s, "tsd.query.limits.overrides.config");
+    if (settings_has(s, FILE_SETTING))
+        l->path = settings_text(s, FILE_SETTING);
     l->interval_ms = settings_int(s, "tsd.query.limits.overrides.interval");
     lock_init(&l->lock);
-    if (l->path != NULL)
-        read_file(l);
-    return l;
+    *out = l;
+    return l->path == NULL ? ST_OK : read_file(l, e);
 }
 
 void
@@ -169,14 +169,16 @@ look_again(struct limits *l)
 {
     int64_t next_ms = atomic_load(&l->next_look_ms);
     int64_t now_ms;
+    struct error e;
 
     if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
         return;
     now_ms = clock_now_ms(l->clock);
     /* Also when the clock was put back. */
     if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
-        atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
-        read_file(l);
+        atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX) &&
+        read_file(l, &e) != ST_OK)
+        log_warn("query", "the limits stay as they were: %s", e.text);
 }
 
 void

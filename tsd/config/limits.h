@@ -5,7 +5,8 @@
  *
  * The first entry whose expression is found in the metric counts; 0 is no
  * limit.  The file is looked at again when the interval has passed and a query
- * comes.  One that cannot be read is warned of, and what was read before stays.
+ * comes.  One that cannot be read is warned of, and what was read before stays;
+ * before anything was read it is an error.
  *
  * Bounds:  LIMITS_FILE_BYTES.
  * Threads: any. */
@@ -19,8 +20,11 @@
 
 struct limits; /* opaque */
 
-/* 's' and 'c' must outlive it. */
-struct limits *limits_new(const struct settings *s, const struct clock *c);
+/* 's' and 'c' must outlive it.  ST_INVALID: the file cannot be read; '*out' is
+ * to be freed all the same. */
+MUST_CHECK enum status limits_open(const struct settings *s,
+                                   const struct clock *c, struct limits **out,
+                                   struct error *e);
 void limits_free(struct limits **l);
 
 /* An engine_limits_find of query/engine/engine.h; 'ctx' is a struct limits. */

@@ -200,7 +200,7 @@ START_TEST(asks_for_a_file)
     ck_assert_int_eq(daemon_start(s, -1, &d, &e), ST_INVALID);
     ck_assert(strstr(e.text, "halite.auth.file") != NULL);
     settings_set(s, "halite.auth.file", "/nonexistent/auth");
-    ck_assert_int_eq(daemon_start(s, -1, &d, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(daemon_start(s, -1, &d, &e), ST_INVALID);
     settings_free(&s);
 }
 END_TEST

@@ -1,5 +1,7 @@
 #include "tsd/config/limits.h"
 
+#include <unistd.h>
+
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
@@ -8,6 +10,8 @@ struct rig {
     struct settings *settings;
     struct clock clock;
     struct limits *limits;
+    enum status opened;
+    struct error e;
 };
 
 static void
@@ -37,7 +41,7 @@ rig_open(struct rig *g, const char *text, const char *lift)
                  lift);
     settings_set(g->settings, "tsd.query.limits.overrides.config", g->path);
     settings_set(g->settings, "tsd.query.limits.overrides.interval", "500");
-    g->limits = limits_new(g->settings, &g->clock);
+    g->opened = limits_open(g->settings, &g->clock, &g->limits, &g->e);
 }
 
 static void
@@ -74,6 +78,7 @@ START_TEST(takes_the_first_that_is_found)
              "\"dataPointsLimit\":50},"
              "{\"regex\":\"cpu\",\"dataPointsLimit\":7}]",
              "false");
+    ck_assert_int_eq(g.opened, ST_OK);
     expect(&g, "sys.cpu.user", 100, 50);
     expect(&g, "my.cpu", 0, 7);
     expect(&g, "sys.mem", 10, 5);
@@ -105,6 +110,7 @@ START_TEST(reads_the_file_again)
 END_TEST
 
 static const char *const bad_files[] = {
+    NULL,
     "",
     "{",
     "{}",
@@ -122,7 +128,10 @@ START_TEST(keeps_what_it_has)
     struct rig g;
 
     rig_open(&g, "[{\"regex\":\"m\",\"byteLimit\":1}]", "false");
-    write_file(&g, bad_files[_i]);
+    if (bad_files[_i] == NULL)
+        ck_assert_int_eq(unlink(g.path), 0);
+    else
+        write_file(&g, bad_files[_i]);
     g.clock.fixed_ms += 500;
     expect(&g, "m", 1, 0);
     expect(&g, "x", 10, 5);
@@ -130,15 +139,16 @@ START_TEST(keeps_what_it_has)
 }
 END_TEST
 
-START_TEST(does_without_a_file)
+/* No limits are no limits: who asks for them must not get a server without. */
+START_TEST(needs_the_file_at_first)
 {
     struct rig g;
 
-    rig_open(&g, NULL, "false");
-    expect(&g, "m", 10, 5);
-    write_file(&g, "[{\"regex\":\"m\",\"byteLimit\":3}]");
-    g.clock.fixed_ms += 500;
-    expect(&g, "m", 3, 0);
+    rig_open(&g, bad_files[_i], "false");
+    ck_assert_int_eq(g.opened, ST_INVALID);
+    ck_assert_msg(strstr(g.e.text, "tsd.query.limits.overrides.config: ") !=
+                      NULL,
+                  "%s", g.e.text);
     rig_close(&g);
 }
 END_TEST
@@ -165,4 +175,4 @@ END_TEST
 
 TEST_MAIN("limits", TEST(takes_the_first_that_is_found),
           TEST(reads_the_file_again), LOOP(keeps_what_it_has, bad_files),
-          TEST(does_without_a_file), TIMES(lifts_if_one_may, 2))
+          LOOP(needs_the_file_at_first, bad_files), TIMES(lifts_if_one_may, 2))
