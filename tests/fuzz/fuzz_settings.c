@@ -30,8 +30,9 @@ make_file(struct slice text, char path[64])
 }
 
 static void
-on_pair(void *ctx, const char *key, const char *value)
+on_pair(void *ctx, const char *key, const char *value, size_t line)
 {
+    INSIST(line > 0);
     settings_set(ctx, key, value);
 }
 

@@ -27,4 +27,17 @@ for flag in --data= --store= halite.data=; do
     ends 2 "$halite" tsd --port=0 --bind=127.0.0.1 "$flag"
     says '*is empty: it names no store'
 done
+
+printf '\n just words\nhalite.snyc = off\n' >wrong.conf
+ends 2 "$halite" tsd --memory --port=0 --config wrong.conf
+says '*wrong.conf:3: "halite.snyc": there is no such setting'
+echo 'halite.sync = of' >>wrong.conf
+sed -i /snyc/d wrong.conf
+ends 2 "$halite" tsd --memory --port=0 --config=wrong.conf just.this=x
+says '*wrong.conf:3: halite.sync="of": must be*'
+sed -i /sync/d wrong.conf
+ends 2 "$halite" tsd --memory --port=x --config=wrong.conf just.this=x
+says '*wrong.conf:2: unknown setting "just" has no effect
+* unknown setting "just.this" has no effect
+*tsd.network.port=*'
 exit $bad

@@ -133,7 +133,7 @@ give_line(struct slice s, size_t line, struct buf *key, struct buf *value,
         return error_set(e, ST_INVALID, "line %zu: bad escape or byte", line);
     if (key->failed || value->failed)
         return error_set(e, ST_LIMIT, "line %zu: no memory", line);
-    found(ctx, buf_cstr(key), buf_cstr(value));
+    found(ctx, buf_cstr(key), buf_cstr(value), line);
     return ST_OK;
 }
 

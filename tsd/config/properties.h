@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Told each pair in turn; both strings are lent for the call. */
-typedef void properties_found(void *ctx, const char *key, const char *value);
+/* Told each pair in turn, and the line that it begins in, from 1 on; both
+ * strings are lent for the call. */
+typedef void properties_found(void *ctx, const char *key, const char *value,
+                              size_t line);
 
 /* ST_INVALID on a broken \uXXXX and on bytes of zero, naming the line. */
 MUST_CHECK enum status properties_parse(struct slice text,

@@ -40,10 +40,12 @@ struct setting {
 struct pair {
     char *key;
     char *value;
+    size_t line; /* of 'path'; 0: it is a default, or the command line's */
 };
 
 struct settings {
     uint32_t magic;
+    char *path;         /* the file that was loaded; NULL: none was */
     struct pair *pairs; /* by key */
     size_t len;
 };
@@ -203,8 +205,8 @@ trimmed(const char *value)
     return mem_strndup(s.data, s.size);
 }
 
-void
-settings_set(struct settings *c, const char *key, const char *value)
+static void
+set_pair(struct settings *c, const char *key, const char *value, size_t line)
 {
     char *name = trimmed(key);
     size_t i = 0;
@@ -217,13 +219,20 @@ settings_set(struct settings *c, const char *key, const char *value)
 
         free(name);
         c->pairs[i].value = trimmed(value); /* which may be the old one */
+        c->pairs[i].line = line;
         free(old);
         return;
     }
     c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
     memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
-    c->pairs[i] = (struct pair){ name, trimmed(value) };
+    c->pairs[i] = (struct pair){ name, trimmed(value), line };
     c->len++;
+}
+
+void
+settings_set(struct settings *c, const char *key, const char *value)
+{
+    set_pair(c, key, value, 0);
 }
 
 struct settings *
@@ -250,6 +259,7 @@ settings_free(struct settings **cp)
         free(c->pairs[i].value);
     }
     free(c->pairs);
+    free(c->path);
     OBJ_FREE(c);
 }
 
@@ -269,9 +279,9 @@ settings_set_word(struct settings *c, const char *word, struct error *e)
 }
 
 static void
-found_pair(void *ctx, const char *key, const char *value)
+found_pair(void *ctx, const char *key, const char *value, size_t line)
 {
-    settings_set(ctx, key, value);
+    set_pair(ctx, key, value, line);
 }
 
 enum status
@@ -281,6 +291,8 @@ settings_load(struct settings *c, const char *path, struct error *e)
     enum status st;
 
     OBJ_CHECK(c, SETTINGS_MAGIC);
+    free(c->path);
+    c->path = mem_strdup(path);
     st = file_read(path, CONFIG_FILE_MAX, &text, e);
     if (st == ST_OK) {
         st = properties_parse(buf_slice(&text), found_pair, c, e);
@@ -311,66 +323,75 @@ settings_default_path(void)
 /* Plugins of OpenTSDB bring keys of their own.  What starts with "halite." is
  * ours, hence a typing error that would silently leave the default. */
 static enum status
-check_unknown(const char *key, struct error *e)
+check_unknown(const struct settings *c, const struct pair *p, struct error *e)
 {
-    if (strncmp(key, "halite.", 7) == 0)
+    struct slice key = slice_str(p->key);
+
+    if (strncmp(p->key, "halite.", 7) == 0)
         return error_set(e, ST_INVALID, "%s: there is no such setting",
-                         log_quote(slice_str(key)));
-    log_warn("settings", "unknown setting %s has no effect",
-             log_quote(slice_str(key)));
-    return ST_OK;
-}
-
-/* An unset variable of a shell must not start another store. */
-static enum status
-check_store(const struct settings *c, struct error *e)
-{
-    static const char *const names[] = { "halite.store", "halite.data" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (settings_text(c, names[i]) != NULL && !settings_has(c, names[i]))
-            return error_set(e, ST_INVALID, "%s is empty: it names no store",
-                             names[i]);
+                         log_quote(key));
+    if (p->line > 0)
+        log_warn("settings", "%s:%zu: unknown setting %s has no effect",
+                 c->path, p->line, log_quote(key));
+    else
+        log_warn("settings", "unknown setting %s has no effect",
+                 log_quote(key));
     return ST_OK;
 }
 
 static enum status
-check_retention(const struct settings *c, struct error *e)
+check_retention(const char *text, struct error *e)
 {
-    const char *text = settings_text(c, "halite.retention");
     struct retention_policies p;
-    enum status st;
+    enum status st = retention_policies_parse(slice_str(text), &p, e);
 
-    if (text == NULL)
-        return ST_OK;
-    st = retention_policies_parse(slice_str(text), &p, e);
     retention_policies_fini(&p);
     return st == ST_OK ? ST_OK : error_wrap(e, st, "halite.retention");
+}
+
+static enum status
+check_zone(const char *name, struct error *e)
+{
+    const struct timezone *zone;
+    enum status st =
+        *name == '\0' ? ST_OK : timezone_find(slice_str(name), &zone, e);
+
+    return st == ST_OK ? ST_OK : error_wrap(e, st, "tsd.core.timezone");
+}
+
+static enum status
+check_pair(const struct settings *c, const struct pair *p, struct error *e)
+{
+    const struct setting *s = setting_find(p->key);
+
+    if (s == NULL)
+        return check_unknown(c, p, e);
+    if (strcmp(p->key, "halite.retention") == 0)
+        return check_retention(p->value, e);
+    if (strcmp(p->key, "tsd.core.timezone") == 0)
+        return check_zone(p->value, e);
+    /* An unset variable of a shell must not start another store. */
+    if ((strcmp(p->key, "halite.store") == 0 ||
+         strcmp(p->key, "halite.data") == 0) &&
+        *p->value == '\0')
+        return error_set(e, ST_INVALID, "%s is empty: it names no store",
+                         p->key);
+    return check_value(s, p->value, e);
 }
 
 enum status
 settings_check(const struct settings *c, struct error *e)
 {
-    const struct timezone *zone;
-
     OBJ_CHECK(c, SETTINGS_MAGIC);
     for (size_t i = 0; i < c->len; i++) {
-        const struct setting *s = setting_find(c->pairs[i].key);
-        enum status st;
+        const struct pair *p = &c->pairs[i];
 
-        if (s != NULL)
-            st = check_value(s, c->pairs[i].value, e);
-        else
-            st = check_unknown(c->pairs[i].key, e);
-        if (st != ST_OK)
-            return st;
+        if (check_pair(c, p, e) == ST_OK)
+            continue;
+        return p->line == 0
+                   ? ST_INVALID
+                   : error_wrap(e, ST_INVALID, "%s:%zu", c->path, p->line);
     }
-    if (check_store(c, e) != ST_OK || check_retention(c, e) != ST_OK)
-        return ST_INVALID;
-    if (settings_has(c, "tsd.core.timezone") &&
-        timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,
-                      e) != ST_OK)
-        return error_wrap(e, e->status, "tsd.core.timezone");
     return ST_OK;
 }
 

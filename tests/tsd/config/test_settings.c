@@ -31,7 +31,7 @@ static const struct {
 };
 
 static void
-found(void *ctx, const char *key, const char *value)
+found(void *ctx, const char *key, const char *value, size_t line)
 {
     char *to = ctx;
 
@@ -195,5 +195,45 @@ START_TEST(later_ones_win)
 }
 END_TEST
 
+static const struct {
+    const char *text, *word, *error;
+} places[] = {
+    { "# ours\na = b\n\nhalite.snyc = off", "c=d",
+      ":4: \"halite.snyc\": there is no such setting" },
+    { "a = b\\\n  c\nhalite.sync = of", "c=d",
+      ":3: halite.sync=\"of\": must be" },
+    { "halite.retention = * 90", "c=d", ":1: halite.retention: " },
+    { "tsd.core.timezone = Mars", "c=d", ":1: tsd.core.timezone: " },
+    { "\rhalite.store =", "c=d", ":2: halite.store is empty" },
+    { "halite.sync = of", "halite.sync=o", "halite.sync=\"o\": must be" },
+    { "halite.sync = of", "halite.sync=off", NULL },
+};
+
+/* Which file and line; nothing of a file that the command line corrected. */
+START_TEST(tells_where)
+{
+    char path[] = "/tmp/halite-settings-XXXXXX", wanted[200];
+    FILE *f = fdopen(mkstemp(path), "w");
+    struct settings *s = settings_new();
+    const char *error = places[_i].error;
+    struct error e = { 0 };
+
+    ck_assert_int_ge(fputs(places[_i].text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(settings_load(s, path, &e), ST_OK);
+    ck_assert_int_eq(settings_set_word(s, places[_i].word, &e), ST_OK);
+    ck_assert_int_eq(settings_check(s, &e), error == NULL ? ST_OK : ST_INVALID);
+    if (error != NULL) {
+        (void)snprintf(wanted, sizeof wanted, "%s%s", *error == ':' ? path : "",
+                       error);
+        ck_assert_msg(strncmp(e.text, wanted, strlen(wanted)) == 0, "%s",
+                      e.text);
+    }
+    ck_assert_int_eq(unlink(path), 0);
+    settings_free(&s);
+}
+END_TEST
+
 TEST_MAIN("settings", LOOP(reads_properties, files), LOOP(checks_values, words),
-          TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win))
+          TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win),
+          LOOP(tells_where, places))

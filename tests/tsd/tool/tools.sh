@@ -48,7 +48,7 @@ gives 0 'metrics x: [0, 0, 1]' ./tsdb mkmetric --config other.conf x
 gives 0 'metrics x: [0, 0, 1]' "$halite" uid --config=other.conf x
 echo 'halite.nosuch = 1' >wrong.conf
 gives 1 '' "$halite" uid --config=wrong.conf x
-says '*no such setting*'
+says 'wrong.conf:1: *no such setting*'
 
 # -- what is kept from one process to the next, under both names
 HALITE_DATA=$work/points
