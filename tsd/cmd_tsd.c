@@ -78,24 +78,44 @@ allow_second_signal(void)
     (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
+/* A settings_each() of what the file says now; 'ctx' is what is in force. */
+static void
+tell_if_changed(void *ctx, const char *key, const char *value)
+{
+    const char *old = settings_text(ctx, key);
+
+    if (strcmp(key, "halite.log.level") != 0 &&
+        (old == NULL || strcmp(old, value) != 0))
+        log_warn("tsd", "%s was changed; it counts after a restart",
+                 log_quote(slice_str(key)));
+}
+
+/* The same of what is in force; 'ctx' is what the file says now. */
+static void
+tell_if_removed(void *ctx, const char *key, const char *value)
+{
+    if (settings_text(ctx, key) == NULL)
+        tell_if_changed(ctx, key, value);
+}
+
 static void
 tsd_hang_up(const struct options *o, struct daemon *d)
 {
-    struct settings *fresh;
+    struct options fresh;
     struct error e;
 
     (void)daemon_reload(d);
     if (o->config_path == NULL)
         return;
-    fresh = settings_new();
-    if (settings_load(fresh, o->config_path, &e) == ST_OK &&
-        settings_check(fresh, &e) == ST_OK) {
-        tsd_set_level(fresh);
+    if (options_parse_again(o, &fresh, &e) == ST_OK) {
+        tsd_set_level(fresh.settings);
         log_info("tsd", "log level read again from %s", o->config_path);
+        settings_each(fresh.settings, tell_if_changed, o->settings);
+        settings_each(o->settings, tell_if_removed, fresh.settings);
     } else {
         log_error("tsd", "settings not read again: %s", e.text);
     }
-    settings_free(&fresh);
+    options_fini(&fresh);
 }
 
 /* Memory that answers took is kept for the next ones while there are some; what

@@ -69,6 +69,12 @@ log_parse_level(const char *name, enum log_level *out)
     return false;
 }
 
+const char *
+log_level_name(enum log_level level)
+{
+    return level_names[level];
+}
+
 void
 log_line(enum log_level level, const char *module, const char *fmt, ...)
 {

@@ -23,6 +23,7 @@ void log_set_priorities(bool on);
 
 /* "error", "warn", "info" or "debug"; false when it is none of them. */
 bool log_parse_level(const char *name, enum log_level *out);
+const char *log_level_name(enum log_level level);
 
 void log_line(enum log_level level, const char *module, const char *fmt, ...)
     PRINTF_LIKE(3, 4);

@@ -28,3 +28,11 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.known
 fin
 GET /api/query?start=1356998340&end=1357002000&m=none:e.known%7Bhost=a%7D
 ~ "1356998402":3
+
+# The log's level as it is.
+GET /api/config
+~ "halite.log.level":"info"
+GET /logs?level=DEBUG
+= 200
+GET /api/config
+~ "halite.log.level":"debug"

@@ -40,4 +40,15 @@ ends 2 "$halite" tsd --memory --port=x --config=wrong.conf just.this=x
 says '*wrong.conf:2: unknown setting "just" has no effect
 * unknown setting "just.this" has no effect
 *tsd.network.port=*'
+
+# SIGHUP takes the log's level over, and tells of what else was changed.
+printf 'halite.sync = off\nhalite.retention = * 2y\nhalite.query.threads = 3\n' >file.conf
+serve --config file.conf halite.query.threads=2
+printf 'halite.log.level = warn\nhalite.sync = always\nhalite.query.threads = 4\n' >file.conf
+kill -HUP "$server"
+within 'no change' grep -q '"halite.sync" was changed; it counts after a restart' log
+within 'no removal' grep -q '"halite.retention" was changed' log
+test "$(grep -c 'was changed' log)" -eq 2 || complain "$(cat log)"
+stop
+grep -q stopped log && complain 'the level is as it was'
 exit $bad

@@ -142,7 +142,12 @@ options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
     size_t len = 0;
     enum status st = ST_OK;
 
-    *out = (struct options){ .settings = settings_new() };
+    *out = (struct options){
+        .settings = settings_new(),
+        .argc = argc,
+        .argv = argv,
+        .as_tsdb = as_tsdb,
+    };
     if (!collect(argc, argv, out, overrides, &len))
         st = error_set(e, ST_INVALID, "see --help");
     if (out->config_path == NULL && as_tsdb)
@@ -151,6 +156,13 @@ options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
         st = apply(argc, argv, out, overrides, len, e);
     free(overrides);
     return st;
+}
+
+enum status
+options_parse_again(const struct options *o, struct options *out,
+                    struct error *e)
+{
+    return options_parse(o->argc, o->argv, o->as_tsdb, out, e);
 }
 
 void

@@ -18,6 +18,9 @@ struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file was read; lent by argv */
     struct settings *settings;
+    int argc; /* what it was parsed of: lent */
+    char **argv;
+    bool as_tsdb;
 };
 
 /* argv[0] is the command's word.  A file is read if --config names one or, when
@@ -26,5 +29,10 @@ struct options {
 MUST_CHECK enum status options_parse(int argc, char **argv, bool as_tsdb,
                                      struct options *out, struct error *e);
 void options_fini(struct options *o);
+
+/* The same command line, with the file as it is now. */
+MUST_CHECK enum status options_parse_again(const struct options *o,
+                                           struct options *out,
+                                           struct error *e);
 
 void options_print_help(FILE *out);

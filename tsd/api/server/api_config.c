@@ -1,6 +1,8 @@
-/* /api/config: all settings; /api/config/filters: the filters and their use. */
+/* /api/config: all settings as they are in force; /api/config/filters: the
+ * filters and their use. */
 #include "tsd/api/api.h"
 
+#include "base/process/log.h"
 #include "query/model/filter.h"
 #include "web/json/json.h"
 
@@ -17,7 +19,11 @@ is_secret(const char *key)
 static void
 put_setting(void *ctx, const char *key, const char *value)
 {
-    json_put_text(ctx, key, slice_str(is_secret(key) ? "********" : value));
+    if (is_secret(key))
+        value = "********";
+    else if (strcmp(key, "halite.log.level") == 0) /* it changes */
+        value = log_level_name(log_get_level());
+    json_put_text(ctx, key, slice_str(value));
 }
 
 /* Clients expect seven: not_key, which OpenTSDB knows but does not list, is not
