@@ -271,6 +271,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
             *to = stats[i];
             to->plan = "the scan of another sub-query";
             to->dropped_before_ms = x->stats->dropped_before_ms;
+            to->dropped = x->stats->dropped;
         }
         x->run->results[x->scan->subs[i]] = results[i];
     }
@@ -284,23 +285,24 @@ static void
 note_dropped(const struct execution *x, uint64_t metric, bool lacks_rows)
 {
     struct engine *en = x->en;
-    int64_t cut_ms = lacks_rows
-                         ? store_cut_ms(en->context.store, metric)
-                         : store_hourly_cut_ms(en->context.store, metric);
+    int64_t raw_ms = store_cut_ms(en->context.store, metric);
+    int64_t cut_ms =
+        lacks_rows ? raw_ms : store_hourly_cut_ms(en->context.store, metric);
     int64_t now_us = clock_monotonic_us(), warned_us;
 
     if (x->q->start_ms >= cut_ms)
         return;
     x->stats->dropped_before_ms = cut_ms;
+    x->stats->dropped = cut_ms < raw_ms ? "hourly values" : "raw points";
     counter_add(CNT_QUERY_EXPIRED, 1);
     warned_us = atomic_load(&en->warned_us);
     if ((warned_us == 0 || now_us - warned_us > WARN_EVERY_US) &&
         atomic_compare_exchange_strong(&en->warned_us, &warned_us, now_us))
         log_warn("query",
-                 "a query wants raw points of %s since %lld, and those before "
+                 "a query wants %s of %s since %lld, and those before "
                  "%lld are dropped (retention)",
-                 log_quote(x->sq->metric), (long long)x->q->start_ms / 1000,
-                 (long long)cut_ms / 1000);
+                 x->stats->dropped, log_quote(x->sq->metric),
+                 (long long)x->q->start_ms / 1000, (long long)cut_ms / 1000);
 }
 
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */

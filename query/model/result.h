@@ -66,8 +66,9 @@ struct result_stats {
     uint64_t points_out; /* answered */
     int64_t plan_us, scan_us, numbers_us;
     const char *plan; /* which way, and why */
-    /* Raw points before this time were asked for, and are dropped; 0: none. */
+    /* What was asked for from before this time, and is dropped; 0: nothing. */
     int64_t dropped_before_ms;
+    const char *dropped; /* "raw points"; "hourly values" where these answer */
 };
 
 struct query_result {

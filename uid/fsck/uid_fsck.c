@@ -374,8 +374,9 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
         st = check_others(&t, e);
     if (t.expired > 0)
         check_note(c, "row-expired",
-                   "%llu rows lie before the cut of their metric: retention "
-                   "drops them while a server runs",
+                   "%llu rows lie before the cut of their metric: a server "
+                   "drops those that a policy still expires and whose hours "
+                   "are summed up",
                    (unsigned long long)t.expired);
     *out = t.n;
     fini(&t);

@@ -102,6 +102,11 @@ for (const [i, p] of plans.entries()) {
 // The raw points are gone, and the answer says so.
 const raw = await answer(`/api/query?start=${hour}&end=${hour + 3600}&m=sum:whole`);
 if (raw.text !== '[]' || !raw.warns) fail(`raw points: ${raw.text}`);
+// As are hourly values, before others of them.
+const hourly = await fetch(`${base}/api/query?start=${now - 800 * day}&m=sum:1h-sum:whole&show_summary`);
+if (!/"hourly values before \d+ are dropped/.test(hourly.headers.get('warning')) ||
+  !/"warning":"hourly values before \d+ are dropped/.test(await hourly.text()))
+  fail(`hourly values: ${hourly.headers.get('warning')}`);
 await stop();
 execFileSync(halite, ['fsck', `--data=${root}/store`], { stdio: ['ignore', 'inherit', 'inherit'] });
 console.log(`${plans.length} queries, ${last} rows dropped`);

@@ -75,9 +75,9 @@ query_json_costs(struct buf *b, const struct result_stats *st)
     json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
     if (st->dropped_before_ms > 0)
         buf_printf(b,
-                   ",\"droppedBefore\":%lld,\"warning\":\"raw points before "
+                   ",\"droppedBefore\":%lld,\"warning\":\"%s before "
                    "%lld are dropped (retention)\"",
-                   (long long)st->dropped_before_ms,
+                   (long long)st->dropped_before_ms, st->dropped,
                    (long long)st->dropped_before_ms / 1000);
 }
 

@@ -64,17 +64,20 @@ is_over(void *ctx)
 static void
 warn_of_dropped(const struct serving *s)
 {
-    int64_t before_ms = 0;
+    const struct result_stats *st, *last = NULL;
     char text[120];
 
-    for (size_t i = 0; i < s->result.stats_len; i++)
-        if (s->result.stats[i].dropped_before_ms > before_ms)
-            before_ms = s->result.stats[i].dropped_before_ms;
-    if (before_ms == 0)
+    for (size_t i = 0; i < s->result.stats_len; i++) {
+        st = &s->result.stats[i];
+        if (st->dropped_before_ms >
+            (last == NULL ? 0 : last->dropped_before_ms))
+            last = st;
+    }
+    if (last == NULL)
         return;
     (void)snprintf(text, sizeof text,
-                   "299 - \"raw points before %lld are dropped (retention)\"",
-                   (long long)before_ms / 1000);
+                   "299 - \"%s before %lld are dropped (retention)\"",
+                   last->dropped, (long long)last->dropped_before_ms / 1000);
     http_reply_header(s->out, "Warning", text);
 }
 
