@@ -69,6 +69,16 @@ gives 0 'cpu.idle 1356998400000 -7 {host=web01}' \
 gives 0 '' "$halite" query 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
 gives 0 'cpu.idle 1356998400000 -7 {host=web01}' env TZ=Etc/GMT-1 \
     "$halite" query 2013/01/01-01:00 2013/01/01-01:20 sum cpu.idle
+# Nothing found: no failure but for names, as OpenTSDB's tools end.
+gives 0 '' "$halite" scan --import 1356990000 1356990001 sum cpu.idle
+ends 0 "$halite" mkmetric without.series
+gives 0 '' "$halite" search lookup without.series host=web01
+gives 1 '' "$halite" query 1356998400 sum nosuch
+says "No such name for 'metrics': 'nosuch'"
+gives 1 '' "$halite" uid nosuch
+says ''
+gives 1 '' "$halite" uid grep nosuch
+says ''
 # A picture, or the answer of a program without graphs; what fails leaves the file alone.
 graph="$halite query --graph"
 if $graph=pic 1356998400 1356998500 sum cpu.user 2>err; then
