@@ -2,6 +2,7 @@
 #include "tsd/commands/commands.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "storage/place/format.h"
 #include "tsd/admin/backup.h"
 #include "tsd/client/client.h"
+#include "web/json/json.h"
 
 struct options {
     struct client_options server; /* its address: NULL, look into PLACE */
@@ -100,6 +102,10 @@ backup_parse(int argc, char **argv, const char *help, size_t place_at,
             o->server.token_file = optarg;
         } else if (c == 'c') {
             o->server.cacert = optarg;
+        } else if (c == 'd' && o->place != NULL) {
+            (void)fprintf(stderr, "halite %s: two stores, %s and %s\n", argv[0],
+                          o->place, optarg);
+            return 2;
         } else if (c == 'd') {
             o->place = optarg;
         } else if (c == 'h') {
@@ -143,8 +149,42 @@ absolute(const char *path)
 }
 
 static int
+done(const struct options *o, const struct check_counts *n)
+{
+    backup_report(o->words[1], n);
+    return 0;
+}
+
+static uint64_t
+count_of(const json_t *answer, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(answer, name));
+}
+
+/* What /api/backup answers, as this process would have counted it. */
+static enum status
+read_counts(struct slice answer, struct check_counts *n, struct error *e)
+{
+    json_t *json = NULL;
+    enum status st = json_parse(answer, SIZE_MAX, &json, e);
+
+    if (st == ST_OK)
+        *n = (struct check_counts){
+            .names = count_of(json, "names"),
+            .series = count_of(json, "series"),
+            .rows = count_of(json, "rows"),
+            .points = count_of(json, "points"),
+            .histograms = count_of(json, "histograms"),
+            .notes = count_of(json, "annotations"),
+        };
+    json_decref(json);
+    return st;
+}
+
+static int
 backup_ask(const struct options *o)
 {
+    struct check_counts n;
     char *to = absolute(o->words[1]);
     struct buf path = BUF_INIT, answer = BUF_INIT;
     struct client *c;
@@ -157,19 +197,12 @@ backup_ask(const struct options *o)
         st = client_post(c, buf_cstr(&path), "text/plain", slice_str(""),
                          &answer, &e);
     if (st == ST_OK)
-        (void)printf("%s: %s\n", o->words[1], buf_cstr(&answer));
+        st = read_counts(buf_slice(&answer), &n, &e);
     client_close(&c);
     buf_fini(&path);
     buf_fini(&answer);
     free(to);
-    return st == ST_OK ? 0 : backup_fail("backup", e.text);
-}
-
-static int
-done(const struct options *o, const struct backup *b)
-{
-    backup_report(o->words[1], &b->counts);
-    return 0;
+    return st == ST_OK ? done(o, &n) : backup_fail("backup", e.text);
 }
 
 static int
@@ -179,7 +212,7 @@ copy_idle(const struct options *o, const struct place *from)
                         .ca = o->server.cacert };
     struct error e;
 
-    return backup_idle(from, &b, &e) == ST_OK ? done(o, &b)
+    return backup_idle(from, &b, &e) == ST_OK ? done(o, &b.counts)
                                               : backup_fail("backup", e.text);
 }
 
@@ -226,5 +259,5 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
     if (place_parse(o.words[1], &b.to, &e) != ST_OK ||
         backup_restore(o.words[0], &b, &e) != ST_OK)
         return backup_fail("restore", e.text);
-    return done(&o, &b);
+    return done(&o, &b.counts);
 }

@@ -155,6 +155,10 @@ fsck_parse(int argc, char **argv, struct options *o)
     while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         if (c == 'c') {
             o->copy = optarg;
+        } else if (c == 'd' && o->store != NULL) {
+            (void)fprintf(stderr, "halite fsck: two stores, %s and %s\n",
+                          o->store, optarg);
+            return 2;
         } else if (c == 'd') {
             o->store = optarg;
         } else if (c == 'v') {

@@ -172,7 +172,9 @@ if test -n "$tls"; then
         --cacert cert.pem saved
     test ! -e saved || complain 'a backup without credentials'
     ends 0 "$halite" backup --server "$tls" --cacert cert.pem --token token saved
-    holds "$out" '*"names":[1-9]*'
+    holds "$out" 'saved: [1-9]* names, *annotations'
+    # The same words without a server.
+    gives 0 "again: ${out#saved: }" "$halite" backup --data saved again
     gives 0 "$named" "$halite" uid --data saved metrics sys.cpu
 fi
 stop
