@@ -111,6 +111,11 @@ max_connections(const struct settings *s)
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return wanted;
     files = limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : limit.rlim_cur;
+    if (files <= reserve * 2)
+        log_warn("tsd",
+                 "%zu files may be open (ulimit -n): half of them are kept "
+                 "for the store, less than halite.connections.reserve=%zu",
+                 files, reserve);
     files = files > reserve * 2 ? files - reserve : files / 2;
     if (settings_has(s, "halite.tls.cert"))
         files /= 3; /* TLS takes a pair of sockets more */

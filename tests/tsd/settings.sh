@@ -41,6 +41,11 @@ says '*wrong.conf:2: unknown setting "just" has no effect
 * unknown setting "just.this" has no effect
 *tsd.network.port=*'
 
+# Too few descriptors are told of.
+serve_by sh -c 'ulimit -n 64; exec "$0" "$@"' "$halite" tsd --memory --bind=127.0.0.1 --port=0
+grep -q '64 files may be open .*halite.connections.reserve=640' log || complain "$(cat log)"
+stop
+
 # SIGHUP takes the log's level over, and tells of what else was changed.
 printf 'halite.sync = off\nhalite.retention = * 2y\nhalite.query.threads = 3\n' >file.conf
 serve --config file.conf halite.query.threads=2

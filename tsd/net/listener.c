@@ -228,7 +228,7 @@ listener_hang_up(struct listener *l, int fd)
 }
 
 static void
-listener_reject(struct listener *l, int fd)
+count_rejected(struct listener *l)
 {
     int64_t now_us = clock_monotonic_us();
 
@@ -241,6 +241,12 @@ listener_reject(struct listener *l, int fd)
                  (unsigned long long)counter_get(CNT_CONN_REJECTED));
         l->complain_us = now_us + COMPLAIN_US;
     }
+}
+
+static void
+listener_reject(struct listener *l, int fd)
+{
+    count_rejected(l);
     (void)close(fd); /* last: who sees the end finds it counted */
 }
 
@@ -280,7 +286,7 @@ listener_forget(struct listener *l, struct pending_conn *s)
 }
 
 /* Closes the connection that has said nothing for longest, if it did for
- * 'us'; false: there is none. */
+ * 'us', 0 being for want of room; false: there is none. */
 static bool
 evict_oldest(struct listener *l, int64_t us)
 {
@@ -289,7 +295,10 @@ evict_oldest(struct listener *l, int64_t us)
     if (s == NULL || clock_monotonic_us() - s->since_us < us)
         return false;
     listener_forget(l, s);
-    counter_add(CNT_CONN_TIMEOUT, 1);
+    if (us == 0)
+        count_rejected(l);
+    else
+        counter_add(CNT_CONN_TIMEOUT, 1);
     listener_hang_up(l, s->socket.fd);
     return true;
 }
