@@ -93,3 +93,6 @@ void week_encode(const struct week *w, struct buf *out);
 MUST_CHECK enum status week_decode(struct slice bytes, uint32_t base,
                                    enum week_hours hours, struct week *out,
                                    struct error *e);
+
+/* Does this entry, which may be stale, have the hourly values of its week? */
+bool week_answers(struct slice entry, uint32_t base);

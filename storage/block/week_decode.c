@@ -267,3 +267,12 @@ week_decode(struct slice bytes, uint32_t base, enum week_hours hours,
     return c.failed ? error_set(e, ST_CORRUPT, "week: invalid summaries")
                     : ST_OK;
 }
+
+bool
+week_answers(struct slice entry, uint32_t base)
+{
+    struct week w;
+
+    return entry.size > 0 &&
+           week_decode(entry, base, HOURS_NONE, &w, NULL) == ST_OK && !w.unfit;
+}

@@ -201,8 +201,7 @@ take_week(void *ctx, size_t i, const struct slice *value)
 {
     struct expired_row *const *asked = ctx;
 
-    asked[i]->goes =
-        value != NULL && store_week_answers(*value, asked[i]->week);
+    asked[i]->goes = value != NULL && week_answers(*value, asked[i]->week);
 }
 
 /* Finds out which rows' weeks have their hourly values. */

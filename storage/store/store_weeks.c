@@ -187,20 +187,11 @@ store_weeks_done(struct store *s, const unsigned *buckets, size_t len,
 /* -- becoming stale -------------------------------------------------------- */
 
 bool
-store_week_answers(struct slice value, uint32_t week)
-{
-    struct week w;
-
-    return value.size > 0 &&
-           week_decode(value, week, HOURS_NONE, &w, NULL) == ST_OK && !w.unfit;
-}
-
-bool
 store_week_is_final(struct store *s, struct slice key, uint32_t week)
 {
     struct buf value = BUF_INIT;
     enum status status = kv_get(s->kv, key, &value, NULL);
-    bool final = status == ST_OK ? store_week_answers(buf_slice(&value), week)
+    bool final = status == ST_OK ? week_answers(buf_slice(&value), week)
                                  : status != ST_NOT_FOUND;
 
     buf_fini(&value);

@@ -52,9 +52,6 @@ void store_weeks_collect_stale(struct store *s, struct slice tsuid,
                                uint32_t span, struct kv_batch *stale)
     REQUIRES(s->flush_lock);
 
-/* Does this entry have the hourly values of its week? */
-bool store_week_answers(struct slice value, uint32_t week);
-
 /* Has the entry, of a week before the raw cut, all that will be known of it?
  * One that cannot be read is left as it is. */
 bool store_week_is_final(struct store *s, struct slice key, uint32_t week);

@@ -375,8 +375,7 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
     if (t.expired > 0)
         check_note(c, "row-expired",
                    "%llu rows lie before the cut of their metric: a server "
-                   "drops those that a policy still expires and whose hours "
-                   "are summed up",
+                   "drops them, where its policies still say so",
                    (unsigned long long)t.expired);
     *out = t.n;
     fini(&t);

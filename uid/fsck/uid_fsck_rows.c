@@ -4,6 +4,7 @@
 #include "storage/histogram/histogram.h"
 #include "storage/block/block.h"
 #include "storage/block/row_value.h"
+#include "storage/block/week.h"
 #include "storage/store/store_retention.h"
 
 /* A series that has something, but is not in the directory: no query finds it.
@@ -155,6 +156,31 @@ check_is_expired(struct tables *t, struct slice tsuid, uint32_t base)
            (int64_t)base * 1000 < store_cut_ms(t->store, metric);
 }
 
+/* The next pass of retention drops the row, if a policy still says so: where
+ * hours are kept for longer, its week must have them. */
+static enum status
+count_expired(struct tables *t, struct slice tsuid, uint32_t base,
+              struct error *e)
+{
+    uint64_t metric = tsuid_metric_id(t->layout, tsuid);
+    struct buf entry = BUF_INIT;
+    uint8_t key[ROW_KEY_MAX];
+    enum status st = ST_OK;
+
+    if (!check_is_expired(t, tsuid, base))
+        return ST_OK;
+    if ((int64_t)base * 1000 < store_hourly_cut_ms(t->store, metric)) {
+        t->expired++;
+        return ST_OK;
+    }
+    st = kv_get(t->kv, slice_of(key, key_week(t->layout, tsuid, base, key)),
+                &entry, e);
+    if (st == ST_OK)
+        t->expired += week_answers(buf_slice(&entry), week_base(base));
+    buf_fini(&entry);
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
 enum status
 check_row(struct tables *t, struct slice key, struct slice value,
           struct error *e)
@@ -177,7 +203,9 @@ check_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
-    t->expired += check_is_expired(t, tsuid, base);
+    st = count_expired(t, tsuid, base, e);
+    if (st != ST_OK)
+        return st;
     st = row_blocks_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, value, &parts, &bad, &why);
