@@ -9,6 +9,10 @@
  * They are few, mostly, and sought one by one; where they are many, all rows
  * are read as without weeks, and the others' stepped over.
  *
+ * Where entries outlive rows they are lent also from 'done' on, where a series
+ * that has none may have rows: all rows are read there, but those of series
+ * whose entries were lent.
+ *
  * Entries are read after the head was copied: what was flushed before that has
  * made them stale, and what was not is in the head. */
 #include <stdlib.h>
@@ -26,12 +30,14 @@ struct tsuid_at {
 
 struct scan_weeks {
     uint32_t from, to; /* days with from <= time < to are read by weeks */
+    uint32_t done;     /* in weeks before it who has points has an entry */
     uint32_t cut;      /* rows of weeks before it may be dropped */
     uint32_t day, end; /* those of the week at hand */
     enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
     struct kv_iter *it; /* of all scans that are opened together */
     bool shares;        /* it is closed with a later scan */
     bool begun;         /* the week is */
+    bool is_done;       /* the week is before 'done' */
     bool on_key;
     bool ended;                     /* nothing is behind the last key */
     size_t seek_at;                 /* of spec.series */
@@ -41,24 +47,26 @@ struct scan_weeks {
     size_t entries;                 /* of the week at hand, so far */
     /* Of the week at hand: 'in_head', series that have open rows in it, lent
      * from the head's copies; 'entry_used', of these, whose entry is lent all
-     * the same, as it does not change any more; 'as_rows', series whose entries
-     * are not lent, in 'bytes'; 'rows_to_read', from both: the series whose
-     * rows are read behind the entries. */
+     * the same, as it does not change any more; 'noted', in 'bytes', series
+     * whose entries are not lent, or in a week that is not done, those whose
+     * entries are; 'rows_to_read', from both: the series whose rows are read
+     * behind the entries, or with 'but_these' those whose rows are not. */
     struct slice *in_head;
     bool *entry_used;
     size_t in_head_len;
     struct buf bytes;
-    struct tsuid_at *as_rows;
-    size_t as_rows_len, as_rows_cap;
+    struct tsuid_at *noted;
+    size_t noted_len, noted_cap;
     struct slice *rows_to_read;
     size_t rows_to_read_len;
     bool walks_all; /* rows of other series are stepped over */
+    bool but_these;
 };
 
 /* -- ranges ---------------------------------------------------------------- */
 
-/* The days of which there are entries, from 'done' on backwards, and not older
- * than hourly values are kept. */
+/* The days of which there are entries, from 'done' or the raw cut on backwards,
+ * and not older than hourly values are kept. */
 static bool
 days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         uint32_t *from, uint32_t *to)
@@ -69,6 +77,8 @@ days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         spec->from_base > cut.hourly_s ? spec->from_base : cut.hourly_s;
     uint64_t end = (uint64_t)spec->to_base + HOUR_S;
 
+    if (done < alone)
+        done = alone;
     if (end > done)
         end = done;
     if (end <= first)
@@ -102,8 +112,9 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->state = ENTRIES;
     w->day = day;
     w->end = end < w->to ? end : w->to;
-    w->begun = w->walks_all = false;
-    w->entries = w->as_rows_len = 0;
+    w->begun = w->walks_all = w->but_these = false;
+    w->is_done = week_base(day) < w->done;
+    w->entries = w->noted_len = 0;
     buf_clear(&w->bytes);
     store_scan_stretch(scan, first_hour(scan),
                        w->end - HOUR_S < scan->spec.to_base
@@ -150,30 +161,50 @@ leave_out_late(struct store_scan *scan)
     scan->head_at = to;
 }
 
+/* The series of a scan that are not among these. */
+static size_t
+leave_out(const struct scan_spec *spec, struct slice **series, size_t len)
+{
+    struct slice *out = mem_new_array(spec->series_len, sizeof *out);
+    size_t to = 0;
+
+    for (size_t i = 0; i < spec->series_len; i++)
+        if (slices_find(*series, len, spec->series[i]) == NULL)
+            out[to++] = spec->series[i];
+    free(*series);
+    *series = out;
+    return to;
+}
+
 /* The rows of what is not in entries. */
 static void
 begin_rows(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    size_t len = w->as_rows_len;
+    bool seeks = scan->spec.path == SCAN_SEEKS;
+    size_t len = w->noted_len;
 
     w->state = ROWS;
     if (len + w->in_head_len > 0)
         w->rows_to_read = mem_resize(w->rows_to_read, len + w->in_head_len,
                                      sizeof *w->rows_to_read);
-    for (size_t i = 0; i < w->as_rows_len; i++)
+    for (size_t i = 0; i < w->noted_len; i++)
         w->rows_to_read[i] =
-            slice_of(w->bytes.data + w->as_rows[i].at, w->as_rows[i].size);
-    for (size_t i = 0; i < w->in_head_len; i++)
+            slice_of(w->bytes.data + w->noted[i].at, w->noted[i].size);
+    for (size_t i = 0; w->is_done && i < w->in_head_len; i++)
         if (!w->entry_used[i])
             w->rows_to_read[len++] = w->in_head[i];
     leave_out_late(scan);
-    w->rows_to_read_len = slices_sort_unique(w->rows_to_read, len);
-    w->walks_all = scan->spec.path != SCAN_SEEKS && len * FEW > w->entries;
+    len = slices_sort_unique(w->rows_to_read, len);
+    if (!w->is_done && seeks)
+        len = leave_out(&scan->spec, &w->rows_to_read, len);
+    w->rows_to_read_len = len;
+    w->but_these = !w->is_done && !seeks;
+    w->walks_all = w->but_these || (!seeks && len * FEW > w->entries);
     scan->path = w->walks_all ? scan->spec.path : SCAN_SEEKS;
     scan->series = w->rows_to_read;
-    scan->series_len = w->rows_to_read_len;
-    if (w->rows_to_read_len == 0)
+    scan->series_len = len;
+    if (!w->walks_all && len == 0)
         scan->begun = true; /* and it stands on nothing */
 }
 
@@ -187,8 +218,8 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
     /* What is damaged is found out behind this. */
     return w->state != ROWS || !w->walks_all ||
            key_row_parse(scan->layout, key, &base, &tsuid, NULL) != ST_OK ||
-           slices_find(w->rows_to_read, w->rows_to_read_len,
-                       tsuid_slice(&tsuid)) != NULL;
+           (slices_find(w->rows_to_read, w->rows_to_read_len,
+                        tsuid_slice(&tsuid)) == NULL) == w->but_these;
 }
 
 bool
@@ -236,7 +267,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
                     spec->to_base >= cut.hourly_s;
         struct scan_weeks *w;
 
-        if (!days_of(s, spec, done[i], &from, &to)) {
+        if (!spec->weeks || !days_of(s, spec, done[i], &from, &to)) {
             scans[i]->counts.lacks_rows = cuts;
             continue;
         }
@@ -248,6 +279,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         *w = (struct scan_weeks){
             .from = from,
             .to = to,
+            .done = done[i],
             .cut = cuts ? cut.raw_s : 0,
             .it = it,
             .shares = true,
@@ -275,7 +307,7 @@ store_scan_end_weeks(struct store_scan *scan)
         scan->error.status =
             kv_iter_end(&w->it, scan->error.status, &scan->error);
     buf_fini(&w->bytes);
-    free(w->as_rows);
+    free(w->noted);
     free(w->rows_to_read);
     free(w->in_head);
     free(w->entry_used);
@@ -435,14 +467,13 @@ next_entry(struct store_scan *scan)
 }
 
 static void
-read_as_rows(struct store_scan *scan, struct slice tsuid)
+note_series(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
 
-    w->as_rows = mem_grow(w->as_rows, w->as_rows_len, &w->as_rows_cap,
-                          sizeof *w->as_rows);
-    w->as_rows[w->as_rows_len++] =
-        (struct tsuid_at){ w->bytes.size, tsuid.size };
+    w->noted =
+        mem_grow(w->noted, w->noted_len, &w->noted_cap, sizeof *w->noted);
+    w->noted[w->noted_len++] = (struct tsuid_at){ w->bytes.size, tsuid.size };
     buf_put_slice(&w->bytes, tsuid);
     if (w->bytes.failed && scan->error.status == ST_OK)
         (void)error_set(&scan->error, ST_LIMIT, "no memory for series");
@@ -511,6 +542,8 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
     if (w->state != ENTRIES)
         return false;
     while (scan->error.status == ST_OK && next_entry(scan)) {
+        bool reads;
+
         *row = (struct store_row){ .tsuid = tsuid_of_entry(scan),
                                    .base = base,
                                    .week = &w->week,
@@ -518,9 +551,10 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
                                    .day_end = (w->end - base) / DAY_S,
                                    .is_only_source = is_only_source(w) };
         w->entries++;
-        if (!reads_entry(scan, row->tsuid)) {
-            read_as_rows(scan, row->tsuid);
-        } else if (has_points(row)) {
+        reads = reads_entry(scan, row->tsuid);
+        if (reads != w->is_done)
+            note_series(scan, row->tsuid);
+        if (reads && has_points(row)) {
             scan->counts.rows++;
             scan->counts.weeks++;
             return true;
@@ -534,15 +568,20 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
 void
 store_scan_reject(struct store_scan *scan)
 {
+    struct scan_weeks *w;
     bool *entry_used;
 
     OBJ_CHECK(scan, SCAN_MAGIC);
-    INSIST(scan->weeks != NULL && scan->weeks->state == ENTRIES);
+    w = scan->weeks;
+    INSIST(w != NULL && w->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
-    scan->counts.lacks_rows |= is_only_source(scan->weeks);
-    entry_used = entry_used_flag(scan->weeks, tsuid_of_entry(scan));
+    scan->counts.lacks_rows |= is_only_source(w);
+    entry_used = entry_used_flag(w, tsuid_of_entry(scan));
     if (entry_used != NULL)
         *entry_used = false;
-    read_as_rows(scan, tsuid_of_entry(scan));
+    if (w->is_done)
+        note_series(scan, tsuid_of_entry(scan));
+    else
+        w->noted_len--; /* it was lent */
 }

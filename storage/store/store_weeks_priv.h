@@ -18,10 +18,11 @@
  * (cuts.h).  Where hourly values are kept for longer than raw points, entries
  * of weeks before the raw cut stay as they are once they have them: late points
  * change them no more, and rows that are still there go.  What an entry
- * there does not have, rows have, and these stay.
+ * there does not have, rows have, and these stay.  So entries there are read
+ * whatever 'done' is: a copy has entries, and no state yet.
  *
- * The table follows from the rows alone: without its entries of a bucket, the
- * state among them, it is made again. */
+ * Else the table follows from the rows alone: without its entries of a bucket,
+ * the state among them, it is made again. */
 #pragma once
 
 #include "storage/store/store_priv.h"

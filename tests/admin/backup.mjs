@@ -4,7 +4,7 @@
 // it, with its value, after it was restored to another folder and a daemon started
 // there; and 'halite fsck' finds nothing wrong with either.  Then what must fail:
 // a target that is not empty, a disk that is full, a second backup at a time, a
-// daemon that is killed while it copies.
+// daemon that is killed while it copies.  Last, hourly values whose points are gone.
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -123,4 +123,32 @@ fs.writeFileSync(file, bytes);
 bad(run('backup', data, path.join(root, 'damaged')), 'a backup of a damaged store', /checksum|corrupt/i);
 if (fs.existsSync(path.join(root, 'damaged')) || fs.existsSync(path.join(root, 'damaged.partial')))
   fail('a backup of a damaged store is there');
+// Hourly values that outlive their points answer in copies at once, for commands and servers.
+const old = path.join(root, 'old'), lines = path.join(root, 'old.txt');
+const now = Math.floor(Date.now() / 1000), keeps = ['halite.retention=old.* 30d 2y'];
+let text = '';
+for (let t = now - 400 * 86400; t < now - 380 * 86400; t += 3600)
+  for (const host of 'abc') text += `old.m ${t} ${t % 97} host=${host}\n`;
+fs.writeFileSync(lines, text);
+good(run('import', `--data=${old}`, lines), 'an import');
+const daily = dir => good(run('query', `--data=${dir}`, `${now - 500 * 86400}`, 'sum', 'downsample', '86400000', 'count', 'old.m'),
+  'a query by command').text.split('\n').filter(line => line.startsWith('old.m '));
+const days = daily(old);
+if (days.length < 20) fail(`the original has ${days.length} days`);
+s = await start(old, [...keeps, 'halite.retention.interval_ms=100', 'halite.store.summary_delay_ms=1']);
+while (!/"points":1440/.test((await ask(s, 'GET', '/api/retention')).text)) await new Promise(r => setTimeout(r, 50));
+const live = path.join(root, 'live');
+good(run('backup', old, live), 'a backup of hourly values');
+if (await stop(s) !== 0) fail(`a stop ended with ${s.how}: ${s.log}`);
+const back = path.join(root, 'live-back'), copy = path.join(root, 'copy');
+good(run('restore', live, back), 'a restore of hourly values');
+good(run('copy', '--buckets', '5', old, copy), 'a copy of hourly values');
+for (const dir of [old, live, back, copy]) {
+  if (daily(dir).join() !== days.join()) fail(`${dir} has other days than there were: ${daily(dir)}`);
+  good(run('fsck', dir), `fsck of ${dir}`);
+  s = await start(dir, keeps);
+  const r = await ask(s, 'GET', `/api/query?start=${now - 500 * 86400}&m=none:0all-count:old.m`);
+  if (r.text.split(':480').length !== 4) fail(`${dir} answers ${r.text}`);
+  if (await stop(s) !== 0) fail(`a stop ended with ${s.how}: ${s.log}`);
+}
 console.log(`${rounds} backups under load, and what must fail fails`);

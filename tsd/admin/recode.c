@@ -142,8 +142,8 @@ row_key(const struct recode *r, struct slice key, uint8_t out[ROW_KEY_MAX])
     return slice_of(out, key_row(&r->to, tsuid_slice(&tsuid), base, out));
 }
 
-/* Of those the copy's store keeps the ones whose points are gone, and makes the
- * others; and it makes its own states. */
+/* Of those the copy's store reads the ones whose points are gone, and makes the
+ * others anew; and it makes its own states. */
 static void
 put_week(const struct recode *r, struct slice key, struct slice value,
          struct kv_batch *b)

@@ -479,17 +479,24 @@ END_TEST
 #define HOURLY_CUT (T0 + WEEK_S)
 #define RAW_CUT    (T0 + 3 * WEEK_S)
 
+static const struct store_cut cuts = { 1, RAW_CUT *INT64_C(1000),
+                                       HOURLY_CUT *INT64_C(1000) };
+
+static void
+set_cuts(struct world *w)
+{
+    ck_assert_int_eq(store_cuts_set(w->s, &cuts, 1, &e), ST_OK);
+    for (size_t i = 0; i < w->len; i++)
+        w->points[i].gone |= w->points[i].ts_ms < cuts.hourly_ms;
+}
+
 static void
 expire(struct world *w)
 {
-    struct store_cut cut = { 1, RAW_CUT * INT64_C(1000),
-                             HOURLY_CUT * INT64_C(1000) };
-    struct store_drop d = { .before = cut };
+    struct store_drop d = { .before = cuts };
 
-    ck_assert_int_eq(store_cuts_set(w->s, &cut, 1, &e), ST_OK);
+    set_cuts(w);
     ck_assert_msg(store_drop_rows(w->s, &d, &e) == ST_OK, "%s", e.text);
-    for (size_t i = 0; i < w->len; i++)
-        w->points[i].gone |= w->points[i].ts_ms < cut.hourly_ms;
 }
 
 /* Rows of raw points before the cut, of series that are no rollups. */
@@ -577,6 +584,24 @@ forget_states(struct world *w)
     kv_batch_free(&b);
 }
 
+/* As a copy is: nothing is said to be summed up, and nothing will be. */
+static void
+without_states(struct world *w)
+{
+    forget_states(w);
+    w->options.no_summaries = true;
+    reopen(w);
+}
+
+static void
+with_states(struct world *w)
+{
+    w->options.no_summaries = false;
+    reopen(w);
+    if (w->options.dir != NULL)
+        summarise(w);
+}
+
 static void
 check_old(struct world *w)
 {
@@ -647,6 +672,39 @@ START_TEST(hourly_values_outlive_points)
 }
 END_TEST
 
+/* A series without an entry may have rows, in the head, too. */
+START_TEST(hourly_values_need_no_state)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, _i);
+    for (int n = 0; n < 400; n++)
+        if (below(&w, 3) != 0)
+            put(&w, (unsigned)below(&w, SERIES / 2),
+                (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+    summarise(&w);
+    set_cuts(&w);
+    without_states(&w);
+    for (int turn = 0; turn < 9; turn++)
+        check(&w, ways[turn % 3], HOURLY_CUT, END - 3600, true, &seen);
+    with_states(&w);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    without_states(&w);
+    for (int turn = 0; turn < 60; turn++) {
+        put_late(&w);
+        check_old(&w);
+        if (below(&w, 5) == 0)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    }
+    with_states(&w);
+    if (w.options.dir != NULL)
+        check_all_expired(&w);
+    world_close(&w);
+}
+END_TEST
+
 /* Late points that only the log has, more of them than the head takes. */
 START_TEST(a_replay_leaves_hourly_values)
 {
@@ -697,6 +755,7 @@ END_TEST
 
 TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
           LOOP(hourly_values_outlive_points, layouts),
+          LOOP(hourly_values_need_no_state, layouts),
           LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
           TEST(late_points_cost_their_series_alone),

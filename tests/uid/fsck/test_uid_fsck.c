@@ -507,7 +507,8 @@ START_TEST(a_week_without_rows_stays)
 END_TEST
 
 /* Of weeks before the cut what is damaged makes way. */
-START_TEST(a_damaged_week_that_stands_alone_is_moved_aside)
+static void
+check_damaged_week(bool is_summarised)
 {
     struct rig r = rig_new();
     struct store_cut cut = { 1, (int64_t)(week_base(BASE) + WEEK_S) * 1000, 0 };
@@ -515,7 +516,8 @@ START_TEST(a_damaged_week_that_stands_alone_is_moved_aside)
     struct slice series = slice_of(tsuid, hex(TSUID_A, tsuid)),
                  junk = slice_str("junk");
 
-    put_week_states(&r);
+    if (is_summarised)
+        put_week_states(&r);
     OK(store_cuts_set(r.f.store, &cut, 1, &e));
     for (int i = 0; i < 2; i++)
         write_one(&r, slice_of(key, row_key(i == 0 ? TSUID_A : TSUID_B, key)),
@@ -528,6 +530,12 @@ START_TEST(a_damaged_week_that_stands_alone_is_moved_aside)
     look(&r, false);
     ck_assert_str_eq(r.codes, "");
     rig_free(&r);
+}
+
+START_TEST(a_damaged_week_that_stands_alone_is_moved_aside)
+{
+    check_damaged_week(true);
+    check_damaged_week(false);
 }
 END_TEST
 
