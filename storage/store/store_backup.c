@@ -2,8 +2,8 @@
  * so whatever was acknowledged before the call is in the engine; then all keys
  * are copied, which reads and so checks every block.  Rows are copied before
  * the directory, and that before the names, so a copy has what it refers to
- * also where it is not of one moment.  The copy has no WAL: it is made when
- * the copy is opened. */
+ * also where it is not of one moment; cuts are copied again behind all.  The
+ * copy has no WAL: it is made when the copy is opened. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -40,6 +40,46 @@ store_flush_owners(struct store *s, struct error *e)
                : st;
 }
 
+static bool
+has_series(const struct store *s, struct kv *kv, struct slice metric)
+{
+    uint8_t key[1 + TSUID_MAX] = { TABLE_SERIES };
+    struct slice prefix = slice_of(key, 1 + metric.size);
+    struct kv_iter *it;
+    bool any = false;
+
+    if (metric.size != s->layout.metric_width)
+        return false;
+    memcpy(key + 1, metric.data, metric.size);
+    it = kv_iter_open(kv, prefix);
+    any = kv_iter_seek(it, prefix);
+    return kv_iter_close(&it, NULL) == ST_OK && any;
+}
+
+/* Cuts once more, of metrics that the copy knows: behind one that rose
+ * meanwhile rows may have gone that were not read yet, and entries of weeks
+ * alone have their points. */
+static enum status
+copy_cuts(struct store *s, struct kv *to, struct error *e)
+{
+    struct kv_iter *it = kv_iter_open(s->kv, KEY_TABLE(TABLE_RETENTION));
+    struct kv_batch *b = kv_batch_new();
+    enum status st;
+
+    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_RETENTION)); on;
+         on = kv_iter_next(it)) {
+        struct slice key = kv_iter_key(it);
+
+        if (has_series(s, to, slice_of(key.data + 1, key.size - 1)))
+            kv_batch_put(b, key, kv_iter_value(it));
+    }
+    st = kv_iter_close(&it, e);
+    if (st == ST_OK)
+        st = kv_write(to, b, e);
+    kv_batch_free(&b);
+    return st == ST_OK ? kv_sync(to, e) : st;
+}
+
 enum status
 store_copy(struct store *s, struct kv *to, struct kv_copying *c,
            struct error *e)
@@ -48,7 +88,9 @@ store_copy(struct store *s, struct kv *to, struct kv_copying *c,
 
     OBJ_CHECK(s, STORE_MAGIC);
     st = store_flush_owners(s, e);
-    return st == ST_OK ? kv_copy(s->kv, to, c, e) : st;
+    if (st == ST_OK)
+        st = kv_copy(s->kv, to, c, e);
+    return st == ST_OK ? copy_cuts(s, to, e) : st;
 }
 
 static enum status
