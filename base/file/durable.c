@@ -86,9 +86,11 @@ files_path(const char *dir, const char *name)
 enum status
 files_write(const char *path, struct slice bytes, struct error *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     enum status st;
+    int fd;
 
+    (void)unlink(path); /* who made it may have made it a link */
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_set(e, ST_IO, "cannot create '%s': %m", path);
     st = file_write_fd(fd, path, bytes, e);

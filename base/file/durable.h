@@ -25,7 +25,8 @@ char *files_path(const char *dir, const char *name);
 /* The folder that names 'path', to be free()d. */
 char *files_parent(const char *path);
 
-/* Makes a file of these bytes and syncs it, but not its name. */
+/* Makes a new file of these bytes, in the place of one or of a link that has
+ * the name, and syncs it, but not its name. */
 MUST_CHECK enum status files_write(const char *path, struct slice bytes,
                                    struct error *e);
 

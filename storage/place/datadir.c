@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +21,27 @@ copy_file(const char *from, const char *to, const char *name, bool share,
           struct error *e)
 {
     char *a = files_path(from, name), *b = files_path(to, name);
+    int fd = open(a, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct buf bytes = BUF_INIT;
+    struct stat info;
     uint64_t number;
     enum status st = ST_OK;
 
-    if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
-        link(a, b) != 0) {
-        st = file_read(a, SIZE_MAX, &bytes, e);
+    if (fd < 0 && errno != ELOOP) {
+        st = error_set(e, ST_IO, "%s: %m", a);
+    } else if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        st = error_set(e, ST_INVALID,
+                       "%s is no regular file, and belongs to no store: it "
+                       "must be deleted first",
+                       a);
+    } else if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
+               link(a, b) != 0) {
+        st = file_read_fd(fd, a, SIZE_MAX, &bytes, e);
         if (st == ST_OK)
             st = files_write(b, buf_slice(&bytes), e);
     }
+    if (fd >= 0)
+        (void)close(fd);
     buf_fini(&bytes);
     free(a);
     free(b);
@@ -53,7 +65,8 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
         const char *name = entry->d_name;
 
         if (entry->d_type != DT_DIR && strcmp(name, "LOCK") != 0 &&
-            strncmp(name, "LOG", 3) != 0 && strcmp(name, "FORMAT.tmp") != 0)
+            strncmp(name, "LOG", 3) != 0 && strcmp(name, "FORMAT.tmp") != 0 &&
+            strcmp(name, "FORMAT.1.tmp") != 0)
             st = copy_file(from, to, name, share, e);
     }
     (void)closedir(d);

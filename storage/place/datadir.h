@@ -13,8 +13,9 @@
 #include "base/error.h"
 
 /* FORMAT, engine and WAL, into a folder that is absent or empty; else
- * ST_INVALID.  With 'share' tables are links, where that is possible.  All is
- * on the disk when it returns. */
+ * ST_INVALID, as for what is no regular file, a symbolic link too.  With
+ * 'share' tables are links, where that is possible.  All is on the disk when it
+ * returns. */
 MUST_CHECK enum status folder_copy(const char *from, const char *to, bool share,
                                    struct error *e);
 

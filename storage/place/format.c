@@ -155,7 +155,7 @@ format_lock(const char *dir, int *fd, struct error *e)
     char *path = files_path(dir, "LOCK"), pid[16] = "";
     enum status st = ST_OK;
 
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (*fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %m", path);
     } else if (lock_exclusively(*fd) == 0) {

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/durable.h"
 #include "tests/harness.h"
+#include "tests/tempdir.h"
 
 enum { SIZE = 200000 };
 
@@ -51,4 +53,39 @@ START_TEST(says_what_failed)
 }
 END_TEST
 
-TEST_MAIN("file", TEST(what_was_written_is_read), TEST(says_what_failed))
+/* What NAME.tmp was is left alone. */
+START_TEST(replaces_through_no_link)
+{
+    char *dir = tempdir_new();
+    char *victim = tempdir_path(dir, "victim"), *x = tempdir_path(dir, "x");
+    char *tmp = tempdir_path(dir, "x.tmp");
+    struct buf b = BUF_INIT;
+    struct stat info;
+
+    ck_assert_int_eq(files_write(victim, slice_str("mine"), NULL), ST_OK);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(i == 0   ? symlink(victim, tmp)
+                         : i == 1 ? link(victim, tmp)
+                                  : mkfifo(tmp, 0600),
+                         0);
+        ck_assert_int_eq(files_replace(dir, "x", slice_str("text"), NULL),
+                         ST_OK);
+        ck_assert_int_eq(lstat(x, &info), 0);
+        ck_assert(S_ISREG(info.st_mode));
+        buf_clear(&b);
+        ck_assert_int_eq(file_read(x, SIZE, &b, NULL), ST_OK);
+        ck_assert_str_eq(buf_cstr(&b), "text");
+        buf_clear(&b);
+        ck_assert_int_eq(file_read(victim, SIZE, &b, NULL), ST_OK);
+        ck_assert_str_eq(buf_cstr(&b), "mine");
+    }
+    buf_fini(&b);
+    free(victim);
+    free(x);
+    free(tmp);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("file", TEST(what_was_written_is_read), TEST(says_what_failed),
+          TEST(replaces_through_no_link))

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file/durable.h"
 #include "base/file/file.h"
@@ -396,7 +397,34 @@ START_TEST(copies_folders)
 }
 END_TEST
 
+/* Devices, pipes and links to them have no end, or none soon. */
+START_TEST(copies_regular_files_alone)
+{
+    static const char *const names[] = { "engine/x", "engine/000777.ldb",
+                                         "journal/x" };
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *to = tempdir_path(dir, "to");
+    struct error why;
+
+    for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+        char *odd = tempdir_path(image, names[i / 2]);
+
+        ck_assert_int_eq(
+            i % 2 == 0 ? symlink("/dev/zero", odd) : mkfifo(odd, 0600), 0);
+        ck_assert_int_eq(folder_copy(image, to, i / 2 == 1, &why), ST_INVALID);
+        ck_assert_ptr_nonnull(strstr(why.text, names[i / 2]));
+        ck_assert_int_eq(unlink(odd), 0);
+        OK(folder_delete(to, &e));
+        free(odd);
+    }
+    OK(folder_copy(image, to, true, &e));
+    free(to);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind), TEST(an_edit_ahead_of_its_table),
-          TEST(copies_folders))
+          TEST(copies_folders), TEST(copies_regular_files_alone))

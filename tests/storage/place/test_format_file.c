@@ -297,6 +297,13 @@ START_TEST(the_lock_keeps_others_out)
     ck_assert_int_eq(other, 0);
     (void)close(ready[0]);
     (void)close(ready[1]);
+    /* What a link names is no lock, and stays as it is. */
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink("victim", path), 0);
+    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_IO);
+    free(path);
+    path = tempdir_path(dir, "victim");
+    ck_assert_int_eq(access(path, F_OK), -1);
     free(path);
     tempdir_free(&dir);
 }
