@@ -263,17 +263,6 @@ find_user(struct auth *a, struct slice name) REQUIRES(a->lock)
     return NULL;
 }
 
-/* The hash of any user, so that an unknown name takes as long as a wrong
- * password. */
-static const char *
-any_hash(struct auth *a) REQUIRES(a->lock)
-{
-    for (size_t i = 0; i < a->table->len; i++)
-        if (a->table->entries[i].hash != NULL)
-            return a->table->entries[i].hash;
-    return NULL;
-}
-
 static bool
 auth_matches(const char *hash, struct slice password)
 {
@@ -301,8 +290,9 @@ auth_identify(const struct auth *a, const struct auth_entry *x,
     memcpy(out->fingerprint, x->fingerprint, sizeof out->fingerprint);
 }
 
-/* What is known without crypt(3).  AUTH_SLOW: nothing, and '*hash' must be
- * tried: it is set (to be freed) and charged when 'may_hash'. */
+/* What is known without crypt(3).  An unknown name takes as long as a wrong
+ * password of the user whose hash costs most.  AUTH_SLOW: nothing, and '*hash'
+ * must be tried: it is set (to be freed) and charged when 'may_hash'. */
 static enum auth_verdict
 auth_look_up(struct auth *a, struct slice name, uint64_t peer,
              const uint8_t *verifier, bool may_hash, char **hash,
@@ -320,7 +310,7 @@ auth_look_up(struct auth *a, struct slice name, uint64_t peer,
         v = AUTH_OK;
     } else if (!may_guess(a, peer)) {
         v = AUTH_TOO_MANY;
-    } else if ((found = x == NULL ? any_hash(a) : x->hash) == NULL) {
+    } else if ((found = x == NULL ? a->table->costliest : x->hash) == NULL) {
         v = AUTH_WRONG; /* there are no users */
     } else if (!may_hash) {
         v = AUTH_SLOW;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/text/digit.h"
+#include "base/obj.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "web/http.h"
@@ -72,20 +73,39 @@ auth_roles_parse(struct slice text, unsigned *out)
 /* The crypt(3) methods whose hashes cannot be guessed too fast.  'cost' bounds
  * what one check costs: one thread checks all passwords.  Where it begins with
  * a digit it is the most that the number behind the method may be; else it is
- * character by character the most that the parameters may be. */
+ * character by character the most that the parameters may be.  'step_ns' is
+ * what a round takes, or a block of 128 bytes, on a machine of 2026. */
 static const struct {
     const char *method, *cost;
+    unsigned step_ns;
 } hash_methods[] = {
-    { "$y$", "jDT$" },
-    { "$gy$", "jDT$" },       /* 32768 x 4 KB */
-    { "$7$", "DU..../...." }, /* the same of scrypt */
-    { "$2b$", "14" },
-    { "$2y$", "14" },
-    { "$6$rounds=", "1000000" },
-    { "$5$rounds=", "1000000" },
-    { "$6$", "" },
-    { "$5$", "" }, /* 5000 rounds */
+    { "$y$", "jDT$", 150 }, /* 65536 x 4 KB */
+    { "$gy$", "jDT$", 150 },
+    { "$7$", "DU..../....", 240 }, /* 32768 x 4 KB */
+    { "$2b$", "14", 50000 },
+    { "$2y$", "14", 50000 },
+    { "$6$rounds=", "1000000", 250 },
+    { "$5$rounds=", "1000000", 250 },
+    { "$6$", "", 250 },
+    { "$5$", "", 250 },
 };
+
+#define METHODS     (sizeof hash_methods / sizeof hash_methods[0])
+#define SHA2_ROUNDS 5000 /* where the hash does not say how many */
+
+/* Of a hash; 'rest' is what is behind it.  METHODS: it is none of them. */
+static size_t
+find_method(struct slice hash, struct slice *rest)
+{
+    size_t i = 0, size;
+
+    while (i < METHODS &&
+           !slice_starts(hash, slice_str(hash_methods[i].method)))
+        i++;
+    size = i < METHODS ? strlen(hash_methods[i].method) : 0;
+    *rest = slice_of(hash.data + size, hash.size - size);
+    return i;
+}
 
 static bool
 hash_cost_is_fine(struct slice rest, const char *cost)
@@ -106,24 +126,53 @@ hash_cost_is_fine(struct slice rest, const char *cost)
     return true;
 }
 
+/* A digit of crypt(3)'s numbers. */
+static unsigned
+digit_of(uint8_t c)
+{
+    static const char digits[] =
+        "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    const char *at = memchr(digits, c, sizeof digits - 1);
+
+    return at == NULL ? 0 : (unsigned)(at - digits);
+}
+
 bool
 auth_hash_is_fine(struct slice hash)
 {
-    const size_t len = sizeof hash_methods / sizeof hash_methods[0];
-    size_t i = 0;
+    struct slice rest;
+    size_t i = find_method(hash, &rest);
 
-    while (i < len && !slice_starts(hash, slice_str(hash_methods[i].method)))
-        i++;
     for (size_t at = 0; at < hash.size; at++)
         if (hash.data[at] <= ' ' || hash.data[at] >= 0x7f ||
             strchr(":;*!\\", hash.data[at]) != NULL)
             return false;
-    if (i == len || hash.size < 20 || hash.size > 384)
-        return false;
-    return hash_cost_is_fine(
-        slice_of(hash.data + strlen(hash_methods[i].method),
-                 hash.size - strlen(hash_methods[i].method)),
-        hash_methods[i].cost);
+    return i < METHODS && hash.size >= 20 && hash.size <= 384 &&
+           hash_cost_is_fine(rest, hash_methods[i].cost);
+}
+
+/* About how long crypt(3) works for a hash that is fine. */
+static uint64_t
+hash_cost_ns(struct slice hash)
+{
+    struct slice rest;
+    size_t i = find_method(hash, &rest);
+    const char *cost;
+    uint64_t steps = SHA2_ROUNDS;
+
+    INSIST(i < METHODS);
+    cost = hash_methods[i].cost;
+    if (cost[0] == 'j') /* "jNR$": 2^(N + 1) times R + 1 */
+        steps = (UINT64_C(2) << digit_of(rest.data[1])) *
+                (digit_of(rest.data[2]) + 1);
+    else if (cost[0] == 'D') /* "NR": 2^N times R */
+        steps =
+            (UINT64_C(1) << digit_of(rest.data[0])) * digit_of(rest.data[1]);
+    else if (cost[0] != '\0')
+        (void)number_parse_u64(slice_cut(&rest, '$'), &steps);
+    if (hash.data[1] == '2')
+        steps = UINT64_C(1) << steps;
+    return steps * hash_methods[i].step_ns;
 }
 
 static bool
@@ -145,6 +194,7 @@ auth_add_entry(struct auth_table *t, const struct slice *words, bool is_token)
 {
     struct auth_entry *x;
     struct auth_entry new = { 0 };
+    uint64_t cost_ns;
 
     if (!auth_name_is_fine(words[1]))
         return "a name is of letters, digits and -_.@";
@@ -163,8 +213,14 @@ auth_add_entry(struct auth_table *t, const struct slice *words, bool is_token)
         t->entries = mem_resize(t->entries, t->len + 64, sizeof *t->entries);
     x = &t->entries[t->len++];
     *x = new;
-    if (!is_token)
-        x->hash = mem_strndup(words[3].data, words[3].size);
+    if (is_token)
+        return NULL;
+    x->hash = mem_strndup(words[3].data, words[3].size);
+    cost_ns = hash_cost_ns(words[3]);
+    if (cost_ns >= t->cost_ns) {
+        t->cost_ns = cost_ns;
+        t->costliest = x->hash;
+    }
     return NULL;
 }
 

@@ -32,7 +32,9 @@ struct auth_entry {
 struct auth_table {
     struct auth_entry *entries;
     size_t len;
-    unsigned anonymous; /* roles without credentials */
+    unsigned anonymous;    /* roles without credentials */
+    const char *costliest; /* of the users' hashes; NULL: there are none */
+    uint64_t cost_ns;      /* of that */
 };
 
 MUST_CHECK enum status

@@ -251,6 +251,33 @@ START_TEST(hashes_only_where_it_may)
 }
 END_TEST
 
+static int64_t
+cpu_us(void)
+{
+    struct timespec t;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return t.tv_sec * INT64_C(1000000) + t.tv_nsec / 1000;
+}
+
+/* As much as the costliest hash, wherever that stands: 500 times the other. */
+START_TEST(unknown_names_cost_most)
+{
+    struct auth_identity who;
+    int64_t from, known, unknown;
+
+    open_with("user reader read " SECRET "\n"
+              "user root admin $5$rounds=500000$abcdefgh$01234567890\n");
+    from = cpu_us();
+    ck_assert_int_eq(password("reader", "wrong", "1", &who), AUTH_WRONG);
+    known = cpu_us() - from;
+    from = cpu_us();
+    ck_assert_int_eq(password("unknown", "wrong", "1", &who), AUTH_WRONG);
+    unknown = cpu_us() - from;
+    ck_assert_int_gt(unknown, 20 * known);
+}
+END_TEST
+
 struct hold {
     pthread_mutex_t lock;
     int ran;
@@ -377,7 +404,7 @@ TEST_MAIN_WITH(setup, teardown, "auth", LOOP(knows_who_is_who, credentials),
                TEST(remembers_a_password_not_a_name),
                TEST(adds_what_anonymous_clients_may),
                TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
-               TEST(hashes_only_where_it_may), TEST(queues_a_few_hashes),
-               TEST(reads_its_file_again), TEST(renews_who_came_in),
-               TEST(does_without_names), TEST(writes_digests),
-               TEST(serves_many_while_it_reads))
+               TEST(hashes_only_where_it_may), TEST(unknown_names_cost_most),
+               TEST(queues_a_few_hashes), TEST(reads_its_file_again),
+               TEST(renews_who_came_in), TEST(does_without_names),
+               TEST(writes_digests), TEST(serves_many_while_it_reads))

@@ -104,6 +104,38 @@ START_TEST(keeps_what_it_reads)
 }
 END_TEST
 
+/* Each costs more than the one before. */
+START_TEST(knows_the_costliest)
+{
+    static const char *const hashes[] = {
+        "$5$rounds=1000$abcdefgh$0123456789",
+        "$6$abcdefgh$01234567890123456789", /* 5000 */
+        "$y$j85$01234567890123456789",
+        "$2b$08$01234567890123456789",
+        "$y$j9T$01234567890123456789",
+        "$gy$jAT$01234567890123456789",
+        "$2y$10$01234567890123456789",
+        "$7$CU..../....01234567890123456789",
+        "$6$rounds=1000000$abcdefgh$0123456789",
+        "$y$jDT$01234567890123456789",
+        "$2b$14$01234567890123456789",
+    };
+    const size_t len = sizeof hashes / sizeof hashes[0];
+
+    for (size_t i = 0; i + 1 < len; i++) {
+        struct buf text = BUF_INIT;
+        struct auth_table *t;
+
+        buf_printf(&text, "user a read %s\nuser b read %s\nuser c read %s\n",
+                   hashes[i], hashes[i + 1], hashes[0]);
+        ck_assert_int_eq(auth_table_parse(buf_slice(&text), &t, NULL), ST_OK);
+        ck_assert_str_eq(t->costliest, hashes[i + 1]);
+        auth_table_free(&t);
+        buf_fini(&text);
+    }
+}
+END_TEST
+
 START_TEST(bounds_files)
 {
     struct buf text = BUF_INIT;
@@ -188,5 +220,5 @@ START_TEST(bounds_headers)
 END_TEST
 
 TEST_MAIN("auth_text", LOOP(reads_files, files), TEST(keeps_what_it_reads),
-          TEST(bounds_files), LOOP(reads_headers, headers),
-          TEST(bounds_headers))
+          TEST(knows_the_costliest), TEST(bounds_files),
+          LOOP(reads_headers, headers), TEST(bounds_headers))
