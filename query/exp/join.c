@@ -102,15 +102,17 @@ sub_series_of(const struct query_result *result, const struct sub_query *sub,
               struct uid_table *uids, struct deadline *deadline,
               struct arena *a, struct sub_series *out, struct error *e)
 {
-    const struct result_group *end = result->groups + result->groups_len;
+    const struct result_group *groups = result->groups;
     struct series_meta *meta;
     enum status st = ST_OK;
+    size_t from = 0, to;
 
-    *out = (struct sub_series){ .groups = result->groups };
-    while (out->groups < end && out->groups->sub != sub)
-        out->groups++;
-    while (out->groups + out->len < end && out->groups[out->len].sub == sub)
-        out->len++;
+    while (from < result->groups_len && groups[from].sub != sub)
+        from++;
+    for (to = from; to < result->groups_len && groups[to].sub == sub;)
+        to++;
+    *out = (struct sub_series){ .groups = from > 0 ? groups + from : groups,
+                                .len = to - from };
     meta = arena_array(a, out->len, sizeof *meta);
     if (meta == NULL)
         return error_no_memory(e);

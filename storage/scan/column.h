@@ -116,8 +116,10 @@ column_fetch(const struct column *c, unsigned step)
         __builtin_prefetch((const char *)h + 64);
     } else if (step == 1) {
         __builtin_prefetch(h->row.block.data);
-        __builtin_prefetch(h->row.open);
-        __builtin_prefetch((const char *)h->row.open + 64);
+        if (h->row.open_len > 0) {
+            __builtin_prefetch(h->row.open);
+            __builtin_prefetch((const char *)h->row.open + 64);
+        }
     } else if (h->row.open_len > 0) {
         __builtin_prefetch(h->row.open->bytes.data);
     }

@@ -237,10 +237,12 @@ run(struct cli_case *c, bool streams)
         last = first;
         while (last < p->len && hour_base(p->ts_ms[last]) <= to)
             last++;
-        spans[n] = (struct column){ .ts_ms = p->ts_ms + first,
-                                    .v = p->v + first,
-                                    .is_float = p->is_float + first,
-                                    .len = last - first };
+        spans[n] = (struct column){ .len = 0 };
+        if (last > first)
+            spans[n] = (struct column){ .ts_ms = p->ts_ms + first,
+                                        .v = p->v + first,
+                                        .is_float = p->is_float + first,
+                                        .len = last - first };
         if (streams && f.collects)
             collect(&f, &spans[n], a, &spans[n]);
         else if (streams)

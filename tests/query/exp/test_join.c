@@ -209,6 +209,20 @@ START_TEST(names_the_first_of_a_set)
 }
 END_TEST
 
+START_TEST(an_empty_result_has_no_series)
+{
+    struct arena *a = arena_new(0);
+    struct sub_series s;
+    struct error e;
+
+    ck_assert_int_eq(sub_series_of(&(struct query_result){ .groups_len = 0 },
+                                   NULL, NULL, NULL, a, &s, &e),
+                     ST_OK);
+    ck_assert_uint_eq(s.len, 0);
+    arena_free(&a);
+}
+END_TEST
+
 TEST_MAIN("join", LOOP(joins, cases), TEST(names_results),
           TEST(no_intersection_is_an_error), LOOP(lists_as_java, orders),
-          TEST(names_the_first_of_a_set))
+          TEST(names_the_first_of_a_set), TEST(an_empty_result_has_no_series))

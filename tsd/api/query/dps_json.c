@@ -193,11 +193,11 @@ next_element(struct buf *b, bool first)
 
 static void
 put_times(struct buf *b, const struct query *q, const int64_t *ts_ms,
-          size_t len)
+          size_t from, size_t to)
 {
     buf_put_str(b, ",\"times\":[");
-    for (size_t i = 0; i < len && !b->failed; i++) {
-        uint8_t *p = next_element(b, i == 0);
+    for (size_t i = from; i < to && !b->failed; i++) {
+        uint8_t *p = next_element(b, i == from);
 
         if (p == NULL)
             break;
@@ -217,7 +217,7 @@ dps_json_columns(struct buf *b, const struct query *q, const struct dps *dps,
     cut_to_range(q, dps, &from, &to);
     if (before == NULL || before->len != dps->len || dps->len == 0 ||
         memcmp(before->ts_ms, dps->ts_ms, dps->len * sizeof *dps->ts_ms) != 0)
-        put_times(b, q, dps->ts_ms + from, to - from);
+        put_times(b, q, dps->ts_ms, from, to);
     buf_put_str(b, ",\"values\":[");
     for (size_t i = from; i < to && !b->failed; i++) {
         uint8_t *p = next_element(b, i == from);

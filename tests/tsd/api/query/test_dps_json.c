@@ -140,6 +140,18 @@ START_TEST(columns_are_the_same_points)
 }
 END_TEST
 
+START_TEST(columns_of_no_points)
+{
+    const struct query q = { .end_ms = INT64_MAX };
+    const struct dps none = { .len = 0 };
+    struct buf got = BUF_INIT;
+
+    ck_assert_uint_eq(dps_json_columns(&got, &q, &none, NULL), 0);
+    ck_assert_str_eq(buf_cstr(&got), ",\"times\":[],\"values\":[]");
+    buf_fini(&got);
+}
+END_TEST
+
 /* Within its size an answer of any cap is whole, but for the room of a point.
  */
 START_TEST(keeps_the_cap)
@@ -167,4 +179,5 @@ START_TEST(keeps_the_cap)
 END_TEST
 
 TEST_MAIN("dps_json", TEST(writes_what_a_slow_one_writes),
-          TEST(columns_are_the_same_points), TEST(keeps_the_cap))
+          TEST(columns_are_the_same_points), TEST(columns_of_no_points),
+          TEST(keeps_the_cap))
