@@ -3,7 +3,7 @@
  * Nothing is counted while points come in.
  *
  * Threads: any.
- * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'cancelled' said so. */
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'cancel' said so. */
 #pragma once
 
 #include "base/cancel.h"

@@ -48,7 +48,7 @@ struct wal_options {
 MUST_CHECK enum status wal_open(const struct wal_options *o, struct wal **out,
                                 struct error *e);
 
-/* Commits what is pending, syncs, closes.  '*j' becomes NULL in any case. */
+/* Commits what is pending, syncs, closes.  '*w' becomes NULL in any case. */
 MUST_CHECK enum status wal_close(struct wal **w, struct error *e);
 
 /* Calls f for each record, oldest first; stops at its first failure.  Each

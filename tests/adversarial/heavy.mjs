@@ -1,4 +1,5 @@
 // Queries that cost much: regular expressions, and queries that read or hold too much.
+import zlib from 'node:zlib';
 import { ask, open, putMany, say, sleep, T0, until } from './rig.mjs';
 
 const YEARS = 10 * 365 * 86400;
@@ -74,6 +75,32 @@ async function queries(t) {
     t.check(t.server.peak() < 1400, `it took ${t.server.peak().toFixed(0)} MB`);
 }
 
+// Some KB on the wire that would become GB, or seconds of a thread that others wait for.
+async function small(t) {
+    const large = '(?:[b-y]z){1200}', peak = t.server.peak();
+    const tags = (n, value) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, value]));
+    const query = (...queries) => JSON.stringify({ start: T0, end: T0 + 60, queries });
+    const exp = JSON.stringify({
+        time: { start: `${T0}`, end: `${T0 + 60}`, aggregator: 'sum' },
+        filters: [{ id: 'f', tags: Object.keys(tags(512)).map((tagk) => ({ type: 'regexp', tagk, filter: large, groupBy: false })) }],
+        metrics: Array.from({ length: 120 }, (_, i) => ({ id: `m${i}`, metric: `m${i}`, filter: 'f' })), expressions: [{ id: 'e', expr: 'm0+m1' }],
+    });
+    const subs = query(...Array.from({ length: 4096 }, (_, i) => ({ aggregator: 'sum', metric: 'm', tags: tags(10, 'a'), percentiles: [i / 100] })));
+    const all = [
+        ['an expression with many regexps', '/api/query/exp', exp], ['many sub-queries', '/api/query', subs],
+        ['empty objects', '/api/query/last', `[${'{},'.repeat(11e6)}{}]`], ['names of nothing', '/api/search/lookup', `[${'[],'.repeat(11e6)}0]`],
+        ...['regexp', 'REGEXP', 'reg\\u0065xp'].map((type) => [type, '/api/query', query({ aggregator: 'sum', metric: 'm', tags: tags(200, `${type}(${large})`) }).replaceAll('\\\\u', '\\u')]),
+    ];
+    for (const [what, path, body] of all) {
+        const from = Date.now();
+        const r = await ask(t.port, 'POST', path, zlib.gzipSync(body), { headers: { 'Content-Encoding': 'gzip' } });
+        t.check([400, 413].includes(r.status), `${what}: ${r.status} ${r.body.slice(0, 100)}`);
+        t.quick(Date.now() - from < 1500, `${what}: ${Date.now() - from} ms`);
+        if (body.length < 1 << 20) for (let i = 0; i < (t.long ? 100 : 10); i++) await ask(t.port, 'POST', path, body);
+    }
+    t.check(t.server.peak() - peak < 200, `it took ${(t.server.peak() - peak).toFixed(0)} MB`);
+}
+
 // Whoever hangs up is not worked for any longer, however much he asked for.
 async function hangUps(t) {
     let slowest = 0;
@@ -123,6 +150,7 @@ export default [
         prepare: async (t) => putMany(t.port, Array.from({ length: 300 }, (_, i) => `bomb ${T0 + i % 60} ${i} host=${'a'.repeat(28)}${i}! a=b`.replace('!', '-'))),
         run: bombs,
     },
+    { name: 'small requests', run: small, keptMb: 100 },
     { name: 'queries of death', prepare: world, run: queries, keptMb: 200, settings: () => ['halite.query.bytes=128M', 'halite.query.answer_bytes=128M', 'tsd.query.timeout=5000'] },
     { name: 'hang-ups', prepare: world, run: hangUps, keptMb: 200 },
     { name: 'more than the workers', prepare: world, run: starve, keptMb: 200 },

@@ -41,6 +41,10 @@ with Content-Type: application/json; CHARSET="Latin1" ; v=1
 POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xe9"}]}
 = 200
 ~ "host":"üé"
+with Content-Type: application/json; charset=ISO-8859-1
+POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xc3\xa9"}]}
+= 400
+~ e.latinÃ©
 with Content-Type: application/json; charset=utf-8
 POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"e.latin\xc3\xa9"}]}
 = 200

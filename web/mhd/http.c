@@ -146,7 +146,8 @@ is_for_worker(struct http_request *r)
 {
     if (r->answered)
         return false;
-    return r->body.coding != CODING_NONE || (r->route->worker && !is_quick(r));
+    return r->body.coding != CODING_NONE || r->body.is_latin1 ||
+           (r->route->worker && !is_quick(r));
 }
 
 /* One that was not as quick as it promised: others will not be, either. */

@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <strings.h>
 
+#include "base/text/java.h"
 #include "base/text/number.h"
 
 /* -- ambiguous heads ------------------------------------------------------- */
@@ -307,6 +308,24 @@ coding_of(struct slice name)
     return CODING_OTHER;
 }
 
+/* Does Content-Type name ISO-8859-1?  HTTP libraries of Java do by default. */
+static bool
+is_latin1(const struct http_request *r)
+{
+    const char *type = http_header(r, "Content-Type");
+    const char *at = type == NULL ? NULL : strcasestr(type, "charset=");
+    struct slice name;
+
+    if (at == NULL)
+        return false;
+    name = slice_str(at + strlen("charset="));
+    name = java_trim(slice_cut(&name, ';'));
+    if (name.size > 1 && *name.data == '"')
+        name = slice_of(name.data + 1, name.size - 2);
+    return slice_eq_nocase(name, slice_str("ISO-8859-1")) ||
+           slice_eq_nocase(name, slice_str("latin1"));
+}
+
 static void
 admit_body(struct http_request *r, const struct head *h)
 {
@@ -321,6 +340,7 @@ admit_body(struct http_request *r, const struct head *h)
         size--;
     r->body.expected = h->chunked ? UINT64_MAX : size;
     r->body.coding = coding_of(slice_str(coding == NULL ? "" : coding));
+    r->body.is_latin1 = is_latin1(r);
     if (!r->answered && r->body.coding == CODING_OTHER) {
         (void)snprintf(details, sizeof details,
                        "Only gzip and deflate are taken, not %s", coding);

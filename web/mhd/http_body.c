@@ -10,7 +10,6 @@
 
 #include <zlib.h>
 
-#include "base/text/java.h"
 #include "base/utf8.h"
 
 #define GROW_MIN ((size_t)16 << 10)
@@ -244,24 +243,6 @@ inflate_body(struct http_request *r)
     http_budget_return(&r->server->bodies, cap);
 }
 
-/* Does Content-Type name ISO-8859-1?  HTTP libraries of Java do by default. */
-static bool
-is_latin1(const struct http_request *r)
-{
-    const char *type = http_header(r, "Content-Type");
-    const char *at = type == NULL ? NULL : strcasestr(type, "charset=");
-    struct slice name;
-
-    if (at == NULL)
-        return false;
-    name = slice_str(at + strlen("charset="));
-    name = java_trim(slice_cut(&name, ';'));
-    if (name.size > 1 && *name.data == '"')
-        name = slice_of(name.data + 1, name.size - 2);
-    return slice_eq_nocase(name, slice_str("ISO-8859-1")) ||
-           slice_eq_nocase(name, slice_str("latin1"));
-}
-
 void
 http_body_decode(struct http_request *r)
 {
@@ -269,7 +250,7 @@ http_body_decode(struct http_request *r)
     size_t size;
 
     inflate_body(r);
-    if (r->answered || !is_latin1(r))
+    if (r->answered || !b->is_latin1)
         return;
     size = utf8_size_of_latin1(slice_of(b->data, b->size));
     if (size > b->size && reserve(r, size - b->size)) {

@@ -104,6 +104,7 @@ struct http_body {
     uint64_t received; /* bytes that came, as they came */
     uint64_t dropped;  /* of them, after it was rejected */
     enum http_coding coding;
+    bool is_latin1; /* ISO-8859-1, to be made UTF-8 */
 };
 
 /* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is

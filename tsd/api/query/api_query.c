@@ -79,22 +79,39 @@ names_expressions(const struct http_request *r)
            (http_method(r) != HTTP_POST || http_is_overridden(r));
 }
 
-/* It is served as it is parsed and planned here. */
+static bool
+names_regexp(struct slice s)
+{
+    static const char name[] = "regexp";
+    size_t size = sizeof name - 1;
+
+    for (size_t i = 0; i + size <= s.size; i++)
+        if (slice_eq_nocase(slice_of(s.data + i, size), slice_str(name)))
+            return true;
+    return false;
+}
+
 /* To parse what is large, or to compile regular expressions, takes long itself;
  * a connection's thread has others to serve. */
 static bool
 is_parsed_quickly(const struct http_request *r)
 {
-    static const char slow[] = "regexp";
-    struct slice texts[] = { http_body(r), slice_str(http_url(r)) };
+    struct slice body = http_body(r);
+    size_t len;
+    const struct http_param *params = http_params(r, &len);
 
-    for (size_t i = 0; i < 2; i++)
-        if (texts[i].size > QUICK_BYTES ||
-            memmem(texts[i].data, texts[i].size, slow, strlen(slow)) != NULL)
+    /* Behind a backslash JSON could hide the name. */
+    if (body.size > QUICK_BYTES || strlen(http_url(r)) > QUICK_BYTES ||
+        names_regexp(body) ||
+        (body.size > 0 && memchr(body.data, '\\', body.size) != NULL))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (names_regexp(params[i].value))
             return false;
     return true;
 }
 
+/* It is served as it is parsed and planned here. */
 bool
 api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
