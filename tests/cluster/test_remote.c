@@ -326,7 +326,7 @@ END_TEST
 /* Puts wait for the next owner, and are told when none came in time. */
 START_TEST(an_owner_that_ended_is_waited_for)
 {
-    struct net *net = net_new(300);
+    struct net *net = net_new(1000);
     struct rig *rig = net->rig;
     struct series_point p;
     unsigned series = 0, bucket;
@@ -362,7 +362,7 @@ END_TEST
 /* An old map names who is the owner no more: that one says so. */
 START_TEST(an_old_map_is_noticed)
 {
-    struct net *net = net_new(300);
+    struct net *net = net_new(1000);
     struct rig *rig = net->rig;
     uint8_t bytes[TSUID_BYTES];
     struct slice t = tsuid(bytes, 3);
