@@ -122,6 +122,7 @@ read_shorts(const uint8_t *at, const uint8_t *end, uint64_t *last,
         w = w >> 2 & UINT64_C(0x3f3f3f3f3f3f3f3f);
         w = (w >> 1 & UINT64_C(0x1f1f1f1f1f1f1f1f)) ^
             (w & UINT64_C(0x0101010101010101)) * 0xff;
+#pragma GCC unroll 8
         for (unsigned i = 0; i < 8; i++) {
             x += (uint64_t)(int8_t)(w >> (8 * i));
             v[len + i].i = (int64_t)x;
