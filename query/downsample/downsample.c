@@ -8,11 +8,12 @@
  * policy a series has the buckets in which it has points.  With one it has
  * every bucket of the scanned range, whether or not it has points. */
 
-static enum status
-no_memory(struct error *e)
+enum status
+too_many_buckets(struct error *e)
 {
     return error_set(e, ST_LIMIT,
-                     "the downsampling interval makes too many points");
+                     "the downsampling interval makes too many points. Please "
+                     "ask for less time or a longer interval.");
 }
 
 static size_t
@@ -50,7 +51,7 @@ make_grid(struct downsampler *d, struct error *e)
     if (shown != from)
         d->shown = arena_array_raw(d->arena, d->grid_len, sizeof *d->shown);
     if (d->grid_len > 0 && (d->want == NULL || d->shown == NULL))
-        return no_memory(e);
+        return too_many_buckets(e);
     for (size_t i = 0; i < d->grid_len; i++) {
         d->shown[i] = shown;
         d->want[i] = from;
@@ -72,7 +73,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                                .deadline = d->deadline };
     d->scratch = arena_array_raw(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
-        return no_memory(e);
+        return too_many_buckets(e);
     if (spec->fill == FILL_NONE || spec->all)
         return ST_OK;
     return make_grid(d, e);
@@ -136,7 +137,7 @@ run_points(const struct downsampler *d, const struct column *in,
     struct bucket bucket = { 0, 0 };
 
     if (cap > 0 && (ts == NULL || v == NULL))
-        return no_memory(e);
+        return too_many_buckets(e);
     while (at < to) {
         size_t end;
 
@@ -173,7 +174,7 @@ fill_grid(const struct downsampler *d, const struct column *in,
     enum status st = ST_OK;
 
     if (d->grid_len > 0 && v == NULL)
-        return no_memory(e);
+        return too_many_buckets(e);
     for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
         while (at < in->len && in->ts_ms[at] < d->want[i])
             at++;

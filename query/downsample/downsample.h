@@ -31,6 +31,9 @@ double bucket_value(const struct aggregator *a, const union number *v,
                     const uint8_t *is_float, size_t len, bool doubles,
                     union number *scratch);
 
+/* ST_LIMIT: there is no memory for the buckets. */
+enum status too_many_buckets(struct error *e);
+
 /* 'longest': the length of the longest span there will be. */
 MUST_CHECK enum status downsampler_init(struct downsampler *d,
                                         const struct downsample *spec,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/downsample/downsample.h"
 
 #define HEAD_POINT_BYTES 16 /* a time and a value, for the limit of bytes */
 
@@ -266,7 +267,5 @@ fetch_end_series(struct task *t, struct fetched *f)
         status = collect(t, f, INT64_MAX);
     for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
         good = bucket_acc_end(&d->all[k], acc_of(f, k), t->batch->arena);
-    return good ? status
-                : error_set(&t->error, ST_LIMIT,
-                            "the downsampling interval makes too many points");
+    return good ? status : too_many_buckets(&t->error);
 }
