@@ -292,7 +292,7 @@ write_answer(struct lookup *l, int64_t started_us, struct buf *b,
     enum status st;
 
     write_request(l, b);
-    buf_printf(b, ",\"time\":%lld,\"results\":[",
+    buf_printf(b, ",\"time\":%lld.0,\"results\":[",
                (long long)((clock_monotonic_us() - started_us) / 1000));
     st = write_series(l, b, &shown, e);
     buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",

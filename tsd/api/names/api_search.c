@@ -68,7 +68,7 @@ find_answer(struct find *f, struct http_reply *out)
         return;
     }
     buf_printf(f->b,
-               "],\"time\":%lld,\"startIndex\":%lld,\"totalResults\":%lld}",
+               "],\"time\":%lld.0,\"startIndex\":%lld,\"totalResults\":%lld}",
                (long long)((clock_monotonic_us() - started_us) / 1000),
                (long long)f->start, (long long)f->total);
 }
