@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+/* How many series ahead their TSUIDs are prefetched. */
+#define TSUIDS_AHEAD 8
+
 /* A series with the values that it is grouped by. */
 struct keyed {
     const struct fetched *series;
@@ -66,6 +69,8 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
     for (size_t i = 0; i < f->len; i++) {
         uint8_t *key = keys + len * key_size;
 
+        if (i + TSUIDS_AHEAD < f->len)
+            __builtin_prefetch(f->series[i + TSUIDS_AHEAD].tsuid.data);
         if (!make_key(layout, p, f->series[i].tsuid, key))
             continue;
         ascending = ascending &&
@@ -141,9 +146,6 @@ struct common {
     bool differs;
 };
 
-/* How many series ahead their TSUIDs are prefetched. */
-#define TSUIDS_AHEAD 8
-
 /* Has it the first one's size, and differs only in bits of 'mask'? */
 static bool
 differs_within(struct slice first, struct slice tsuid, const uint8_t *mask)
@@ -205,7 +207,7 @@ find_common(const struct key_layout *layout, const struct grouping *g,
         for (size_t k = 0; k < tags; k++) {
             uint64_t tagk = tsuid_tagk_id(layout, tsuid, k);
             uint64_t tagv = tsuid_tagv_id(layout, tsuid, k);
-            size_t at = 0;
+            size_t at = i == 0 ? len : 0; /* a series has each once */
 
             /* Mostly all have the same tagks. */
             if (k < len && (*out)[k].tagk == tagk)
@@ -221,7 +223,8 @@ find_common(const struct key_layout *layout, const struct grouping *g,
                 return 0;
             (*out)[len++] = (struct common){ tagk, tagv, false };
         }
-        set_mask(layout, first, *out, mask);
+        if (i + 1 < group->len)
+            set_mask(layout, first, *out, mask);
     }
     return len;
 }
