@@ -155,9 +155,12 @@ leave_out_late(struct store_scan *scan)
 {
     size_t to = scan->head_end;
 
-    for (size_t i = scan->head_end; i-- > scan->head_at;)
-        if (!*entry_used_flag(scan->weeks, scan->head[i].tsuid))
+    for (size_t i = scan->head_end; i-- > scan->head_at;) {
+        const bool *used = entry_used_flag(scan->weeks, scan->head[i].tsuid);
+
+        if (used == NULL || !*used)
             scan->head[--to] = scan->head[i];
+    }
     scan->head_at = to;
 }
 
