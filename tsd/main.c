@@ -152,13 +152,16 @@ main(int argc, char **argv)
 {
     int rc;
 
-    if (!open_streams())
+    if (!open_streams()) {
+        (void)fputs("halite: cannot open /dev/null\n", stderr);
         return 1;
+    }
     rc = run(argc, argv);
     errno = 0; /* that of a write before is not known any more */
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return rc;
-    (void)fprintf(stderr, "halite: standard output: %s\n",
-                  errno == 0 ? "not all was written" : strerror(errno));
+    if (errno != EPIPE) /* who does not read on knows */
+        (void)fprintf(stderr, "halite: standard output: %s\n",
+                      errno == 0 ? "not all was written" : strerror(errno));
     return rc == 0 ? 1 : rc;
 }

@@ -31,9 +31,7 @@ copy_file(const char *from, const char *to, const char *name, bool share,
         st = error_set(e, ST_IO, "%s: %m", a);
     } else if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         st = error_set(e, ST_INVALID,
-                       "%s is no regular file, and belongs to no store: it "
-                       "must be deleted first",
-                       a);
+                       "%s is no regular file: a copy has files alone", a);
     } else if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
                link(a, b) != 0) {
         st = file_read_fd(fd, a, SIZE_MAX, &bytes, e);
@@ -46,6 +44,22 @@ copy_file(const char *from, const char *to, const char *name, bool share,
     free(a);
     free(b);
     return st;
+}
+
+/* The engine's folder may be a link to one of another disk. */
+static bool
+is_folder(const char *dir, const struct dirent *entry)
+{
+    char *path;
+    struct stat info;
+    bool is;
+
+    if (entry->d_type != DT_LNK)
+        return entry->d_type == DT_DIR;
+    path = files_path(dir, entry->d_name);
+    is = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    free(path);
+    return is;
 }
 
 static enum status
@@ -64,7 +78,7 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
     while (st == ST_OK && (entry = readdir(d)) != NULL) {
         const char *name = entry->d_name;
 
-        if (entry->d_type != DT_DIR && strcmp(name, "LOCK") != 0 &&
+        if (!is_folder(from, entry) && strcmp(name, "LOCK") != 0 &&
             strncmp(name, "LOG", 3) != 0 && strcmp(name, "FORMAT.tmp") != 0 &&
             strcmp(name, "FORMAT.1.tmp") != 0)
             st = copy_file(from, to, name, share, e);

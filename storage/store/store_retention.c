@@ -83,6 +83,29 @@ times_of_cut(const struct store *s, const struct store_cut *c)
     return (struct cut_times){ raw_s > hourly_s ? raw_s : hourly_s, hourly_s };
 }
 
+/* Before which all buckets have summed up.  Behind it entries of weeks may be
+ * of the store that this one was copied from, and late points and deletions
+ * since then are not in them: a cut must not make them final. */
+static enum status
+least_done(struct store *s, uint32_t *out, struct error *e)
+{
+    size_t len = s->layout.salt_buckets;
+    unsigned *buckets = mem_new_array(len, sizeof *buckets);
+    uint32_t *done = mem_new_array(len, sizeof *done);
+    enum status st;
+
+    for (size_t i = 0; i < len; i++)
+        buckets[i] = (unsigned)i;
+    st = store_weeks_done(s, buckets, len, done, e);
+    *out = UINT32_MAX;
+    for (size_t i = 0; st == ST_OK && i < len; i++)
+        if (done[i] < *out)
+            *out = done[i];
+    free(buckets);
+    free(done);
+    return st;
+}
+
 enum status
 store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
                struct error *e)
@@ -92,15 +115,20 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
     struct buf value = BUF_INIT;
     uint8_t key[CUTS_KEY_MAX];
     uint64_t lsn = 0;
+    uint32_t done = 0;
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
     if (kv_traits(s->kv)->shared) /* another one may have raised them */
         st = store_cuts_read(s, e);
+    if (st == ST_OK)
+        st = least_done(s, &done, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         const struct cut_times now = store_cut_times(s, cuts[i].metric);
 
         to[i] = times_of_cut(s, &cuts[i]);
+        if (to[i].raw_s > to[i].hourly_s && to[i].raw_s > done)
+            to[i].raw_s = done > to[i].hourly_s ? done : to[i].hourly_s;
         to[i] = cut_times_max(&to[i], &now);
         if (cut_times_equal(&to[i], &now))
             continue;

@@ -790,7 +790,50 @@ START_TEST(points_stay_until_they_are_summarised)
 }
 END_TEST
 
-TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
+/* Of a copy, which has entries and no state: late points, or deletions, and
+ * then the cut. */
+static void
+change_a_copy(int layout, bool deletes)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, layout);
+    put_some(&w, 600, HOURLY_CUT);
+    summarise(&w);
+    without_states(&w);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    for (int n = 0; n < 20 && !deletes; n++)
+        put(&w, (unsigned)below(&w, SERIES - 1),
+            (HOURLY_CUT + (int64_t)below(&w, RAW_CUT - HOURLY_CUT)) * 1000);
+    for (int n = 0; n < 5 && deletes; n++)
+        drop(&w);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    set_cuts(&w);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    w.options.no_summaries = false;
+    reopen(&w);
+    if (w.options.dir != NULL)
+        check_all_expired(&w);
+    world_close(&w);
+}
+
+START_TEST(late_points_in_a_copy_count)
+{
+    change_a_copy(_i, false);
+}
+END_TEST
+
+START_TEST(deletions_in_a_copy_count)
+{
+    change_a_copy(_i, true);
+}
+END_TEST
+
+TEST_MAIN("store_weeks", LOOP(late_points_in_a_copy_count, layouts),
+          LOOP(deletions_in_a_copy_count, layouts),
+          LOOP(weeks_stand_for_rows, layouts),
           LOOP(hourly_values_outlive_points, layouts),
           LOOP(hourly_values_need_no_state, layouts),
           LOOP(a_copy_has_hourly_values_of_what_expires_meanwhile, layouts),
