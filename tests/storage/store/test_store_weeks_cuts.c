@@ -1,0 +1,366 @@
+/* Hourly values that outlive their points, held against a model: through late
+ * points, deletions, copies and starts. */
+#include "tests/storage/store/weeks_world.h"
+
+#define HOURLY_CUT (T0 + WEEK_S)
+#define RAW_CUT    (T0 + 3 * WEEK_S)
+
+static const struct store_cut cuts = { 1, RAW_CUT *INT64_C(1000),
+                                       HOURLY_CUT *INT64_C(1000) };
+
+static void
+set_cuts(struct world *w)
+{
+    ck_assert_int_eq(store_cuts_set(w->s, &cuts, 1, &e), ST_OK);
+    for (size_t i = 0; i < w->len; i++)
+        w->points[i].gone |= w->points[i].ts_ms < cuts.hourly_ms;
+}
+
+static void
+expire(struct world *w)
+{
+    struct store_drop d = { .before = cuts };
+
+    set_cuts(w);
+    ck_assert_msg(store_drop_rows(w->s, &d, &e) == ST_OK, "%s", e.text);
+}
+
+/* Rows of raw points before the cut, of series that are no rollups. */
+static size_t
+count_old_rows(struct world *w)
+{
+    struct store_drop d = { .before = { 1, RAW_CUT * INT64_C(1000),
+                                        RAW_CUT * INT64_C(1000) },
+                            .dry_run = true };
+
+    ck_assert_int_eq(store_drop_rows(w->s, &d, &e), ST_OK);
+    return d.dropped.rows;
+}
+
+static bool
+has_points_of(const struct world *w, unsigned series, int64_t ts_ms)
+{
+    uint32_t week = week_base((uint32_t)(ts_ms / 1000));
+
+    for (size_t i = 0; i < w->len; i++)
+        if (w->points[i].series == series && !w->points[i].gone &&
+            week_base((uint32_t)(w->points[i].ts_ms / 1000)) == week)
+            return true;
+    return false;
+}
+
+/* Where the week has hourly values they stay as they are. */
+static void
+put_late(struct world *w)
+{
+    unsigned series = (unsigned)below(w, SERIES - 1);
+    int64_t ts_ms =
+        (HOURLY_CUT + (int64_t)below(w, RAW_CUT - HOURLY_CUT)) * 1000;
+    bool *fresh = &w->fresh[series][(ts_ms / 1000 - T0) / WEEK_S];
+
+    if (*fresh) /* who knows whether they have them by now */
+        return;
+    if (has_points_of(w, series, ts_ms)) {
+        put_only(w, series, ts_ms, 77);
+    } else {
+        put(w, series, ts_ms);
+        *fresh = true;
+    }
+}
+
+/* Of days whose points are gone only whole ones can be deleted.  Late points
+ * that would come to light by that are dropped first. */
+static void
+drop_old(struct world *w)
+{
+    unsigned series = (unsigned)below(w, SERIES - 1);
+    int64_t from = ((int64_t)T0 + (int64_t)below(w, WEEKS * WEEK_S)) * 1000;
+    int64_t to = from + (int64_t)below(w, (uint64_t)WEEK_S * 2000);
+    uint8_t bytes[15];
+    uint64_t deleted, lsn;
+
+    summarise(w);
+    expire(w);
+    ck_assert_int_eq(
+        store_delete(w->s, name(series, bytes), from, to, &deleted, &lsn, &e),
+        ST_OK);
+    for (size_t i = 0; i < w->len; i++) {
+        int64_t ms = w->points[i].ts_ms, day = ms - ms % DAY_MS;
+        bool whole = day >= from && day + DAY_MS - 1 <= to;
+
+        w->points[i].gone |=
+            w->points[i].series == series &&
+            (ms < RAW_CUT * INT64_C(1000) ? whole : ms >= from && ms <= to);
+    }
+}
+
+static void
+forget_states(struct world *w)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    for (unsigned i = 0; i < store_layout(w->s)->salt_buckets; i++) {
+        uint8_t key[2];
+
+        kv_batch_delete(
+            b, slice_of(key, key_weeks_state(store_layout(w->s), i, key)));
+    }
+    ck_assert_int_eq(kv_write(store_kv(w->s), b, &e), ST_OK);
+    kv_batch_free(&b);
+}
+
+/* As a copy is: nothing is said to be summed up, and nothing will be. */
+static void
+without_states(struct world *w)
+{
+    forget_states(w);
+    w->options.no_summaries = true;
+    reopen(w);
+}
+
+static void
+check_old(struct world *w)
+{
+    static struct seen seen;
+    uint32_t from = T0 + (uint32_t)below(w, DAYS - 3) * DAY_S;
+    uint32_t to =
+        from + (2 + (uint32_t)below(w, (END - from) / DAY_S - 2)) * DAY_S;
+
+    check(w, ways[below(w, 3)], from, to - 3600, false, &seen);
+    ck_assert(!seen.lacks_rows);
+    check(w, ways[below(w, 3)], T0, END - 3600, false, &seen);
+    ck_assert(!seen.lacks_rows);
+}
+
+/* Of what expired no row is left, and nothing is missing. */
+static void
+check_all_expired(struct world *w)
+{
+    summarise(w);
+    check_old(w);
+    expire(w);
+    ck_assert_uint_eq(count_old_rows(w), 0);
+    check_old(w);
+}
+
+START_TEST(hourly_values_outlive_points)
+{
+    static struct world w;
+
+    world_open(&w, _i);
+    for (int n = 0; n < 600; n++) {
+        unsigned series = (unsigned)below(&w, SERIES);
+        int64_t at = T0 + (int64_t)below(&w, WEEKS * WEEK_S);
+
+        if (series % 2 == 0 || at < HOURLY_CUT || at >= RAW_CUT)
+            put(&w, series, at * 1000);
+    }
+    summarise(&w);
+    ck_assert_uint_gt(count_old_rows(&w), 60);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    for (int turn = 0; turn < 30; turn++) {
+        for (uint64_t n = below(&w, 3); n > 0; n--)
+            put_late(&w);
+        check_old(&w);
+        if (below(&w, 4) == 0)
+            drop_old(&w);
+        check_old(&w);
+        if (below(&w, 3) == 0)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+        check_old(&w);
+        if (below(&w, 3) == 0)
+            summarise(&w);
+        if (below(&w, 3) == 0)
+            expire(&w);
+        check_old(&w);
+        if (below(&w, 6) != 0)
+            continue;
+        summarise(&w);
+        if (w.options.dir != NULL && below(&w, 2) == 0)
+            forget_states(&w);
+        reopen(&w);
+        summarise(&w);
+        check_old(&w);
+    }
+    check_all_expired(&w);
+    world_close(&w);
+}
+END_TEST
+
+/* A series without an entry may have rows, in the head, too. */
+START_TEST(hourly_values_need_no_state)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, _i);
+    for (int n = 0; n < 250; n++)
+        put(&w, (unsigned)below(&w, SERIES / 2),
+            (T0 + (int64_t)below(&w, WEEKS * WEEK_S)) * 1000);
+    summarise(&w);
+    set_cuts(&w);
+    without_states(&w);
+    for (int turn = 0; turn < 9; turn++)
+        check(&w, ways[turn % 3], HOURLY_CUT, END - 3600, true, &seen);
+    w.options.no_summaries = false;
+    reopen(&w);
+    if (w.options.dir != NULL)
+        summarise(&w);
+    expire(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 0);
+    without_states(&w);
+    for (int turn = 0; turn < 60; turn++) {
+        put_late(&w);
+        check_old(&w);
+        if (below(&w, 5) == 0)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    }
+    w.options.no_summaries = false;
+    reopen(&w);
+    if (w.options.dir != NULL)
+        check_all_expired(&w);
+    world_close(&w);
+}
+END_TEST
+
+/* The first row is read; then all expire.  No states are copied. */
+static void
+put_and_expire(void *ctx, struct slice key, struct slice value,
+               struct kv_batch *b)
+{
+    struct world *w = ctx;
+
+    if (key.data[0] != TABLE_WEEKS || key.size > 2)
+        kv_batch_put(b, key, value);
+    if (key.data[0] == TABLE_ROWS)
+        expire(w);
+}
+
+static void
+put_no_more(void *ctx, struct kv_batch *b)
+{
+    (void)ctx;
+    (void)b;
+}
+
+START_TEST(a_copy_has_hourly_values_of_what_expires_meanwhile)
+{
+    static struct world w;
+    struct kv_recode rules = { put_and_expire, put_no_more, &w };
+    struct kv_copying copying = { .recode = &rules };
+    struct kv *copy;
+
+    world_open(&w, _i);
+    put_some(&w, 300, HOURLY_CUT);
+    summarise(&w);
+    ck_assert_int_eq(
+        kv_open(&(struct kv_options){ .place = KV_MEMORY }, &copy, &e), ST_OK);
+    ck_assert_int_eq(store_copy(w.s, copy, &copying, &e), ST_OK);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    w.options.kv = copy;
+    w.options.dir = NULL;
+    open_store(&w);
+    check_old(&w);
+    summarise(&w);
+    check_old(&w);
+    world_close(&w);
+}
+END_TEST
+
+/* Late points that only the log has, more of them than the head takes. */
+START_TEST(a_replay_leaves_hourly_values)
+{
+    static struct world w;
+
+    world_open(&w, _i);
+    if (w.options.dir != NULL) {
+        put_some(&w, 600, T0);
+        summarise(&w);
+        expire(&w);
+        for (int n = 0; n < 400; n++)
+            put_late(&w);
+        store_flusher_stop(w.s);
+        store_destroy(w.s);
+        w.options.head_bytes = 1000;
+        open_store(&w);
+        check_old(&w);
+        check_all_expired(&w);
+    }
+    world_close(&w);
+}
+END_TEST
+
+/* Of weeks that are not summarised, nothing goes. */
+START_TEST(points_stay_until_they_are_summarised)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, _i);
+    if (w.options.dir == NULL) {
+        world_close(&w);
+        return;
+    }
+    w.options.summary_delay_ms = 3600000;
+    reopen(&w);
+    put_some(&w, 300, HOURLY_CUT);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    expire(&w);
+    ck_assert_uint_gt(count_old_rows(&w), 50);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    w.options.summary_delay_ms = 1;
+    reopen(&w);
+    check_all_expired(&w);
+    world_close(&w);
+}
+END_TEST
+
+/* Of a copy, which has entries and no state: late points, or deletions, and
+ * then the cut. */
+static void
+change_a_copy(int layout, bool deletes)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, layout);
+    put_some(&w, 600, HOURLY_CUT);
+    summarise(&w);
+    without_states(&w);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    for (int n = 0; n < 20 && !deletes; n++)
+        put(&w, (unsigned)below(&w, SERIES - 1),
+            (HOURLY_CUT + (int64_t)below(&w, RAW_CUT - HOURLY_CUT)) * 1000);
+    for (int n = 0; n < 5 && deletes; n++)
+        drop(&w);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    set_cuts(&w);
+    check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
+    w.options.no_summaries = false;
+    reopen(&w);
+    if (w.options.dir != NULL)
+        check_all_expired(&w);
+    world_close(&w);
+}
+
+START_TEST(late_points_in_a_copy_count)
+{
+    change_a_copy(_i, false);
+}
+END_TEST
+
+START_TEST(deletions_in_a_copy_count)
+{
+    change_a_copy(_i, true);
+}
+END_TEST
+
+TEST_MAIN("store_weeks_cuts", LOOP(hourly_values_outlive_points, layouts),
+          LOOP(hourly_values_need_no_state, layouts),
+          LOOP(a_copy_has_hourly_values_of_what_expires_meanwhile, layouts),
+          LOOP(a_replay_leaves_hourly_values, layouts),
+          LOOP(points_stay_until_they_are_summarised, layouts),
+          LOOP(late_points_in_a_copy_count, layouts),
+          LOOP(deletions_in_a_copy_count, layouts))
