@@ -60,6 +60,11 @@ export class Server {
         const f = this.proc('stat').replace(/^.*\) /s, '').split(' ');
         return (Number(f[11]) + Number(f[12])) * 10;
     }
+    // Of the threads that read and write connections, which libmicrohttpd names, or of all others.
+    threadsMs(connections) {
+        const all = fs.readdirSync(`/proc/${this.pid}/task`).filter((id) => (this.proc(`task/${id}/comm`).trim() === 'MHD-worker') === connections);
+        return all.reduce((sum, id) => sum + Number(this.proc(`task/${id}/schedstat`).split(' ')[0]) / 1e6, 0);
+    }
     async stop() {
         if (this.alive) { this.child.kill('SIGTERM'); await Promise.race([this.gone, sleep(8000)]); }
         if (this.alive) { this.child.kill('SIGKILL'); await this.gone; this.ended = 'SIGKILL, since it did not stop'; }
