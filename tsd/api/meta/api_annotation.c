@@ -297,20 +297,26 @@ static const struct field range_fields[] = {
 #undef AT
 };
 
-/* A member misspelt must not make the range a larger one. */
+/* From the body, or the parameters when it is empty.  A member misspelt must
+ * not make the range a larger one. */
 static bool
-check_members(const struct api_call *w)
+read_range(const struct api_call *w, struct range *range)
 {
     struct json_t *body;
+    unsigned seen;
     enum status st;
     struct error e;
 
     if (http_body(w->r).size == 0)
-        return true;
+        return fields_read_params(w->r, FIELDS(range_fields), range, &seen,
+                                  w->out);
     body = api_parse_body(w->r, w->out);
     if (body == NULL)
         return false;
     st = fields_only(body, FIELDS(range_fields), &e);
+    if (st == ST_OK)
+        st = fields_read_json(body, FIELDS(range_fields), http_arena(w->r),
+                              range, &seen, &e);
     json_decref(body);
     if (st != ST_OK)
         api_reject_json(w->out, &e);
@@ -387,14 +393,11 @@ delete_bulk(const struct api_call *w)
     struct range range = { .start_text = slice_str(""),
                            .end_text = slice_str("") };
     struct slice *texts;
-    unsigned seen;
     uint64_t total = 0;
     enum status st = ST_OK;
     struct error e;
 
-    if (!check_members(w) ||
-        !fields_read(w->r, FIELDS(range_fields), &range, &seen, w->out) ||
-        !check_range(w, &range))
+    if (!read_range(w, &range) || !check_range(w, &range))
         return;
     texts = range.tsuids.texts;
     if (range.global)
