@@ -30,7 +30,9 @@ struct store_cut {
     int64_t raw_ms, hourly_ms;
 };
 
-/* Writes down those that rise, in one batch, on the disk when it returns. */
+/* Writes down those that rise, in one batch, on the disk when it returns. Where
+ * hourly values are kept for longer, 'raw_ms' counts as far as all buckets are
+ * summed up. */
 MUST_CHECK enum status store_cuts_set(struct store *s,
                                       const struct store_cut *cuts, size_t len,
                                       struct error *e);
