@@ -59,7 +59,8 @@ typedef void http_serve(void *ctx, const struct http_request *r,
                         struct http_reply *out);
 
 /* What it made to find out, in '*kept', is http_kept() of the request when it
- * is served, which it is at once if this is true. */
+ * is served: at once if this is true, or by a worker.  All of it is in the
+ * request's arena. */
 typedef bool http_is_quick(void *ctx, const struct http_request *r,
                            void **kept);
 

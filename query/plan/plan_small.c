@@ -2,8 +2,8 @@
 #include "query/plan/plan.h"
 
 /* Hours of series that take a fraction of a millisecond, decoded whole. */
-#define SMALL_HOURS   48
-#define SMALL_QUERIES 8
+#define SMALL_HOURS   192
+#define SMALL_QUERIES 16
 #define SMALL_PLAN_MS 2
 /* Buckets to fill that take as long as an hour of a series. */
 #define HOUR_BUCKETS 360

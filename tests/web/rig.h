@@ -14,7 +14,8 @@
  * answers as many bytes as "?n=" says, in as many chunks as "&chunks=" says;
  * "/api/fail" errors; "/api/empty" 204;
  * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
- * whether it is served on its connection's thread, and may not be with "?no".
+ * "here" on its connection's thread, where it may not be served with "?no";
+ * else "kept" where that was asked, and "later" where it was not.
  */
 #pragma once
 
@@ -125,6 +126,7 @@ static inline bool
 rig_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
     rig_is_connections = true;
+    *kept = arena_strdup(http_arena(r), slice_str("kept"));
     return !http_has_param(r, "no");
 }
 
@@ -133,7 +135,9 @@ rig_quick(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     if (http_has_param(r, "slow"))
         (void)usleep(40000);
-    buf_put_str(http_reply_body(out), rig_is_connections ? "true" : "false");
+    buf_put_str(http_reply_body(out), rig_is_connections     ? "here"
+                                      : http_kept(r) != NULL ? http_kept(r)
+                                                             : "later");
 }
 
 /* The byte at a place of what "/api/large" answers. */

@@ -132,13 +132,10 @@ is_quick(struct http_request *r)
 {
     const struct http_route *route = r->route;
     const struct http_server *s = r->server;
-    void *kept = NULL;
-    bool quick = route->quick != NULL && atomic_load(&s->active) <= 1 &&
-                 clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
-                 route->quick(route->ctx, r, &kept);
 
-    r->kept = quick ? kept : NULL;
-    return quick;
+    return route->quick != NULL && atomic_load(&s->active) <= 1 &&
+           clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
+           route->quick(route->ctx, r, &r->kept);
 }
 
 static bool

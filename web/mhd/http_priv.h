@@ -293,7 +293,7 @@ struct http_request {
     bool cors_ok;      /* the origin may read the reply */
     bool may_compress; /* the reply, for clients that take that */
     unsigned rights;
-    void *kept; /* the route's, since it said that this is quick */
+    void *kept; /* the route's, made to find out if this is quick */
     const char *jsonp;
     struct MHD_Response *response;
     size_t response_size;

@@ -640,9 +640,11 @@ static const struct {
     { "sum:m{a=v3}", NULL, 24 * 30, false },
     { "sum:m{a=*}", NULL, 1, true },
     { "sum:m", NULL, 1, true },
-    { "sum:m", NULL, 6, false },
+    { "sum:m", NULL, 6, true },
+    { "sum:m", NULL, 24, false },
     { "sum:m{a=v3}", "max:m{a=v4}", 2, true },
-    { "sum:m", "max:m", 1, false },
+    { "sum:m", "max:m", 1, true },
+    { "sum:m", "max:m", 12, false },
     { "sum:m{a=v77}", NULL, 1, false }, /* there is no such value */
     { "sum:m{a=wildcard(v*)}", NULL, 1, false },
     { "sum:m{a=regexp(v3)}", NULL, 1, false },

@@ -111,7 +111,8 @@ is_parsed_quickly(const struct http_request *r)
     return true;
 }
 
-/* It is served as it is parsed and planned here. */
+/* It is served as it is parsed and, where it is small, planned here.  Without
+ * regular expressions query_fini() has nothing to release. */
 bool
 api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
 {
@@ -119,18 +120,19 @@ api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
                       .a = ctx,
                       .arena = http_arena(r) };
     struct parse_error e = { 0 };
-    bool quick = is_parsed_quickly(r) && api_sub_path(r).size == 0 &&
-                 !names_expressions(r) && http_method(r) != HTTP_DELETE &&
-                 http_method(r) != HTTP_PUT && !http_has_param(r, "explain") &&
-                 read_query(&w, &e) == ST_OK && !w.q.delete_points &&
-                 engine_is_small(w.a->engine, &w.q, w.arena);
+    struct query *q;
 
-    *kept = quick ? arena_copy(w.arena, &w.q, sizeof w.q) : NULL;
-    if (*kept != NULL)
-        return true;
-    plan_drop(&w.q);
-    query_fini(&w.q);
-    return false;
+    if (!is_parsed_quickly(r) || api_sub_path(r).size > 0 ||
+        names_expressions(r) || http_method(r) == HTTP_DELETE ||
+        http_method(r) == HTTP_PUT || http_has_param(r, "explain"))
+        return false;
+    if (read_query(&w, &e) != ST_OK) {
+        query_fini(&w.q);
+        return false;
+    }
+    q = *kept = arena_copy(w.arena, &w.q, sizeof w.q);
+    return q != NULL && !q->delete_points &&
+           engine_is_small(w.a->engine, q, w.arena);
 }
 
 /* Expressions compute with points: they need all of them. */
