@@ -51,7 +51,7 @@ done
 # What is printed arrives, or the command fails; no file gets a closed stream's number.
 echo 'm.a 1356998400 1 host=web01' >lines
 "$halite" import --data data lines 2>/dev/null || bad=1
-for words in version help 'tsd --help' 'secret token t read' 'fsck data' 'mkmetric --data data m.b' \
+for words in version help 'tsd --help' 'secret token t read' 'mkmetric --data data m.b' \
     'scan --data data --import' 'scan --data data --delete 1356998400 sum m.a' \
     'uid --data data grep m' 'search --data data lookup m.a' \
     'query --data data 1356998400 sum m.a'; do
@@ -61,6 +61,11 @@ for words in version help 'tsd --help' 'secret token t read' 'fsck data' 'mkmetr
     # shellcheck disable=SC2086
     ends 1 sh -c '"$0" "$@" <&- >&-' "$halite" $words
     says '*halite: standard output: Bad file descriptor'
+done
+# 1 would mean that the store is damaged.
+for to in '>/dev/full' '>&-'; do
+    ends 2 sh -c "\"\$0\" fsck data $to" "$halite"
+    says '*halite: standard output: not all was written'
 done
 ends 0 sh -c '"$0" import --data data lines 2>&-' "$halite"
 gives 0 'm.a 1356998400 1 host=web01' "$halite" scan --data data --import

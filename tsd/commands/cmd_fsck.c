@@ -59,7 +59,7 @@ static const char fsck_help[] =
     "  --verbose   say what is done\n"
     "  --help      this text\n\n"
     "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
-    "2 it could not be looked at.\n";
+    "2 it could not be looked at, or not all could be told.\n";
 
 static uint64_t
 fsck_count(struct teller *t, const char *code)
@@ -275,5 +275,7 @@ cmd_fsck(int argc, char **argv, bool as_tsdb)
         return 2;
     }
     sum_up(&o, &f);
+    if (fflush(stdout) != 0 || ferror(stdout)) /* main() says so */
+        return 2;
     return f.found == 0 ? 0 : 1;
 }
