@@ -18,6 +18,7 @@ struct client {
     uint32_t magic;
     CURL *curl;
     char *base;
+    bool foreign;
     char why[CURL_ERROR_SIZE];
 };
 
@@ -132,6 +133,7 @@ client_open(const struct client_options *o, struct client **out,
         return st;
     (void)signal(SIGPIPE, SIG_IGN); /* CURLOPT_NOSIGNAL leaves it to us */
     c = client_new(libcurl.easy_init(), make_base(o->address));
+    c->foreign = o->foreign;
     set_pointer(c, CURLOPT_PROTOCOLS_STR, "http,https");
     set_long(c, CURLOPT_NOSIGNAL, 1);
     set_long(c, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
@@ -150,8 +152,12 @@ client_open(const struct client_options *o, struct client **out,
 struct client *
 client_dup(const struct client *c)
 {
+    struct client *copy;
+
     OBJ_CHECK(c, CLIENT_MAGIC);
-    return client_new(libcurl.easy_duphandle(c->curl), mem_strdup(c->base));
+    copy = client_new(libcurl.easy_duphandle(c->curl), mem_strdup(c->base));
+    copy->foreign = c->foreign;
+    return copy;
 }
 
 void
@@ -185,7 +191,8 @@ take_answer(char *data, size_t size, size_t n, void *ctx)
 }
 
 static enum status
-failed_answer(long http, struct slice answer, struct error *e)
+failed_answer(const struct client *c, long http, struct slice answer,
+              struct error *e)
 {
     json_t *body = NULL;
     const json_t *error;
@@ -202,7 +209,9 @@ failed_answer(long http, struct slice answer, struct error *e)
     message = json_string_value(json_object_get(error, "message"));
     details = json_string_value(json_object_get(error, "details"));
     if (http == 401)
-        (void)error_set(e, st, "The server wants credentials: see --token");
+        (void)error_set(e, st, "The server wants credentials: %s",
+                        c->foreign ? "http://NAME:PASSWORD@..."
+                                   : "see --token");
     else if (message == NULL)
         (void)error_set(e, st, "The server answered with status %ld", http);
     else if (details == NULL || strcmp(details, message) == 0)
@@ -257,7 +266,8 @@ perform(struct client *c, const char *path, const char *type,
                          c->base, answer->max >> 20);
     if (rc != CURLE_OK)
         return error_set(e, ST_IO, "%s: %s", c->base, say_why(c, rc));
-    return http / 100 == 2 ? ST_OK : failed_answer(http, buf_slice(answer), e);
+    return http / 100 == 2 ? ST_OK
+                           : failed_answer(c, http, buf_slice(answer), e);
 }
 
 enum status

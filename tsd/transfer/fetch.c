@@ -2,18 +2,22 @@
 
 #include <jansson.h>
 
+#include "base/text/glob.h"
 #include "base/text/number.h"
 #include "tsd/client/client.h"
 #include "uid/meta/tree.h"
 #include "uid/names/uid.h"
 #include "web/json/json.h"
 
-#define NAMES_AT_ONCE  200 /* whose ids are asked for */
-#define SERIES_AT_ONCE 20
-#define LISTED_MAX     100000000 /* what a list is asked for: all */
-#define LINES_BYTES    ((size_t)256 << 10)
-#define ANSWER_MAX     ((size_t)32 << 20)
-#define STALL_S        300 /* a query may take its time */
+/* Netty takes a larger body for one in chunks, which OpenTSDB rejects unless
+ * tsd.http.request.enable_chunked is set, and then beyond its max_chunk. */
+#define BODY_BYTES  ((size_t)4000)
+#define LISTED_MAX  100000000 /* what a list is asked for: all */
+#define LINES_BYTES ((size_t)256 << 10)
+#define ANSWER_MAX  ((size_t)512 << 20)
+#define STALL_S     300 /* a query may take its time */
+
+#define ID_DIGITS 6 /* of OpenTSDB's ids, unless it was told otherwise */
 
 #define ASSIGN "/api/uid/assign"
 
@@ -81,48 +85,72 @@ copy_all(struct fetching *x, const json_t *from, const char *const *names)
         fetch_copy(x, from, *names, *names);
 }
 
+/* Into 'answer'. */
 static enum status
-fetch_send(struct fetching *x, const char *path, const struct slice *body,
-           json_t **out, struct error *e)
+fetch_send(struct fetching *x, const struct slice *body, struct error *e)
 {
-    enum status st = body == NULL
-                         ? client_get(x->client, path, &x->answer, e)
-                         : client_post(x->client, path, "application/json",
-                                       *body, &x->answer, e);
+    const char *path = buf_cstr(&x->path);
 
-    if (st == ST_OK)
-        return json_parse(buf_slice(&x->answer), SIZE_MAX, out, e);
-    /* Names that have ids already make a 400 without an error in it. */
-    if (st == ST_INVALID && strcmp(path, ASSIGN) == 0 &&
-        json_parse(buf_slice(&x->answer), SIZE_MAX, out, NULL) == ST_OK &&
-        json_object_get(*out, "error") == NULL)
-        return ST_OK;
-    json_decref(*out);
-    *out = NULL;
-    return error_wrap(e, st, "%s", path);
+    if (cancel_asked(x->f->cancel))
+        return error_set(e, ST_BUSY, "stopped before the end");
+    return body == NULL ? client_get(x->client, path, &x->answer, e)
+                        : client_post(x->client, path, "application/json",
+                                      *body, &x->answer, e);
+}
+
+static enum status
+other_answer(struct fetching *x, struct error *e)
+{
+    return error_set(e, ST_IO, "%s%s: that is no answer of OpenTSDB's API",
+                     x->f->url, buf_cstr(&x->path));
 }
 
 enum status
 fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
           struct error *e)
 {
-    const struct fetch *f = x->f;
-    const char *path = buf_cstr(&x->path);
-    enum status st;
+    enum status st = fetch_send(x, body, e);
 
     *out = NULL;
-    if (cancel_asked(f->cancel))
-        st = error_set(e, ST_BUSY, "stopped before the end");
+    if (st == ST_OK)
+        st = json_parse(buf_slice(&x->answer), SIZE_MAX, out, e);
+    /* Names that have ids already make a 400 without an error in it. */
+    else if (st == ST_INVALID && slice_eq_str(buf_slice(&x->path), ASSIGN) &&
+             json_parse(buf_slice(&x->answer), SIZE_MAX, out, NULL) == ST_OK &&
+             json_object_get(*out, "error") == NULL)
+        st = ST_OK;
     else
-        st = fetch_send(x, path, body, out, e);
-    if (st == ST_OK && (int)json_typeof(*out) != type) {
-        st = error_set(e, ST_IO, "%s%s: that is no answer of OpenTSDB's API",
-                       f->url, path);
+        st = error_wrap(e, st, "%s", buf_cstr(&x->path));
+    if (st == ST_OK && (int)json_typeof(*out) != type)
+        st = other_answer(x, e);
+    if (st != ST_OK) {
         json_decref(*out);
         *out = NULL;
     }
     buf_clear(&x->path);
     return st;
+}
+
+enum status
+fetch_each(struct fetching *x, const struct slice *body, json_taker *take,
+           void *ctx, struct error *e)
+{
+    enum status st = fetch_send(x, body, e);
+
+    if (st != ST_OK)
+        st = error_wrap(e, st, "%s", buf_cstr(&x->path));
+    else if (x->answer.size == 0 || x->answer.data[0] != '[')
+        st = other_answer(x, e);
+    else
+        st = json_each(buf_slice(&x->answer), take, ctx, e);
+    buf_clear(&x->path);
+    return st;
+}
+
+static bool
+is_hex(const char *text)
+{
+    return text[strspn(text, "0123456789ABCDEFabcdef")] == '\0';
 }
 
 /* -- names ----------------------------------------------------------------- */
@@ -170,10 +198,11 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
     return st;
 }
 
-/* The ids of names come with the refusal to assign them again. */
+/* The ids of names come with the refusal to assign them again.  Asks for those
+ * from '*at' on that a body has room for, and passes them. */
 static enum status
 fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
-                 size_t from, struct error *e)
+                 size_t *at, struct error *e)
 {
     struct buf body = BUF_INIT;
     char errors[32];
@@ -183,10 +212,11 @@ fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
     enum status st;
 
     buf_printf(&body, "{\"%s\":[", kinds[kind]);
-    for (size_t i = from;
-         i < json_array_size(names) && i < from + NAMES_AT_ONCE; i++)
-        json_put_item(&body,
-                      slice_str(json_string_value(json_array_get(names, i))));
+    do {
+        name = json_string_value(json_array_get(names, *at));
+        json_put_item(&body, slice_str(name));
+        name = json_string_value(json_array_get(names, ++*at));
+    } while (name != NULL && body.size + strlen(name) < BODY_BYTES);
     buf_put_str(&body, "]}");
     text = buf_slice(&body);
     buf_put_str(&x->path, ASSIGN);
@@ -230,9 +260,8 @@ fetch_names(struct fetching *x, enum uid_kind kind, json_t **names,
         st = fetch_end(x, e);
     }
     for (size_t i = 0; st == ST_OK && (x->f->parts & FETCH_METADATA) != 0 &&
-                       i < json_array_size(*names);
-         i += NAMES_AT_ONCE)
-        st = fetch_names_meta(x, kind, *names, i, e);
+                       i < json_array_size(*names);)
+        st = fetch_names_meta(x, kind, *names, &i, e);
     return st;
 }
 
@@ -309,23 +338,97 @@ fetch_trees(struct fetching *x, struct error *e)
     return st;
 }
 
-enum status
-fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
-                  struct error *e)
+/* The name of an id in hexadecimal; '*name' is a json_t. */
+static enum status
+fetch_name(struct fetching *x, enum uid_kind kind, const char *id,
+           json_t **name, struct error *e)
+{
+    json_t *meta;
+    enum status st;
+
+    buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%.*s", kinds[kind],
+               ID_DIGITS, id);
+    st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
+    *name = st == ST_OK ? json_incref(json_object_get(meta, "name")) : NULL;
+    if (st == ST_OK && !json_is_string(*name))
+        st = error_set(e, ST_INVALID, "the id %.*s has no name", ID_DIGITS, id);
+    json_decref(meta);
+    return st;
+}
+
+/* Adds the metric and the tags of a TSUID to an empty object. */
+static enum status
+fetch_names_of(struct fetching *x, const char *tsuid, json_t *series,
+               struct error *e)
+{
+    size_t digits = tsuid == NULL ? 0 : strlen(tsuid);
+    json_t *tags = json_object(), *name = NULL, *value = NULL;
+    enum status st =
+        digits % (2 * ID_DIGITS) == ID_DIGITS && is_hex(tsuid)
+            ? fetch_name(x, UID_METRIC, tsuid, &name, e)
+            : error_set(e, ST_INVALID, "an annotation's TSUID cannot be read");
+
+    if (st == ST_OK && json_object_set_new(series, "metric", name) != 0)
+        st = error_no_memory(e);
+    for (size_t at = ID_DIGITS; at < digits && st == ST_OK;
+         at += 2 * (size_t)ID_DIGITS) {
+        st = fetch_name(x, UID_TAGK, tsuid + at, &name, e);
+        if (st == ST_OK)
+            st = fetch_name(x, UID_TAGV, tsuid + at + ID_DIGITS, &value, e);
+        if (st == ST_OK &&
+            json_object_set(tags, json_string_value(name), value) != 0)
+            st = error_no_memory(e);
+        json_decref(name);
+        json_decref(value);
+        name = value = NULL;
+    }
+    if (json_object_set_new(series, "tags", tags) != 0 && st == ST_OK)
+        st = error_no_memory(e);
+    return st;
+}
+
+static enum status
+put_annotation(struct fetching *x, const json_t *note, const json_t *series,
+               struct error *e)
 {
     static const char *const members[] = { "startTime",   "endTime",
                                            "description", "notes",
                                            "custom",      NULL };
+
+    fetch_begin(x, "annotation");
+    if (series != NULL) {
+        fetch_copy(x, series, "metric", "metric");
+        fetch_copy(x, series, "tags", "tags");
+    }
+    copy_all(x, note, members);
+    return fetch_end(x, e);
+}
+
+enum status
+fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
+                  struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++)
+        st = put_annotation(x, json_array_get(notes, i), series, e);
+    return st;
+}
+
+enum status
+fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
+{
     enum status st = ST_OK;
 
     for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++) {
-        fetch_begin(x, "annotation");
-        if (series != NULL) {
-            fetch_copy(x, series, "metric", "metric");
-            fetch_copy(x, series, "tags", "tags");
-        }
-        copy_all(x, json_array_get(notes, i), members);
-        st = fetch_end(x, e);
+        const json_t *note = json_array_get(notes, i);
+        const char *tsuid = json_string_value(json_object_get(note, "tsuid"));
+        json_t *series = json_object();
+
+        st = fetch_names_of(x, tsuid, series, e);
+        if (st == ST_OK)
+            st = put_annotation(x, note, series, e);
+        json_decref(series);
     }
     return st;
 }
@@ -381,57 +484,78 @@ fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
     return st;
 }
 
-static enum status
-fetch_group(struct fetching *x, const json_t *series, size_t from,
-            struct error *e)
+enum status
+fetch_lookup(struct fetching *x, int64_t limit, bool from_meta, json_t **answer,
+             const json_t **series, struct error *e)
 {
-    struct buf tsuids = BUF_INIT;
-    enum status st = ST_OK;
+    struct buf body = BUF_INIT;
+    struct slice text;
+    enum status st;
 
-    for (size_t i = from; i < json_array_size(series) &&
-                          i < from + SERIES_AT_ONCE && st == ST_OK;
-         i++) {
-        const json_t *one = json_array_get(series, i);
-        const char *tsuid = json_string_value(json_object_get(one, "tsuid"));
+    buf_put_u8(&body, '{');
+    json_put_member(&body, "metric", x->metric);
+    json_put_int(&body, "limit", limit);
+    json_put_bool(&body, "useMeta", from_meta);
+    buf_put_u8(&body, '}');
+    text = buf_slice(&body);
+    buf_put_str(&x->path, "/api/search/lookup");
+    st = fetch_ask(x, &text, JSON_OBJECT, answer, e);
+    buf_fini(&body);
+    *series = json_object_get(*answer, "results");
+    for (size_t i = 0; st == ST_OK && i < json_array_size(*series); i++) {
+        const char *tsuid = json_string_value(
+            json_object_get(json_array_get(*series, i), "tsuid"));
 
-        if (tsuid == NULL ||
-            strspn(tsuid, "0123456789ABCDEFabcdef") != strlen(tsuid))
+        if (tsuid == NULL || !is_hex(tsuid))
             st = error_set(e, ST_INVALID, "a series has no TSUID");
-        else if ((x->f->parts & FETCH_METADATA) != 0)
-            st = fetch_series_meta(x, one, e);
-        if (st == ST_OK)
-            json_put_item(&tsuids, slice_str(tsuid));
     }
-    if (st == ST_OK)
-        st = fetch_points(x, buf_slice(&tsuids), e);
-    buf_fini(&tsuids);
+    return st;
+}
+
+/* Series with metadata are in the table of metadata, which is what the lookup
+ * reads. */
+static enum status
+fetch_metadata(struct fetching *x, struct error *e)
+{
+    json_t *answer;
+    const json_t *series;
+    enum status st = fetch_lookup(x, LISTED_MAX, true, &answer, &series, e);
+
+    for (size_t i = 0; st == ST_OK && i < json_array_size(series); i++)
+        st = fetch_series_meta(x, json_array_get(series, i), e);
+    json_decref(answer);
     return st;
 }
 
 static enum status
 fetch_metric(struct fetching *x, const char *metric, struct error *e)
 {
-    struct buf body = BUF_INIT;
-    struct slice text;
-    json_t *answer, *series;
-    enum status st;
+    enum status st = ST_OK;
 
-    buf_put_u8(&body, '{');
-    json_put_member(&body, "metric", slice_str(metric));
-    json_put_int(&body, "limit", LISTED_MAX);
-    buf_put_u8(&body, '}');
-    text = buf_slice(&body);
-    buf_put_str(&x->path, "/api/search/lookup");
-    st = fetch_ask(x, &text, JSON_OBJECT, &answer, e);
-    buf_fini(&body);
-    series = json_object_get(answer, "results");
-    if (st == ST_OK && !json_is_array(series))
-        st = error_set(e, ST_IO, "%s: a lookup without results", x->f->url);
     x->metric = slice_str(metric);
-    for (size_t i = 0; st == ST_OK && i < json_array_size(series);
-         i += SERIES_AT_ONCE)
-        st = fetch_group(x, series, i, e);
-    json_decref(answer);
+    if ((x->f->parts & FETCH_METADATA) != 0)
+        st = fetch_metadata(x, e);
+    return st == ST_OK ? fetch_points(x, e) : st;
+}
+
+/* What one metric cannot be asked for, the others may. */
+static enum status
+fetch_metrics(struct fetching *x, const json_t *names, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; st == ST_OK && i < json_array_size(names); i++) {
+        const char *metric = json_string_value(json_array_get(names, i));
+
+        if (x->f->metrics != NULL &&
+            !glob_fits(slice_str(x->f->metrics), slice_str(metric), false))
+            continue;
+        st = fetch_metric(x, metric, e);
+        if (st == ST_INVALID || st == ST_NOT_FOUND) {
+            x->f->missed(x->f->ctx, metric, e);
+            st = ST_OK;
+        }
+    }
     return st;
 }
 
@@ -454,11 +578,8 @@ fetch_all(const struct fetch *f, struct error *e)
         st = fetch_trees(&x, e);
     if (st == ST_OK && (f->parts & FETCH_ANNOTATIONS) != 0)
         st = fetch_globals(&x, e);
-    for (size_t i = 0; st == ST_OK && i < json_array_size(names[UID_METRIC]) &&
-                       (f->parts & ~(unsigned)(FETCH_NAMES | FETCH_TREES)) != 0;
-         i++)
-        st = fetch_metric(
-            &x, json_string_value(json_array_get(names[UID_METRIC], i)), e);
+    if (st == ST_OK && (f->parts & ~(unsigned)(FETCH_NAMES | FETCH_TREES)) != 0)
+        st = fetch_metrics(&x, names[UID_METRIC], e);
     if (st == ST_OK)
         st = fetch_flush(&x, e);
     for (int kind = 0; kind < UID_KINDS; kind++)

@@ -2,13 +2,12 @@
  * makes JSON lines of it (json_import.h): names, trees, metadata, annotations,
  * points, histograms.  Its own tools know points alone.
  *
- *     suggest -> metrics -> lookup -> series -> queries of some series and a
- *     span of time, which shrinks where answers are large and grows where they
- *     are small
+ *     suggest -> metrics -> queries of a metric and a span of time, which
+ *     shrinks where answers are large and grows where they are small
  *
  * Rollups are not among it: no request names them.
  *
- * Bounds:  an answer (32 MB), the series of one metric, the names.
+ * Bounds:  an answer (512 MB), the names.
  * Threads: owner.
  * Fails:   as client.h; ST_BUSY: cancelled; what 'lines' returns. */
 #pragma once
@@ -32,10 +31,12 @@ unsigned fetch_part_find(struct slice name);
 struct fetch {
     const char *url;      /* a name and a password may be in it */
     const char *cacert;   /* as a client's */
+    const char *metrics;  /* NULL: all; '*' in it stands for any text */
     int64_t from_s, to_s; /* of points, annotations, histograms */
     unsigned parts;
-    uint8_t codec; /* id of histograms, where they go */
     enum status (*lines)(void *ctx, struct slice lines, struct error *e);
+    /* The server cannot tell of this metric, which is left out. */
+    void (*missed)(void *ctx, const char *metric, const struct error *why);
     void *ctx;
     struct cancel cancel; /* asked before each request */
 };

@@ -1,4 +1,6 @@
-/* Queries by TSUIDs, without aggregation, span of time after span. */
+/* Queries of all series of a metric, without aggregation, span of time after
+ * span.  Where a metric begins is looked up, so that the first answer is small;
+ * then spans grow and shrink by what the last ones held. */
 #include "tsd/transfer/fetch_priv.h"
 
 #include <jansson.h>
@@ -11,17 +13,36 @@
 #include "tsd/transfer/scan_text.h"
 #include "web/json/json.h"
 
+#define YEAR_S        (INT64_C(365) * 86400)
+#define OPENTSDB_S    INT64_C(1262304000) /* 2010: what is older is little */
 #define SPAN_FIRST_S  3600
 #define SPAN_LEAST_S  60
-#define SPAN_EMPTY_S  (INT64_C(365) * 86400) /* where there is nothing */
-#define SPAN_FULL_S   (INT64_C(32) * 86400)
-#define FEW_POINTS    50000 /* in an answer: the next span may be longer */
-#define MANY_POINTS   400000
+#define SPAN_FULL_S   (INT64_C(32) * 86400) /* where there is something */
+#define FEW_POINTS    200000 /* in an answer: the next span may be longer */
+#define MANY_POINTS   1000000
 #define POINTS_A_LINE 4096
+#define TSUIDS_BYTES  ((size_t)3500) /* of a body: see BODY_BYTES */
 
-/* An answer to one span; 'points' counts what was in it. */
-typedef enum status take_answer(struct fetching *x, const json_t *answer,
-                                size_t *points, struct error *e);
+/* What is asked for beside the series. */
+struct asked {
+    const char *more;       /* members of the sub-query */
+    const char *downsample; /* tells where there is something */
+    json_taker *take;       /* of a series, with a struct answered */
+};
+
+/* One answer, in the making. */
+struct answered {
+    struct fetching *x;
+    size_t series, points;
+    json_t *lone; /* annotations of series without a point */
+    struct measured_list *measured;
+};
+
+static int64_t
+less_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* -- points ---------------------------------------------------------------- */
 
@@ -49,8 +70,7 @@ put_points(struct fetching *x, const json_t *series, const struct buf *times,
 }
 
 static enum status
-take_series(struct fetching *x, const json_t *series, size_t *points,
-            struct error *e)
+take_series(struct fetching *x, const json_t *series, struct error *e)
 {
     struct buf times = BUF_INIT, values = BUF_INIT;
     size_t len = 0;
@@ -74,7 +94,6 @@ take_series(struct fetching *x, const json_t *series, size_t *points,
         }
         scan_put_time(&times, p.ts_ms);
         scan_put_value(&values, &p);
-        ++*points;
         if (++len == POINTS_A_LINE) {
             st = put_points(x, series, &times, &values, e);
             buf_clear(&times);
@@ -90,20 +109,24 @@ take_series(struct fetching *x, const json_t *series, size_t *points,
 }
 
 static enum status
-take_points(struct fetching *x, const json_t *answer, size_t *points,
-            struct error *e)
+take_points(void *ctx, json_t *series, struct error *e)
 {
+    struct answered *a = ctx;
+    struct fetching *x = a->x;
+    json_t *notes;
     enum status st = ST_OK;
 
-    for (size_t i = 0; st == ST_OK && i < json_array_size(answer); i++) {
-        const json_t *series = json_array_get(answer, i);
-
-        if ((x->f->parts & FETCH_ANNOTATIONS) != 0)
-            st = fetch_annotations(x, json_object_get(series, "annotations"),
-                                   series, e);
-        if (st == ST_OK && (x->f->parts & FETCH_POINTS) != 0)
-            st = take_series(x, series, points, e);
-    }
+    a->series++;
+    a->points += json_object_size(json_object_get(series, "dps"));
+    notes = (x->f->parts & FETCH_ANNOTATIONS) == 0
+                ? NULL
+                : json_object_get(series, "annotations");
+    if (json_object_size(json_object_get(series, "tags")) > 0)
+        st = fetch_annotations(x, notes, series, e);
+    else if (notes != NULL && json_array_extend(a->lone, notes) != 0)
+        st = error_no_memory(e);
+    if (st == ST_OK && (x->f->parts & FETCH_POINTS) != 0)
+        st = take_series(x, series, e);
     return st;
 }
 
@@ -120,6 +143,7 @@ struct measured {
 struct measured_list {
     struct measured *items;
     size_t len, cap;
+    json_t *series; /* an array of those that they are of */
 };
 
 /* "metric_0.0_1.75", "metric_UNDERFLOW". */
@@ -147,10 +171,11 @@ read_bucket_name(const struct fetching *x, const char *name, struct measured *m)
     return true;
 }
 
-static void
-collect(const struct fetching *x, const json_t *series,
-        struct measured_list *list)
+static enum status
+take_measured(void *ctx, json_t *series, struct error *e)
 {
+    struct answered *a = ctx;
+    struct measured_list *list = a->measured;
     const char *name = json_string_value(json_object_get(series, "metric"));
     const char *tsuid =
         json_string_value(json_array_get(json_object_get(series, "tsuids"), 0));
@@ -158,8 +183,12 @@ collect(const struct fetching *x, const json_t *series,
     const char *key;
     json_t *value;
 
-    if (name == NULL || tsuid == NULL || !read_bucket_name(x, name, &m))
-        return;
+    a->series++;
+    a->points += json_object_size(json_object_get(series, "dps"));
+    if (name == NULL || tsuid == NULL || !read_bucket_name(a->x, name, &m))
+        return ST_OK;
+    if (json_array_append(list->series, series) != 0)
+        return error_no_memory(e);
     json_object_foreach(json_object_get(series, "dps"), key, value)
     {
         if (!json_is_number(value) || !read_time(key, &m.ms))
@@ -169,6 +198,7 @@ collect(const struct fetching *x, const json_t *series,
             mem_grow(list->items, list->len, &list->cap, sizeof *list->items);
         list->items[list->len++] = m;
     }
+    return ST_OK;
 }
 
 static int
@@ -210,7 +240,6 @@ put_histogram(struct fetching *x, const struct measured *m, size_t len,
     fetch_copy(x, m->series, "tags", "tags");
     json_name(&x->out, "time");
     scan_put_time(&x->out, m->ms);
-    json_put_int(&x->out, "codec", x->f->codec);
     api_put_id(&x->out, "data", buf_slice(&bytes));
     x->out.failed |= bytes.failed;
     buf_fini(&bytes);
@@ -218,28 +247,24 @@ put_histogram(struct fetching *x, const struct measured *m, size_t len,
 }
 
 static enum status
-take_histograms(struct fetching *x, const json_t *answer, size_t *points,
-                struct error *e)
+put_histograms(struct fetching *x, const struct measured_list *list,
+               struct error *e)
 {
-    struct measured_list list = { 0 };
     struct arena *arena = arena_new(0);
     enum status st = ST_OK;
     size_t to;
 
-    for (size_t i = 0; i < json_array_size(answer); i++)
-        collect(x, json_array_get(answer, i), &list);
-    if (list.len > 0)
-        qsort(list.items, list.len, sizeof *list.items, compare_measured);
-    for (size_t from = 0; from < list.len && st == ST_OK; from = to) {
-        for (to = from; to < list.len && compare_measured(&list.items[from],
-                                                          &list.items[to]) == 0;
+    if (list->len > 0)
+        qsort(list->items, list->len, sizeof *list->items, compare_measured);
+    for (size_t from = 0; from < list->len && st == ST_OK; from = to) {
+        for (to = from;
+             to < list->len &&
+             compare_measured(&list->items[from], &list->items[to]) == 0;
              to++)
             ;
         arena_reset(arena);
-        st = put_histogram(x, &list.items[from], to - from, arena, e);
+        st = put_histogram(x, &list->items[from], to - from, arena, e);
     }
-    *points += list.len;
-    free(list.items);
     arena_free(&arena);
     return st;
 }
@@ -251,9 +276,10 @@ take_histograms(struct fetching *x, const json_t *answer, size_t *points,
  * is written again with the same. */
 #define FIRST_MS_S INT64_C(10000000)
 
+/* 'what': members of the sub-query that say of which series, and how. */
 static enum status
-ask_span(struct fetching *x, struct slice tsuids, const char *more,
-         int64_t from_s, int64_t to_s, json_t **answer, struct error *e)
+ask_range(struct fetching *x, struct slice what, int64_t from_s, int64_t to_s,
+          json_taker *take, void *ctx, struct error *e)
 {
     struct buf body = BUF_INIT;
     struct slice text;
@@ -261,72 +287,183 @@ ask_span(struct fetching *x, struct slice tsuids, const char *more,
 
     buf_printf(&body,
                "{\"start\":%lld,\"end\":%lld,\"msResolution\":true,"
-               "\"showTSUIDs\":true,\"queries\":[{\"aggregator\":\"none\"%s,"
-               "\"tsuids\":[%.*s]}]}",
+               "\"showTSUIDs\":true,\"queries\":[{\"aggregator\":\"none\","
+               "%.*s}]}",
                (long long)(from_s < FIRST_MS_S ? from_s : from_s * 1000),
                (long long)(to_s < FIRST_MS_S ? to_s + 1 : to_s * 1000 + 999),
-               more, SLICE_ARG(tsuids));
+               SLICE_ARG(what));
     text = buf_slice(&body);
     buf_put_str(&x->path, "/api/query");
-    st = body.failed ? error_no_memory(e)
-                     : fetch_ask(x, &text, JSON_ARRAY, answer, e);
+    st = body.failed ? error_no_memory(e) : fetch_each(x, &text, take, ctx, e);
     buf_fini(&body);
     return st;
 }
 
-static int64_t
-next_span(int64_t span, size_t series, size_t points)
+static enum status
+ask_span(struct fetching *x, const struct asked *asked, int64_t from_s,
+         int64_t to_s, struct answered *out, struct error *e)
 {
-    int64_t most = series == 0 ? SPAN_EMPTY_S : SPAN_FULL_S;
+    struct measured_list measured = { .series = json_array() };
+    struct buf what = BUF_INIT;
+    enum status st;
 
-    if (points > MANY_POINTS)
+    *out = (struct answered){ .x = x,
+                              .lone = json_array(),
+                              .measured = &measured };
+    buf_put_str(&what, "\"metric\":");
+    json_put_string(&what, x->metric);
+    buf_put_str(&what, asked->more);
+    st = ask_range(x, buf_slice(&what), from_s, to_s, asked->take, out, e);
+    if (st == ST_OK)
+        st = put_histograms(x, &measured, e);
+    if (st == ST_OK)
+        st = fetch_lone_annotations(x, out->lone, e);
+    json_decref(out->lone);
+    buf_fini(&what);
+    json_decref(measured.series);
+    free(measured.items);
+    return st;
+}
+
+/* -- where a metric begins ------------------------------------------------- */
+
+/* 'ctx': the earliest in ms. */
+static enum status
+take_earliest(void *ctx, json_t *series, struct error *e)
+{
+    int64_t *earliest = ctx, ms;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(json_object_get(series, "dps"), key, value)
+    {
+        if (json_is_number(value) && read_time(key, &ms) && ms < *earliest)
+            *earliest = ms;
+    }
+    return ST_OK;
+}
+
+/* Before '*first_s' there is nothing that these series have. */
+static enum status
+find_first(struct fetching *x, const struct asked *asked, const json_t *series,
+           int64_t *first_s, struct error *e)
+{
+    int64_t earliest = INT64_MAX;
+    struct buf what = BUF_INIT;
+    enum status st = ST_OK;
+
+    buf_printf(&what, "\"downsample\":\"%s\"%s,\"tsuids\":[", asked->downsample,
+               asked->more);
+    for (size_t i = 0; i < json_array_size(series) && what.size < TSUIDS_BYTES;
+         i++)
+        json_put_item(&what, slice_str(json_string_value(json_object_get(
+                                 json_array_get(series, i), "tsuid"))));
+    buf_put_u8(&what, ']');
+    for (int64_t from_s = x->f->from_s, to_s;
+         from_s <= x->f->to_s && earliest == INT64_MAX && st == ST_OK;
+         from_s = to_s + 1) {
+        to_s = from_s < OPENTSDB_S ? OPENTSDB_S : from_s + YEAR_S;
+        to_s = less_of(to_s - 1, x->f->to_s);
+        st = ask_range(x, buf_slice(&what), from_s, to_s, take_earliest,
+                       &earliest, e);
+    }
+    buf_fini(&what);
+    *first_s = x->f->from_s;
+    if (earliest != INT64_MAX && earliest / 1000 > *first_s)
+        *first_s = earliest / 1000;
+    return st;
+}
+
+/* OpenTSDB's first row of a metric, of each salt bucket, is the earliest; it
+ * has no cheaper way to tell where there is nothing.  Of a server that answers
+ * with other series, or does not look up, it is a guess.  Past all times: the
+ * metric has no rows. */
+static enum status
+find_begin(struct fetching *x, const struct asked *asked, int64_t *first_s,
+           struct error *e)
+{
+    json_t *answer;
+    const json_t *series;
+    enum status st = fetch_lookup(x, 1, false, &answer, &series, e);
+
+    *first_s = x->f->from_s;
+    if (st == ST_OK && json_array_size(series) > 0)
+        st = find_first(x, asked, series, first_s, e);
+    else if (st == ST_OK)
+        *first_s = INT64_MAX;
+    else if (st == ST_INVALID || st == ST_NOT_FOUND)
+        st = ST_OK;
+    json_decref(answer);
+    return st;
+}
+
+/* -- spans ----------------------------------------------------------------- */
+
+static int64_t
+next_span(int64_t span, const struct answered *a, int64_t most)
+{
+    if (a->points > MANY_POINTS)
         span /= 2;
-    else if (points < FEW_POINTS)
+    else if (a->points < FEW_POINTS)
         span *= 2;
-    return span > most ? most : span < SPAN_LEAST_S ? SPAN_LEAST_S : span;
+    span = less_of(span, a->series == 0 ? most : less_of(most, SPAN_FULL_S));
+    return span < SPAN_LEAST_S ? SPAN_LEAST_S : span;
+}
+
+/* Behind a gap it is as dense as it was at its densest. */
+static int64_t
+span_of_densest(int64_t span, size_t points)
+{
+    return points == 0 ? YEAR_S
+                       : span * (int64_t)MANY_POINTS * 4 / (int64_t)points;
 }
 
 static enum status
-fetch_spans(struct fetching *x, struct slice tsuids, const char *more,
-            take_answer *take, struct error *e)
+fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
 {
-    int64_t from_s = x->f->from_s, span = SPAN_FIRST_S;
-    enum status st = ST_OK;
+    int64_t from_s = x->f->from_s, most = YEAR_S, first_s, span;
+    enum status st = find_begin(x, asked, &first_s, e);
 
-    while (from_s <= x->f->to_s && st == ST_OK) {
-        int64_t to_s = from_s + span - 1;
-        size_t points = 0, series;
-        json_t *answer = NULL;
+    if (st != ST_OK || first_s == INT64_MAX)
+        return st;
+    span = first_s - from_s;
+    while (st == ST_OK && from_s <= x->f->to_s) {
+        struct answered a;
+        int64_t to_s;
 
-        if (to_s > x->f->to_s)
-            to_s = x->f->to_s;
-        st = ask_span(x, tsuids, more, from_s, to_s, &answer, e);
+        if (from_s == first_s)
+            span = SPAN_FIRST_S;
+        to_s = less_of(from_s + span - 1, x->f->to_s);
+        if (from_s < first_s)
+            to_s = less_of(to_s, first_s - 1);
+        span = to_s - from_s + 1;
+        st = ask_span(x, asked, from_s, to_s, &a, e);
         if (st == ST_LIMIT && span > SPAN_LEAST_S) {
             span = span / 4 > SPAN_LEAST_S ? span / 4 : SPAN_LEAST_S;
+            first_s = less_of(first_s, from_s - 1);
             st = ST_OK;
             continue;
         }
-        series = json_array_size(answer);
-        if (st == ST_OK)
-            st = take(x, answer, &points, e);
-        json_decref(answer);
-        span = next_span(span, series, points);
+        most = less_of(most, span_of_densest(span, a.points));
+        span = next_span(span, &a, most);
         from_s = to_s + 1;
     }
     return st;
 }
 
 enum status
-fetch_points(struct fetching *x, struct slice tsuids, struct error *e)
+fetch_points(struct fetching *x, struct error *e)
 {
+    static const struct asked points = { "", "1h-count", take_points };
+    static const struct asked histograms = { ",\"showHistogramBuckets\":true",
+                                             "1h-sum", take_measured };
     enum status st = ST_OK;
 
     if ((x->f->parts & (FETCH_POINTS | FETCH_ANNOTATIONS)) != 0)
-        st = fetch_spans(x, tsuids, "", take_points, e);
+        st = fetch_spans(x, &points, e);
     if (st == ST_OK && x->with_histograms &&
         (x->f->parts & FETCH_HISTOGRAMS) != 0) {
-        st = fetch_spans(x, tsuids, ",\"showHistogramBuckets\":true",
-                         take_histograms, e);
+        st = fetch_spans(x, &histograms, e);
         /* A server without histograms rejects such queries. */
         if (st == ST_INVALID)
             x->with_histograms = false;

@@ -5,9 +5,9 @@
 
 #include "base/buf.h"
 #include "tsd/transfer/fetch.h"
+#include "web/json/json.h"
 
 struct client;
-struct json_t;
 
 struct fetching {
     const struct fetch *f;
@@ -32,13 +32,27 @@ MUST_CHECK enum status fetch_ask(struct fetching *x, const struct slice *body,
                                  int type, struct json_t **out,
                                  struct error *e);
 
+/* The same of an array, with each element; 'take' asks for nothing. */
+MUST_CHECK enum status fetch_each(struct fetching *x, const struct slice *body,
+                                  json_taker *take, void *ctx, struct error *e);
+
+/* Series of the metric at hand: those of the server's table of metadata, or
+ * those of the first rows.  '*series' is an array in '*answer', which is to
+ * json_decref(), or NULL. */
+MUST_CHECK enum status fetch_lookup(struct fetching *x, int64_t limit,
+                                    bool from_meta, struct json_t **answer,
+                                    const struct json_t **series,
+                                    struct error *e);
+
 /* Annotations of a series, or global ones where that is NULL. */
 MUST_CHECK enum status fetch_annotations(struct fetching *x,
                                          const struct json_t *notes,
                                          const struct json_t *series,
                                          struct error *e);
+/* Those that came without names: beside no point of their series. */
+MUST_CHECK enum status fetch_lone_annotations(struct fetching *x,
+                                              const struct json_t *notes,
+                                              struct error *e);
 
-/* Points, annotations and histograms of series of the metric at hand, which are
- * given as the elements of a JSON array. */
-MUST_CHECK enum status fetch_points(struct fetching *x, struct slice tsuids,
-                                    struct error *e);
+/* Points, annotations and histograms of the metric at hand, as 'parts' says. */
+MUST_CHECK enum status fetch_points(struct fetching *x, struct error *e);

@@ -11,6 +11,7 @@
 #include "query/model/rollup.h"
 #include "storage/histogram/histogram_table.h"
 #include "tsd/api/api.h"
+#include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"
 #include "tsd/transfer/json_record.h"
@@ -450,15 +451,17 @@ add_histogram(struct json_importer *j, const json_t *o, struct error *e)
 {
     struct tsuid tsuid;
     size_t bytes_size = 0;
-    int64_t time, codec, ms = 0;
+    int64_t time, codec = j->a->histograms.simple, ms = 0;
     struct slice data;
     uint8_t *bytes = NULL;
     enum status st = need_tsuid(j, o, &tsuid, e);
 
     if (st == ST_OK)
         st = json_whole_member(o, "time", &time, e);
-    if (st == ST_OK)
+    if (st == ST_OK && json_object_get(o, "codec") != NULL)
         st = json_whole_member(o, "codec", &codec, e);
+    else if (st == ST_OK && codec < 0)
+        st = error_set(e, ST_INVALID, "%s", HISTOGRAMS_ARE_OFF);
     if (st == ST_OK)
         st = json_text_member(o, "data", &data, e);
     if (st != ST_OK)

@@ -204,12 +204,35 @@ json_put_list(struct buf *b, const char *name, const struct slice *texts,
     buf_put_u8(b, ']');
 }
 
+static void
+pass(struct slice *text, size_t n)
+{
+    *text = slice_of(text->data + n, text->size - n);
+}
+
+/* The value at the front of the text, which is cut off it. */
+static enum status
+load(struct slice *text, json_t **out, struct error *e)
+{
+    json_error_t why;
+
+    *out = json_loadb((const char *)text->data, text->size,
+                      JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
+    if (*out != NULL) {
+        pass(text, (size_t)why.position);
+        return ST_OK;
+    }
+    if (json_error_code(&why) == json_error_out_of_memory)
+        return error_set(e, ST_BUSY, "no memory for the JSON text");
+    return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
+                     why.line, why.column);
+}
+
 enum status
 json_parse(struct slice body, size_t max_values, struct json_t **out,
            struct error *e)
 {
     struct json_form form = json_form(body);
-    json_error_t why;
 
     *out = NULL;
     if (body.size == 0)
@@ -222,12 +245,46 @@ json_parse(struct slice body, size_t max_values, struct json_t **out,
         return error_set(e, ST_LIMIT, "the JSON text has more than %zu values",
                          max_values);
     /* What follows the value is not looked at: nor does Jackson. */
-    *out = json_loadb((const char *)body.data, body.size,
-                      JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
-    if (*out != NULL)
+    return load(&body, out, e);
+}
+
+/* The next byte that is no space, which is cut off with them; 0: there is none.
+ */
+static uint8_t
+next_byte(struct slice *text)
+{
+    size_t n = 0;
+
+    while (n < text->size && (text->data[n] == ' ' || text->data[n] == '\t' ||
+                              text->data[n] == '\r' || text->data[n] == '\n'))
+        n++;
+    if (n == text->size)
+        return 0;
+    pass(text, n + 1);
+    return text->data[-1];
+}
+
+enum status
+json_each(struct slice array, json_taker *take, void *ctx, struct error *e)
+{
+    uint8_t c = next_byte(&array);
+    struct slice rest = array;
+    enum status st;
+
+    if (c != '[')
+        return error_set(e, ST_INVALID, "no JSON array");
+    if (next_byte(&rest) == ']')
         return ST_OK;
-    if (json_error_code(&why) == json_error_out_of_memory)
-        return error_set(e, ST_BUSY, "no memory for the JSON text");
-    return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
-                     why.line, why.column);
+    do {
+        json_t *element;
+
+        st = load(&array, &element, e);
+        if (st == ST_OK)
+            st = take(ctx, element, e);
+        json_decref(element);
+        c = next_byte(&array);
+    } while (st == ST_OK && c == ',');
+    if (st == ST_OK && c != ']')
+        return error_set(e, ST_INVALID, "a JSON array that does not end");
+    return st;
 }

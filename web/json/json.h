@@ -40,3 +40,12 @@ void json_put_list(struct buf *b, const char *name, const struct slice *texts,
  * ST_INVALID; ST_LIMIT: more than 'max_values'; ST_BUSY: no memory. */
 MUST_CHECK enum status json_parse(struct slice text, size_t max_values,
                                   struct json_t **out, struct error *e);
+
+/* Takes an element; to keep it wants a json_incref(). */
+typedef enum status json_taker(void *ctx, struct json_t *element,
+                               struct error *e);
+/* Calls for each element of an array, so that only one of them is a tree in
+ * memory.  ST_INVALID: no array, maybe behind elements that were taken; what
+ * 'take' returns but for ST_OK. */
+MUST_CHECK enum status json_each(struct slice array, json_taker *take,
+                                 void *ctx, struct error *e);

@@ -224,7 +224,8 @@ if (!/"dps":{"\d+":/.test(first[0]) || /"error"/.test(first.join(''))) fail(`the
 // -- by the API of a server, which names no rollups, and gives other ids
 if (wanted <= 200000) {
   const old = await start('a');
-  const told = await run('import --from', null, 'import', '--from', `http://127.0.0.1:${old.port}`, '--since', String(TIME - 1), '--data', at('f'));
+  fs.writeFileSync(at('conf'), settings.map(l => l + '\n').join(''));
+  const told = await run('import --from', null, 'import', '--config', at('conf'), '--from', `http://127.0.0.1:${old.port}`, '--since', String(TIME - 1), '--data', at('f'));
   await stop(old);
   if (!/ 0 bad lines/.test(told)) fail(`import --from: ${told}`);
   const third = await answers('f');

@@ -164,7 +164,51 @@ START_TEST(limits_values)
 }
 END_TEST
 
+static enum status
+add_up(void *ctx, json_t *element, struct error *e)
+{
+    struct buf *sum = ctx;
+
+    if (json_is_null(element))
+        return error_set(e, ST_LIMIT, "null");
+    buf_printf(sum, "%zu;",
+               json_is_integer(element) ? (size_t)json_integer_value(element)
+                                        : json_array_size(element));
+    return ST_OK;
+}
+
+static const struct {
+    const char *text, *sum;
+    enum status status;
+} arrays[] = {
+    { "[]", "", ST_OK },
+    { " [ \r\n] x", "", ST_OK },
+    { "[7]", "7;", ST_OK },
+    { " [ 1 ,[1,2,[3]] ,\n3\t] ", "1;3;3;", ST_OK },
+    { "", "", ST_INVALID },
+    { "{}", "", ST_INVALID },
+    { "[", "", ST_INVALID },
+    { "[1", "1;", ST_INVALID },
+    { "[1,", "1;", ST_INVALID },
+    { "[1,]", "1;", ST_INVALID },
+    { "[1 2]", "1;", ST_INVALID },
+    { "[1,[2]", "1;1;", ST_INVALID },
+    { "[1,null,2]", "1;", ST_LIMIT },
+};
+
+START_TEST(takes_each_element)
+{
+    struct buf sum = BUF_INIT;
+    struct error e;
+
+    ck_assert_int_eq(json_each(slice_str(arrays[_i].text), add_up, &sum, &e),
+                     arrays[_i].status);
+    ck_assert_str_eq(buf_cstr(&sum), arrays[_i].sum);
+    buf_fini(&sum);
+}
+END_TEST
+
 TEST_MAIN("json", LOOP(writes_strings, strings),
           TEST(what_is_written_can_be_read), LOOP(parses_text, parses),
           TEST(the_last_of_a_name_wins), TEST(limits_depth),
-          TEST(limits_values))
+          TEST(limits_values), LOOP(takes_each_element, arrays))

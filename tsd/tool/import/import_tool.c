@@ -338,13 +338,14 @@ fetch_parts(struct tool *t, unsigned *parts, struct error *e)
     return true;
 }
 
-/* The id that the settings give to histograms. */
-static uint8_t
-histogram_codec(const struct tool *t)
+static void
+report_missed(void *ctx, const char *metric, const struct error *why)
 {
-    return t->api == NULL || t->api->histograms.simple < 0
-               ? 0
-               : (uint8_t)t->api->histograms.simple;
+    struct fetch_tool *f = ctx;
+
+    f->totals.bad++;
+    clear_progress(f->x);
+    tool_say(f->x->t, "%s: %s: %s", f->url, metric, why->text);
 }
 
 static int
@@ -354,8 +355,9 @@ import_from(struct import_tool *x, const char *url)
     struct fetch_tool f = { .x = x, .url = url };
     struct fetch fetch = { .url = url,
                            .cacert = tool_option(t, "--cacert"),
-                           .codec = histogram_codec(t),
+                           .metrics = tool_option(t, "--metrics"),
                            .lines = take_fetched,
+                           .missed = report_missed,
                            .ctx = &f,
                            .cancel = tool_cancel(t) };
     struct error e;

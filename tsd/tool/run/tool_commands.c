@@ -25,6 +25,8 @@ static const struct tool_option import_options[] = {
     { "--until", "TIME", "With --from: not what is newer (now)." },
     { "--only", "PARTS",
       "With --from: names,trees,metadata,annotations,points,histograms." },
+    { "--metrics", "PATTERN",
+      "With --from: metrics like this alone ('*': any text)." },
     { "--threads", "N", "Files at once (one a CPU)." },
     { "--journal-from", "BYTES",
       "Files so large go on where they were broken off (1 GB)." },
