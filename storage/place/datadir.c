@@ -12,9 +12,13 @@
 
 #include "base/file/durable.h"
 #include "base/file/file.h"
+#include "base/process/log.h"
 #include "storage/kv/leveldb/level_files.h"
 
 #define DEEPEST 3
+
+/* FORMAT and the like, and the folders below. */
+static const char *const parts[] = { "", "engine", "journal" };
 
 static enum status
 copy_file(const char *from, const char *to, const char *name, bool share,
@@ -90,7 +94,6 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
 enum status
 folder_copy(const char *from, const char *to, bool share, struct error *e)
 {
-    static const char *const parts[] = { "", "engine", "journal" };
     bool empty = false;
     enum status st = folder_is_empty(to, &empty, e);
 
@@ -186,4 +189,44 @@ folder_rename(const char *from, const char *to, struct error *e)
     if (rename(from, to) != 0)
         return error_set(e, ST_IO, "rename %s to %s: %m", from, to);
     return files_sync_parent(to, e);
+}
+
+static void
+give_files(DIR *d, const struct stat *owner)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(d)) != NULL) {
+        struct stat info;
+
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 &&
+            fstatat(dirfd(d), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            info.st_uid == 0 &&
+            (S_ISDIR(info.st_mode) ||
+             (S_ISREG(info.st_mode) && info.st_nlink == 1)) &&
+            fchownat(dirfd(d), entry->d_name, owner->st_uid, owner->st_gid,
+                     AT_SYMLINK_NOFOLLOW) != 0)
+            log_warn("store", "%s, which root made, stays root's: %s",
+                     entry->d_name, strerror(errno));
+    }
+}
+
+void
+folder_give_to_owner(const char *dir)
+{
+    struct stat owner;
+
+    if (geteuid() != 0 || stat(dir, &owner) != 0 || owner.st_uid == 0)
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char *path = files_path(dir, parts[i]);
+        DIR *d = opendir(path);
+
+        if (d != NULL) {
+            give_files(d, &owner);
+            (void)closedir(d);
+        }
+        free(path);
+    }
 }

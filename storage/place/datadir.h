@@ -36,3 +36,9 @@ bool folder_is_in(const char *path, const char *dir);
 /* Renames a folder, durably; the new name is absent, or an empty folder. */
 MUST_CHECK enum status folder_rename(const char *from, const char *to,
                                      struct error *e);
+
+/* To be called by who wrote into a store's folder, before it is unlocked: what
+ * root made in a folder that is another user's becomes that user's, who could
+ * not open the store else.  What has other names, as tables that a copy shares,
+ * stays root's; they can be read. */
+void folder_give_to_owner(const char *dir);

@@ -9,6 +9,7 @@
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "base/file/durable.h"
+#include "storage/place/datadir.h"
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_medium.h"
@@ -185,6 +186,8 @@ store_destroy(struct store *s)
     if (s->options.wal != NULL) /* it was not opened */
         s->options.wal->ops->close(s->options.wal);
     kv_close(&s->kv);
+    if (s->lock_fd >= 0)
+        folder_give_to_owner(s->dir);
     format_unlock(&s->lock_fd);
     for (size_t i = 0; s->wal_buckets != NULL && i < s->layout.salt_buckets;
          i++) {
