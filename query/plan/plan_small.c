@@ -5,15 +5,19 @@
 #define SMALL_HOURS   192
 #define SMALL_QUERIES 16
 #define SMALL_PLAN_MS 2
+#define SMALL_PATTERN 64 /* bytes of a wildcard */
 /* Buckets to fill that take as long as an hour of a series. */
 #define HOUR_BUCKETS 360
 
-/* Filters that are not evaluated for every value of their tag key. */
+/* Filters that take few steps for each value of their tag key: the deadline of
+ * the plan is looked at after some values. */
 static bool
-is_found_by_ids(const struct filter *f)
+is_evaluated_quickly(const struct filter *f)
 {
     return f->type == FILTER_LITERAL_OR || f->type == FILTER_NOT_KEY ||
-           f->matches_all;
+           f->matches_all ||
+           ((f->type == FILTER_WILDCARD || f->type == FILTER_IWILDCARD) &&
+            f->text.size <= SMALL_PATTERN);
 }
 
 /* What a series costs of which 'hours' are read, in hours. */
@@ -39,7 +43,7 @@ add_hours(const struct plan_context *c, const struct query *q,
     if (p == NULL || histograms_wanted(sq))
         return false;
     for (size_t i = 0; i < sq->filters_len; i++)
-        if (!is_found_by_ids(&sq->filters[i]))
+        if (!is_evaluated_quickly(&sq->filters[i]))
             return false;
     context.options.list_limit = SMALL_HOURS;
     if (plan_make(&context, q, sq, deadline, a, p, NULL) != ST_OK)

@@ -646,7 +646,11 @@ static const struct {
     { "sum:m", "max:m", 1, true },
     { "sum:m", "max:m", 12, false },
     { "sum:m{a=v77}", NULL, 1, false }, /* there is no such value */
-    { "sum:m{a=wildcard(v*)}", NULL, 1, false },
+    { "sum:m{a=wildcard(*3)}", NULL, 1, true },
+    { "sum:m{a=iwildcard(*V3)}", NULL, 1, true },
+    { "sum:m{a=wildcard(v****************************************************"
+      "************)}",
+      NULL, 1, false }, /* takes as long as it is long */
     { "sum:m{a=regexp(v3)}", NULL, 1, false },
     { "sum:m{a=iliteral_or(v3)}", NULL, 1, false },
     { "sum:unknown", NULL, 1, false },
