@@ -14,7 +14,7 @@
  * Fails:   as storage/rados/ceph.h says, with sentences for the operator. */
 #pragma once
 
-#include "cluster/channel.h"
+#include "cluster/peer/channel.h"
 #include "cluster/counts.h"
 #include "cluster/view.h"
 #include "storage/lease/events.h"

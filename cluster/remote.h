@@ -11,7 +11,7 @@
  * Threads: the hooks: any.  remote_route(): one at a time. */
 #pragma once
 
-#include "cluster/peer.h"
+#include "cluster/peer/peer.h"
 #include "storage/row/key.h"
 #include "storage/store/owners.h"
 

@@ -14,7 +14,7 @@ rooms='
     storage/row storage/kv/rados storage/block storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store storage/scan
     storage/histogram storage/fsck
     uid/names uid/series uid/meta uid/events uid/fsck uid/purge
-    cluster
+    cluster/peer cluster
     query/model query/downsample query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
     web web/json web/mhd web/chart
     tsd/config tsd/retention tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/server tsd/api/put tsd/api/tree tsd/client tsd/transfer tsd/tool tsd/tool/points tsd/tool/names tsd/tool/import tsd/tool/run tsd/admin tsd/commands tsd'

@@ -4,7 +4,7 @@
  * Threads: one at a time. */
 #pragma once
 
-#include "cluster/peer_server.h"
+#include "cluster/peer/peer_server.h"
 #include "storage/store/store.h"
 #include "tsd/api/api.h"
 #include "uid/names/uid_events.h"

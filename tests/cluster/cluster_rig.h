@@ -13,8 +13,8 @@
 #include "base/process/clock.h"
 #include "base/process/log.h"
 #include "base/mem.h"
-#include "cluster/peer.h"
-#include "cluster/peer_server.h"
+#include "cluster/peer/peer.h"
+#include "cluster/peer/peer_server.h"
 #include "tests/harness.h"
 
 #define RIG_WAIT_US INT64_C(60000000)

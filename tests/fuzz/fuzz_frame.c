@@ -1,7 +1,7 @@
 /* Reads arbitrary bytes as a stream of frames, once as a whole and once byte by
  * byte: the same frames come out, and written again they are the same bytes.
  * The first bytes are also taken for a hello. */
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 #include "base/obj.h"
 #include "tests/fuzz/target.h"

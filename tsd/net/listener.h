@@ -21,7 +21,7 @@
  *          rest: one at a time. */
 #pragma once
 
-#include "cluster/peer_server.h"
+#include "cluster/peer/peer_server.h"
 #include "tsd/net/telnet.h"
 #include "tsd/net/tls.h"
 #include "web/http.h"

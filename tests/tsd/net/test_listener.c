@@ -8,7 +8,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
-#include "cluster/peer.h"
+#include "cluster/peer/peer.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"

@@ -1,5 +1,5 @@
-/* See cluster/peer_server.h. */
-#include "cluster/peer_server.h"
+/* See cluster/peer/peer_server.h. */
+#include "cluster/peer/peer_server.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include "base/process/log.h"
 #include "base/address.h"
 #include "base/mem.h"
-#include "cluster/outcome.h"
-#include "cluster/peer_socket.h"
-#include "cluster/requests.h"
+#include "cluster/peer/outcome.h"
+#include "cluster/peer/peer_socket.h"
+#include "cluster/peer/requests.h"
 
 #define PEER_SERVER_MAGIC FOURCC('S', 'V', 'C', 'E')
 #define WORKERS           3 /* of a connection */

@@ -1,7 +1,8 @@
-/* See cluster/channel.h.  GnuTLS lets one thread send while another receives
- * only as long as neither answers what the other side wants of the session; so
- * a lock keeps them apart.  Both return at once, it is never held for long. */
-#include "cluster/channel.h"
+/* See cluster/peer/channel.h.  GnuTLS lets one thread send while another
+ * receives only as long as neither answers what the other side wants of the
+ * session; so a lock keeps them apart.  Both return at once, it is never held
+ * for long. */
+#include "cluster/peer/channel.h"
 
 #include <errno.h>
 #include <gnutls/gnutls.h>

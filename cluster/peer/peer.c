@@ -1,5 +1,5 @@
-/* See cluster/peer.h: what callers ask of a peer, and its sending. */
-#include "cluster/peer.h"
+/* See cluster/peer/peer.h: what callers ask of a peer, and its sending. */
+#include "cluster/peer/peer.h"
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -8,7 +8,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/mem.h"
-#include "cluster/peer_priv.h"
+#include "cluster/peer/peer_priv.h"
 
 #define PEER_MAGIC   FOURCC('P', 'E', 'E', 'R')
 #define GATHER_BYTES ((size_t)64 << 10)

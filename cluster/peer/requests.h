@@ -16,7 +16,7 @@
 #pragma once
 
 #include "base/process/lock.h"
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 #define REQUESTS_MAX 64
 

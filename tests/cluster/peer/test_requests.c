@@ -1,5 +1,5 @@
-/* cluster/requests.h: order, who may begin, the end. */
-#include "cluster/requests.h"
+/* cluster/peer/requests.h: order, who may begin, the end. */
+#include "cluster/peer/requests.h"
 
 #include <pthread.h>
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 struct channel;     /* opaque */
 struct channel_tls; /* opaque */

@@ -1,5 +1,5 @@
 /* Peers over real sockets: order, answers, ends, and servers that are none. */
-#include "cluster/peer.h"
+#include "cluster/peer/peer.h"
 
 #include "tests/cluster/cluster_rig.h"
 

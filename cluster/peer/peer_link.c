@@ -1,6 +1,6 @@
 /* A peer's thread: it makes one link after the other, takes answers off it, and
  * ends it where it must. */
-#include "cluster/peer_priv.h"
+#include "cluster/peer/peer_priv.h"
 
 #include <errno.h>
 #include <poll.h>

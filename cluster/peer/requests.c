@@ -1,5 +1,5 @@
-/* See cluster/requests.h. */
-#include "cluster/requests.h"
+/* See cluster/peer/requests.h. */
+#include "cluster/peer/requests.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Whom the server for peers lets in, and what bad ones do to it and to others:
  * nothing. */
-#include "cluster/peer_server.h"
+#include "cluster/peer/peer_server.h"
 
 #include "base/process/counters.h"
 #include "tests/cluster/cluster_rig.h"

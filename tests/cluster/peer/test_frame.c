@@ -1,5 +1,5 @@
 /* Frames and hello: the documented bytes, all cuts, all damage. */
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 #include "tests/harness.h"
 

@@ -22,7 +22,7 @@
 
 #include "base/process/latency.h"
 #include "base/process/lock.h"
-#include "cluster/channel.h"
+#include "cluster/peer/channel.h"
 
 struct peer; /* opaque */
 

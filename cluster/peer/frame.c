@@ -1,5 +1,5 @@
-/* See cluster/frame.h. */
-#include "cluster/frame.h"
+/* See cluster/peer/frame.h. */
+#include "cluster/peer/frame.h"
 
 #include <gnutls/crypto.h>
 

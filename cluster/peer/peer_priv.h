@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/process/thread.h"
-#include "cluster/peer.h"
+#include "cluster/peer/peer.h"
 
 #define PEER_FAILED_LEN 256 /* ranges of PUTs that failed */
 

@@ -6,7 +6,7 @@
  *          hello. */
 #pragma once
 
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 /* False: the peer has read nothing for 'stall_ms', or is not there any more. */
 MUST_CHECK bool peer_socket_send(int fd, struct slice bytes, unsigned stall_ms);

@@ -1,5 +1,5 @@
-/* See cluster/peer_socket.h. */
-#include "cluster/peer_socket.h"
+/* See cluster/peer/peer_socket.h. */
+#include "cluster/peer/peer_socket.h"
 
 #include <errno.h>
 #include <poll.h>

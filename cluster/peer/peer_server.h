@@ -19,7 +19,7 @@
 
 #include <sys/socket.h>
 
-#include "cluster/frame.h"
+#include "cluster/peer/frame.h"
 
 struct peer_server; /* opaque */
 
