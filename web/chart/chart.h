@@ -1,6 +1,6 @@
 /* A chart of time series: lines over a time axis, one or two value axes, a
  * legend with statistics, annotations; as PNG or as SVG, with the same code
- * (canvas.h).  It has never heard of a metric.
+ * (web/canvas/canvas.h).  It has never heard of a metric.
  *
  *     points -> pixels: at most first, lowest, highest, last of a column
  *     key, titles -> what is left is the plot -> ticks -> lines
@@ -12,9 +12,9 @@
 #pragma once
 
 #include "base/time/timezone.h"
-#include "web/chart/canvas.h"
-#include "web/chart/number_format.h"
-#include "web/chart/scale.h"
+#include "web/canvas/canvas.h"
+#include "web/axis/number_format.h"
+#include "web/axis/scale.h"
 #include "web/chart/series.h"
 
 #define CHART_SERIES_MAX 1000
@@ -68,7 +68,7 @@ struct chart {
     const struct timezone *zone;
     const char *zone_name;   /* NULL: not shown */
     const char *title;       /* NULL: none */
-    const char *time_format; /* of the time axis, time_format.h; NULL: ours */
+    const char *time_format; /* of the time axis: web/axis; NULL: ours */
     struct chart_axis y, y2;
     enum chart_style style;
     bool is_smooth;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "web/chart/time_format.h"
+#include "web/axis/time_format.h"
 
 #define TICK_H      40 /* about, between ticks of a value axis */
 #define TICKS       10 /* of a value axis, about, at most */

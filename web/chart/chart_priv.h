@@ -3,7 +3,7 @@
 
 #include "web/chart/chart.h"
 #include "web/chart/stack.h"
-#include "web/chart/time_ticks.h"
+#include "web/axis/time_ticks.h"
 
 #define TEXT_SIZE 11
 #define LINE_H    16 /* of a line of text */

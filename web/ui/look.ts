@@ -22,7 +22,7 @@ export function si(v: number | null | undefined, spread = 0): string {
 }
 
 /* A tick of an axis whose ticks are 'step' apart and at most 'largest': all have one prefix, and the digits that they need
- * (number_tick() of web/chart). */
+ * (number_tick() of web/axis). */
 export function tick(v: number, step: number, largest: number): string {
   const e = largest < 1e4 && largest >= 1e-3 ? 0 : power(largest), unit = 1000 ** e, s = step / unit;
   const digits = -Math.floor(Math.log10(s) + 1e-9);

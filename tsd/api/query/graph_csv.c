@@ -4,7 +4,7 @@
 
 #include "base/text/number.h"
 #include "tsd/api/query/graph_chart.h"
-#include "web/chart/time_format.h"
+#include "web/axis/time_format.h"
 
 #define EXACT       9007199254740992.0 /* 2^53 */
 #define CHECK_LINES 1024

@@ -7,7 +7,7 @@
 #include "base/text/number.h"
 #include "base/utf8.h"
 #include "web/chart/colour.h"
-#include "web/chart/time_format.h"
+#include "web/axis/time_format.h"
 
 #define LABEL_BYTES    256
 #define DEFAULT_WIDTH  1024

@@ -1,7 +1,7 @@
 /* A canvas of SVG, written as it is drawn.  Texts stay texts: to be searched,
  * read aloud, and shown in the font of who looks; so their widths are guessed.
  */
-#include "web/chart/canvas_priv.h"
+#include "web/canvas/canvas_priv.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "web/chart/number_format.h"
+#include "web/axis/number_format.h"
 
 #include "tests/harness.h"
 

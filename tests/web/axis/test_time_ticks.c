@@ -1,8 +1,8 @@
 /* Ticks of time, and their texts. */
-#include "web/chart/time_ticks.h"
+#include "web/axis/time_ticks.h"
 
 #include "tests/harness.h"
-#include "web/chart/time_format.h"
+#include "web/axis/time_format.h"
 
 static const struct timezone *
 zone(const char *name)

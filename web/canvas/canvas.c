@@ -1,4 +1,4 @@
-#include "web/chart/canvas_priv.h"
+#include "web/canvas/canvas_priv.h"
 
 #include "base/obj.h"
 #include "base/utf8.h"

@@ -1,4 +1,4 @@
-#include "web/chart/scale.h"
+#include "web/axis/scale.h"
 
 #include <math.h>
 

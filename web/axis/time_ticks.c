@@ -1,4 +1,4 @@
-#include "web/chart/time_ticks.h"
+#include "web/axis/time_ticks.h"
 
 #include <time.h>
 

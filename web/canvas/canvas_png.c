@@ -1,10 +1,10 @@
 /* A canvas of pixels: cairo's, with its own text, not Pango's. */
-#include "web/chart/canvas_priv.h"
+#include "web/canvas/canvas_priv.h"
 
 #include <math.h>
 
 #include "base/obj.h"
-#include "web/chart/libcairo.h"
+#include "web/canvas/libcairo.h"
 
 struct png {
     struct canvas canvas;

@@ -1,4 +1,4 @@
-#include "web/chart/libcairo.h"
+#include "web/canvas/libcairo.h"
 
 struct libcairo libcairo;
 

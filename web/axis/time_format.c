@@ -1,4 +1,4 @@
-#include "web/chart/time_format.h"
+#include "web/axis/time_format.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* A canvas from the inside: what PNG and SVG do each in their way. */
 #pragma once
 
-#include "web/chart/canvas.h"
+#include "web/canvas/canvas.h"
 
 struct canvas_ops {
     void (*stroke)(struct canvas *c, const struct path *p,

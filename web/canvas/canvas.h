@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "web/chart/path.h"
+#include "web/canvas/path.h"
 
 struct canvas; /* opaque */
 

@@ -1,4 +1,4 @@
-#include "web/chart/path.h"
+#include "web/canvas/path.h"
 
 #include <math.h>
 
