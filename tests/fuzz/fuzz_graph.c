@@ -4,7 +4,7 @@
  * <name=value&..>
  *
  * Series are of either axis in turn; pictures are made small. */
-#include "tsd/api/query/graph_params.h"
+#include "tsd/api/graph/graph_params.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

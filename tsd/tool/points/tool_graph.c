@@ -2,8 +2,8 @@
 #include "tsd/tool/points/tool_graph.h"
 
 #include "query/engine/engine.h"
-#include "tsd/api/query/graph_chart.h"
-#include "tsd/api/query/graph_notes.h"
+#include "tsd/api/graph/graph_chart.h"
+#include "tsd/api/graph/graph_notes.h"
 
 #define PARAMS_A_QUERY 2 /* m and o */
 

@@ -1,4 +1,4 @@
-#include "tsd/api/query/graph_notes.h"
+#include "tsd/api/graph/graph_notes.h"
 
 #include "tsd/api/query/group_notes.h"
 

@@ -1,4 +1,4 @@
-#include "tsd/api/query/graph_chart.h"
+#include "tsd/api/graph/graph_chart.h"
 
 #include <math.h>
 

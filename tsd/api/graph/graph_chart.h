@@ -5,7 +5,7 @@
 #pragma once
 
 #include "query/model/result.h"
-#include "tsd/api/query/graph_params.h"
+#include "tsd/api/graph/graph_params.h"
 
 /* Fills range, zone and series of 'p->chart', of the first 'most' groups. */
 MUST_CHECK enum status graph_chart_make(const struct query *q,

@@ -1,4 +1,4 @@
-#include "tsd/api/query/graph_params.h"
+#include "tsd/api/graph/graph_params.h"
 
 #include "tests/harness.h"
 

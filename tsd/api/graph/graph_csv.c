@@ -1,9 +1,9 @@
-#include "tsd/api/query/graph_csv.h"
+#include "tsd/api/graph/graph_csv.h"
 
 #include <math.h>
 
 #include "base/text/number.h"
-#include "tsd/api/query/graph_chart.h"
+#include "tsd/api/graph/graph_chart.h"
 #include "web/axis/time_format.h"
 
 #define EXACT       9007199254740992.0 /* 2^53 */
