@@ -11,7 +11,7 @@ cd "$top" || exit 99
 rooms='
     base base/text base/process base/file base/time
     storage/rados storage/kv storage/kv/mem storage/kv/leveldb
-    storage/row storage/kv/rados storage/block storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store storage/scan
+    storage/row storage/kv/rados storage/block storage/week storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store storage/scan
     storage/histogram storage/fsck
     uid/names uid/series uid/meta uid/events uid/fsck uid/purge
     cluster/peer cluster

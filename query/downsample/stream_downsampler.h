@@ -18,7 +18,7 @@
 #include "query/downsample/buckets.h"
 #include "query/model/aggregator.h"
 #include "query/model/query.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 struct stream_downsampler {
     const struct aggregator *aggregator;
@@ -55,7 +55,7 @@ bool stream_downsampler_init(struct stream_downsampler *f,
 /* Can a row's block summary ever be enough? */
 bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 
-/* Can weeks (storage/block/week.h) stand for rows, and what is needed of their
+/* Can weeks (storage/week/week.h) stand for rows, and what is needed of their
  * hours? */
 bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
                                    enum week_hours *hours);

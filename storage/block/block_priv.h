@@ -6,6 +6,7 @@
  *     ints      signed 64-bit integers, as numbers: by difference, or by their
  *               distance to the smallest
  *     floats    doubles that are no decimals: by XOR, or as they are
+ *               (block_columns.h)
  *
  * Encoders choose by what an estimate says is shortest.  They append to a buf,
  * whose failure sticks.  Decoders read what a cursor gives and fail it on
@@ -15,11 +16,10 @@
  * Threads: any; functions of their arguments. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/cursor.h"
 #include "base/varint.h"
 #include "storage/block/bits.h"
 #include "storage/block/block.h"
+#include "storage/block/block_columns.h"
 
 #define BLOCK_VERSION 1
 /* Instead of the version: how many zeros follow the block, as a varint, then
@@ -31,8 +31,7 @@
 #define BLOCK_WITHOUT_CRC 4
 /* The version of a block that is all of a row; of how many hours follows. */
 #define BLOCK_OF_ROW   5
-#define BLOCK_CRC_SIZE 4
-#define BLOCK_MIN_SIZE 6 /* without it */
+#define BLOCK_MIN_SIZE 6 /* without BLOCK_CRC_SIZE */
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
@@ -77,9 +76,6 @@ MUST_CHECK enum status block_header_get(struct slice block, uint32_t base,
 
 /* Takes padding off. */
 void block_unpad(struct slice *block);
-
-/* Of the block's bytes so far, and the row it belongs to. */
-uint32_t block_crc(struct slice bytes, uint32_t base);
 
 static inline int64_t
 block_unit_ms(const struct block_header *h)
@@ -183,7 +179,7 @@ struct block_loops {
 const struct block_loops *block_loops(void);
 extern const struct block_loops block_loops_plain;
 
-/* -- columns of integers, and of doubles ----------------------------------- */
+/* -- columns of integers --------------------------------------------------- */
 
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {
@@ -197,27 +193,11 @@ void block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
                        uint64_t *scratch, struct buf *out);
 void block_ints_decode(struct cursor *c, int64_t *out, size_t len,
                        struct ints_known known);
-/* The same, with 'known' in front: <first zigzag> <first - min>.  Once the
- * cursor has failed, what is in a column means nothing. */
-void block_column_encode(const int64_t *v, size_t len, uint64_t *scratch,
-                         struct buf *out);
-void block_column_decode(struct cursor *c, int64_t *out, size_t len);
-void block_floats_encode(const uint64_t *bits, size_t len, struct buf *out);
-void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 
-/* -- decimals: doubles as integers, v = m / 10^scale ---------------------- */
+/* -- decimals -------------------------------------------------------------- */
 
-#define DECIMAL_MAX_SCALE 17
-#define DECIMAL_MAX       (INT64_C(1) << 51)
 /* Added and taken off again, it leaves the nearest integer, up to 2^51. */
 #define DECIMAL_NEAREST 0x1.8p52
-
-/* True when 'v' is exactly '*m' / 10^scale, bit for bit. */
-bool block_decimal_of(double v, unsigned scale, int64_t *m);
-/* |m| <= DECIMAL_MAX. */
-double block_decimal_value(int64_t m, unsigned scale);
-/* The same in place for a column; false: one of them is larger. */
-bool block_decimal_values(union number *v, size_t len, unsigned scale);
 
 /* The scale that suits most doubles; false when too many have none. */
 bool block_decimal_scale(const struct points *p, unsigned *scale);

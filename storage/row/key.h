@@ -147,7 +147,7 @@ MUST_CHECK enum status key_row_parse(const struct key_layout *s,
                                      struct slice key, uint32_t *base,
                                      struct tsuid *tsuid, struct error *e);
 
-/* The same two of weeks (storage/block/week.h): of the one that has 'time_s'.
+/* The same two of weeks (storage/week/week.h): of the one that has 'time_s'.
  */
 size_t key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                 uint8_t *out);

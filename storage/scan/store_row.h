@@ -5,7 +5,7 @@
  * Fails:   ST_CORRUPT, with the row's key in front; ST_BUSY, no memory. */
 #pragma once
 
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 #include "storage/head/series_point.h"
 
 /* An open row of the head, as a scan copied it; or its end, of what is in the

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define BATCH_ROWS  512

@@ -5,7 +5,7 @@
 
 #include "base/process/log.h"
 #include "base/mem.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 /* So long after its end rows of a week are in the engine: a span, and the time
  * that it lies idle. */

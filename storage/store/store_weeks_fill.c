@@ -7,7 +7,7 @@
 #include "base/process/log.h"
 #include "base/process/signals.h"
 #include "base/mem.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define CHUNK         256 /* series at a time: some 30 ms with the flush lock */

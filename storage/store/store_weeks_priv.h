@@ -1,5 +1,5 @@
 /* The table of weeks: what long queries read in the place of rows
- * (storage/block/week.h).
+ * (storage/week/week.h).
  *
  * For each salt bucket there is a time 'done': of every week before it each
  * series that has points in it has an entry.  An empty entry is *stale*: read

@@ -1,10 +1,10 @@
 /* Entries of weeks: arbitrary bytes are rejected, or are a week that comes back
  * as it is after it was encoded again.  The first byte says whether the
  * checksum is to be put right. */
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 #include "base/obj.h"
-#include "storage/block/block_priv.h"
+#include "storage/block/block_columns.h"
 #include "tests/fuzz/target.h"
 
 #define BASE UINT32_C(1356566400)

@@ -4,7 +4,7 @@
 #include "storage/histogram/histogram.h"
 #include "storage/block/block.h"
 #include "storage/block/row_value.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 #include "storage/store/store_retention.h"
 
 /* A series that has something, but is not in the directory: no query finds it.

@@ -3,7 +3,7 @@
  * made stale, so that queries read the rows and the store corrects it. */
 #include "uid/fsck/uid_fsck_priv.h"
 
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 /* Of one salt bucket. */
 struct bucket_weeks {

@@ -3,7 +3,7 @@
 #include "uid/fsck/uid_fsck.h"
 
 #include "storage/histogram/histogram_table.h"
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 #include "storage/store/store_retention.h"
 #include "tests/uid/fixture.h"
 

@@ -1,5 +1,7 @@
 /* Writes a week. */
-#include "storage/block/week_priv.h"
+#include "storage/week/week_priv.h"
+
+#include "storage/block/bits.h"
 
 /* -- columns --------------------------------------------------------------- */
 

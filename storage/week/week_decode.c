@@ -1,5 +1,5 @@
 /* Reads a week. */
-#include "storage/block/week_priv.h"
+#include "storage/week/week_priv.h"
 
 /* -- columns --------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* Weeks: what a series' blocks say, summed by week_add(), written, and read. */
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "storage/block/block_priv.h"
+#include "storage/block/block_columns.h"
 
 #include "tests/harness.h"
 

@@ -1,12 +1,12 @@
 /* Adds up a week, and leaves some of it out; its bytes: week_encode.c,
  * week_decode.c. */
-#include "storage/block/week.h"
+#include "storage/week/week.h"
 
 #include <math.h>
 
 #include "base/obj.h"
 #include "storage/block/row_value.h"
-#include "storage/block/week_priv.h"
+#include "storage/week/week_priv.h"
 
 void
 week_init(struct week *w, uint32_t base)

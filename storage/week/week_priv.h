@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#include "storage/block/block_priv.h"
-#include "storage/block/week.h"
+#include "storage/block/block_columns.h"
+#include "storage/week/week.h"
 
 #define WEEK_VERSION 2
 /* Hours had count and sum alone: rows are read in its place. */
