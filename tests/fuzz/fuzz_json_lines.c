@@ -2,9 +2,9 @@
  * the store can be imported into another one, of which the same is scanned. */
 #include "base/obj.h"
 #include "tsd/database.h"
-#include "tsd/transfer/import_writer.h"
-#include "tsd/transfer/json_export.h"
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/import/import_writer.h"
+#include "tsd/transfer/json/json_export.h"
+#include "tsd/transfer/import/source.h"
 #include "tests/fuzz/target.h"
 
 struct target {

@@ -14,7 +14,7 @@
 
 #include "base/text/number.h"
 #include "tsd/tool/import/api_import.h"
-#include "tsd/transfer/import_writer.h"
+#include "tsd/transfer/import/import_writer.h"
 
 #define BUSY_MAX_MS 2000 /* that a worker waits for a busy store */
 

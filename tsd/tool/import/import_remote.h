@@ -1,4 +1,4 @@
-/* A taker of lines (tsd/transfer/import.h) that hands them to a server.
+/* A taker of lines (tsd/transfer/import/import.h) that hands them to a server.
  *
  * Owns:    a connection.
  * Threads: one at a time.
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "tsd/client/client.h"
-#include "tsd/transfer/import.h"
+#include "tsd/transfer/import/import.h"
 
 /* Which store the server has: for a journal. */
 MUST_CHECK enum status import_remote_store(struct client *r,

@@ -11,8 +11,8 @@
 #include "base/text/number.h"
 #include "query/parse/parse.h"
 #include "tsd/tool/import/import_remote.h"
-#include "tsd/transfer/fetch.h"
-#include "tsd/transfer/import.h"
+#include "tsd/transfer/fetch/fetch.h"
+#include "tsd/transfer/import/import.h"
 
 #define BAD_LINES_SHOWN   20 /* the others are counted */
 #define JOURNAL_FROM      ((uint64_t)1 << 30)

@@ -7,7 +7,7 @@
 #include "storage/histogram/histogram_table.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/transfer/dump.h"
-#include "tsd/transfer/json_export.h"
+#include "tsd/transfer/json/json_export.h"
 #include "uid/meta/annotation.h"
 
 #define EXPANSION_LIMIT 4096 /* so many values of a filter are looked up */

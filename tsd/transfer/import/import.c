@@ -1,6 +1,6 @@
 /* Threads take file after file; each reads a block, has it taken, and adds to
  * the account under the lock. */
-#include "tsd/transfer/import.h"
+#include "tsd/transfer/import/import.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include "base/process/lock.h"
 #include "base/process/workers.h"
 #include "base/mem.h"
-#include "tsd/transfer/import_check.h"
-#include "tsd/transfer/import_journal.h"
+#include "tsd/transfer/import/import_check.h"
+#include "tsd/transfer/import/import_journal.h"
 
 #define PROGRESS_US (INT64_C(200) * 1000)
 #define JOURNAL_US  (INT64_C(5) * 1000000)

@@ -1,4 +1,4 @@
-#include "tsd/transfer/import_journal.h"
+#include "tsd/transfer/import/import_journal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

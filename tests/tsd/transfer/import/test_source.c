@@ -1,4 +1,4 @@
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/import/source.h"
 
 #include <fcntl.h>
 #include <lzma.h>

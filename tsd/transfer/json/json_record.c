@@ -1,4 +1,4 @@
-#include "tsd/transfer/json_record.h"
+#include "tsd/transfer/json/json_record.h"
 
 #include <jansson.h>
 #include <math.h>

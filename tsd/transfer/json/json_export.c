@@ -1,7 +1,7 @@
-#include "tsd/transfer/json_export.h"
+#include "tsd/transfer/json/json_export.h"
 
 #include "storage/histogram/histogram_table.h"
-#include "tsd/transfer/json_record.h"
+#include "tsd/transfer/json/json_record.h"
 #include "uid/meta/annotation.h"
 #include "uid/meta/meta.h"
 #include "uid/meta/tree.h"

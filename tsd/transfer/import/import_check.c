@@ -1,4 +1,4 @@
-#include "tsd/transfer/import_check.h"
+#include "tsd/transfer/import/import_check.h"
 
 #include "base/hash.h"
 #include "base/mem.h"

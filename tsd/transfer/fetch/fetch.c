@@ -1,4 +1,4 @@
-#include "tsd/transfer/fetch_priv.h"
+#include "tsd/transfer/fetch/fetch_priv.h"
 
 #include <jansson.h>
 

@@ -1,4 +1,4 @@
-#include "tsd/transfer/import.h"
+#include "tsd/transfer/import/import.h"
 
 #include <fcntl.h>
 
@@ -7,8 +7,8 @@
 #include "base/process/lock.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
-#include "tsd/transfer/import_check.h"
-#include "tsd/transfer/import_journal.h"
+#include "tsd/transfer/import/import_check.h"
+#include "tsd/transfer/import/import_journal.h"
 
 /* -- what OpenTSDB checks -------------------------------------------------- */
 

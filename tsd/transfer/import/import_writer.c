@@ -1,4 +1,4 @@
-#include "tsd/transfer/import_writer.h"
+#include "tsd/transfer/import/import_writer.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include "base/obj.h"
 #include "tsd/api/api.h"
 #include "tsd/config/store_place.h"
-#include "tsd/transfer/json_import.h"
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/json/json_import.h"
+#include "tsd/transfer/import/source.h"
 
 #define WRITER_MAGIC  FOURCC('I', 'M', 'W', 'R')
 #define BUSY_SLEEP_US 5000

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "tsd/transfer/fetch.h"
+#include "tsd/transfer/fetch/fetch.h"
 #include "web/json/json.h"
 
 struct client;

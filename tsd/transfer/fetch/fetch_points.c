@@ -1,7 +1,7 @@
 /* Queries of all series of a metric, without aggregation, span of time after
  * span.  Where a metric begins is looked up, so that the first answer is small;
  * then spans grow and shrink by what the last ones held. */
-#include "tsd/transfer/fetch_priv.h"
+#include "tsd/transfer/fetch/fetch_priv.h"
 
 #include <jansson.h>
 

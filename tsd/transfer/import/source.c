@@ -1,6 +1,6 @@
 /* The file is read by 64 KB, unpacked behind what is left of the last line, and
  * lent up to the last newline. */
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/import/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Fetches what an OpenTSDB, or a server like it, holds, by its HTTP API, and
- * makes JSON lines of it (json_import.h): names, trees, metadata, annotations,
- * points, histograms.  Its own tools know points alone.
+ * makes JSON lines of it (tsd/transfer/json/json_import.h): names, trees,
+ * metadata, annotations, points, histograms.  Its own tools know points alone.
  *
  *     suggest -> metrics -> queries of a metric and a span of time, which
  *     shrinks where answers are large and grows where they are small

@@ -5,15 +5,15 @@
  *
  * Owns:    its threads, one a file at a time.
  * Bounds:  a block of lines for each thread; as OpenTSDB, also
- *          tsd/transfer/import_check.h.
+ *          tsd/transfer/import/import_check.h.
  * Threads: import_run(): one at a time; callbacks as they say.
  * Fails:   ST_INVALID: a bad line, where that is the end; ST_BUSY: cancelled,
  *          journals are written; what source.h and takers say. */
 #pragma once
 
 #include "base/error.h"
-#include "tsd/transfer/import_writer.h"
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/import/import_writer.h"
+#include "tsd/transfer/import/source.h"
 
 /* Takes lines for one thread at a time. */
 struct import_taker {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "tsd/transfer/source.h"
+#include "tsd/transfer/import/source.h"
 
 struct import_mark {
     uint64_t offset; /* of unpacked text: all before it is durable */

@@ -1,4 +1,4 @@
-#include "tsd/transfer/json_import.h"
+#include "tsd/transfer/json/json_import.h"
 
 #include <jansson.h>
 
@@ -14,7 +14,7 @@
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"
-#include "tsd/transfer/json_record.h"
+#include "tsd/transfer/json/json_record.h"
 #include "uid/meta/annotation.h"
 #include "uid/meta/meta.h"
 #include "uid/meta/tree.h"
