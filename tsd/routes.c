@@ -6,7 +6,7 @@
 #include "base/address.h"
 #include "base/obj.h"
 #include "tsd/api/put/histogram_put.h"
-#include "tsd/api/server/stats.h"
+#include "tsd/api/stats/stats.h"
 
 /* Who has an endpoint: OpenTSDB's table, with our additions. */
 enum {

@@ -1,4 +1,4 @@
-#include "tsd/api/server/stats.h"
+#include "tsd/api/stats/stats.h"
 
 #include "base/process/counters.h"
 #include "base/process/latency.h"

@@ -9,7 +9,7 @@
 #include "base/text/number.h"
 #include "tsd/stats/point_range.h"
 #include "tsd/stats/queries.h"
-#include "tsd/api/server/stats.h"
+#include "tsd/api/stats/stats.h"
 #include "web/json/json.h"
 
 /* "a=1 b=2" as members. */

@@ -1,4 +1,4 @@
-#include "tsd/api/server/prometheus.h"
+#include "tsd/api/stats/prometheus.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-#include "tsd/api/server/metrics_cluster.h"
+#include "tsd/api/stats/metrics_cluster.h"
 
-#include "tsd/api/server/prometheus.h"
+#include "tsd/api/stats/prometheus.h"
 
 static void
 put_members(const struct cluster_counts *c, struct buf *b)

@@ -1,6 +1,6 @@
 /* The process as the kernel sees it, under the names that OpenTSDB gives to its
  * virtual machine. */
-#include "tsd/api/server/stats.h"
+#include "tsd/api/stats/stats.h"
 
 #include <dirent.h>
 #include <fcntl.h>
