@@ -14,51 +14,53 @@ struct flag {
     const char *argument; /* how the help calls it; NULL: it takes none */
     const char *key;      /* the setting; NULL: the file or the action */
     const char *value;    /* what a flag without an argument sets */
-    const char *text;     /* NULL: OpenTSDB's, without effect here */
+    const char *off;  /* the same with the value false; NULL: it takes none */
+    const char *text; /* NULL: OpenTSDB's, without effect here */
 };
 
 static const struct flag flags[] = {
-    { "port", "PORT", "tsd.network.port", NULL,
+    { "port", "PORT", "tsd.network.port", NULL, NULL,
       "port for HTTP and telnet (4242); 0 takes a free one" },
-    { "bind", "ADDR", "tsd.network.bind", NULL,
+    { "bind", "ADDR", "tsd.network.bind", NULL, NULL,
       "address to listen on (0.0.0.0)" },
-    { "data", "DIR", "halite.store", NULL,
+    { "data", "DIR", "halite.store", NULL, NULL,
       "the store's folder (/var/lib/halite)" },
-    { "store", "PLACE", "halite.store", NULL,
+    { "store", "PLACE", "halite.store", NULL, NULL,
       "the same, or memory, or rados:POOL[/NAMESPACE], a Ceph cluster's" },
-    { "memory", NULL, "halite.store", "memory",
+    { "memory", NULL, "halite.store", "memory", NULL,
       "no folder: keep all in memory" },
-    { "config", "FILE", NULL, NULL,
+    { "config", "FILE", NULL, NULL, NULL,
       "settings, in OpenTSDB's form (key = value)" },
-    { "sync", "HOW", "halite.sync", NULL,
+    { "sync", "HOW", "halite.sync", NULL, NULL,
       "when the WAL goes to the disk: always, interval or off" },
-    { "verbose", NULL, "halite.log.level", "debug", "log each request" },
-    { "help", NULL, NULL, NULL, "this text" },
-    { "help-settings", NULL, NULL, NULL, "all settings" },
-    { "version", NULL, NULL, NULL, "the version" },
-    { "auto-metric", NULL, "tsd.core.auto_create_metrics", "true",
+    { "verbose", NULL, "halite.log.level", "debug", NULL, "log each request" },
+    { "help", NULL, NULL, NULL, NULL, "this text" },
+    { "help-settings", NULL, NULL, NULL, NULL, "all settings" },
+    { "version", NULL, NULL, NULL, NULL, "the version" },
+    { "auto-metric", NULL, "tsd.core.auto_create_metrics", "true", "false",
       "create metrics that points name (the default)" },
-    { "read-only", NULL, "tsd.mode", "ro", "serve only what reads" },
-    { "disable-ui", NULL, "tsd.core.enable_ui", "false",
+    { "read-only", NULL, "tsd.mode", "ro", "rw", "serve only what reads" },
+    { "disable-ui", NULL, "tsd.core.enable_ui", "false", "true",
       "serve nothing outside /api" },
-    { "disable-api", NULL, "tsd.core.enable_api", "false", "serve no /api" },
-    { "max-connections", "N", "tsd.core.connections.limit", NULL,
+    { "disable-api", NULL, "tsd.core.enable_api", "false", "true",
+      "serve no /api" },
+    { "max-connections", "N", "tsd.core.connections.limit", NULL, NULL,
       "most connections at a time" },
-    { "backlog", "N", "tsd.network.backlog", NULL,
+    { "backlog", "N", "tsd.network.backlog", NULL, NULL,
       "connections that the kernel queues" },
-    { "staticroot", "DIR", "tsd.http.staticroot", NULL,
+    { "staticroot", "DIR", "tsd.http.staticroot", NULL, NULL,
       "folder to serve below /s/" },
-    { "statswport", NULL, "tsd.core.stats_with_port", "true",
+    { "statswport", NULL, "tsd.core.stats_with_port", "true", "false",
       "tag our own statistics with the port" },
-    { "help-markdown", NULL, NULL, NULL, NULL },
-    { "zkquorum", "HOSTS", "tsd.storage.hbase.zk_quorum", NULL, NULL },
-    { "zkbasedir", "PATH", "tsd.storage.hbase.zk_basedir", NULL, NULL },
-    { "table", "TABLE", "tsd.storage.hbase.data_table", NULL, NULL },
-    { "uidtable", "TABLE", "tsd.storage.hbase.uid_table", NULL, NULL },
-    { "cachedir", "DIR", "tsd.http.cachedir", NULL, NULL },
-    { "worker-threads", "N", "tsd.network.worker_threads", NULL, NULL },
-    { "async-io", "BOOL", "tsd.network.async_io", NULL, NULL },
-    { "flush-interval", "MS", "tsd.storage.flush_interval", NULL, NULL },
+    { "help-markdown", NULL, NULL, NULL, NULL, NULL },
+    { "zkquorum", "HOSTS", "tsd.storage.hbase.zk_quorum", NULL, NULL, NULL },
+    { "zkbasedir", "PATH", "tsd.storage.hbase.zk_basedir", NULL, NULL, NULL },
+    { "table", "TABLE", "tsd.storage.hbase.data_table", NULL, NULL, NULL },
+    { "uidtable", "TABLE", "tsd.storage.hbase.uid_table", NULL, NULL, NULL },
+    { "cachedir", "DIR", "tsd.http.cachedir", NULL, NULL, NULL },
+    { "worker-threads", "N", "tsd.network.worker_threads", NULL, NULL, NULL },
+    { "async-io", "BOOL", "tsd.network.async_io", NULL, NULL, NULL },
+    { "flush-interval", "MS", "tsd.storage.flush_interval", NULL, NULL, NULL },
 };
 #define FLAGS_LEN (sizeof flags / sizeof flags[0])
 
@@ -76,6 +78,34 @@ struct override {
 };
 
 static bool
+is_truth(const char *word)
+{
+    return strcmp(word, "true") == 0 || strcmp(word, "false") == 0;
+}
+
+/* What a flag sets; OpenTSDB's flags for yes or no may have a value, behind a
+ * '=' or as the next word.  NULL: it is neither true nor false. */
+static const char *
+flag_value(const struct flag *f, int argc, char **argv)
+{
+    const char *value = optarg;
+    bool on;
+
+    if (f->argument != NULL)
+        return optarg;
+    if (f->off != NULL && value == NULL && optind < argc &&
+        is_truth(argv[optind]))
+        value = argv[optind++];
+    if (value == NULL)
+        return f->value;
+    if (settings_parse_bool(value, &on))
+        return on ? f->value : f->off;
+    (void)fprintf(stderr, "halite tsd: --%s=%s: must be true or false\n",
+                  f->name, log_quote(slice_str(value)));
+    return NULL;
+}
+
+static bool
 collect(int argc, char **argv, struct options *o, struct override *overrides,
         size_t *len)
 {
@@ -88,8 +118,9 @@ collect(int argc, char **argv, struct options *o, struct override *overrides,
     for (size_t i = 0; i < FLAGS_LEN; i++)
         table[i] = (struct option){
             .name = flags[i].name,
-            .has_arg =
-                flags[i].argument == NULL ? no_argument : required_argument,
+            .has_arg = flags[i].argument != NULL ? required_argument
+                       : flags[i].off != NULL    ? optional_argument
+                                                 : no_argument,
             .val = 1,
         };
     optind = 0; /* glibc: start anew */
@@ -100,10 +131,13 @@ collect(int argc, char **argv, struct options *o, struct override *overrides,
             return false;
         if (c == 'h')
             o->action = OPTIONS_HELP;
-        else if (f->key != NULL)
-            overrides[(*len)++] =
-                (struct override){ f, f->argument == NULL ? f->value : optarg };
-        else if (f->argument != NULL)
+        else if (f->key != NULL) {
+            const char *value = flag_value(f, argc, argv);
+
+            if (value == NULL)
+                return false;
+            overrides[(*len)++] = (struct override){ f, value };
+        } else if (f->argument != NULL)
             o->config_path = optarg;
         else
             for (unsigned i = OPTIONS_HELP; i <= OPTIONS_MARKDOWN; i++)
@@ -186,6 +220,11 @@ options_print_help(FILE *out)
                        f->argument == NULL ? "" : f->argument);
         (void)fprintf(out, "  %-22s  %s\n", left, f->text);
     }
+    (void)fputs("\nWith true or false, too, behind a '=' or as the next word:",
+                out);
+    for (size_t i = 0; i < FLAGS_LEN; i++)
+        if (flags[i].off != NULL)
+            (void)fprintf(out, " --%s", flags[i].name);
     (void)fputs("\nOpenTSDB's, accepted without effect:", out);
     for (size_t i = 0; i < FLAGS_LEN; i++)
         if (flags[i].text == NULL && flags[i].key != NULL)

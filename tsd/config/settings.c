@@ -69,8 +69,8 @@ setting_find(const char *name)
     return NULL;
 }
 
-static bool
-parse_bool(const char *text, bool *out)
+bool
+settings_parse_bool(const char *text, bool *out)
 {
     static const char *const words[] = { "false", "true", "no", "yes",
                                          "off",   "on",   "0",  "1" };
@@ -127,7 +127,7 @@ check_value(const struct setting *s, const char *value, struct error *e)
     case SETTING_TEXT:
         return ST_OK;
     case SETTING_BOOL:
-        if (*value != '\0' && !parse_bool(value, &truth))
+        if (*value != '\0' && !settings_parse_bool(value, &truth))
             return error_set(e, ST_INVALID,
                              "%s=%s: must be true or false (or yes, no, on, "
                              "off, 1, 0)",
@@ -425,7 +425,7 @@ settings_bool(const struct settings *c, const char *name)
         value = s->value;
     if (value == NULL)
         return false;
-    INSIST(parse_bool(value, &v));
+    INSIST(settings_parse_bool(value, &v));
     return v;
 }
 

@@ -50,6 +50,9 @@ int64_t settings_int(const struct settings *c, const char *name);
 size_t settings_size(const struct settings *c, const char *name);
 unsigned settings_unsigned(const struct settings *c, const char *name);
 
+/* true, yes, on, 1, false, no, off, 0, in any case; false: it is none. */
+bool settings_parse_bool(const char *text, bool *out);
+
 /* Calls f for each that is set, by name. */
 void settings_each(const struct settings *c,
                    void (*f)(void *ctx, const char *key, const char *value),

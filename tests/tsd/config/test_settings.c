@@ -195,6 +195,56 @@ START_TEST(later_ones_win)
 }
 END_TEST
 
+/* OpenTSDB's flags for yes or no: a value, too, behind '=' or as a word. */
+static const struct {
+    const char *words[4];
+    const char *setting, *value;
+    enum status status;
+} truths[] = {
+    { { "--read-only" }, "tsd.mode", "ro", ST_OK },
+    { { "--read-only", "true" }, "tsd.mode", "ro", ST_OK },
+    { { "--read-only=true" }, "tsd.mode", "ro", ST_OK },
+    { { "--read-only", "false" }, "tsd.mode", "rw", ST_OK },
+    { { "--read-only=no" }, "tsd.mode", "rw", ST_OK },
+    { { "--read-only", "a.b=c" }, "tsd.mode", "ro", ST_OK },
+    { { "a.b=c", "--read-only", "true", "--port=1" }, "tsd.mode", "ro", ST_OK },
+    { { "--read-only=maybe" }, NULL, NULL, ST_INVALID },
+    { { "--read-only", "no" }, NULL, NULL, ST_INVALID },
+    { { "true" }, NULL, NULL, ST_INVALID },
+    { { "--disable-ui", "true" }, "tsd.core.enable_ui", "false", ST_OK },
+    { { "--disable-ui", "false" }, "tsd.core.enable_ui", "true", ST_OK },
+    { { "--disable-api=true" }, "tsd.core.enable_api", "false", ST_OK },
+    { { "--disable-api", "false" }, "tsd.core.enable_api", "true", ST_OK },
+    { { "--auto-metric=false" },
+      "tsd.core.auto_create_metrics",
+      "false",
+      ST_OK },
+    { { "--statswport=1" }, "tsd.core.stats_with_port", "true", ST_OK },
+    { { "--memory=true" }, NULL, NULL, ST_INVALID },
+};
+
+START_TEST(flags_take_true_and_false)
+{
+    char words_[5][40] = { "tsd" };
+    char *argv[6] = { words_[0] };
+    struct options o;
+    struct error e;
+    int argc = 1;
+
+    for (; argc < 5 && truths[_i].words[argc - 1] != NULL; argc++) {
+        (void)snprintf(words_[argc], sizeof words_[argc], "%s",
+                       truths[_i].words[argc - 1]);
+        argv[argc] = words_[argc];
+    }
+    ck_assert_int_eq(options_parse(argc, argv, false, &o, &e),
+                     truths[_i].status);
+    if (truths[_i].setting != NULL)
+        ck_assert_str_eq(settings_text(o.settings, truths[_i].setting),
+                         truths[_i].value);
+    options_fini(&o);
+}
+END_TEST
+
 static const struct {
     const char *text, *word, *error;
 } places[] = {
@@ -236,4 +286,4 @@ END_TEST
 
 TEST_MAIN("settings", LOOP(reads_properties, files), LOOP(checks_values, words),
           TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win),
-          LOOP(tells_where, places))
+          LOOP(flags_take_true_and_false, truths), LOOP(tells_where, places))
