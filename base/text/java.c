@@ -70,6 +70,68 @@ java_parse_double(struct slice s, double *out)
     return true;
 }
 
+/* The digits of Double.toString() of what is finite and positive: they are
+ * 0.d1d2.. * 10^point.  Returns how many. */
+static size_t
+java_digits(double d, char digits[NUMBER_TEXT_MAX], int *point)
+{
+    char text[NUMBER_TEXT_MAX];
+    size_t size = number_format_double(d, text), n = 0;
+    int64_t exponent = 0;
+    bool after = false;
+
+    *point = 0;
+    for (size_t i = 0; i < size && text[i] != 'E'; i++) {
+        if (text[i] == '.') {
+            after = true;
+            continue;
+        }
+        *point += !after;
+        digits[n++] = text[i];
+    }
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == 'E')
+            INSIST(number_parse_i64(slice_of(text + i + 1, size - i - 1),
+                                    &exponent));
+    *point += (int)exponent;
+    return n;
+}
+
+size_t
+java_format_fixed(double d, char *out)
+{
+    enum { DECIMALS = 6 };
+    char digits[NUMBER_TEXT_MAX], *p = out;
+    int point, kept, least;
+    size_t n, at;
+
+    if (isnan(d) || isinf(d))
+        return number_format_double(d, out);
+    if (signbit(d))
+        *p++ = '-';
+    n = java_digits(fabs(d), digits, &point);
+    kept = point + DECIMALS; /* digits; below 0 they are all too small */
+    least = kept > DECIMALS ? kept : DECIMALS;
+    /* A zero for the carry, then what is kept, behind zeros if it is less. */
+    p[0] = '0';
+    for (int i = 0; i < least; i++) {
+        int digit = i - (least - kept);
+
+        p[1 + i] = digit < 0 || digit >= (int)n ? '0' : digits[digit];
+    }
+    if (kept >= 0 && kept < (int)n && digits[kept] >= '5') {
+        for (at = (size_t)least; p[at] == '9'; at--)
+            p[at] = '0';
+        p[at]++;
+    }
+    at = (size_t)least + 1;
+    if (p[0] == '0' && least > DECIMALS)
+        memmove(p, p + 1, --at);
+    memmove(p + at - DECIMALS + 1, p + at - DECIMALS, DECIMALS);
+    p[at - DECIMALS] = '.';
+    return (size_t)(p - out) + at + 1;
+}
+
 static size_t
 capacity_for(size_t initial, size_t len)
 {

@@ -21,6 +21,12 @@ int64_t java_long(double d);
 /* Double.parseDouble(), but for hexadecimal digits. */
 bool java_parse_double(struct slice s, double *out);
 
+/* String.format("%f"): the digits of Double.toString(), which are rounded half
+ * up to six decimals; zeros stand behind them.  "NaN", "-Infinity".  Writes at
+ * most JAVA_FIXED_MAX bytes, no NUL; returns how many. */
+#define JAVA_FIXED_MAX 330
+size_t java_format_fixed(double d, char *out);
+
 /* The order in which java.util.HashMap lists texts: OpenTSDB keeps the
  * variables of an expression in such maps, and which of them names the tags of
  * a result depends on it. */

@@ -79,6 +79,58 @@ START_TEST(reads_doubles)
 }
 END_TEST
 
-TEST_MAIN("java", LOOP(reads_doubles, doubles),
-          LOOP(trims_blanks_and_controls, trims),
+/* As Java 17 and 21 print them. */
+static const struct {
+    double v;
+    const char *text;
+} fixed[] = {
+    { 0, "0.000000" },
+    { -0.0, "-0.000000" },
+    { 1.5, "1.500000" },
+    { 5e-7, "0.000001" }, /* C: 0.000000, as 5e-7 is a little less */
+    { -5e-7, "-0.000001" },
+    { 4.9999999e-7, "0.000000" },
+    { 4.9e-324, "0.000000" },
+    { 1.5e-6, "0.000002" },
+    { 2.5e-6, "0.000003" },
+    { 0.1234565, "0.123457" },
+    { 0.9999995, "1.000000" },
+    { 9.9999995, "10.000000" },
+    { 999999.9999995, "1000000.000000" },
+    { 9999999.9999999, "10000000.000000" },
+    { 123456789.1234565, "123456789.123457" },
+    { 2.0 / 3, "0.666667" },
+    { 1e7, "10000000.000000" },
+    { 1e15 / 3, "333333333333333.300000" },
+    { 123456789012345678.0, "123456789012345680.000000" },
+    { 0x1p63, "9223372036854776000.000000" },
+    { 1e22, "10000000000000000000000.000000" },
+    { NAN, "NaN" },
+    { INFINITY, "Infinity" },
+    { -INFINITY, "-Infinity" },
+};
+
+START_TEST(six_decimals_as_java)
+{
+    char out[JAVA_FIXED_MAX];
+    size_t n = java_format_fixed(fixed[_i].v, out);
+
+    ck_assert_msg(slice_eq_str(slice_of(out, n), fixed[_i].text), "%.*s",
+                  (int)n, out);
+}
+END_TEST
+
+START_TEST(the_longest_fits)
+{
+    char out[JAVA_FIXED_MAX];
+    size_t n = java_format_fixed(-1.7976931348623157e308, out);
+
+    ck_assert_uint_eq(n, 1 + 309 + 1 + 6);
+    ck_assert(memcmp(out, "-179769313486231570000000000", 28) == 0);
+    ck_assert(memcmp(out + n - 9, "00.000000", 9) == 0);
+}
+END_TEST
+
+TEST_MAIN("java", LOOP(six_decimals_as_java, fixed), TEST(the_longest_fits),
+          LOOP(reads_doubles, doubles), LOOP(trims_blanks_and_controls, trims),
           LOOP(hashes_units_of_utf16, hashes), TEST(maps_spread_the_hash))

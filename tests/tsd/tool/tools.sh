@@ -69,6 +69,11 @@ gives 0 'cpu.idle 1356998400000 -7 {host=web01}' \
 gives 0 '' "$halite" query 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
 gives 0 'cpu.idle 1356998400000 -7 {host=web01}' env TZ=Etc/GMT-1 \
     "$halite" query 2013/01/01-01:00 2013/01/01-01:20 sum cpu.idle
+# Six decimals, rounded as Java does: of the shortest digits, and half up.
+echo 'half 1356998400 1e-6 a=b
+half 1356998402 2e-6 a=b' | "$halite" import - 2>/dev/null || bad=1
+gives 0 'half 1356998402000 0.000001 {a=b}' \
+    "$halite" query 1356998401 1356998403 sum rate half
 # Nothing found: no failure but for names, as OpenTSDB's tools end.
 gives 0 '' "$halite" scan --import 1356990000 1356990001 sum cpu.idle
 ends 0 "$halite" mkmetric without.series
@@ -97,7 +102,7 @@ else
     says 'built without graphs'
 fi
 gives 0 '' ./tsdb fsck --full-scan --threads 1 --fix-all
-says '*Rows Processed: 2*Valid Datapoints: 2*Total Errors: 0*Completed fsck in*'
+says '*Rows Processed: 3*Valid Datapoints: 4*Total Errors: 0*Completed fsck in*'
 ends 0 "$halite" fsck points
 holds "$out" 'looked at *clean'
 exit $bad

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/text/java.h"
 #include "query/engine/engine.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/tool/points/tool_graph.h"
@@ -31,14 +32,13 @@ put_tags(struct buf *out, const struct result_group *g)
 static void
 put_value(struct tool *t, enum dp_kind kind, union number v)
 {
+    char text[JAVA_FIXED_MAX];
+
     if (kind == DP_INT)
         tool_printf(t, "%lld", (long long)v.i);
-    else if (kind == DP_NULL || isnan(v.d))
-        tool_printf(t, "NaN");
-    else if (isinf(v.d))
-        tool_printf(t, v.d < 0 ? "-Infinity" : "Infinity");
     else
-        tool_printf(t, "%f", v.d);
+        tool_write(t, slice_of(text, java_format_fixed(
+                                         kind == DP_NULL ? NAN : v.d, text)));
 }
 
 static void
