@@ -59,7 +59,13 @@ static const struct {
 static bool name_is_safe(struct slice name);
 static enum status zone_load(struct slice name, struct timezone **out,
                              struct error *e);
-static int32_t offset_at(const struct timezone *z, int64_t s, bool wall);
+/* What holds between two changes. */
+struct zone_period {
+    int32_t offset_s;
+    const char *name;
+};
+static struct zone_period period_at(const struct timezone *z, int64_t s,
+                                    bool wall);
 
 enum status
 timezone_find(struct slice name, const struct timezone **out, struct error *e)
@@ -101,7 +107,15 @@ int64_t
 timezone_offset_ms(const struct timezone *z, int64_t utc_ms)
 {
     OBJ_CHECK(z, ZONE_MAGIC);
-    return offset_at(z, floor_div(utc_ms, 1000), false) * INT64_C(1000);
+    return period_at(z, floor_div(utc_ms, 1000), false).offset_s *
+           INT64_C(1000);
+}
+
+const char *
+timezone_abbreviation(const struct timezone *z, int64_t utc_ms)
+{
+    OBJ_CHECK(z, ZONE_MAGIC);
+    return period_at(z, floor_div(utc_ms, 1000), false).name;
 }
 
 int64_t
@@ -114,8 +128,8 @@ timezone_utc_ms(const struct timezone *z, int year, int month, int day,
     wall_ms = days_from_date(year, month, day) * MS_PER_DAY +
               hour * INT64_C(3600000) + minute * INT64_C(60000) +
               second * INT64_C(1000) + ms;
-    return wall_ms -
-           offset_at(z, floor_div(wall_ms, 1000), true) * INT64_C(1000);
+    return wall_ms - period_at(z, floor_div(wall_ms, 1000), true).offset_s *
+                         INT64_C(1000);
 }
 
 /* Letters, digits and a few signs, and no part that begins with a dot: no such
@@ -204,22 +218,28 @@ read_block(struct cursor *c, const struct tzif *h, unsigned width,
            struct timezone *z)
 {
     int32_t offsets[256];
+    uint8_t names[256];
     struct cursor times, indexes;
+    struct slice chars;
 
     times = cursor_of(cursor_bytes(c, (size_t)h->time * width));
     indexes = cursor_of(cursor_bytes(c, h->time));
     for (uint32_t i = 0; i < h->type; i++) {
         offsets[i] = (int32_t)cursor_u32(c);
-        (void)cursor_bytes(c, 2);
-        if (offsets[i] < -26 * 3600 || offsets[i] > 26 * 3600)
+        (void)cursor_u8(c);
+        names[i] = cursor_u8(c);
+        if (offsets[i] < -26 * 3600 || offsets[i] > 26 * 3600 ||
+            names[i] > h->chars)
             return false;
     }
-    (void)cursor_bytes(c, h->chars + (size_t)h->leap * (width + 4) + h->isstd +
-                              h->isut);
+    chars = cursor_bytes(c, h->chars);
+    (void)cursor_bytes(c, (size_t)h->leap * (width + 4) + h->isstd + h->isut);
     if (c->failed)
         return false;
     /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): type >= 1 */
     z->first_s = offsets[0];
+    z->first_name = names[0];
+    z->names = mem_strndup(chars.data, chars.size);
     z->changes = mem_new_array(h->time + 1, sizeof z->changes[0]);
     z->changes_len = h->time;
     for (uint32_t i = 0; i < h->time; i++) {
@@ -232,6 +252,7 @@ read_block(struct cursor *c, const struct tzif *h, unsigned width,
             (i > 0 && z->changes[i].at_s <= z->changes[i - 1].at_s))
             return false;
         z->changes[i].offset_s = offsets[type];
+        z->changes[i].name = names[type];
     }
     return true;
 }
@@ -279,6 +300,7 @@ timezone_free(struct timezone **ref)
     if (z == NULL)
         return;
     free(z->changes);
+    free(z->names);
     OBJ_FREE(z);
 }
 
@@ -318,16 +340,18 @@ has_happened(int64_t at_s, int32_t offset_s, int64_t s, bool wall)
     return (wall ? at_s + offset_s : at_s) <= s;
 }
 
-static int32_t
-offset_by_rule(const struct timezone *z, int64_t s, bool wall)
+static struct zone_period
+period_by_rule(const struct timezone *z, int64_t s, bool wall)
 {
     const struct zone_rule *r = &z->rule;
+    const struct zone_period std = { r->std_s, r->std_name };
+    const struct zone_period dst = { r->dst_s, r->dst_name };
+    struct zone_period period = std;
     int64_t newest = INT64_MIN, year;
-    int32_t offset = r->std_s;
     int month, day;
 
     if (!r->has_dst)
-        return r->std_s;
+        return std;
     date_from_days(floor_div(s, SECONDS_PER_DAY), &year, &month, &day);
     for (int64_t y = year - 1; y <= year + 1; y++) {
         int64_t on = rule_day_s(&r->to_dst, y, r->std_s);
@@ -335,18 +359,24 @@ offset_by_rule(const struct timezone *z, int64_t s, bool wall)
 
         if (has_happened(on, r->dst_s, s, wall) && on > newest) {
             newest = on;
-            offset = r->dst_s;
+            period = dst;
         }
         if (has_happened(off, r->std_s, s, wall) && off > newest) {
             newest = off;
-            offset = r->std_s;
+            period = std;
         }
     }
-    return offset;
+    return period;
 }
 
-static int32_t
-offset_at(const struct timezone *z, int64_t s, bool wall)
+static const char *
+name_at(const struct timezone *z, uint8_t at)
+{
+    return z->names == NULL ? z->name : z->names + at;
+}
+
+static struct zone_period
+period_at(const struct timezone *z, int64_t s, bool wall)
 {
     size_t from = 0, to = z->changes_len;
 
@@ -360,8 +390,11 @@ offset_at(const struct timezone *z, int64_t s, bool wall)
             to = mid;
     }
     if (from == z->changes_len && z->rule.on)
-        return offset_by_rule(z, s, wall);
-    return from == 0 ? z->first_s : z->changes[from - 1].offset_s;
+        return period_by_rule(z, s, wall);
+    if (from == 0)
+        return (struct zone_period){ z->first_s, name_at(z, z->first_name) };
+    return (struct zone_period){ z->changes[from - 1].offset_s,
+                                 name_at(z, z->changes[from - 1].name) };
 }
 
 /* Howard Hinnant's well-known arithmetic: years begin in March, so that the

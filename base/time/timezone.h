@@ -21,6 +21,9 @@ const struct timezone *timezone_utc(void);
 /* What to add to UTC to get local time, in ms, at a moment of UTC. */
 int64_t timezone_offset_ms(const struct timezone *z, int64_t utc_ms);
 
+/* "CET", "+03": what the clock is called at a moment of UTC; the zone's. */
+const char *timezone_abbreviation(const struct timezone *z, int64_t utc_ms);
+
 /* Local wall-clock members to UTC ms; 'month' is 1 to 12.  Members may overflow
  * (month 13, hour 25) and are carried, as java.util.Calendar (lenient) does; in
  * a gap of daylight saving the old offset counts, in an overlap the new one, as

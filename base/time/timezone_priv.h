@@ -17,17 +17,23 @@ struct zone_day {
     int32_t at_s; /* seconds of the local clock before the change */
 };
 
+/* "CEST", "+0545". */
+#define TIMEZONE_ABBREVIATION_MAX 16
+
 /* What holds after the last transition: "CET-1CEST,M3.5.0,M10.5.0/3". */
 struct zone_rule {
     bool on;
     bool has_dst;
     int32_t std_s, dst_s; /* to add to UTC */
     struct zone_day to_dst, to_std;
+    char std_name[TIMEZONE_ABBREVIATION_MAX];
+    char dst_name[TIMEZONE_ABBREVIATION_MAX];
 };
 
 struct zone_change {
     int64_t at_s;     /* of UTC */
     int32_t offset_s; /* from then on */
+    uint8_t name;     /* where it begins in 'names' */
 };
 
 struct timezone {
@@ -35,6 +41,8 @@ struct timezone {
     struct timezone *next; /* in the table of those already read */
     char name[TIMEZONE_NAME_MAX];
     int32_t first_s; /* the offset before the first change */
+    uint8_t first_name;
+    char *names; /* abbreviations, each ends with a NUL; NULL: of UTC */
     struct zone_change *changes;
     size_t changes_len;
     struct zone_rule rule;

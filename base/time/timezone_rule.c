@@ -2,6 +2,8 @@
  * "<-03>3<-02>,M3.5.0/-2,M10.5.0/-1".  It holds after the last transition. */
 #include "base/time/timezone_priv.h"
 
+#include <stdio.h>
+
 #include "base/cursor.h"
 
 static bool
@@ -26,15 +28,24 @@ read_number(struct cursor *c, int max)
     return v;
 }
 
+static void
+keep_name(const uint8_t *from, const uint8_t *to,
+          char out[TIMEZONE_ABBREVIATION_MAX])
+{
+    (void)snprintf(out, TIMEZONE_ABBREVIATION_MAX, "%.*s", (int)(to - from),
+                   (const char *)from);
+}
+
 /* Three letters or more, or anything in angle brackets. */
 static void
-skip_name(struct cursor *c)
+read_name(struct cursor *c, char out[TIMEZONE_ABBREVIATION_MAX])
 {
     const uint8_t *from = c->at;
 
     if (next_is(c, '<')) {
         while (cursor_left(c) > 0 && *c->at != '>')
             c->at++;
+        keep_name(from + 1, c->at, out);
         if (!next_is(c, '>'))
             c->failed = true;
         return;
@@ -42,6 +53,7 @@ skip_name(struct cursor *c)
     while (cursor_left(c) > 0 && ((*c->at >= 'A' && *c->at <= 'Z') ||
                                   (*c->at >= 'a' && *c->at <= 'z')))
         c->at++;
+    keep_name(from, c->at, out);
     if (c->at - from < 3)
         c->failed = true;
 }
@@ -94,12 +106,12 @@ timezone_read_rule(struct slice text, struct zone_rule *out)
     struct cursor c = cursor_of(text);
 
     *out = (struct zone_rule){ .on = true };
-    skip_name(&c);
+    read_name(&c, out->std_name);
     /* POSIX counts westwards. */
     out->std_s = -read_clock(&c);
     if (!c.failed && cursor_left(&c) > 0) {
         out->has_dst = true;
-        skip_name(&c);
+        read_name(&c, out->dst_name);
         out->dst_s = out->std_s + 3600;
         if (cursor_left(&c) > 0 && *c.at != ',')
             out->dst_s = -read_clock(&c);

@@ -77,22 +77,23 @@ scan_put_lines(struct buf *out, const struct scan_series *s,
 
 /* " (Tue Jan 01 00:00:00 UTC 2013)" */
 static void
-put_date(struct buf *out, int64_t ts_ms)
+put_date(struct buf *out, int64_t ts_ms, const struct timezone *zone)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    time_t s = (time_t)(ts_ms / 1000);
+    time_t s = (time_t)((ts_ms + timezone_offset_ms(zone, ts_ms)) / 1000);
     struct tm tm = { 0 };
 
-    (void)localtime_r(&s, &tm);
+    (void)gmtime_r(&s, &tm);
     buf_printf(out, "(%.3s %.3s %02d %02d:%02d:%02d %s %d)",
                days + (size_t)tm.tm_wday * 3, months + (size_t)tm.tm_mon * 3,
-               tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, tm.tm_zone,
-               tm.tm_year + 1900);
+               tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+               timezone_abbreviation(zone, ts_ms), tm.tm_year + 1900);
 }
 
 static void
-put_cell(struct buf *out, uint32_t base, const struct point *p)
+put_cell(struct buf *out, uint32_t base, const struct point *p,
+         const struct timezone *zone)
 {
     int64_t offset = p->ts_ms - (int64_t)base * 1000;
     uint8_t value[8];
@@ -114,7 +115,7 @@ put_cell(struct buf *out, uint32_t base, const struct point *p)
     buf_put_str(out, p->is_float ? "\tf\t" : "\tl\t");
     scan_put_time(out, p->ts_ms);
     buf_put_u8(out, '\t');
-    put_date(out, p->ts_ms);
+    put_date(out, p->ts_ms, zone);
     buf_put_u8(out, '\n');
     buf_fini(&qualifier);
 }
@@ -122,7 +123,7 @@ put_cell(struct buf *out, uint32_t base, const struct point *p)
 void
 scan_put_row(struct buf *out, const struct scan_series *s, int salt,
              struct slice tsuid, size_t metric_width, uint32_t base,
-             const struct points *p)
+             const struct points *p, const struct timezone *zone)
 {
     struct buf key = BUF_INIT;
 
@@ -138,7 +139,7 @@ scan_put_row(struct buf *out, const struct scan_series *s, int salt,
     buf_put_u8(out, ' ');
     put_i64(out, base);
     buf_put_u8(out, ' ');
-    put_date(out, (int64_t)base * 1000);
+    put_date(out, (int64_t)base * 1000, zone);
     buf_put_str(out, " {");
     put_tags(out, s, "", ", ");
     buf_put_str(out, "}\n");
@@ -147,6 +148,6 @@ scan_put_row(struct buf *out, const struct scan_series *s, int salt,
             struct point x = points_at(p, i);
 
             if (has_ms(x.ts_ms) == (ms == 1))
-                put_cell(out, base, &x);
+                put_cell(out, base, &x, zone);
         }
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/time/timezone.h"
 #include "storage/block/point.h"
 #include "uid/series/tag_set.h"
 
@@ -31,7 +32,7 @@ void scan_put_lines(struct buf *out, const struct scan_series *s,
 /* "[0, 0, 1, ..] metric base (date) {host=web01}": the key is OpenTSDB's, with
  * 'tsuid' around the time, whose first 'metric_width' bytes are the metric's;
  * 'salt' < 0: none.  Then the cells, those in seconds first, as their bytes
- * order them.  Dates are of the process' time zone. */
+ * order them.  Dates are of the zone. */
 void scan_put_row(struct buf *out, const struct scan_series *s, int salt,
                   struct slice tsuid, size_t metric_width, uint32_t base,
-                  const struct points *p);
+                  const struct points *p, const struct timezone *zone);

@@ -228,6 +228,32 @@ START_TEST(a_zone_is_read_once)
 END_TEST
 
 static const struct {
+    const char *zone;
+    int64_t utc_s;
+    const char *name;
+} abbreviations[] = {
+    { "UTC", 0, "UTC" },
+    { "Europe/Zurich", 1356998400, "CET" },
+    { "Europe/Zurich", 1372651200, "CEST" },
+    { "Europe/Zurich", -5000000000, "LMT" },
+    { "Europe/Zurich", 4102444800, "CET" }, /* by the rule */
+    { "Europe/Zurich", 4118083200, "CEST" },
+    { "America/New_York", 1356998400, "EST" },
+    { "America/New_York", 4118083200, "EDT" },
+    { "Asia/Kathmandu", 1356998400, "+0545" },
+    { "Etc/GMT+5", 0, "-05" },
+    { "PST", 1356998400, "PST" },
+};
+
+START_TEST(tells_abbreviations)
+{
+    ck_assert_str_eq(timezone_abbreviation(zone(abbreviations[_i].zone),
+                                           abbreviations[_i].utc_s * 1000),
+                     abbreviations[_i].name);
+}
+END_TEST
+
+static const struct {
     const char *text;
     bool ok, has_dst;
     int32_t std_s, dst_s;
@@ -372,5 +398,6 @@ END_TEST
 TEST_MAIN("timezone", LOOP(finds_buckets, buckets),
           LOOP(reads_wall_clocks, walls), TEST(extremes_are_survived),
           LOOP(rejects_names, rejected), TEST(a_zone_is_read_once),
-          LOOP(reads_rules, rules), LOOP(reads_files, files),
-          TEST(rejects_absurd_files), TEST(dates_and_days_agree))
+          LOOP(reads_rules, rules), LOOP(tells_abbreviations, abbreviations),
+          LOOP(reads_files, files), TEST(rejects_absurd_files),
+          TEST(dates_and_days_agree))

@@ -69,6 +69,12 @@ gives 0 'cpu.idle 1356998400000 -7 {host=web01}' \
 gives 0 '' "$halite" query 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
 gives 0 'cpu.idle 1356998400000 -7 {host=web01}' env TZ=Etc/GMT-1 \
     "$halite" query 2013/01/01-01:00 2013/01/01-01:20 sum cpu.idle
+# Raw rows have dates of tsd.core.timezone, whatever the machine has.
+echo 'tsd.core.timezone = America/New_York' >newyork.conf
+ends 0 env TZ=Europe/Zurich ./tsdb scan --config newyork.conf 1356998400 1356998401 sum cpu.idle
+holds "$out" '* cpu.idle 1356998400 (Mon Dec 31 19:00:00 EST 2012) {host=web01}*(Mon Dec 31 19:00:00 EST 2012)'
+ends 0 env TZ=Europe/Zurich "$halite" scan 1356998400 1356998401 sum cpu.idle
+holds "$out" '* cpu.idle 1356998400 (Tue Jan 01 01:00:00 CET 2013) {host=web01}*'
 # Six decimals, rounded as Java does: of the shortest digits, and half up.
 echo 'half 1356998400 1e-6 a=b
 half 1356998402 2e-6 a=b' | "$halite" import - 2>/dev/null || bad=1

@@ -1,7 +1,5 @@
 #include "tsd/transfer/scan_text.h"
 
-#include <time.h>
-
 #include "tests/harness.h"
 
 #define T INT64_C(1356998400)
@@ -65,9 +63,8 @@ START_TEST(raw_rows)
     struct points p = some();
     struct buf out = BUF_INIT;
 
-    ck_assert_int_eq(setenv("TZ", "UTC", 1), 0);
-    tzset();
-    scan_put_row(&out, &s, -1, slice_of(tsuid, sizeof tsuid), 3, T, &p);
+    scan_put_row(&out, &s, -1, slice_of(tsuid, sizeof tsuid), 3, T, &p,
+                 timezone_utc());
     ck_assert_str_eq(
         buf_cstr(&out),
         "[0, 0, 1, 80, -30, 39, 0, 0, 0, 1, 0, 0, -56] a.b 1356998400 "
@@ -87,7 +84,8 @@ START_TEST(raw_rows)
         "1356998464001\t(Tue Jan 01 00:01:04 UTC 2013)\n");
     buf_clear(&out);
     points_clear(&p);
-    scan_put_row(&out, &s, 7, slice_of(tsuid, sizeof tsuid), 3, T, &p);
+    scan_put_row(&out, &s, 7, slice_of(tsuid, sizeof tsuid), 3, T, &p,
+                 timezone_utc());
     ck_assert_str_eq(buf_cstr(&out),
                      "[7, 0, 0, 1, 80, -30, 39, 0, 0, 0, 1, 0, 0, -56] a.b "
                      "1356998400 (Tue Jan 01 00:00:00 UTC 2013) "
@@ -97,4 +95,31 @@ START_TEST(raw_rows)
 }
 END_TEST
 
-TEST_MAIN("scan_text", TEST(lines_for_import), TEST(raw_rows))
+/* As Java prints dates of this zone. */
+START_TEST(dates_of_a_zone)
+{
+    static const uint8_t tsuid[] = { 0, 0, 1, 0, 0, 1, 0, 0, 200 };
+    const struct tag tags[] = { tag("host", "web01") };
+    const struct scan_series s = { slice_str("a.b"), tags, 1 };
+    const struct timezone *zone;
+    const struct points none = { 0 };
+    struct buf out = BUF_INIT;
+
+    ck_assert_int_eq(timezone_find(slice_str("America/New_York"), &zone, NULL),
+                     ST_OK);
+    scan_put_row(&out, &s, -1, slice_of(tsuid, sizeof tsuid), 3, T, &none,
+                 zone);
+    scan_put_row(&out, &s, -1, slice_of(tsuid, sizeof tsuid), 3, 1372651200,
+                 &none, zone);
+    ck_assert_str_eq(buf_cstr(&out),
+                     "[0, 0, 1, 80, -30, 39, 0, 0, 0, 1, 0, 0, -56] a.b "
+                     "1356998400 (Mon Dec 31 19:00:00 EST 2012) {host=web01}\n"
+                     "[0, 0, 1, 81, -48, -2, -64, 0, 0, 1, 0, 0, -56] a.b "
+                     "1372651200 (Mon Jul 01 00:00:00 EDT 2013) "
+                     "{host=web01}\n");
+    buf_fini(&out);
+}
+END_TEST
+
+TEST_MAIN("scan_text", TEST(lines_for_import), TEST(raw_rows),
+          TEST(dates_of_a_zone))

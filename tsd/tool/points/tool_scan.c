@@ -118,7 +118,8 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
     if (x->raw)
         scan_put_row(&x->text, &row->series,
                      w->salt_width == 0 ? -1 : (int)key_salt(w, row->tsuid),
-                     row->tsuid, w->metric_width, row->base, row->points);
+                     row->tsuid, w->metric_width, row->base, row->points,
+                     x->t->zone);
     else if (x->json)
         json_export_row(&x->text, row);
     else
