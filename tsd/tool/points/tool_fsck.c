@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
+#include "query/plan/plan.h"
 #include "tsd/config/store_place.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/transfer/dump.h"
@@ -76,14 +77,18 @@ check_threads(struct tool *t)
     return 0;
 }
 
+static int
+miss_query(struct tool *t)
+{
+    (void)tool_usage(t, "Must supply a query or use the '--full-scan' flag");
+    return TOOL_FAILED;
+}
+
 int
 tool_fsck_check(struct tool *t)
 {
-    if (tool_words(t) == 0 && tool_option(t, "--full-scan") == NULL) {
-        (void)tool_usage(t, "Must supply a query or use the '--full-scan' "
-                            "flag");
-        return TOOL_FAILED;
-    }
+    if (tool_words(t) == 0 && tool_option(t, "--full-scan") == NULL)
+        return miss_query(t);
     return check_threads(t);
 }
 
@@ -228,9 +233,30 @@ report(const struct fscking *k)
              (long long)((clock_monotonic_us() - k->from_us) / 1000000));
 }
 
-/* A query that makes no sense is an error, though all is looked at. */
 static enum status
-check_words(struct tool *t, struct error *e)
+check_names(const struct tool *t, const struct query *q, struct error *e)
+{
+    const struct api *a = t->api;
+    const struct plan_context c = { .store = a->store,
+                                    .uids = a->uids,
+                                    .series = a->series,
+                                    .options = { .force_path = -1 } };
+    const struct deadline deadline = deadline_start(0, tool_cancel(t));
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        struct plan plan = { 0 };
+
+        st = plan_make(&c, q, &q->subs[i], &deadline, t->arena, &plan, e);
+        plan_fini(&plan);
+    }
+    return st;
+}
+
+/* A query that makes no sense, or whose names are not known, is an error,
+ * though all is looked at. */
+static enum status
+check_words(struct tool *t, size_t *queries, struct error *e)
 {
     struct query_words w = { 0 };
     enum status st = ST_OK;
@@ -239,6 +265,9 @@ check_words(struct tool *t, struct error *e)
         st = query_words_parse(t->args->words, tool_words(t),
                                clock_now_ms(t->api->clock), t->zone, t->arena,
                                &w, e);
+    if (st == ST_OK)
+        st = check_names(t, &w.query, e);
+    *queries = w.query.subs_len;
     query_fini(&w.query);
     return st;
 }
@@ -248,9 +277,12 @@ tool_fsck(struct tool *t)
 {
     struct fscking k = { .t = t, .from_us = clock_monotonic_us() };
     char *aside = NULL;
+    size_t queries;
     struct error e;
-    enum status st = check_words(t, &e);
+    enum status st = check_words(t, &queries, &e);
 
+    if (st == ST_OK && queries == 0 && tool_option(t, "--full-scan") == NULL)
+        return miss_query(t);
     if (st == ST_OK && wants_repair(t)) {
         aside = tool_fsck_aside(t);
         if (aside == NULL)

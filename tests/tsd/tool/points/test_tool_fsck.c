@@ -86,6 +86,41 @@ START_TEST(fsck_reports_as_opentsdb)
 }
 END_TEST
 
+/* OpenTSDB's exit statuses. */
+static const struct {
+    const char *words[6];
+    int rc;
+    const char *says;
+} queries[] = {
+    { { "1356998400" }, 1, "Must supply a query or use" },
+    { { "1356998400", "sum" }, 1, "" },
+    { { "bogus" }, 1, "Invalid time: bogus" },
+    { { "bogus", "--full-scan" }, 1, "Invalid time: bogus" },
+    { { "1356998400", "sum", "nosuch" },
+      1,
+      "No such name for 'metrics': 'nosuch'" },
+    { { "1356998400", "1356998500", "sum", "m", "h=nosuch" },
+      1,
+      "No such name for 'tagk': 'h'" },
+    { { "1356998400", "sum", "m" }, 0, "Total Errors: 0" },
+    { { "1356998400", "--full-scan" }, 0, "Total Errors: 0" },
+};
+
+START_TEST(fsck_checks_queries)
+{
+    const char *words[8] = { "fsck" };
+    struct workbench w;
+
+    for (size_t i = 0; i < 6 && queries[_i].words[i] != NULL; i++)
+        words[1 + i] = queries[_i].words[i];
+    workbench_open(&w, NULL);
+    ck_assert_int_eq(RUN(&w, "mkmetric", "m"), 0);
+    ck_assert_int_eq(workbench_run(&w, words), queries[_i].rc);
+    err_has(&w, queries[_i].says);
+    workbench_close(&w);
+}
+END_TEST
+
 START_TEST(what_is_in_use_is_not_repaired)
 {
     struct workbench w;
@@ -99,4 +134,5 @@ START_TEST(what_is_in_use_is_not_repaired)
 END_TEST
 
 TEST_MAIN("tool_fsck", TEST(uid_fsck_counts_and_repairs),
-          TEST(fsck_reports_as_opentsdb), TEST(what_is_in_use_is_not_repaired))
+          TEST(fsck_reports_as_opentsdb), LOOP(fsck_checks_queries, queries),
+          TEST(what_is_in_use_is_not_repaired))
