@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/process/log.h"
 #include "base/mem.h"
@@ -192,15 +193,25 @@ dated(const char *dir, const char *word)
     return path;
 }
 
+/* Where only what is missing was put there, nothing is aside. */
+static void
+tell_aside(const char *aside)
+{
+    if (access(aside, F_OK) == 0)
+        (void)printf("what was damaged: %s\n", aside);
+}
+
 static enum status
 repair(const struct options *o, struct fsck *f, struct error *e)
 {
     char *copy = dated(f->dir, "before"), *aside = dated(f->dir, "aside");
     enum status st = fsck_repair(f, o->copy == NULL ? copy : o->copy, aside, e);
 
-    if (st == ST_OK && f->repaired > 0)
-        (void)printf("the folder as it was: %s\nwhat was damaged: %s\n",
-                     o->copy == NULL ? copy : o->copy, aside);
+    if (st == ST_OK && f->repaired > 0) {
+        (void)printf("the folder as it was: %s\n",
+                     o->copy == NULL ? copy : o->copy);
+        tell_aside(aside);
+    }
     free(copy);
     free(aside);
     return st;
@@ -234,7 +245,7 @@ fsck_pool(const struct options *o, struct fsck *f, struct error *e)
     if (pool_store_close(&p, &why) != ST_OK && st == ST_OK)
         st = error_set(e, ST_IO, "%s", why.text);
     if (st == ST_OK && f->repaired > 0)
-        (void)printf("what was damaged: %s\n", aside);
+        tell_aside(aside);
     free(aside);
     return st;
 }

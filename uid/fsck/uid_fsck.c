@@ -23,11 +23,14 @@ flush(struct tables *t, bool all, struct error *e)
     uint64_t lsn;
     enum status st;
 
-    if (t->aside == NULL || kv_batch_len(t->batch) == 0 ||
-        (!all && t->batch_bytes < BATCH_BYTES))
+    if (t->aside_error.status != ST_OK) {
+        *e = t->aside_error;
+        return e->status;
+    }
+    if (kv_batch_len(t->batch) == 0 || (!all && t->batch_bytes < BATCH_BYTES))
         return ST_OK;
-    if (ferror(t->aside) || fflush(t->aside) != 0 ||
-        fsync(fileno(t->aside)) != 0)
+    if (t->aside != NULL && (ferror(t->aside) || fflush(t->aside) != 0 ||
+                             fsync(fileno(t->aside)) != 0))
         return error_set(e, ST_IO, "%s/entries: %m", t->c->aside);
     st = store_write(t->store, t->batch, &lsn, e);
     if (st == ST_OK)
@@ -69,7 +72,7 @@ check_decoded(struct tables *t, const char *code, struct slice key,
 void
 check_puts(struct tables *t, struct slice key, struct slice value)
 {
-    if (t->aside == NULL)
+    if (!check_repairs(t))
         return;
     kv_batch_put(t->batch, key, value);
     t->batch_bytes += key.size + value.size;
@@ -82,33 +85,37 @@ put_hex(FILE *f, struct slice s)
         (void)fprintf(f, "%02x", s.data[i]);
 }
 
+/* When there is something to write: a repair that finds nothing leaves no
+ * folder. */
+static void
+open_aside(struct tables *t)
+{
+    size_t size = strlen(t->c->aside) + sizeof "/entries";
+    char *path = mem_new(size);
+
+    (void)snprintf(path, size, "%s/entries", t->c->aside);
+    if (mkdir(t->c->aside, 0777) != 0 && errno != EEXIST)
+        (void)error_set(&t->aside_error, ST_IO, "make %s: %m", t->c->aside);
+    else if ((t->aside = fopen(path, "abe")) == NULL)
+        (void)error_set(&t->aside_error, ST_IO, "open %s: %m", path);
+    free(path);
+}
+
 void
 check_drops(struct tables *t, struct slice key, struct slice value)
 {
-    if (t->aside == NULL)
+    if (!check_repairs(t))
         return;
+    if (t->aside == NULL && t->aside_error.status == ST_OK)
+        open_aside(t);
+    if (t->aside == NULL)
+        return; /* flush() says why, and nothing is written */
     put_hex(t->aside, key);
     (void)fputc(' ', t->aside);
     put_hex(t->aside, value);
     (void)fputc('\n', t->aside);
     kv_batch_delete(t->batch, key);
     t->batch_bytes += key.size;
-}
-
-static enum status
-open_aside(struct tables *t, struct error *e)
-{
-    size_t size = strlen(t->c->aside) + sizeof "/entries";
-    char *path = mem_new(size);
-    enum status st = ST_OK;
-
-    (void)snprintf(path, size, "%s/entries", t->c->aside);
-    if (mkdir(t->c->aside, 0777) != 0 && errno != EEXIST)
-        st = error_set(e, ST_IO, "make %s: %m", t->c->aside);
-    else if ((t->aside = fopen(path, "abe")) == NULL)
-        st = error_set(e, ST_IO, "open %s: %m", path);
-    free(path);
-    return st;
 }
 
 /* -- ids ------------------------------------------------------------------- */
@@ -182,7 +189,7 @@ name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
                 "the id %llx of %s is used and has no name",
                 (unsigned long long)id, uid_kind_name(kind));
     id_ranges_add(&t->ids[kind], id);
-    if (id > t->highest[kind] && kind != UID_METRIC && t->aside != NULL) {
+    if (id > t->highest[kind] && kind != UID_METRIC && check_repairs(t)) {
         t->highest[kind] = id;
         check_puts_counter(t, kind, id);
     }
@@ -347,8 +354,8 @@ fini(struct tables *t)
         (void)fclose(t->aside);
 }
 
-static enum status
-init(struct tables *t, struct store *s, struct check *c, struct error *e)
+static void
+init(struct tables *t, struct store *s, struct check *c)
 {
     *t = (struct tables){ .c = c, .store = s };
     t->kv = store_kv(s);
@@ -358,7 +365,6 @@ init(struct tables *t, struct store *s, struct check *c, struct error *e)
     t->arena = arena_new(0);
     t->batch = kv_batch_new();
     t->tagk_sets = tagk_sets_new(t->layout, t->by_bucket);
-    return c->aside != NULL ? open_aside(t, e) : ST_OK;
 }
 
 enum status
@@ -366,8 +372,9 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
              struct error *e)
 {
     struct tables t;
-    enum status st = init(&t, s, c, e);
+    enum status st = ST_OK;
 
+    init(&t, s, c);
     for (size_t i = 0; i < STEPS && st == ST_OK; i++)
         st = check_table(&t, &steps[i], e);
     if (st == ST_OK)
@@ -387,10 +394,10 @@ check_uids(struct store *s, struct check *c, struct check_counts *out,
            struct error *e)
 {
     struct tables t;
-    enum status st = init(&t, s, c, e);
+    enum status st;
 
-    if (st == ST_OK)
-        st = check_table(&t, &steps[0], e);
+    init(&t, s, c);
+    st = check_table(&t, &steps[0], e);
     *out = t.n;
     fini(&t);
     return st;

@@ -63,8 +63,15 @@ struct tables {
     /* Repairing. */
     struct kv_batch *batch;
     size_t batch_bytes;
-    FILE *aside;
+    FILE *aside;              /* opened for the first entry; or NULL */
+    struct error aside_error; /* of opening it */
 };
+
+static inline bool
+check_repairs(const struct tables *t)
+{
+    return t->c->aside != NULL;
+}
 
 /* Steps of check_tables() that take more than one look at each entry. */
 MUST_CHECK enum status check_names(struct tables *t, struct error *e);

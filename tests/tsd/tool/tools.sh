@@ -108,6 +108,7 @@ else
     says 'built without graphs'
 fi
 gives 0 '' ./tsdb fsck --full-scan --threads 1 --fix-all
+test "$(echo points/aside-*)" = 'points/aside-*' || complain 'fsck left a folder without repairing'
 says '*Rows Processed: 3*Valid Datapoints: 4*Total Errors: 0*Completed fsck in*'
 ends 0 "$halite" fsck points
 holds "$out" 'looked at *clean'
