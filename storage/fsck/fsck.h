@@ -30,6 +30,9 @@ struct check {
     void *ctx;
     const char *aside; /* a folder: what is damaged goes there; NULL: only
                           looks, and changes nothing */
+    /* What is of a series of which a name was deleted: a finding; and a repair
+     * takes it out, with all else that the series has. */
+    bool finds_orphans, drops_orphans;
     uint64_t found, repaired;
     uint64_t files, bytes; /* looked at */
     bool rejected;         /* store_open() will not open it as it is */

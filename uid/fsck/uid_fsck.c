@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "uid/fsck/uid_fsck_priv.h"
+#include "uid/series/series.h"
 
 #define BATCH_BYTES ((size_t)1 << 20)
 #define LOST_MAX    1000000 /* ids above the highest that is known */
@@ -239,6 +240,76 @@ check_ids(struct tables *t, struct slice tsuid, char what[64])
     return true;
 }
 
+static bool
+is_deleted(const struct tables *t, enum uid_kind kind, struct slice bytes)
+{
+    uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
+
+    return id_ranges_have(&t->deleted[kind], id);
+}
+
+/* Which of its names was deleted, in OpenTSDB's words; NULL: none was. */
+static const char *
+deleted_name(const struct tables *t, struct slice tsuid)
+{
+    const struct key_layout *w = t->layout;
+
+    if (is_deleted(t, UID_METRIC, tsuid_metric(w, tsuid)))
+        return "metric";
+    if (t->deleted[UID_TAGK].len == 0 && t->deleted[UID_TAGV].len == 0)
+        return NULL;
+    /* The kind of a rollup is no name of a client. */
+    for (size_t i = series_has_kind(w, tsuid) ? 1 : 0; i < tsuid_tags(w, tsuid);
+         i++)
+        if (is_deleted(t, UID_TAGK, tsuid_tagk(w, tsuid, i)) ||
+            is_deleted(t, UID_TAGV, tsuid_tagv(w, tsuid, i)))
+            return "tagk or tagv";
+    return NULL;
+}
+
+static bool
+drops_orphans(const struct tables *t)
+{
+    return t->c->drops_orphans && check_repairs(t);
+}
+
+bool
+check_orphan(struct tables *t, const char *code, struct slice key,
+             struct slice value, struct slice tsuid)
+{
+    const char *what = deleted_name(t, tsuid);
+    char name[CHECK_TEXT_MAX];
+
+    if (what == NULL)
+        return false;
+    if (!t->c->finds_orphans) {
+        t->orphans++;
+        return false;
+    }
+    if (drops_orphans(t))
+        check_drops(t, key, value);
+    check_found(t->c, code, key, drops_orphans(t) ? "moved aside" : NULL,
+                "Unable to resolve the %s from the row key: %s", what,
+                check_describe(t, tsuid, name));
+    return drops_orphans(t);
+}
+
+bool
+check_drops_orphan(struct tables *t, struct slice key, struct slice value,
+                   struct slice tsuid)
+{
+    if (!drops_orphans(t) || deleted_name(t, tsuid) == NULL)
+        return false;
+    check_drops(t, key, value);
+    return true;
+}
+
+bool
+check_drops_metric(const struct tables *t, uint64_t metric)
+{
+    return drops_orphans(t) && id_ranges_have(&t->deleted[UID_METRIC], metric);
+}
+
 static void
 put_name(struct tables *t, enum uid_kind kind, struct slice bytes,
          struct buf *out)
@@ -345,11 +416,14 @@ fini(struct tables *t)
     kv_batch_free(&t->batch);
     arena_free(&t->arena);
     tagk_sets_free(&t->tagk_sets);
+    tagk_sets_free(&t->dropped_sets);
     points_fini(&t->points);
     table_fini(&t->series.table);
     free(t->series.hashes);
-    for (int i = 0; i < UID_KINDS_ALL; i++)
+    for (int i = 0; i < UID_KINDS_ALL; i++) {
         free(t->ids[i].ranges);
+        free(t->deleted[i].ranges);
+    }
     if (t->aside != NULL)
         (void)fclose(t->aside);
 }
@@ -365,6 +439,7 @@ init(struct tables *t, struct store *s, struct check *c)
     t->arena = arena_new(0);
     t->batch = kv_batch_new();
     t->tagk_sets = tagk_sets_new(t->layout, t->by_bucket);
+    t->dropped_sets = tagk_sets_new(t->layout, t->by_bucket);
 }
 
 enum status
@@ -384,6 +459,12 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
                    "%llu rows lie before the cut of their metric: a server "
                    "drops them, where its policies still say so",
                    (unsigned long long)t.expired);
+    if (t.orphans > 0)
+        check_note(c, "row-orphan",
+                   "%llu rows, histograms and annotations are of names that "
+                   "were deleted: 'tsdb fsck --full-scan --fix "
+                   "--delete-orphans' removes them",
+                   (unsigned long long)t.orphans);
     *out = t.n;
     fini(&t);
     return st;

@@ -8,6 +8,9 @@
  *     weeks      what their rows say; one for each series that has rows
  *     others     histograms, annotations, metadata, trees, kinds of rollups
  *
+ * A series of which a name was deleted is in order, unless c->finds_orphans is
+ * set.
+ *
  * Each table is read once, in order; series once more where a tag-key set is
  * missing.
  *

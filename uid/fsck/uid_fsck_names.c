@@ -77,8 +77,10 @@ take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
                                "the key of an id of %s has %zu bytes", kind,
                                key.size);
     add_id(t, id);
-    if (name.size == 0) /* it was deleted */
+    if (name.size == 0) {
+        id_ranges_add(&t->deleted[t->names.kind], id);
         return ST_OK;
+    }
     buf_put_slice(&forward, slice_of(key.data, 2));
     buf_put_u8(&forward, 'n');
     buf_put_slice(&forward, name);

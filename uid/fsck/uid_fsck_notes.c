@@ -17,6 +17,9 @@ check_annotation(struct tables *t, struct slice key, struct slice value,
     enum status st = annotation_key_parse(key, &tsuid, &ms, &why);
 
     t->n.notes++;
+    if (st == ST_OK && tsuid.size > 0 && tsuid_is_valid(t->layout, tsuid) &&
+        check_orphan(t, "note-orphan", key, value, tsuid))
+        return ST_OK;
     if (st == ST_OK)
         st = annotation_decode(value, t->arena, &n, &why);
     return check_decoded(t, "note-entry", key, value, st, &why, e);
@@ -53,6 +56,9 @@ check_meta(struct tables *t, struct slice key, struct slice value,
     enum status st = parse_meta_key(t, key, &of_series, &why);
 
     t->n.others++;
+    if (st == ST_OK && of_series &&
+        check_drops_orphan(t, key, value, slice_of(key.data + 2, key.size - 2)))
+        return ST_OK;
     if (st == ST_OK)
         st = record_decode(of_series ? &meta_series_format : &meta_name_format,
                            value, t->arena, &m, &why);
@@ -116,6 +122,10 @@ check_cut(struct tables *t, struct slice key, struct slice value,
     if (key.size == 1)
         return ST_OK;
     st = cuts_parse(t->layout, key, value, &metric, &cut, &why);
+    if (st == ST_OK && check_drops_metric(t, metric)) {
+        check_drops(t, key, value);
+        return ST_OK;
+    }
     if (st == ST_OK && !id_ranges_have(&t->ids[UID_METRIC], metric))
         st = error_set(&why, ST_CORRUPT, "a cut of a metric that has no id");
     return check_decoded(t, "cut-entry", key, value, st, &why, e);

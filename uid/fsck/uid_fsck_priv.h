@@ -54,12 +54,15 @@ struct tables {
     struct check_counts n;
     struct arena *arena; /* of one entry */
     struct names names;
-    struct id_ranges ids[UID_KINDS_ALL];
+    struct id_ranges ids[UID_KINDS_ALL];     /* deleted ones, too */
+    struct id_ranges deleted[UID_KINDS_ALL]; /* of these */
     uint64_t highest[UID_KINDS_ALL];
     struct tagk_sets *tagk_sets;
+    struct tagk_sets *dropped_sets; /* of these: series that are dropped */
     struct tsuid_set series;
     struct points points;
     uint64_t expired; /* rows before the cuts of their metrics */
+    uint64_t orphans; /* rows and others of deleted names, if no findings */
     /* Repairing. */
     struct kv_batch *batch;
     size_t batch_bytes;
@@ -115,6 +118,16 @@ void check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest);
  * finding of its own, and gets another name; else '*what' says what is wrong.
  */
 bool check_ids(struct tables *t, struct slice tsuid, char what[64]);
+
+/* A row, histogram or annotation of a series of which a name was deleted: a
+ * finding if that is wanted.  True: it was moved aside. */
+bool check_orphan(struct tables *t, const char *code, struct slice key,
+                  struct slice value, struct slice tsuid);
+/* What such a series has beside these; true: it was moved aside. */
+bool check_drops_orphan(struct tables *t, struct slice key, struct slice value,
+                        struct slice tsuid);
+/* Has the metric no name any more, and what it has is to go? */
+bool check_drops_metric(const struct tables *t, uint64_t metric);
 
 /* Is the series in the directory? */
 MUST_CHECK enum status check_has_series(struct tables *t, struct slice tsuid,

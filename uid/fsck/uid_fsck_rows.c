@@ -200,6 +200,8 @@ check_row(struct tables *t, struct slice key, struct slice value,
         return ST_OK;
     }
     tsuid = tsuid_slice(&series);
+    if (check_orphan(t, "row-orphan", key, value, tsuid))
+        return ST_OK;
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
@@ -235,6 +237,8 @@ check_histogram(struct tables *t, struct slice key, struct slice value,
         key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->layout, tsuid))
         return check_drops_bad(t, "histogram-key", key, value,
                                "%zu bytes are no key of a histogram", key.size);
+    if (check_orphan(t, "histogram-orphan", key, value, tsuid))
+        return ST_OK;
     ms = key_get_uint(key.data + key.size - 8, 8);
     st = find_series(t, "histogram-series", key, value, tsuid,
                      (uint32_t)(ms / 1000), &known, e);

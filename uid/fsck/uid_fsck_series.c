@@ -89,10 +89,29 @@ take_series(struct tables *t, struct slice key, struct slice value,
                     "the entry of %s has %zu bytes, not 4",
                     check_describe(t, tsuid, name), value.size);
     }
-    add_series(t, tsuid);
     set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
     tagk_sets_set(t->tagk_sets, set, tagk_sets_get(t->tagk_sets, set) + 1);
+    if (check_drops_orphan(t, key, value, tsuid))
+        tagk_sets_set(t->dropped_sets, set,
+                      tagk_sets_get(t->dropped_sets, set) + 1);
+    else
+        add_series(t, tsuid);
     return ST_OK;
+}
+
+/* So many series of a tag-key set are left. */
+static void
+keep_tagk_set(struct tables *t, struct slice key, struct slice value,
+              uint64_t series)
+{
+    uint8_t bytes[8];
+
+    if (series == 0) {
+        check_drops(t, key, value);
+        return;
+    }
+    key_put_uint(bytes, series, 8);
+    check_puts(t, key, slice_of(bytes, 8));
 }
 
 /* What was counted is set to 0 when it was compared: what is left has no
@@ -101,8 +120,7 @@ static enum status
 take_tagk_set(struct tables *t, struct slice key, struct slice value,
               struct error *e)
 {
-    uint64_t series;
-    uint8_t bytes[8];
+    uint64_t series, dropped;
 
     (void)e;
     t->n.tagk_sets++;
@@ -112,14 +130,15 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
                                "a tag-key set with %zu and %zu bytes", key.size,
                                value.size);
     series = tagk_sets_get(t->tagk_sets, key);
+    dropped = tagk_sets_get(t->dropped_sets, key);
     if (series == 0)
         return check_drops_bad(t, "tagk-set-unused", key, value,
                                "no series has this set of tags");
     tagk_sets_set(t->tagk_sets, key, 0);
+    if (dropped > 0 || series != key_get_uint(value.data, 8))
+        keep_tagk_set(t, key, value, series - dropped);
     if (series == key_get_uint(value.data, 8))
         return ST_OK;
-    key_put_uint(bytes, series, 8);
-    check_puts(t, key, slice_of(bytes, 8));
     return check_found(t->c, "tagk-set-count", key, "set",
                        "%llu series have this set of tags, not %llu",
                        (unsigned long long)series,
@@ -141,8 +160,9 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
         return ST_OK;
     set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
     series = tagk_sets_get(t->tagk_sets, set);
-    if (series == 0)
+    if (series == 0 || series == tagk_sets_get(t->dropped_sets, set))
         return ST_OK;
+    series -= tagk_sets_get(t->dropped_sets, set);
     tagk_sets_set(t->tagk_sets, set, 0);
     key_put_uint(bytes, series, 8);
     check_puts(t, set, slice_of(bytes, 8));

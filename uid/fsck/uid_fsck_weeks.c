@@ -66,7 +66,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     if (key_week_parse(t->layout, key, &base, &tsuid, &why) != ST_OK)
         return check_drops_bad(t, "week-key", key, value, "%s", why.text);
     series = tsuid_slice(&tsuid);
-    if (value.size == 0)
+    if (check_drops_orphan(t, key, value, series) || value.size == 0)
         return ST_OK;
     if (check_is_expired(t, series, base))
         return week_decode(value, base, HOURS_NONE, &b->week, &why) == ST_OK

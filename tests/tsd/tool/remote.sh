@@ -138,6 +138,21 @@ true.1356998460 1356998460000
 false.1356998400 1356998400000
 false.1356998460 1356998460000" || complain "imports around a rename: $(cat moved)"
 
+# Rows of a name that was deleted: found where a server has them, deleted without one.
+serve
+ends 0 "$halite" uid --data data delete metrics true.1356998400
+fails '*Unable to resolve the names of 1 rows*Orphaned UID Rows: 1*Total Errors: 1*' \
+    ./tsdb fsck --full-scan --data data
+fails '*stop its server' ./tsdb fsck --full-scan --fix --delete-orphans --data data
+stop
+ends 0 "$halite" fsck data
+holds "$out" '*note row-orphan: 1 rows*clean'
+fails '*Orphaned UID Rows Deleted: 1*' ./tsdb fsck --full-scan --fix --delete-orphans --data data
+ends 0 ./tsdb fsck --full-scan --data data
+ends 0 "$halite" fsck data
+case $out in *orphan*) complain "still there: $out" ;; esac
+"$halite" scan --import --data data | grep -c 'true.1356998460' | grep -qx 1 || complain 'what is left'
+
 # A server that only reads, without and with TLS.
 tls=
 command -v openssl >/dev/null && tls=openssl

@@ -190,20 +190,24 @@ static const struct call queries[] = {
     { 1, "fsck --threads 0 --full-scan", "", "Must have at least one thread" },
     { 1, "fsck --threads 9999 --full-scan", "", NULL },
     { 1, "fsck --threads x --full-scan", "", NULL },
+    /* That of web02, whose name was deleted. */
+    { 1, "fsck --full-scan --threads 1 --fix-all", "",
+      "row-orphan *Unable to resolve *Rows Processed: 3*"
+      "Orphaned UID Rows Deleted: 1*Total Errors: 1*" },
     { 0, "fsck --full-scan --threads 1 --fix-all", "",
-      "*Rows Processed: 3*Valid Datapoints: 8*Total Errors: 0*"
+      "*Rows Processed: 2*Valid Datapoints: 5*Total Errors: 0*"
       "Completed fsck in*" },
     { 0, "fsck 1h-ago sum cpu.user", "", NULL },
     { 1, "fsck 1h-ago bogus cpu.user", "", "No such aggregator: bogus" },
 
     { 0, "purge --dry-run cpu.idle",
-      "would forget 0 of 3 series, 0 metrics, 0 tag keys, 0 tag values", NULL },
+      "would forget 0 of 2 series, 0 metrics, 0 tag keys, 0 tag values", NULL },
     { 0, "scan --delete 1356998400 1357000000 sum cpu.idle",
       "cpu.idle 1356998400 -7 host=web01", NULL },
     { 0, "purge q*",
-      "forgot 0 of 3 series, 0 metrics, 0 tag keys, 0 tag values", NULL },
+      "forgot 0 of 2 series, 0 metrics, 0 tag keys, 0 tag values", NULL },
     { 0, "purge cpu.i*",
-      "forgot 1 of 3 series, 1 metrics, 0 tag keys, 0 tag values", NULL },
+      "forgot 1 of 2 series, 1 metrics, 0 tag keys, 0 tag values", NULL },
     { 0, "mkmetric cpu.idle", "metrics cpu.idle: [0, 0, 3]", NULL },
 };
 

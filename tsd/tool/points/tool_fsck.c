@@ -92,6 +92,15 @@ tool_fsck_check(struct tool *t)
     return check_threads(t);
 }
 
+/* Points go only where that is asked for. */
+static bool
+wants_orphans_deleted(const struct tool *t)
+{
+    return tool_option(t, "--fix-all") != NULL ||
+           (tool_option(t, "--fix") != NULL &&
+            tool_option(t, "--delete-orphans") != NULL);
+}
+
 /* As OpenTSDB: a flag without --fix changes nothing, nor does --fix alone. */
 static bool
 wants_repair(const struct tool *t)
@@ -138,7 +147,8 @@ take_finding(void *ctx, const struct finding *f)
     if (strcmp(f->code, "row-key") == 0 || strcmp(f->code, "row-salt") == 0)
         count(&k->keys, f);
     else if (strcmp(f->code, "uid-lost") == 0 ||
-             strcmp(f->code, "series-id") == 0)
+             strcmp(f->code, "series-id") == 0 ||
+             strstr(f->code, "-orphan") != NULL)
         count(&k->orphans, f);
     else if (strcmp(f->code, "row-block") == 0)
         count(&k->values, f);
@@ -174,6 +184,9 @@ look_at_rows(struct fscking *k, struct error *e)
 
     k->orphans.found += d.nameless;
     k->all.found += d.nameless;
+    if (d.nameless > 0)
+        tool_say(k->t, "Unable to resolve the names of %llu rows",
+                 (unsigned long long)d.nameless);
     if (st != ST_CORRUPT)
         return st;
     take_finding(k, &(struct finding){ .code = "row-block", .text = e->text });
@@ -183,7 +196,13 @@ look_at_rows(struct fscking *k, struct error *e)
 static enum status
 look_at_all(struct fscking *k, const char *aside, struct error *e)
 {
-    struct check c = { .say = take_finding, .ctx = k, .aside = aside };
+    struct check c = {
+        .say = take_finding,
+        .ctx = k,
+        .aside = aside,
+        .finds_orphans = true,
+        .drops_orphans = wants_orphans_deleted(k->t),
+    };
     enum status st = store_flush(k->t->api->store, e);
 
     return st == ST_OK ? check_tables(k->t->api->store, &c, &k->counts, e) : st;

@@ -1,6 +1,7 @@
 /* 'uid fsck' and 'fsck' on stores that were damaged on purpose. */
 #include "storage/store/store.h"
 #include "tests/tsd/tool/workbench.h"
+#include "tsd/put/put.h"
 #include "uid/names/uid.h"
 
 static struct slice
@@ -121,6 +122,90 @@ START_TEST(fsck_checks_queries)
 }
 END_TEST
 
+static void
+put_line(struct workbench *w, const char *line)
+{
+    struct put_batch *b = put_batch_new(w->db.api.put, NULL, NULL);
+    size_t stored = 0;
+
+    put_batch_line(b, slice_str(line), 1, false);
+    ck_assert_int_eq(put_batch_flush(b, &stored), ST_OK);
+    ck_assert_uint_eq(stored, 1);
+    put_batch_free(&b);
+}
+
+/* What a table has. */
+static size_t
+entries_of(struct workbench *w, uint8_t table)
+{
+    struct kv_iter *it =
+        kv_iter_open(store_kv(w->db.api.store), KEY_TABLE(table));
+    size_t n = 0;
+    struct error e;
+
+    for (bool on = kv_iter_seek(it, KEY_TABLE(table)); on;
+         on = kv_iter_next(it))
+        n++;
+    ck_assert_int_eq(kv_iter_end(&it, ST_OK, &e), ST_OK);
+    return n;
+}
+
+/* Rows of names that were deleted go when that is asked for, with all that
+ * their series have, and nothing else. */
+static const struct {
+    const char *kind, *name;
+    const char *says;
+} orphans[] = {
+    { "metrics", "gone", "Unable to resolve the metric from the row key: " },
+    { "tagk", "old", "Unable to resolve the tagk or tagv from the row key: " },
+    { "tagv", "x", "Unable to resolve the tagk or tagv from the row key: " },
+};
+
+START_TEST(orphans_are_found_and_deleted)
+{
+    char *dir = tempdir_new();
+    struct workbench w;
+
+    workbench_open(&w, dir);
+    put_line(&w, "kept 1356998400 1 h=a");
+    put_line(&w, "gone 1356998400 1 old=x");
+    put_line(&w, "gone 1357041600 2 old=x"); /* another row */
+    put_line(&w, "gone 1388534400 3 old=x"); /* the weeks before are summed */
+    ck_assert_int_eq(RUN(&w, "uid", "metasync"), 0);
+    ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 0);
+    workbench_close(&w);
+
+    workbench_open(&w, dir);
+    ck_assert_int_eq(
+        RUN(&w, "uid", "delete", orphans[_i].kind, orphans[_i].name), 0);
+    ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 1);
+    err_has(&w, orphans[_i].says);
+    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 0\n");
+    err_has(&w, "Total Errors: 3\n");
+    /* Other repairs leave them. */
+    ck_assert_int_eq(
+        RUN(&w, "fsck", "--full-scan", "--fix", "--delete-bad-rows"), 1);
+    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 0\n");
+    ck_assert_int_eq(
+        RUN(&w, "fsck", "--full-scan", "--fix", "--delete-orphans"), 1);
+    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 3\n");
+    err_has(&w, "Total Errors Fixed: 3\n");
+    workbench_close(&w);
+
+    workbench_open(&w, dir);
+    ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 0);
+    err_has(&w, "Rows Processed: 1\n");
+    ck_assert_uint_eq(entries_of(&w, TABLE_ROWS), 1);
+    ck_assert_uint_eq(entries_of(&w, TABLE_SERIES), 1);
+    ck_assert_uint_eq(entries_of(&w, TABLE_TAGK_SETS), 1);
+    ck_assert_uint_eq(entries_of(&w, TABLE_META), 1);
+    ck_assert_int_eq(RUN(&w, "scan", "--import"), 0);
+    ck_assert_str_eq(buf_cstr(&w.out), "kept 1356998400 1 h=a\n");
+    workbench_close(&w);
+    tempdir_free(&dir);
+}
+END_TEST
+
 START_TEST(what_is_in_use_is_not_repaired)
 {
     struct workbench w;
@@ -135,4 +220,5 @@ END_TEST
 
 TEST_MAIN("tool_fsck", TEST(uid_fsck_counts_and_repairs),
           TEST(fsck_reports_as_opentsdb), LOOP(fsck_checks_queries, queries),
+          LOOP(orphans_are_found_and_deleted, orphans),
           TEST(what_is_in_use_is_not_repaired))
