@@ -148,6 +148,8 @@ read_settings(struct settings *s, const struct tool_args *a, bool as_tsdb,
 
     if (as_tsdb)
         settings_set(s, "tsd.core.auto_create_metrics", "false");
+    if (path != NULL && *path == '\0')
+        path = NULL; /* as if it were not there */
     if (path != NULL && access(path, R_OK) != 0)
         return error_set(e, ST_IO, "%s (%s)", path, strerror(errno));
     if (path == NULL)

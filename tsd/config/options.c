@@ -184,6 +184,8 @@ options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
     };
     if (!collect(argc, argv, out, overrides, &len))
         st = error_set(e, ST_INVALID, "see --help");
+    if (out->config_path != NULL && *out->config_path == '\0')
+        out->config_path = NULL; /* as if it were not there */
     if (out->config_path == NULL && as_tsdb)
         out->config_path = settings_default_path();
     if (st == ST_OK && out->action == OPTIONS_RUN)

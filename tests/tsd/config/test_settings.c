@@ -221,6 +221,7 @@ static const struct {
       ST_OK },
     { { "--statswport=1" }, "tsd.core.stats_with_port", "true", ST_OK },
     { { "--memory=true" }, NULL, NULL, ST_INVALID },
+    { { "--config=", "--read-only" }, "tsd.mode", "ro", ST_OK },
 };
 
 START_TEST(flags_take_true_and_false)
