@@ -43,6 +43,10 @@ echo 'halite.store = one' >place.conf
 gives 0 'metrics m: [0, 0, 1]' "$halite" uid --config place.conf m
 echo 'halite.data = one' >opentsdb.conf
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid m
+gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config= m
+gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config '' m
+gives 2 '' "$halite" uid --data one metasync x
+gives 2 '' "$halite" uid --data one fsck bogus
 echo 'halite.data = three' >other.conf
 gives 0 'metrics x: [0, 0, 1]' ./tsdb mkmetric --config other.conf x
 gives 0 'metrics x: [0, 0, 1]' "$halite" uid --config=other.conf x

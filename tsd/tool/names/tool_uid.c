@@ -94,12 +94,14 @@ uid_lookup_word(struct tool *t)
     bool one = tool_words(t) == 2, found = false, is_id;
     struct slice name = tool_word(t, one ? 1 : 0);
     enum uid_kind kind = UID_METRIC;
-    uint64_t id = 0;
+    int64_t number = 0;
+    uint64_t id;
     struct error e;
 
     if (one && !tool_uid_kind(t, 0, &kind))
         return TOOL_FAILED;
-    is_id = number_parse_u64(name, &id);
+    is_id = number_parse_i64(name, &number); /* with a sign, as OpenTSDB */
+    id = (uint64_t)number;
     for (int k = one ? (int)kind : 0; k < (one ? (int)kind + 1 : UID_KINDS);
          k++) {
         unsigned width = id_width(t, (enum uid_kind)k);
@@ -208,24 +210,26 @@ tool_mkmetric_check(struct tool *t)
 static const struct sub_command {
     const char *name;
     size_t least, most; /* words, its own too */
+    bool passes_over;   /* OpenTSDB's passes over words behind these */
     int (*run)(struct tool *t);
 } sub_commands[] = {
-    { "grep", 2, 3, tool_uid_grep },
-    { "assign", 3, SIZE_MAX, uid_assign_words },
-    { "rename", 4, 4, uid_rename_words },
-    { "delete", 3, 3, uid_delete_words },
-    { "fsck", 1, 3, tool_uid_fsck },
-    { "metasync", 1, 1, tool_uid_metasync },
-    { "metapurge", 1, 1, tool_uid_metapurge },
-    { "treesync", 1, 1, tool_uid_treesync },
-    { "treepurge", 2, 3, tool_uid_treepurge },
+    { "grep", 2, 3, false, tool_uid_grep },
+    { "assign", 3, SIZE_MAX, false, uid_assign_words },
+    { "rename", 4, 4, false, uid_rename_words },
+    { "delete", 3, 3, false, uid_delete_words },
+    { "fsck", 1, 3, true, tool_uid_fsck },
+    { "metasync", 1, 1, true, tool_uid_metasync },
+    { "metapurge", 1, 1, true, tool_uid_metapurge },
+    { "treesync", 1, 1, true, tool_uid_treesync },
+    { "treepurge", 2, 3, true, tool_uid_treepurge },
 };
 
 /* A lookup where the first word names none. */
 static const struct sub_command *
 find_sub_command(const struct tool *t)
 {
-    static const struct sub_command lookup = { "", 1, 2, uid_lookup_word };
+    static const struct sub_command lookup = { "", 1, 2, false,
+                                               uid_lookup_word };
 
     for (size_t i = 0; i < sizeof sub_commands / sizeof sub_commands[0]; i++)
         if (slice_eq_str(tool_word(t, 0), sub_commands[i].name))
@@ -245,7 +249,8 @@ tool_uid_check(struct tool *t)
     if (rc != 0)
         return rc;
     s = find_sub_command(t);
-    return tool_words(t) >= s->least && tool_words(t) <= s->most
+    return tool_words(t) >= s->least &&
+                   (tool_words(t) <= s->most || (t->as_tsdb && s->passes_over))
                ? 0
                : tool_usage(t, "Wrong number of arguments");
 }

@@ -15,7 +15,7 @@ take_finding(void *ctx, const struct finding *f)
         tool_fsck_say(ctx, f);
 }
 
-/* False: a word is neither of the two. */
+/* False: a word is neither of the two, which OpenTSDB's passes over. */
 static bool
 read_words(const struct tool *t, bool *fix)
 {
@@ -23,7 +23,8 @@ read_words(const struct tool *t, bool *fix)
     for (size_t i = 1; i < tool_words(t); i++)
         if (slice_eq_str(tool_word(t, i), "fix"))
             *fix = true;
-        else if (!slice_eq_str(tool_word(t, i), "delete_unknown"))
+        else if (!t->as_tsdb &&
+                 !slice_eq_str(tool_word(t, i), "delete_unknown"))
             return false;
     return true;
 }

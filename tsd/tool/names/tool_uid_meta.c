@@ -156,7 +156,7 @@ int
 tool_uid_treepurge(struct tool *t)
 {
     struct slice text = tool_word(t, 1);
-    bool definition = tool_words(t) == 3 &&
+    bool definition = tool_words(t) >= 3 &&
                       slice_eq_nocase(tool_word(t, 2), slice_str("true"));
     struct error e;
     int64_t id;
