@@ -32,6 +32,8 @@ struct source {
         ZSTD_DStream *zstd;
     };
     bool begun;   /* a gzip member or a zstd frame that has not ended */
+    bool member;  /* one of gzip was unpacked */
+    bool as_java; /* what is behind gzip's members is passed over */
     bool at_end;  /* of the text */
     bool in_done; /* the file has no more */
     struct error error;
@@ -89,6 +91,16 @@ unpack_plain(struct source *s, uint8_t *to, size_t room, size_t *got)
     return st;
 }
 
+#define GZIP_HEADER 10 /* bytes at least */
+
+/* Java's GZIPInputStream takes what is no header behind a member for the end.
+ * Silence is not ours: half a file may be missing. */
+static bool
+is_behind_gzip(const struct source *s)
+{
+    return s->as_java && s->member && s->gz.total_in < GZIP_HEADER;
+}
+
 /* Members follow one another. */
 static enum status
 unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
@@ -104,7 +116,7 @@ unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
         st = source_fill(s);
         s->gz.next_in = (Bytef *)(uintptr_t)source_input(s, &left);
         s->gz.avail_in = (uInt)left;
-        if (st != ST_OK || (left == 0 && !s->begun))
+        if (st != ST_OK || (left == 0 && (!s->begun || is_behind_gzip(s))))
             break;
         if (left == 0)
             return source_fail(s, ST_CORRUPT, "ends within gzip data");
@@ -113,8 +125,11 @@ unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
         s->in_at = s->in_size - s->gz.avail_in;
         if (rc == Z_STREAM_END) {
             s->begun = false;
+            s->member = true;
             rc = inflateReset(&s->gz);
         }
+        if (rc != Z_OK && rc != Z_BUF_ERROR && is_behind_gzip(s))
+            break;
         if (rc != Z_OK && rc != Z_BUF_ERROR)
             st = source_fail(s, ST_CORRUPT,
                              s->gz.msg == NULL ? "bad gzip data" : s->gz.msg);
@@ -199,6 +214,7 @@ source_choose(struct source *s, enum source_unpack how)
 {
     bool gzip = starts_with(s, "\x1f\x8b", 2);
 
+    s->as_java = how == SOURCE_BY_NAME;
     s->unpack = unpack_plain;
     if (how == SOURCE_BY_NAME && !ends_in(s->path, ".gz"))
         return ST_OK;
@@ -312,6 +328,22 @@ source_drop_lent(struct source *s)
     s->lent = 0;
 }
 
+/* A CR that no LF follows ends a line, as for Java.  'from' is where the bytes
+ * begin that are new; the last one of all is looked at when there are more. */
+static void
+end_lines(struct source *s, size_t from)
+{
+    uint8_t *at = s->text.data + (from > 0 ? from - 1 : 0);
+    uint8_t *end = s->text.data + s->text.size;
+
+    while (end - at > 1 &&
+           (at = memchr(at, '\r', (size_t)(end - at - 1))) != NULL) {
+        if (at[1] != '\n')
+            at[0] = '\n';
+        at++;
+    }
+}
+
 /* Unpacks once, behind what there is; false at the end or at a failure. */
 static bool
 source_more(struct source *s)
@@ -329,6 +361,8 @@ source_more(struct source *s)
     if (s->unpack(s, to, room, &got) != ST_OK || got == 0)
         s->at_end = true;
     s->text.size += got;
+    if (got > 0)
+        end_lines(s, s->text.size - got);
     return got > 0;
 }
 

@@ -1,5 +1,6 @@
 /* Lines of a file or of standard input, as they stand there or packed by gzip,
- * xz or zstd, lent in blocks of whole lines.
+ * xz or zstd, lent in blocks of whole lines.  "\n", "\r\n" and "\r" end a line;
+ * the last is lent as "\n".
  *
  *     source_open() -> source_next() ... -> source_status() -> source_close()
  *

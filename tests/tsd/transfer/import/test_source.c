@@ -234,7 +234,9 @@ static const struct {
     const char *text;
     size_t lines;
 } odd[] = {
-    { "", 0 }, { "\n", 1 }, { "a", 1 }, { "a\nb", 2 }, { "\r\n\n", 2 },
+    { "", 0 },          { "\n", 1 },     { "a", 1 },        { "a\nb", 2 },
+    { "\r\n\n", 2 },    { "a\rb\r", 2 }, { "a\r\r\nb", 3 }, { "\r", 1 },
+    { "a\rb\r\nc", 3 }, { "a\n\rb", 3 },
 };
 
 START_TEST(odd_files)
@@ -247,6 +249,56 @@ START_TEST(odd_files)
     ck_assert_str_ne(source_identity(s), "");
     ck_assert_uint_eq(read_all(), odd[_i].lines);
     ck_assert_int_eq(source_status(s, &e), ST_OK);
+    free(path);
+}
+END_TEST
+
+/* Wherever a CR lies in a block, and its LF in the next one. */
+START_TEST(lone_cr_ends_a_line)
+{
+    struct buf lines = BUF_INIT;
+    struct error e;
+    char *path;
+
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&lines, "l %d%s", i * (i % 7), i % 2 == 0 ? "\r" : "\r\n");
+    pack((enum packing)_i, buf_slice(&lines));
+    path = write_file("f", buf_slice(&packed));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(), LINES);
+    ck_assert_uint_eq(unended, LINES);
+    ck_assert_uint_eq(got.size, lines.size);
+    free(path);
+    buf_fini(&lines);
+}
+END_TEST
+
+/* Java takes what it knows; we tell that there is more. */
+static const char *const behind_gzip[] = {
+    "",
+    "garbage, more than a header has",
+    "\x1f",
+    "\x1f\x8b\x08",
+    "\x1f\x8b\x07garbage",
+};
+
+START_TEST(garbage_behind_gzip)
+{
+    bool none = *behind_gzip[_i] == '\0';
+    struct error e;
+    char *path;
+
+    pack(GZIP, slice_str("a\n"));
+    pack(GZIP, slice_str("b\n"));
+    buf_put_str(&packed, behind_gzip[_i]);
+    path = write_file("f.gz", buf_slice(&packed));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_NAME, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(), 2);
+    ck_assert_int_eq(source_status(s, &e), ST_OK);
+    source_close(&s);
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(), 2);
+    ck_assert_int_eq(source_status(s, &e), none ? ST_OK : ST_CORRUPT);
     free(path);
 }
 END_TEST
@@ -298,4 +350,6 @@ TEST_MAIN_WITH(setup, teardown, "source", TEST(lines_are_numbered),
                TIMES(goes_on_behind_a_block, PACKINGS),
                TIMES(tells_of_an_early_end, PACKINGS - 1),
                TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
+               TIMES(lone_cr_ends_a_line, PACKINGS),
+               LOOP(garbage_behind_gzip, behind_gzip),
                TEST(a_long_line_is_an_error))
