@@ -83,13 +83,13 @@ settings_parse_bool(const char *text, bool *out)
     return false;
 }
 
-static bool
-parse_number(const struct setting *s, const char *text, int64_t *out)
+bool
+settings_parse_bytes(const char *text, int64_t *out)
 {
     struct slice digits = slice_str(text);
     int64_t factor = 1;
 
-    if (s->type == SETTING_BYTES && digits.size > 1) {
+    if (digits.size > 1) {
         uint8_t unit = digits.data[digits.size - 1] | 0x20;
 
         factor = unit == 'k'   ? INT64_C(1) << 10
@@ -100,6 +100,13 @@ parse_number(const struct setting *s, const char *text, int64_t *out)
     }
     return number_parse_i64(digits, out) &&
            !__builtin_mul_overflow(*out, factor, out);
+}
+
+static bool
+parse_number(const struct setting *s, const char *text, int64_t *out)
+{
+    return s->type == SETTING_BYTES ? settings_parse_bytes(text, out)
+                                    : number_parse_i64(slice_str(text), out);
 }
 
 /* -1: it is none of them. */

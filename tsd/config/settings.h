@@ -52,6 +52,8 @@ unsigned settings_unsigned(const struct settings *c, const char *name);
 
 /* true, yes, on, 1, false, no, off, 0, in any case; false: it is none. */
 bool settings_parse_bool(const char *text, bool *out);
+/* A whole number, which may have a suffix: K, M or G, of 1,024. */
+bool settings_parse_bytes(const char *text, int64_t *out);
 
 /* Calls f for each that is set, by name. */
 void settings_each(const struct settings *c,

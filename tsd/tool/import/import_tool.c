@@ -15,7 +15,7 @@
 #include "tsd/transfer/import/import.h"
 
 #define BAD_LINES_SHOWN   20 /* the others are counted */
-#define JOURNAL_FROM      ((uint64_t)1 << 30)
+#define JOURNAL_FROM      (INT64_C(1) << 30)
 #define FETCH_PROGRESS_US 200000
 #define TO_LINE_START     "\r\x1b[K" /* and what was there is gone */
 
@@ -42,22 +42,61 @@ check_first_file(struct tool *t)
     return tool_fail(t, "%s (%s)", path, strerror(errno));
 }
 
+/* False: it is no such number. */
+static bool
+threads_option(struct tool *t, size_t *out)
+{
+    const char *text = tool_option(t, "--threads");
+    uint64_t n = 0;
+
+    if (text != NULL &&
+        (!number_parse_u64(slice_str(text), &n) || n == 0 || n > 1024))
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+static bool
+journal_option(struct tool *t, uint64_t *out)
+{
+    const char *text = tool_option(t, "--journal-from");
+    int64_t n = JOURNAL_FROM;
+
+    if (text != NULL && (!settings_parse_bytes(text, &n) || n < 0))
+        return false;
+    *out = (uint64_t)n;
+    return true;
+}
+
+static bool
+has_bounds(const struct tool *t)
+{
+    return tool_option(t, "--since") != NULL ||
+           tool_option(t, "--until") != NULL ||
+           tool_option(t, "--only") != NULL ||
+           tool_option(t, "--metrics") != NULL;
+}
+
 int
 tool_import_check(struct tool *t)
 {
-    uint64_t n;
-    const char *threads = tool_option(t, "--threads");
-    const char *from = tool_option(t, "--journal-from");
+    bool from = tool_option(t, "--from") != NULL;
+    uint64_t bytes;
+    size_t threads;
 
-    if (tool_words(t) == 0 && tool_option(t, "--from") == NULL)
+    if (tool_words(t) == 0 && !from)
         return tool_usage(t, "Not enough arguments.");
-    if (tool_words(t) > 0 && tool_option(t, "--from") != NULL)
+    if (tool_words(t) > 0 && from)
         return tool_usage(t, "--from takes no files.");
-    if ((threads != NULL &&
-         (!number_parse_u64(slice_str(threads), &n) || n == 0 || n > 1024)) ||
-        (from != NULL && !number_parse_u64(slice_str(from), &n)))
-        return tool_usage(t, "--threads, --journal-from: not such a number.");
-    return tool_words(t) > 0 ? check_first_file(t) : 0;
+    if (!from && has_bounds(t))
+        return tool_usage(t, "--since, --until, --only and --metrics want "
+                             "--from: of files all is imported.");
+    if (!threads_option(t, &threads))
+        return tool_usage(t, "--threads: a number from 1 to 1024.");
+    if (!journal_option(t, &bytes))
+        return tool_usage(t, "--journal-from: a number of bytes, or 64K, 10M, "
+                             "1G.");
+    return from ? 0 : check_first_file(t);
 }
 
 /* -- a store of this process ----------------------------------------------- */
@@ -210,15 +249,6 @@ tell_of_all(struct import_tool *x, const struct import_totals *n)
 }
 
 /* -- the command ----------------------------------------------------------- */
-
-static uint64_t
-number_option(struct tool *t, const char *name, uint64_t fallback)
-{
-    const char *text = tool_option(t, name);
-    uint64_t n = fallback;
-
-    return text != NULL && number_parse_u64(slice_str(text), &n) ? n : fallback;
-}
 
 static bool
 open_rejects(struct import_tool *x)
@@ -388,9 +418,7 @@ import_files(struct import_tool *x)
         .paths_len = t->args->len,
         .opentsdb = t->as_tsdb,
         .stop_at_bad = t->as_tsdb && !x->skip_errors,
-        .threads = (size_t)number_option(t, "--threads", 0),
         .journal_of = store,
-        .journal_from = number_option(t, "--journal-from", JOURNAL_FROM),
         .open = open_taker,
         .close = close_taker,
         .bad = report_bad,
@@ -405,6 +433,7 @@ import_files(struct import_tool *x)
     struct error e;
     enum status st = ST_OK;
 
+    INSIST(threads_option(t, &m.threads) && journal_option(t, &m.journal_from));
     if (t->api != NULL)
         (void)import_store_name(t->api, store);
     else

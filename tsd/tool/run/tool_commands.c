@@ -29,7 +29,7 @@ static const struct tool_option import_options[] = {
       "With --from: metrics like this alone ('*': any text)." },
     { "--threads", "N", "Files at once (one a CPU)." },
     { "--journal-from", "BYTES",
-      "Files so large go on where they were broken off (1 GB)." },
+      "Files so large go on where they were broken off (1G)." },
     { 0 },
 };
 

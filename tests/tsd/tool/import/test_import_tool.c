@@ -94,5 +94,58 @@ START_TEST(no_journal_without_the_rejects)
 }
 END_TEST
 
-TEST_MAIN("import_tool", TEST(goes_on_and_rejects_once),
+static const struct {
+    const char *words[4];
+    const char *says;
+} refused[] = {
+    { { "--since", "1h-ago" }, "--since, --until, --only and --metrics" },
+    { { "--until", "1h-ago" }, "--since, --until, --only and --metrics" },
+    { { "--only", "names" }, "--since, --until, --only and --metrics" },
+    { { "--metrics", "m.*" }, "--since, --until, --only and --metrics" },
+    { { "--threads", "0" }, "--threads: " },
+    { { "--threads=x" }, "--threads: " },
+    { { "--journal-from", "1T" }, "--journal-from: " },
+    { { "--journal-from", "-1" }, "--journal-from: " },
+    { { "--journal-from", "M" }, "--journal-from: " },
+};
+
+START_TEST(options_that_make_no_sense)
+{
+    const char *words[8] = { "import" };
+    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines");
+    struct workbench w;
+    size_t len = 1;
+
+    workbench_open(&w, NULL);
+    write_lines(dir);
+    words[len++] = lines;
+    for (size_t i = 0; i < 4 && refused[_i].words[i] != NULL; i++)
+        words[len++] = refused[_i].words[i];
+    ck_assert_int_eq(workbench_run(&w, words), 2);
+    ck_assert_msg(strstr(buf_cstr(&w.err), refused[_i].says) != NULL, "%s",
+                  buf_cstr(&w.err));
+    workbench_close(&w);
+    free(lines);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(sizes_have_units)
+{
+    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines");
+    struct workbench w;
+
+    workbench_open(&w, NULL);
+    write_lines(dir);
+    ck_assert_int_eq(RUN(&w, "import", "--auto-metric", "--skip-errors",
+                         "--threads=2", "--journal-from", "1M", lines),
+                     0);
+    workbench_close(&w);
+    free(lines);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("import_tool", LOOP(options_that_make_no_sense, refused),
+          TEST(sizes_have_units), TEST(goes_on_and_rejects_once),
           TEST(no_journal_without_the_rejects))
