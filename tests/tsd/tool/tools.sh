@@ -94,6 +94,9 @@ gives 1 '' "$halite" uid nosuch
 says ''
 gives 1 '' "$halite" uid grep nosuch
 says ''
+gives 2 '' "$halite" query --graph= 1356998400 sum cpu.user
+says '--graph wants a path.*'
+test ! -e .png || complain 'a picture without a name'
 # A picture, or the answer of a program without graphs; what fails leaves the file alone.
 graph="$halite query --graph"
 if $graph=pic 1356998400 1356998500 sum cpu.user 2>err; then

@@ -16,6 +16,8 @@ tool_query_check(struct tool *t)
     if (tool_option(t, "--exact") != NULL &&
         tool_option(t, "--whole-hours") != NULL)
         return tool_usage(t, "--exact and --whole-hours exclude another.");
+    if (tool_option(t, "--graph") != NULL && *tool_option(t, "--graph") == '\0')
+        return tool_usage(t, "--graph wants a path.");
     return 0;
 }
 
