@@ -8,6 +8,11 @@ ends 0 "$halite" help
 holds "$out" '*tsd*version*secret*'
 ends 0 "$halite" version
 holds "$out" 'halite [0-9]*'
+for words in 'version --help' 'help version' 'secret --help' 'help secret'; do
+    # shellcheck disable=SC2086
+    ends 0 "$halite" $words
+    holds "$out" 'usage: halite *  --help  this text'
+done
 ends 0 "$halite" --version
 holds "$out" 'halite [0-9]*'
 ends 2 "$halite" nonsense
@@ -29,9 +34,9 @@ holds "$out" 'usage: halite secret*'
 ends 2 "$halite" secret
 says 'usage: halite secret*'
 ends 2 "$halite" secret unknown a read
-ends 1 "$halite" secret user 'a b' read
+ends 2 "$halite" secret user 'a b' read
 says '*a name is of*'
-ends 1 "$halite" secret user a dance
+ends 2 "$halite" secret user a dance
 says '*roles: read, write, admin*'
 ends 1 "$halite" secret user a read
 says '*no password*'

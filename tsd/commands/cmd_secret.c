@@ -22,7 +22,8 @@ static const char secret_help[] =
     "usage: halite secret user NAME ROLES     (password on stdin)\n"
     "       halite secret token NAME ROLES    (the token on stderr)\n"
     "ROLES are read, write and admin, separated by commas.  The line for\n"
-    "halite.auth.file is written to stdout.\n";
+    "halite.auth.file is written to stdout.\n\n"
+    "  --help  this text\n";
 
 static int
 secret_usage(void)
@@ -36,6 +37,13 @@ secret_fail(const char *why)
 {
     (void)fprintf(stderr, "halite secret: %s\n", why);
     return 1;
+}
+
+static int
+secret_reject(const char *why)
+{
+    (void)fprintf(stderr, "halite secret: %s\n", why);
+    return 2;
 }
 
 /* False: a signal came first.  Blocked, since the terminal must get its echo
@@ -138,9 +146,9 @@ cmd_secret(int argc, char **argv, bool as_tsdb)
     if (argc != 4)
         return secret_usage();
     if (!auth_name_is_fine(slice_str(argv[2])))
-        return secret_fail("a name is of letters, digits and -_.@");
+        return secret_reject("a name is of letters, digits and -_.@");
     if (!auth_roles_parse(slice_str(argv[3]), &rights))
-        return secret_fail("roles: read, write, admin, separated by commas");
+        return secret_reject("roles: read, write, admin, separated by commas");
     if (strcmp(argv[1], "user") == 0)
         return make_user(argv[2], argv[3]);
     if (strcmp(argv[1], "token") == 0)

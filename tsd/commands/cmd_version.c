@@ -2,13 +2,21 @@
 #include "tsd/commands/commands.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "tsd/api/api.h"
+
+static const char version_help[] =
+    "usage: halite version\n\n"
+    "Prints the version of the program; as 'tsdb' in OpenTSDB's form.\n\n"
+    "  --help  this text\n";
 
 int
 cmd_version(int argc, char **argv, bool as_tsdb)
 {
-    if (as_tsdb)
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        (void)fputs(version_help, stdout);
+    else if (as_tsdb)
         (void)fputs(api_version_text, stdout);
     else
         (void)printf("halite %s\n", PACKAGE_VERSION);

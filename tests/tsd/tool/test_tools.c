@@ -96,7 +96,7 @@ static const struct call names[] = {
     { 0, "uid delete metrics c.d", "", NULL },
     { 1, "uid metrics c.d", "", NULL },
     { 1, "uid metrics 2", "", NULL },
-    { 0, "mkmetric new", "metrics new: [0, 0, 3]", NULL },
+    { 0, "mkmetric -i new", "metrics new: [0, 0, 3]", NULL },
     { 1, "uid delete metrics c.d", "", "No such name for 'metrics': 'c.d'" },
     { 4, "uid delete bogus c.d", "", NULL },
 };

@@ -14,6 +14,13 @@ static const struct tool_option uid_options[] = {
     { 0 },
 };
 
+static const struct tool_option mkmetric_options[] = {
+    { "--idwidth", "N", "OpenTSDB's, without effect." },
+    { "--ignore-case", NULL, "OpenTSDB's, without effect." },
+    { "-i", NULL, "OpenTSDB's, without effect." },
+    { 0 },
+};
+
 static const struct tool_option import_options[] = {
     { "--auto-metric", NULL,
       "Give new metrics ids (as halite always; tsdb refuses them)." },
@@ -93,7 +100,7 @@ const struct tool_command tool_commands[] = {
     { "mkmetric", 0, "",
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",
-      uid_options, tool_mkmetric_check, tool_mkmetric },
+      mkmetric_options, tool_mkmetric_check, tool_mkmetric },
     { "purge", 0, NULL,
       "purge [--dry-run] [METRIC]...\n"
       "Forgets series without points, histograms and annotations, and names\n"
