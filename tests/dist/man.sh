@@ -28,6 +28,9 @@ told()
     }' "$@" | tr -s ' ' | sort -u
 }
 told "$@" >of.pages
+# fsck is another command as tsdb, whose options its page has, too.
+ln -s "$halite" tsdb
+./tsdb fsck --help >>halite-fsck.help
 told ./*.help >of.help
 diff of.help of.pages >differ || complain "--help (<) and the pages (>) differ: $(cat differ)"
 main=$(awk "$plain 1" "$pages/halite.1")
@@ -36,6 +39,9 @@ for command in $commands; do
 done
 grep -L '^.SH EXIT STATUS' "$@" >silent
 test ! -s silent || complain "no exit status is told: $(cat silent)"
+# Where pages say that documents are, "make install" puts them.
+cat "$pages"/*.[15] | awk "$plain 1" | grep -o '/usr/share/doc/halite[a-z/]*' | sort -u >places
+test "$(cat places)" = /usr/share/doc/halite/docs || complain "documents are in: $(cat places)"
 "$halite" tsd --help-settings | sed -n 's/^ *\(\(halite\|tsd\)\.[a-z_.A-Z]*\).*/\1/p' >settings
 test "$(wc -l <settings)" -gt 80 || complain '--help-settings tells too little'
 conf=$(awk "$plain 1" "$pages/halite.conf.5")
