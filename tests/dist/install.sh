@@ -85,6 +85,11 @@ expect '* --repair *' halite fsck --
 expect ' --token ' halite backup --t
 expect ' always ' halite tsd --sync = al
 expect ' tsd ' tsdb ts
+expect ' --full-scan ' tsdb fsck --fu
+expect '* query *' tsdb ''
+case " ${COMPREPLY[*]} " in *' demo '* | *' purge '*) complain "tsdb has no: ${COMPREPLY[*]}" ;; esac
+expect '* --fix-all *' tsdb fsck --
+case " ${COMPREPLY[*]} " in *' --repair '*) complain "tsdb fsck has no: ${COMPREPLY[*]}" ;; esac
 mkdir folder
 expect ' folder ' halite fsck fol
 # Every option that help shows is completed.
