@@ -194,6 +194,8 @@ open_database(struct daemon *d, struct error *e)
 
     d->db.api.tools = tool_runs_new();
     if (st == ST_OK)
+        database_warn_of_layout(&d->db);
+    if (st == ST_OK)
         st = retention_open(d->settings, d->db.api.store, d->db.api.uids,
                             d->db.api.clock, &d->db.api.retention, e);
     if (st == ST_OK)

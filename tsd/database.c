@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <unistd.h>
 
+#include "base/process/log.h"
 #include "base/time/timezone.h"
 #include "query/engine/engine.h"
 #include "query/model/rollup.h"
@@ -77,6 +78,39 @@ layout_of(const struct settings *s)
     if (layout.salt_width == 0)
         layout.salt_buckets = 1;
     return layout;
+}
+
+void
+database_warn_of_layout(const struct database *d)
+{
+    const struct settings *s = d->api.settings;
+    const struct key_layout *has = store_layout(d->api.store);
+    bool in_pool = d->pool.cluster != NULL;
+    struct key_layout wanted = layout_of(s);
+    const struct {
+        const char *name;
+        unsigned wanted, has;
+    } all[] = {
+        { "tsd.storage.uid.width.metric", wanted.metric_width,
+          has->metric_width },
+        { "tsd.storage.uid.width.tagk", wanted.tagk_width, has->tagk_width },
+        { "tsd.storage.uid.width.tagv", wanted.tagv_width, has->tagv_width },
+        { "halite.store.row_hours", wanted.row_hours, has->row_hours },
+        { "tsd.storage.salt.width", wanted.salt_width,
+          in_pool ? wanted.salt_width : has->salt_width },
+        { "tsd.storage.salt.buckets", wanted.salt_buckets,
+          in_pool || wanted.salt_width != has->salt_width ? wanted.salt_buckets
+                                                          : has->salt_buckets },
+        { "halite.pool.buckets", settings_unsigned(s, "halite.pool.buckets"),
+          in_pool ? has->salt_buckets
+                  : settings_unsigned(s, "halite.pool.buckets") },
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i].wanted != all[i].has && settings_is_given(s, all[i].name))
+            log_warn("store",
+                     "%s = %u counts for a new store alone: this one has %u",
+                     all[i].name, all[i].wanted, all[i].has);
 }
 
 static enum status

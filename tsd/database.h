@@ -24,5 +24,9 @@ struct database {
 MUST_CHECK enum status database_open(struct database *d,
                                      const struct settings *s, struct error *e);
 
+/* Warns of each setting that was given, counts for a new store alone, and is
+ * not what the store has. */
+void database_warn_of_layout(const struct database *d);
+
 /* Flushes and closes the store.  What was never opened is closed already. */
 MUST_CHECK enum status database_close(struct database *d, struct error *e);

@@ -56,4 +56,22 @@ within 'no removal' grep -q '"halite.retention" was changed' log
 test "$(grep -c 'was changed' log)" -eq 2 || complain "$(cat log)"
 stop
 grep -q stopped log && complain 'the level is as it was'
+# What counts for a new store alone is told where the store has something else.
+serve --data widths tsd.storage.uid.width.metric=4 tsd.storage.salt.width=0 tsd.storage.salt.buckets=20 \
+    halite.store.row_hours=2
+stop
+grep 'a new store alone' log && complain 'of a new store nothing is told'
+echo 'tsd.storage.uid.width.metric = 3' >widths.conf
+serve --data widths --config widths.conf tsd.storage.uid.width.tagk=3 tsd.storage.salt.width=1 halite.store.row_hours=1
+stop
+sed -n 's/.*warn *store: \(.*a new store alone.*\)/\1/p' log >told
+cat >wanted <<END
+tsd.storage.uid.width.metric = 3 counts for a new store alone: this one has 4
+halite.store.row_hours = 1 counts for a new store alone: this one has 2
+tsd.storage.salt.width = 1 counts for a new store alone: this one has 0
+END
+diff wanted told || complain "told: $(cat log)"
+serve --data widths
+stop
+grep 'a new store alone' log && complain 'of defaults nothing is told'
 exit $bad

@@ -41,6 +41,7 @@ struct pair {
     char *key;
     char *value;
     size_t line; /* of 'path'; 0: it is a default, or the command line's */
+    bool given;  /* not a default */
 };
 
 struct settings {
@@ -227,12 +228,13 @@ set_pair(struct settings *c, const char *key, const char *value, size_t line)
         free(name);
         c->pairs[i].value = trimmed(value); /* which may be the old one */
         c->pairs[i].line = line;
+        c->pairs[i].given = true;
         free(old);
         return;
     }
     c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
     memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
-    c->pairs[i] = (struct pair){ name, trimmed(value), line };
+    c->pairs[i] = (struct pair){ name, trimmed(value), line, true };
     c->len++;
 }
 
@@ -251,6 +253,8 @@ settings_new(void)
     for (size_t i = 0; i < TABLE_LEN; i++)
         if (table[i].value != NULL)
             settings_set(c, table[i].name, table[i].value);
+    for (size_t i = 0; i < c->len; i++)
+        c->pairs[i].given = false;
     return c;
 }
 
@@ -418,6 +422,16 @@ settings_has(const struct settings *c, const char *name)
     const char *value = settings_text(c, name);
 
     return value != NULL && *value != '\0';
+}
+
+bool
+settings_is_given(const struct settings *c, const char *name)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++)
+        if (strcmp(c->pairs[i].key, name) == 0)
+            return c->pairs[i].given && c->pairs[i].value[0] != '\0';
+    return false;
 }
 
 bool

@@ -41,6 +41,8 @@ MUST_CHECK enum status settings_check(const struct settings *c,
 const char *settings_text(const struct settings *c, const char *name);
 /* Unset or empty: false. */
 bool settings_has(const struct settings *c, const char *name);
+/* Set by a file or the command line, if only to its default. */
+bool settings_is_given(const struct settings *c, const char *name);
 /* Once checked; unset without a default: false. */
 bool settings_bool(const struct settings *c, const char *name);
 /* Which of the words of a SETTING_CHOICE, from 0 on, once checked. */
