@@ -77,7 +77,6 @@ void kv_fini(struct kv *kv);
 /* Keeps the first failure after which nothing may be written; the status and
  * the text of what is kept. */
 enum status kv_fail(struct kv *kv, const struct error *why, struct error *e);
-MUST_CHECK enum status kv_fault(struct kv *kv, struct error *e);
 
 /* An engine sets 'valid', 'key', 'value' and 'error'. */
 struct kv_iter {

@@ -97,6 +97,10 @@ void kv_batch_each(const struct kv_batch *b,
                              const struct slice *value),
                    void *ctx);
 
+/* The failure after which the engine takes no more writes, until it is opened
+ * anew; ST_OK: there was none. */
+MUST_CHECK enum status kv_fault(struct kv *kv, struct error *e);
+
 /* ST_LIMIT when something did not fit into the batch. */
 MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
                                       struct error *e);

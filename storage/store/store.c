@@ -388,6 +388,8 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
         record_batch_number(record, b, s->batches + 1);
     /* What the engine rejects must not come back from the WAL. */
     status = kv_batch_check(b, e);
+    if (status == ST_OK)
+        status = kv_fault(s->kv, e);
     if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
     if (status == ST_OK && s->wal != NULL)
