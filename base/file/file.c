@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,4 +67,16 @@ file_write_fd(int fd, const char *name, struct slice bytes, struct error *e)
         bytes.size -= (size_t)n;
     }
     return ST_OK;
+}
+
+enum status
+dir_next(DIR *d, const char *dir, const struct dirent **out, struct error *e)
+{
+    do {
+        errno = 0;
+        *out = readdir(d);
+    } while (*out != NULL && (strcmp((*out)->d_name, ".") == 0 ||
+                              strcmp((*out)->d_name, "..") == 0));
+    return *out != NULL || errno == 0 ? ST_OK
+                                      : error_set(e, ST_IO, "list %s: %m", dir);
 }

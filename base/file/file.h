@@ -5,6 +5,8 @@
  * Threads: any. */
 #pragma once
 
+#include <dirent.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -19,3 +21,8 @@ MUST_CHECK enum status file_read_fd(int fd, const char *name, size_t max,
 /* Writes all of 'bytes'; the descriptor stays open. */
 MUST_CHECK enum status file_write_fd(int fd, const char *name,
                                      struct slice bytes, struct error *e);
+
+/* The next entry of a folder but "." and ".."; NULL behind the last one.  The
+ * folder's name is for the text. */
+MUST_CHECK enum status dir_next(DIR *d, const char *dir,
+                                const struct dirent **out, struct error *e);

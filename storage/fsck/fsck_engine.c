@@ -11,6 +11,7 @@
 
 #include "storage/fsck/fsck_priv.h"
 #include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/place/datadir.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_inspect.h"
@@ -109,7 +110,9 @@ gather(struct engine_check *x, const char *to, struct error *e)
     d = opendir(x->inspection.dir);
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", x->inspection.dir);
-    while (st == ST_OK && (entry = readdir(d)) != NULL)
+    while (st == ST_OK &&
+           (st = dir_next(d, x->inspection.dir, &entry, e)) == ST_OK &&
+           entry != NULL)
         st = gather_one(x, to, entry->d_name, e);
     (void)closedir(d);
     return st;

@@ -33,7 +33,9 @@ copy_file(const char *from, const char *to, const char *name, bool share,
 
     if (fd < 0 && errno != ELOOP) {
         st = error_set(e, ST_IO, "%s: %m", a);
-    } else if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    } else if (fd >= 0 && fstat(fd, &info) != 0) {
+        st = error_set(e, ST_IO, "stat %s: %m", a);
+    } else if (fd < 0 || !S_ISREG(info.st_mode)) {
         st = error_set(e, ST_INVALID,
                        "%s is no regular file: a copy has files alone", a);
     } else if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
@@ -79,7 +81,8 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
         return error_set(e, ST_IO, "open %s: %m", from);
     if (mkdir(to, 0777) != 0 && errno != EEXIST)
         st = error_set(e, ST_IO, "make %s: %m", to);
-    while (st == ST_OK && (entry = readdir(d)) != NULL) {
+    while (st == ST_OK && (st = dir_next(d, from, &entry, e)) == ST_OK &&
+           entry != NULL) {
         const char *name = entry->d_name;
 
         if (!is_folder(from, entry) && strcmp(name, "LOCK") != 0 &&
@@ -114,17 +117,17 @@ folder_is_empty(const char *dir, bool *out, struct error *e)
 {
     DIR *d = opendir(dir);
     const struct dirent *entry;
+    enum status st;
 
     *out = true;
     if (d == NULL && errno == ENOENT)
         return ST_OK;
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
-    while (*out && (entry = readdir(d)) != NULL)
-        *out =
-            strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    st = dir_next(d, dir, &entry, e);
+    *out = st == ST_OK && entry == NULL;
     (void)closedir(d);
-    return ST_OK;
+    return st;
 }
 
 /* Files that lie deeper than a store's are left, and so is the folder. */
@@ -196,12 +199,10 @@ give_files(DIR *d, const struct stat *owner)
 {
     const struct dirent *entry;
 
-    while ((entry = readdir(d)) != NULL) {
+    while (dir_next(d, "", &entry, NULL) == ST_OK && entry != NULL) {
         struct stat info;
 
-        if (strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0 &&
-            fstatat(dirfd(d), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (fstatat(dirfd(d), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
             info.st_uid == 0 &&
             (S_ISDIR(info.st_mode) ||
              (S_ISREG(info.st_mode) && info.st_nlink == 1)) &&

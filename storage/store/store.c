@@ -9,6 +9,7 @@
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "base/file/durable.h"
+#include "base/file/file.h"
 #include "storage/place/datadir.h"
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
@@ -54,22 +55,20 @@ static enum status
 check_may_create(const char *dir, struct error *e)
 {
     DIR *d = opendir(dir);
-    struct dirent *entry;
+    const struct dirent *entry;
     enum status status = ST_OK;
 
     if (d == NULL)
         return error_set(e, ST_IO, "%s: %s", dir, strerror(errno));
-    while (status == ST_OK && (entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
-
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-            strcmp(name, "LOCK") != 0 && strcmp(name, "FORMAT.1.tmp") != 0)
+    while (status == ST_OK && (status = dir_next(d, dir, &entry, e)) == ST_OK &&
+           entry != NULL)
+        if (strcmp(entry->d_name, "LOCK") != 0 &&
+            strcmp(entry->d_name, "FORMAT.1.tmp") != 0)
             status = error_set(
                 e, ST_INVALID,
                 "%s holds \"%s\" but no FORMAT file: this is no Halite "
                 "folder, or a damaged one",
-                dir, name);
-    }
+                dir, entry->d_name);
     (void)closedir(d);
     return status;
 }

@@ -68,28 +68,21 @@ enum status
 wal_list(const char *dir, struct wal_segments *out, struct error *e)
 {
     DIR *d = opendir(dir);
+    const struct dirent *entry;
     size_t cap = 0;
-    enum status st = ST_OK;
+    enum status st;
 
     *out = (struct wal_segments){ NULL, 0 };
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
-    for (;;) {
-        struct dirent *entry;
-        uint64_t number;
+    while ((st = dir_next(d, dir, &entry, e)) == ST_OK && entry != NULL) {
+        uint64_t number = name_parse(entry->d_name);
 
-        errno = 0;
-        entry = readdir(d);
-        if (entry == NULL)
-            break;
-        number = name_parse(entry->d_name);
         if (number == 0)
             continue;
         out->numbers = mem_grow(out->numbers, out->len, &cap, sizeof number);
         out->numbers[out->len++] = number;
     }
-    if (errno != 0)
-        st = error_set(e, ST_IO, "list %s: %m", dir);
     (void)closedir(d);
     if (out->len > 0)
         qsort(out->numbers, out->len, sizeof *out->numbers, sort_compare_u64);

@@ -44,14 +44,22 @@ check_free(const struct backup *b, struct error *e)
 }
 
 /* Is there a store in the folder, or nothing: what a backup was killed in? */
-static bool
-is_leftover(const char *partial)
+static enum status
+check_leftover(const char *partial, struct error *e)
 {
     struct format f;
-    bool empty;
+    bool empty = true;
+    enum status st = format_read(partial, &f, e);
 
-    return format_read(partial, &f, NULL) != ST_NOT_FOUND ||
-           (folder_is_empty(partial, &empty, NULL) == ST_OK && empty);
+    if (st == ST_NOT_FOUND)
+        st = folder_is_empty(partial, &empty, e);
+    if (st == ST_OK && !empty)
+        return error_set(e, ST_INVALID,
+                         "%s is there, and is no backup that was cut short: "
+                         "it must be deleted first",
+                         partial);
+    /* A damaged FORMAT file is a store's. */
+    return st == ST_CORRUPT ? ST_OK : st;
 }
 
 /* Makes DEST.partial and holds it, by '*fd', until the copy has its name.  What
@@ -59,6 +67,8 @@ is_leftover(const char *partial)
 static enum status
 take_partial(const char *partial, int *fd, struct error *e)
 {
+    enum status st;
+
     if (mkdir(partial, 0700) != 0 && errno != EEXIST)
         return error_set(e, ST_IO, "make %s: %m", partial);
     *fd = open(partial, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -67,12 +77,8 @@ take_partial(const char *partial, int *fd, struct error *e)
     if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
         return error_set(e, ST_INVALID,
                          "%s is in use: another backup is under way", partial);
-    if (!is_leftover(partial))
-        return error_set(e, ST_INVALID,
-                         "%s is there, and is no backup that was cut short: "
-                         "it must be deleted first",
-                         partial);
-    return folder_clear(partial, e);
+    st = check_leftover(partial, e);
+    return st == ST_OK ? folder_clear(partial, e) : st;
 }
 
 struct first {

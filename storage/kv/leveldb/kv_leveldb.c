@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
+#include "storage/kv/leveldb/level_list.h"
 #include "storage/kv/leveldb/level_inspect.h"
 #include "storage/kv/leveldb/level_table.h"
 
@@ -537,7 +538,9 @@ open_database(struct level *l, struct error *e)
 
     if (st != ST_OK)
         return st;
+    level_lists_begin();
     l->db = leveldb_open(l->options, l->dir, &err);
+    level_lists_end();
     return err == NULL ? sync_logs(l, e) : take_error(err, l->dir, e);
 }
 
@@ -569,8 +572,10 @@ kv_leveldb_repair(const char *dir, struct error *e)
     enum status st = level_tables_rebuild(dir, e);
     char *err = NULL;
 
+    level_lists_begin();
     if (st == ST_OK)
         leveldb_repair_db(l->options, dir, &err);
+    level_lists_end();
     if (err != NULL)
         st = take_error(err, dir, e);
     level_close(&l->kv);

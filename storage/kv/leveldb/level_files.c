@@ -93,6 +93,7 @@ look_into(const char *dir, enum contents *out, struct error *e)
 {
     DIR *d = opendir(dir);
     const struct dirent *entry;
+    enum status st;
 
     *out = FOLDER_EMPTY;
     if (d == NULL && errno == ENOENT)
@@ -100,9 +101,7 @@ look_into(const char *dir, enum contents *out, struct error *e)
     if (d == NULL)
         return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
                          strerror(errno));
-    while ((entry = readdir(d)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
+    while ((st = dir_next(d, dir, &entry, e)) == ST_OK && entry != NULL) {
         if (strcmp(entry->d_name, "CURRENT") == 0) {
             *out = FOLDER_WHOLE;
             break;
@@ -111,7 +110,7 @@ look_into(const char *dir, enum contents *out, struct error *e)
             *out = FOLDER_OTHER;
     }
     (void)closedir(d);
-    return ST_OK;
+    return st;
 }
 
 enum status
@@ -161,18 +160,25 @@ level_files_list(const char *dir, struct level_mark *out, struct error *e)
     const struct dirent *entry;
     struct stat info;
     uint64_t number;
+    enum status st;
 
     *out = (struct level_mark){ 0 };
     if (d == NULL)
         return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
                          strerror(errno));
     /* One that goes meanwhile is in a table now, which is synced. */
-    while ((entry = readdir(d)) != NULL)
-        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_LOG &&
-            fstatat(dirfd(d), entry->d_name, &info, 0) == 0)
+    while ((st = dir_next(d, dir, &entry, e)) == ST_OK && entry != NULL) {
+        if (level_file_of(entry->d_name, &number) != LEVEL_FILE_LOG)
+            continue;
+        if (fstatat(dirfd(d), entry->d_name, &info, 0) == 0) {
             add_log(out, number, (uint64_t)info.st_size);
+        } else if (errno != ENOENT) {
+            st = error_set(e, ST_IO, "%s/%s: %m", dir, entry->d_name);
+            break;
+        }
+    }
     (void)closedir(d);
-    return ST_OK;
+    return st;
 }
 
 static enum status

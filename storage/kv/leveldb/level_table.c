@@ -441,7 +441,8 @@ level_tables_rebuild(const char *dir, struct error *e)
 
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
-    while (st == ST_OK && (entry = readdir(d)) != NULL)
+    while (st == ST_OK && (st = dir_next(d, dir, &entry, e)) == ST_OK &&
+           entry != NULL)
         if (level_file_of(entry->d_name, &number) == LEVEL_FILE_TABLE)
             st = rebuild_table(dir, entry->d_name, e);
     (void)closedir(d);

@@ -204,6 +204,10 @@ START_TEST(an_engine_that_fails_gives_no_id_twice)
     struct fixture f = fixture_new_on_disk();
     uint64_t id;
 
+    if (kv_traits(store_kv(f.store))->shared) { /* names are not in a WAL */
+        fixture_free(&f);
+        return;
+    }
     ck_assert_uint_eq(create(&f, "old"), 1);
     if (_i == 0)
         fail_engine(&f);
