@@ -43,6 +43,7 @@ struct counted {
     struct {
         uint8_t key[TAGK_SETS_KEY_MAX];
         size_t size;
+        uint64_t series; /* new ones */
     } * sets;
     size_t len;
 };
@@ -59,11 +60,24 @@ count_tagk_set(struct series_directory *d, struct counted *c,
     while (i < c->len &&
            !slice_eq(slice_of(c->sets[i].key, c->sets[i].size), set))
         i++;
-    if (i < c->len)
-        return;
-    memcpy(c->sets[i].key, key, set.size);
-    c->sets[i].size = set.size;
-    c->len++;
+    if (i == c->len) {
+        memcpy(c->sets[i].key, key, set.size);
+        c->sets[i].size = set.size;
+        c->len++;
+    }
+    c->sets[i].series++;
+}
+
+/* They were not entered. */
+static void
+take_back(struct series_directory *d, const struct counted *c)
+{
+    for (size_t i = 0; i < c->len; i++) {
+        struct slice set = slice_of(c->sets[i].key, c->sets[i].size);
+
+        tagk_sets_set(d->tagk_sets, set,
+                      tagk_sets_get(d->tagk_sets, set) - c->sets[i].series);
+    }
 }
 
 static enum status
@@ -191,7 +205,9 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             st = write_entries(d, b, &counted, e);
         d->failed |= st != ST_OK;
     }
-    if (st == ST_OK)
+    if (st != ST_OK)
+        take_back(d, &counted);
+    else
         atomic_fetch_add(&d->entered, new_len);
     for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
         if (entries[i].missing && entries[i].rejected == ST_OK)

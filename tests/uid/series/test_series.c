@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "storage/kv/engine.h"
 #include "tests/uid/one_fixture.h"
 
 static const struct series_rules rules_all = { true, true, true, 8, false };
@@ -744,6 +745,28 @@ START_TEST(index_tells_values)
 }
 END_TEST
 
+START_TEST(what_is_not_entered_is_not_counted)
+{
+    struct tag tags[] = { TAG("host", "b") };
+    struct error why;
+
+    (void)resolve("m host=a");
+    (void)resolve("n host=b");
+    (void)error_set(&why, ST_IO, "the engine failed");
+    (void)kv_fail(store_kv(f.store), &why, NULL);
+    for (int i = 0; i < 3; i++) {
+        series_ref ref = SERIES_REF_NONE;
+        struct tsuid tsuid;
+
+        ck_assert_int_ne(series_resolve(f.series, &rules_all, 0, slice_str("m"),
+                                        tags, 1, &ref, &tsuid, NULL),
+                         ST_OK);
+        ck_assert_uint_eq(series_total(f.series), 2);
+        ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 1);
+    }
+}
+END_TEST
+
 TEST_MAIN_WITH(setup, teardown, "series", TEST(tags_are_sorted_by_id),
                TEST(ids_follow_java), LOOP(rejects, rejected),
                TEST(bounds_the_number_of_tags), TEST(rules_forbid_creation),
@@ -753,4 +776,5 @@ TEST_MAIN_WITH(setup, teardown, "series", TEST(tags_are_sorted_by_id),
                TEST(each_by_metric_and_mask), TEST(each_with_a_sparse_mask),
                TEST(racing_threads_enter_once), TEST(kinds_are_kept_and_hidden),
                TEST(kinds_go_into_tsuids_and_out),
-               TEST(index_agrees_with_the_scan), TEST(index_tells_values))
+               TEST(index_agrees_with_the_scan), TEST(index_tells_values),
+               TEST(what_is_not_entered_is_not_counted))
