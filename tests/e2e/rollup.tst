@@ -112,7 +112,28 @@ GET /api/query?start=1356998400&end=1357009200&m=sum:500ms-sum:r.m
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-min:nosuch
 = 400
 ~ "message":"No such name for 'metrics': 'nosuch'"
-# What was read is deleted, exactly; points stay.
+# Annotations lie among points, and are shown beside these alone.
+POST /api/annotation {"tsuid":"000001000001000001","startTime":1356998410,"description":"deploy"}
+= 200
+GET /api/query?start=1356998400&end=1357009200&m=sum:r.m
+~ "description":"deploy"
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:r.m
+~ "dps":{"1356998400":100.0
+!~ annotations
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-avg:rollup_fallback:r.m{host=*}
+!~ annotations
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:rollup_fallback_raw:r.m
+~ "dps":{"1356998400":100.0
+!~ annotations
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:rollup_raw:r.m
+~ "description":"deploy"
+POST /api/annotation {"tsuid":"000002000001000001","startTime":1356998410,"description":"ten"}
+= 200
+GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:rollup_fallback_raw:r.ten
+~ "description":"ten"
+GET /api/query/gexp?start=1356998400&end=1357009200&exp=scale(sum:1h-sum:r.m,2)
+!~ deploy
+# What was read is deleted, exactly; points and annotations stay.
 DELETE /api/query?start=1356998401&end=1357002000&m=sum:1h-avg:r.m
 = 200
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:r.m
@@ -120,6 +141,7 @@ GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:r.m
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-count:r.m
 ~ "dps":{"1356998400":8.0}
 GET /api/query?start=1356998400&end=1357009200&m=sum:r.m
+~ "description":"deploy"
 ~ "dps":{"1356998400":3}
 # A metric keeps its rollups under another name.
 POST /api/uid/rename {"metric":"r.m","name":"r.n"}

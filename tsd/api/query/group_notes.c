@@ -37,7 +37,9 @@ group_notes_read(const struct api *a, const struct query *q,
     *out_len = 0;
     if (q->no_annotations || !annotation_any(a->records))
         return ST_OK;
-    if (g->split_ms != 0) /* rollups have none */
+    if (g->rollup != NULL) /* rollups and pre-aggregates have none */
+        return ST_OK;
+    if (g->split_ms != 0)
         read.start_ms = g->split_ms;
     numbers_scan_range(&read, g->sub, &from, &to);
     series = noted_series(g, arena, &len);

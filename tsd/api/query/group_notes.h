@@ -8,7 +8,8 @@
 #include "uid/meta/annotation.h"
 
 /* Those of the rows that the query touched, be they in the range or not.  None
- * with "no_annotations".  'gap' is the answer's, at first all zero. */
+ * with "no_annotations", nor where rollups or pre-aggregates were read.  'gap'
+ * is the answer's, at first all zero. */
 MUST_CHECK enum status
 group_notes_read(const struct api *a, const struct query *q,
                  const struct result_group *g, struct annotation_gap *gap,
