@@ -252,6 +252,25 @@ delete_group(struct engine *en, const struct query *q,
     return status;
 }
 
+/* Where points, or histograms, were read: rollups have none. */
+static enum status
+delete_annotations(struct engine *en, const struct query *q,
+                   const struct query_result *result, struct error *e)
+{
+    enum status status = ST_OK;
+    uint64_t deleted;
+
+    for (size_t i = 0; i < result->stats_len && status == ST_OK; i++) {
+        const struct annotated *a = &result->stats[i].annotated;
+
+        if (a->len > 0)
+            status =
+                annotation_delete_ranges(en->options.records, a->tsuids, a->len,
+                                         a->from_ms, q->end_ms, &deleted, e);
+    }
+    return status;
+}
+
 enum status
 engine_delete(struct engine *en, const struct query *q,
               const struct query_result *result, uint64_t *deleted,
@@ -266,5 +285,5 @@ engine_delete(struct engine *en, const struct query *q,
         status = delete_group(en, q, &result->groups[i], deleted, &lsn, e);
     if (status == ST_OK && lsn != 0)
         status = store_commit(en->context.store, lsn, false, e);
-    return status;
+    return status == ST_OK ? delete_annotations(en, q, result, e) : status;
 }

@@ -79,8 +79,9 @@ MUST_CHECK enum status engine_explain(struct engine *en, const struct query *q,
                                       struct explained **out, struct error *e);
 
 /* Deletes what the query's ranges and filters take, exactly: histograms where
- * the query asks for these, else points; '*deleted' is how many. The answer of
- * the query is made before, by engine_run(). */
+ * the query asks for these, else points; '*deleted' is how many.  Then the
+ * annotations of these series in these ranges, unless rollups were read.  The
+ * answer of the query is made before, by engine_run(), and written. */
 MUST_CHECK enum status engine_delete(struct engine *en, const struct query *q,
                                      const struct query_result *result,
                                      uint64_t *deleted, struct error *e);

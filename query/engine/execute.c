@@ -89,6 +89,20 @@ fetch_plan(const struct execution *x, const struct sub_query *sq,
     return status;
 }
 
+/* A query that deletes remembers them. */
+static enum status
+find_annotated(const struct execution *x, const struct sub_query *sq,
+               const struct plan *p, struct annotated *out)
+{
+    enum status status = fetch_find_annotated(
+        &x->en->context, sq, p, x->en->options.records, x->arena, out, x->e);
+
+    out->from_ms = x->q->start_ms;
+    if (x->q->delete_points)
+        x->stats->annotated = *out;
+    return status;
+}
+
 /* Fetches the counts of an average whose sums are in '*f'. */
 static enum status
 fetch_counts(const struct execution *x, const struct sub_query *sq,
@@ -154,8 +168,8 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
              const struct plan *p, struct downsamplers downsamplers,
              struct fetch *f)
 {
-    struct engine *en = x->en;
     int64_t from_us = clock_monotonic_us();
+    struct annotated annotated;
     enum status status;
 
     status = fetch_plan(x, sq, p, downsamplers, f);
@@ -164,11 +178,10 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     x->stats->scan_us += clock_monotonic_us() - from_us;
     add_scans(x->stats, f, x->arena);
     /* Annotations lie among points, never among rollups. */
-    if (status == ST_OK && en->options.records != NULL &&
-        !rollup_is_used(&sq->rollup))
-        status = fetch_annotated_only(&en->context, sq, p, en->options.records,
-                                      x->arena, f, x->e);
-    return status;
+    if (status != ST_OK || rollup_is_used(&sq->rollup))
+        return status;
+    status = find_annotated(x, sq, p, &annotated);
+    return status == ST_OK ? fetch_add_annotated(f, &annotated, x->e) : status;
 }
 
 /* Aggregates each group and, where the result has chunks, writes it. */
@@ -398,12 +411,15 @@ execute_histograms(const struct execution *x, struct subquery_result *out)
     };
     enum status status = make_plan(x, x->sq, &p);
     int64_t from_us = clock_monotonic_us();
+    struct annotated annotated;
 
     if (status != ST_OK)
         return status;
     if (!p.empty)
         status = histograms_run(&job, &out->groups, &out->len, x->stats, x->e);
     x->stats->scan_us = clock_monotonic_us() - from_us;
+    if (status == ST_OK && x->q->delete_points)
+        status = find_annotated(x, x->sq, &p, &annotated);
     for (size_t i = 0; i < out->len; i++)
         out->groups[i].rollup_table = "raw";
     plan_fini(&p);

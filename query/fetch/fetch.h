@@ -107,12 +107,16 @@ MUST_CHECK enum status fetch_join_counts(struct fetch *f,
                                          const struct fetch *counts,
                                          struct arena *a, struct error *e);
 
-/* Adds the series of the plan that have annotations in the hours read, but no
- * points, as OpenTSDB's rows have both. */
+/* The series of the plan that have annotations in the hours read, ascending;
+ * none without 'records'. */
 MUST_CHECK enum status
-fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
+fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
                      const struct plan *p, struct records *records,
-                     struct arena *a, struct fetch *f, struct error *e);
+                     struct arena *a, struct annotated *out, struct error *e);
+/* Adds those that have no points, as OpenTSDB's rows have both. */
+MUST_CHECK enum status fetch_add_annotated(struct fetch *f,
+                                           const struct annotated *annotated,
+                                           struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */
 MUST_CHECK enum status fetch_check_limits(struct fetch_limits *limits,

@@ -7,15 +7,10 @@
 
 #include "uid/meta/annotation.h"
 
-struct tsuid_list {
-    struct slice *tsuids;
-    size_t len;
-};
-
 /* Of the series that the plan lists. */
 static enum status
 find_listed(const struct plan *p, struct records *records, int64_t from_ms,
-            int64_t to_ms, struct arena *a, struct tsuid_list *out,
+            int64_t to_ms, struct arena *a, struct annotated *out,
             struct error *e)
 {
     struct slice *all = plan_series(p, a);
@@ -37,9 +32,22 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
     return ST_OK;
 }
 
-/* Merges the sorted TSUIDs, each perhaps several times, into the series. */
+static void
+sort_unique(struct annotated *all)
+{
+    size_t n = 0;
+
+    if (all->len > 0)
+        qsort(all->tsuids, all->len, sizeof *all->tsuids, slice_compare);
+    for (size_t i = 0; i < all->len; i++)
+        if (n == 0 || !slice_eq(all->tsuids[n - 1], all->tsuids[i]))
+            all->tsuids[n++] = all->tsuids[i];
+    all->len = n;
+}
+
+/* Merges the TSUIDs into the series. */
 static enum status
-merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
+merge(struct fetch *f, const struct annotated *noted, struct error *e)
 {
     struct fetched *all = calloc(f->len + noted->len, sizeof *all);
     size_t n = 0, i = 0;
@@ -64,29 +72,35 @@ merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
 }
 
 enum status
-fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
+fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
                      const struct plan *p, struct records *records,
-                     struct arena *a, struct fetch *f, struct error *e)
+                     struct arena *a, struct annotated *out, struct error *e)
 {
     int64_t from_ms = (int64_t)p->from_base * 1000;
     int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
-    struct tsuid_list noted = { NULL, 0 };
     size_t all = 0; /* of the metric */
     enum status status = ST_OK;
 
-    if (!annotation_any(records) || p->empty)
+    *out = (struct annotated){ .len = 0 };
+    if (records == NULL || !annotation_any(records) || p->empty)
         return ST_OK;
     if (p->listed)
-        status = find_listed(p, records, from_ms, to_ms, a, &noted, e);
+        status = find_listed(p, records, from_ms, to_ms, a, out, e);
     else
         status = annotation_series(records, p->metric_id, from_ms, to_ms, a,
-                                   &noted.tsuids, &all, e);
+                                   &out->tsuids, &all, e);
     for (size_t i = 0; i < all && status == ST_OK; i++)
         if (sq->filters_len == 0 ||
-            plan_reads_series(p, store_layout(c->store), noted.tsuids[i]))
-            noted.tsuids[noted.len++] = noted.tsuids[i];
-    if (status != ST_OK || noted.len == 0)
-        return status;
-    qsort(noted.tsuids, noted.len, sizeof *noted.tsuids, slice_compare);
-    return merge(f, &noted, e);
+            plan_reads_series(p, store_layout(c->store), out->tsuids[i]))
+            out->tsuids[out->len++] = out->tsuids[i];
+    if (status == ST_OK)
+        sort_unique(out);
+    return status;
+}
+
+enum status
+fetch_add_annotated(struct fetch *f, const struct annotated *annotated,
+                    struct error *e)
+{
+    return annotated->len == 0 ? ST_OK : merge(f, annotated, e);
 }

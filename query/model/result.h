@@ -55,6 +55,14 @@ struct result_scan {
     int64_t us;
 };
 
+/* Series that have annotations in the hours in which points were read, from a
+ * time on: see engine_delete(). */
+struct annotated {
+    struct slice *tsuids;
+    size_t len;
+    int64_t from_ms;
+};
+
 /* What one sub-query cost. */
 struct result_stats {
     struct scan_counts scan;
@@ -69,6 +77,7 @@ struct result_stats {
     /* What was asked for from before this time, and is dropped; 0: nothing. */
     int64_t dropped_before_ms;
     const char *dropped; /* "raw points"; "hourly values" where these answer */
+    struct annotated annotated; /* of a query that deletes */
 };
 
 struct query_result {

@@ -39,9 +39,15 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:e.g
 ~ "tags":{"host":"b"},"aggregateTags":[],"dps":{"1356998460":7}
 !~ pct
 
-# A query of histograms deletes histograms, in its range alone.
+# A query of histograms deletes histograms and annotations, in its range alone.
+POST /api/annotation/bulk [{"tsuid":"000001000001000001","startTime":1356998410,"description":"in"},{"tsuid":"000001000001000001","startTime":1356998460,"description":"behind"}]
+= 200
 DELETE /api/query?start=1356998400&end=1356998459&m=sum:percentiles[50]:e.g{host=a}
 = 200
+GET /api/annotation?start_time=1356998410&tsuid=000001000001000001
+= 404
+DELETE /api/annotation?start_time=1356998460&tsuid=000001000001000001
+= 204
 GET /api/query?start=1356998400&end=1356998500&m=none:percentiles[50]:e.g
 = 200
 !~ "host":"a"

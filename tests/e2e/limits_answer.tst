@@ -1,4 +1,4 @@
-! halite.query.answer_bytes=64K
+! halite.query.answer_bytes=64K tsd.http.query.allow_delete=true
 # A query ends as soon as its answer is too large: no sub-query is read behind that.
 > put la.m 1356998400 1 host=a
 > put la.m 1357002000 2 host=b
@@ -11,6 +11,11 @@ GET /api/stats/query
 = 200
 ~ "rowsPreFilter":1,
 ~ "emittedDPs":0,
+# What has no answer deletes nothing.
+DELETE /api/query?start=1356998400&end=1357041600&m=none:1s-avg-zero:la.m%7Bhost=a%7D
+= 413
+GET /api/query?start=1356998400&end=1357041600&m=none:la.m%7Bhost=a%7D
+~ "dps":{"1356998400":1}
 GET /api/query?start=1356998400&end=1357041600&m=none:1h-avg-zero:la.m%7Bhost=a%7D&m=none:la.m%7Bhost=b%7D
 = 200
 ~ "1357002000":2

@@ -255,52 +255,84 @@ annotation_walk(struct records *r,
     return kv_iter_end(&it, st, e);
 }
 
-/* Deletes up to DELETE_AT_ONCE notes from the first key on, and sets that to
- * the last one of them. */
+/* What is left to delete: of tsuids[at] the notes from 'from_ms' on. */
+struct deletion {
+    const struct slice *tsuids;
+    size_t len, at;
+    int64_t from_ms, to_ms, next_ms;
+};
+
+/* Deletes notes of the TSUID at hand, until the batch has DELETE_AT_ONCE. */
 static enum status
-batch_range(struct records *r, struct kv_batch *b, uint8_t *first,
-            struct slice last, struct error *e)
+batch_notes(struct kv_iter *it, struct kv_batch *b, struct deletion *d,
+            struct error *e)
+{
+    uint8_t first[ANNOTATION_KEY_MAX], last[ANNOTATION_KEY_MAX];
+    struct slice tsuid = d->tsuids[d->at];
+    struct slice from =
+        slice_of(first, annotation_key(tsuid, d->next_ms, first));
+    struct slice to = slice_of(last, annotation_key(tsuid, d->to_ms, last));
+    enum status st = ST_OK;
+
+    for (bool on = kv_iter_seek(it, from);
+         on && slice_cmp(kv_iter_key(it), to) <= 0 && st == ST_OK;
+         on = kv_iter_next(it)) {
+        if (kv_batch_len(b) == DELETE_AT_ONCE)
+            return ST_OK;
+        st = annotation_key_parse(kv_iter_key(it), &tsuid, &d->next_ms, e);
+        if (st == ST_OK)
+            kv_batch_delete(b, kv_iter_key(it));
+    }
+    d->at++;
+    d->next_ms = d->from_ms;
+    return st;
+}
+
+static enum status
+batch_deletion(struct records *r, struct kv_batch *b, struct deletion *d,
+               struct error *e)
 {
     struct kv_iter *it = iter_open(r);
     enum status st = ST_OK;
 
-    for (bool on = kv_iter_seek(it, slice_of(first, last.size));
-         on && kv_batch_len(b) < DELETE_AT_ONCE &&
-         slice_cmp(kv_iter_key(it), last) <= 0;
-         on = kv_iter_next(it)) {
-        if (kv_iter_key(it).size != last.size) {
-            st = error_set(e, ST_CORRUPT, "annotation key of %zu bytes",
-                           kv_iter_key(it).size);
-            break;
-        }
-        memcpy(first, kv_iter_key(it).data, last.size);
-        kv_batch_delete(b, kv_iter_key(it));
+    while (st == ST_OK && d->at < d->len && kv_batch_len(b) < DELETE_AT_ONCE) {
+        if (d->tsuids[d->at].size <= TSUID_MAX)
+            st = batch_notes(it, b, d, e);
+        else
+            d->at++;
     }
     return kv_iter_end(&it, st, e);
+}
+
+enum status
+annotation_delete_ranges(struct records *r, const struct slice *tsuids,
+                         size_t len, int64_t from_ms, int64_t to_ms,
+                         uint64_t *deleted, struct error *e)
+{
+    struct deletion d = { .tsuids = tsuids, .len = len, .to_ms = to_ms };
+    enum status st = ST_OK;
+
+    *deleted = 0;
+    if (to_ms < from_ms || to_ms < 0)
+        return ST_OK;
+    d.next_ms = d.from_ms = from_ms < 0 ? 0 : from_ms;
+    while (st == ST_OK && d.at < d.len) {
+        struct kv_batch *b = change_begin(r);
+        size_t n;
+
+        st = batch_deletion(r, b, &d, e);
+        n = kv_batch_len(b);
+        st = change_end(r, b, st, e);
+        *deleted += st == ST_OK ? n : 0;
+    }
+    return st;
 }
 
 enum status
 annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
                         int64_t to_ms, uint64_t *deleted, struct error *e)
 {
-    uint8_t first[ANNOTATION_KEY_MAX], last[ANNOTATION_KEY_MAX];
-    size_t size, n = DELETE_AT_ONCE;
-    enum status st = ST_OK;
-
-    *deleted = 0;
-    if (to_ms < from_ms || to_ms < 0 || tsuid.size > TSUID_MAX)
-        return ST_OK;
-    (void)annotation_key(tsuid, from_ms < 0 ? 0 : from_ms, first);
-    size = annotation_key(tsuid, to_ms, last);
-    while (st == ST_OK && n == DELETE_AT_ONCE) {
-        struct kv_batch *b = change_begin(r);
-
-        st = batch_range(r, b, first, slice_of(last, size), e);
-        n = kv_batch_len(b);
-        st = change_end(r, b, st, e);
-        *deleted += st == ST_OK ? n : 0;
-    }
-    return st;
+    return annotation_delete_ranges(r, &tsuid, 1, from_ms, to_ms, deleted, e);
 }
 
 /* -- list ---------------------------------------------------------------- */

@@ -77,6 +77,13 @@ MUST_CHECK enum status
 annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
                         int64_t to_ms, uint64_t *deleted, struct error *e);
 
+/* The same of several TSUIDs, each named once; no more than 1,000 notes are one
+ * change. */
+MUST_CHECK enum status
+annotation_delete_ranges(struct records *r, const struct slice *tsuids,
+                         size_t len, int64_t from_ms, int64_t to_ms,
+                         uint64_t *deleted, struct error *e);
+
 /* Calls f with every annotation there is, by TSUID and start, until f returns
  * false.  What it lends dies with the call. */
 MUST_CHECK enum status annotation_walk(struct records *r,

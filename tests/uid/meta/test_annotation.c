@@ -303,6 +303,32 @@ START_TEST(deletes_a_range)
 }
 END_TEST
 
+START_TEST(deletes_ranges)
+{
+    uint64_t deleted;
+
+    put_some();
+    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, A_LONG, B }, 3,
+                                (T + 1) * 1000, (T + 1) * 1000 + 999, &deleted,
+                                &e));
+    ck_assert_uint_eq(deleted, 3);
+    ck_assert_str_eq(
+        listed((struct slice[]){ A, A_LONG, B, GLOBAL }, 4, 0, INT64_MAX),
+        "1356998400-0:a0/;1356998401-0:g1/;1356998402-0:a2/;"
+        "1356998403-0:g3/;");
+    for (int64_t n = 0; n < 700; n++) {
+        put(note(A, T + n, "x"), true);
+        put(note(B, T + n, "x"), true);
+    }
+    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, B }, 2, 0,
+                                (T + 600) * 1000, &deleted, &e));
+    ck_assert_uint_eq(deleted, 1202);
+    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, B }, 2, 0,
+                                INT64_MAX, &deleted, &e));
+    ck_assert_uint_eq(deleted, 198);
+}
+END_TEST
+
 /* More than one batch deletes. */
 START_TEST(deletes_many)
 {
@@ -615,7 +641,8 @@ END_TEST
 TEST_MAIN_WITH(setup, teardown, "annotation", TEST(merges_and_overwrites),
                TEST(texts_of_failures), TEST(timestamps), TEST(bounds_size),
                LOOP(series_with_notes, noted), TEST(deletes_a_range),
-               TEST(deletes_many), LOOP(lists_many, lists),
-               TEST(lists_what_a_walk_finds), TEST(survives_reopening),
-               TEST(keeps_nulls), TEST(documented_bytes), TEST(damaged_bytes),
+               TEST(deletes_ranges), TEST(deletes_many),
+               LOOP(lists_many, lists), TEST(lists_what_a_walk_finds),
+               TEST(survives_reopening), TEST(keeps_nulls),
+               TEST(documented_bytes), TEST(damaged_bytes),
                TEST(racing_merges_lose_nothing), TEST(walks_over_all))

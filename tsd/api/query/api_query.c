@@ -252,12 +252,22 @@ run_engine(struct work *w, struct parse_error *e)
     return serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
 }
 
+/* Behind the answer, which has the annotations that go. */
+static enum status
+delete_points(struct work *w, struct error *e)
+{
+    uint64_t deleted;
+
+    return w->q.delete_points
+               ? engine_delete(w->a->engine, &w->q, &w->s.result, &deleted, e)
+               : ST_OK;
+}
+
 static enum status
 run(void *ctx, struct parse_error *e)
 {
     struct work *w = ctx;
     struct annotation *globals = NULL;
-    uint64_t deleted;
     enum status st = ST_OK;
 
     w->has_notes = !w->q.no_annotations && annotation_any(w->a->records);
@@ -273,14 +283,13 @@ run(void *ctx, struct parse_error *e)
     if (st == ST_OK && w->is_gexp)
         st = gexp_run(&w->gexp, &w->q, &w->s.result, w->a->uids, w->arena,
                       &w->computed, &w->computed_len, &e->message);
-    if (st == ST_OK && w->q.delete_points)
-        st = engine_delete(w->a->engine, &w->q, &w->s.result, &deleted,
-                           &e->message);
     w->ran_us = clock_monotonic_us();
     /* What fails while it runs is told twice; what does not parse is not. */
     if (st == ST_INVALID && e->details[0] == '\0')
         (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
-    return st == ST_OK ? write_answer(w, e) : st;
+    if (st == ST_OK)
+        st = write_answer(w, e);
+    return st == ST_OK ? delete_points(w, &e->message) : st;
 }
 
 static enum status
