@@ -1,4 +1,4 @@
-! tsd.mode=wo
+! tsd.mode=wo tsd.stats.canonical=true
 # It writes; what would read is not there.
 POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
 = 204
@@ -25,6 +25,8 @@ GET /api/version
 GET /stats
 = 200
 ~ tsd.datapoints.added
+~ type=all class=TSDB fqdn=
+!~ host=
 GET /health
 = 200
 POST /api/tool {"words":["query","1356998400","sum","m"]}

@@ -1,6 +1,9 @@
 # OpenTSDB's names, here or not.
 GET /api/stats
 = 200
+~ {"metric":"tsd.datapoints.added",
+~ "tags":{"type":"all","class":"TSDB","host":
+!~ "fqdn"
 ~ {"metric":"tsd.http.latency_50pct",
 ~ {"metric":"tsd.http.latency_95pct",
 ~ "tags":{"type":"http_plugin",

@@ -146,9 +146,10 @@ stats_each(const struct api *a, stats_found *found, void *ctx)
 void
 stats_put_tags(const struct api *a, struct buf *b)
 {
-    buf_printf(b, " host=%s", a->host);
     if (settings_bool(a->settings, "tsd.stats.canonical"))
         buf_printf(b, " fqdn=%s", a->canonical);
+    else
+        buf_printf(b, " host=%s", a->host);
     if (settings_bool(a->settings, "tsd.core.stats_with_port"))
         buf_printf(b, " port=%u", a->port);
 }
