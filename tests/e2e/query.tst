@@ -38,6 +38,7 @@ POST /api/query {"start":1356998400,"end":1356998500,"showQuery":true,"showTSUID
 ~ "tags":{"host":"wildcard(*1)"}
 ~ "tsuids":["
 ~ "stats":{"queryIndex":0
+~ ,"serializationTime":
 ~ {"statsSummary":{
 
 # Rejected.

@@ -75,6 +75,14 @@ conn 1
 GET /api/query?start=1356998400&end=1356998500&m=sum:st.m&show_summary
 = 200
 ~ "dpsPostFilter":2,"dpsDecoded":2,
+~ "dpsPreFilter":2,"dpsPostFilter":2,"rowsPreFilter":2,"rowsPostFilter":2,"successfulScan":16,"maxScannerTime":
+~ "maxQueryScanTime":
+~ "avgQueryScanTime":
+~ "maxAggregationTime":
+~ "avgAggregationTime":
+~ "maxSerializationTime":
+~ "avgSerializationTime":
+~ ,"serializationTime":
 ~ "emittedDPs":2,"rowsPreFilter":2,"rowsPostFilter":2,"dpsPreFilter":2,"successfulScan":16,
 ~ "scannerStats":{"scannerIdx_00":{"scannerId":"salt bucket 0","scannerTime":
 ~ "scannerIdx_15":{

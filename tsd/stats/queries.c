@@ -10,19 +10,10 @@
 #include "base/process/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/stats/query_costs.h"
 #include "web/json/json.h"
 
 #define QUERIES_MAGIC FOURCC('Q', 'R', 'Y', 'S')
-
-/* The sum of all sub-queries, and the most of one. */
-struct costs {
-    size_t subs;
-    uint64_t rows, head_rows, keys, bytes, points, seeks, series;
-    uint64_t scans; /* of salt buckets */
-    int64_t plan_us, scan_us, scan_max_us, numbers_us, numbers_max_us;
-    int64_t bucket_us, bucket_max_us;
-    int64_t ran_us; /* when it was added: what comes after is the writing */
-};
 
 struct query_entry {
     struct query_entry *next, *previous; /* while it runs */
@@ -36,7 +27,8 @@ struct query_entry {
     unsigned http_status;
     unsigned executed;
     uint64_t hash; /* of query and remote */
-    struct costs costs;
+    struct query_costs costs;
+    int64_t ran_us; /* when costs were added: what comes after is the writing */
     char exception[256]; /* "": none */
     char plan[256];      /* of the sub-query that took longest to read */
 };
@@ -192,39 +184,18 @@ void
 queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
                   size_t len)
 {
-    struct costs *c = &entry->costs;
     int64_t longest_us = -1;
 
     for (size_t i = 0; stats != NULL && i < len; i++) {
         const struct result_stats *s = &stats[i];
 
-        c->subs++;
-        c->rows += s->scan.rows;
-        c->head_rows += s->scan.head_rows;
-        c->keys += s->scan.keys;
-        c->bytes += s->scan.bytes;
-        c->points += s->points;
-        c->seeks += s->scan.seeks;
-        c->series += s->series;
+        query_costs_add(&entry->costs, s);
         if (s->plan != NULL && s->scan_us > longest_us) {
             longest_us = s->scan_us;
             (void)snprintf(entry->plan, sizeof entry->plan, "%s", s->plan);
         }
-        for (size_t k = 0; k < s->scans_len; k++) {
-            c->scans++;
-            c->bucket_us += s->scans[k].us;
-            if (s->scans[k].us > c->bucket_max_us)
-                c->bucket_max_us = s->scans[k].us;
-        }
-        c->plan_us += s->plan_us;
-        c->scan_us += s->scan_us;
-        c->numbers_us += s->numbers_us;
-        if (s->scan_us > c->scan_max_us)
-            c->scan_max_us = s->scan_us;
-        if (s->numbers_us > c->numbers_max_us)
-            c->numbers_max_us = s->numbers_us;
     }
-    c->ran_us = clock_monotonic_us();
+    entry->ran_us = clock_monotonic_us();
 }
 
 /* Where an entry that ended goes: to an equal one's place, or to the oldest's.
@@ -330,47 +301,23 @@ write_running(const struct query_entry *e, struct buf *b)
 }
 
 static void
-put_ms(struct buf *b, const char *name, int64_t us)
-{
-    buf_printf(b, "\"%s\":%.3f,", name, (double)us / 1000);
-}
-
-static void
-put_count(struct buf *b, const char *name, uint64_t n)
-{
-    buf_printf(b, "\"%s\":%llu,", name, (unsigned long long)n);
-}
-
-static void
 write_costs(const struct query_entry *e, struct buf *b)
 {
-    const struct costs *c = &e->costs;
-    int64_t subs = (int64_t)c->subs;
+    const struct query_costs *c = &e->costs;
 
-    put_ms(b, "stringToUidTime", c->plan_us);
-    put_count(b, "columnsFromStorage", c->keys);
-    put_count(b, "rowsFromStorage", c->rows);
-    put_count(b, "rowsFromMemory", c->head_rows);
-    put_count(b, "bytesFromStorage", c->bytes);
-    put_count(b, "dpsPreFilter", c->points);
-    put_count(b, "dpsPostFilter", c->points);
-    put_count(b, "rowsPreFilter", c->rows);
-    put_count(b, "rowsPostFilter", c->rows);
-    put_count(b, "successfulScan", c->scans);
-    put_ms(b, "maxScannerTime", c->bucket_max_us);
-    put_ms(b, "avgScannerTime",
-           c->scans == 0 ? 0 : c->bucket_us / (int64_t)c->scans);
-    put_ms(b, "queryScanTime", c->scan_us);
-    put_ms(b, "maxQueryScanTime", c->scan_max_us);
-    put_ms(b, "avgQueryScanTime", c->scan_us / subs);
-    put_ms(b, "aggregationTime", c->numbers_us);
-    put_ms(b, "maxAggregationTime", c->numbers_max_us);
-    put_ms(b, "avgAggregationTime", c->numbers_us / subs);
-    put_ms(b, "serializationTime", e->start_us + e->took_us - c->ran_us);
-    put_count(b, "seeks", c->seeks);
-    put_count(b, "series", c->series);
+    query_costs_put_ms(b, "stringToUidTime", c->plan_us);
+    json_put_int(b, "columnsFromStorage", (int64_t)c->keys);
+    json_put_int(b, "rowsFromStorage", (int64_t)c->rows);
+    json_put_int(b, "rowsFromMemory", (int64_t)c->head_rows);
+    json_put_int(b, "bytesFromStorage", (int64_t)c->bytes);
+    query_costs_write(c, b);
+    query_costs_put_ms(b, "queryScanTime", c->scan_us);
+    query_costs_put_ms(b, "aggregationTime", c->numbers_us);
+    query_costs_put_ms(b, "serializationTime",
+                       e->start_us + e->took_us - e->ran_us);
+    json_put_int(b, "seeks", (int64_t)c->seeks);
+    json_put_int(b, "series", (int64_t)c->series);
     json_put_text(b, "plan", slice_str(e->plan));
-    buf_put_u8(b, ',');
 }
 
 static void
@@ -387,9 +334,10 @@ write_completed(const struct query_entry *e, size_t running, struct buf *b)
                e->http_status, running, e->executed);
     if (e->costs.subs > 0)
         write_costs(e, b);
-    put_count(b, "emittedDPs", e->points);
-    put_ms(b, "processingPreWriteTime", e->took_us);
-    buf_printf(b, "\"totalTime\":%.3f}}", (double)e->took_us / 1000);
+    json_put_int(b, "emittedDPs", (int64_t)e->points);
+    query_costs_put_ms(b, "processingPreWriteTime", e->took_us);
+    query_costs_put_ms(b, "totalTime", e->took_us);
+    buf_put_str(b, "}}");
 }
 
 const struct latency *

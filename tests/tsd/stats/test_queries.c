@@ -86,9 +86,9 @@ START_TEST(tells_the_costs)
                                  "\"rowsPostFilter\":3,\"successfulScan\":2,"
                                  "\"maxScannerTime\":0.600,"
                                  "\"avgScannerTime\":0.400,"
-                                 "\"queryScanTime\":6.000,"
                                  "\"maxQueryScanTime\":5.000,"
                                  "\"avgQueryScanTime\":3.000,"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"queryScanTime\":6.000,"));
     ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"emittedDPs\":4,"));
     buf_fini(&out);
     queries_free(&q);

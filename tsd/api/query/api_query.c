@@ -1,12 +1,15 @@
 /* /api/query, and /api/query/gexp: parse, run, write. */
 #include "tsd/api/api.h"
 
+#include <stdatomic.h>
+
 #include "query/parse/parse.h"
 #include "tsd/api/query/api_gexp.h"
 #include "tsd/api/query/group_notes.h"
 #include "tsd/api/query/explain_json.h"
 #include "tsd/api/query/query_json.h"
 #include "tsd/api/query/serve.h"
+#include "tsd/stats/query_costs.h"
 #include "uid/meta/annotation.h"
 
 /* Less is copied: one buffer is sent at once. */
@@ -31,6 +34,8 @@ struct work {
     bool at_once;                   /* groups are written as they come */
     struct chunks chunks;
     size_t groups_written;
+    /* With a summary: how long the groups of each sub-query were written. */
+    _Atomic int64_t *write_us;
     int64_t started_us, ran_us;
 };
 
@@ -229,6 +234,16 @@ explain(struct work *w)
         (void)serve_reject(w->s.out, &e);
 }
 
+/* Several threads may write groups of one sub-query. */
+static void
+add_write_time(const struct work *w, const struct result_group *g,
+               int64_t from_us)
+{
+    if (w->write_us != NULL)
+        atomic_fetch_add(&w->write_us[g->sub - w->q.subs],
+                         clock_monotonic_us() - from_us);
+}
+
 static size_t
 write_at_once(void *ctx, struct buf *b, const struct result_group *g,
               struct chunks_tags *tags)
@@ -237,10 +252,14 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
     const struct notes notes = {
         .always = g->is_split && !w->q.no_annotations,
     };
+    int64_t from_us = w->write_us == NULL ? 0 : clock_monotonic_us();
+    size_t points;
 
     buf_put_u8(b, ',');
-    return query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL, NULL,
-                            w->a->uids);
+    points = query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL,
+                              NULL, w->a->uids);
+    add_write_time(w, g, from_us);
+    return points;
 }
 
 static enum status
@@ -278,6 +297,11 @@ run(void *ctx, struct parse_error *e)
     w->globals.list = globals;
     w->at_once = !w->is_gexp && !w->has_notes && !w->q.delete_points &&
                  !w->q.show_stats && !w->q.lazy && !w->q.columns;
+    if (st == ST_OK && w->q.show_summary) {
+        w->write_us = arena_array(w->arena, w->q.subs_len, sizeof *w->write_us);
+        if (w->write_us == NULL)
+            st = error_no_memory(&e->message);
+    }
     if (st == ST_OK)
         st = run_engine(w, e);
     if (st == ST_OK && w->is_gexp)
@@ -307,27 +331,47 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     return st;
 }
 
+/* Totals of all sub-queries, and each by itself. */
 static void
-write_summary(struct work *w, struct buf *b)
+write_subs(const struct work *w, struct buf *b)
+{
+    struct query_costs all = { .subs = 0 };
+    int64_t sum_us = 0, max_us = 0;
+    size_t len = w->s.result.stats_len;
+
+    for (size_t i = 0; i < len; i++) {
+        const struct result_stats *s = &w->s.result.stats[i];
+        int64_t us = atomic_load(&w->write_us[i]);
+
+        query_costs_add(&all, s);
+        sum_us += us;
+        max_us = us > max_us ? us : max_us;
+        buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
+        query_json_costs(b, s);
+        query_costs_put_ms(b, "serializationTime", us);
+        buf_put_u8(b, ',');
+        query_json_scans(b, s);
+        buf_put_str(b, "},");
+    }
+    query_costs_write(&all, b);
+    query_costs_put_ms(b, "maxSerializationTime", max_us);
+    query_costs_put_ms(b, "avgSerializationTime",
+                       len == 0 ? 0 : sum_us / (int64_t)len);
+}
+
+static void
+write_summary(const struct work *w, struct buf *b)
 {
     int64_t now = clock_monotonic_us();
 
     buf_put_str(b, w->groups_written > 0 ? ",{" : "{");
     buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
-    for (size_t i = 0; i < w->s.result.stats_len; i++) {
-        buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
-        query_json_costs(b, &w->s.result.stats[i]);
-        buf_put_u8(b, ',');
-        query_json_scans(b, &w->s.result.stats[i]);
-        buf_put_str(b, "},");
-    }
-    buf_printf(b,
-               "\"queryScanTime\":%.3f,\"serializationTime\":%.3f,"
-               "\"processingPreWriteTime\":%.3f,\"totalTime\":%.3f}}",
-               (double)(w->ran_us - w->started_us) / 1000,
-               (double)(now - w->ran_us) / 1000,
-               (double)(now - w->started_us) / 1000,
-               (double)(now - w->started_us) / 1000);
+    write_subs(w, b);
+    query_costs_put_ms(b, "queryScanTime", w->ran_us - w->started_us);
+    query_costs_put_ms(b, "serializationTime", now - w->ran_us);
+    query_costs_put_ms(b, "processingPreWriteTime", now - w->started_us);
+    query_costs_put_ms(b, "totalTime", now - w->started_us);
+    buf_put_str(b, "}}");
 }
 
 static const struct result_stats *
@@ -343,14 +387,17 @@ write_group(struct work *w, const struct result_group *g, bool is_computed,
     struct buf *b = http_reply_body(w->s.out);
     struct notes notes;
     enum status st = read_notes(w, g, &notes, e);
+    int64_t from_us;
 
     if (st != ST_OK)
         return st;
     notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
+    from_us = clock_monotonic_us();
     if (w->groups_written++ > 0)
         buf_put_u8(b, ',');
     w->s.points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
                                     stats_of(w, g), w->before, w->a->uids);
+    add_write_time(w, g, from_us);
     w->before = &g->dps;
     return ST_OK;
 }

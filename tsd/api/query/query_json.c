@@ -8,6 +8,7 @@
 #include "tsd/api/annotation_json.h"
 #include "tsd/api/api.h"
 #include "tsd/api/query/dps_json.h"
+#include "tsd/stats/query_costs.h"
 #include "web/json/json.h"
 
 static void
@@ -43,11 +44,12 @@ write_tsuids(struct buf *b, const struct result_group *g)
 
 static void
 write_stats(struct buf *b, size_t index, const struct result_stats *st,
-            size_t points)
+            size_t points, int64_t from_us)
 {
     buf_printf(b, ",\"stats\":{\"queryIndex\":%zu,\"emittedDPs\":%zu,", index,
                points);
     query_json_costs(b, st);
+    query_costs_put_ms(b, "serializationTime", clock_monotonic_us() - from_us);
     buf_put_u8(b, '}');
 }
 
@@ -326,6 +328,7 @@ query_json_group(struct buf *b, const struct query *q,
                  const struct result_stats *stats, const struct dps *before,
                  struct uid_table *uids)
 {
+    int64_t from_us = q->show_stats ? clock_monotonic_us() : 0;
     size_t points;
 
     buf_put_u8(b, '{');
@@ -349,7 +352,7 @@ query_json_group(struct buf *b, const struct query *q,
         points = dps_json_write(b, q, &g->dps);
     }
     if (q->show_stats)
-        write_stats(b, g->sub->index, stats, points);
+        write_stats(b, g->sub->index, stats, points, from_us);
     buf_put_u8(b, '}');
     return points;
 }
