@@ -118,8 +118,8 @@ static void
 read_time(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(exp_time, "start", reader_text, start),
-        MEMBER(exp_time, "end", reader_text, end),
+        MEMBER(exp_time, "start", reader_spelled, start),
+        MEMBER(exp_time, "end", reader_spelled, end),
         MEMBER(exp_time, "timezone", reader_text, timezone),
         MEMBER(exp_time, "aggregator", reader_text, aggregator),
         MEMBER(exp_time, "rate", reader_bool, rate),
@@ -207,7 +207,7 @@ exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
         { "expressions", read_expressions, 0 },
         { "outputs", read_outputs, 0 },
     };
-    struct reader r = { a, e, ST_OK };
+    struct reader r = { .arena = a, .e = e };
     json_t *root;
     enum status st;
 

@@ -250,8 +250,8 @@ read_sub(struct reader *r, const char *name, json_t *v, void *to)
 }
 
 static const struct member query_members[] = {
-    MEMBER(query, "start", reader_text, start_text),
-    MEMBER(query, "end", reader_text, end_text),
+    MEMBER(query, "start", reader_spelled, start_text),
+    MEMBER(query, "end", reader_spelled, end_text),
     MEMBER(query, "timezone", reader_text, timezone_text),
     MEMBER(query, "delete", reader_bool, delete_points),
     { "options", skip_options, 0 },
@@ -266,7 +266,7 @@ enum status
 query_parse_json(struct slice body, const struct parse_options *o,
                  struct arena *a, struct query *out, struct parse_error *e)
 {
-    struct reader r = { a, e, ST_OK };
+    struct reader r = { .arena = a, .e = e };
     json_t *root, *subs;
 
     *out = (struct query){ 0 };

@@ -100,6 +100,51 @@ reader_text(struct reader *r, const char *name, json_t *v, void *to)
         reader_fail(r, "'%s' must be a string", name);
 }
 
+/* The first number of the body, outside of its texts, that has this value;
+ * empty if it is longer than anyone writes a time. */
+static struct slice
+find_real(struct slice body, double v)
+{
+    static const char letters[] = "+-.0123456789eE";
+    char text[40];
+    bool in_text = false;
+
+    for (size_t i = 0, n; i < body.size; i += n) {
+        uint8_t c = body.data[i];
+
+        n = 1;
+        if (in_text && c == '\\')
+            n = 2;
+        if (c == '"')
+            in_text = !in_text;
+        if (in_text || (c != '-' && (c < '0' || c > '9')))
+            continue;
+        while (i + n < body.size && body.data[i + n] != '\0' &&
+               strchr(letters, body.data[i + n]) != NULL)
+            n++;
+        if (n >= sizeof text)
+            continue;
+        memcpy(text, body.data + i, n);
+        text[n] = '\0';
+        if (strtod(text, NULL) == v)
+            return slice_of(body.data + i, n);
+    }
+    return slice_str("");
+}
+
+void
+reader_spelled(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct slice *out = to, found = slice_str("");
+
+    if (json_is_real(v))
+        found = find_real(r->body, json_real_value(v));
+    if (found.size > 0)
+        *out = reader_keep(r, found);
+    else
+        reader_text(r, name, v, to);
+}
+
 bool
 reader_take_bool(const json_t *v, bool *out)
 {
@@ -166,7 +211,7 @@ static enum status
 check_form(struct slice body, struct parse_error *e)
 {
     struct json_form form = json_form(body);
-    struct reader r = { NULL, e, ST_OK };
+    struct reader r = { .e = e };
 
     if (form.depth > JSON_DEPTH_MAX)
         reader_fail(&r, "nested deeper than %d", JSON_DEPTH_MAX);
@@ -238,6 +283,7 @@ reader_load(struct reader *r, struct slice body)
     json_error_t why;
     json_t *root;
 
+    r->body = body;
     r->st = check_form(body, r->e);
     if (r->st != ST_OK)
         return NULL;

@@ -19,6 +19,7 @@ struct reader {
     struct arena *arena;
     struct parse_error *e;
     enum status st;
+    struct slice body; /* once loaded */
 };
 
 typedef void reader_function(struct reader *r, const char *name, json_t *v,
@@ -62,6 +63,8 @@ void *reader_items(struct reader *r, const char *name, json_t *v, size_t max,
                    size_t size, reader_function *read, size_t *len);
 
 reader_function reader_text;
+/* A text; of a number with a fraction or an exponent, as the body spells it. */
+reader_function reader_spelled;
 reader_function reader_bool;
 reader_function reader_long;
 reader_function reader_double;

@@ -41,6 +41,15 @@ static const struct {
     { "{\"start\":1,\"padding\":\"yes\"}", FAILED },
     { "{\"start\":1,\"options\":[]}", FAILED },
     { "{\"start\":NaN}", FAILED },
+    { "{\"queries\":[{}],\"end\":\"1.3569984e9\\\"1\",\"start\":1.3569984e9}",
+      "Invalid time: 1.3569984e9. Millisecond timestamps must be in the format "
+      "<seconds>.<ms> where the milliseconds are limited to 3 digits" },
+    { "{\"queries\":[{}],\"start\":1e9}",
+      "Invalid time: 1e9. Invalid character 'e' in 1e9" },
+    { "{\"queries\":[{}],\"start\":-1356998400.5}",
+      "Invalid time: -1356998400.5. Millisecond timestamps must be in the "
+      "format "
+      "<seconds>.<ms> where the milliseconds are limited to 3 digits" },
     { SUB("\"rateOptions\":{\"bogus\":1}"), FAILED },
     { SUB("\"rateOptions\":{\"counterMax\":\"x\"}"), FAILED },
     { SUB("\"rateOptions\":{\"counterMax\":1e30}"), FAILED },
@@ -98,6 +107,8 @@ static const struct {
     { "\"1356998400\"", 1356998400000 },
     { "1356998400000", 1356998400000 },
     { "1356998400.5", 13569984005 },
+    { "1356998400.50", 135699840050 },
+    { "1356998400.0", 13569984000 },
     { "1356998400.125", 1356998400125 },
     { "\"2013/01/01\"", 1356998400000 },
     { "0", 0 },
