@@ -30,9 +30,10 @@ make_file(struct slice text, char path[64])
 }
 
 static void
-on_pair(void *ctx, const char *key, const char *value, size_t line)
+on_pair(void *ctx, const char *key, const char *value, size_t solid,
+        size_t line)
 {
-    INSIST(line > 0);
+    INSIST(line > 0 && solid <= strlen(value));
     settings_set(ctx, key, value);
 }
 

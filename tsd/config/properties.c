@@ -93,10 +93,13 @@ unescape(struct slice s, size_t *at, struct buf *out)
     return true;
 }
 
-/* The bytes from '*at' up to a separator ('in_key') or the end. */
+/* The bytes from '*at' up to a separator ('in_key') or the end.  '*solid' is
+ * how many of them there are without the blanks at the end. */
 static bool
-take_part(struct slice s, size_t *at, bool in_key, struct buf *out)
+take_part(struct slice s, size_t *at, bool in_key, struct buf *out,
+          size_t *solid)
 {
+    *solid = 0;
     while (*at < s.size) {
         uint8_t c = s.data[*at];
 
@@ -109,6 +112,8 @@ take_part(struct slice s, size_t *at, bool in_key, struct buf *out)
             buf_put_u8(out, c);
         else if (!unescape(s, at, out))
             return false;
+        if (!is_blank(c))
+            *solid = out->size;
     }
     return true;
 }
@@ -117,11 +122,11 @@ static enum status
 give_line(struct slice s, size_t line, struct buf *key, struct buf *value,
           properties_found *found, void *ctx, struct error *e)
 {
-    size_t at = 0;
+    size_t at = 0, solid;
 
     buf_clear(key);
     buf_clear(value);
-    if (!take_part(s, &at, true, key))
+    if (!take_part(s, &at, true, key, &solid))
         return error_set(e, ST_INVALID, "line %zu: bad escape or byte", line);
     while (at < s.size && is_blank(s.data[at]))
         at++;
@@ -129,11 +134,11 @@ give_line(struct slice s, size_t line, struct buf *key, struct buf *value,
         at++;
     while (at < s.size && is_blank(s.data[at]))
         at++;
-    if (!take_part(s, &at, false, value))
+    if (!take_part(s, &at, false, value, &solid))
         return error_set(e, ST_INVALID, "line %zu: bad escape or byte", line);
     if (key->failed || value->failed)
         return error_set(e, ST_LIMIT, "line %zu: no memory", line);
-    found(ctx, buf_cstr(key), buf_cstr(value), line);
+    found(ctx, buf_cstr(key), buf_cstr(value), solid, line);
     return ST_OK;
 }
 

@@ -10,9 +10,10 @@
 #include "base/slice.h"
 
 /* Told each pair in turn, and the line that it begins in, from 1 on; both
- * strings are lent for the call. */
+ * strings are lent for the call.  Behind the first 'solid' bytes of the value
+ * there are but blanks that no escape made. */
 typedef void properties_found(void *ctx, const char *key, const char *value,
-                              size_t line);
+                              size_t solid, size_t line);
 
 /* ST_INVALID on a broken \uXXXX and on bytes of zero, naming the line. */
 MUST_CHECK enum status properties_parse(struct slice text,

@@ -205,18 +205,33 @@ settings_print(FILE *out, bool markdown)
             (void)fprintf(out, markdown ? "- `%s`\n" : "    %s\n", s->name);
 }
 
-static char *
-trimmed(const char *value)
+/* A setting of characters: blanks at the ends are among them. */
+static bool
+keeps_blanks(const char *key)
 {
-    struct slice s = slice_trim(slice_str(value));
+    return strcmp(key, "tsd.core.tag.allow_specialchars") == 0;
+}
 
-    return mem_strndup(s.data, s.size);
+/* Numbers and words may stand among blanks; words in any case. */
+static char *
+tidy(const char *key, struct slice value)
+{
+    const struct setting *s = setting_find(key);
+    char *copy;
+
+    if (s != NULL && s->type != SETTING_TEXT && s->type != SETTING_ACCEPTED)
+        value = slice_trim(value);
+    copy = mem_strndup(value.data, value.size);
+    for (char *c = copy; s != NULL && s->type == SETTING_CHOICE && *c; c++)
+        *c |= *c >= 'A' && *c <= 'Z' ? 0x20 : 0;
+    return copy;
 }
 
 static void
-set_pair(struct settings *c, const char *key, const char *value, size_t line)
+set_pair(struct settings *c, const char *key, struct slice value, size_t line)
 {
-    char *name = trimmed(key);
+    struct slice trimmed = slice_trim(slice_str(key));
+    char *name = mem_strndup(trimmed.data, trimmed.size);
     size_t i = 0;
 
     OBJ_CHECK(c, SETTINGS_MAGIC);
@@ -226,7 +241,8 @@ set_pair(struct settings *c, const char *key, const char *value, size_t line)
         char *old = c->pairs[i].value;
 
         free(name);
-        c->pairs[i].value = trimmed(value); /* which may be the old one */
+        /* The value may be the old one. */
+        c->pairs[i].value = tidy(c->pairs[i].key, value);
         c->pairs[i].line = line;
         c->pairs[i].given = true;
         free(old);
@@ -234,14 +250,16 @@ set_pair(struct settings *c, const char *key, const char *value, size_t line)
     }
     c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
     memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
-    c->pairs[i] = (struct pair){ name, trimmed(value), line, true };
+    c->pairs[i] = (struct pair){ name, tidy(name, value), line, true };
     c->len++;
 }
 
 void
 settings_set(struct settings *c, const char *key, const char *value)
 {
-    set_pair(c, key, value, 0);
+    struct slice text = slice_str(value);
+
+    set_pair(c, key, keeps_blanks(key) ? text : slice_trim(text), 0);
 }
 
 struct settings *
@@ -290,9 +308,12 @@ settings_set_word(struct settings *c, const char *word, struct error *e)
 }
 
 static void
-found_pair(void *ctx, const char *key, const char *value, size_t line)
+found_pair(void *ctx, const char *key, const char *value, size_t solid,
+           size_t line)
 {
-    set_pair(ctx, key, value, line);
+    set_pair(ctx, key,
+             keeps_blanks(key) ? slice_str(value) : slice_of(value, solid),
+             line);
 }
 
 enum status

@@ -23,7 +23,8 @@ struct settings; /* opaque */
 struct settings *settings_new(void);
 void settings_free(struct settings **c);
 
-/* The value is trimmed; a key that is not in the table is kept. */
+/* The value is trimmed, but not that of tsd.core.tag.allow_specialchars; a key
+ * that is not in the table is kept. */
 void settings_set(struct settings *c, const char *key, const char *value);
 /* "key=value". */
 MUST_CHECK enum status settings_set_word(struct settings *c, const char *word,

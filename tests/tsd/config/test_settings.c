@@ -31,8 +31,9 @@ static const struct {
 };
 
 static void
-found(void *ctx, const char *key, const char *value, size_t line)
+found(void *ctx, const char *key, const char *value, size_t solid, size_t line)
 {
+    ck_assert_uint_le(solid, strlen(value));
     char *to = ctx;
 
     (void)snprintf(to + strlen(to), 200, "[%s|%s]", key, value);
@@ -67,6 +68,7 @@ static const struct {
     { "tsd.network.port= 4242 ", NULL },
     { "tsd.network.port=", NULL },
     { "tsd.mode=ro", NULL },
+    { "tsd.mode=Wo", NULL },
     { "tsd.mode=r", "must be one of rw|ro|wo" },
     { "tsd.mode=", "must be one of" },
     { "halite.sync=always", NULL },
@@ -261,6 +263,55 @@ static const struct {
 };
 
 /* Which file and line; nothing of a file that the command line corrected. */
+static const struct {
+    const char *line, *key, *value;
+} blanks[] = {
+    { "tsd.http.staticroot = a b \t", "tsd.http.staticroot", "a b" },
+    { "tsd.http.staticroot = \\ a\\  ", "tsd.http.staticroot", " a " },
+    { "my.own = x\\u0020 ", "my.own", "x " },
+    { "tsd.core.tag.allow_specialchars = \\u0020!~",
+      "tsd.core.tag.allow_specialchars", " !~" },
+    { "tsd.core.tag.allow_specialchars =  !~ ",
+      "tsd.core.tag.allow_specialchars", "!~ " },
+    { "tsd.network.port = 5\\ ", "tsd.network.port", "5" },
+    { "tsd.mode = RO\\ ", "tsd.mode", "ro" },
+};
+
+/* As Java reads them: those that are escaped stay. */
+START_TEST(keeps_blanks)
+{
+    char path[] = "/tmp/halite-settings-XXXXXX";
+    FILE *f = fdopen(mkstemp(path), "w");
+    struct settings *s = settings_new();
+    struct error e = { 0 };
+
+    ck_assert_int_ge(fputs(blanks[_i].line, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(settings_load(s, path, &e), ST_OK);
+    ck_assert_int_eq(settings_check(s, &e), ST_OK);
+    ck_assert_str_eq(settings_text(s, blanks[_i].key), blanks[_i].value);
+    settings_free(&s);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
+START_TEST(keeps_blanks_of_words)
+{
+    struct settings *s = settings_new();
+    struct error e;
+
+    ck_assert_int_eq(
+        settings_set_word(s, "tsd.core.tag.allow_specialchars= !~ ", &e),
+        ST_OK);
+    ck_assert_int_eq(settings_set_word(s, "tsd.mode= RO ", &e), ST_OK);
+    ck_assert_int_eq(settings_check(s, &e), ST_OK);
+    ck_assert_str_eq(settings_text(s, "tsd.core.tag.allow_specialchars"),
+                     " !~ ");
+    ck_assert_str_eq(settings_text(s, "tsd.mode"), "ro");
+    settings_free(&s);
+}
+END_TEST
+
 START_TEST(tells_where)
 {
     char path[] = "/tmp/halite-settings-XXXXXX", wanted[200];
@@ -287,4 +338,5 @@ END_TEST
 
 TEST_MAIN("settings", LOOP(reads_properties, files), LOOP(checks_values, words),
           TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win),
-          LOOP(flags_take_true_and_false, truths), LOOP(tells_where, places))
+          LOOP(flags_take_true_and_false, truths), LOOP(keeps_blanks, blanks),
+          TEST(keeps_blanks_of_words), LOOP(tells_where, places))
