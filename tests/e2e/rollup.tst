@@ -30,6 +30,18 @@
 < rollup: illegal argument: bad timestamp=1356998400000 when trying to add value=[1]/0 to metric=r.m, tags={host=a}
 > rollup 1h-sum r.m 1356998400 1 host
 < rollup: illegal argument: invalid tag: host
+> rollup 1h-sum::max r.m 1356998400 1.5 host=a
+< rollup: illegal argument: Cannot write a group by data point without specifying the aggregation function. Metric=r.m tags={host=a}
+> rollup max::max r.m 1356998400 1.5 host=a
+<~ rollup: illegal argument: Cannot write a group by data point
+> rollup -h-sum r.m 1356998400 1 host=a
+< rollup: HBase error: Interval cannot be null for a non-group by point
+> rollup - r.m 1356998400 1 host=a
+< rollup: HBase error: Interval cannot be null for a non-group by point
+> rollup -avg r.m 1356998400 1 host=a
+< rollup: illegal argument: Derived rollup aggregations are not allowed AVG with metric r.m {host=a}
+# Colons at the end do not count.
+> rollup 1h-sum:: r.colons 1356998400 1 host=a
 > rollup : r.m 1356998400 1 host=a
 < rollup: illegal argument: Missing interval or aggregator
 POST /api/rollup?details {"metric":"r.m","timestamp":1356998400,"value":1,"tags":{"host":"a"},"interval":"2h","aggregator":"sum"}

@@ -191,6 +191,7 @@ static const enum counter fault_counters[] = {
     [PUT_UNKNOWN_NAME] = CNT_ERR_METRICS,
     [PUT_STORAGE] = CNT_ERR_STORAGE,
     [PUT_NO_ROLLUP] = CNT_ERR_ARGUMENTS,
+    [PUT_FOUND_LATE] = CNT_ERR_ARGUMENTS,
 };
 
 /* The count is taken first: of two threads one reports it. */

@@ -58,8 +58,10 @@ enum put_fault {
     PUT_UNKNOWN_NAME, /* "put: unknown metric: .." */
     PUT_STORAGE,      /* "put: storage error: .." */
     PUT_NO_ROLLUP,    /* "rollup: No such rollup: .." */
+    PUT_FOUND_LATE,   /* "rollup: HBase error: ..", an argument's fault that
+                         OpenTSDB finds on the way to its storage */
 };
-#define PUT_FAULTS 5
+#define PUT_FAULTS 6
 
 /* Why a point was rejected that failed with this status. */
 enum put_fault put_fault_of(enum status status);

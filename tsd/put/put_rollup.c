@@ -12,9 +12,10 @@
 
 #define SECONDS_MAX INT64_C(4294967295)
 
-#define NO_INTERVAL "Interval cannot be null for a non-group by point"
-
 #define REJECT(b, row, ...) PUT_REJECT(b, row, PUT_BAD_ARGUMENT, __VA_ARGS__)
+#define REJECT_NO_INTERVAL(b, row)     \
+    PUT_REJECT(b, row, PUT_FOUND_LATE, \
+               "Interval cannot be null for a non-group by point")
 
 static void
 put_upper(struct buf *out, struct slice s)
@@ -111,7 +112,7 @@ check(struct put_batch *b, size_t row, struct put_parsed *x)
     if (!add_tag(b, row, x) || !check_group_by(b, row, x))
         return false;
     if (b->path->rollups == NULL && x->group_by.data == NULL)
-        return REJECT(b, row, NO_INTERVAL);
+        return REJECT_NO_INTERVAL(b, row);
     if (b->path->rollups == NULL) {
         b->added_key = slice_of(NULL, 0);
         return REJECT(b, row, "Invalid tag name with value [%s]: null",
@@ -138,10 +139,12 @@ find_kind(struct put_batch *b, size_t row, const struct rollup_interval *i,
 static bool
 place_points(struct put_batch *b, size_t row, struct put_parsed *x)
 {
+    if (!check_aggregator(b, row, x))
+        return false;
     if (x->group_by.data == NULL)
-        return REJECT(b, row, NO_INTERVAL);
+        return REJECT_NO_INTERVAL(b, row);
     b->points[row].ts_ms = x->time * 1000;
-    return check_aggregator(b, row, x) && find_kind(b, row, NULL, NULL, x);
+    return find_kind(b, row, NULL, NULL, x);
 }
 
 static bool
@@ -180,21 +183,35 @@ put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x)
                                   : place_rollup(b, row, x));
 }
 
+/* Of "a:b", "a::b" the part behind the first colon, which may be empty, but not
+ * when nothing but colons follows: Java's split() drops these. */
+static bool
+take_second(struct slice s, struct slice *out)
+{
+    size_t colons = 0;
+
+    while (colons < s.size && s.data[colons] == ':')
+        colons++;
+    if (colons == s.size)
+        return false;
+    *out = slice_cut(&s, ':');
+    return true;
+}
+
 bool
 put_rollup_split(struct slice s, struct put_parsed *x)
 {
-    struct slice first = slice_cut(&s, ':'), second = slice_cut(&s, ':');
+    struct slice first = slice_cut(&s, ':');
     struct slice rest = first, interval = slice_cut(&rest, '-');
+    bool has_second = take_second(s, &x->group_by);
 
     if (interval.size < first.size) {
         x->interval = interval;
         x->aggregator = rest;
-    } else if (second.size == 0) {
+    } else if (!has_second) {
         x->group_by = first;
     }
-    if (second.size > 0)
-        x->group_by = second;
     if (x->group_by.data != NULL && x->aggregator.data == NULL)
         x->aggregator = x->group_by;
-    return x->interval.size + x->group_by.size > 0;
+    return first.size > 0 || has_second;
 }
