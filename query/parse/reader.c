@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/text/java.h"
+#include "base/text/json_clean.h"
 #include "base/text/json_form.h"
 #include "base/text/number.h"
 
@@ -276,6 +277,19 @@ reader_items(struct reader *r, const char *name, json_t *v, size_t max,
     return items;
 }
 
+/* Replaces characters that no parser takes; false when there are none. */
+static bool
+clean_body(struct reader *r)
+{
+    struct buf clean = BUF_INIT;
+    bool changed = json_clean(r->body, &clean);
+
+    if (changed)
+        r->body = reader_keep(r, buf_slice(&clean));
+    buf_fini(&clean);
+    return changed;
+}
+
 json_t *
 reader_load(struct reader *r, struct slice body)
 {
@@ -288,6 +302,9 @@ reader_load(struct reader *r, struct slice body)
     if (r->st != ST_OK)
         return NULL;
     root = json_loadb((const char *)body.data, body.size, flags, &why);
+    if (root == NULL && clean_body(r))
+        root =
+            json_loadb((const char *)r->body.data, r->body.size, flags, &why);
     if (root == NULL)
         reader_fail(r, "%s at line %d, column %d", why.text, why.line,
                     why.column);

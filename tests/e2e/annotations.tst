@@ -168,3 +168,18 @@ POST /api/annotation {"tsuid":"00000a00000B00000c","startTime":1356998720,"descr
 GET /api/annotation?tsuid=00000A00000B00000C&start_time=1356998720
 = 200
 ~ {"tsuid":"00000A00000B00000C","description":"d"
+
+# What is no UTF-8, and half a surrogate pair, is U+FFFD.
+POST /api/annotation {"startTime":1356998430,"description":"a\xff\xe2\x82 z","notes":"\\ud800 \\ud83d\\ude00"}
+= 200
+| {"tsuid":"","description":"a\xef\xbf\xbd\xef\xbf\xbd z","notes":"\xef\xbf\xbd \xf0\x9f\x98\x80","startTime":1356998430,"endTime":0}
+POST /api/annotation {"startTime":1356998430,"description":"a\xff"
+= 400
+POST /api/query {"start":1356998400,"queries":[{"aggregator":"sum","metric":"a.m\xff"}]}
+= 400
+~ No such name for 'metrics': 'a.m\xef\xbf\xbd'
+POST /api/uid/assign {"metric":["a.ok","a.\xff"]}
+= 400
+~ a.ok
+POST /api/query/gexp {"start":1356998400,"end":1356998500,"exp":"absolute(sum:a.m)","x":"\xff"}
+= 200

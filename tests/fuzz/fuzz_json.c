@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "base/obj.h"
+#include "base/text/json_clean.h"
 #include "tests/fuzz/target.h"
 #include "web/json/json.h"
 
@@ -10,6 +11,7 @@ FUZZ_TARGET(data, size)
 {
     struct slice s = slice_of(data, size);
     struct buf once = BUF_INIT, twice = BUF_INIT;
+    struct buf clean = BUF_INIT, again = BUF_INIT;
     struct json_t *j;
 
     if (json_parse(s, JSON_REQUEST_VALUES, &j, NULL) == ST_OK)
@@ -23,6 +25,11 @@ FUZZ_TARGET(data, size)
         INSIST(slice_eq(buf_slice(&once), buf_slice(&twice)));
         json_decref(j);
     }
+    /* What is clean has nothing more to replace. */
+    if (json_clean(s, &clean))
+        INSIST(!json_clean(buf_slice(&clean), &again));
+    buf_fini(&clean);
+    buf_fini(&again);
     buf_fini(&once);
     buf_fini(&twice);
     return 0;

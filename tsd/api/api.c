@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/process/counters.h"
+#include "base/text/json_clean.h"
 #include "base/text/number.h"
 #include "storage/store/owners.h"
 #include "tsd/put/put.h"
@@ -23,9 +24,23 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
                          "your request");
         return NULL;
     }
-    if (json_parse(body, JSON_REQUEST_VALUES, &json, &e) != ST_OK)
+    if (api_parse_json(body, &json, &e) != ST_OK)
         api_reject_json(out, &e);
     return json;
+}
+
+/* Bodies that need to be cleaned are rare: only what was rejected is looked
+ * at. */
+enum status
+api_parse_json(struct slice body, struct json_t **out, struct error *e)
+{
+    enum status st = json_parse(body, JSON_REQUEST_VALUES, out, e);
+    struct buf clean = BUF_INIT;
+
+    if (st == ST_INVALID && json_clean(body, &clean))
+        st = json_parse(buf_slice(&clean), JSON_REQUEST_VALUES, out, e);
+    buf_fini(&clean);
+    return st;
 }
 
 void

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/text/json_form.h"
+#include "base/utf8.h"
 
 #define DEPTH_MAX 64
 
@@ -24,36 +25,6 @@ put_escape(struct buf *b, uint8_t c)
         buf_printf(b, "\\%c", to[at - from]);
     else
         buf_printf(b, "\\u%04X", c);
-}
-
-/* The length of the UTF-8 character at the front, or 0 when there is none; then
- * '*bad' is how many bytes U+FFFD stands for. */
-static size_t
-utf8_length(const uint8_t *p, size_t left, size_t *bad)
-{
-    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    uint8_t low = 0x80, high = 0xbf;
-
-    *bad = 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    if (p[0] == 0xe0)
-        low = 0xa0;
-    else if (p[0] == 0xed)
-        high = 0x9f;
-    else if (p[0] == 0xf0)
-        low = 0x90;
-    else if (p[0] == 0xf4)
-        high = 0x8f;
-    for (size_t i = 1; i < len; i++) {
-        if (i >= left || p[i] < low || p[i] > high) {
-            *bad = i;
-            return 0;
-        }
-        low = 0x80;
-        high = 0xbf;
-    }
-    return len;
 }
 
 /* Most strings are short and need no escape: one reservation for all.  False,

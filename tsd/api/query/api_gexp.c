@@ -71,7 +71,7 @@ add_body(struct params *p, struct slice body)
     json_t *root = NULL;
 
     if (p->st == ST_OK)
-        p->st = json_parse(body, JSON_REQUEST_VALUES, &root, p->e);
+        p->st = api_parse_json(body, &root, p->e);
     if (p->st != ST_OK)
         return;
     if (json_is_object(root)) {
