@@ -75,8 +75,7 @@ static const struct entry {
       IN_RO | WORKER | FOR_READERS },
     { "/api/query/last", api_last, GET_POST | HTTP_DELETE,
       IN_RO | WORKER | FOR_READERS },
-    { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
-      IN_RO | WORKER | FOR_READERS },
+    { "/api/search", api_search, CRUD, IN_RO | WORKER | FOR_READERS },
     { "/api/suggest", api_suggest, GET_POST, IN_RO | WORKER | FOR_READERS },
 
     { "/aggregators", api_aggregators, GET_POST, MODE_ANY | UI | FOR_READERS },

@@ -23,6 +23,15 @@ GET /api/search/lookup?m={host=*}
 GET /api/search/lookup?m=n.cpu{dc=lga,dc=sjc}
 = 200
 ~ "totalResults":2
+PUT /api/search/lookup?m=n.cpu
+= 400
+~ "message":"Unsupported method: PUT"
+DELETE /api/search/tsmeta?query=x
+= 400
+~ "message":"Unsupported method: DELETE"
+GET /api/search/lookup?m=n.cpu&method_override=put
+= 400
+~ "message":"Unsupported method: PUT"
 GET /api/search/lookup?m=n.none
 = 404
 ~ "details":"No such name for 'metrics': 'n.none'"

@@ -12,6 +12,24 @@ POST /api/tree {"name":"Hosts","enabled":true,"storeFailures":true}
 GET /api/tree?name=Second&method_override=post
 = 200
 ~ "treeId":2
+GET /api/tree/rules
+= 400
+~ "message":"Invalid Tree ID"
+GET /api/tree/rules?treeid=9
+= 404
+GET /api/tree/rules?treeid=1
+= 400
+~ "message":"Unsupported HTTP request method"
+POST /api/tree/rules null
+= 400
+~ "message":"Missing tree rules"
+POST /api/tree/rules {}
+= 400
+POST /api/tree {"treeId":1,"rules":{}}
+= 400
+~ Unable to parse the given JSON
+POST /api/tree {"treeId":1,"rules":null}
+= 304
 POST /api/tree/rules [{"treeId":1,"level":0,"order":0,"type":"METRIC","separator":"[.]"},{"treeId":1,"level":1,"order":0,"type":"TAGK","field":"host","displayFormat":"h {value}"}]
 = 204
 GET /api/tree/branch?treeid=1

@@ -78,6 +78,7 @@ is_rejected(const struct rig *g, const char *method, const char *path,
     return status == 405 || status == 501 ||
            strstr(buf_cstr(got), "Endpoint not found") != NULL ||
            strstr(buf_cstr(got), "Unsupported HTTP request method") != NULL ||
+           strstr(buf_cstr(got), "Unsupported method: ") != NULL ||
            strstr(buf_cstr(got), "endpoint is not supported") != NULL;
 }
 

@@ -115,6 +115,14 @@ api_search(void *ctx, const struct http_request *r, struct http_reply *out)
     char details[200];
     size_t size;
 
+    if (http_method(r) == HTTP_PUT || http_method(r) == HTTP_DELETE) {
+        http_reply_error(out, 400,
+                         http_method(r) == HTTP_PUT
+                             ? "Unsupported method: PUT"
+                             : "Unsupported method: DELETE",
+                         NULL);
+        return;
+    }
     if (!api_is_current(ctx, out))
         return;
     type += *type == '/';

@@ -21,12 +21,18 @@ static const struct {
 } endpoints[] = {
     { "", HTTP_GET | WRITES | HTTP_DELETE, serve_tree },
     { "rule", HTTP_GET | WRITES | HTTP_DELETE, serve_rule },
-    { "rules", WRITES | HTTP_DELETE, serve_rules },
+    { "rules", ~0u, serve_rules },
     { "branch", HTTP_GET, api_tree_branch },
     { "test", HTTP_GET | WRITES, api_tree_test },
     { "collisions", HTTP_GET | WRITES, api_tree_collisions },
     { "notmatched", HTTP_GET | WRITES, api_tree_unmatched },
 };
+
+static void
+reject_method(const struct api_call *w)
+{
+    http_reply_error(w->out, 400, "Unsupported HTTP request method", NULL);
+}
 
 void
 api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -39,8 +45,7 @@ api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
             if (endpoints[i].methods & http_method(r))
                 endpoints[i].serve(&w);
             else
-                http_reply_error(out, 400, "Unsupported HTTP request method",
-                                 NULL);
+                reject_method(&w);
             return;
         }
     http_reply_error(out, 404, "This endpoint is not supported", NULL);
@@ -173,9 +178,9 @@ read_rule_list(const struct api_call *w, const struct json_t *body,
 {
     enum status st = ST_OK;
 
-    if (!json_is_array(body))
+    if (!json_is_array(body) && !json_is_null(body))
         return error_set(e, ST_INVALID, "an array of rules is wanted");
-    *len = json_array_size(body);
+    *len = json_array_size(body); /* 0 of null */
     *out = arena_array(w->arena, *len, sizeof **out);
     if (*out == NULL)
         return error_no_memory(e);
@@ -247,6 +252,7 @@ static const struct field rules_fields[] = {
       "Unable to parse 'tree' value" },
 };
 
+/* As OpenTSDB's, which looks at the method last. */
 static void
 serve_rules(const struct api_call *w)
 {
@@ -267,6 +273,10 @@ serve_rules(const struct api_call *w)
         return;
     }
     st = tree_get(w->a->records, id, w->arena, &tree, &e);
+    if (st == ST_OK && !is_write(w) && http_method(w->r) != HTTP_DELETE) {
+        reject_method(w);
+        return;
+    }
     if (st == ST_OK && is_write(w) && len == 0) {
         http_reply_error(w->out, 400, "Missing tree rules", NULL);
         return;

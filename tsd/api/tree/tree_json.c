@@ -32,6 +32,8 @@ static const struct field tree_fields[] = {
     TREE_SWITCH("store_failures", "storeFailures", tree.store_failures,
                 TREE_STORE_FAILURES),
     TREE_SWITCH("definition", "definition", definition, 0),
+    /* No rules are taken here, but it must be a text or null. */
+    TREE_FIELD(NULL, "rules", FIELD_TEXT, rules_text, 0),
 #undef AT
 };
 

@@ -11,8 +11,9 @@
 struct tree_request {
     struct tree tree;
     struct slice id_text; /* data NULL: none */
-    unsigned fields;      /* enum tree_field */
-    bool definition;      /* of a DELETE: that one too */
+    struct slice rules_text;
+    unsigned fields; /* enum tree_field */
+    bool definition; /* of a DELETE: that one too */
 };
 
 /* A tree, or a rule, of the body or of the parameters.  False: it replied. */
