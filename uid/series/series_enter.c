@@ -120,6 +120,17 @@ is_fresh(const struct series_directory *d, struct slice tsuid)
     return false;
 }
 
+/* Is it among those before, that are new?  Where memory does not tell. */
+static bool
+repeats(const struct series_entry *entries, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (entries[k].missing && entries[k].rejected == ST_OK &&
+            slice_eq(entries[k].tsuid, entries[i].tsuid))
+            return true;
+    return false;
+}
+
 /* Is it new, for sure?  'entered' is how many there were before the engine was
  * asked. */
 static enum status
@@ -187,6 +198,8 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
 
         if (x->missing)
             st = is_missing(d, x->tsuid, entered, &x->missing, e);
+        if (x->missing && d->failed)
+            x->missing = !repeats(entries, i);
         if (st != ST_OK || !x->missing)
             continue;
         if (!series_has_room(d, series_metric(d, x->tsuid))) {

@@ -747,11 +747,17 @@ END_TEST
 
 START_TEST(what_is_not_entered_is_not_counted)
 {
+    static const uint8_t tsuid_m_b[] = { 0, 0, 1, 0, 0, 1, 0, 0, 2 };
     struct tag tags[] = { TAG("host", "b") };
+    struct series_entry entries[3];
     struct error why;
 
     (void)resolve("m host=a");
     (void)resolve("n host=b");
+    for (int i = 0; i < 3; i++)
+        entries[i] = (struct series_entry){
+            .tsuid = slice_of(tsuid_m_b, sizeof tsuid_m_b),
+        };
     (void)error_set(&why, ST_IO, "the engine failed");
     (void)kv_fail(store_kv(f.store), &why, NULL);
     for (int i = 0; i < 3; i++) {
@@ -764,6 +770,10 @@ START_TEST(what_is_not_entered_is_not_counted)
         ck_assert_uint_eq(series_total(f.series), 2);
         ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 1);
     }
+    /* It repeats, and memory, which knows of it, is not asked. */
+    store_kv(f.store)->fault.status = ST_OK;
+    OK(series_enter(f.series, entries, 3, &e));
+    ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 2);
 }
 END_TEST
 
