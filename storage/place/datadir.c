@@ -17,9 +17,6 @@
 
 #define DEEPEST 3
 
-/* FORMAT and the like, and the folders below. */
-static const char *const parts[] = { "", "engine", "journal" };
-
 static enum status
 copy_file(const char *from, const char *to, const char *name, bool share,
           struct error *e)
@@ -97,6 +94,7 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
 enum status
 folder_copy(const char *from, const char *to, bool share, struct error *e)
 {
+    static const char *const parts[] = { "", "engine", "journal" };
     bool empty = false;
     enum status st = folder_is_empty(to, &empty, e);
 
@@ -194,40 +192,88 @@ folder_rename(const char *from, const char *to, struct error *e)
     return files_sync_parent(to, e);
 }
 
-static void
-give_files(DIR *d, const struct stat *owner)
+/* Of a folder that is the owner's, whoever made the link to it. */
+static int
+open_owned(const char *dir, const char *name, const struct stat *owner)
 {
+    char *path = files_path(dir, name);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat info;
+
+    free(path);
+    if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_uid != owner->st_uid)) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* The owner may exchange names for others at any time: what is given is what
+ * was looked at. */
+static void
+give(int folder, const char *name, const struct stat *owner)
+{
+    int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat info;
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &info) == 0 && info.st_uid == 0 &&
+        (S_ISDIR(info.st_mode) ||
+         (S_ISREG(info.st_mode) && info.st_nlink == 1)) &&
+        fchownat(fd, "", owner->st_uid, owner->st_gid, AT_EMPTY_PATH) != 0)
+        log_warn("store", "%s, which root made, stays root's: %s", name,
+                 strerror(errno));
+    (void)close(fd);
+}
+
+/* Of the engine's files, or of the WAL's. */
+static bool
+is_of_store(const char *name)
+{
+    static const char *const starts[] = { "CURRENT", "MANIFEST-", "LOCK",
+                                          "LOG",     "SYNCED",    "SEGMENTS" };
+
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return *name >= '0' && *name <= '9';
+}
+
+static void
+give_all(const char *dir, const char *name, const struct stat *owner)
+{
+    int fd = open_owned(dir, name, owner);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
-    while (dir_next(d, "", &entry, NULL) == ST_OK && entry != NULL) {
-        struct stat info;
-
-        if (fstatat(dirfd(d), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            info.st_uid == 0 &&
-            (S_ISDIR(info.st_mode) ||
-             (S_ISREG(info.st_mode) && info.st_nlink == 1)) &&
-            fchownat(dirfd(d), entry->d_name, owner->st_uid, owner->st_gid,
-                     AT_SYMLINK_NOFOLLOW) != 0)
-            log_warn("store", "%s, which root made, stays root's: %s",
-                     entry->d_name, strerror(errno));
+    if (d == NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        return;
     }
+    while (dir_next(d, name, &entry, NULL) == ST_OK && entry != NULL)
+        if (is_of_store(entry->d_name))
+            give(fd, entry->d_name, owner);
+    (void)closedir(d);
 }
 
 void
 folder_give_to_owner(const char *dir)
 {
+    static const char *const names[] = { "FORMAT", "FORMAT.1", "LOCK", "engine",
+                                         "journal" };
     struct stat owner;
+    int fd;
 
     if (geteuid() != 0 || stat(dir, &owner) != 0 || owner.st_uid == 0)
         return;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        char *path = files_path(dir, parts[i]);
-        DIR *d = opendir(path);
-
-        if (d != NULL) {
-            give_files(d, &owner);
-            (void)closedir(d);
-        }
-        free(path);
-    }
+    fd = open_owned(dir, "", &owner);
+    if (fd < 0)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        give(fd, names[i], &owner);
+    (void)close(fd);
+    give_all(dir, "engine", &owner);
+    give_all(dir, "journal", &owner);
 }

@@ -86,5 +86,16 @@ if test "$(id -u)" = 0; then
         test -z "$roots" || { echo "$words: $roots"; bad=1; }
     done
     test -z "$(find other ! -user root)" || bad=1
+    # Nothing else of root's, in the folder or behind a link in it
+    mkdir roots
+    touch data/key data/journal/key roots/key roots/00000000000000000009.wal
+    mv data/engine data/engine.away
+    ln -s engine.away data/engine # as one on another disk: its owner's
+    ends 0 "$halite" mkmetric --data data m.d
+    test -z "$(find data/engine.away ! -user daemon ! -name '*.ldb')" || bad=1
+    mv data/journal data/journal.away
+    ln -s "$PWD/roots" data/journal
+    "$halite" scan --data data --import >/dev/null 2>&1
+    test -z "$(find roots data/key data/journal.away/key ! -user root)" || { ls -ln roots data; bad=1; }
 fi
 exit $bad

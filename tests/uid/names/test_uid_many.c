@@ -175,7 +175,7 @@ close_failed(struct fixture *f)
 static enum status
 create_many(const struct fixture *f)
 {
-    static char texts[MANY][8];
+    static char texts[MANY][16];
     static struct uid_wanted names[MANY];
 
     for (int i = 0; i < MANY; i++) {
