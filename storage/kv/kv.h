@@ -82,6 +82,8 @@ void kv_batch_free(struct kv_batch **b);
 void kv_batch_clear(struct kv_batch *b);
 void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
 void kv_batch_delete(struct kv_batch *b, struct slice key);
+/* How many there should be: a batch that lacks some is rejected when it is
+ * written, and one that lacks all is not empty. */
 size_t kv_batch_len(const struct kv_batch *b);
 /* What is added after the mark is taken out again by a rewind to it; the batch
  * is as it was, also when it had become too large meanwhile. */

@@ -66,6 +66,7 @@ add(struct kv_batch *b, uint8_t op, struct slice key, struct slice value)
     size_t before;
 
     OBJ_CHECK(b, KV_BATCH_MAGIC);
+    b->len++;
     if (key.size > KV_KEY_MAX || value.size > KV_VALUE_MAX) {
         b->oversize = true;
         return;
@@ -78,8 +79,6 @@ add(struct kv_batch *b, uint8_t op, struct slice key, struct slice value)
     buf_put_slice(&b->ops, value);
     if (b->ops.failed)
         b->ops.size = before;
-    else
-        b->len++;
 }
 
 void
