@@ -1,4 +1,7 @@
-/* readdir() of the program stands before libc's for libraries, too. */
+/* readdir() of the program stands before libc's for libraries, too, under both
+ * names that it has: which one a library calls depends on how it was built. */
+#undef _FILE_OFFSET_BITS
+#undef _TIME_BITS
 #include "storage/kv/leveldb/level_list.h"
 
 #include <dirent.h>
@@ -7,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/obj.h"
 #include "base/process/log.h"
 
@@ -28,26 +30,20 @@ level_lists_end(void)
     must_be_whole = false;
 }
 
-static struct dirent *
-read_entry(DIR *d)
+/* By libc's function of that name, whose entries are not looked at. */
+static void *
+read_entry(DIR *d, const char *name)
 {
     union {
         void *symbol;
-        struct dirent *(*call)(DIR *d);
-    } libc = { .symbol = dlsym(RTLD_NEXT, "readdir") };
+        void *(*call)(DIR *d);
+    } libc = { .symbol = dlsym(RTLD_NEXT, name) };
+    int before = errno;
+    void *entry;
 
     INSIST(libc.symbol != NULL);
-    return libc.call(d);
-}
-
-struct dirent *
-readdir(DIR *d)
-{
-    int before = errno;
-    struct dirent *entry;
-
     errno = 0;
-    entry = read_entry(d);
+    entry = libc.call(d);
     for (unsigned n = 0; entry == NULL && errno != 0 && must_be_whole; n++) {
         if (n % TELL_EACH == 0)
             log_error("storage",
@@ -56,9 +52,21 @@ readdir(DIR *d)
                       strerror(errno));
         (void)usleep(TRY_US);
         errno = 0;
-        entry = read_entry(d);
+        entry = libc.call(d);
     }
     if (errno == 0)
         errno = before;
     return entry;
+}
+
+struct dirent *
+readdir(DIR *d)
+{
+    return read_entry(d, "readdir");
+}
+
+struct dirent64 *
+readdir64(DIR *d)
+{
+    return read_entry(d, "readdir64");
 }

@@ -2,6 +2,7 @@
 #include "storage/kv/leveldb/level_list.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -102,5 +103,18 @@ START_TEST(a_list_that_must_be_whole_waits)
 }
 END_TEST
 
+/* As LevelDB's are: both names are the program's, for all that it loads. */
+START_TEST(libraries_call_it)
+{
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+    ck_assert_ptr_nonnull(libc);
+    ck_assert_ptr_ne(dlsym(RTLD_DEFAULT, "readdir"), dlsym(libc, "readdir"));
+    ck_assert_ptr_ne(dlsym(RTLD_DEFAULT, "readdir64"),
+                     dlsym(libc, "readdir64"));
+    (void)dlclose(libc);
+}
+END_TEST
+
 TEST_MAIN_WITH(setup, teardown, "level_list", TEST(a_failed_list_is_told),
-               TEST(a_list_that_must_be_whole_waits))
+               TEST(a_list_that_must_be_whole_waits), TEST(libraries_call_it))
