@@ -79,7 +79,7 @@ struct http_route {
     unsigned get_requires, delete_requires, requires;
     /* Of a worker's route, or NULL: will this one surely be quick?  Then it is
      * served at once while no other request is there, which would have to wait
-     * for it; and not for a second after one that was not quick. */
+     * for it; and not for a second or more after one that was not quick. */
     http_is_quick *quick;
 };
 

@@ -201,14 +201,21 @@ goes_by_name(const struct plan_filter *f, uint64_t tagk)
            f->filter->type != FILTER_NOT_KEY;
 }
 
+/* A name may have 32 KB, and so may a filter: each pair is some steps. */
 static bool
-passes(const struct planner *p, uint64_t tagk, struct slice name,
+passes(struct planner *p, uint64_t tagk, struct slice name,
        struct error *failed)
 {
-    for (size_t i = 0; i < p->filters_len; i++)
-        if (goes_by_name(&p->filters[i], tagk) &&
-            !filter_matches(p->filters[i].filter, name, failed))
+    for (size_t i = 0; i < p->filters_len && failed->status == ST_OK; i++) {
+        const struct filter *f = p->filters[i].filter;
+
+        if (!goes_by_name(&p->filters[i], tagk))
+            continue;
+        failed->status =
+            deadline_tick(&p->deadline, name.size * f->text.size, failed);
+        if (failed->status != ST_OK || !filter_matches(f, name, failed))
             return false;
+    }
     return true;
 }
 
@@ -230,9 +237,8 @@ evaluate(struct planner *p, uint64_t tagk, const uint64_t *tagvs, size_t len,
         matches[i] = passes(p, tagk, names[i], &failed);
         status = failed.status;
     }
-    if (failed.status != ST_OK)
-        *e = failed;
-    return status;
+    return failed.status != ST_OK ? error_set(e, status, "%s", failed.text)
+                                  : status;
 }
 
 static bool
@@ -347,9 +353,11 @@ take_values(void *ctx, const uint64_t *tagvs, size_t len, bool *takes)
         size_t n = len - i < NAMES_AT_ONCE ? len - i : NAMES_AT_ONCE;
 
         b->p->status = deadline_tick(&b->p->deadline, n * NAME_STEPS, b->p->e);
-        status = b->p->status != ST_OK ? b->p->status
-                                       : evaluate(b->p, b->tagk, tagvs + i, n,
-                                                  takes + i, &ignored);
+        status = b->p->status;
+        if (status == ST_OK)
+            status = evaluate(b->p, b->tagk, tagvs + i, n, takes + i, &ignored);
+        if (status != ST_OK)
+            b->p->status = deadline_check(&b->p->deadline, b->p->e);
     }
     return status;
 }

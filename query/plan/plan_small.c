@@ -66,7 +66,8 @@ plan_is_small(const struct plan_context *c, struct query *q, struct arena *a)
     uint64_t hours = 0;
 
     for (size_t i = 0; i < q->subs_len && small; i++)
-        small = add_hours(c, q, &q->subs[i], &deadline, a, &hours);
+        small = deadline_check(&deadline, NULL) == ST_OK &&
+                add_hours(c, q, &q->subs[i], &deadline, a, &hours);
     if (!small)
         plan_drop(q);
     return small;

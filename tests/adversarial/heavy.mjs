@@ -97,8 +97,13 @@ async function small(t) {
         t.check([400, 413].includes(r.status), `${what}: ${r.status} ${r.body.slice(0, 100)}`);
         t.quick(Date.now() - from < 1500, `${what}: ${Date.now() - from} ms`);
     }
+    // Of long values each wildcard takes long.
+    for (let i = 0; i < 60; i++)
+        await ask(t.port, 'POST', '/api/put', JSON.stringify({ metric: 'long', timestamp: T0, value: 1, tags: { h: `${'a'.repeat(31990)}${i}` } }));
+    const filters = Array(6).fill({ type: 'iwildcard', tagk: 'h', filter: `*${'a'.repeat(56)}b*z*`, groupBy: false });
+    const wild = ['wildcards of long values', '/api/query', query(...Array.from({ length: 8 }, (_, i) => ({ aggregator: 'sum', metric: 'long', filters, downsample: `${i + 1}s-sum` })))];
     // As it is, not packed: others wait for the thread that has the connection, so it hands this on.
-    for (const [what, path, body] of all.slice(4)) {
+    for (const [what, path, body] of [...all.slice(4), wild]) {
         const was = [true, false].map((c) => t.server.threadsMs(c));
         for (let i = 0; i < (t.long ? 100 : 10); i++) await ask(t.port, 'POST', path, body);
         const [connections, others] = [true, false].map((c, i) => t.server.threadsMs(c) - was[i]);

@@ -8,8 +8,9 @@
 #include "base/mem.h"
 
 /* On a connection's thread others have to wait for it. */
-#define SLOW_US      20000
-#define NOT_QUICK_US INT64_C(1000000)
+#define SLOW_US        20000
+#define NOT_QUICK_US   INT64_C(1000000)
+#define NOT_QUICK_EACH 20 /* or so many times as long as it took */
 
 /* At stop, for the rejections of what still waited. */
 #define LAST_REPLIES_MS 100
@@ -125,17 +126,34 @@ on_head(struct http_request *r, const char *method, const char *version)
     return expect_body(r);
 }
 
+/* After one that was not as quick as it promised, or took long to tell: others
+ * will not be quick, either. */
+static void
+look_at_time(struct http_server *s, int64_t from_us)
+{
+    int64_t now_us = clock_monotonic_us(), took_us = now_us - from_us;
+    int64_t wait_us = took_us * NOT_QUICK_EACH;
+
+    if (took_us > SLOW_US)
+        atomic_store(&s->quick_again_us,
+                     now_us +
+                         (wait_us > NOT_QUICK_US ? wait_us : NOT_QUICK_US));
+}
+
 /* To hand a request to another thread and back takes as long as storing some
  * hundred points. */
 static bool
 is_quick(struct http_request *r)
 {
     const struct http_route *route = r->route;
-    const struct http_server *s = r->server;
+    struct http_server *s = r->server;
+    int64_t now_us = clock_monotonic_us();
+    bool quick = route->quick != NULL && atomic_load(&s->active) <= 1 &&
+                 now_us >= atomic_load(&s->quick_again_us) &&
+                 route->quick(route->ctx, r, &r->kept);
 
-    return route->quick != NULL && atomic_load(&s->active) <= 1 &&
-           clock_monotonic_us() >= atomic_load(&s->quick_again_us) &&
-           route->quick(route->ctx, r, &r->kept);
+    look_at_time(s, now_us);
+    return quick;
 }
 
 static bool
@@ -147,16 +165,13 @@ is_for_worker(struct http_request *r)
            (r->route->worker && !is_quick(r));
 }
 
-/* One that was not as quick as it promised: others will not be, either. */
 static void
 serve_quick(struct http_request *r)
 {
-    int64_t from_us = clock_monotonic_us(), now_us;
+    int64_t from_us = clock_monotonic_us();
 
     http_serve_now(r);
-    now_us = clock_monotonic_us();
-    if (now_us - from_us > SLOW_US)
-        atomic_store(&r->server->quick_again_us, now_us + NOT_QUICK_US);
+    look_at_time(r->server, from_us);
 }
 
 static bool
