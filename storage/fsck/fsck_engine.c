@@ -3,6 +3,7 @@
  * Repaired, the engine is made anew of all that checks: records of the logs and
  * blocks of the tables.  The old one is kept aside as a whole. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,51 +119,144 @@ gather(struct engine_check *x, const char *to, struct error *e)
     return st;
 }
 
-static enum status
-make_anew(struct engine_check *x, const char *dir, struct error *e)
+/* What a repair makes on its way, in the data folder:
+ *
+ *     engine.parts   the files that the new engine is made of
+ *     engine.making  the new engine, not complete
+ *     engine.new     the same, complete and on the disk
+ *
+ * Only then the old one is moved aside, and engine.new becomes 'engine'.  So
+ * without 'engine' an engine.new is complete. */
+struct paths {
+    char *engine, *parts, *making, *whole;
+};
+
+static struct paths
+paths_of(const char *dir)
 {
-    char *parts = files_path(dir, "engine.parts");
-    char *whole = files_path(dir, "engine.new");
-    uint64_t keys = 0;
-    enum status st = folder_delete(parts, e);
+    return (struct paths){ .engine = files_path(dir, "engine"),
+                           .parts = files_path(dir, "engine.parts"),
+                           .making = files_path(dir, "engine.making"),
+                           .whole = files_path(dir, "engine.new") };
+}
+
+static void
+paths_fini(struct paths *p)
+{
+    free(p->engine);
+    free(p->parts);
+    free(p->making);
+    free(p->whole);
+}
+
+static enum status
+delete_all(const struct paths *p, struct error *e)
+{
+    enum status st = folder_delete(p->parts, e);
 
     if (st == ST_OK)
-        st = folder_delete(whole, e);
+        st = folder_delete(p->making, e);
+    return st == ST_OK ? folder_delete(p->whole, e) : st;
+}
+
+static enum status
+make_anew(struct engine_check *x, const char *dir, const struct paths *p,
+          struct error *e)
+{
+    uint64_t keys = 0;
+    enum status st = delete_all(p, e);
+
     if (st == ST_OK)
-        st = gather(x, parts, e);
+        st = gather(x, p->parts, e);
     if (st == ST_OK)
-        st = kv_salvage(parts, whole, &keys, e);
+        st = kv_salvage(p->parts, p->making, &keys, e);
+    if (st == ST_OK)
+        st = folder_rename(p->making, p->whole, e);
     if (st == ST_OK)
         st = check_move_aside(x->c, dir, "engine", e);
     if (st == ST_OK)
-        st = folder_rename(whole, x->inspection.dir, e);
+        st = folder_rename(p->whole, p->engine, e);
     if (st == ST_OK)
-        st = folder_delete(parts, e);
+        st = delete_all(p, e);
     if (st == ST_OK)
         check_note(x->c, "engine-anew", "%s was made anew of %" PRIu64 " keys",
-                   x->inspection.dir, keys);
-    free(parts);
-    free(whole);
+                   p->engine, keys);
     return st;
 }
 
-enum status
-check_engine(const char *dir, struct check *c, struct error *e)
+/* The engine's folder is not there: the repair that moved it aside ended before
+ * the new one had its name. */
+static enum status
+take_whole(const struct paths *p, struct check *c, bool whole, struct error *e)
 {
-    char *path = files_path(dir, "engine");
+    enum status st = ST_OK;
+
+    if (c->aside == NULL)
+        c->rejected = true;
+    else if (!whole)
+        st = error_set(e, ST_IO,
+                       "%s is missing, and nothing is there to make it of: put "
+                       "one there from a copy of the folder",
+                       p->engine);
+    else
+        st = folder_rename(p->whole, p->engine, e);
+    if (st == ST_OK && c->aside != NULL)
+        st = delete_all(p, e);
+    if (st != ST_OK)
+        return st;
+    return check_found(
+        c, "engine-missing", no_key,
+        whole ? "the engine that it had made is there now" : NULL,
+        "%s is missing%s", p->engine, whole ? ": a repair was cut short" : "");
+}
+
+/* False, too, when it cannot be known: then '*st' says why. */
+static bool
+is_missing(const char *path, enum status *st, struct error *e)
+{
+    struct stat info;
+
+    if (*st != ST_OK || stat(path, &info) == 0)
+        return false;
+    if (errno != ENOENT)
+        *st = error_set(e, ST_IO, "%s: %m", path);
+    return *st == ST_OK;
+}
+
+static enum status
+inspect(const char *dir, const struct paths *p, struct check *c,
+        struct error *e)
+{
     struct engine_check x = {
         .c = c,
-        .inspection = { .dir = path, .report = report, .reads_tables = true },
+        .inspection = { .dir = p->engine,
+                        .report = report,
+                        .reads_tables = true },
     };
     enum status st = level_inspect(&x.inspection, e);
 
     c->files += x.inspection.files;
     c->bytes += x.inspection.bytes;
     if (st == ST_OK && x.found > 0 && c->aside != NULL)
-        st = make_anew(&x, dir, e);
+        st = make_anew(&x, dir, p, e);
     else if (x.found > 0)
         c->rejected = true;
     level_inspection_fini(&x.inspection);
-    free(path);
+    return st;
+}
+
+enum status
+check_engine(const char *dir, struct check *c, struct error *e)
+{
+    struct paths p = paths_of(dir);
+    enum status st = ST_OK;
+    bool missing = is_missing(p.engine, &st, e);
+    bool whole = missing && !is_missing(p.whole, &st, e) && st == ST_OK;
+
+    if (missing && st == ST_OK)
+        st = take_whole(&p, c, whole, e);
+    if (st == ST_OK && !c->rejected)
+        st = inspect(dir, &p, c, e);
+    paths_fini(&p);
     return st;
 }

@@ -365,6 +365,58 @@ START_TEST(an_edit_ahead_of_its_table)
 }
 END_TEST
 
+static void
+rename_in(const char *dir, const char *from, const char *to)
+{
+    char *a = tempdir_path(dir, from), *b = tempdir_path(dir, to);
+
+    ck_assert_int_eq(rename(a, b), 0);
+    free(a);
+    free(b);
+}
+
+/* How a repair may end early, once the new engine is complete. */
+static const struct {
+    const char *from, *to;
+    uint64_t found;
+} cuts[] = {
+    { "engine", "engine.new", 1 },    /* the old one is aside */
+    { "engine", "engine.making", 0 }, /* nothing is left: an error */
+};
+
+START_TEST(a_repair_that_was_cut_short)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *aside = tempdir_path(dir, "aside"), *copy = tempdir_path(dir, "copy");
+    struct told t = { .show = true };
+    struct check c = { .say = say, .ctx = &t, .aside = aside };
+    struct error why;
+    size_t points, whole;
+    uint64_t sum;
+
+    OK(folder_copy(image, copy, false, &e));
+    sum = read_all(copy, &whole);
+    rename_in(image, cuts[_i].from, cuts[_i].to);
+    ck_assert_uint_eq(look(image, NULL, &t), 1);
+    ck_assert_str_eq(t.first, "engine-missing");
+    if (cuts[_i].found > 0) {
+        ck_assert_uint_eq(look(image, aside, &t), cuts[_i].found);
+        ck_assert_uint_eq(look(image, NULL, &t), 0);
+        ck_assert_uint_eq(read_all(image, &points), sum);
+    } else {
+        for (int i = 0; i < 2; i++) {
+            ck_assert_int_eq(check_files(image, &c, &why), ST_IO);
+            ck_assert_ptr_nonnull(strstr(why.text, "is missing"));
+            ck_assert_uint_eq(c.repaired, 0);
+        }
+    }
+    free(copy);
+    free(aside);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* A copy opens and holds the same, whether it shares tables or not; a folder
  * that is there is not written over. */
 START_TEST(copies_folders)
@@ -426,5 +478,7 @@ END_TEST
 
 TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
-          TEST(a_current_with_more_behind), TEST(an_edit_ahead_of_its_table),
-          TEST(copies_folders), TEST(copies_regular_files_alone))
+          TEST(a_current_with_more_behind),
+          LOOP(a_repair_that_was_cut_short, cuts),
+          TEST(an_edit_ahead_of_its_table), TEST(copies_folders),
+          TEST(copies_regular_files_alone))
