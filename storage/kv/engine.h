@@ -109,7 +109,9 @@ MUST_CHECK enum status kv_mem_open(const struct kv_options *o, struct kv **out,
 MUST_CHECK enum status kv_rados_open(const struct kv_options *o,
                                      struct kv **out, struct error *e);
 
-/* LevelDB's own repair, with all checksums that it looks at.  What it leaves
- * has every table at level 0, where a read may find an older value first: only
- * iterators see the newest, and kv_salvage() copies what they see. */
+/* Makes a database of the tables and logs in a folder; of a damaged table, of
+ * its good blocks.  Every table is at level 0 then, where a read may find an
+ * older value first: only iterators see the newest, and kv_salvage() copies
+ * what they see.  ST_IO, ST_LIMIT: a file could not be read or written, whether
+ * or not it is damaged. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);

@@ -156,8 +156,8 @@ struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 
 /* Makes a new engine in 'to', which is absent, of all that can be read of the
  * tables and logs in 'from', which need not be a whole one; 'from' is used up.
- * LevelDB does not look at the checksums of its logs when it does this: they
- * must be whole. */
+ * Its logs must be whole.  What cannot be read for another reason than its
+ * damage is an error: then 'to' may be there in part. */
 MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 

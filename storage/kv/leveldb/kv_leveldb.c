@@ -15,7 +15,6 @@
 #include "storage/kv/leveldb/level_files.h"
 #include "storage/kv/leveldb/level_list.h"
 #include "storage/kv/leveldb/level_inspect.h"
-#include "storage/kv/leveldb/level_table.h"
 
 #define GATHER_OPS   16384
 #define GATHER_BYTES ((size_t)4 << 20)
@@ -562,22 +561,4 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
     }
     *out = &l->kv;
     return ST_OK;
-}
-
-enum status
-kv_leveldb_repair(const char *dir, struct error *e)
-{
-    struct kv_options o = { .place = KV_LEVELDB(dir) };
-    struct level *l = level_new(&o, false);
-    enum status st = level_tables_rebuild(dir, e);
-    char *err = NULL;
-
-    level_lists_begin();
-    if (st == ST_OK)
-        leveldb_repair_db(l->options, dir, &err);
-    level_lists_end();
-    if (err != NULL)
-        st = take_error(err, dir, e);
-    level_close(&l->kv);
-    return st;
 }

@@ -241,7 +241,9 @@ read_table(struct level_inspection *x, const char *path, uint64_t size,
         fault = level_table_check(buf_slice(&bytes), &blocks);
         if (fault.text == NULL && size != bytes.size)
             fault.text = "its size is not the MANIFEST's";
-        if (fault.text != NULL)
+        if (fault.no_memory)
+            st = error_set(e, ST_LIMIT, "%s: no memory for its index", path);
+        else if (fault.text != NULL)
             st = damage(x, LEVEL_TABLE, path, fault.at, fault.text, e);
     }
     buf_fini(&bytes);

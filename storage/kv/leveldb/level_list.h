@@ -1,6 +1,6 @@
 /* LevelDB takes a folder whose listing failed for one that ends there.  At an
  * open it does not read the logs that it has not seen, and deletes them
- * afterwards; at a repair it leaves them out.  So while a thread says that its
+ * afterwards.  So while a thread says that its
  * lists must be whole, a readdir() that fails is tried again until it works,
  * with a line in the log.
  *

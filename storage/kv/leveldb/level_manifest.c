@@ -153,3 +153,28 @@ level_history_back(struct level_history *h)
     h->before = (struct level_version){ 0 };
     buf_clear(&h->last);
 }
+
+void
+level_edit_start(struct buf *edit, uint64_t next_file, uint64_t newest)
+{
+    buf_put_varint(edit, FIELD_COMPARATOR);
+    buf_put_sized(edit, slice_str("leveldb.BytewiseComparator"));
+    buf_put_varint(edit, FIELD_LOG);
+    buf_put_varint(edit, 0);
+    buf_put_varint(edit, FIELD_NEXT_FILE);
+    buf_put_varint(edit, next_file);
+    buf_put_varint(edit, FIELD_LAST_SEQUENCE);
+    buf_put_varint(edit, newest);
+}
+
+void
+level_edit_table(struct buf *edit, const struct level_table *t,
+                 struct slice first, struct slice last)
+{
+    buf_put_varint(edit, FIELD_NEW_TABLE);
+    buf_put_varint(edit, 0); /* the level */
+    buf_put_varint(edit, t->number);
+    buf_put_varint(edit, t->size);
+    buf_put_sized(edit, first);
+    buf_put_sized(edit, last);
+}

@@ -43,3 +43,12 @@ bool level_history_is_ahead(const struct level_history *h, const char *dir);
 
 /* Forgets the last edit. */
 void level_history_back(struct level_history *h);
+
+/* The beginning of a MANIFEST of our own: what its first edit says of a
+ * database all of whose logs are to be replayed.  Files made later have numbers
+ * from 'next_file' on, writes those behind 'newest'. */
+void level_edit_start(struct buf *edit, uint64_t next_file, uint64_t newest);
+
+/* Adds a table at level 0; its keys at both ends with their numbers. */
+void level_edit_table(struct buf *edit, const struct level_table *t,
+                      struct slice first, struct slice last);

@@ -18,18 +18,12 @@
  * between it and the next, and as its value where the block is. */
 #include "storage/kv/leveldb/level_table.h"
 
-#include <dirent.h>
 #include <snappy-c.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
-#include "base/file/durable.h"
-#include "base/file/file.h"
-#include "base/process/log.h"
 #include "storage/kv/leveldb/level_bytes.h"
-#include "storage/kv/leveldb/level_files.h"
 
 #define FOOTER_SIZE  ((size_t)48)
 #define TRAILER_SIZE ((size_t)5)
@@ -56,6 +50,7 @@ take_handle(struct cursor *c)
     return h;
 }
 
+/* False: it cannot be; out->failed: for want of memory. */
 static bool
 unpack(struct slice packed, struct buf *out)
 {
@@ -86,8 +81,8 @@ check_block(struct slice file, struct handle h, struct slice *out,
 
     if (file.size < TRAILER_SIZE || h.at > file.size - TRAILER_SIZE ||
         h.size > file.size - TRAILER_SIZE - h.at)
-        return (struct table_fault){ "a block lies outside of the file", 0,
-                                     false };
+        return (struct table_fault){ .text =
+                                         "a block lies outside of the file" };
     p = file.data + h.at;
     *out = slice_of(p, (size_t)h.size);
     *type = p[h.size];
@@ -96,7 +91,7 @@ check_block(struct slice file, struct handle h, struct slice *out,
         text = "the checksum of a block does not fit";
     else if (*type > SNAPPY)
         text = "a block of an unknown kind";
-    return (struct table_fault){ text, (size_t)h.at, false };
+    return (struct table_fault){ .text = text, .at = (size_t)h.at };
 }
 
 struct entry {
@@ -135,9 +130,10 @@ static struct table_fault
 check_entries(struct slice file, struct slice index, size_t at,
               uint64_t *blocks)
 {
-    const struct table_fault malformed = { "an index block is malformed", at,
-                                           true };
-    struct table_fault fault = { NULL, 0, false };
+    const struct table_fault malformed = {
+        .text = "an index block is malformed", .at = at, .index = true
+    };
+    struct table_fault fault = { .text = NULL };
     struct cursor c;
 
     if (!entries_of(index, &c))
@@ -156,22 +152,34 @@ check_entries(struct slice file, struct slice index, size_t at,
     return fault;
 }
 
+/* An index block, checked and unpacked. */
+static struct table_fault
+read_index(struct slice file, struct handle h, struct buf *unpacked,
+           struct slice *index)
+{
+    unsigned type;
+    struct table_fault fault = check_block(file, h, index, &type);
+
+    fault.index = fault.text != NULL;
+    if (fault.text != NULL || type != SNAPPY)
+        return fault;
+    if (unpack(*index, unpacked))
+        *index = buf_slice(unpacked);
+    else
+        fault = (struct table_fault){ .text = "an index cannot be unpacked",
+                                      .at = (size_t)h.at,
+                                      .index = true,
+                                      .no_memory = unpacked->failed };
+    return fault;
+}
+
 static struct table_fault
 check_index(struct slice file, struct handle h, uint64_t *blocks)
 {
     struct buf unpacked = BUF_INIT;
     struct slice index;
-    unsigned type;
-    struct table_fault fault = check_block(file, h, &index, &type);
+    struct table_fault fault = read_index(file, h, &unpacked, &index);
 
-    fault.index = fault.text != NULL;
-    if (fault.text == NULL && type == SNAPPY) {
-        if (unpack(index, &unpacked))
-            index = buf_slice(&unpacked);
-        else
-            fault = (struct table_fault){ "an index cannot be unpacked",
-                                          (size_t)h.at, true };
-    }
     if (fault.text == NULL)
         fault = check_entries(file, index, (size_t)h.at, blocks);
     ++*blocks;
@@ -179,23 +187,36 @@ check_index(struct slice file, struct handle h, uint64_t *blocks)
     return fault;
 }
 
-struct table_fault
-level_table_check(struct slice bytes, uint64_t *blocks)
+/* What the footer says. */
+static struct table_fault
+read_footer(struct slice bytes, struct handle *metaindex, struct handle *index)
 {
-    struct handle metaindex, index;
-    struct table_fault fault;
     struct slice footer;
     struct cursor c;
 
     if (bytes.size < FOOTER_SIZE)
-        return (struct table_fault){ "it is too short", bytes.size, true };
+        return (struct table_fault){ .text = "it is too short",
+                                     .at = bytes.size,
+                                     .index = true };
     footer = slice_of(bytes.data + bytes.size - FOOTER_SIZE, FOOTER_SIZE);
     c = cursor_of(slice_of(footer.data, HANDLES_SIZE));
-    metaindex = take_handle(&c);
-    index = take_handle(&c);
+    *metaindex = take_handle(&c);
+    *index = take_handle(&c);
     if (c.failed || memcmp(footer.data + HANDLES_SIZE, magic, sizeof magic))
-        return (struct table_fault){ "its footer is damaged",
-                                     bytes.size - FOOTER_SIZE, true };
+        return (struct table_fault){ .text = "its footer is damaged",
+                                     .at = bytes.size - FOOTER_SIZE,
+                                     .index = true };
+    return (struct table_fault){ .text = NULL };
+}
+
+struct table_fault
+level_table_check(struct slice bytes, uint64_t *blocks)
+{
+    struct handle metaindex, index;
+    struct table_fault fault = read_footer(bytes, &metaindex, &index);
+
+    if (fault.text != NULL)
+        return fault;
     bytes.size -= FOOTER_SIZE;
     fault = check_index(bytes, index, blocks);
     return fault.text != NULL ? fault : check_index(bytes, metaindex, blocks);
@@ -260,9 +281,11 @@ comes_before(struct slice key, struct slice next)
     return order < 0 || (order == 0 && write_of(key) > write_of(next));
 }
 
-/* Is this a block of data behind the key 'last'?  'key' becomes its last. */
+/* Is this a block of data behind the key 'last'?  'key' becomes its last, and
+ * '*newest' the number of its newest write, if that is above what it was. */
 static bool
-is_data(struct slice block, struct slice last, struct buf *key)
+is_data(struct slice block, struct slice last, struct buf *key,
+        uint64_t *newest)
 {
     struct cursor c;
 
@@ -282,6 +305,8 @@ is_data(struct slice block, struct slice last, struct buf *key)
             write_of(buf_slice(key)) >> 8 == WRITE_NONE ||
             (first && last.size > 0 && !comes_before(last, buf_slice(key))))
             return false;
+        if (write_of(buf_slice(key)) >> 8 > *newest)
+            *newest = write_of(buf_slice(key)) >> 8;
     }
     return key->size > 0;
 }
@@ -344,45 +369,49 @@ put_ends(struct slice index, struct slice restarts, struct buf *out)
 
 /* What a table is made anew of: index, and the keys next to a block. */
 struct table_parts {
-    struct buf index, restarts, unpacked, last, key;
+    struct table_rest *rest;
+    struct buf index, restarts, unpacked, key;
     bool failed; /* no memory */
 };
 
 /* Adds a block with its trailer, if it is the next one of data. */
-static bool
-add_block(struct table_parts *r, struct slice block, struct buf *out)
+static void
+add_block(struct table_parts *r, struct slice block)
 {
     struct slice data = { block.data, block.size - TRAILER_SIZE };
-    struct handle h = { .at = out->size, .size = data.size };
-    struct buf last = r->last;
+    struct handle h = { .at = r->rest->bytes.size, .size = data.size };
+    struct buf last = r->rest->last;
+    uint64_t newest = r->rest->newest;
+    struct cursor c;
 
     if (block.data[data.size] == SNAPPY) {
         bool good = unpack(data, &r->unpacked);
 
         r->failed |= r->unpacked.failed;
         if (!good)
-            return false;
+            return;
         data = buf_slice(&r->unpacked);
     }
-    if (!is_data(data, buf_slice(&r->last), &r->key)) {
+    if (!is_data(data, buf_slice(&last), &r->key, &newest)) {
         r->failed |= r->key.failed;
-        return false;
+        return;
     }
     put_number(&r->restarts, r->index.size, 4);
     put_entry(buf_slice(&r->key), h, &r->index);
-    buf_put_slice(out, block);
-    r->last = r->key;
+    buf_put_slice(&r->rest->bytes, block);
+    if (r->rest->blocks++ == 0 && entries_of(data, &c))
+        buf_put_slice(&r->rest->first, take_entry(&c).own);
+    r->rest->newest = newest;
+    r->rest->last = r->key;
     r->key = last;
-    return true;
 }
 
-/* A table of the blocks of data that are found in a damaged one, whether or not
- * its index leads to them.  How many; 0: there is none, or no memory. */
-static size_t
-rebuild(struct slice file, struct buf *out)
+/* Blocks of data wherever they are found, whether or not an index leads there.
+ */
+static void
+hunt(struct slice file, struct table_parts *r)
 {
-    struct table_parts r = { .index = BUF_INIT };
-    size_t len = 0, hunted = 0;
+    size_t hunted = 0;
 
     for (size_t at = 0; at < file.size && hunted < HUNT_MOST;) {
         size_t size = find_block(slice_of(file.data + at, file.size - at),
@@ -394,57 +423,78 @@ rebuild(struct slice file, struct buf *out)
             continue;
         }
         hunted = 0;
-        len +=
-            add_block(&r, slice_of(file.data + at, size + TRAILER_SIZE), out);
+        add_block(r, slice_of(file.data + at, size + TRAILER_SIZE));
         at += size + TRAILER_SIZE;
     }
-    put_ends(buf_slice(&r.index), buf_slice(&r.restarts), out);
-    if (r.failed || r.index.failed || r.restarts.failed || out->failed)
-        len = 0;
-    buf_fini(&r.index);
-    buf_fini(&r.restarts);
-    buf_fini(&r.unpacked);
-    buf_fini(&r.last);
-    buf_fini(&r.key);
+}
+
+/* The blocks of data that an index leads to, but for those that do not check.
+ * Returns how many there should be. */
+static size_t
+follow(struct slice file, struct slice index, struct table_parts *r)
+{
+    struct cursor c;
+    size_t len = 0;
+
+    if (!entries_of(index, &c))
+        return 0;
+    for (; cursor_left(&c) > 0; len++) {
+        struct cursor handle = cursor_of(take_entry(&c).value);
+        struct handle h = take_handle(&handle);
+        struct slice data;
+        unsigned type;
+
+        if (!c.failed && !handle.failed &&
+            check_block(file, h, &data, &type).text == NULL)
+            add_block(r, slice_of(data.data, data.size + TRAILER_SIZE));
+    }
     return len;
 }
 
-static enum status
-rebuild_table(const char *dir, const char *name, struct error *e)
+/* Of a table with a good index. */
+static void
+follow_index(struct slice file, bool good, struct table_parts *r)
 {
-    char *path = files_path(dir, name);
-    struct buf bytes = BUF_INIT, out = BUF_INIT;
-    enum status st = file_read(path, SIZE_MAX, &bytes, e);
-    uint64_t blocks = 0;
-    size_t len = 0;
+    struct buf unpacked = BUF_INIT;
+    struct handle metaindex, h;
+    struct slice index;
 
-    if (st == ST_OK && level_table_check(buf_slice(&bytes), &blocks).index)
-        len = rebuild(buf_slice(&bytes), &out);
-    if (len > 0) {
-        log_warn("storage", "%s: the index is made anew of %zu blocks", path,
-                 len);
-        st = files_replace(dir, name, buf_slice(&out), e);
+    if (read_footer(file, &metaindex, &h).text == NULL) {
+        file.size -= FOOTER_SIZE;
+        if (read_index(file, h, &unpacked, &index).text == NULL)
+            r->rest->whole = follow(file, index, r) == r->rest->blocks && good;
     }
-    buf_fini(&bytes);
-    buf_fini(&out);
-    free(path);
-    return st;
+    r->failed |= unpacked.failed;
+    buf_fini(&unpacked);
 }
 
 enum status
-level_tables_rebuild(const char *dir, struct error *e)
+level_table_salvage(struct slice file, struct table_rest *out, struct error *e)
 {
-    DIR *d = opendir(dir);
-    const struct dirent *entry;
-    uint64_t number;
-    enum status st = ST_OK;
+    struct table_parts r = { .rest = out };
+    uint64_t blocks = 0;
+    struct table_fault fault = level_table_check(file, &blocks);
 
-    if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", dir);
-    while (st == ST_OK && (st = dir_next(d, dir, &entry, e)) == ST_OK &&
-           entry != NULL)
-        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_TABLE)
-            st = rebuild_table(dir, entry->d_name, e);
-    (void)closedir(d);
-    return st;
+    *out = (struct table_rest){ .whole = false };
+    r.failed = fault.no_memory;
+    if (fault.index)
+        hunt(file, &r);
+    else
+        follow_index(file, fault.text == NULL, &r);
+    put_ends(buf_slice(&r.index), buf_slice(&r.restarts), &out->bytes);
+    r.failed |= r.index.failed || r.restarts.failed || out->bytes.failed ||
+                out->first.failed;
+    buf_fini(&r.index);
+    buf_fini(&r.restarts);
+    buf_fini(&r.unpacked);
+    buf_fini(&r.key);
+    return r.failed ? error_set(e, ST_LIMIT, "no memory for a table") : ST_OK;
+}
+
+void
+table_rest_fini(struct table_rest *t)
+{
+    buf_fini(&t->bytes);
+    buf_fini(&t->first);
+    buf_fini(&t->last);
 }

@@ -3,11 +3,13 @@
 #include "storage/fsck/fsck.h"
 
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file/durable.h"
 #include "base/file/file.h"
+#include "base/process/log.h"
 #include "storage/place/datadir.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/block/block.h"
@@ -365,6 +367,21 @@ START_TEST(an_edit_ahead_of_its_table)
 }
 END_TEST
 
+/* A table lost a bit, and how many points are whole when it is repaired. */
+static size_t
+damage_table(const char *image)
+{
+    char *path = find_file(image, "engine", ".ldb");
+    struct buf bytes = BUF_INIT;
+
+    OK(file_read(path, SIZE_MAX, &bytes, &e));
+    bytes.data[20] ^= 1;
+    OK(files_write(path, buf_slice(&bytes), &e));
+    buf_fini(&bytes);
+    free(path);
+    return (size_t)SERIES * 200; /* what the logs hold */
+}
+
 static void
 rename_in(const char *dir, const char *from, const char *to)
 {
@@ -410,6 +427,51 @@ START_TEST(a_repair_that_was_cut_short)
             ck_assert_uint_eq(c.repaired, 0);
         }
     }
+    free(copy);
+    free(aside);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* With few descriptors a file that is whole cannot be opened at some moment: it
+ * is not damaged.  The repair loses nothing of it, or fails and changes
+ * nothing. */
+START_TEST(a_repair_short_of_descriptors)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *aside = tempdir_path(dir, "aside"), *copy = tempdir_path(dir, "copy");
+    const struct rlimit all = { 1024, 4096 };
+    size_t failed = 0, done = 0, least = damage_table(image);
+    struct told t = { .show = false };
+
+    log_set_level(LOG_ERROR);
+    for (rlim_t n = 4; done < 3; n++) {
+        struct check c = { .say = say, .ctx = &t, .aside = aside };
+        const struct rlimit few = { n, 4096 };
+        struct error why;
+        enum status st;
+        size_t points;
+
+        ck_assert_uint_lt(n, 1000);
+        OK(folder_copy(image, copy, false, &e));
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        st = check_files(copy, &c, &why);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+        if (st == ST_OK && c.found == 1) {
+            done++;
+        } else {
+            failed++;
+            ck_assert_msg(st != ST_OK, "%s", t.first);
+            (void)look(copy, aside, &t);
+        }
+        ck_assert_uint_eq(look(copy, NULL, &t), 0);
+        (void)read_all(copy, &points);
+        ck_assert_msg(points >= least, "%zu descriptors: %zu points", (size_t)n,
+                      points);
+        OK(folder_delete(copy, &e));
+    }
+    ck_assert_uint_gt(failed, 2);
     free(copy);
     free(aside);
     free(image);
@@ -480,5 +542,5 @@ TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind),
           LOOP(a_repair_that_was_cut_short, cuts),
-          TEST(an_edit_ahead_of_its_table), TEST(copies_folders),
-          TEST(copies_regular_files_alone))
+          TEST(a_repair_short_of_descriptors), TEST(an_edit_ahead_of_its_table),
+          TEST(copies_folders), TEST(copies_regular_files_alone))
