@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/process/log.h"
+#include "base/process/thread.h"
 #include "base/mem.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
@@ -321,19 +322,26 @@ level_sync(struct kv *kv, struct error *e)
 }
 
 /* Its log becomes a table; asked to compact where there are no keys, it does
- * nothing else.  An empty log would be exchanged for another one. */
+ * nothing else.  An empty log is exchanged for another one. */
+static void
+end_log(struct level *l)
+{
+    static const char behind[] = "\xff\xff";
+
+    leveldb_compact_range(l->db, behind, 2, behind, 2);
+}
+
 static void
 level_compact_log(struct kv *kv, size_t least)
 {
     struct level *l = level_of(kv);
-    static const char behind[] = "\xff\xff";
 
     if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
         atomic_load(&l->log_bytes) < (least == 0 ? 1 : least) ||
         kv_fault(kv, NULL) != ST_OK)
         return;
     atomic_store(&l->log_bytes, 0);
-    leveldb_compact_range(l->db, behind, 2, behind, 2);
+    end_log(l);
 }
 
 /* In LevelDB's own thread, which writes full buffers first. */
@@ -529,18 +537,56 @@ level_new(const struct kv_options *o, bool create)
     return l;
 }
 
+static void *
+do_nothing(void *ctx)
+{
+    return ctx;
+}
+
+/* Whether the process has LevelDB's thread, which serves all its databases. */
+static atomic_bool has_thread;
+
+/* LevelDB starts its thread when there is something to compact first, and a
+ * failure of that would end the process (C++).  So another one is tried here,
+ * before a database is opened; start_thread() then makes LevelDB start its own.
+ */
+static enum status
+try_thread(struct error *e)
+{
+    struct thread t;
+    enum status st;
+
+    if (atomic_load(&has_thread))
+        return ST_OK;
+    st = thread_start(&t, do_nothing, NULL, "LevelDB", e);
+    thread_join(&t);
+    return st;
+}
+
+static void
+start_thread(struct level *l)
+{
+    if (!atomic_exchange(&has_thread, true))
+        end_log(l);
+}
+
 static enum status
 open_database(struct level *l, struct error *e)
 {
     char *err = NULL;
     enum status st = level_files_check(l->dir, e);
 
+    if (st == ST_OK)
+        st = try_thread(e);
     if (st != ST_OK)
         return st;
     level_lists_begin();
     l->db = leveldb_open(l->options, l->dir, &err);
     level_lists_end();
-    return err == NULL ? sync_logs(l, e) : take_error(err, l->dir, e);
+    if (err != NULL)
+        return take_error(err, l->dir, e);
+    start_thread(l);
+    return sync_logs(l, e);
 }
 
 enum status
