@@ -171,10 +171,12 @@ loop_watch(struct loop *l, struct watch *w, uint32_t events)
 
     if (events == w->events)
         return;
-    /* Fails only for want of memory: then a tick finds it idle. */
-    if (epoll_ctl(l->epoll, op, w->fd, &ev) != 0)
-        log_warn("loop", "epoll_ctl: %m");
-    w->events = events;
+    /* Fails only for want of memory, or of fs.epoll.max_user_watches: the next
+     * call tries it again, or a tick finds it idle. */
+    if (epoll_ctl(l->epoll, op, w->fd, &ev) == 0 || events == 0)
+        w->events = events;
+    else
+        log_warn("loop", "cannot watch a socket: %m");
 }
 
 void

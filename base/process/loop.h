@@ -75,7 +75,8 @@ void loop_fini(struct loop *l);
  * caller's. */
 MUST_CHECK bool loop_add(struct loop *l, struct loop_conn *c, struct watch *w,
                          uint32_t events);
-/* Watches for 'events'; 0: for none at all. */
+/* Watches for 'events'; 0: for none at all.  After a failure, which is in the
+ * log, w->events are what they were: another call tries again. */
 void loop_watch(struct loop *l, struct watch *w, uint32_t events);
 /* Takes a connection out of the list; its memory is freed at the turn's end,
  * its sockets must be unwatched and closed. */

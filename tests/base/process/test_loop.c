@@ -89,6 +89,33 @@ start(struct echo *x, const struct loop_calls *c)
     ck_assert_int_eq(loop_start(&x->loop, &e), ST_OK);
 }
 
+/* A socket that could not be watched is one that is not, until it can be. */
+START_TEST(watches_again_after_a_failure)
+{
+    struct echo x;
+    struct watch w = { .fd = -1, .data = 1 };
+    struct epoll_event ev;
+    int pair[2];
+
+    ck_assert_int_eq(loop_init(&x.loop, &calls, &x, 10, NULL), ST_OK);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    loop_watch(&x.loop, &w, EPOLLIN);
+    ck_assert_uint_eq(w.events, 0);
+    w.fd = pair[0];
+    loop_watch(&x.loop, &w, EPOLLIN);
+    ck_assert_uint_eq(w.events, EPOLLIN);
+    ck_assert_int_eq(send(pair[1], "a", 1, 0), 1);
+    ck_assert_int_eq(epoll_wait(x.loop.epoll, &ev, 1, 60000), 1);
+    ck_assert_uint_eq(ev.data.u64, w.data);
+    w.fd = -1;
+    loop_watch(&x.loop, &w, EPOLLOUT);
+    ck_assert_uint_eq(w.events, EPOLLIN);
+    (void)close(pair[0]);
+    (void)close(pair[1]);
+    loop_fini(&x.loop);
+}
+END_TEST
+
 /* Returns the other end. */
 static int
 add(struct echo *x)
@@ -184,6 +211,7 @@ START_TEST(lingers_until_none_is_left)
 }
 END_TEST
 
-TEST_MAIN("loop", TEST(calls_for_events_wakes_and_ticks),
+TEST_MAIN("loop", TEST(watches_again_after_a_failure),
+          TEST(calls_for_events_wakes_and_ticks),
           TEST(frees_what_ended_after_the_turn),
           TEST(lingers_until_none_is_left))
