@@ -6,6 +6,8 @@
 #include "tsd/api/api.h"
 #include "tsd/admin/backup.h"
 
+#define ANSWER_BYTES 512
+
 static void
 answer(const struct check_counts *n, struct http_reply *out)
 {
@@ -24,6 +26,11 @@ make(const struct api *a, const struct http_request *r, const char *to,
     struct backup b = { .to = { PLACE_FOLDER, to }, .cancel = api_cancel(r) };
     struct error e;
 
+    /* Once the copy is there, nothing may keep the answer away. */
+    if (buf_reserve(http_reply_body(out), ANSWER_BYTES) == NULL) {
+        http_reply_error(out, 503, "The server is short of memory", NULL);
+        return;
+    }
     log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));
     if (backup_make(a->store, &b, &e) != ST_OK) {
         log_warn("backup", "to %s failed: %s", log_quote(slice_str(to)),
