@@ -122,7 +122,7 @@ add_chunk(struct arena *a, size_t need)
         return false;
     if (!budget_take(a->budget, sizeof *c + size))
         return false;
-    c = malloc(sizeof *c + size);
+    c = mem_try(sizeof *c + size);
     if (c == NULL) {
         budget_return(a->budget, sizeof *c + size);
         return false;

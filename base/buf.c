@@ -40,7 +40,7 @@ grow(struct buf *b, size_t need)
             return false;
     if (b->max != 0 && cap > b->max)
         cap = b->max;
-    p = realloc(b->data, cap);
+    p = mem_try_resize(b->data, cap);
     if (p == NULL)
         return false;
     b->data = p;

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,46 @@ mem_resize(void *p, size_t len, size_t size)
     while (q == NULL && wait_for_memory(&tries));
     INSIST(q != NULL);
     return q;
+}
+
+static atomic_ulong failures;
+
+static void *
+note_failure(void *p)
+{
+    if (p == NULL)
+        mem_note_failure();
+    return p;
+}
+
+void *
+mem_try(size_t size)
+{
+    return note_failure(malloc(size));
+}
+
+void *
+mem_try_array(size_t len, size_t size)
+{
+    return note_failure(calloc(len, size));
+}
+
+void *
+mem_try_resize(void *p, size_t size)
+{
+    return note_failure(realloc(p, size));
+}
+
+unsigned long
+mem_failures(void)
+{
+    return atomic_load_explicit(&failures, memory_order_relaxed);
+}
+
+void
+mem_note_failure(void)
+{
+    (void)atomic_fetch_add_explicit(&failures, 1, memory_order_relaxed);
 }
 
 void *

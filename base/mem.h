@@ -25,6 +25,17 @@ void *mem_new_array(size_t len, size_t size)
 void *mem_resize(void *p, size_t len, size_t size)
     __attribute__((__returns_nonnull__));
 
+/* malloc(), calloc(), realloc(): they do not wait. */
+void *mem_try(size_t size) __attribute__((__malloc__));
+void *mem_try_array(size_t len, size_t size) __attribute__((__malloc__));
+void *mem_try_resize(void *p, size_t size);
+
+/* How often one of these had no memory since the process began: while this
+ * changes, what else fails may have failed for that reason.  Who allocates
+ * otherwise notes it. */
+unsigned long mem_failures(void);
+void mem_note_failure(void);
+
 /* Room for one more element behind 'len' of them: the array itself, or
  * mem_resize() to twice as much. */
 void *mem_grow(void *array, size_t len, size_t *cap, size_t size)

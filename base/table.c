@@ -61,7 +61,7 @@ table_try_add(struct hash_table *t, uint64_t hash, uint32_t i)
 {
     if (is_full(t)) {
         size_t len = grown_len(t);
-        struct table_slot *slots = calloc(len, sizeof *slots);
+        struct table_slot *slots = mem_try_array(len, sizeof *slots);
 
         if (slots == NULL)
             return false;

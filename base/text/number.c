@@ -8,6 +8,7 @@
 
 #include "base/text/decimal.h"
 #include "base/text/number_priv.h"
+#include "base/mem.h"
 
 bool
 number_parse_u64(struct slice s, uint64_t *out)
@@ -81,7 +82,7 @@ number_parse_double(struct slice s, double *out)
 
     if (!is_double(s))
         return false;
-    if (s.size >= sizeof small && (text = malloc(s.size + 1)) == NULL)
+    if (s.size >= sizeof small && (text = mem_try(s.size + 1)) == NULL)
         return false;
     memcpy(text, s.data, s.size);
     text[s.size] = '\0';

@@ -13,6 +13,7 @@
 
 #include "base/process/lock.h"
 #include "query/aggregate/interpolate_priv.h"
+#include "base/mem.h"
 
 #define PARTIALS     12
 #define CHUNK_VALUES 16384 /* that a chunk unpacks: as a cache holds them */
@@ -166,7 +167,7 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 
     for (size_t k = 0; k < some.len; k++)
         wanted += some.cursors[k].wanted;
-    room = out->values = malloc(wanted * sizeof *room);
+    room = out->values = mem_try(wanted * sizeof *room);
     if (room == NULL)
         return error_no_memory(&out->error);
     for (size_t k = 0; k < some.len && st == ST_OK; k++) {
@@ -233,7 +234,7 @@ run_chunk(void *ctx, size_t i)
 static bool
 add_chunks(struct aggregation *m, enum status *st, struct error *e)
 {
-    struct adding *p = calloc(1, sizeof *p);
+    struct adding *p = mem_try_array(1, sizeof *p);
     size_t longest = 1, chunks;
 
     if (p == NULL)

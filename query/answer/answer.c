@@ -61,7 +61,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     enum status status;
 
     if (group->len > 1)
-        series = malloc(group->len * sizeof *series);
+        series = mem_try(group->len * sizeof *series);
     if (series == NULL)
         return error_no_memory(&t->error);
     for (size_t k = 0; k < group->len; k++) {

@@ -82,7 +82,7 @@ chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len,
 
     forget(p, s);
     s->chunk_len = chunk_len;
-    s->chunks = calloc(len + 1, sizeof *s->chunks);
+    s->chunks = mem_try_array(len + 1, sizeof *s->chunks);
     if (s->chunks == NULL)
         return false;
     s->rows_len = len;

@@ -48,7 +48,8 @@ add_series(struct task *t, const struct store_row *row)
         return NULL;
     if (t->len == t->cap) {
         size_t cap = t->cap == 0 ? 64 : t->cap * 2;
-        struct fetched *series = realloc(t->series, cap * sizeof *series);
+        struct fetched *series =
+            mem_try_resize(t->series, cap * sizeof *series);
 
         if (series == NULL)
             return NULL;
@@ -317,7 +318,7 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     struct rest *rests = mem_new_array(len, sizeof *rests);
     size_t n = 0;
 
-    out->series = malloc((total + 1) * sizeof *out->series);
+    out->series = mem_try((total + 1) * sizeof *out->series);
     for (size_t i = 0; i < len; i++)
         if (tasks[i].len > 0)
             rests[n++] = (struct rest){ tasks[i].series,

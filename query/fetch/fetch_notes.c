@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "uid/meta/annotation.h"
+#include "base/mem.h"
 
 /* Of the series that the plan lists. */
 static enum status
@@ -49,7 +50,7 @@ sort_unique(struct annotated *all)
 static enum status
 merge(struct fetch *f, const struct annotated *noted, struct error *e)
 {
-    struct fetched *all = calloc(f->len + noted->len, sizeof *all);
+    struct fetched *all = mem_try_array(f->len + noted->len, sizeof *all);
     size_t n = 0, i = 0;
 
     if (all == NULL)

@@ -6,6 +6,7 @@
 
 #include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
+#include "base/mem.h"
 
 /* Written out, in the arena.  A stored row can reach beyond what was to be
  * read. */
@@ -122,7 +123,7 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
                   struct error *e)
 {
     static const struct column none = { 0 };
-    struct fetched *all = calloc(f->len + counts->len + 1, sizeof *all);
+    struct fetched *all = mem_try_array(f->len + counts->len + 1, sizeof *all);
     size_t n = 0, i = 0, k = 0;
     enum status status = ST_OK;
 

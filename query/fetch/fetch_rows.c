@@ -211,7 +211,7 @@ collect_row(struct task *t, const struct store_row *row, struct fetched *f)
         status = collect(t, f, ms);
     if (status != ST_OK)
         return status;
-    copy = malloc(size);
+    copy = mem_try(size);
     if (copy == NULL)
         return fetch_out_of_memory(t->job->limits, &t->error);
     *copy = (struct row_copy){ .row = *row, .size = size };

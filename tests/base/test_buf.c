@@ -1,7 +1,33 @@
 #include "base/buf.h"
 
+#include "base/arena.h"
 #include "base/cursor.h"
+#include "base/mem.h"
 #include "tests/harness.h"
+
+/* What is no limit of the buffer's. */
+START_TEST(notes_what_the_system_refused)
+{
+    struct buf limited, b = BUF_INIT;
+    struct arena *a = arena_new(0);
+    unsigned long before = mem_failures();
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    arena_free(&a);
+    return; /* they end a process that asks for so much */
+#endif
+    buf_init(&limited, 8);
+    ck_assert_ptr_null(buf_reserve(&limited, 9));
+    ck_assert_uint_eq(mem_failures(), before);
+    ck_assert_ptr_null(buf_reserve(&b, (size_t)1 << 62));
+    ck_assert_uint_eq(mem_failures(), before + 1);
+    ck_assert_ptr_null(arena_alloc(a, (size_t)1 << 62));
+    ck_assert_uint_eq(mem_failures(), before + 2);
+    arena_free(&a);
+    buf_fini(&limited);
+    buf_fini(&b);
+}
+END_TEST
 
 START_TEST(empty_has_no_memory)
 {
@@ -177,7 +203,7 @@ START_TEST(prints_long_texts)
 }
 END_TEST
 
-TEST_MAIN("buf", TEST(empty_has_no_memory), TEST(appends),
-          LOOP(varints_round_trip, numbers), TEST(room_is_made),
+TEST_MAIN("buf", TEST(notes_what_the_system_refused), TEST(empty_has_no_memory),
+          TEST(appends), LOOP(varints_round_trip, numbers), TEST(room_is_made),
           LOOP(zigzag_keeps_small_ones_short, zigzags), TEST(failures_stick),
           TEST(the_cap_can_be_reached), TEST(prints_long_texts))

@@ -12,7 +12,8 @@
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
  * is told that its client is gone, if not "?stay"; "/api/large"
  * answers as many bytes as "?n=" says, in as many chunks as "&chunks=" says;
- * "/api/fail" errors; "/api/empty" 204;
+ * "/api/fail" errors; "/api/lack?status=" fails for want of memory;
+ * "/api/empty" 204;
  * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
  * "here" on its connection's thread, where it may not be served with "?no";
  * else "kept" where that was asked, and "later" where it was not.
@@ -36,6 +37,7 @@
 
 #include "base/process/clock.h"
 #include "base/process/lock.h"
+#include "base/mem.h"
 #include "base/text/number.h"
 #include "tests/harness.h"
 #include "web/json/json.h"
@@ -185,6 +187,19 @@ rig_fail(void *ctx, const struct http_request *r, struct http_reply *out)
     http_reply_failure(out, &e);
 }
 
+/* A buffer that got no memory, and a client who is told that he is wrong. */
+static inline void
+rig_lack(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct slice status = slice_str("400");
+
+    mem_note_failure();
+    if (http_param(r, "status", &status))
+        http_reply_header(out, "X-Lost", "1");
+    http_reply_error(out, (unsigned)atoi((const char *)status.data), "wrong",
+                     NULL);
+}
+
 static inline void
 rig_empty(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -243,6 +258,7 @@ rig_start(const struct http_options *from)
         { "/api/quick", any, true, rig_quick, NULL, 0, 0, 0, rig_is_quick },
         { "/api/large", HTTP_GET, true, rig_large, NULL, 0, 0, 0, NULL },
         { "/api/fail", HTTP_GET, false, rig_fail, NULL, 0, 0, 0, NULL },
+        { "/api/lack", HTTP_GET, false, rig_lack, NULL, 0, 0, 0, NULL },
         { "/api/empty", any, false, rig_empty, NULL, 0, 0, 0, NULL },
         { "/page", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },
         { "/", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },

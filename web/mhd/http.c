@@ -45,6 +45,7 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     r->mhd = mhd;
     r->arena = arena_new(s->o.arena_bytes);
     r->start_us = clock_monotonic_us();
+    r->failures = mem_failures();
     r->method_text = "";
     r->url = arena_strdup(r->arena, slice_str(url));
     if (r->url == NULL)

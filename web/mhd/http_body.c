@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "base/utf8.h"
+#include "base/mem.h"
 
 #define GROW_MIN ((size_t)16 << 10)
 
@@ -106,7 +107,7 @@ reserve(struct http_request *r, size_t size)
         reject_budget(r);
         return false;
     }
-    p = realloc(b->data, cap);
+    p = mem_try_resize(b->data, cap);
     if (p == NULL) {
         http_budget_return(&r->server->bodies, cap - b->cap);
         reject_budget(r);

@@ -300,6 +300,7 @@ struct http_request {
     size_t answer_bytes;       /* what it holds of the budget for replies */
     struct http_request *next; /* in the queue of work */
     int64_t start_us;
+    unsigned long failures; /* mem_failures() at the start */
 };
 
 /* Checks the head and finds the route; a rejection leaves a reply and sets

@@ -10,6 +10,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/mem.h"
 
 #define API_TYPE "application/json; charset=UTF-8"
 
@@ -333,6 +334,16 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
     return take_budget(r, out->chunks.size);
 }
 
+/* Was memory short meanwhile?  Then what looked like the client's fault, as a
+ * path or a point that is cut off, or like the limit of a query, may be none:
+ * who is told so drops its points. */
+static bool
+lacked_memory(const struct http_request *r)
+{
+    return r->reply.status >= 400 && r->reply.status < 500 &&
+           mem_failures() != r->failures;
+}
+
 /* Turns the reply into a response for libmicrohttpd. */
 static void
 http_finish(struct http_request *r)
@@ -342,6 +353,12 @@ http_finish(struct http_request *r)
     const char *type = NULL;
 
     http_body_free(r);
+    if (lacked_memory(r)) {
+        out->headers = NULL;
+        http_reply_error(out, 503, "The server is short of memory",
+                         "Please try again");
+        http_reply_header(out, "Retry-After", "1");
+    }
     if (out->body.failed) {
         buf_fini(&out->body);
         http_reply_error(out, 503, "The reply did not fit into memory", NULL);

@@ -34,6 +34,12 @@ static const struct talk {
     { GET("/api/empty"), 204, NULL, "" },
     { GET("/api/fail"), 503, JSON,
       "{\"error\":{\"code\":503,\"message\":\"not \\\"now\\\"\"}}" },
+    /* for want of memory: the client did nothing wrong, and sends it again */
+    { GET("/api/lack"), 503, JSON,
+      "{\"error\":{\"code\":503,\"message\":\"The server is short of "
+      "memory\",\"details\":\"Please try again\"}}" },
+    { GET("/api/lack?status=413"), 503, JSON, NULL },
+    { GET("/api/lack?status=500"), 500, JSON, NULL },
     { GET("/api/large"), 400, JSON,
       "{\"error\":{\"code\":400,\"message\":\"n is missing\","
       "\"details\":\"say how many\"}}" },

@@ -25,7 +25,7 @@ write_notes(struct buf *b, const char *name, const struct query *q,
 static void
 write_tsuids(struct buf *b, const struct result_group *g)
 {
-    struct slice *sorted = calloc(g->tsuids_len + 1, sizeof *sorted);
+    struct slice *sorted = mem_try_array(g->tsuids_len + 1, sizeof *sorted);
 
     if (sorted == NULL) {
         b->failed = true;
