@@ -115,7 +115,8 @@ store_check_disk(struct store *s)
     if (s->wal == NULL)
         return;
     status = wal_status(s->wal, &why);
-    if (status != ST_OK)
+    /* Once: while it cannot be begun anew, that is the reason. */
+    if (!atomic_exchange(&s->wal_failed, status != ST_OK) && status != ST_OK)
         reject(s, &why);
     if (status == ST_CONFLICT) /* another process has it: nothing is flushed */
         return;

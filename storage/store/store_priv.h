@@ -71,6 +71,7 @@ struct store {
     struct error flush_error GUARDED_BY(wake_lock); /* of the last flushing */
     _Atomic bool rejecting; /* writes, because of 'rejection' */
     struct error rejection GUARDED_BY(wake_lock);
+    atomic_bool wal_failed; /* when the disk was looked at last */
 
     _Atomic uint64_t points_added;
     _Atomic uint64_t rows_flushed;

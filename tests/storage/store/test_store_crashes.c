@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/process/log.h"
+#include "storage/kv/engine.h"
 #include "storage/scan/store_last.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
@@ -529,6 +531,54 @@ lose_a_record(struct store *s)
 }
 
 static void
+count_rejections(void *ctx, const char *line)
+{
+    *(int *)ctx += strstr(line, "writes are rejected") != NULL;
+}
+
+/* The WAL failed and the engine, too, so that it cannot be begun anew: each is
+ * logged once, however often the disk is looked at. */
+static void
+lose_both(struct store *s)
+{
+    const struct wal_io fails = { write_nothing, sync_fine };
+    const struct error why = { ST_IO, "the disk is broken" };
+    struct series_point p = { .point = { T0, { .i = 6 }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+    int lines = 0;
+
+    put(s, 1, 1);
+    ck_assert_int_eq(kv_fail(s->kv, &why, &e), ST_IO);
+    *wal_files_io(s->wal->medium) = fails;
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 2), false, &p.series, &e),
+                     ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
+    for (int i = 0; i < 3; i++)
+        store_check_disk(s);
+    log_recent(count_rejections, &lines);
+    ck_assert_int_eq(lines, 2);
+    ck_assert_int_eq(store_may_write(s, &e), ST_BUSY);
+    ck_assert_msg(strstr(e.text, "cannot be begun anew") != NULL, "%s", e.text);
+}
+
+static void
+expect_one(struct store *s)
+{
+    expect(s, 1, 1);
+}
+
+START_TEST(two_failures_are_logged_once)
+{
+    dir = tempdir_new();
+    live(lose_both);
+    live(expect_one);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static void
 expect_seven_and_eight(struct store *s)
 {
     expect(s, 1, 8);
@@ -614,4 +664,5 @@ TEST_MAIN_FORKED("store_crashes", TIMES(trimmed_points_are_in_the_engine, 2),
                  TEST(intact_hours_of_a_damaged_row_stay),
                  ON_LEVELDB(TEST(an_unreadable_row_is_replaced)),
                  TEST(queries_do_not_wait_for_the_wal),
-                 TEST(a_lost_record_defines_nothing))
+                 TEST(a_lost_record_defines_nothing),
+                 TEST(two_failures_are_logged_once))
