@@ -107,6 +107,8 @@ check_format(const char *dir, struct check *c, struct error *e)
     }
     if (st != ST_OK)
         return error_set(e, ST_INVALID, "%s", why.text);
+    if (f.unread)
+        return error_set(e, ST_IO, "%s", why.text);
     if (!f.complete)
         check_note(c, "format-incomplete",
                    "%s: the making of the store was cut short", dir);

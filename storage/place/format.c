@@ -75,6 +75,11 @@ format_parse(struct buf *text, const char *path, struct format *out,
                          path, out->version, FORMAT_OLDEST, FORMAT_VERSION);
     out->complete = complete == 1;
     format_print(out, &again);
+    if (again.failed) {
+        buf_fini(&again);
+        out->version = 0;
+        return error_set(e, ST_IO, "no memory to read '%s'", path);
+    }
     whole = out->version >= FORMAT_OLDEST &&
             strlen(out->id) == FORMAT_ID_SIZE - 1 &&
             slice_eq(buf_slice(&again), buf_slice(text)) &&
@@ -96,6 +101,8 @@ read_one(const char *dir, const char *name, struct format *out, struct error *e)
     enum status st = files_get_text(dir, name, &text, e);
 
     out->version = 0;
+    if (text.failed)
+        st = error_set(e, ST_IO, "no memory to read '%s'", path);
     if (st != ST_NOT_FOUND && st != ST_IO &&
         !slice_starts(buf_slice(&text), slice_str("halite ")))
         st = error_set(e, ST_CORRUPT,
@@ -112,13 +119,14 @@ format_read(const char *dir, struct format *out, struct error *e)
 {
     struct format copy;
     enum status st = read_one(dir, names[0], out, e);
-    enum status copied = read_one(dir, names[1], &copy, NULL);
+    enum status copied = read_one(dir, names[1], &copy, st == ST_OK ? e : NULL);
 
     if (st != ST_OK && copied == ST_OK && out->version == 0)
         *out = copy;
     else if (st != ST_OK)
         return st;
     out->damaged = st != ST_OK || copied != ST_OK;
+    out->unread = st == ST_IO || copied == ST_IO;
     return ST_OK;
 }
 

@@ -32,6 +32,7 @@ struct format {
     unsigned version;
     bool complete; /* everything was made; never create again */
     bool damaged;  /* one of the two files does not check: write both again */
+    bool unread;   /* and it may be whole: it could not be read */
     struct key_layout layout;
     char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
     /* Of a pool: the hours of rows that one object holds, a multiple of
@@ -51,7 +52,8 @@ MUST_CHECK enum status format_parse(struct buf *text, const char *where,
                                     struct format *out, struct error *e);
 
 /* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
- * ST_NOT_FOUND when both are absent, or the folder is. */
+ * ST_NOT_FOUND when both are absent, or the folder is.  When one could not be
+ * read, 'e' says why, also on ST_OK. */
 MUST_CHECK enum status format_read(const char *dir, struct format *out,
                                    struct error *e);
 

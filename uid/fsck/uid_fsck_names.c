@@ -81,6 +81,7 @@ take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
         id_ranges_add(&t->deleted[t->names.kind], id);
         return ST_OK;
     }
+    buf_make_room(&forward, 3 + name.size); /* a lack of it is no damage */
     buf_put_slice(&forward, slice_of(key.data, 2));
     buf_put_u8(&forward, 'n');
     buf_put_slice(&forward, name);

@@ -14,6 +14,7 @@
  *   that is not there: the folder is synced after it is written. */
 #include "storage/kv/leveldb/level_inspect.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,6 +73,19 @@ read_mark(struct level_inspection *x, struct error *e)
                                              : error_set(e, st, "%s", why.text);
 }
 
+/* Says so when the file is missing, and not when that cannot be known. */
+static enum status
+look_for(struct level_inspection *x, const char *path, bool *found,
+         struct error *e)
+{
+    *found = access(path, F_OK) == 0;
+    if (*found)
+        return ST_OK;
+    if (errno != ENOENT)
+        return error_set(e, ST_IO, "look for '%s': %m", path);
+    return damage(x, LEVEL_MISSING, path, 0, "is missing", e);
+}
+
 /* -- the MANIFEST ---------------------------------------------------------- */
 
 static enum status
@@ -89,10 +103,9 @@ static enum status
 find_logs(struct level_inspection *x, struct error *e)
 {
     char *path = level_file_path(x->dir, LEVEL_FILE_LOG, x->history.now.log);
-    enum status st = ST_OK;
+    bool found;
+    enum status st = look_for(x, path, &found, e);
 
-    if (access(path, F_OK) != 0)
-        st = damage(x, LEVEL_MISSING, path, 0, "is missing", e);
     free(path);
     for (size_t i = 0; i < x->mark.len && st == ST_OK; i++) {
         uint64_t number = x->mark.logs[i].number;
@@ -101,8 +114,7 @@ find_logs(struct level_inspection *x, struct error *e)
             !level_version_needs(&x->history.now, number))
             continue;
         path = level_file_path(x->dir, LEVEL_FILE_LOG, number);
-        if (access(path, F_OK) != 0)
-            st = damage(x, LEVEL_MISSING, path, 0, "is missing", e);
+        st = look_for(x, path, &found, e);
         free(path);
     }
     return st;
@@ -259,9 +271,10 @@ check_tables(struct level_inspection *x, struct error *e)
         const struct level_table *t = &x->history.now.tables[i];
         char *path = level_file_path(x->dir, LEVEL_FILE_TABLE, t->number);
 
-        if (access(path, F_OK) != 0)
-            st = damage(x, LEVEL_MISSING, path, 0, "is missing", e);
-        else if (x->reads_tables)
+        bool found;
+
+        st = look_for(x, path, &found, e);
+        if (found && x->reads_tables)
             st = read_table(x, path, t->size, e);
         free(path);
     }

@@ -1,5 +1,6 @@
 #include "storage/kv/leveldb/level_manifest.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -119,7 +120,8 @@ static bool
 is_there(const char *dir, enum level_file file, uint64_t number)
 {
     char *path = level_file_path(dir, file, number);
-    bool there = access(path, F_OK) == 0;
+    /* What cannot be looked at is not known to be gone. */
+    bool there = access(path, F_OK) == 0 || errno != ENOENT;
 
     free(path);
     return there;

@@ -479,6 +479,28 @@ START_TEST(a_repair_short_of_descriptors)
 }
 END_TEST
 
+/* A folder in the place of a file can be opened and not read: that is no
+ * damage of the file. */
+START_TEST(what_cannot_be_read_is_not_damaged)
+{
+    static const char *const names[] = { "FORMAT", "FORMAT.1" };
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *path = tempdir_path(image, names[_i]);
+    struct told t = { .show = false };
+    struct check c = { .say = say, .ctx = &t };
+    struct error why;
+
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(check_files(image, &c, &why), ST_IO);
+    ck_assert_msg(strstr(why.text, path) != NULL, "%s", why.text);
+    ck_assert_uint_eq(c.found, 0);
+    free(path);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* A copy opens and holds the same, whether it shares tables or not; a folder
  * that is there is not written over. */
 START_TEST(copies_folders)
@@ -542,5 +564,7 @@ TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind),
           LOOP(a_repair_that_was_cut_short, cuts),
-          TEST(a_repair_short_of_descriptors), TEST(an_edit_ahead_of_its_table),
-          TEST(copies_folders), TEST(copies_regular_files_alone))
+          TEST(a_repair_short_of_descriptors),
+          TIMES(what_cannot_be_read_is_not_damaged, 2),
+          TEST(an_edit_ahead_of_its_table), TEST(copies_folders),
+          TEST(copies_regular_files_alone))
