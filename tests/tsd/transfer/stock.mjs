@@ -77,16 +77,20 @@ const requests = {
   '/api/search/lookup': lookup,
   '/api/query': query,
 };
-const old = http.createServer((r, out) => {
-  let body = '';
-  r.on('data', d => body += d).on('end', () => {
-    const url = new URL(r.url, 'http://x'), serve = requests[url.pathname];
-    const [status, answer] = body.length > 4096 ? [400, { error: { code: 400, message: 'Chunked request not supported.' } }]
-      : serve ? serve(body && JSON.parse(body), url.searchParams) : fail(`request ${r.url}`);
-    out.writeHead(status, { 'Content-Type': 'application/json; charset=UTF-8' }).end(typeof answer === 'string' ? answer : JSON.stringify(answer));
-  });
-}).listen(0, '127.0.0.1');
-await new Promise(resolve => old.on('listening', resolve));
+const listen = async requests => {
+  const server = http.createServer((r, out) => {
+    let body = '';
+    r.on('data', d => body += d).on('end', () => {
+      const url = new URL(r.url, 'http://x'), serve = requests[url.pathname];
+      const [status, answer] = body.length > 4096 ? [400, { error: { code: 400, message: 'Chunked request not supported.' } }]
+        : serve ? serve(body && JSON.parse(body), url.searchParams) : fail(`request ${r.url}`);
+      out.writeHead(status, { 'Content-Type': 'application/json; charset=UTF-8' }).end(typeof answer === 'string' ? answer : JSON.stringify(answer));
+    });
+  }).listen(0, '127.0.0.1');
+  await new Promise(resolve => server.on('listening', resolve));
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+};
+const old = await listen(requests);
 
 // -- all of it comes, but for the metric that cannot be asked for, which is told
 function run(...args) {
@@ -96,10 +100,11 @@ function run(...args) {
   p.stderr.on('data', d => err += d);
   return new Promise(resolve => p.on('close', code => resolve({ code, out, err })));
 }
-const told = await run('import', '--data', at('new'), '--from', `http://127.0.0.1:${old.address().port}`);
+const told = await run('import', '--data', at('new'), '--from', old.url);
 const good = series.filter(s => s.metric !== 'broken'), wanted = good.reduce((n, s) => n + s.points.length, 0);
 if (told.code !== 1 || !/: broken: .*No such unique ID/.test(told.err) || !told.err.includes(`${wanted} points`) || !told.err.includes(', 1 bad lines'))
   fail(`it ends with ${told.code}: ${told.err}`);
+if (told.err.split('no histograms, queries for them are rejected: ').length !== 2) fail(`of histograms: ${told.err}`);
 const scanned = await run('scan', '--json', '--data', at('new'));
 const points = [], notes = [];
 for (const line of scanned.out.split('\n').slice(0, -1)) {
@@ -113,8 +118,70 @@ if (notes.sort().join(';') !== ' of all;sparse alone;sparse of a series') fail(`
 if (!scanned.out.includes('"kind":"metrics","name":"empty"')) fail('the name without points');
 // In a gap it was asked for no span that could hold some ten million points, nor too often.
 if (longest > 90 * DAY || asked > 500) fail(`${asked} queries, of up to ${longest / DAY} days`);
-const some = await run('import', '--data', at('some'), '--from', `http://127.0.0.1:${old.address().port}`, '--only', 'points', '--metrics', 's*e');
+const some = await run('import', '--data', at('some'), '--from', old.url, '--only', 'points', '--metrics', 's*e');
 if (some.code !== 0 || !some.err.includes('4 points in ') || !some.err.includes(' 0 other records')) fail(`--metrics: ${some.code} ${some.err}`);
+
+// -- what is wrong with one metric, or one annotation, is told and leaves the others
+const UNREADABLE = '0000000100000001', LOST = '0000FF', SHAPELESS = '0000FE'; // ids of four bytes; no name; a name that is no text
+const alone = tsuid => ({ tsuid, startTime: BEGIN / 1e3 + 60, description: `alone ${tsuid}` });
+const kinds = ['hist', 'huge', 'lost', 'maybe', 'notes', 'tight'];
+const five = many(5, BEGIN, 1e3).map(([t, v]) => [t, Number(v)]), shortest = {};
+const single = kind => `0000${10 + kinds.indexOf(kind)}000001000001`;
+const inside = (q, t) => t >= (q.start < 1e10 ? q.start * 1e3 : q.start) && t <= (q.end < 1e10 ? q.end * 1e3 : q.end);
+function other(q) {
+  const [sub] = q.queries, kind = sub.metric ?? kinds[+sub.tsuids[0].slice(4, 6) - 10];
+  const rejected = message => [400, { error: { code: 400, message } }], large = [413, { error: { code: 413, message: 'too much of it' } }];
+  const dps = five.filter(([t]) => inside(q, t)), span = q.end - q.start;
+  const answer = (metric, values) => ({ metric, tags: { host: 'w1' }, aggregateTags: [], tsuids: [single(kind)], dps: Object.fromEntries(values) });
+  if (kind === 'lost') return rejected("No such unique ID for 'tagk'");
+  if (sub.showHistogramBuckets) {
+    if (kind === 'maybe') return rejected('no such codec');
+    return [200, kind.length !== 4 || dps.length === 0 ? [] : [answer(`${kind}_0.0_10.0`, [[BEGIN, 7]])]];
+  }
+  if (dps.length === 0) return [200, []];
+  if (!sub.tsuids) shortest[kind] = Math.min(shortest[kind] ?? span, span);
+  if (kind === 'huge' && inside(q, BEGIN + 3e3) || kind === 'tight' && span > 9e3) return large;
+  const bad = [UNREADABLE, single('notes').replace('000001000001', `${LOST}000001`), `${SHAPELESS}000001000001`, single('notes')].map(alone);
+  return [200, [answer(kind, dps), ...kind === 'notes' && !sub.tsuids && inside(q, BEGIN) ? [{ metric: '', tags: {}, tsuids: [], annotations: bad, dps: {} }] : []]];
+}
+const strange = await listen({
+  '/api/suggest': (q, p) => [200, p.get('type') === 'metrics' ? kinds : []],
+  '/api/search/lookup': q => [200, { results: q.useMeta === false ? [{ tsuid: single(q.metric), metric: q.metric, tags: { host: 'w1' } }] : [] }],
+  '/api/annotations': () => [200, []],
+  '/api/query': other,
+  '/api/uid/uidmeta': (q, p) => p.get('uid') === LOST ? [404, { error: { code: 404, message: 'Could not find the requested UID' } }]
+    : [200, { uid: p.get('uid'), name: p.get('uid') === SHAPELESS ? 7 : { metric: kinds[+p.get('uid') - 10], tagk: 'host', tagv: 'w1' }[p.get('type')] }],
+});
+fs.writeFileSync(at('conf'), 'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder":0}\n');
+const bounds = ['--since', String(Date.UTC(2012, 9, 1) / 1e3), '--until', String(Date.UTC(2013, 3, 1) / 1e3), '--only', 'points,annotations,histograms'];
+const odd = await run('import', '--config', at('conf'), '--data', at('odd'), '--from', strange.url, ...bounds, '--rejects', at('rejects'));
+const says = [/: lost: .*No such unique ID/, /: huge: from 1356998403 on: .*too much of it/, /: maybe: .*no such codec/,
+  /: notes: an annotation is left out: its TSUID cannot be read/, /: notes: an annotation is left out: .*Could not find/,
+  /: notes: an annotation is left out: the id 0000FE has no name/, /, 6 bad lines/];
+for (const text of says) if (!text.test(odd.err)) fail(`not ${text}: ${odd.err}`);
+if (odd.code !== 1 || /no histograms/.test(odd.err)) fail(`it ends with ${odd.code}: ${odd.err}`);
+if (shortest.huge !== 999 || shortest.tight > 9e3) fail(`spans of ${JSON.stringify(shortest)} ms`);
+if (fs.readFileSync(at('rejects'), 'utf8').split('\n').filter(l => /^{"tsuid":.*"alone /.test(l)).length !== 3) fail('the rejects');
+const has = (await run('scan', '--json', '--config', at('conf'), '--data', at('odd'))).out.split('\n').slice(0, -1).map(l => JSON.parse(l));
+const counts = kinds.map(k => has.filter(v => v.type === 'points' && v.metric === k).reduce((n, v) => n + v.times.length, 0));
+if (`${counts}` !== '5,3,0,5,5,5') fail(`points of ${kinds}: ${counts}`);
+if (has.filter(v => v.type === 'histogram').map(v => v.metric).join() !== 'hist') fail('the histograms');
+if (has.filter(v => v.type === 'annotation').map(v => v.description).join() !== `alone ${single('notes')}`) fail('the annotations');
+// Of a server of which no query for histograms has been answered so far: this metric's fault.
+const first = await run('import', '--data', at('first'), '--from', strange.url, '--only', 'histograms', '--metrics', 'lost');
+if (first.code !== 1 || !/: lost: .*No such unique ID/.test(first.err) || /no histograms/.test(first.err)) fail(`of the first: ${first.code} ${first.err}`);
+
+// -- what ends an import says at which metric
+strange.close();
+const shapeless = await listen({
+  '/api/suggest': (q, p) => [200, p.get('type') === 'metrics' ? ['first', 'second'] : []],
+  '/api/search/lookup': () => [404, { error: { code: 404, message: 'Endpoint not found' } }],
+  '/api/query': q => [200, q.queries[0].metric === 'first' ? [] : [{ metric: 'second', tags: { host: 'w1' }, annotations: { no: 'array' }, dps: {} }]],
+  '/api/annotations': () => [200, []],
+});
+const ended = await run('import', '--data', at('ended'), '--from', shapeless.url, '--only', 'points,annotations');
+if (ended.code !== 1 || !/second: .*\/api\/query: that is no answer of OpenTSDB's API/.test(ended.err)) fail(`it ends with ${ended.code}: ${ended.err}`);
+shapeless.close();
 console.log(`${points.length} points by ${asked} queries, of up to ${longest / DAY} days`);
 old.close();
 process.exit(0);

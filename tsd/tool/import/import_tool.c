@@ -186,25 +186,42 @@ show_progress(void *ctx, const struct import_totals *n)
 }
 
 static void
+keep_reject(struct import_tool *x, struct slice line)
+{
+    if (x->rejects != NULL) {
+        (void)fwrite(line.data, 1, line.size, x->rejects);
+        (void)fputc('\n', x->rejects);
+    }
+    clear_progress(x);
+}
+
+/* What is bad beyond BAD_LINES_SHOWN is not. */
+static void
+show_bad(struct import_tool *x, const char *text)
+{
+    if (++x->shown > BAD_LINES_SHOWN)
+        return;
+    tool_say(x->t, "%s", text);
+    if (x->shown == BAD_LINES_SHOWN)
+        tool_say(x->t, "Other bad lines are counted, and not shown.");
+}
+
+static void
 report_bad(void *ctx, const char *path, const struct source_line *line,
            struct slice why)
 {
     struct import_tool *x = ctx;
+    struct buf text = BUF_INIT;
 
-    if (x->rejects != NULL) {
-        (void)fwrite(line->text.data, 1, line->text.size, x->rejects);
-        (void)fputc('\n', x->rejects);
-    }
-    clear_progress(x);
+    keep_reject(x, line->text);
     if (x->t->as_tsdb && !x->skip_errors) {
         tool_say(x->t, "%.*s", SLICE_ARG(why));
         return;
     }
-    if (++x->shown > BAD_LINES_SHOWN)
-        return;
-    tool_say(x->t, "%s:%" PRIu64 ": %.*s", path, line->number, SLICE_ARG(why));
-    if (x->shown == BAD_LINES_SHOWN)
-        tool_say(x->t, "Other bad lines are counted, and not shown.");
+    buf_printf(&text, "%s:%" PRIu64 ": %.*s", path, line->number,
+               SLICE_ARG(why));
+    show_bad(x, buf_cstr(&text));
+    buf_fini(&text);
 }
 
 static void
@@ -378,6 +395,29 @@ report_missed(void *ctx, const char *metric, const struct error *why)
     tool_say(f->x->t, "%s: %s: %s", f->url, metric, why->text);
 }
 
+static void
+report_bad_record(void *ctx, const char *metric, struct slice record,
+                  const struct error *why)
+{
+    struct fetch_tool *f = ctx;
+    struct buf text = BUF_INIT;
+
+    f->totals.bad++;
+    keep_reject(f->x, record);
+    buf_printf(&text, "%s: %s: %s", f->url, metric, why->text);
+    show_bad(f->x, buf_cstr(&text));
+    buf_fini(&text);
+}
+
+static void
+report_note(void *ctx, const char *text)
+{
+    struct fetch_tool *f = ctx;
+
+    clear_progress(f->x);
+    tool_say(f->x->t, "%s: %s", f->url, text);
+}
+
 static int
 import_from(struct import_tool *x, const char *url)
 {
@@ -388,6 +428,8 @@ import_from(struct import_tool *x, const char *url)
                            .metrics = tool_option(t, "--metrics"),
                            .lines = take_fetched,
                            .missed = report_missed,
+                           .bad = report_bad_record,
+                           .note = report_note,
                            .ctx = &f,
                            .cancel = tool_cancel(t) };
     struct error e;

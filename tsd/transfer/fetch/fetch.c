@@ -52,6 +52,7 @@ fetch_flush(struct fetching *x, struct error *e)
         st = error_no_memory(e);
     else if (x->out.size > 0)
         st = x->f->lines(x->f->ctx, buf_slice(&x->out), e);
+    x->lines_failed = st != ST_OK;
     buf_clear(&x->out);
     return st;
 }
@@ -98,8 +99,8 @@ fetch_send(struct fetching *x, const struct slice *body, struct error *e)
                                       *body, &x->answer, e);
 }
 
-static enum status
-other_answer(struct fetching *x, struct error *e)
+enum status
+fetch_other_answer(struct fetching *x, struct error *e)
 {
     return error_set(e, ST_IO, "%s%s: that is no answer of OpenTSDB's API",
                      x->f->url, buf_cstr(&x->path));
@@ -122,7 +123,7 @@ fetch_ask(struct fetching *x, const struct slice *body, int type, json_t **out,
     else
         st = error_wrap(e, st, "%s", buf_cstr(&x->path));
     if (st == ST_OK && (int)json_typeof(*out) != type)
-        st = other_answer(x, e);
+        st = fetch_other_answer(x, e);
     if (st != ST_OK) {
         json_decref(*out);
         *out = NULL;
@@ -140,7 +141,7 @@ fetch_each(struct fetching *x, const struct slice *body, json_taker *take,
     if (st != ST_OK)
         st = error_wrap(e, st, "%s", buf_cstr(&x->path));
     else if (x->answer.size == 0 || x->answer.data[0] != '[')
-        st = other_answer(x, e);
+        st = fetch_other_answer(x, e);
     else
         st = json_each(buf_slice(&x->answer), take, ctx, e);
     buf_clear(&x->path);
@@ -338,7 +339,7 @@ fetch_trees(struct fetching *x, struct error *e)
     return st;
 }
 
-/* The name of an id in hexadecimal; '*name' is a json_t. */
+/* The name of an id in hexadecimal; '*name' is to json_decref(), or NULL. */
 static enum status
 fetch_name(struct fetching *x, enum uid_kind kind, const char *id,
            json_t **name, struct error *e)
@@ -349,9 +350,10 @@ fetch_name(struct fetching *x, enum uid_kind kind, const char *id,
     buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%.*s", kinds[kind],
                ID_DIGITS, id);
     st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
-    *name = st == ST_OK ? json_incref(json_object_get(meta, "name")) : NULL;
+    *name = json_object_get(meta, "name");
     if (st == ST_OK && !json_is_string(*name))
         st = error_set(e, ST_INVALID, "the id %.*s has no name", ID_DIGITS, id);
+    *name = st == ST_OK ? json_incref(*name) : NULL;
     json_decref(meta);
     return st;
 }
@@ -363,10 +365,9 @@ fetch_names_of(struct fetching *x, const char *tsuid, json_t *series,
 {
     size_t digits = tsuid == NULL ? 0 : strlen(tsuid);
     json_t *tags = json_object(), *name = NULL, *value = NULL;
-    enum status st =
-        digits % (2 * ID_DIGITS) == ID_DIGITS && is_hex(tsuid)
-            ? fetch_name(x, UID_METRIC, tsuid, &name, e)
-            : error_set(e, ST_INVALID, "an annotation's TSUID cannot be read");
+    enum status st = digits % (2 * ID_DIGITS) == ID_DIGITS && is_hex(tsuid)
+                         ? fetch_name(x, UID_METRIC, tsuid, &name, e)
+                         : error_set(e, ST_INVALID, "its TSUID cannot be read");
 
     if (st == ST_OK && json_object_set_new(series, "metric", name) != 0)
         st = error_no_memory(e);
@@ -415,6 +416,17 @@ fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
     return st;
 }
 
+static void
+left_out(struct fetching *x, const json_t *note, struct error *e)
+{
+    char *text = json_dumps(note, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    (void)error_wrap(e, e->status, "an annotation is left out");
+    x->f->bad(x->f->ctx, x->metric_name, slice_str(text == NULL ? "" : text),
+              e);
+    free(text);
+}
+
 enum status
 fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
 {
@@ -426,8 +438,12 @@ fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
         json_t *series = json_object();
 
         st = fetch_names_of(x, tsuid, series, e);
-        if (st == ST_OK)
+        if (st == ST_OK) {
             st = put_annotation(x, note, series, e);
+        } else if (st == ST_INVALID || st == ST_NOT_FOUND) {
+            left_out(x, note, e);
+            st = ST_OK;
+        }
         json_decref(series);
     }
     return st;
@@ -532,13 +548,22 @@ fetch_metric(struct fetching *x, const char *metric, struct error *e)
 {
     enum status st = ST_OK;
 
+    x->metric_name = metric;
     x->metric = slice_str(metric);
     if ((x->f->parts & FETCH_METADATA) != 0)
         st = fetch_metadata(x, e);
     return st == ST_OK ? fetch_points(x, e) : st;
 }
 
-/* What one metric cannot be asked for, the others may. */
+/* What the server rejects of one metric, or has too much of, it may answer of
+ * the others. */
+static bool
+may_go_on(const struct fetching *x, enum status st)
+{
+    return (st == ST_INVALID || st == ST_NOT_FOUND || st == ST_LIMIT) &&
+           !x->lines_failed;
+}
+
 static enum status
 fetch_metrics(struct fetching *x, const json_t *names, struct error *e)
 {
@@ -551,9 +576,11 @@ fetch_metrics(struct fetching *x, const json_t *names, struct error *e)
             !glob_fits(slice_str(x->f->metrics), slice_str(metric), false))
             continue;
         st = fetch_metric(x, metric, e);
-        if (st == ST_INVALID || st == ST_NOT_FOUND) {
+        if (may_go_on(x, st)) {
             x->f->missed(x->f->ctx, metric, e);
             st = ST_OK;
+        } else if (st != ST_OK) {
+            st = error_wrap(e, st, "%.100s", metric);
         }
     }
     return st;
@@ -566,9 +593,7 @@ fetch_all(const struct fetch *f, struct error *e)
                                       .cacert = f->cacert,
                                       .stall_s = STALL_S,
                                       .foreign = true };
-    struct fetching x = { .f = f,
-                          .answer = { .max = ANSWER_MAX },
-                          .with_histograms = true };
+    struct fetching x = { .f = f, .answer = { .max = ANSWER_MAX } };
     json_t *names[UID_KINDS] = { NULL };
     enum status st = client_open(&o, &x.client, e);
 

@@ -9,7 +9,8 @@
  *
  * Bounds:  an answer (512 MB), the names.
  * Threads: owner.
- * Fails:   as client.h; ST_BUSY: cancelled; what 'lines' returns. */
+ * Fails:   as client.h, with the metric's name; ST_BUSY: cancelled; what
+ *          'lines' returns. */
 #pragma once
 
 #include "base/cancel.h"
@@ -35,8 +36,14 @@ struct fetch {
     int64_t from_s, to_s; /* of points, annotations, histograms */
     unsigned parts;
     enum status (*lines)(void *ctx, struct slice lines, struct error *e);
-    /* The server cannot tell of this metric, which is left out. */
+    /* The server cannot tell of this metric, or of no more of it; what it told
+     * is there, the rest is left out. */
     void (*missed)(void *ctx, const char *metric, const struct error *why);
+    /* One record of this metric cannot be had, here as the server wrote it. */
+    void (*bad)(void *ctx, const char *metric, struct slice record,
+                const struct error *why);
+    /* What is no fault: the server has no histograms. */
+    void (*note)(void *ctx, const char *text);
     void *ctx;
     struct cancel cancel; /* asked before each request */
 };

@@ -16,7 +16,7 @@
 #define YEAR_S        (INT64_C(365) * 86400)
 #define OPENTSDB_S    INT64_C(1262304000) /* 2010: what is older is little */
 #define SPAN_FIRST_S  3600
-#define SPAN_LEAST_S  60
+#define SPAN_LEAST_S  1
 #define SPAN_FULL_S   (INT64_C(32) * 86400) /* where there is something */
 #define FEW_POINTS    200000 /* in an answer: the next span may be longer */
 #define MANY_POINTS   1000000
@@ -121,6 +121,8 @@ take_points(void *ctx, json_t *series, struct error *e)
     notes = (x->f->parts & FETCH_ANNOTATIONS) == 0
                 ? NULL
                 : json_object_get(series, "annotations");
+    if (notes != NULL && !json_is_array(notes))
+        return fetch_other_answer(x, e);
     if (json_object_size(json_object_get(series, "tags")) > 0)
         st = fetch_annotations(x, notes, series, e);
     else if (notes != NULL && json_array_extend(a->lone, notes) != 0)
@@ -278,7 +280,7 @@ put_histograms(struct fetching *x, const struct measured_list *list,
 
 /* 'what': members of the sub-query that say of which series, and how. */
 static enum status
-ask_range(struct fetching *x, struct slice what, int64_t from_s, int64_t to_s,
+ask_plain(struct fetching *x, struct slice what, int64_t from_s, int64_t to_s,
           json_taker *take, void *ctx, struct error *e)
 {
     struct buf body = BUF_INIT;
@@ -300,6 +302,60 @@ ask_range(struct fetching *x, struct slice what, int64_t from_s, int64_t to_s,
 }
 
 static enum status
+take_none(void *ctx, json_t *series, struct error *e)
+{
+    (void)ctx;
+    (void)series;
+    (void)e;
+    return ST_OK;
+}
+
+/* The server rejected a query for histograms.  OpenTSDB without histograms
+ * answers such queries, with nothing; what it rejects (an id without a name,
+ * bytes without a codec) it rejects of points as well, with 400 and any text.
+ * So it is another server, which has none, if it answers the same query for
+ * points, and never answered one for histograms. */
+static void
+learn_histograms(struct fetching *x, struct slice what, int64_t from_s,
+                 int64_t to_s, const struct error *why)
+{
+    struct error other;
+    char text[sizeof why->text + 80];
+
+    if (x->histograms != HISTOGRAMS_UNKNOWN ||
+        ask_plain(x, what, from_s, to_s, take_none, NULL, &other) != ST_OK)
+        return;
+    x->histograms = HISTOGRAMS_NONE;
+    (void)snprintf(text, sizeof text,
+                   "no histograms, queries for them are rejected: %s",
+                   why->text);
+    x->f->note(x->f->ctx, text);
+}
+
+static enum status
+ask_range(struct fetching *x, const struct asked *asked, const struct buf *what,
+          int64_t from_s, int64_t to_s, json_taker *take, void *ctx,
+          struct error *e)
+{
+    struct buf all = BUF_INIT;
+    enum status st;
+
+    buf_put_slice(&all, buf_slice(what));
+    buf_put_str(&all, asked->more);
+    all.failed |= what->failed;
+    st = all.failed ? error_no_memory(e)
+                    : ask_plain(x, buf_slice(&all), from_s, to_s, take, ctx, e);
+    buf_fini(&all);
+    if (*asked->more == '\0')
+        return st;
+    if (st == ST_OK)
+        x->histograms = HISTOGRAMS_ANSWERED;
+    else if (st == ST_INVALID)
+        learn_histograms(x, buf_slice(what), from_s, to_s, e);
+    return st;
+}
+
+static enum status
 ask_span(struct fetching *x, const struct asked *asked, int64_t from_s,
          int64_t to_s, struct answered *out, struct error *e)
 {
@@ -312,8 +368,7 @@ ask_span(struct fetching *x, const struct asked *asked, int64_t from_s,
                               .measured = &measured };
     buf_put_str(&what, "\"metric\":");
     json_put_string(&what, x->metric);
-    buf_put_str(&what, asked->more);
-    st = ask_range(x, buf_slice(&what), from_s, to_s, asked->take, out, e);
+    st = ask_range(x, asked, &what, from_s, to_s, asked->take, out, e);
     if (st == ST_OK)
         st = put_histograms(x, &measured, e);
     if (st == ST_OK)
@@ -343,7 +398,8 @@ take_earliest(void *ctx, json_t *series, struct error *e)
     return ST_OK;
 }
 
-/* Before '*first_s' there is nothing that these series have. */
+/* Before '*first_s' there is nothing that these series have.  Where
+ * a step is too much, there is something. */
 static enum status
 find_first(struct fetching *x, const struct asked *asked, const json_t *series,
            int64_t *first_s, struct error *e)
@@ -352,8 +408,7 @@ find_first(struct fetching *x, const struct asked *asked, const json_t *series,
     struct buf what = BUF_INIT;
     enum status st = ST_OK;
 
-    buf_printf(&what, "\"downsample\":\"%s\"%s,\"tsuids\":[", asked->downsample,
-               asked->more);
+    buf_printf(&what, "\"downsample\":\"%s\",\"tsuids\":[", asked->downsample);
     for (size_t i = 0; i < json_array_size(series) && what.size < TSUIDS_BYTES;
          i++)
         json_put_item(&what, slice_str(json_string_value(json_object_get(
@@ -364,8 +419,12 @@ find_first(struct fetching *x, const struct asked *asked, const json_t *series,
          from_s = to_s + 1) {
         to_s = from_s < OPENTSDB_S ? OPENTSDB_S : from_s + YEAR_S;
         to_s = less_of(to_s - 1, x->f->to_s);
-        st = ask_range(x, buf_slice(&what), from_s, to_s, take_earliest,
-                       &earliest, e);
+        st = ask_range(x, asked, &what, from_s, to_s, take_earliest, &earliest,
+                       e);
+        if (st == ST_LIMIT) {
+            earliest = from_s * 1000;
+            st = ST_OK;
+        }
     }
     buf_fini(&what);
     *first_s = x->f->from_s;
@@ -438,7 +497,7 @@ fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
             to_s = less_of(to_s, first_s - 1);
         span = to_s - from_s + 1;
         st = ask_span(x, asked, from_s, to_s, &a, e);
-        if (st == ST_LIMIT && span > SPAN_LEAST_S) {
+        if (st == ST_LIMIT && span > SPAN_LEAST_S && !x->lines_failed) {
             span = span / 4 > SPAN_LEAST_S ? span / 4 : SPAN_LEAST_S;
             first_s = less_of(first_s, from_s - 1);
             st = ST_OK;
@@ -446,9 +505,11 @@ fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
         }
         most = less_of(most, span_of_densest(span, a.points));
         span = next_span(span, &a, most);
+        if (st != ST_OK)
+            return error_wrap(e, st, "from %lld on", (long long)from_s);
         from_s = to_s + 1;
     }
-    return st;
+    return ST_OK;
 }
 
 enum status
@@ -461,13 +522,10 @@ fetch_points(struct fetching *x, struct error *e)
 
     if ((x->f->parts & (FETCH_POINTS | FETCH_ANNOTATIONS)) != 0)
         st = fetch_spans(x, &points, e);
-    if (st == ST_OK && x->with_histograms &&
+    if (st == ST_OK && x->histograms != HISTOGRAMS_NONE &&
         (x->f->parts & FETCH_HISTOGRAMS) != 0) {
         st = fetch_spans(x, &histograms, e);
-        /* A server without histograms rejects such queries. */
-        if (st == ST_INVALID)
-            x->with_histograms = false;
-        st = st == ST_INVALID ? ST_OK : st;
+        st = x->histograms == HISTOGRAMS_NONE ? ST_OK : st;
     }
     return st;
 }

@@ -12,11 +12,17 @@ struct client;
 struct fetching {
     const struct fetch *f;
     struct client *client;
-    struct buf out;    /* lines that are to be handed over */
-    struct buf path;   /* of the next request */
-    struct buf answer; /* to the last one */
+    struct buf out;          /* lines that are to be handed over */
+    struct buf path;         /* of the next request */
+    struct buf answer;       /* to the last one */
+    const char *metric_name; /* of the metric at hand, as 'metric' */
     struct slice metric;
-    bool with_histograms; /* the server has some, as far as is known */
+    bool lines_failed; /* 'lines' took no more: the end, whatever its status */
+    enum {
+        HISTOGRAMS_UNKNOWN,
+        HISTOGRAMS_ANSWERED,
+        HISTOGRAMS_NONE
+    } histograms;
 };
 
 /* A line: begin, members by json_put_*() and fetch_copy() into 'out', end. */
@@ -25,6 +31,9 @@ MUST_CHECK enum status fetch_end(struct fetching *x, struct error *e);
 /* A member as it stands in an answer, if it does. */
 void fetch_copy(struct fetching *x, const struct json_t *from, const char *name,
                 const char *as);
+
+/* ST_IO: another server's answer to 'path', or a proxy's. */
+MUST_CHECK enum status fetch_other_answer(struct fetching *x, struct error *e);
 
 /* Asks for 'path', and clears it.  ST_IO: the answer is no JSON_ARRAY, or
  * JSON_OBJECT, as 'type' says: another server's, or a proxy's. */
@@ -49,7 +58,8 @@ MUST_CHECK enum status fetch_annotations(struct fetching *x,
                                          const struct json_t *notes,
                                          const struct json_t *series,
                                          struct error *e);
-/* Those that came without names: beside no point of their series. */
+/* Those that came without names: beside no point of their series.  One whose
+ * series cannot be named is bad, the others are taken. */
 MUST_CHECK enum status fetch_lone_annotations(struct fetching *x,
                                               const struct json_t *notes,
                                               struct error *e);
