@@ -36,6 +36,7 @@ let asked = 0, longest = 0;
 function query(q) {
   const [sub] = q.queries, answer = [];
   asked++;
+  if (sub.tsuids && q.start >= Date.UTC(2010, 0, 1) && q.end - q.start > 31 * DAY) fail(`a look from ${q.start} to ${q.end}`);
   if (q.queries.length !== 1 || sub.aggregator !== 'none' || !q.msResolution) return fail(`query ${JSON.stringify(q)}`);
   if (sub.showHistogramBuckets) return [400, { error: { code: 400, message: 'no histograms here' } }];
   if (sub.metric === 'broken') return [400, { error: { code: 400, message: "No such unique ID for 'tagv'" } }];
@@ -135,6 +136,7 @@ function other(q) {
   const answer = (metric, values) => ({ metric, tags: { host: 'w1' }, aggregateTags: [], tsuids: [single(kind)], dps: Object.fromEntries(values) });
   if (kind === 'lost') return rejected("No such unique ID for 'tagk'");
   if (sub.showHistogramBuckets) {
+    if (q.start >= Date.UTC(2010, 0, 1) && span > 33 * DAY) fail(`histograms from ${q.start} to ${q.end}`);
     if (kind === 'maybe') return rejected('no such codec');
     return [200, kind.length !== 4 || dps.length === 0 ? [] : [answer(`${kind}_0.0_10.0`, [[BEGIN, 7]])]];
   }

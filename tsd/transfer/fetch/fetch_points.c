@@ -14,7 +14,8 @@
 #include "web/json/json.h"
 
 #define YEAR_S        (INT64_C(365) * 86400)
-#define OPENTSDB_S    INT64_C(1262304000) /* 2010: what is older is little */
+#define OPENTSDB_S    INT64_C(1262304000)   /* 2010: what is older is little */
+#define LOOK_S        (INT64_C(30) * 86400) /* for a metric's first point */
 #define SPAN_FIRST_S  3600
 #define SPAN_LEAST_S  1
 #define SPAN_FULL_S   (INT64_C(32) * 86400) /* where there is something */
@@ -28,6 +29,7 @@ struct asked {
     const char *more;       /* members of the sub-query */
     const char *downsample; /* tells where there is something */
     json_taker *take;       /* of a series, with a struct answered */
+    int64_t most_s;         /* a span where there is nothing */
 };
 
 /* One answer, in the making. */
@@ -398,8 +400,9 @@ take_earliest(void *ctx, json_t *series, struct error *e)
     return ST_OK;
 }
 
-/* Before '*first_s' there is nothing that these series have.  Where
- * a step is too much, there is something. */
+/* Before '*first_s' there is nothing that these series have.  OpenTSDB reads
+ * all rows that the metric has in a step, whose series are others at first: so
+ * steps are short, and many.  Where a step is too much, there is something. */
 static enum status
 find_first(struct fetching *x, const struct asked *asked, const json_t *series,
            int64_t *first_s, struct error *e)
@@ -417,7 +420,7 @@ find_first(struct fetching *x, const struct asked *asked, const json_t *series,
     for (int64_t from_s = x->f->from_s, to_s;
          from_s <= x->f->to_s && earliest == INT64_MAX && st == ST_OK;
          from_s = to_s + 1) {
-        to_s = from_s < OPENTSDB_S ? OPENTSDB_S : from_s + YEAR_S;
+        to_s = from_s < OPENTSDB_S ? OPENTSDB_S : from_s + LOOK_S;
         to_s = less_of(to_s - 1, x->f->to_s);
         st = ask_range(x, asked, &what, from_s, to_s, take_earliest, &earliest,
                        e);
@@ -427,9 +430,9 @@ find_first(struct fetching *x, const struct asked *asked, const json_t *series,
         }
     }
     buf_fini(&what);
-    *first_s = x->f->from_s;
-    if (earliest != INT64_MAX && earliest / 1000 > *first_s)
-        *first_s = earliest / 1000;
+    *first_s = earliest == INT64_MAX ? x->f->to_s + 1 : earliest / 1000;
+    if (*first_s < x->f->from_s)
+        *first_s = x->f->from_s;
     return st;
 }
 
@@ -480,12 +483,12 @@ span_of_densest(int64_t span, size_t points)
 static enum status
 fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
 {
-    int64_t from_s = x->f->from_s, most = YEAR_S, first_s, span;
+    int64_t from_s = x->f->from_s, most = asked->most_s, first_s, span;
     enum status st = find_begin(x, asked, &first_s, e);
 
     if (st != ST_OK || first_s == INT64_MAX)
         return st;
-    span = first_s - from_s;
+    span = OPENTSDB_S - from_s > most ? OPENTSDB_S - from_s : most;
     while (st == ST_OK && from_s <= x->f->to_s) {
         struct answered a;
         int64_t to_s;
@@ -515,9 +518,11 @@ fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
 enum status
 fetch_points(struct fetching *x, struct error *e)
 {
-    static const struct asked points = { "", "1h-count", take_points };
+    static const struct asked points = { "", "1h-count", take_points, YEAR_S };
+    /* Rows of points are read for them, too. */
     static const struct asked histograms = { ",\"showHistogramBuckets\":true",
-                                             "1h-sum", take_measured };
+                                             "1h-sum", take_measured,
+                                             SPAN_FULL_S };
     enum status st = ST_OK;
 
     if ((x->f->parts & (FETCH_POINTS | FETCH_ANNOTATIONS)) != 0)
