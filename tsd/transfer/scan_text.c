@@ -81,7 +81,8 @@ put_date(struct buf *out, int64_t ts_ms, const struct timezone *zone)
 {
     static const char days[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    time_t s = (time_t)((ts_ms + timezone_offset_ms(zone, ts_ms)) / 1000);
+    int64_t local_ms = ts_ms + timezone_offset_ms(zone, ts_ms);
+    time_t s = (time_t)(local_ms / 1000 - (local_ms % 1000 < 0));
     struct tm tm = { 0 };
 
     (void)gmtime_r(&s, &tm);

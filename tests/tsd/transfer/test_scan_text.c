@@ -103,6 +103,7 @@ START_TEST(dates_of_a_zone)
     const struct scan_series s = { slice_str("a.b"), tags, 1 };
     const struct timezone *zone;
     const struct points none = { 0 };
+    struct points early = { 0 };
     struct buf out = BUF_INIT;
 
     ck_assert_int_eq(timezone_find(slice_str("America/New_York"), &zone, NULL),
@@ -117,6 +118,17 @@ START_TEST(dates_of_a_zone)
                      "[0, 0, 1, 81, -48, -2, -64, 0, 0, 1, 0, 0, -56] a.b "
                      "1372651200 (Mon Jul 01 00:00:00 EDT 2013) "
                      "{host=web01}\n");
+    /* Half a second past the epoch, which is before it there. */
+    buf_clear(&out);
+    ck_assert(points_add(&early, (struct point){ 500, { .i = 1 }, false }));
+    scan_put_row(&out, &s, -1, slice_of(tsuid, sizeof tsuid), 3, 0, &early,
+                 zone);
+    ck_assert_str_eq(buf_cstr(&out),
+                     "[0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, -56] a.b 0 "
+                     "(Wed Dec 31 19:00:00 EST 1969) {host=web01}\n"
+                     "  [-16, 0, 125, 0]\t[1]\t500\tl\t500\t"
+                     "(Wed Dec 31 19:00:00 EST 1969)\n");
+    points_fini(&early);
     buf_fini(&out);
 }
 END_TEST
