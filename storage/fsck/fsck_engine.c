@@ -150,21 +150,11 @@ paths_fini(struct paths *p)
 }
 
 static enum status
-delete_all(const struct paths *p, struct error *e)
-{
-    enum status st = folder_delete(p->parts, e);
-
-    if (st == ST_OK)
-        st = folder_delete(p->making, e);
-    return st == ST_OK ? folder_delete(p->whole, e) : st;
-}
-
-static enum status
 make_anew(struct engine_check *x, const char *dir, const struct paths *p,
           struct error *e)
 {
     uint64_t keys = 0;
-    enum status st = delete_all(p, e);
+    enum status st = folder_delete_leftovers(dir, e);
 
     if (st == ST_OK)
         st = gather(x, p->parts, e);
@@ -177,7 +167,7 @@ make_anew(struct engine_check *x, const char *dir, const struct paths *p,
     if (st == ST_OK)
         st = folder_rename(p->whole, p->engine, e);
     if (st == ST_OK)
-        st = delete_all(p, e);
+        st = folder_delete_leftovers(dir, e);
     if (st == ST_OK)
         check_note(x->c, "engine-anew", "%s was made anew of %" PRIu64 " keys",
                    p->engine, keys);
@@ -187,7 +177,8 @@ make_anew(struct engine_check *x, const char *dir, const struct paths *p,
 /* The engine's folder is not there: the repair that moved it aside ended before
  * the new one had its name. */
 static enum status
-take_whole(const struct paths *p, struct check *c, bool whole, struct error *e)
+take_whole(const char *dir, const struct paths *p, struct check *c, bool whole,
+           struct error *e)
 {
     enum status st = ST_OK;
 
@@ -201,7 +192,7 @@ take_whole(const struct paths *p, struct check *c, bool whole, struct error *e)
     else
         st = folder_rename(p->whole, p->engine, e);
     if (st == ST_OK && c->aside != NULL)
-        st = delete_all(p, e);
+        st = folder_delete_leftovers(dir, e);
     if (st != ST_OK)
         return st;
     return check_found(
@@ -254,8 +245,8 @@ check_engine(const char *dir, struct check *c, struct error *e)
     bool whole = missing && !is_missing(p.whole, &st, e) && st == ST_OK;
 
     if (missing && st == ST_OK)
-        st = take_whole(&p, c, whole, e);
-    if (st == ST_OK && !c->rejected)
+        st = take_whole(dir, &p, c, whole, e);
+    if (st == ST_OK && (!missing || c->aside != NULL))
         st = inspect(dir, &p, c, e);
     paths_fini(&p);
     return st;

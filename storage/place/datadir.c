@@ -164,6 +164,22 @@ folder_delete(const char *dir, struct error *e)
 }
 
 enum status
+folder_delete_leftovers(const char *dir, struct error *e)
+{
+    static const char *const names[] = { "engine.parts", "engine.making",
+                                         "engine.new" };
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && st == ST_OK; i++) {
+        char *path = files_path(dir, names[i]);
+
+        st = folder_delete(path, e);
+        free(path);
+    }
+    return st;
+}
+
+enum status
 folder_clear(const char *dir, struct error *e)
 {
     return delete_all(dir, delete_below, e);

@@ -30,6 +30,12 @@ MUST_CHECK enum status folder_delete(const char *dir, struct error *e);
 /* The same for what is in it; the folder stays. */
 MUST_CHECK enum status folder_clear(const char *dir, struct error *e);
 
+/* What a repair of the engine left that was cut short.  Once there is an engine
+ * it is of no use, and older than the engine soon: a later repair must not find
+ * it. */
+MUST_CHECK enum status folder_delete_leftovers(const char *dir,
+                                               struct error *e);
+
 /* Would 'path', whose parent is there, lie in the folder, at any depth? */
 bool folder_is_in(const char *path, const char *dir);
 

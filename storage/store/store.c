@@ -164,6 +164,7 @@ static enum status
 open_files(struct store *s, struct error *e)
 {
     struct format f;
+    struct error why;
     enum status status = files_make_dir(s->dir, e);
 
     if (status == ST_OK)
@@ -172,7 +173,11 @@ open_files(struct store *s, struct error *e)
         status = format_lock(s->dir, &s->lock_fd, e);
     if (status == ST_OK)
         status = open_format(s, &f, e);
-    return status == ST_OK ? open_engine(s, &f, e) : status;
+    if (status == ST_OK)
+        status = open_engine(s, &f, e);
+    if (status == ST_OK && folder_delete_leftovers(s->dir, &why) != ST_OK)
+        log_warn("store", "what a repair left is not deleted: %s", why.text);
+    return status;
 }
 
 void

@@ -45,6 +45,10 @@ async function load(s, world) {
 function make(world) {
   return { ...makePlain(world), explicit: false, flags: { globalAnnotations: chance(50), noAnnotations: chance(15) } };
 }
+/* A deletion takes those of its series that begin in its range, not those for all. */
+export function dropNotes(world, series, q) {
+  world.notes = world.notes.filter(n => !n.x || !series.includes(n.x) || ms(n.start) < q.start || ms(n.start) > q.end);
+}
 const inOrder = notes => notes.sort((a, b) => ms(a.start) - ms(b.start) || (a.text < b.text ? -1 : 1));
 
 function want(world, q) {

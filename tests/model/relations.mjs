@@ -3,7 +3,7 @@
  * servers between the queries.
  */
 import { histograms } from './histograms.mjs';
-import { addNote, changeNote } from './notes.mjs';
+import { addNote, changeNote, dropNotes } from './notes.mjs';
 import { bodyOf, compareGroups, groupsOf, makeDownsample, makeFilter, makePlain, matching, parse } from './plain.mjs';
 import { below, chance, pick } from './random.mjs';
 import { ask, Failure, must, restart } from './servers.mjs';
@@ -125,6 +125,7 @@ async function deleteRange(world, servers) {
   }
   for (const x of matching(world, q)) for (const ts of [...x.points.keys()])
     if (ts >= q.start && ts <= q.end) { x.points.delete(ts); x.emptied = true; }
+  dropNotes(world, matching(world, q), q);
   const all = { ...q, filters: [], explicit: false, start: world.base - 1, end: world.base + 2000 * world.step };
   for (const s of servers) {
     const why = compareGroups(world, groupsOf(world, all), await query(s, world, all), all);
@@ -142,6 +143,7 @@ async function deleteHistograms(world, servers) {
   }
   for (const x of matching({ ...world, series: world.histograms }, q)) for (const ts of [...x.points.keys()])
     if (ts >= q.start && ts <= q.end) x.points.delete(ts);
+  dropNotes(world, matching(world, q), q);
 }
 let renamed = 0;
 async function rename(world, servers) {

@@ -563,11 +563,17 @@ try_thread(struct error *e)
     return st;
 }
 
+/* Of four tables at level 0 LevelDB compacts at its opening by itself; of
+ * twelve end_log() would wait until it has. */
 static void
 start_thread(struct level *l)
 {
-    if (!atomic_exchange(&has_thread, true))
+    char *tables = leveldb_property_value(l->db, "leveldb.num-files-at-level0");
+
+    if (tables != NULL && atoi(tables) < 4 &&
+        !atomic_exchange(&has_thread, true))
         end_log(l);
+    leveldb_free(tables);
 }
 
 static enum status

@@ -434,6 +434,47 @@ START_TEST(a_repair_that_was_cut_short)
 }
 END_TEST
 
+/* Each part is looked at, whatever another one is like. */
+START_TEST(damage_of_two_parts)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *path = find_file(image, "journal", ".wal");
+    struct told t = { .show = false };
+    uint64_t one;
+
+    (void)damage_table(image);
+    one = look(image, NULL, &t);
+    ck_assert_uint_ge(one, 1);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_uint_ge(look(image, NULL, &t), one + 1);
+    free(path);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* It would be older than the engine, should that be missed one day. */
+START_TEST(what_a_repair_left_goes_at_the_next_start)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *whole = tempdir_path(image, "engine.new");
+    char *file = tempdir_path(whole, "CURRENT");
+    struct store *s;
+    bool empty = false;
+
+    OK(files_make_dir(whole, &e));
+    OK(files_write(file, slice_str("MANIFEST-000001\n"), &e));
+    s = open_store(image);
+    OK(store_close(&s, &e));
+    OK(folder_is_empty(whole, &empty, &e));
+    ck_assert(empty);
+    free(file);
+    free(whole);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* With few descriptors a file that is whole cannot be opened at some moment: it
  * is not damaged.  The repair loses nothing of it, or fails and changes
  * nothing. */
@@ -564,7 +605,8 @@ TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind),
           LOOP(a_repair_that_was_cut_short, cuts),
-          TEST(a_repair_short_of_descriptors),
+          TEST(a_repair_short_of_descriptors), TEST(damage_of_two_parts),
+          TEST(what_a_repair_left_goes_at_the_next_start),
           TIMES(what_cannot_be_read_is_not_damaged, 2),
           TEST(an_edit_ahead_of_its_table), TEST(copies_folders),
           TEST(copies_regular_files_alone))
