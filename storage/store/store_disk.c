@@ -58,6 +58,7 @@ resume_writes(struct store *s)
         return;
     lock_take(&s->wake_lock);
     atomic_store(&s->rejecting, false);
+    atomic_store(&s->wal_failed, false);
     lock_drop(&s->wake_lock);
     log_info("store", "writes are taken again");
 }
