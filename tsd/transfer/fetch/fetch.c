@@ -17,8 +17,6 @@
 #define ANSWER_MAX  ((size_t)512 << 20)
 #define STALL_S     300 /* a query may take its time */
 
-#define ID_DIGITS 6 /* of OpenTSDB's ids, unless it was told otherwise */
-
 #define ASSIGN "/api/uid/assign"
 
 static const char *const parts[] = { "names",       "trees",  "metadata",
@@ -79,8 +77,8 @@ fetch_copy(struct fetching *x, const json_t *from, const char *name,
     free(text);
 }
 
-static void
-copy_all(struct fetching *x, const json_t *from, const char *const *names)
+void
+fetch_copy_all(struct fetching *x, const json_t *from, const char *const *names)
 {
     for (; *names != NULL; names++)
         fetch_copy(x, from, *names, *names);
@@ -148,16 +146,15 @@ fetch_each(struct fetching *x, const struct slice *body, json_taker *take,
     return st;
 }
 
-static bool
-is_hex(const char *text)
+bool
+fetch_is_hex(const char *text)
 {
     return text[strspn(text, "0123456789ABCDEFabcdef")] == '\0';
 }
 
 /* -- names ----------------------------------------------------------------- */
 
-/* As these requests name them. */
-static const char *const kinds[] = { "metric", "tagk", "tagv" };
+const char *const fetch_kinds[UID_KINDS] = { "metric", "tagk", "tagv" };
 
 static bool
 says_something(const json_t *meta)
@@ -184,7 +181,8 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
     json_t *meta;
     enum status st;
 
-    buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%s", kinds[kind], id);
+    buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%s", fetch_kinds[kind],
+               id);
     st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
@@ -192,7 +190,7 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
         fetch_begin(x, "uidmeta");
         json_put_member(&x->out, "kind", slice_str(uid_kind_name(kind)));
         json_put_member(&x->out, "name", slice_str(name));
-        copy_all(x, meta, members);
+        fetch_copy_all(x, meta, members);
         st = fetch_end(x, e);
     }
     json_decref(meta);
@@ -212,7 +210,7 @@ fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
     struct slice text;
     enum status st;
 
-    buf_printf(&body, "{\"%s\":[", kinds[kind]);
+    buf_printf(&body, "{\"%s\":[", fetch_kinds[kind]);
     do {
         name = json_string_value(json_array_get(names, *at));
         json_put_item(&body, slice_str(name));
@@ -225,7 +223,7 @@ fetch_names_meta(struct fetching *x, enum uid_kind kind, const json_t *names,
     buf_fini(&body);
     if (st != ST_OK)
         return st;
-    (void)snprintf(errors, sizeof errors, "%s_errors", kinds[kind]);
+    (void)snprintf(errors, sizeof errors, "%s_errors", fetch_kinds[kind]);
     json_object_foreach(json_object_get(answer, errors), name, why)
     {
         const char *said = json_string_value(why);
@@ -266,7 +264,8 @@ fetch_names(struct fetching *x, enum uid_kind kind, json_t **names,
     return st;
 }
 
-/* -- trees, global annotations --------------------------------------------- */
+/* -- trees -------------------------------------------------------------------
+ */
 
 static enum status
 fetch_rule(struct fetching *x, const json_t *rule, struct error *e)
@@ -286,7 +285,7 @@ fetch_rule(struct fetching *x, const json_t *rule, struct error *e)
     fetch_begin(x, "rule");
     fetch_copy(x, rule, "treeId", "tree");
     json_put_int(&x->out, "ruleType", type);
-    copy_all(x, rule, members);
+    fetch_copy_all(x, rule, members);
     return fetch_end(x, e);
 }
 
@@ -330,140 +329,12 @@ fetch_trees(struct fetching *x, struct error *e)
 
         fetch_begin(x, "tree");
         fetch_copy(x, tree, "treeId", "tree");
-        copy_all(x, tree, members);
+        fetch_copy_all(x, tree, members);
         st = fetch_end(x, e);
         if (st == ST_OK)
             st = fetch_rules(x, json_object_get(tree, "rules"), e);
     }
     json_decref(trees);
-    return st;
-}
-
-/* The name of an id in hexadecimal; '*name' is to json_decref(), or NULL. */
-static enum status
-fetch_name(struct fetching *x, enum uid_kind kind, const char *id,
-           json_t **name, struct error *e)
-{
-    json_t *meta;
-    enum status st;
-
-    buf_printf(&x->path, "/api/uid/uidmeta?type=%s&uid=%.*s", kinds[kind],
-               ID_DIGITS, id);
-    st = fetch_ask(x, NULL, JSON_OBJECT, &meta, e);
-    *name = json_object_get(meta, "name");
-    if (st == ST_OK && !json_is_string(*name))
-        st = error_set(e, ST_INVALID, "the id %.*s has no name", ID_DIGITS, id);
-    *name = st == ST_OK ? json_incref(*name) : NULL;
-    json_decref(meta);
-    return st;
-}
-
-/* Adds the metric and the tags of a TSUID to an empty object. */
-static enum status
-fetch_names_of(struct fetching *x, const char *tsuid, json_t *series,
-               struct error *e)
-{
-    size_t digits = tsuid == NULL ? 0 : strlen(tsuid);
-    json_t *tags = json_object(), *name = NULL, *value = NULL;
-    enum status st = digits % (2 * ID_DIGITS) == ID_DIGITS && is_hex(tsuid)
-                         ? fetch_name(x, UID_METRIC, tsuid, &name, e)
-                         : error_set(e, ST_INVALID, "its TSUID cannot be read");
-
-    if (st == ST_OK && json_object_set_new(series, "metric", name) != 0)
-        st = error_no_memory(e);
-    for (size_t at = ID_DIGITS; at < digits && st == ST_OK;
-         at += 2 * (size_t)ID_DIGITS) {
-        st = fetch_name(x, UID_TAGK, tsuid + at, &name, e);
-        if (st == ST_OK)
-            st = fetch_name(x, UID_TAGV, tsuid + at + ID_DIGITS, &value, e);
-        if (st == ST_OK &&
-            json_object_set(tags, json_string_value(name), value) != 0)
-            st = error_no_memory(e);
-        json_decref(name);
-        json_decref(value);
-        name = value = NULL;
-    }
-    if (json_object_set_new(series, "tags", tags) != 0 && st == ST_OK)
-        st = error_no_memory(e);
-    return st;
-}
-
-static enum status
-put_annotation(struct fetching *x, const json_t *note, const json_t *series,
-               struct error *e)
-{
-    static const char *const members[] = { "startTime",   "endTime",
-                                           "description", "notes",
-                                           "custom",      NULL };
-
-    fetch_begin(x, "annotation");
-    if (series != NULL) {
-        fetch_copy(x, series, "metric", "metric");
-        fetch_copy(x, series, "tags", "tags");
-    }
-    copy_all(x, note, members);
-    return fetch_end(x, e);
-}
-
-enum status
-fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
-                  struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++)
-        st = put_annotation(x, json_array_get(notes, i), series, e);
-    return st;
-}
-
-static void
-left_out(struct fetching *x, const json_t *note, struct error *e)
-{
-    char *text = json_dumps(note, JSON_COMPACT | JSON_ENCODE_ANY);
-
-    (void)error_wrap(e, e->status, "an annotation is left out");
-    x->f->bad(x->f->ctx, x->metric_name, slice_str(text == NULL ? "" : text),
-              e);
-    free(text);
-}
-
-enum status
-fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++) {
-        const json_t *note = json_array_get(notes, i);
-        const char *tsuid = json_string_value(json_object_get(note, "tsuid"));
-        json_t *series = json_object();
-
-        st = fetch_names_of(x, tsuid, series, e);
-        if (st == ST_OK) {
-            st = put_annotation(x, note, series, e);
-        } else if (st == ST_INVALID || st == ST_NOT_FOUND) {
-            left_out(x, note, e);
-            st = ST_OK;
-        }
-        json_decref(series);
-    }
-    return st;
-}
-
-static enum status
-fetch_globals(struct fetching *x, struct error *e)
-{
-    json_t *notes;
-    enum status st;
-
-    /* Compared with the times as they are written, which may be in ms. */
-    buf_printf(&x->path, "/api/annotations?start_time=%lld&end_time=%lld999",
-               (long long)x->f->from_s, (long long)x->f->to_s);
-    st = fetch_ask(x, NULL, JSON_ARRAY, &notes, e);
-    if (st == ST_NOT_FOUND)
-        return ST_OK;
-    if (st == ST_OK)
-        st = fetch_annotations(x, notes, NULL, e);
-    json_decref(notes);
     return st;
 }
 
@@ -488,7 +359,7 @@ fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
         fetch_begin(x, "tsmeta");
         fetch_copy(x, series, "metric", "metric");
         fetch_copy(x, series, "tags", "tags");
-        copy_all(x, meta, members);
+        fetch_copy_all(x, meta, members);
         /* "NaN" is none. */
         if (json_is_number(json_object_get(meta, "max")))
             fetch_copy(x, meta, "max", "max");
@@ -522,7 +393,7 @@ fetch_lookup(struct fetching *x, int64_t limit, bool from_meta, json_t **answer,
         const char *tsuid = json_string_value(
             json_object_get(json_array_get(*series, i), "tsuid"));
 
-        if (tsuid == NULL || !is_hex(tsuid))
+        if (tsuid == NULL || !fetch_is_hex(tsuid))
             st = error_set(e, ST_INVALID, "a series has no TSUID");
     }
     return st;

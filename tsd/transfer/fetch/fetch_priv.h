@@ -1,10 +1,12 @@
-/* Inside of a fetch: fetch.c asks what there is, fetch_points.c for points.
+/* Inside of a fetch: fetch.c asks what there is, fetch_points.c for points,
+ * fetch_annotations.c for the series of annotations.
  *
  * Threads: owner. */
 #pragma once
 
 #include "base/buf.h"
 #include "tsd/transfer/fetch/fetch.h"
+#include "uid/names/uid.h"
 #include "web/json/json.h"
 
 struct client;
@@ -53,6 +55,13 @@ MUST_CHECK enum status fetch_lookup(struct fetching *x, int64_t limit,
                                     const struct json_t **series,
                                     struct error *e);
 
+void fetch_copy_all(struct fetching *x, const struct json_t *from,
+                    const char *const *names);
+bool fetch_is_hex(const char *text);
+/* As requests for metadata name kinds of names. */
+extern const char *const fetch_kinds[UID_KINDS];
+
+MUST_CHECK enum status fetch_globals(struct fetching *x, struct error *e);
 /* Annotations of a series, or global ones where that is NULL. */
 MUST_CHECK enum status fetch_annotations(struct fetching *x,
                                          const struct json_t *notes,
