@@ -1,4 +1,5 @@
-/* Whole files and descriptors in one call; a signal interrupts neither.
+/* Whole files and descriptors in one call, which a signal does not interrupt;
+ * and the entries of a folder.
  *
  * Fails:   ST_LIMIT: larger than allowed, or there is no memory for it; ST_IO;
  *          file_read(): ST_NOT_FOUND.

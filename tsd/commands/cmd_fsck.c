@@ -60,7 +60,7 @@ static const char fsck_help[] =
     "  --verbose   say what is done\n"
     "  --help      this text\n\n"
     "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
-    "2 it could not be looked at, or not all could be told.\n";
+    "2 it could not be looked at, or its report was not written.\n";
 
 static uint64_t
 fsck_count(struct teller *t, const char *code)
