@@ -9,6 +9,7 @@
 #include "base/sort.h"
 #include "query/aggregate/aggregate.h"
 #include "query/answer/group.h"
+#include "query/answer/tag_texts.h"
 
 /* A query with less is done before another thread would have woken up. */
 #define POINTS_ALONE 16384
@@ -21,6 +22,8 @@
 /* How many series ahead are prefetched: their points, their structs. */
 #define PREFETCH_POINTS 4
 #define PREFETCH_SERIES 8
+/* Groups whose tags are looked for at once. */
+#define TAGS_AT_ONCE 64
 
 /* Some groups of a sub-query, ascending. */
 struct task {
@@ -32,7 +35,8 @@ struct task {
     struct error error;
     size_t failed_at; /* the group */
     uint64_t points_out;
-    size_t expected; /* see chunks_find_tags() */
+    uint64_t epoch; /* of the names */
+    struct tag_text known[TAGS_AT_ONCE];
     struct deadline deadline;
 };
 
@@ -134,31 +138,25 @@ keep_group(const struct job *job, struct task *t, size_t i)
 }
 
 static enum status
-write_group(const struct job *job, struct task *t, size_t i)
+write_group(const struct job *job, struct task *t, size_t i,
+            struct tag_text *tags)
 {
     const struct group *group = &job->g->groups[i];
-    const struct fetched *first = job->g->order[group->first];
-    struct chunks *chunks = job->w->chunks;
     size_t sub = job->w->like.sub->index;
     struct result_group out = job->w->like;
-    struct slice known = { NULL, 0 }, tsuid = known;
-    enum status status;
+    struct slice text;
+    enum status status = describe(job, t, i, tags->text, &out);
 
-    if (group->len == 1) {
-        known = chunks_find_tags(chunks, sub, first->tsuid, &t->expected);
-        /* Others will look for its tags: what the fetch has goes with it. */
-        if (chunks_wants_tags(chunks, sub)) {
-            tsuid = first->tsuid;
-            if (!arena_keep(t->arena, &tsuid))
-                return error_no_memory(&t->error);
-        }
-    }
-    status = describe(job, t, i, known, &out);
     if (status == ST_OK && group->len > 0)
         status = run_numbers(job, t, group, t->scratch, &out.dps);
-    if (status == ST_OK)
-        chunks_put(chunks, sub, i, &out, tsuid, known);
-    return status;
+    if (status != ST_OK)
+        return status;
+    text = chunks_put(job->w->chunks, sub, i, &out, tags->text);
+    if (tags->text.size > 0 || !arena_keep(t->tags, &text))
+        tags->pairs.size = 0; /* not to be added */
+    else
+        tags->text = text;
+    return ST_OK;
 }
 
 /* -- tasks ----------------------------------------------------------------- */
@@ -184,6 +182,49 @@ prefetch_series(const struct job *job, size_t i, size_t end)
     }
 }
 
+/* Reads the series of groups from .. end - 1, before 'order_end' of the order,
+ * and finds what is known of the tags of those of one series. */
+static void
+begin_groups(const struct job *job, struct task *t, size_t from, size_t end,
+             size_t order_end)
+{
+    size_t metric_width = job->layout->metric_width;
+
+    for (size_t i = from; i < end; i++) {
+        struct group *group = &job->g->groups[i];
+        struct slice tsuid, *pairs = &t->known[i - from].pairs;
+
+        prefetch_series(job, i, order_end);
+        drop_series_out_of_range(&job->bounds, job->w->fetch, job->g, group);
+        tsuid = job->g->order[group->first]->tsuid;
+        *pairs = group->len == 1 ? slice_of(tsuid.data + metric_width,
+                                            tsuid.size - metric_width)
+                                 : (struct slice){ NULL, 0 };
+    }
+    if (job->groups == NULL)
+        tag_texts_find(job->w->tag_texts, t->epoch, t->known, end - from,
+                       t->tags);
+}
+
+/* Groups from .. end - 1, at most TAGS_AT_ONCE. */
+static void
+run_groups(const struct job *job, struct task *t, size_t from, size_t end)
+{
+    bool written = job->groups == NULL;
+
+    for (size_t i = from; i < end && t->status == ST_OK; i++) {
+        t->failed_at = i;
+        t->status = written ? write_group(job, t, i, &t->known[i - from])
+                            : keep_group(job, t, i);
+        arena_reset(t->scratch);
+    }
+    if (!written)
+        return;
+    if (t->status == ST_OK && job->g->groups_len <= TAG_TEXTS_GROUPS)
+        tag_texts_add(job->w->tag_texts, t->epoch, t->known, end - from);
+    arena_reset(t->tags);
+}
+
 /* Groups from .. end - 1, of those that there are.  Others are other tasks',
  * and so are their series. */
 static void
@@ -195,17 +236,12 @@ run_chunk(const struct job *job, struct task *t, size_t from, size_t end)
         order_end = job->g->groups[end].first;
     else
         end = job->g->groups_len;
-    for (size_t i = from; i < end && t->status == ST_OK; i++) {
-        t->failed_at = i;
-        prefetch_series(job, i, order_end);
-        drop_series_out_of_range(&job->bounds, job->w->fetch, job->g,
-                                 &job->g->groups[i]);
-        t->status = job->groups == NULL ? write_group(job, t, i)
-                                        : keep_group(job, t, i);
-        arena_reset(t->scratch);
+    for (size_t i = from; i < end && t->status == ST_OK; i += TAGS_AT_ONCE) {
+        size_t stop = end - i < TAGS_AT_ONCE ? end : i + TAGS_AT_ONCE;
+
+        begin_groups(job, t, i, stop, order_end);
+        run_groups(job, t, i, stop);
     }
-    if (job->groups == NULL)
-        arena_reset(t->tags);
 }
 
 static void
@@ -219,13 +255,13 @@ run_task(void *ctx, size_t at)
     t->tags = arena_new_within(w->query_bytes, w->limits->budget);
     t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
     t->deadline = w->limits->deadline;
+    t->epoch = uid_epoch(w->context->uids);
     names_init(&t->names, w->context->uids, t->arena);
     while (t->status == ST_OK) {
         size_t i = atomic_fetch_add(&job->next, job->chunk_len);
 
         if (i >= job->g->groups_len)
             break;
-        t->expected = i;
         t->failed_at = i;
         t->status = fetch_check_limits(w->limits, &t->error);
         run_chunk(job, t, i, i + job->chunk_len);
@@ -353,7 +389,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
         if (kv_traits(store_kv(w->context->store))->shared)
             read_names_ahead(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
-                                               g.groups_len, job.chunk_len, a))
+                                               g.groups_len, job.chunk_len))
             status = error_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
@@ -375,22 +411,21 @@ struct writing {
 static void
 write_chunk(void *ctx, size_t chunk)
 {
-    static const struct slice none = { NULL, 0 };
+    const struct slice none = { NULL, 0 };
     const struct writing *w = ctx;
 
     for (size_t i = chunk * GROUPS_MOST;
          i < w->result->len && i < (chunk + 1) * GROUPS_MOST; i++)
-        chunks_put(w->chunks, w->sub, i, &w->result->groups[i], none, none);
+        (void)chunks_put(w->chunks, w->sub, i, &w->result->groups[i], none);
 }
 
 enum status
 answer_write(const struct subquery_result *result, size_t sub,
-             struct workers *workers, struct chunks *chunks, struct arena *a,
-             struct error *e)
+             struct workers *workers, struct chunks *chunks, struct error *e)
 {
     struct writing w = { result, sub, chunks };
 
-    if (!chunks_begin(chunks, sub, result->len, GROUPS_MOST, a))
+    if (!chunks_begin(chunks, sub, result->len, GROUPS_MOST))
         return error_no_memory(e);
     workers_run(workers, (result->len + GROUPS_MOST - 1) / GROUPS_MOST,
                 write_chunk, &w);

@@ -22,6 +22,7 @@ struct answer_job {
     struct fetch_limits *limits;
     struct result_group like; /* what is the same in all groups */
     struct chunks *chunks;    /* NULL: groups are wanted */
+    struct tag_texts *tag_texts;
 };
 
 MUST_CHECK enum status answer_groups(const struct answer_job *w,
@@ -33,5 +34,4 @@ MUST_CHECK enum status answer_groups(const struct answer_job *w,
 /* Writes groups that were made. */
 MUST_CHECK enum status answer_write(const struct subquery_result *result,
                                     size_t sub, struct workers *workers,
-                                    struct chunks *chunks, struct arena *a,
-                                    struct error *e);
+                                    struct chunks *chunks, struct error *e);

@@ -9,12 +9,6 @@
 /* So many bytes are written before they are counted. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
-/* The text of a series' tags: where it is in its chunk. */
-struct tag_text {
-    struct slice pairs; /* the TSUID without its metric; empty: unknown */
-    size_t from, size;
-};
-
 struct chunk {
     struct buf text;
     size_t counted; /* bytes of it that all know of */
@@ -24,9 +18,6 @@ struct chunk {
 struct chunks_sub {
     struct chunk *chunks;
     size_t rows_len, chunk_len;
-    struct tag_text *known; /* of each group; NULL: never searched */
-    size_t known_len;
-    bool ascending; /* those that are known */
 };
 
 void
@@ -57,12 +48,6 @@ chunks_fini(struct chunks *p)
     p->subs_len = 0;
 }
 
-bool
-chunks_wants_tags(const struct chunks *p, size_t sub)
-{
-    return sub == 0 && p->subs_len > 1;
-}
-
 static void
 count_bytes(struct chunks *p, struct chunk *chunk)
 {
@@ -74,8 +59,7 @@ count_bytes(struct chunks *p, struct chunk *chunk)
 }
 
 bool
-chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len,
-             struct arena *a)
+chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len)
 {
     struct chunks_sub *s = &p->subs[sub];
     size_t len = (groups_len + chunk_len - 1) / chunk_len;
@@ -88,11 +72,6 @@ chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len,
     s->rows_len = len;
     for (size_t i = 0; i < s->rows_len; i++)
         buf_init(&s->chunks[i].text, p->max_bytes);
-    if (chunks_wants_tags(p, sub)) {
-        s->known = arena_array(a, groups_len, sizeof *s->known);
-        s->known_len = s->known == NULL ? 0 : groups_len;
-        return s->known != NULL;
-    }
     return true;
 }
 
@@ -103,51 +82,11 @@ chunks_end(struct chunks *p, size_t sub)
 
     for (size_t i = 0; i < s->rows_len; i++)
         count_bytes(p, &s->chunks[i]);
-    s->ascending = true;
-    for (size_t i = 1; i < s->known_len && s->ascending; i++)
-        s->ascending = slice_cmp(s->known[i - 1].pairs, s->known[i].pairs) <= 0;
-}
-
-static size_t
-search(const struct chunks_sub *s, struct slice pairs)
-{
-    size_t lo = 0, hi = s->known_len;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (slice_cmp(s->known[mid].pairs, pairs) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
 }
 
 struct slice
-chunks_find_tags(const struct chunks *p, size_t sub, struct slice tsuid,
-                 size_t *expected)
-{
-    const struct chunks_sub *s = &p->subs[0];
-    struct slice pairs =
-        slice_of(tsuid.data + p->metric_width, tsuid.size - p->metric_width);
-    size_t at = *expected;
-
-    if (sub == 0 || s->known_len == 0)
-        return (struct slice){ NULL, 0 };
-    if (s->ascending &&
-        (at >= s->known_len || !slice_eq(s->known[at].pairs, pairs)))
-        at = search(s, pairs);
-    if (at >= s->known_len || !slice_eq(s->known[at].pairs, pairs))
-        return (struct slice){ NULL, 0 };
-    *expected = at + 1;
-    return slice_of(s->chunks[at / s->chunk_len].text.data + s->known[at].from,
-                    s->known[at].size);
-}
-
-void
 chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
-           struct slice tsuid, struct slice tags)
+           struct slice tags)
 {
     struct chunks_sub *s = &p->subs[sub];
     struct chunk *chunk = &s->chunks[i / s->chunk_len];
@@ -155,19 +94,18 @@ chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
     size_t room = GROUP_BYTES * s->chunk_len;
 
     if (atomic_load_explicit(&p->failed, memory_order_relaxed))
-        return;
+        return (struct slice){ NULL, 0 };
     if (chunk->text.size == 0 && room < p->max_bytes)
         (void)buf_reserve(&chunk->text, room);
     chunk->points += p->write(p->ctx, &chunk->text, g, &t);
     chunk->groups++;
-    if (s->known != NULL && tsuid.size > p->metric_width)
-        s->known[i] = (struct tag_text){ slice_of(tsuid.data + p->metric_width,
-                                                  tsuid.size - p->metric_width),
-                                         t.from, t.size };
-    if (chunk->text.failed)
+    if (chunk->text.failed) {
         atomic_store(&p->failed, true);
+        return (struct slice){ NULL, 0 };
+    }
     if (chunk->text.size - chunk->counted > BYTES_UNCOUNTED)
         count_bytes(p, chunk);
+    return slice_of(chunk->text.data + t.from, t.size);
 }
 
 struct chunks_total

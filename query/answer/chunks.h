@@ -2,14 +2,10 @@
  * time, and which follow one another in the order of the groups.
  *
  * A group is written as soon as it is known, and forgotten; what stays of it is
- * its text.  The tags of a series are mostly the same under each metric that is
- * asked for: what was written of them for the first sub-query is copied for
- * those that follow.
+ * its text.
  *
  * Owns:    the chunks, until they are taken.
- * Threads: chunks_begin(), chunks_end() of a sub-query: one at a time, the
- *          first sub-query before the others; chunks_put(): any, each chunk by
- *          one; else one at a time. */
+ * Threads: chunks_put(): any, each chunk by one; else one at a time. */
 #pragma once
 
 #include <stdatomic.h>
@@ -36,7 +32,6 @@ struct chunks {
     chunks_write *write;
     void *ctx;
     size_t max_bytes; /* of all; what would be more is not written */
-    size_t metric_width;
     struct chunks_sub *subs;
     size_t subs_len;
     _Atomic size_t bytes; /* written; of what has not ended, most of it */
@@ -47,25 +42,17 @@ void chunks_init(struct chunks *p, size_t subs_len);
 void chunks_fini(struct chunks *p);
 
 /* The groups of a sub-query come, 'chunk_len' in each chunk; those that came
- * before are forgotten.  What is kept of each group lies in the arena, as long
- * as other sub-queries are written; false when there is no room for it. */
+ * before are forgotten; false: no memory. */
 MUST_CHECK bool chunks_begin(struct chunks *p, size_t sub, size_t groups_len,
-                             size_t chunk_len, struct arena *a);
+                             size_t chunk_len);
 /* There are no more. */
 void chunks_end(struct chunks *p, size_t sub);
 
-/* Is the text of this series' tags known?  '*expected' is where it may be, and
- * then where that of the next one may be. */
-struct slice chunks_find_tags(const struct chunks *p, size_t sub,
-                              struct slice tsuid, size_t *expected);
-
-/* Writes group 'i' of a sub-query, each chunk's in ascending order.  'tsuid'
- * lies as long as the chunks, when it is one series' alone, or is empty. */
-void chunks_put(struct chunks *p, size_t sub, size_t i,
-                const struct result_group *g, struct slice tsuid,
-                struct slice tags);
-/* Will it be looked for by others? */
-bool chunks_wants_tags(const struct chunks *p, size_t sub);
+/* Writes group 'i' of a sub-query, each chunk's in ascending order, with the
+ * text of its tags if that is known.  Returns this text, which lies in the
+ * chunk until the next group; empty: it was not written. */
+struct slice chunks_put(struct chunks *p, size_t sub, size_t i,
+                        const struct result_group *g, struct slice tags);
 
 /* How many were written. */
 struct chunks_total {

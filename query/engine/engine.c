@@ -36,6 +36,7 @@ engine_new(struct store *s, struct uid_table *u, struct series_directory *d,
                      .force_path = o->force_path - 1 },
     };
     en->workers = workers_new(en->options.threads);
+    en->tag_texts = tag_texts_new(TAG_TEXTS_BYTES);
     return en;
 }
 
@@ -47,6 +48,7 @@ engine_free(struct engine **ep)
     if (en == NULL)
         return;
     workers_free(&en->workers);
+    tag_texts_free(&en->tag_texts);
     OBJ_FREE(en);
 }
 
@@ -160,10 +162,8 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
     running.scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
     if (running.results == NULL || out->stats == NULL || running.scans == NULL)
         return error_no_memory(&e->message);
-    if (chunks != NULL) {
-        chunks->metric_width = store_layout(en->context.store)->metric_width;
+    if (chunks != NULL)
         chunks_init(chunks, q->subs_len);
-    }
     /* The plan is made of names and tag-key sets in memory. */
     status = store_wait_current(en->context.store, &e->message);
     if (status == ST_OK)

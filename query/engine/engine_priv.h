@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/process/latency.h"
+#include "query/answer/tag_texts.h"
 #include "query/engine/engine.h"
 #include "query/engine/sharing.h"
 #include "query/engine/subqueries.h"
@@ -19,6 +20,7 @@ struct engine {
     struct engine_options options;
     struct arena_budget budget; /* of all that run */
     struct workers *workers;
+    struct tag_texts *tag_texts;
     struct latency latency;    /* of reading points */
     _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
 };

@@ -203,6 +203,7 @@ aggregate_and_answer(const struct execution *x,
         .fetch = f,
         .limits = x->limits,
         .chunks = out->chunks,
+        .tag_texts = x->en->tag_texts,
         .like = { .sub = x->sq,
                   .rollup = rollup_is_used(&c->sub.rollup) ? use : NULL,
                   .rollup_table = rollup_candidate_table(c) },
@@ -453,8 +454,7 @@ engine_execute(const struct execution *x, struct subquery_result *out)
         out->groups[i].is_split = merge;
     if (status != ST_OK || chunks == NULL)
         return status;
-    status =
-        answer_write(out, x->sq->index, x->en->workers, chunks, x->arena, x->e);
+    status = answer_write(out, x->sq->index, x->en->workers, chunks, x->e);
     *out = (struct subquery_result){ .len = 0 };
     return status;
 }

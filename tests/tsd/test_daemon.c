@@ -103,6 +103,12 @@ static const struct step conversation[] = {
     { "POST", "/api/uid/rename", "{\"metric\":\"n\",\"name\":\"p\"}", 400,
       "\"result\":\"false\"" },
     { "GET", "/api/uid/rename?metric=o", NULL, 400, "Missing necessary" },
+    { "GET", "/api/uid/rename?tagv=b&name=c", NULL, 200, NULL },
+    { "GET", "/api/query?" RANGE "&m=sum:m%7Bhost=*%7D", NULL, 200,
+      "},{\"metric\":\"m\",\"tags\":{\"host\":\"c\"}," },
+    { "GET", "/api/uid/rename?tagv=c&name=b", NULL, 200, NULL },
+    { "GET", "/api/query?" RANGE "&m=sum:m%7Bhost=*%7D", NULL, 200,
+      "},{\"metric\":\"m\",\"tags\":{\"host\":\"b\"}," },
     { "POST", "/api/uid/assign", "{\"tagk\":\"x\"}", 400, "Unable to parse" },
     /* annotations */
     { "POST", "/api/annotation",

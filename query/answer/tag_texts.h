@@ -1,0 +1,42 @@
+/* The texts of the tags of series, kept from one query to the next: who asks
+ * for each host of a metric asks again soon, for this metric or another, and
+ * names and text of its tags are a third of such an answer.
+ *
+ *     pairs of a TSUID (all behind its metric) -> text, as a writer made it
+ *
+ * First in, first out, half of it at a time.
+ *
+ * Bounds:  TAG_TEXTS_BYTES of pairs and texts, and a sixth of it more for where
+ *          they are.
+ * Threads: any.  The lock is a leaf.
+ * Fails:   never: without memory a text is not kept. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/slice.h"
+
+#define TAG_TEXTS_BYTES ((size_t)16 << 20)
+/* Of a query with more groups the first would be dropped before the last come.
+ */
+#define TAG_TEXTS_GROUPS ((size_t)32768)
+
+struct tag_texts; /* opaque */
+
+struct tag_text {
+    struct slice pairs; /* empty: neither found nor added */
+    struct slice text;  /* empty: unknown */
+    uint64_t hash;      /* tag_texts_find()'s */
+};
+
+struct tag_texts *tag_texts_new(size_t max_bytes);
+void tag_texts_free(struct tag_texts **t);
+
+/* Fills the texts that are known, in the arena.  'epoch' is uid_epoch(): texts
+ * of another one may have names that have changed since, and are dropped. */
+void tag_texts_find(struct tag_texts *t, uint64_t epoch, struct tag_text *list,
+                    size_t len, struct arena *a);
+
+/* Keeps texts that tag_texts_find() lacked.  'epoch' was read before the names
+ * were. */
+void tag_texts_add(struct tag_texts *t, uint64_t epoch,
+                   const struct tag_text *list, size_t len);
