@@ -260,14 +260,13 @@ delete_annotations(struct engine *en, const struct query *q,
     enum status status = ST_OK;
     uint64_t deleted;
 
-    for (size_t i = 0; i < result->stats_len && status == ST_OK; i++) {
-        const struct annotated *a = &result->stats[i].annotated;
-
-        if (a->len > 0)
-            status =
-                annotation_delete_ranges(en->options.records, a->tsuids, a->len,
-                                         a->from_ms, q->end_ms, &deleted, e);
-    }
+    for (size_t i = 0; i < result->stats_len; i++)
+        for (const struct annotated *a = &result->stats[i].annotated;
+             a != NULL && status == ST_OK; a = a->before)
+            if (a->len > 0)
+                status = annotation_delete_ranges(en->options.records,
+                                                  a->tsuids, a->len, a->from_ms,
+                                                  q->end_ms, &deleted, e);
     return status;
 }
 

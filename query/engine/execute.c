@@ -98,9 +98,15 @@ find_annotated(const struct execution *x, const struct sub_query *sq,
         &x->en->context, sq, p, x->en->options.records, x->arena, out, x->e);
 
     out->from_ms = x->q->start_ms;
-    if (x->q->delete_points)
-        x->stats->annotated = *out;
-    return status;
+    if (status != ST_OK || !x->q->delete_points)
+        return status;
+    if (x->stats->annotated.len > 0) {
+        out->before = arena_copy(x->arena, &x->stats->annotated, sizeof *out);
+        if (out->before == NULL)
+            return error_no_memory(x->e);
+    }
+    x->stats->annotated = *out;
+    return ST_OK;
 }
 
 /* Fetches the counts of an average whose sums are in '*f'. */

@@ -61,6 +61,7 @@ struct annotated {
     struct slice *tsuids;
     size_t len;
     int64_t from_ms;
+    const struct annotated *before; /* of a part of the range before it */
 };
 
 /* What one sub-query cost. */

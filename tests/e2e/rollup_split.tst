@@ -71,6 +71,25 @@ GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:s.m
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-count:s.m
 ~ "dps":{"1356998400":20.0}
 
+# Where the first part falls back to points, annotations of both parts go.
+> put s.old 1356998400 1 host=a
+> put s.old 1356998400 2 host=d
+> put s.old 4000003202 3 host=a
+> version
+<~ built
+<~ Built
+POST /api/annotation/bulk [{"tsuid":"000004000001000001","startTime":1356998410,"description":"early"},{"tsuid":"000004000001000004","startTime":1356998410,"description":"early d"},{"tsuid":"000004000001000001","startTime":4000003300,"description":"late"}]
+= 200
+DELETE /api/query?start=1356998400&end=4000010000&m=sum:1h-sum:rollup_fallback_raw:s.old
+= 200
+~ "dps":{"1356998400":3.0,"4000003200":3.0}
+GET /api/annotation?start_time=1356998410&tsuid=000004000001000001
+= 404
+GET /api/annotation?start_time=1356998410&tsuid=000004000001000004
+= 404
+GET /api/annotation?start_time=4000003300&tsuid=000004000001000001
+= 404
+
 # The limits of a query count for both parts: 9 rollups, 8 points.
 repeat 9 rollup 1h-sum s.both 135699840# 1 host=a#
 repeat 8 put s.both 400000320# 1 host=a
