@@ -12,7 +12,9 @@
 
 #include "base/process/clock.h"
 #include "base/process/counters.h"
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/table.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/tagk_sets.h"
 
@@ -120,14 +122,26 @@ is_fresh(const struct series_directory *d, struct slice tsuid)
     return false;
 }
 
-/* Is it among those before, that are new?  Where memory does not tell. */
 static bool
-repeats(const struct series_entry *entries, size_t i)
+is_accepted(const void *entries, uint32_t i, const void *tsuid)
 {
-    for (size_t k = 0; k < i; k++)
-        if (entries[k].missing && entries[k].rejected == ST_OK &&
-            slice_eq(entries[k].tsuid, entries[i].tsuid))
-            return true;
+    const struct series_entry *x = (const struct series_entry *)entries + i;
+
+    return x->rejected == ST_OK &&
+           slice_eq(x->tsuid, *(const struct slice *)tsuid);
+}
+
+/* Is it among those before, in the table, that are new?  Where memory does not
+ * tell.  Adds it if it is not. */
+static bool
+repeats(struct hash_table *new, const struct series_entry *entries, size_t i)
+{
+    uint64_t hash = hash_slice(entries[i].tsuid, 0);
+
+    if (table_find(new, hash, is_accepted, entries, &entries[i].tsuid) !=
+        TABLE_NONE)
+        return true;
+    table_add(new, hash, (uint32_t)i);
     return false;
 }
 
@@ -189,6 +203,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     uint8_t key[SERIES_KEY_MAX], created[4];
     struct kv_batch *b = kv_batch_new();
     struct counted counted = { mem_new_array(len, sizeof *counted.sets), 0 };
+    struct hash_table new = { 0 };
     size_t new_len = 0;
     enum status st = ST_OK;
 
@@ -199,7 +214,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
         if (x->missing)
             st = is_missing(d, x->tsuid, entered, &x->missing, e);
         if (x->missing && d->failed)
-            x->missing = !repeats(entries, i);
+            x->missing = !repeats(&new, entries, i);
         if (st != ST_OK || !x->missing)
             continue;
         if (!series_has_room(d, series_metric(d, x->tsuid))) {
@@ -227,6 +242,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             series_index_enter(
                 d->index, series_metric(d, entries[i].tsuid),
                 slice_of(key, key_series(entries[i].tsuid, key)));
+    table_fini(&new);
     free(counted.sets);
     kv_batch_free(&b);
     return st;
