@@ -152,10 +152,11 @@ write_group(const struct job *job, struct task *t, size_t i,
     if (status != ST_OK)
         return status;
     text = chunks_put(job->w->chunks, sub, i, &out, tags->text);
-    if (tags->text.size > 0 || !arena_keep(t->tags, &text))
-        tags->pairs.size = 0; /* not to be added */
-    else
+    if (tags->pairs.size > 0 && tags->text.size == 0 &&
+        arena_keep(t->tags, &text))
         tags->text = text;
+    else
+        tags->pairs.size = 0; /* not to be added */
     return ST_OK;
 }
 

@@ -265,6 +265,9 @@ ceph_op_wait(struct ceph_op *op, struct error *e)
         if (op->done != NULL) {
             (void)librados.aio_wait_for_complete(op->done);
             op->result = librados.aio_get_return_value(op->done);
+            /* A reply that librados cannot decode fails here alone. */
+            if (op->result >= 0 && op->part_result < 0)
+                op->result = op->part_result;
         }
         op->result = ceph_leave(op->fault, op->result);
         op->has_waited = true;

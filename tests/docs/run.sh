@@ -91,7 +91,7 @@ leave()
 while IFS=$'\t' read -r at command <&9 && IFS= read -r run <&8; do
     case $command in
     ./start* | ./check* | scripts/* | bench/*) leave 'installs packages, or takes minutes' ; continue ;;
-    make* | mkdir* | ../configure* | CK_* | tests/*) leave 'builds' ; continue ;;
+    ./autogen.sh | make* | mkdir* | ../configure* | CK_* | tests/*) leave 'builds' ; continue ;;
     'halite tsd'*) leave 'a server runs already' ; continue ;;
     'halite secret user'* | 'curl -u '*) leave 'asks for a password' ; continue ;;
     'tsdb uid grep metrics'*) leave "needs OpenTSDB's own tools" ; continue ;;
