@@ -81,7 +81,7 @@ END_TEST
 /* The newest are kept, and as many as there is room for. */
 START_TEST(forgets_the_oldest)
 {
-    char pairs[100][16], text[100][64];
+    char pairs[100][32], text[100][64];
     size_t kept = 0;
 
     for (int i = 0; i < 100; i++) {
