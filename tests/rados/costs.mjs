@@ -60,13 +60,18 @@ async function send(d, part = 0, parts = 1) {
     if (JSON.parse(stdout).rejected > 0) await fail(`points were rejected: ${stdout}`);
     return performance.now() - from;
 }
-// CPU of a store that is started, loaded and stopped, without that of one that is not loaded.
+// What the OSDs need for themselves: CPU seconds a second.
+const resting = ceph.cpu;
+await sleep(5000);
+const rest = (ceph.cpu - resting) / 5;
+// CPU of a store that is started, loaded and stopped, without that of one that is not loaded;
+// and that of the OSDs, without what they need for themselves.
 async function load(at, n = 1) {
     const idle = await (await new Measured(at()).start(n)).stop();
-    const where = at(), m = await new Measured(where).start(n), before = ceph.cpu, rss = m.one.rss;
+    const where = at(), m = await new Measured(where).start(n), before = ceph.cpu, from = performance.now(), rss = m.one.rss;
     const took = await send(m.one), full = m.one.rss;
     const cpu = await m.stop() - idle;
-    return { where, cpu, took, rss, full, osd: ceph.cpu - before };
+    return { where, cpu, took, rss, full, osd: ceph.cpu - before - rest * (performance.now() - from) / 1000 };
 }
 async function count(d, i) {
     const a = await d.ask('POST', '/api/query', { start: T0 - 1 - i, end: T0 + span + i, queries: [{ metric, aggregator: 'sum', downsample: '0all-count' }] }, 300000);
@@ -109,18 +114,22 @@ const costs = {
         const local = await scan(stores.local.where), pool = await scan(stores.pool.where);
         tell(`scan of the ${hosts} flushed rows of a metric`, `first: folder ${local.first.toFixed(1)} ms, pool ${pool.first.toFixed(1)} ms, rate ${ratio(local.first, pool.first)}`, `next: ${local.next.toFixed(1)}, ${pool.next.toFixed(1)} ms, rate ${ratio(local.next, pool.next)}`, `CPU of all ${ratio(pool.cpu, local.cpu)}`);
     },
-    // Each daemon gets its share of the points, most of them of series that others own; and asks for all.
+    // Each daemon gets its share of the points, most of them of series that others own; and
+    // daemons that are started anew are asked for all of a metric, once to know its names.
     async daemons() {
         for (const n of [1, 2, 4]) {
-            const idle = await (await new Measured(place()).start(n)).stop();
-            const m = await new Measured(place()).start(n), osd = ceph.cpu;
+            const idle = await (await new Measured(place()).start(n)).stop(), where = place(), rows = 5 * hosts * n;
+            let m = await new Measured(where).start(n), osd = ceph.cpu, from = performance.now();
             await Promise.all(m.fleet.daemons.map((d, i) => send(d, i, n)));
-            await Promise.all(m.fleet.daemons.map((d) => d.ask('POST', '/api/flush', '')));
-            const cpu = m.cpu, osds = ceph.cpu, rows = 5 * hosts * n;
-            for (let i = 0; i < 5; i++) await Promise.all(m.fleet.daemons.map((d) => count(d, i)));
-            const read = m.cpu - cpu, osds_read = ceph.cpu - osds;
-            const all = await m.stop() - idle - read;
-            tell(`${n} daemons`, `${us(all, points)} of CPU a point, OSDs ${us(osds - osd, points)}`, `a row that is read ${us(read, rows)}, OSDs ${us(osds_read, rows)}`);
+            const all = await m.stop() - idle, osds = ceph.cpu - osd - rest * (performance.now() - from) / 1000;
+            m = await new Measured(where).start(n);
+            await Promise.all(m.fleet.daemons.map((d) => count(d, 0)));
+            const cpu = m.cpu;
+            osd = ceph.cpu, from = performance.now();
+            for (let i = 1; i <= 5; i++) await Promise.all(m.fleet.daemons.map((d) => count(d, i)));
+            const read = m.cpu - cpu, osds_read = ceph.cpu - osd - rest * (performance.now() - from) / 1000;
+            await m.stop();
+            tell(`${n} daemons`, `${us(all, points)} of CPU a point, OSDs ${us(osds, points)}`, `a flushed row that is read ${us(read, rows)}, OSDs ${us(osds_read, rows)}`);
         }
     },
     async acks() {
