@@ -88,8 +88,9 @@ check_write_aside(struct check *c, const char *name, struct slice bytes,
     return st == ST_OK ? files_sync_dir(c->aside, e) : st;
 }
 
+/* '*made': was the making of the store completed? */
 static enum status
-check_format(const char *dir, struct check *c, struct error *e)
+check_format(const char *dir, struct check *c, bool *made, struct error *e)
 {
     const struct slice none = { NULL, 0 };
     bool repairs = c->aside != NULL;
@@ -97,6 +98,7 @@ check_format(const char *dir, struct check *c, struct error *e)
     struct error why;
     enum status st = format_read(dir, &f, &why);
 
+    *made = true;
     c->files += 2;
     if (st == ST_NOT_FOUND)
         return error_set(e, ST_INVALID, "%s: this is no store", why.text);
@@ -109,9 +111,12 @@ check_format(const char *dir, struct check *c, struct error *e)
         return error_set(e, ST_INVALID, "%s", why.text);
     if (f.unread)
         return error_set(e, ST_IO, "%s", why.text);
+    *made = f.complete;
     if (!f.complete)
         check_note(c, "format-incomplete",
-                   "%s: the making of the store was cut short", dir);
+                   "%s: the making of the store was cut short, before anything "
+                   "was stored: the next start goes on with it",
+                   dir);
     if (!f.damaged || !f.complete)
         return ST_OK;
     check_found(c, "format-damaged", none,
@@ -125,10 +130,13 @@ check_format(const char *dir, struct check *c, struct error *e)
 enum status
 check_files(const char *dir, struct check *c, struct error *e)
 {
+    bool made;
     enum status st;
 
     c->rejected = false;
-    st = check_format(dir, c, e);
+    st = check_format(dir, c, &made, e);
+    if (!made) /* what there is of WAL and engine may end anywhere */
+        return st;
     if (st == ST_OK && !c->rejected)
         st = check_wal(dir, c, e);
     return st == ST_OK ? check_engine(dir, c, e) : st;

@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/process/log.h"
 #include "storage/place/datadir.h"
+#include "storage/place/format.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/block/block.h"
 #include "storage/block/row_value.h"
@@ -138,6 +139,7 @@ flip(const char *path, uint64_t *r)
 struct told {
     char first[64];
     bool show, tail;
+    unsigned notes;
 };
 
 static void
@@ -145,6 +147,7 @@ say(void *ctx, const struct finding *f)
 {
     struct told *t = ctx;
 
+    t->notes += f->is_note;
     t->tail |= f->is_note && strcmp(f->code, "engine-tail") == 0;
     if (!f->is_note && t->first[0] == '\0')
         (void)snprintf(t->first, sizeof t->first, "%s", f->code);
@@ -453,6 +456,43 @@ START_TEST(damage_of_two_parts)
 }
 END_TEST
 
+/* What a making leaves that was cut short: nothing of it is damage, and the
+ * next start goes on with it. */
+static const char *const made[] = { "FORMAT", "engine", "engine/LOG" };
+
+START_TEST(a_making_that_was_cut_short)
+{
+    char *dir = tempdir_new(), *store = tempdir_path(dir, "store");
+    char *part = tempdir_path(store, made[_i]);
+    struct told t = { .show = false };
+    const struct key_layout layout = KEY_LAYOUT_DEFAULT;
+    struct format f;
+    struct store *s;
+
+    format_new(&f, &layout);
+    OK(files_make_dir(store, &e));
+    OK(format_write(store, &f, &e));
+    if (_i > 0) {
+        char *engine = tempdir_path(store, "engine");
+
+        OK(files_make_dir(engine, &e));
+        free(engine);
+    }
+    if (_i > 1)
+        OK(files_write(part, slice_str(""), &e));
+    ck_assert_uint_eq(look(store, NULL, &t), 0);
+    ck_assert_uint_eq(t.notes, 1);
+    s = open_store(store);
+    OK(store_close(&s, &e));
+    t.notes = 0;
+    ck_assert_uint_eq(look(store, NULL, &t), 0);
+    ck_assert_uint_eq(t.notes, 0);
+    free(part);
+    free(store);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* It would be older than the engine, should that be missed one day. */
 START_TEST(what_a_repair_left_goes_at_the_next_start)
 {
@@ -605,6 +645,7 @@ TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
           TEST(a_table_that_is_no_longer_named),
           TEST(a_current_with_more_behind),
           LOOP(a_repair_that_was_cut_short, cuts),
+          LOOP(a_making_that_was_cut_short, made),
           TEST(a_repair_short_of_descriptors), TEST(damage_of_two_parts),
           TEST(what_a_repair_left_goes_at_the_next_start),
           TIMES(what_cannot_be_read_is_not_damaged, 2),
