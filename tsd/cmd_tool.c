@@ -192,7 +192,10 @@ run_here(struct tool *t, struct settings *s, const char *store)
     settings_set(s, "halite.store", store);
     store = settings_text(s, "halite.store");
     if (is_nothing_there(t, store))
-        return tool_fail(t, "%s: there is no store", store);
+        return tool_fail(t,
+                         "%s: there is no store; --store=PLACE names another "
+                         "one, --server=ADDRESS a server",
+                         store);
     if (database_open(&d, s, &e) == ST_OK) {
         if ((t->command->flags & TOOL_AT_CLIENT) != 0)
             end_in_order(t);

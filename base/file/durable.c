@@ -70,6 +70,11 @@ files_make_dir(const char *dir, struct error *e)
         return files_sync_parent(dir, e);
     if (errno == EEXIST)
         return ST_OK;
+    if (errno == ENOENT)
+        return error_set(e, ST_IO,
+                         "cannot make the folder '%s': the one that it is to "
+                         "lie in is not there",
+                         dir);
     return error_set(e, ST_IO, "cannot make the folder '%s': %m", dir);
 }
 

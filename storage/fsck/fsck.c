@@ -101,7 +101,7 @@ check_format(const char *dir, struct check *c, bool *made, struct error *e)
     *made = true;
     c->files += 2;
     if (st == ST_NOT_FOUND)
-        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
+        return error_set(e, ST_INVALID, "%s", why.text);
     if (st == ST_CORRUPT && f.version == 0) {
         c->rejected = true;
         check_found(c, "format-damaged", none, NULL, "%s", why.text);

@@ -123,6 +123,8 @@ format_read(const char *dir, struct format *out, struct error *e)
 
     if (st != ST_OK && copied == ST_OK && out->version == 0)
         *out = copy;
+    else if (st == ST_NOT_FOUND)
+        return error_set(e, st, "there is no store in '%s': no FORMAT", dir);
     else if (st != ST_OK)
         return st;
     out->damaged = st != ST_OK || copied != ST_OK;

@@ -73,7 +73,8 @@ check_room(struct store *s, struct error *e)
     if (free >= (rejecting ? least + least / 4 : least))
         return ST_OK;
     return error_set(e, ST_IO,
-                     "the disk of %s is full: less than %llu KB are free",
+                     "the disk of %s is full: less than %llu KB are free "
+                     "(halite.store.min_free_bytes): make room on it",
                      s->dir, (unsigned long long)least >> 10);
 }
 

@@ -29,7 +29,7 @@ lock(const char *dir, int *fd, struct error *e)
 
     *fd = -1; /* nothing is written into a folder that is no store */
     if (format_read(dir, &f, &why) == ST_NOT_FOUND)
-        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
+        return error_set(e, ST_INVALID, "%s", why.text);
     return format_lock(dir, fd, e);
 }
 

@@ -547,7 +547,7 @@ START_TEST(cannot_open)
     o.medium = wal_files_new(buf_cstr(&path));
     ck_assert_int_eq(wal_open(&o, &wal, &e), ST_IO);
     ck_assert_ptr_null(wal);
-    ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, "is not there") != NULL, "%s", e.text);
     ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
     buf_fini(&path);
 }

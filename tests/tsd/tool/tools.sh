@@ -21,7 +21,7 @@ Usage: uid *--idwidth=N *'
 
 # -- which store
 gives 1 '' "$halite" uid --data absent x
-says 'absent: there is no store'
+says 'absent: there is no store; --store=PLACE names another one, --server=ADDRESS a server'
 test ! -e absent || bad=1
 gives 1 '' "$halite" import --data absent nofile
 says 'nofile (No such file or directory)'
