@@ -9,6 +9,10 @@ ln -s "$halite" halite
 PATH=$work:$PATH
 serve --data DATA tsd.core.tree.enable_processing=true tsd.core.auto_create_metrics=true
 
+# 501: a program that was built without graphs
+graphs=yes
+test "$(curl -s -o /dev/null -w '%{http_code}' "$address/q?start=1h-ago&m=sum:sys.cpu&png")" != 501 || graphs=no
+
 # What the commands take for granted.
 curl -fsS -d '{"name":"first","enabled":true}' "$address/api/tree" >/dev/null || exit 1
 put_of() # HOST
@@ -102,6 +106,10 @@ while IFS=$'\t' read -r at command <&9 && IFS= read -r run <&8; do
         test -n "$place" || { leave 'needs a cluster of Ceph: HALITE_TEST_RADOS'; continue; }
         of_a_pool
         run=$(printf '%s\n' "$command" | adapt) ;;
+    esac
+    case $command in
+    *'&svg'* | *'&png'*)
+        test "$graphs" = yes || { leave 'needs a program with graphs'; continue; } ;;
     esac
     case $command in *tree/branch*) put_of new-series ;; esac # sorted by the rules
     eval "$run" >said 2>&1 || {
