@@ -8,7 +8,8 @@
 
 #define ROWS_BETWEEN_CHECKS 256
 /* So few rows are one thread's: others would have to wake up, and each to look
- * where the rows begin. */
+ * where the rows begin.  Of a pool each bucket costs round trips, which are
+ * better waited for by many threads. */
 #define ROWS_A_BATCH 256
 
 /* -- series of a task ------------------------------------------------------ */
@@ -388,7 +389,8 @@ make_turns(struct fetch_job *job, struct fetch *out)
     uint64_t rows = (p->listed ? p->matches : p->series) * hours;
 
     job->batches_len = job->tasks_len;
-    if (rows / ROWS_A_BATCH + 1 < job->batches_len)
+    if (!kv_traits(store_kv(job->c->store))->shared &&
+        rows / ROWS_A_BATCH + 1 < job->batches_len)
         job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
     job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
     out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
