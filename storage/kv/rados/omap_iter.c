@@ -5,7 +5,11 @@
  * its unread keys are; a page is waited for only when no other object has a key
  * at or in front of that.  So objects whose keys are all behind the bound are
  * never read, and of a metric's windows one is read after the other.  What will
- * be needed next is asked for ahead. */
+ * be needed next is asked for ahead.
+ *
+ * Where seek and bound leave few windows these are named by their times: the
+ * list of a bucket's windows is a round trip, and an object that is not there
+ * has no keys. */
 #include "storage/kv/rados/kv_rados_priv.h"
 
 #include <stdlib.h>
@@ -13,6 +17,14 @@
 #include "base/mem.h"
 #include "storage/kv/rados/omap_code.h"
 #include "storage/kv/rados/omap_source.h"
+
+#define WINDOWS_NAMED 4
+
+/* Those of which an iterator has the objects. */
+struct windows {
+    bool all;
+    uint32_t first, last;
+};
 
 struct omap_iter {
     struct kv_iter it;
@@ -22,6 +34,7 @@ struct omap_iter {
     struct buf key;    /* lent */
     bool in_section;
     struct omap_section section;
+    struct windows windows;
     struct omap_source *sources;
     size_t len, cap;
     struct omap_source *standing; /* whose entry it stands on */
@@ -60,28 +73,53 @@ add_source(struct omap_iter *i)
     return s;
 }
 
+static void
+add_window(struct omap_iter *i, uint32_t window)
+{
+    struct omap_source *s = add_source(i);
+
+    s->has_window = true;
+    s->window = window;
+    omap_window_name(i->section.bucket, window, s->object);
+}
+
 static enum status
-add_window(void *ctx, struct slice key, struct slice value, struct error *e)
+add_listed(void *ctx, struct slice key, struct slice value, struct error *e)
 {
     struct omap_iter *i = ctx;
     uint32_t window;
-    struct omap_source *s;
 
     (void)value;
     if (!omap_window_parse(key, &window))
         return error_set(e, ST_CORRUPT,
                          "the windows of bucket %u: \"%.*s\" is none",
                          i->section.bucket, SLICE_ARG(key));
-    s = add_source(i);
-    s->has_window = true;
-    s->window = window;
-    omap_window_name(i->section.bucket, window, s->object);
+    add_window(i, window);
     return ST_OK;
+}
+
+/* Those that a seek to this key needs. */
+static struct windows
+windows_from(const struct omap_iter *i, struct slice key)
+{
+    struct windows w = { .all = true };
+
+    if (i->it.end.data != NULL &&
+        omap_windows_between(i->map, key, i->it.end, &w.first, &w.last))
+        w.all = (w.last - w.first) / i->map->window_s >= WINDOWS_NAMED;
+    return w;
+}
+
+static bool
+has_windows(const struct omap_iter *i, const struct windows *w)
+{
+    return i->windows.all || (!w->all && w->first >= i->windows.first &&
+                              w->last <= i->windows.last);
 }
 
 static enum status
 enter_section(struct omap_iter *i, const struct omap_section *section,
-              struct error *e)
+              const struct windows *windows, struct error *e)
 {
     const struct omap_section before = i->section;
     char name[OMAP_OBJECT_SIZE];
@@ -89,9 +127,14 @@ enter_section(struct omap_iter *i, const struct omap_section *section,
 
     drop_sources(i);
     i->section = *section;
-    if (section->has_windows) {
+    i->windows = *windows;
+    if (section->has_windows && !windows->all) {
+        for (uint64_t w = windows->first; w <= windows->last;
+             w += i->map->window_s)
+            add_window(i, (uint32_t)w);
+    } else if (section->has_windows) {
         omap_windows_name(section->bucket, name);
-        st = ceph_each_omap(i->pages.c, name, add_window, i, e);
+        st = ceph_each_omap(i->pages.c, name, add_listed, i, e);
         if (st != ST_OK) {
             drop_sources(i);
             i->section = before; /* what comes behind it is tried again */
@@ -289,19 +332,22 @@ is_wanted(const struct omap_iter *i, const struct omap_section *section)
 }
 
 /* Enters the section that may have keys at or behind 'key', if it is another
- * one; false: there is none, or it failed. */
+ * one, or has windows that are not there yet; false: there is none, or it
+ * failed. */
 static bool
 go_to_section(struct omap_iter *i, struct slice key)
 {
     struct omap_section section;
+    struct windows windows = windows_from(i, key);
     struct error e = { 0 };
 
     if (!omap_section_at(i->map, key, &section) || !is_wanted(i, &section))
         return false;
     if (i->in_section && section.prefix_size == i->section.prefix_size &&
-        memcmp(section.prefix, i->section.prefix, section.prefix_size) == 0)
+        memcmp(section.prefix, i->section.prefix, section.prefix_size) == 0 &&
+        has_windows(i, &windows))
         return true;
-    if (enter_section(i, &section, &e) != ST_OK)
+    if (enter_section(i, &section, &windows, &e) != ST_OK)
         i->it.error = e;
     return i->it.error.status == ST_OK;
 }

@@ -274,23 +274,50 @@ omap_section_object(const struct omap_map *m, const struct omap_section *s,
            (by_bucket == '\0' || has_others(table));
 }
 
+/* The base time of a row's key, or of the first one that begins so. */
+static uint32_t
+time_of(const struct omap_map *m, struct slice key)
+{
+    size_t at = key_base_at(&m->layout);
+    uint8_t base[4] = { 0 };
+
+    if (key.size > at)
+        memcpy(base, key.data + at,
+               key.size - at < sizeof base ? key.size - at : sizeof base);
+    return (uint32_t)key_get_uint(base, sizeof base);
+}
+
+bool
+omap_windows_between(const struct omap_map *m, struct slice from,
+                     struct slice end, uint32_t *first, uint32_t *last)
+{
+    size_t at = key_base_at(&m->layout);
+    uint32_t a, b;
+
+    if (!m->has_layout || from.size < at || end.size < at ||
+        from.data[0] != TABLE_ROWS || memcmp(from.data, end.data, at) != 0)
+        return false;
+    a = time_of(m, from);
+    b = time_of(m, end);
+    if (b > a && end.size <= at + 4) /* no row of that time is in front of it */
+        b--;
+    *first = a - a % m->window_s;
+    *last = b - b % m->window_s;
+    return a <= b;
+}
+
 void
 omap_window_seek(const struct omap_map *m, uint32_t window, struct slice key,
                  struct buf *out)
 {
     size_t at = key_base_at(&m->layout);
-    uint8_t base[4] = { 0 };
-    uint32_t time;
+    uint32_t time = time_of(m, key);
 
     buf_clear(out);
-    buf_make_room(out, key.size + at + sizeof base);
+    buf_make_room(out, key.size + at + 4);
     buf_put_slice(out, key);
     while (out->size < at)
         buf_put_u8(out, 0);
-    if (key.size > at)
-        memcpy(base, key.data + at,
-               key.size - at < sizeof base ? key.size - at : sizeof base);
-    time = (uint32_t)key_get_uint(base, sizeof base);
     if (time >= window && time - window < m->window_s)
         return; /* inside: the key itself is the place */
     out->size = at;

@@ -60,6 +60,12 @@ void omap_windows_name(unsigned bucket, char name[OMAP_OBJECT_SIZE]);
 void omap_window_key(uint32_t window, char out[OMAP_WINDOW_KEY + 1]);
 MUST_CHECK bool omap_window_parse(struct slice key, uint32_t *window);
 
+/* The windows of the rows from 'from' up to 'end', without it; false where
+ * these keys do not say so: they are not of one metric, or not of rows. */
+MUST_CHECK bool omap_windows_between(const struct omap_map *m,
+                                     struct slice from, struct slice end,
+                                     uint32_t *first, uint32_t *last);
+
 /* The smallest key at or behind 'key' that a window's object can have: 'out'
  * gets it (it may be beyond the section). */
 void omap_window_seek(const struct omap_map *m, uint32_t window,
