@@ -221,8 +221,9 @@ run_groups(const struct job *job, struct task *t, size_t from, size_t end)
     }
     if (!written)
         return;
-    if (t->status == ST_OK && job->g->groups_len <= TAG_TEXTS_GROUPS)
-        tag_texts_add(job->w->tag_texts, t->epoch, t->known, end - from);
+    if (t->status == ST_OK)
+        tag_texts_add(job->w->tag_texts, t->epoch, t->known, end - from,
+                      job->g->groups_len);
     arena_reset(t->tags);
 }
 

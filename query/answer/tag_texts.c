@@ -10,7 +10,7 @@
 
 #define TEXTS_MAGIC FOURCC('T', 'A', 'G', 'T')
 
-#define TEXT_MAX ((size_t)4096) /* longer ones are not kept */
+#define TEXT_MAX ((size_t)4096) /* bytes, pairs included; longer: not kept */
 
 /* <size of pairs:varint> <pairs> <size of text:varint> <text> */
 struct generation {
@@ -138,10 +138,10 @@ tag_texts_find(struct tag_texts *t, uint64_t epoch, struct tag_text *list,
 }
 
 static bool
-is_new(const struct tag_text *one)
+is_new(const struct tag_text *one, size_t size_max)
 {
     return one->pairs.size > 0 && one->text.size > 0 &&
-           one->pairs.size + one->text.size <= TEXT_MAX;
+           one->pairs.size + one->text.size <= size_max;
 }
 
 static void
@@ -162,17 +162,21 @@ add(struct tag_texts *t, const struct tag_text *one) REQUIRES(t->lock)
 
 void
 tag_texts_add(struct tag_texts *t, uint64_t epoch, const struct tag_text *list,
-              size_t len)
+              size_t len, size_t groups)
 {
+    size_t size_max = 2 * t->max / groups;
+
     OBJ_CHECK(t, TEXTS_MAGIC);
-    while (len > 0 && !is_new(&list[len - 1]))
+    if (size_max > TEXT_MAX)
+        size_max = TEXT_MAX;
+    while (len > 0 && !is_new(&list[len - 1], size_max))
         len--;
     if (len == 0)
         return;
     rwlock_take_write(&t->lock);
     for (size_t i = 0; i < len && enter_epoch(t, epoch); i++)
         /* Another thread may have been faster. */
-        if (is_new(&list[i]) && find(t, &list[i]).size == 0)
+        if (is_new(&list[i], size_max) && find(t, &list[i]).size == 0)
             add(t, &list[i]);
     rwlock_drop_write(&t->lock);
 }

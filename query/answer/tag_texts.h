@@ -6,8 +6,8 @@
  *
  * First in, first out, half of it at a time.
  *
- * Bounds:  TAG_TEXTS_BYTES of pairs and texts, and a sixth of it more for where
- *          they are.
+ * Bounds:  TAG_TEXTS_BYTES of pairs and texts, and a quarter of it more at most
+ *          for where they are.
  * Threads: any.  The lock is a leaf.
  * Fails:   never: without memory a text is not kept. */
 #pragma once
@@ -16,9 +16,6 @@
 #include "base/slice.h"
 
 #define TAG_TEXTS_BYTES ((size_t)16 << 20)
-/* Of a query with more groups the first would be dropped before the last come.
- */
-#define TAG_TEXTS_GROUPS ((size_t)32768)
 
 struct tag_texts; /* opaque */
 
@@ -37,6 +34,8 @@ void tag_texts_find(struct tag_texts *t, uint64_t epoch, struct tag_text *list,
                     size_t len, struct arena *a);
 
 /* Keeps texts that tag_texts_find() lacked.  'epoch' was read before the names
- * were. */
+ * were.  'groups' is how many the query has: a text that is larger than its
+ * share of the room is not kept, as the first ones would be dropped before the
+ * last come. */
 void tag_texts_add(struct tag_texts *t, uint64_t epoch,
-                   const struct tag_text *list, size_t len);
+                   const struct tag_text *list, size_t len, size_t groups);

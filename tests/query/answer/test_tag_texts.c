@@ -38,7 +38,7 @@ learn(uint64_t epoch, const char *pairs, const char *text)
 
     tag_texts_find(texts, epoch, &one, 1, arena);
     one.text = slice_str(text);
-    tag_texts_add(texts, epoch, &one, 1);
+    tag_texts_add(texts, epoch, &one, 1, 1);
 }
 
 START_TEST(finds_what_was_added)
@@ -56,8 +56,8 @@ START_TEST(finds_what_was_added)
     list[0].text = slice_str("one");
     list[1].text = slice_str("of several series");
     list[2].text = slice_str("two");
-    tag_texts_add(texts, 0, list, 4);
-    tag_texts_add(texts, 0, list, 4); /* as another thread would */
+    tag_texts_add(texts, 0, list, 4, 4);
+    tag_texts_add(texts, 0, list, 4, 4); /* as another thread would */
     tag_texts_find(texts, 0, list, 4, arena);
     ck_assert(slice_eq(list[0].text, slice_str("one")));
     ck_assert_uint_eq(list[1].text.size, 0);
@@ -119,6 +119,26 @@ START_TEST(keeps_no_long_text)
 }
 END_TEST
 
+/* Groups whose texts do not all fit would drop each other's. */
+START_TEST(keeps_what_fits_with_those_of_all_groups)
+{
+    struct tag_text list[] = {
+        { .pairs = slice_str("ab") },
+        { .pairs = slice_str("abc") },
+    };
+
+    tag_texts_find(texts, 0, list, 2, arena);
+    list[0].text = slice_str("short");
+    list[1].text = slice_str("longer");
+    tag_texts_add(texts, 0, list, 2, SMALL / 8);
+    ck_assert_str_eq(known(0, "ab"), "short");
+    ck_assert_ptr_null(known(0, "abc"));
+    tag_texts_add(texts, 0, list, 2, SMALL / 9);
+    ck_assert_str_eq(known(0, "abc"), "longer");
+    tag_texts_add(texts, 0, list, 2, SMALL + 1); /* none have room */
+}
+END_TEST
+
 START_TEST(has_no_room_in_the_arena)
 {
     struct arena *none = arena_new(1);
@@ -133,4 +153,6 @@ END_TEST
 
 TEST_MAIN_WITH(set_up, tear_down, "tag_texts", TEST(finds_what_was_added),
                TEST(knows_nothing_of_another_epoch), TEST(forgets_the_oldest),
-               TEST(keeps_no_long_text), TEST(has_no_room_in_the_arena))
+               TEST(keeps_no_long_text),
+               TEST(keeps_what_fits_with_those_of_all_groups),
+               TEST(has_no_room_in_the_arena))
