@@ -2,6 +2,8 @@
  */
 #include "tsd/net/tls.h"
 
+#include <netdb.h>
+
 #include "tests/cluster/cluster_rig.h"
 #include "tests/tempdir.h"
 #include "tests/tsd/certificate.h"
@@ -78,6 +80,18 @@ static const struct {
     { "127.0.0.1", false, true, true },
 };
 
+/* "localhost" is unknown where there is no /etc/hosts, as in a new chroot. */
+static bool
+is_known(const char *host)
+{
+    struct addrinfo *found = NULL;
+    bool is = getaddrinfo(host, NULL, NULL, &found) == 0;
+
+    if (is)
+        freeaddrinfo(found);
+    return is;
+}
+
 START_TEST(trusts_whom_it_is_told)
 {
     struct tls_port port;
@@ -87,6 +101,8 @@ START_TEST(trusts_whom_it_is_told)
     struct error e;
     struct peer *p;
 
+    if (!is_known(trusts[_i].host))
+        return;
     port_open(&port);
     (void)snprintf(address, sizeof address, "%s:%u", trusts[_i].host,
                    (unsigned)rig_number(&port.port));
