@@ -163,15 +163,19 @@ folder_delete(const char *dir, struct error *e)
     return delete_all(dir, delete_one, e);
 }
 
+/* The engine, the WAL, and what a repair makes on its way. */
+static const char *const folders[] = { "engine", "journal", "engine.parts",
+                                       "engine.making", "engine.new" };
+#define FOLDERS      (sizeof folders / sizeof folders[0])
+#define LEFTOVERS_AT 2
+
 enum status
 folder_delete_leftovers(const char *dir, struct error *e)
 {
-    static const char *const names[] = { "engine.parts", "engine.making",
-                                         "engine.new" };
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && st == ST_OK; i++) {
-        char *path = files_path(dir, names[i]);
+    for (size_t i = LEFTOVERS_AT; i < FOLDERS && st == ST_OK; i++) {
+        char *path = files_path(dir, folders[i]);
 
         st = folder_delete(path, e);
         free(path);
@@ -277,8 +281,7 @@ give_all(const char *dir, const char *name, const struct stat *owner)
 void
 folder_give_to_owner(const char *dir)
 {
-    static const char *const names[] = { "FORMAT", "FORMAT.1", "LOCK", "engine",
-                                         "journal" };
+    static const char *const files[] = { "FORMAT", "FORMAT.1", "LOCK" };
     struct stat owner;
     int fd;
 
@@ -287,9 +290,11 @@ folder_give_to_owner(const char *dir)
     fd = open_owned(dir, "", &owner);
     if (fd < 0)
         return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        give(fd, names[i], &owner);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        give(fd, files[i], &owner);
+    for (size_t i = 0; i < FOLDERS; i++) {
+        give(fd, folders[i], &owner);
+        give_all(dir, folders[i], &owner);
+    }
     (void)close(fd);
-    give_all(dir, "engine", &owner);
-    give_all(dir, "journal", &owner);
 }

@@ -86,6 +86,12 @@ if test "$(id -u)" = 0; then
         test -z "$roots" || { echo "$words: $roots"; bad=1; }
     done
     test -z "$(find other ! -user root)" || bad=1
+    # What a repair left that was cut short
+    mv data/engine data/engine.new
+    chown -R root data/engine.new
+    ends 1 "$halite" fsck data
+    test -z "$(find data ! -user daemon ! -name '*.ldb')" || bad=1
+    mv data/engine.new data/engine
     # Nothing else of root's, in the folder or behind a link in it
     mkdir roots
     touch data/key data/journal/key roots/key roots/00000000000000000009.wal

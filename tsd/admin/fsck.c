@@ -33,6 +33,14 @@ lock(const char *dir, int *fd, struct error *e)
     return format_lock(dir, fd, e);
 }
 
+static void
+unlock(const char *dir, int *fd)
+{
+    if (*fd >= 0)
+        folder_give_to_owner(dir);
+    format_unlock(fd);
+}
+
 /* Everything is in the engine when this has opened it. */
 static enum status
 open_store(const char *dir, struct store **out, struct error *e)
@@ -119,7 +127,7 @@ fsck_look(struct fsck *f, struct error *e)
 
     if (st == ST_OK)
         st = look(f, e);
-    format_unlock(&fd);
+    unlock(f->dir, &fd);
     return st;
 }
 
@@ -134,7 +142,7 @@ repair(struct fsck *f, struct check *c, int *fd, struct error *e)
 {
     enum status st = check_files(f->dir, c, e);
 
-    format_unlock(fd);
+    unlock(f->dir, fd);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
         uint64_t before = c->found;
 
@@ -167,7 +175,7 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
         silent.ctx = f->ctx;
         *f = silent;
     }
-    format_unlock(&fd);
+    unlock(f->dir, &fd);
     return st;
 }
 
