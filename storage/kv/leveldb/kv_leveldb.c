@@ -588,9 +588,13 @@ open_database(struct level *l, struct error *e)
         return st;
     level_lists_begin();
     l->db = leveldb_open(l->options, l->dir, &err);
-    level_lists_end();
-    if (err != NULL)
-        return take_error(err, l->dir, e);
+    st = level_lists_end(l->dir, e);
+    if (st != ST_OK)
+        leveldb_free(err);
+    else if (err != NULL)
+        st = take_error(err, l->dir, e);
+    if (st != ST_OK)
+        return st;
     start_thread(l);
     return sync_logs(l, e);
 }

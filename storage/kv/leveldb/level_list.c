@@ -7,32 +7,35 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/obj.h"
-#include "base/process/log.h"
 
-#define TRY_US    100000
-#define TELL_EACH 100 /* tries */
+#define NO_LOG "18446744073709551615.log"
 
 static _Thread_local bool must_be_whole;
+static _Thread_local int failure; /* errno of the first list that failed */
 
 void
 level_lists_begin(void)
 {
     must_be_whole = true;
+    failure = 0;
 }
 
-void
-level_lists_end(void)
+enum status
+level_lists_end(const char *dir, struct error *e)
 {
     must_be_whole = false;
+    return failure == 0
+               ? ST_OK
+               : error_set(e, ST_IO, "list %s: %s", dir, strerror(failure));
 }
 
 /* By libc's function of that name, whose entries are not looked at. */
 static void *
-read_entry(DIR *d, const char *name)
+read_entry(DIR *d, const char *name, void *no_log)
 {
     union {
         void *symbol;
@@ -44,15 +47,9 @@ read_entry(DIR *d, const char *name)
     INSIST(libc.symbol != NULL);
     errno = 0;
     entry = libc.call(d);
-    for (unsigned n = 0; entry == NULL && errno != 0 && must_be_whole; n++) {
-        if (n % TELL_EACH == 0)
-            log_error("storage",
-                      "a folder cannot be listed: %s; it is tried again, since "
-                      "a part of the list would lose data",
-                      strerror(errno));
-        (void)usleep(TRY_US);
-        errno = 0;
-        entry = libc.call(d);
+    if (entry == NULL && errno != 0 && must_be_whole && failure == 0) {
+        failure = errno;
+        entry = no_log;
     }
     if (errno == 0)
         errno = before;
@@ -62,11 +59,15 @@ read_entry(DIR *d, const char *name)
 struct dirent *
 readdir(DIR *d)
 {
-    return read_entry(d, "readdir");
+    static struct dirent no_log = { .d_name = NO_LOG };
+
+    return read_entry(d, "readdir", &no_log);
 }
 
 struct dirent64 *
 readdir64(DIR *d)
 {
-    return read_entry(d, "readdir64");
+    static struct dirent64 no_log = { .d_name = NO_LOG };
+
+    return read_entry(d, "readdir64", &no_log);
 }
