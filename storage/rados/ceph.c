@@ -264,14 +264,6 @@ ceph_status(struct ceph *c, int error, const char *what, const char *object,
                          "%s %s: this process is blocklisted: another one took "
                          "its work over, and it must be started anew",
                          what, object);
-    case ENOSPC:
-    case EDQUOT:
-        atomic_store(&c->full, true);
-        return error_set(e, ST_IO,
-                         "%s %s: the pool is full: writes are rejected until "
-                         "there are more OSDs, or its quota is higher; reading "
-                         "goes on",
-                         what, object);
     case EPERM:
     case EACCES:
         return error_set(e, ST_IO,
@@ -284,6 +276,19 @@ ceph_status(struct ceph *c, int error, const char *what, const char *object,
                                      strerror(-error))
                          : ST_OK;
     }
+}
+
+enum status
+ceph_write_status(struct ceph *c, int error, const char *what,
+                  const char *object, struct error *e)
+{
+    if (error != -ENOSPC && error != -EDQUOT)
+        return ceph_status(c, error, what, object, e);
+    atomic_store(&c->full, true);
+    return error_set(e, ST_IO,
+                     "%s %s: the pool is full: writes are rejected until there "
+                     "are more OSDs, or its quota is higher; reading goes on",
+                     what, object);
 }
 
 bool

@@ -47,8 +47,8 @@ MUST_CHECK enum status ceph_check(const char *at, struct error *e);
  *     EBUSY          ST_BUSY         locked by another
  *     ETIMEDOUT      ST_TIMEOUT
  *     ESHUTDOWN      ST_IO           blocklisted: see ceph_is_blocklisted()
- *     ENOSPC, EDQUOT ST_IO           the pool is full; reading goes on
- *     else           ST_IO
+ *     else           ST_IO           ENOSPC, EDQUOT of a write: a full pool,
+ *                                    which can be read
  *
  * The text says to an operator what to do. */
 enum status ceph_status(struct ceph *c, int error, const char *what,

@@ -23,8 +23,8 @@ ceph_lock_take(struct ceph *c, const char *object, const char *name,
                                     duration_ms == 0 ? NULL : &duration,
                                     flags[how]);
     r = ceph_leave(fault, r);
-    return ceph_status(c, r, how == CEPH_LOCK_TAKE ? "lock" : "renew the lock",
-                       object, e);
+    return ceph_write_status(
+        c, r, how == CEPH_LOCK_TAKE ? "lock" : "renew the lock", object, e);
 }
 
 enum status
@@ -35,7 +35,7 @@ ceph_lock_drop(struct ceph *c, const char *object, const char *name,
 
     if (fault >= 0)
         r = librados.unlock(c->pool, object, name, cookie);
-    return ceph_status(c, ceph_leave(fault, r), "unlock", object, e);
+    return ceph_write_status(c, ceph_leave(fault, r), "unlock", object, e);
 }
 
 enum status

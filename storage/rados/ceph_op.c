@@ -274,8 +274,9 @@ ceph_op_wait(struct ceph_op *op, struct error *e)
         if (writes && op->result >= 0)
             atomic_store(&op->c->full, false);
     }
-    return ceph_status(op->c, op->result, writes ? "write to" : "read",
-                       op->object, e);
+    return writes
+               ? ceph_write_status(op->c, op->result, "write to", op->object, e)
+               : ceph_status(op->c, op->result, "read", op->object, e);
 }
 
 void

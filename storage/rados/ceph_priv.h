@@ -25,3 +25,7 @@ struct ceph {
 int ceph_enter(struct ceph *c, enum ceph_call call, const char *object);
 /* The result of that call, made unless 'fault' is negative. */
 int ceph_leave(int fault, int result);
+
+/* ceph_status() of a write, which may find the pool full. */
+enum status ceph_write_status(struct ceph *c, int error, const char *what,
+                              const char *object, struct error *e);

@@ -448,6 +448,24 @@ START_TEST(failures_have_their_status_and_text)
 }
 END_TEST
 
+/* Whatever an OSD means by it, the pool takes writes. */
+START_TEST(a_read_finds_no_pool_full)
+{
+    struct fault fault = { CEPH_CALL_READ, -ENOSPC, 0 };
+    struct fixture f = setup();
+    struct buf out = BUF_INIT;
+    struct error e = { 0 };
+
+    ceph_set_fault(f.c, fail_call, &fault);
+    ck_assert_int_eq(ceph_read(f.c, "o", 0, 1, &out, &e), ST_IO);
+    ck_assert_str_eq(e.text, "read o: No space left on device");
+    ck_assert(!ceph_is_full(f.c));
+    ceph_set_fault(f.c, NULL, NULL);
+    buf_fini(&out);
+    teardown(&f);
+}
+END_TEST
+
 RADOS_TEST_MAIN("ceph", LOOP(texts_are_checked, texts),
                 TEST(equal_texts_share_a_connection),
                 TEST(what_is_not_there_is_told), TEST(appends_are_guarded),
@@ -458,4 +476,5 @@ RADOS_TEST_MAIN("ceph", LOOP(texts_are_checked, texts),
                 TEST(who_watches_has_heard_when_the_sender_goes_on),
                 TEST(a_blocklisted_client_writes_nothing_more),
                 TEST(a_cluster_that_is_new_enough_is_taken),
+                TEST(a_read_finds_no_pool_full),
                 LOOP(failures_have_their_status_and_text, failures))
