@@ -41,6 +41,14 @@ says '*wrong.conf:2: unknown setting "just" has no effect
 * unknown setting "just.this" has no effect
 *tsd.network.port=*'
 
+# All of them are told at once.
+printf 'halite.snyc = off\nhalite.sync = of\nhalite.query.bytes = much\n' >wrong.conf
+ends 2 "$halite" tsd --memory --port=x --config=wrong.conf
+says '*wrong.conf:3: halite.query.bytes="much": not a*
+*wrong.conf:1: "halite.snyc": there is no*
+*wrong.conf:2: halite.sync="of": must be*
+halite tsd: tsd.network.port="x": not a whole number'
+
 # Too few descriptors are told of.
 serve_by sh -c 'ulimit -n 64; exec "$0" "$@"' "$halite" tsd --memory --bind=127.0.0.1 --port=0
 grep -q '64 files may be open .*halite.connections.reserve=640' log || complain "$(cat log)"

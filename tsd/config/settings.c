@@ -414,17 +414,23 @@ check_pair(const struct settings *c, const struct pair *p, struct error *e)
 enum status
 settings_check(const struct settings *c, struct error *e)
 {
+    enum status st = ST_OK;
+    struct error why;
+
     OBJ_CHECK(c, SETTINGS_MAGIC);
     for (size_t i = 0; i < c->len; i++) {
         const struct pair *p = &c->pairs[i];
 
-        if (check_pair(c, p, e) == ST_OK)
+        if (check_pair(c, p, &why) == ST_OK)
             continue;
-        return p->line == 0
-                   ? ST_INVALID
-                   : error_wrap(e, ST_INVALID, "%s:%zu", c->path, p->line);
+        if (st != ST_OK)
+            log_error("settings", "%s", e->text);
+        st = p->line == 0
+                 ? ST_INVALID
+                 : error_wrap(&why, ST_INVALID, "%s:%zu", c->path, p->line);
+        *e = why;
     }
-    return ST_OK;
+    return st;
 }
 
 const char *

@@ -34,7 +34,8 @@ MUST_CHECK enum status settings_load(struct settings *c, const char *path,
 /* The first file of OpenTSDB's usual places and ours; NULL: there is none. */
 const char *settings_default_path(void);
 
-/* Checks all values.  ST_INVALID names the setting and what it takes. */
+/* Checks all values.  ST_INVALID names the setting and what it takes; of
+ * several the last one, and the log has the others. */
 MUST_CHECK enum status settings_check(const struct settings *c,
                                       struct error *e);
 
