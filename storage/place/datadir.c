@@ -76,8 +76,7 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
         return ST_OK;
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", from);
-    if (mkdir(to, 0777) != 0 && errno != EEXIST)
-        st = error_set(e, ST_IO, "make %s: %m", to);
+    st = files_make_dir(to, e);
     while (st == ST_OK && (st = dir_next(d, from, &entry, e)) == ST_OK &&
            entry != NULL) {
         const char *name = entry->d_name;

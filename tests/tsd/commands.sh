@@ -53,6 +53,14 @@ for words in 'fsck --store a' 'backup --store a to' 'restore --store a from'; do
     says '*two stores, a and b'
 done
 
+# What is not there is told as what it should be.
+ends 1 "$halite" restore absent to
+says "halite restore: there is no backup in 'absent': no FORMAT"
+ends 1 "$halite" backup absent to
+says "halite backup: there is no store in 'absent': no FORMAT"
+ends 1 "$halite" tsd --data absent/data --port 0 --bind 127.0.0.1
+says "*cannot make the folder 'absent/data': the one that it is to lie in is not there"
+
 # What is printed arrives, or the command fails; no file gets a closed stream's number.
 echo 'm.a 1356998400 1 host=web01' >lines
 "$halite" import --data data lines 2>/dev/null || bad=1

@@ -275,6 +275,8 @@ backup_restore(const char *from, struct backup *b, struct error *e)
     struct format f;
     enum status st = format_read(from, &f, e);
 
+    if (st == ST_NOT_FOUND)
+        return error_set(e, st, "there is no backup in '%s': no FORMAT", from);
     if (st == ST_OK && !f.complete)
         st = error_set(e, ST_INVALID, "%s is not complete", from);
     if (st == ST_OK && b->to.kind != PLACE_FOLDER)
