@@ -33,6 +33,14 @@ GET /api/annotation?start_time=1356998410&tsuid=000001000001000001
 GET /api/annotation?start_time=x
 = 400
 
+# As OpenTSDB; also where a parameter stands for the verb.
+PATCH /api/annotation?start_time=5
+= 405
+~ The HTTP method [PATCH] is not permitted for this endpoint
+GET /api/annotation?start_time=5&method_override=patch
+= 405
+~ Unknown or unsupported method override value
+
 # A series that is none.
 POST /api/annotation {"startTime":1356998410,"tsuid":"zz","notes":"n"}
 = 400

@@ -486,8 +486,8 @@ add_args(struct talk *t, char *rest)
 static bool
 takes_method(struct talk *t, const char *word, char *rest)
 {
-    static const char *const methods[] = { "GET",  "POST",    "PUT", "DELETE",
-                                           "HEAD", "OPTIONS", NULL };
+    static const char *const methods[] = { "GET",  "POST",    "PUT",   "DELETE",
+                                           "HEAD", "OPTIONS", "PATCH", NULL };
 
     for (size_t i = 0; methods[i] != NULL; i++) {
         if (strcmp(word, methods[i]) == 0) {
