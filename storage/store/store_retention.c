@@ -224,12 +224,20 @@ note_row(struct dropping *x, struct slice tsuid, uint32_t base,
     buf_put(&x->keys, week, row->week_size);
 }
 
+struct asked_weeks {
+    struct expired_row *rows[BATCH_ROWS];
+    bool foresees;
+};
+
 static void
 take_week(void *ctx, size_t i, const struct slice *value)
 {
-    struct expired_row *const *asked = ctx;
+    const struct asked_weeks *asked = ctx;
+    struct expired_row *row = asked->rows[i];
 
-    asked[i]->goes = value != NULL && week_answers(*value, asked[i]->week);
+    row->goes = asked->foresees
+                    ? value == NULL || !week_is_unfit(*value, row->week)
+                    : value != NULL && week_answers(*value, row->week);
 }
 
 /* Finds out which rows' weeks have their hourly values. */
@@ -237,7 +245,7 @@ static enum status
 ask_weeks(struct dropping *x, struct error *e)
 {
     struct slice keys[BATCH_ROWS];
-    struct expired_row *asked[BATCH_ROWS];
+    struct asked_weeks asked = { .foresees = x->d->foresees };
     size_t len = 0;
 
     for (size_t i = 0; i < x->rows_len; i++) {
@@ -245,12 +253,12 @@ ask_weeks(struct dropping *x, struct error *e)
 
         if (row->week_size == 0)
             continue;
-        asked[len] = row;
+        asked.rows[len] = row;
         keys[len++] =
             slice_of(x->keys.data + row->at + row->size, row->week_size);
     }
     return len == 0 ? ST_OK
-                    : kv_get_many(x->s->kv, keys, len, take_week, asked, e);
+                    : kv_get_many(x->s->kv, keys, len, take_week, &asked, e);
 }
 
 static void
@@ -420,8 +428,7 @@ end_of_rows(struct dropping *x)
 {
     uint32_t end = x->before.raw_s, done;
 
-    if (x->before.hourly_s == x->before.raw_s ||
-        (x->d->dry_run && x->d->all_buckets))
+    if (x->before.hourly_s == x->before.raw_s || x->d->foresees)
         return end;
     lock_take(&x->s->flush_lock);
     done = x->s->weeks[x->bucket].done;
@@ -441,8 +448,7 @@ drop_table(struct dropping *x, uint8_t table, struct error *e)
     x->table = table;
     for (x->bucket = 0; x->bucket < buckets && st == ST_OK && !has_enough(x);
          x->bucket++) {
-        if (!(d->dry_run && d->all_buckets) &&
-            store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
+        if (!d->foresees && store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
             continue;
         x->end = table == TABLE_WEEKS
                      ? x->before.hourly_s - x->before.hourly_s % WEEK_S
@@ -466,6 +472,7 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
     enum status st;
 
     OBJ_CHECK(s, STORE_MAGIC);
+    INSIST(d->dry_run || !d->foresees);
     if (!d->dry_run && x.before.raw_s > droppable.raw_s)
         x.before.raw_s = droppable.raw_s;
     if (!d->dry_run && x.before.hourly_s > droppable.hourly_s)

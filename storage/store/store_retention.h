@@ -44,8 +44,10 @@ struct store_dropped {
 
 struct store_drop {
     struct store_cut before;
-    bool dry_run;                 /* counts what is there, whatever the cut */
-    bool all_buckets;             /* of a dry run: those of others, too */
+    bool dry_run; /* counts what is there, whatever the cut */
+    /* Of a dry run: what passes are going to drop, also of the buckets of
+     * others and of weeks that are not summed up yet. */
+    bool foresees;
     uint64_t max_rows;            /* and weeks, then it ends; 0: all */
     struct cancel cancel;         /* asked between batches */
     struct store_dropped dropped; /* out, added to, after a failure too */

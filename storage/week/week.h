@@ -94,5 +94,7 @@ MUST_CHECK enum status week_decode(struct slice bytes, uint32_t base,
                                    enum week_hours hours, struct week *out,
                                    struct error *e);
 
-/* Does this entry, which may be stale, have the hourly values of its week? */
+/* Does this entry, which may be stale, have the hourly values of its week? Does
+ * it say that the week cannot be summarised? */
 bool week_answers(struct slice entry, uint32_t base);
+bool week_is_unfit(struct slice entry, uint32_t base);

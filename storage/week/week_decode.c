@@ -276,3 +276,11 @@ week_answers(struct slice entry, uint32_t base)
     return entry.size > 0 &&
            week_decode(entry, base, HOURS_NONE, &w, NULL) == ST_OK && !w.unfit;
 }
+
+bool
+week_is_unfit(struct slice entry, uint32_t base)
+{
+    struct week w;
+
+    return week_decode(entry, base, HOURS_NONE, &w, NULL) == ST_OK && w.unfit;
+}

@@ -265,7 +265,7 @@ drop_rows(struct pass *p, struct error *e)
     for (size_t i = 0; i < p->len && st == ST_OK; i++) {
         struct store_drop d = drop_of(p, &p->list[i]);
 
-        d.dry_run = d.all_buckets = p->dry_run;
+        d.dry_run = d.foresees = p->dry_run;
         st = store_drop_rows(p->r->store, &d, e);
         add_dropped(&p->freed[p->list[i].policy].dropped, &d.dropped);
     }

@@ -296,6 +296,10 @@ START_TEST(points_stay_until_they_are_summarised)
 {
     static struct world w;
     static struct seen seen;
+    struct store_drop d = { .before = cuts };
+    struct store_drop foreseen = { .before = cuts,
+                                   .dry_run = true,
+                                   .foresees = true };
 
     world_open(&w, _i);
     if (w.options.dir == NULL) {
@@ -308,9 +312,15 @@ START_TEST(points_stay_until_they_are_summarised)
     ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
     expire(&w);
     ck_assert_uint_gt(count_old_rows(&w), 50);
+    ck_assert_int_eq(store_drop_rows(w.s, &foreseen, &e), ST_OK);
     check(&w, SCAN_RANGE, T0, END - 3600, false, &seen);
     w.options.summary_delay_ms = 1;
     reopen(&w);
+    summarise(&w);
+    set_cuts(&w);
+    ck_assert_int_eq(store_drop_rows(w.s, &d, &e), ST_OK);
+    ck_assert_uint_eq(foreseen.dropped.rows, d.dropped.rows);
+    ck_assert_uint_eq(foreseen.dropped.points, d.dropped.points);
     check_all_expired(&w);
     world_close(&w);
 }

@@ -336,6 +336,9 @@ START_TEST(unfit)
             ST_OK);
         ck_assert(back.unfit);
         check_unfit(&back);
+        ck_assert(week_is_unfit(buf_slice(&bytes), START));
+        ck_assert(!week_answers(buf_slice(&bytes), START));
+        ck_assert(!week_is_unfit(slice_str(""), START)); /* stale */
         buf_fini(&bytes);
         points_fini(&p);
     }
