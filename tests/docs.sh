@@ -72,6 +72,7 @@ done
 
 example=$(mktemp "${TMPDIR:-/tmp}/example-XXXXXX.c") || exit 99
 trap 'rm -f "$example"' EXIT
+trap 'exit 99' HUP INT TERM
 sed -n '/^```c$/,/^```$/p' "$top/docs/TESTING.md" | sed '/^```/d' >"$example"
 test "$(wc -l <"$example")" -gt 10 || {
     echo "docs/TESTING.md: no example"

@@ -17,6 +17,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/halite-XXXXXX") || exit 99
 server='' pids='' bad=0
 # shellcheck disable=SC2086
 trap 'kill $server $pids 2>/dev/null; wait; rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
 cd "$work" || exit 99
 unset HALITE_DATA HALITE_SERVER HALITE_TOKEN
 export TZ=UTC

@@ -1,11 +1,14 @@
 #include "tests/suites.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/tempdir.h"
 
 #define SKIPPED 77 /* what 'make check' takes for it */
 
@@ -41,6 +44,28 @@ suite_is_among(const struct suite *s, const char *names)
     return false;
 }
 
+/* A signal ends the suite that runs, and with it what follows: the folder of
+ * all is removed. */
+static volatile sig_atomic_t running, ended;
+
+static void
+end_suite(int number)
+{
+    ended = number;
+    if (running > 0)
+        (void)kill(running, SIGTERM);
+}
+
+static void
+handle_signals(void (*f)(int number))
+{
+    const struct sigaction act = { .sa_handler = f, .sa_flags = SA_RESTART };
+
+    (void)sigaction(SIGHUP, &act, NULL);
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigaction(SIGTERM, &act, NULL);
+}
+
 /* What a suite leaves behind (environment, signals, limits, threads) ends with
  * its process. */
 static int
@@ -49,9 +74,15 @@ run_in_child(const struct suite *s)
     int how = 0;
     pid_t pid = fork();
 
-    if (pid == 0)
+    if (pid == 0) {
+        handle_signals(SIG_DFL);
         exit(s->run());
-    if (pid < 0 || waitpid(pid, &how, 0) != pid)
+    }
+    running = pid;
+    if (pid > 0 && waitpid(pid, &how, 0) != pid)
+        pid = -1;
+    running = 0;
+    if (pid < 0)
         perror(s->file);
     else if (WIFSIGNALED(how))
         (void)printf("%s: ended by signal %d\n", s->file, WTERMSIG(how));
@@ -79,13 +110,17 @@ main(int argc, char **argv)
 {
     const char *chosen = getenv("HALITE_SUITES");
     int result = SKIPPED;
+    char *dir;
 
     if (chosen == NULL)
         chosen = "";
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1)
         return run_one(argv[1]);
-    for (const struct suite *s = suites; s != NULL; s = s->next) {
+    dir = tempdir_new();
+    (void)setenv("TMPDIR", dir, 1);
+    handle_signals(end_suite);
+    for (const struct suite *s = suites; s != NULL && ended == 0; s = s->next) {
         int status;
 
         if (*chosen != '\0' && !suite_is_among(s, chosen))
@@ -94,5 +129,6 @@ main(int argc, char **argv)
         if (result != EXIT_FAILURE && status != SKIPPED)
             result = status;
     }
-    return result;
+    tempdir_free(&dir);
+    return ended == 0 ? result : EXIT_FAILURE;
 }

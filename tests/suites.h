@@ -1,7 +1,8 @@
 /* The suites of a test program: each source file adds one, and main() in
  * suites.c runs them.
  *
- *     PROGRAM                   all, each in a process of its own
+ *     PROGRAM                   all, each in a process of its own, with a
+ *                               folder for all of them that goes with them
  *     PROGRAM test_kv           the suite of test_kv.c, in this process
  *     HALITE_SUITES='test_kv test_wal' PROGRAM
  *                               those of them that it has */

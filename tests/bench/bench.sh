@@ -5,6 +5,7 @@ halite=${halite:-./halite}
 command -v node >/dev/null || exit 77
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 99' HUP INT TERM
 srcdir=${srcdir:-.} builddir=. BENCH_DIR=$dir SYSTEMS=halite,old HALITE_OLD=$halite \
     ONLY=ingest,queries,years SCALE=tiny MODES=http1 BUDGET=0.01 QUIET=0.1 ROUNDS=1 HOSTS=1 DAYS=1 \
     QUERIES='newest-5m-rate,year by day' \

@@ -27,6 +27,7 @@ const random = (n) => chances.below(n);
 
 let server = null, port = 0;
 process.on('exit', () => { server?.kill('SIGKILL'); fs.rmSync(dir, { recursive: true, force: true }); });
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 function fail(why) { console.error(`FAILED: ${why}`); process.exit(1); }
 
 function start() {

@@ -20,6 +20,7 @@ const places = [
 const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
 const dir = fs.mkdtempSync(path.join(process.env.TMPDIR ?? base, 'halite-points-'));
 process.on('exit', () => fs.rmSync(dir, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 const server = new Server(halite, settings);
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
 function fail(why) { console.error(`FAILED: ${why}\n${server.log}`); process.exit(1); }

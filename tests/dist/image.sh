@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 99
 test "$(id -u)" = 0 || { echo 'needs root'; exit 77; }
 tmp=$(mktemp -d) || exit 99
 trap 'test -z "$server" || kill "$server" 2>/dev/null; rm -rf --one-file-system "$tmp"' EXIT
+trap 'exit 99' HUP INT TERM
 server=
 fail()
 {

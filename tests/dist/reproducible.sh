@@ -6,6 +6,7 @@ command -v scdoc >/dev/null || { echo 'scdoc is missing'; exit 77; }
 test -e .git || { echo 'no repository'; exit 77; }
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
+trap 'exit 99' HUP INT TERM
 tarball() # FOLDER
 {
     mkdir -p "$1/build"

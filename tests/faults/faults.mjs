@@ -25,6 +25,7 @@ let server = null, port = 0, log = '';
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-faults-'));
 const control = path.join(root, 'control');
 process.on('exit', () => { server?.kill('SIGKILL'); fs.rmSync(root, { recursive: true, force: true }); });
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 function fail(why) { console.error(`FAILED: ${why}\n${log}`); process.exit(1); }
 const tell = (words) => fs.writeFileSync(control, words);
 

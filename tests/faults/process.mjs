@@ -10,12 +10,14 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { fakeClock } from '../faketime.mjs';
 import { Ledger } from '../power/ledger.mjs';
 import { Load, Server, T0, look, settings } from '../power/load.mjs';
 
 const [halite, ...only] = process.argv.slice(2);
 const root = fs.mkdtempSync(path.join(process.env.TMPDIR ?? (fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir()), 'halite-process-'));
 process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 const server = new Server(halite, settings);
 function fail(why) { console.error(`FAILED: ${why}\n${server.log}`); process.exit(1); }
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
@@ -127,11 +129,9 @@ const cases = {
     },
 
     async clock(dir) {
-        const lib = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib'].map((d) => `${d}/faketime/libfaketimeMT.so.1`).find((f) => fs.existsSync(f));
-        if (lib === undefined) { console.log('clock: left out, there is no libfaketime (package faketime)'); return; }
-        const file = path.join(root, 'time');
+        const file = path.join(root, 'time'), env = fakeClock(file);
+        if (env === null) { console.log('clock: left out, there is no libfaketime (package faketime)'); return; }
         const set = (s) => fs.writeFileSync(file, `${s}\n`);
-        const env = { LD_PRELOAD: lib, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
         const jump = (to) => `${to - Math.floor(Date.now() / 1000) < 0 ? '' : '+'}${to - Math.floor(Date.now() / 1000)}`;
         const now = Math.floor(Date.now() / 1000);
         const times = [now, now + 3600, now - 3600, now + 315360000, now - 315360000, 86400, 2147483645, 2147483650, 4294967290, 4294967300, now];

@@ -17,6 +17,7 @@ remove_all()
 }
 # shellcheck disable=SC2086
 trap 'kill $pids 2>/dev/null; wait; remove_all; rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
 
 declare -a process address
 start() # N

@@ -6,17 +6,18 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { fakeClock } from '../faketime.mjs';
 import { Ceph } from './ceph.mjs';
 import { Fleet, HEADS, Ledger, Load, Probes, clusterOf, compare, fail, finish, lease, pick, random, seconds, seed, sleep, until } from './rig.mjs';
 
 const end = Date.now() + 1000 * Number(process.argv[3] ?? 60);
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
 const ceph = await Ceph.start();
-const faketime = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib'].map((d) => `${d}/faketime/libfaketimeMT.so.1`).find((f) => fs.existsSync(f));
-const clock = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'halite-clock-')), 'time');
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-clock-')), clock = path.join(folder, 'time');
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 const setClock = (s) => fs.writeFileSync(clock, `${s < 0 ? '' : '+'}${s}\n`);
 setClock(0);
-const env = faketime ? { LD_PRELOAD: faketime, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: '1', DONT_FAKE_MONOTONIC: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' } : {};
+const faketime = fakeClock(clock), env = faketime ?? {};
 
 let surprises = 0, quiet = false;
 const fleet = new Fleet(['halite.store.head_bytes=4M', 'halite.store.journal_segment_bytes=256K'],

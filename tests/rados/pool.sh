@@ -4,6 +4,7 @@
 here=$(dirname "$0")
 out=$(mktemp -d) || exit 99
 trap 'rm -rf "$out"' EXIT
+trap 'exit 99' HUP INT TERM
 export HALITE_LEASE_MS="${HALITE_LEASE_MS:-2000}"
 
 # run NAME COMMAND...: says how it ended; leaves a file 'bad'.

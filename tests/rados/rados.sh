@@ -17,7 +17,7 @@ rmdir "$CLUSTER_DIR"
 CLUSTER_PORT=${CLUSTER_PORT:-$((20000 + $$ % 120 * 100))}
 export CLUSTER_DIR CLUSTER_PORT
 trap '"$here/cluster.sh" stop' EXIT
-trap 'exit 99' INT TERM
+trap 'exit 99' HUP INT TERM
 HALITE_TEST_RADOS=$("$here/cluster.sh" start) || exit 99
 export HALITE_TEST_RADOS
 # Both wait more than they work: the programs of check-rados, three at a time, beside pool.sh's.

@@ -13,6 +13,7 @@ process.on('exit', () => {
   server?.kill('SIGKILL');
   fs.rmSync(root, { recursive: true, force: true });
 });
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 const fail = why => {
   console.error(`FAILED: ${why}`);
   process.exit(1);

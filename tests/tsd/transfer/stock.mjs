@@ -10,6 +10,7 @@ import path from 'node:path';
 const halite = path.resolve(process.argv[2]);
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-stock-'));
 process.on('exit', () => fs.rmSync(root, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 const fail = why => { console.error(`FAILED: ${why}`); process.exit(1); };
 const at = name => path.join(root, name);
 
