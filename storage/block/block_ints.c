@@ -12,7 +12,6 @@
 #include "storage/block/block_priv.h"
 
 #include "base/obj.h"
-#include "storage/block/block_coded_priv.h"
 
 #define SHORT 32 /* so few that all predictors are tried */
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "storage/week/week.h"
-#include "storage/head/series_point.h"
 
 /* An open row of the head, as a scan copied it; or its end, of what is in the
  * scan's window; or a block of the head, which is older than the open rows of

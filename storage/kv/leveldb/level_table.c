@@ -312,9 +312,9 @@ is_data(struct slice block, struct slice last, struct buf *key,
 }
 
 static void
-put_number(struct buf *out, uint64_t v, unsigned width)
+put_u32(struct buf *out, uint64_t v)
 {
-    for (unsigned i = 0; i < width; i++)
+    for (unsigned i = 0; i < 4; i++)
         buf_put_u8(out, (uint8_t)(v >> 8 * i));
 }
 
@@ -339,14 +339,12 @@ put_block(struct slice entries, struct slice restarts, struct buf *out)
 
     buf_put_slice(out, entries);
     buf_put_slice(out, restarts);
-    put_number(out, restarts.size / 4, 4);
+    put_u32(out, restarts.size / 4);
     h.size = out->size - h.at;
     buf_put_u8(out, PLAIN);
     if (!out->failed)
-        put_number(
-            out,
-            level_mask(crc32c(slice_of(out->data + h.at, (size_t)h.size + 1))),
-            4);
+        put_u32(out, level_mask(crc32c(
+                         slice_of(out->data + h.at, (size_t)h.size + 1))));
     return h;
 }
 
@@ -396,7 +394,7 @@ add_block(struct table_parts *r, struct slice block)
         r->failed |= r->key.failed;
         return;
     }
-    put_number(&r->restarts, r->index.size, 4);
+    put_u32(&r->restarts, r->index.size);
     put_entry(buf_slice(&r->key), h, &r->index);
     buf_put_slice(&r->rest->bytes, block);
     if (r->rest->blocks++ == 0 && entries_of(data, &c))
