@@ -311,8 +311,9 @@ is_data(struct slice block, struct slice last, struct buf *key,
     return key->size > 0;
 }
 
+/* Little-endian. */
 static void
-put_u32(struct buf *out, uint64_t v)
+put_fixed32(struct buf *out, uint64_t v)
 {
     for (unsigned i = 0; i < 4; i++)
         buf_put_u8(out, (uint8_t)(v >> 8 * i));
@@ -339,12 +340,12 @@ put_block(struct slice entries, struct slice restarts, struct buf *out)
 
     buf_put_slice(out, entries);
     buf_put_slice(out, restarts);
-    put_u32(out, restarts.size / 4);
+    put_fixed32(out, restarts.size / 4);
     h.size = out->size - h.at;
     buf_put_u8(out, PLAIN);
     if (!out->failed)
-        put_u32(out, level_mask(crc32c(
-                         slice_of(out->data + h.at, (size_t)h.size + 1))));
+        put_fixed32(out, level_mask(crc32c(
+                             slice_of(out->data + h.at, (size_t)h.size + 1))));
     return h;
 }
 
@@ -394,7 +395,7 @@ add_block(struct table_parts *r, struct slice block)
         r->failed |= r->key.failed;
         return;
     }
-    put_u32(&r->restarts, r->index.size);
+    put_fixed32(&r->restarts, r->index.size);
     put_entry(buf_slice(&r->key), h, &r->index);
     buf_put_slice(&r->rest->bytes, block);
     if (r->rest->blocks++ == 0 && entries_of(data, &c))

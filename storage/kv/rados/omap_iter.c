@@ -20,11 +20,12 @@
 
 #define WINDOWS_NAMED 4
 
-/* Those of which an iterator has the objects. */
+/* Those of which an iterator has the objects: all, or few. */
 struct windows {
-    bool all;
     uint32_t first, last;
 };
+
+static const struct windows all_windows = { 0, UINT32_MAX };
 
 struct omap_iter {
     struct kv_iter it;
@@ -102,24 +103,24 @@ add_listed(void *ctx, struct slice key, struct slice value, struct error *e)
 static struct windows
 windows_from(const struct omap_iter *i, struct slice key)
 {
-    struct windows w = { .all = true };
+    struct windows w;
 
-    if (i->it.end.data != NULL &&
-        omap_windows_between(i->map, key, i->it.end, &w.first, &w.last))
-        w.all = (w.last - w.first) / i->map->window_s >= WINDOWS_NAMED;
+    if (i->it.end.data == NULL ||
+        !omap_windows_between(i->map, key, i->it.end, &w.first, &w.last) ||
+        (w.last - w.first) / i->map->window_s >= WINDOWS_NAMED)
+        return all_windows;
     return w;
 }
 
 static bool
-has_windows(const struct omap_iter *i, const struct windows *w)
+has_windows(const struct omap_iter *i, struct windows w)
 {
-    return i->windows.all || (!w->all && w->first >= i->windows.first &&
-                              w->last <= i->windows.last);
+    return w.first >= i->windows.first && w.last <= i->windows.last;
 }
 
 static enum status
 enter_section(struct omap_iter *i, const struct omap_section *section,
-              const struct windows *windows, struct error *e)
+              struct windows windows, struct error *e)
 {
     const struct omap_section before = i->section;
     char name[OMAP_OBJECT_SIZE];
@@ -127,9 +128,9 @@ enter_section(struct omap_iter *i, const struct omap_section *section,
 
     drop_sources(i);
     i->section = *section;
-    i->windows = *windows;
-    if (section->has_windows && !windows->all) {
-        for (uint64_t w = windows->first; w <= windows->last;
+    i->windows = windows;
+    if (section->has_windows && windows.last < UINT32_MAX) {
+        for (uint64_t w = windows.first; w <= windows.last;
              w += i->map->window_s)
             add_window(i, (uint32_t)w);
     } else if (section->has_windows) {
@@ -345,9 +346,9 @@ go_to_section(struct omap_iter *i, struct slice key)
         return false;
     if (i->in_section && section.prefix_size == i->section.prefix_size &&
         memcmp(section.prefix, i->section.prefix, section.prefix_size) == 0 &&
-        has_windows(i, &windows))
+        has_windows(i, windows))
         return true;
-    if (enter_section(i, &section, &windows, &e) != ST_OK)
+    if (enter_section(i, &section, windows, &e) != ST_OK)
         i->it.error = e;
     return i->it.error.status == ST_OK;
 }
