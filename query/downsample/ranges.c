@@ -134,14 +134,24 @@ numbers_window(const struct query *q, const struct sub_query *sq)
 }
 
 /* A rate needs a point more, and where rates are dropped any may be the last
- * one before the start. */
+ * one before the start.  Of buckets it is one more for all, so that sub-queries
+ * with rates and without share a scan. */
 bool
 numbers_crop(const struct query *q, const struct sub_query *sq,
              struct column_window *out)
 {
-    *out = (struct column_window){ q->start_ms, q->end_ms, sq->rate ? 2 : 1 };
-    return !sq->downsample.on && !rollup_is_used(&sq->rollup) &&
-           !q->whole_hours && q->start_ms >= SECONDS_END &&
+    const struct downsample *d = &sq->downsample;
+    bool even = !d->on || (!d->all && !d->calendar);
+    int64_t length = d->on && even ? d->interval_ms : 1;
+
+    *out = (struct column_window){
+        .from_ms = q->start_ms - q->start_ms % length,
+        .to_ms = q->end_ms - q->end_ms % length + (length - 1),
+        .around = sq->rate || d->on ? 2 : 1,
+        .bucket_ms = length,
+    };
+    return even && !rollup_is_used(&sq->rollup) && !q->whole_hours &&
+           q->start_ms >= SECONDS_END &&
            !(sq->rate && sq->rate_options.counter &&
              sq->rate_options.drop_resets);
 }

@@ -55,7 +55,7 @@ same_window(const struct query *q, const struct sub_query *a,
 
     return crops == numbers_crop(q, b, &y) &&
            (!crops || (x.from_ms == y.from_ms && x.to_ms == y.to_ms &&
-                       x.before == y.before));
+                       x.around == y.around));
 }
 
 static bool

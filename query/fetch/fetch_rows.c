@@ -34,6 +34,44 @@ acc_of(struct fetched *f, size_t k)
     return k == 0 ? &f->acc : &f->more[k - 1];
 }
 
+/* Points of the row that the scan left out. */
+static uint64_t
+left_out(const struct store_row *row)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < row->open_len; i++)
+        n += row->open[i].row_count - row->open[i].count;
+    return n;
+}
+
+/* The row's points, into the batch's; where they are even, '*v' and '*len' are
+ * the values that are wanted. */
+static enum status
+unpack_row(const struct task *t, const struct store_row *row,
+           struct spacing *spacing, const union number **v, size_t *len,
+           struct error *e)
+{
+    const struct column_window *w = t->job->window;
+    struct points *points = &t->batch->row;
+    struct value_range wanted;
+    enum status status;
+
+    points_clear(points);
+    status = store_row_spaced(row, ALL_VALUES, points, spacing, e);
+    if (status != ST_OK)
+        return status;
+    *v = points->v;
+    *len = points->len;
+    if (w == NULL || !spacing->even)
+        return ST_OK;
+    wanted = column_window_range(w, spacing->first_ms, spacing->step_ms, *len);
+    spacing->first_ms += (int64_t)wanted.from * spacing->step_ms;
+    *v += wanted.from;
+    *len = wanted.end - wanted.from;
+    return ST_OK;
+}
+
 /* Adds the row to the series' buckets: its block summary, or its points for
  * whom that is not enough. */
 static enum status
@@ -45,6 +83,8 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
     bool unpack[DOWNSAMPLERS_MOST] = { false }, any = false, known = false;
     struct spacing spacing;
     struct summary summary;
+    const union number *v;
+    size_t len;
     enum status status = ST_OK;
 
     if (stream_downsampler_uses_summaries(d->all))
@@ -60,18 +100,16 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         count_points(t, summary.count);
         return ST_OK;
     }
-    points_clear(points);
-    status = store_row_spaced(row, ALL_VALUES, points, &spacing, &t->error);
+    status = unpack_row(t, row, &spacing, &v, &len, &t->error);
     for (size_t k = 0; k < d->len && status == ST_OK; k++) {
         if (unpack[k] && spacing.even)
-            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, points->v,
-                              points->len, a);
+            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, v, len, a);
         else if (unpack[k])
             bucket_acc_points(&d->all[k], acc_of(f, k), points, a);
     }
     if (status != ST_OK)
         return status;
-    count_points(t, points->len);
+    count_points(t, points->len + left_out(row));
     /* Of a part all of its block. */
     t->decoded += points->len + row->part.of - row->part.count;
     return ST_OK;
@@ -225,6 +263,7 @@ collect_row(struct task *t, const struct store_row *row, struct fetched *f)
         r->last->next = copy;
     r->last = copy;
     t->new_held += size;
+    count_points(t, left_out(row));
     return ST_OK;
 }
 

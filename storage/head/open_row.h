@@ -74,9 +74,10 @@ struct spacing open_row_spacing(const struct open_row *r);
 uint32_t open_row_seek(const struct open_row *r, uint32_t *n);
 
 /* Appends the values of the last 'count' points of an even row, whose bytes
- * these are, and which ends with 'last'.  False when there is no memory. */
-bool open_row_unpack_end(struct slice bytes, uint32_t count, bool is_float,
-                         union number last, struct points *out);
+ * these are, and which ends with 'last'; '*s' is their spacing, but for
+ * 'greatest', which is set.  False when there is no memory. */
+bool open_row_unpack_end(struct slice bytes, uint32_t count, union number last,
+                         struct points *out, struct spacing *s);
 
 /* The block summary that the block of these points would have, to the bit.
  * False if there are none, or if they are not in the order of time.  With

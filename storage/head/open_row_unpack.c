@@ -16,6 +16,16 @@ raise_greatest(struct spacing *s, int64_t v)
     s->greatest = far > s->greatest ? far : s->greatest;
 }
 
+/* All values are moved by it. */
+static void
+move_greatest(struct spacing *s, int64_t by)
+{
+    uint64_t far = by < 0 ? 0 - (uint64_t)by : (uint64_t)by;
+
+    if (__builtin_add_overflow(s->greatest, far, &s->greatest))
+        s->greatest = UINT64_MAX;
+}
+
 /* A step that leads to another time of the hour. */
 static bool
 check_step(struct cursor *c, int64_t *step_ms)
@@ -314,26 +324,29 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
 /* The values are found as if 0 were before them, and then moved to where the
  * last one is. */
 bool
-open_row_unpack_end(struct slice bytes, uint32_t count, bool is_float,
-                    union number last, struct points *out)
+open_row_unpack_end(struct slice bytes, uint32_t count, union number last,
+                    struct points *out, struct spacing *s)
 {
     struct reader in = { .at = bytes.data };
     const uint8_t *end = bytes.data + bytes.size;
     uint64_t is = (uint64_t)last.i, by;
-    struct spacing unused = { .even = true };
+    bool is_float = s->is_float;
     union number *v;
     size_t len;
 
     if (!points_reserve(out, count))
         return false;
     v = out->v + out->len;
-    len = is_float ? read_even(&in, end, IS_DOUBLE, v, &unused)
-                   : read_even(&in, end, 0, v, &unused);
+    s->greatest = 0;
+    len = is_float ? read_even(&in, end, IS_DOUBLE, v, s)
+                   : read_even(&in, end, 0, v, s);
     INSIST(in.at == end && len == count && len > 0);
     by = is_float ? is ^ (uint64_t)v[len - 1].i : is - (uint64_t)v[len - 1].i;
     for (size_t i = 0; i < len; i++)
         v[i].i =
             (int64_t)(is_float ? (uint64_t)v[i].i ^ by : (uint64_t)v[i].i + by);
+    if (!is_float)
+        move_greatest(s, (int64_t)by);
     out->len += len;
     return true;
 }

@@ -12,6 +12,27 @@ column_seek(const struct column *c, int64_t ms)
                             : even_seek(c->first_ms, c->step_ms, c->len, ms);
 }
 
+struct value_range
+column_window_range(const struct column_window *w, int64_t first_ms,
+                    int64_t step_ms, size_t len)
+{
+    struct value_range r = { even_seek(first_ms, step_ms, len, w->from_ms),
+                             even_seek(first_ms, step_ms, len, w->to_ms + 1) };
+
+    for (size_t i = 0; i < w->around; i++) {
+        int64_t before = first_ms + ((int64_t)r.from - 1) * step_ms;
+        int64_t behind = first_ms + (int64_t)r.end * step_ms;
+
+        if (r.from > 0)
+            r.from = even_seek(first_ms, step_ms, len,
+                               before - before % w->bucket_ms);
+        if (r.end < len)
+            r.end = even_seek(first_ms, step_ms, len,
+                              behind - behind % w->bucket_ms + w->bucket_ms);
+    }
+    return r;
+}
+
 /* -- hours ----------------------------------------------------------------- */
 
 static enum status
@@ -143,18 +164,15 @@ column_part(const struct column *c, size_t from, size_t len)
 void
 column_crop(struct column *c, const struct column_window *w)
 {
-    size_t from, to;
+    struct value_range wanted;
 
     if (c->uneven || c->len == 0)
         return;
-    from = column_seek(c, w->from_ms);
-    from = from > w->before ? from - w->before : 0;
-    to = column_seek(c, w->to_ms + 1);
-    to += to < c->len;
-    to += to < c->len && to - from < w->before;
-    *c = column_part(c, from, to - from);
+    wanted = column_window_range(w, c->first_ms, c->step_ms, c->len);
+    *c = column_part(c, wanted.from, wanted.end - wanted.from);
     c->newest = c->hours;
-    for (to = c->hours->count; to < c->skip + c->len; to += c->newest->count)
+    for (size_t n = c->hours->count; n < c->skip + c->len;
+         n += c->newest->count)
         c->newest = c->newest->next;
     c->newest->next = NULL;
 }

@@ -27,13 +27,20 @@ struct packed_hour {
     uint32_t unpacked; /* points that are unpacked for it */
 };
 
-/* Points between two times, both included, so many before them and one behind;
- * where there are only points behind, as many of these as before: two make a
- * rate, and one none. */
+/* Points between two times, both included, and so many buckets with points
+ * before them and behind: two make a rate, and one none.  Buckets are wanted
+ * whole. */
 struct column_window {
     int64_t from_ms, to_ms;
-    size_t before;
+    size_t around;
+    int64_t bucket_ms; /* 1: points */
 };
+
+/* Which of 'len' points at equal distances, one at least, are in it: one at
+ * least. */
+struct value_range column_window_range(const struct column_window *w,
+                                       int64_t first_ms, int64_t step_ms,
+                                       size_t len);
 
 struct column {
     const int64_t *ts_ms;    /* NULL: even, or packed */

@@ -4,22 +4,17 @@
 #include "storage/head/open_row.h"
 #include "storage/scan/store_row.h"
 
-static bool
-unpack_end(const struct open_copy *c, struct points *out)
-{
-    return open_row_unpack_end(c->bytes, c->count, c->spacing.is_float, c->last,
-                               out);
-}
-
 static enum status
 unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
 {
+    struct spacing spacing = c->spacing;
     size_t from = out->len;
 
     if (c->is_block)
         return block_decode(c->bytes, c->base, out, e);
-    if (c->is_end ? !unpack_end(c, out)
-                  : !open_row_unpack(c->bytes, c->count, c->base, out))
+    if (c->is_end
+            ? !open_row_unpack_end(c->bytes, c->count, c->last, out, &spacing)
+            : !open_row_unpack(c->bytes, c->count, c->base, out))
         return error_set(e, ST_BUSY, "no memory for points");
     if (!c->is_end)
         return ST_OK;
@@ -39,8 +34,7 @@ unpack_copy_even(const struct open_copy *c, struct points *out,
     if (!c->is_end)
         return open_row_unpack_even(c->bytes, c->count, c->base, out, s);
     *s = c->spacing;
-    s->greatest = UINT64_MAX; /* not known */
-    return unpack_end(c, out);
+    return open_row_unpack_end(c->bytes, c->count, c->last, out, s);
 }
 
 static void

@@ -29,13 +29,10 @@ static uint32_t
 not_wanted(const struct column_window *w, const struct spacing *s,
            uint32_t count)
 {
-    size_t n;
-
     if (w == NULL || !s->even)
         return 0;
-    n = even_seek(s->first_ms, s->step_ms, count, w->from_ms);
-    n = n > w->before ? n - w->before : 0;
-    return n < count ? (uint32_t)n : count - 1;
+    return (uint32_t)column_window_range(w, s->first_ms, s->step_ms, count)
+        .from;
 }
 
 /* The end of an open row of this process that is wanted, or all of it: where

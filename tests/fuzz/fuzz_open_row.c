@@ -98,9 +98,10 @@ check_end(const struct open_row *r, uint32_t n, const struct points *all)
     if (n == 0)
         return;
     INSIST(open_row_unpack_end(slice_of(r->bytes + at, r->size - at),
-                               r->count - n, s.is_float, all->v[all->len - 1],
-                               &p));
+                               r->count - n, all->v[all->len - 1], &p, &s));
     INSIST(p.len == all->len - n);
+    for (size_t i = 0; i < p.len && !s.is_float; i++)
+        INSIST(distance(p.v[i].i) <= s.greatest);
     INSIST(memcmp(p.v, all->v + n, p.len * sizeof *p.v) == 0);
     points_fini(&p);
 }

@@ -602,9 +602,9 @@ put_hour(int64_t (*value)(int i), double unit)
     }
 }
 
-/* Five minutes of open rows decode at most ten minutes of
- * points a series, at raw steps; flushed ones decode whole hours, and none
- * where summaries answer. */
+/* Five minutes of open rows decode at most ten minutes of points a series, at
+ * raw steps, and with two buckets before them as many more; flushed ones decode
+ * whole hours, and none where summaries answer. */
 START_TEST(minutes_decode_minutes)
 {
     int64_t end_ms = T0 + (NEWEST_POINTS - 1) * 10000;
@@ -618,6 +618,10 @@ START_TEST(minutes_decode_minutes)
         s = count_between(start_ms, end_ms, newest[_i].m);
         ck_assert_uint_ge(s.decoded, NEWEST_SERIES * 31);
         ck_assert_uint_le(s.decoded, NEWEST_SERIES * newest[_i].most);
+        ck_assert_uint_eq(s.points, hour);
+        s = count_between(start_ms, end_ms, newest[_i].buckets);
+        ck_assert_uint_le(s.decoded, NEWEST_SERIES * (newest[_i].most + 12));
+        ck_assert_uint_eq(s.points, hour);
     }
     ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
     s = count_between(start_ms, end_ms, newest[_i].m);

@@ -117,6 +117,12 @@ check_even(const struct open_row *r, const struct points *all)
     buf_fini(&block);
 }
 
+static uint64_t
+magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
 /* From any point of an even row on, or a few before it. */
 static void
 check_ends(const struct open_row *r, const struct points *all)
@@ -136,8 +142,10 @@ check_ends(const struct open_row *r, const struct points *all)
         furthest = i;
         points_clear(&p);
         ck_assert(open_row_unpack_end(slice_of(r->bytes + at, r->size - at),
-                                      r->count - from, s.is_float, last, &p));
+                                      r->count - from, last, &p, &s));
         ck_assert_uint_eq(p.len, r->count - from);
+        for (size_t k = 0; k < p.len && !s.is_float; k++)
+            ck_assert_uint_le(magnitude(p.v[k].i), s.greatest);
         ck_assert_mem_eq(p.v, all->v + from, p.len * sizeof *p.v);
     }
     if (s.even && r->count > 300)

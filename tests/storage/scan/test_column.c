@@ -132,27 +132,46 @@ START_TEST(holds_the_points_of_its_hours)
 }
 END_TEST
 
+/* As column_window_range(), point by point. */
+static struct value_range
+window_of(const struct column_window *w, const struct points *p)
+{
+    struct value_range r = { times_seek(p->ts_ms, p->len, w->from_ms),
+                             times_seek(p->ts_ms, p->len, w->to_ms + 1) };
+
+    for (size_t i = 0; i < w->around; i++) {
+        size_t before = r.from, behind = r.end;
+
+        while (r.from > 0 && p->ts_ms[r.from - 1] / w->bucket_ms ==
+                                 p->ts_ms[before - 1] / w->bucket_ms)
+            r.from--;
+        while (r.end < p->len && p->ts_ms[r.end] / w->bucket_ms ==
+                                     p->ts_ms[behind] / w->bucket_ms)
+            r.end++;
+    }
+    return r;
+}
+
 START_TEST(keeps_a_window_and_its_neighbours)
 {
+    static const int64_t lengths[] = { 1, 1000, 7000, 60000 };
+
     random_state = harness_seed((unsigned long)_i);
     for (size_t n = 0; n < 400; n++) {
         int64_t from_ms =
             (int64_t)BASE * 1000 + (int64_t)random_below(HOURS * HOUR_MS);
         int64_t to_ms = from_ms + (int64_t)random_below(HOUR_MS);
-        size_t before = 1 + random_below(2), from, to;
+        const struct column_window window = { from_ms, to_ms,
+                                              1 + random_below(2),
+                                              lengths[random_below(4)] };
         struct made m;
 
         make(&m);
         if (m.all.len > 0 && !m.column.uneven) {
-            from = times_seek(m.all.ts_ms, m.all.len, from_ms);
-            from = from > before ? from - before : 0;
-            to = times_seek(m.all.ts_ms, m.all.len, to_ms + 1);
-            to += to < m.all.len;
-            if (to < m.all.len && to - from < before)
-                to++;
-            column_crop(&m.column,
-                        &(struct column_window){ from_ms, to_ms, before });
-            check(&m, &m.column, from, to);
+            struct value_range r = window_of(&window, &m.all);
+
+            column_crop(&m.column, &window);
+            check(&m, &m.column, r.from, r.end);
         }
         end(&m);
     }
