@@ -193,6 +193,45 @@ each_sum_vectors(uint32_t *n, union number *a, union number *b,
     each_sum_double(n + k, a + k, b + k, v + k, len - k);
 }
 
+#define LANES 4
+
+/* The i-th values of so many lists. */
+static inline void
+take_lanes(const union number *v, size_t every, doubles out[LANES / 2])
+{
+    out[0] = (doubles){ v[0].d, v[every].d };
+    out[1] = (doubles){ v[2 * every].d, v[3 * every].d };
+}
+
+size_t
+deviations(const union number *v, size_t every, size_t len, union number *out)
+{
+    size_t n = 0;
+
+    for (; len - n >= LANES; n += LANES, v += LANES * every) {
+        doubles mean[LANES / 2], squares[LANES / 2] = { { 0, 0 }, { 0, 0 } };
+        doubles x[LANES / 2];
+
+        take_lanes(v, every, mean);
+        for (size_t i = 1; i < every; i++) {
+            take_lanes(v + i, every, x);
+            for (size_t k = 0; k < LANES / 2; k++) {
+                doubles next = mean[k] + (x[k] - mean[k]) / (double)(i + 1);
+
+                squares[k] += (x[k] - mean[k]) * (x[k] - next);
+                mean[k] = next;
+            }
+        }
+        for (size_t k = 0; k < LANES; k++) {
+            /* There may be a NaN, which is to be skipped. */
+            if (isnan(mean[k / 2][k % 2]))
+                return n;
+            out[n + k].d = sqrt(squares[k / 2][k % 2] / (double)every);
+        }
+    }
+    return n;
+}
+
 #define LOOPS(ints, doubles)                 \
     .each = { each_##ints, each_##doubles }, \
     .all = { all_##ints, all_##doubles }

@@ -25,6 +25,11 @@ union number aggregator_run(const struct aggregator *a, bool doubles,
 union number aggregator_run_unsorted(const struct aggregator *a, bool doubles,
                                      const union number *v, size_t len);
 
+/* Standard deviations of lists of 'every' doubles, as "dev" has them, side by
+ * side; returns how many: the rest is to be run one by one. */
+size_t deviations(const union number *v, size_t every, size_t len,
+                  union number *out);
+
 /* Values are added to the state of a timestamp: a count 'n', 'a' (the sum, the
  * least, the mean, the first ...) and, for some, 'b' (squares, the last).  It
  * begins with 0, one of the starts, and 0. */

@@ -338,6 +338,61 @@ bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
     return p->len;
 }
 
+bool
+stream_downsampler_ends_with_rows(const struct stream_downsampler *f)
+{
+    const struct downsample *d = f->buckets.spec;
+
+    return !d->all && !d->calendar && HOUR_MS % d->interval_ms == 0;
+}
+
+/* Of 'every' values each. */
+static void
+run_each(const struct aggregator *g, union number *v, size_t every, size_t len,
+         union number *out)
+{
+    size_t n = 0;
+
+    if (g->kind == KIND_DEV)
+        n = deviations(v, every, len, out);
+    for (; n < len; n++)
+        out[n] = aggregator_run(g, true, v + n * every, every);
+}
+
+void
+bucket_acc_collect_spaced(const struct stream_downsampler *f,
+                          struct bucket_acc *s, const struct spacing *p,
+                          const union number *v, size_t len,
+                          union number *scratch, struct arena *a)
+{
+    int64_t length = f->buckets.length;
+    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets.from);
+    size_t to = even_seek(p->first_ms, p->step_ms, len, f->buckets.to);
+    size_t full = p->step_ms > 0 && length % p->step_ms == 0
+                      ? (size_t)(length / p->step_ms)
+                      : SIZE_MAX;
+
+    bucket_acc_note(s, p->first_ms,
+                    p->first_ms + (int64_t)(len - 1) * p->step_ms);
+    for (size_t i = at; i < to; i++)
+        scratch[i].d = p->is_float ? v[i].d : (double)v[i].i;
+    while (at < to) {
+        int64_t ms = p->first_ms + (int64_t)at * p->step_ms;
+        size_t every, n = 1;
+
+        bucket_move(&f->buckets, &s->bucket, ms);
+        every = even_seek(ms, p->step_ms, to - at, s->bucket.next);
+        if (every == full)
+            n = (to - at) / every;
+        if (!bucket_acc_room(f, s, s->bucket.start, n, a))
+            return;
+        run_each(f->aggregator, scratch + at, every, n, s->v + s->len);
+        s->len += (uint32_t)n;
+        s->bucket.next += (int64_t)(n - 1) * length;
+        at += n * every;
+    }
+}
+
 /* -- points at equal distances --------------------------------------------- */
 
 /* Points of the one bucket that has v[0], which is at 'ms': returns how many

@@ -7,7 +7,7 @@
  * A running number or two are enough for sum, avg, min, max, count, first, last
  * and their kin.  Others, as percentiles, collect: they want all points of a
  * bucket at once, so that whoever reads keeps the rows of the bucket that is
- * not complete.
+ * not complete, unless buckets end with rows.
  *
  * Owns:    what comes out lies in the arena.
  * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
@@ -83,6 +83,14 @@ size_t bucket_acc_collect(const struct stream_downsampler *f,
                           struct bucket_acc *s, const struct points *p,
                           int64_t end_ms, union number *scratch,
                           struct arena *a);
+/* Do buckets end where rows do?  Then no rows need to be kept. */
+bool stream_downsampler_ends_with_rows(const struct stream_downsampler *f);
+/* The same of such buckets, and an even row. */
+void bucket_acc_collect_spaced(const struct stream_downsampler *f,
+                               struct bucket_acc *s,
+                               const struct spacing *spacing,
+                               const union number *v, size_t len,
+                               union number *scratch, struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
 bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
                     struct arena *a);

@@ -63,10 +63,14 @@ struct fetched_rows {
     int64_t counted_ms; /* and before it are counted */
 };
 
+/* Must rows be kept until their bucket is complete? */
 static inline bool
 fetch_collects(const struct fetch_job *job)
 {
-    return job->downsamplers.len > 0 && job->downsamplers.all[0].collects;
+    const struct stream_downsampler *f = job->downsamplers.all;
+
+    return job->downsamplers.len > 0 && f->collects &&
+           !stream_downsampler_ends_with_rows(f);
 }
 
 /* Adds a row to a series of the task, by what the job makes of it.  Fails into

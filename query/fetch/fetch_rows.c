@@ -72,6 +72,38 @@ unpack_row(const struct task *t, const struct store_row *row,
     return ST_OK;
 }
 
+/* As large as the batch's points. */
+static void
+make_room_to_sort(struct fetch_batch *batch)
+{
+    if (batch->sorted_cap >= batch->row.cap)
+        return;
+    free(batch->sorted);
+    batch->sorted_cap = batch->row.cap;
+    batch->sorted = mem_new_array(batch->sorted_cap, sizeof *batch->sorted);
+}
+
+/* Adds what unpack_row() gave. */
+static void
+add_points(struct fetch_batch *batch, const struct stream_downsampler *d,
+           struct bucket_acc *s, const struct spacing *spacing,
+           const union number *v, size_t len)
+{
+    struct arena *a = batch->arena;
+
+    if (d->collects)
+        make_room_to_sort(batch);
+    if (d->collects && spacing->even)
+        bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
+    else if (d->collects)
+        (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX, batch->sorted,
+                                 a);
+    else if (spacing->even)
+        bucket_acc_spaced(d, s, spacing, v, len, a);
+    else
+        bucket_acc_points(d, s, &batch->row, a);
+}
+
 /* Adds the row to the series' buckets: its block summary, or its points for
  * whom that is not enough. */
 static enum status
@@ -101,12 +133,9 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         return ST_OK;
     }
     status = unpack_row(t, row, &spacing, &v, &len, &t->error);
-    for (size_t k = 0; k < d->len && status == ST_OK; k++) {
-        if (unpack[k] && spacing.even)
-            bucket_acc_spaced(&d->all[k], acc_of(f, k), &spacing, v, len, a);
-        else if (unpack[k])
-            bucket_acc_points(&d->all[k], acc_of(f, k), points, a);
-    }
+    for (size_t k = 0; k < d->len && status == ST_OK; k++)
+        if (unpack[k])
+            add_points(t->batch, &d->all[k], acc_of(f, k), &spacing, v, len);
     if (status != ST_OK)
         return status;
     count_points(t, points->len + left_out(row));
@@ -199,11 +228,7 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
                             .v = all->v + done,
                             .is_float = all->is_float + done,
                             .len = all->len - done };
-    if (batch->sorted_cap < all->cap) {
-        free(batch->sorted);
-        batch->sorted_cap = all->cap;
-        batch->sorted = mem_new_array(all->cap, sizeof *batch->sorted);
-    }
+    make_room_to_sort(batch);
     return ST_OK;
 }
 
@@ -302,7 +327,7 @@ fetch_end_series(struct task *t, struct fetched *f)
 
     if (d->len == 0)
         end_column(t, &f->column);
-    else if (d->all[0].collects)
+    else if (fetch_collects(t->job))
         status = collect(t, f, INT64_MAX);
     for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
         good = bucket_acc_end(&d->all[k], acc_of(f, k), t->batch->arena);
