@@ -20,9 +20,8 @@
 #define CHUNK_SERIES 128   /* at most, so that threads end together */
 #define CHUNKS_LEAST 8
 #define CHUNKS_MOST  64
-#define WORTH_UNPACK 32768  /* for so much work others are woken */
-#define WORTH_ADD    262144 /* points */
-#define LOOKED_AT    128    /* series, to tell how much work all are */
+#define WORTH        32768 /* points: for so many others are woken */
+#define LOOKED_AT    128   /* series, to tell how much work all are */
 
 /* Cursors from .. end - 1. */
 static struct aggregation
@@ -269,17 +268,15 @@ add_chunks(struct aggregation *m, enum status *st, struct error *e)
 
 /* -- all ------------------------------------------------------------------- */
 
-/* Points of open rows that are doubles, or have one byte each, are unpacked in
- * less time than they take from one processor to another. */
+/* Integers of open rows that have one byte each are unpacked in less time than
+ * they take from one processor to another. */
 static size_t
 work_of(const struct packed_hour *h)
 {
     size_t bytes = 0;
 
-    if (h->row.open_len == 0)
+    if (h->row.open_len == 0 || h->spacing.is_float)
         return h->unpacked;
-    if (h->spacing.is_float)
-        return 0;
     for (size_t i = 0; i < h->row.open_len; i++)
         bytes += h->row.open[i].bytes.size;
     return bytes > h->unpacked ? bytes - h->unpacked : 0;
@@ -292,7 +289,7 @@ wants_threads(const struct aggregation *m)
 
     if (m->spec->workers == NULL || m->len < PARTIALS)
         return false;
-    if (any_order_will_do(m) && m->len * m->acc.len >= WORTH_ADD)
+    if (any_order_will_do(m) && m->len * m->acc.len >= WORTH)
         return true;
     for (size_t i = 0; i < m->len; i += step) {
         const struct series_cursor *cur = &m->cursors[i];
@@ -305,7 +302,7 @@ wants_threads(const struct aggregation *m)
             work += work_of(h);
         }
     }
-    return work * step >= WORTH_UNPACK && work >= points / 2;
+    return work * step >= WORTH && work >= points / 2;
 }
 
 bool
