@@ -21,18 +21,12 @@ histogram_key(struct slice tsuid, int64_t ms, uint8_t *out)
 }
 
 void
-histogram_put(struct kv_batch *b, struct slice tsuid, int64_t ms, uint8_t codec,
-              struct slice bytes)
+histogram_put(struct kv_batch *b, struct slice tsuid, int64_t ms,
+              struct slice value)
 {
     uint8_t key[HISTOGRAM_KEY_MAX];
-    size_t size = histogram_key(tsuid, ms, key);
-    struct buf value = BUF_INIT;
 
-    buf_put_u8(&value, codec);
-    buf_put_slice(&value, bytes);
-    INSIST(!value.failed);
-    kv_batch_put(b, slice_of(key, size), buf_slice(&value));
-    buf_fini(&value);
+    kv_batch_put(b, slice_of(key, histogram_key(tsuid, ms, key)), value);
 }
 
 enum status

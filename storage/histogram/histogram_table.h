@@ -17,9 +17,10 @@
 /* Writes at most HISTOGRAM_KEY_MAX bytes; returns how many. */
 size_t histogram_key(struct slice tsuid, int64_t ms, uint8_t *out);
 
-/* 'bytes' come from histogram_encode() or another codec. */
+/* 'value' is the codec's number and the bytes of histogram_encode() or of
+ * another codec. */
 void histogram_put(struct kv_batch *b, struct slice tsuid, int64_t ms,
-                   uint8_t codec, struct slice bytes);
+                   struct slice value);
 
 typedef enum status histogram_visit(void *ctx, int64_t ms, uint8_t codec,
                                     struct slice bytes, struct error *e);

@@ -136,8 +136,9 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
         p[i].point.v.i = i;
     }
     must(store_put(w->store, p, 4, &lsn, &e));
+    buf_put_u8(&bytes, 0);
     histogram_encode(&h, &bytes);
-    histogram_put(b, tsuid_slice(&tsuid), from, 0, buf_slice(&bytes));
+    histogram_put(b, tsuid_slice(&tsuid), from, buf_slice(&bytes));
     buf_fini(&bytes);
     must(store_write(w->store, b, NULL, &e));
     kv_batch_free(&b);

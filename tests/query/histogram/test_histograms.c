@@ -52,8 +52,9 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
     ck_assert_int_eq(series_resolve(w->series, &rules, 0, slice_str("m"), tags,
                                     i == SERIES - 1 ? 1 : 2, &ref, &tsuid, &e),
                      ST_OK);
+    buf_put_u8(&bytes, 0);
     histogram_encode(&h, &bytes);
-    histogram_put(batch, tsuid_slice(&tsuid), ms, 0, buf_slice(&bytes));
+    histogram_put(batch, tsuid_slice(&tsuid), ms, buf_slice(&bytes));
     ck_assert_int_eq(store_write(w->store, batch, NULL, &e), ST_OK);
     kv_batch_free(&batch);
     buf_fini(&bytes);

@@ -7,6 +7,7 @@
 
 #include "storage/histogram/histogram_table.h"
 #include "tests/harness.h"
+#include "tests/nomem.h"
 
 static struct error e;
 
@@ -261,8 +262,11 @@ START_TEST(keeps_and_deletes)
     uint64_t deleted, lsn;
 
     ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
-    for (uint8_t i = 0; i < 10; i++)
-        histogram_put(batch, i % 2 == 0 ? a : b, 1000 * i, i, slice_of(&i, 1));
+    for (uint8_t i = 0; i < 10; i++) {
+        const uint8_t value[] = { i, i };
+
+        histogram_put(batch, i % 2 == 0 ? a : b, 1000 * i, slice_of(value, 2));
+    }
     ck_assert_int_eq(store_write(s, batch, NULL, &e), ST_OK);
     ck_assert_str_eq(times(s, a, 0, INT64_MAX, &text),
                      "0 2000 4000 6000 8000 ");
@@ -282,7 +286,25 @@ START_TEST(keeps_and_deletes)
 }
 END_TEST
 
+START_TEST(no_memory_is_an_error)
+{
+    static const uint8_t tsuid[] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+
+    for (unsigned n = 0; nomem_begin(n); n++) {
+        struct kv_batch *b = kv_batch_new();
+        enum status st;
+
+        histogram_put(b, slice_of(tsuid, sizeof tsuid), 1000,
+                      slice_of("\0value", 6));
+        st = kv_batch_check(b, &e);
+        nomem_end();
+        ck_assert_int_eq(st, nomem_failed() ? ST_LIMIT : ST_OK);
+        kv_batch_free(&b);
+    }
+}
+END_TEST
+
 TEST_MAIN("histogram", LOOP(has_its_bytes, coded), TEST(takes_odd_bytes),
           TEST(orders_as_java_does), TEST(sorts_and_sums),
           LOOP(finds_percentiles, percentiles), TEST(needs_memory),
-          TEST(keeps_and_deletes))
+          TEST(keeps_and_deletes), TEST(no_memory_is_an_error))

@@ -136,7 +136,7 @@ add_others(struct rig *r)
     struct kv_batch *b = kv_batch_new();
 
     histogram_put(b, slice_of(tsuid, hex(TSUID_A, tsuid)), BASE * INT64_C(1000),
-                  0, slice_of("\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 13));
+                  slice_of("\0\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 14));
     OK(store_write(r->f.store, b, NULL, &e));
     kv_batch_free(&b);
     put(r,

@@ -137,8 +137,8 @@ START_TEST(keeps_what_has_something)
     drop("m");
     resolve("m", "a", "", &ref, &tsuid[0]);
     resolve("m", "b", "", &ref, &tsuid[1]);
-    histogram_put(b, tsuid_slice(&tsuid[0]), T0, 0,
-                  slice_of("\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 13));
+    histogram_put(b, tsuid_slice(&tsuid[0]), T0,
+                  slice_of("\0\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 14));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
     b = kv_batch_new();

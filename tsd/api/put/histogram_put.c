@@ -46,14 +46,13 @@ histogram_writer_add(struct histogram_writer *w,
                      const struct histogram_point *p, struct error *e)
 {
     const struct series_rules rules = put_path_rules(w->a->put);
-    uint8_t codec = (uint8_t)w->a->histograms.simple;
     struct tsuid tsuid;
     series_ref ref;
     int64_t ms = 0;
     struct buf bytes = BUF_INIT;
     enum status st;
 
-    buf_put_u8(&bytes, codec);
+    buf_put_u8(&bytes, (uint8_t)w->a->histograms.simple);
     histogram_encode(&p->histogram, &bytes);
     if (bytes.failed)
         st = error_set(e, ST_LIMIT, "no memory for a histogram");
@@ -63,8 +62,7 @@ histogram_writer_add(struct histogram_writer *w,
         st = series_resolve(w->a->series, &rules, 0, p->metric, p->tags.tags,
                             p->tags.len, &ref, &tsuid, e);
     if (st == ST_OK)
-        histogram_put(w->batch, tsuid_slice(&tsuid), ms, codec,
-                      slice_of(bytes.data + 1, bytes.size - 1));
+        histogram_put(w->batch, tsuid_slice(&tsuid), ms, buf_slice(&bytes));
     buf_fini(&bytes);
     return st == ST_OK && kv_batch_len(w->batch) >= BATCH_MAX
                ? histogram_writer_flush(w, e)

@@ -450,10 +450,10 @@ static enum status
 add_histogram(struct json_importer *j, const json_t *o, struct error *e)
 {
     struct tsuid tsuid;
-    size_t bytes_size = 0;
+    size_t size = 0;
     int64_t time, codec = j->a->histograms.simple, ms = 0;
     struct slice data;
-    uint8_t *bytes = NULL;
+    uint8_t *value;
     enum status st = need_tsuid(j, o, &tsuid, e);
 
     if (st == ST_OK)
@@ -468,13 +468,14 @@ add_histogram(struct json_importer *j, const json_t *o, struct error *e)
         return st;
     if (time <= 0 || !put_time_to_ms(time, &ms) || codec < 0 || codec > 255)
         return error_set(e, ST_INVALID, "'time' or 'codec' is out of range");
-    bytes = arena_alloc(j->arena, data.size / 2 + 1);
-    if (bytes == NULL)
+    value = arena_alloc(j->arena, 1 + data.size / 2);
+    if (value == NULL)
         return error_no_memory(e);
-    if (!digits_parse_hex(data, bytes, data.size / 2, &bytes_size))
+    value[0] = (uint8_t)codec;
+    if (!digits_parse_hex(data, value + 1, data.size / 2, &size))
         return error_set(e, ST_INVALID, "'data' is not hexadecimal");
-    histogram_put(j->records, tsuid_slice(&tsuid), ms, (uint8_t)codec,
-                  slice_of(bytes, bytes_size));
+    histogram_put(j->records, tsuid_slice(&tsuid), ms,
+                  slice_of(value, 1 + size));
     return ST_OK;
 }
 
