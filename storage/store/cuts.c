@@ -108,6 +108,7 @@ cuts_key(const struct key_layout *layout, uint64_t metric,
 void
 cuts_put(struct buf *out, const struct cut_times *t)
 {
+    buf_make_room(out, 8);
     buf_put_u32(out, t->raw_s);
     if (t->hourly_s != t->raw_s)
         buf_put_u32(out, t->hourly_s);

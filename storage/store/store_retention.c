@@ -339,7 +339,7 @@ gather(struct dropping *x, bool *more, struct error *e)
         buf_put_slice(&x->from, kv_iter_key(it));
     }
     st = kv_iter_close(&it, e);
-    if (st == ST_OK && x->keys.failed)
+    if (st == ST_OK && (x->keys.failed || x->from.failed))
         st = error_set(e, ST_BUSY, "no memory to drop rows");
     if (st == ST_OK)
         st = ask_weeks(x, e);
@@ -478,11 +478,10 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
     if (!d->dry_run && x.before.hourly_s > droppable.hourly_s)
         x.before.hourly_s = droppable.hourly_s;
     x.rows = mem_new_array(BATCH_ROWS, sizeof *x.rows);
+    buf_make_room(&x.from, ROW_KEY_MAX);
     st = drop_table(&x, TABLE_ROWS, e);
     if (st == ST_OK)
         st = drop_table(&x, TABLE_WEEKS, e);
-    if (st == ST_OK && x.from.failed)
-        st = error_set(e, ST_BUSY, "no memory to drop rows");
     free(x.rows);
     buf_fini(&x.keys);
     buf_fini(&x.from);

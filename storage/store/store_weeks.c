@@ -59,6 +59,7 @@ store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
     uint8_t key[2];
     struct buf value = BUF_INIT;
 
+    buf_make_room(&value, 4 + 4 * w->stale_len);
     buf_put_u32(&value, w->done);
     for (size_t i = 0; i < w->stale_len; i++)
         buf_put_u32(&value, w->stale[i]);

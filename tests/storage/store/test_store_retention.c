@@ -7,6 +7,7 @@
 #include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
+#include "tests/nomem.h"
 #include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
@@ -462,6 +463,59 @@ START_TEST(ends_when_it_is_cancelled)
 }
 END_TEST
 
+/* -- no memory ------------------------------------------------------------- */
+
+/* What is acknowledged is there after a start. */
+START_TEST(a_cut_needs_its_memory)
+{
+    struct world w;
+    int64_t cuts[100] = { 0 };
+    unsigned len = 0;
+
+    world_open(&w, _i);
+    for (; nomem_begin(len); len++) {
+        struct store_cut cut = { 10 + len, T0, T0 };
+        bool is_set = store_cuts_set(w.s, &cut, 1, &e) == ST_OK;
+
+        nomem_end();
+        ck_assert_uint_lt(len, 99);
+        ck_assert(is_set || nomem_failed());
+        cuts[len] = is_set ? T0 : 0;
+    }
+    close_store(&w);
+    open_store(&w);
+    for (unsigned i = 0; i < len; i++)
+        if (cuts[i] != 0)
+            ck_assert_int_eq(store_cut_ms(w.s, 10 + i), cuts[i]);
+    world_close(&w);
+}
+END_TEST
+
+START_TEST(a_pass_needs_its_memory)
+{
+    struct world w;
+
+    world_open(&w, _i);
+    for (unsigned n = 0; n == 0 || nomem_failed(); n++) {
+        struct store_drop d = { .before = { 1, T0, T0 } };
+        enum status st;
+
+        put(&w, 0, 0, T0 - 1);
+        flush(&w);
+        set_cut(&w, 0, T0);
+        ck_assert(nomem_begin(n));
+        st = store_drop_rows(w.s, &d, &e);
+        nomem_end();
+        ck_assert(st == ST_OK || nomem_failed());
+        if (st == ST_OK)
+            ck_assert_uint_eq(d.dropped.rows, 1);
+    }
+    (void)model_drop(&w, 0, T0, false);
+    compare(&w);
+    world_close(&w);
+}
+END_TEST
+
 /* -- damage ---------------------------------------------------------------- */
 
 START_TEST(a_damaged_cut_is_skipped)
@@ -493,4 +547,6 @@ TEST_MAIN_FORKED("store_retention", LOOP(drops_whole_spans_before_a_cut, salts),
                  TIMES(never_drops_what_is_to_stay, 10),
                  TIMES(a_kill_amid_a_pass_loses_nothing, 2),
                  TEST(ends_when_it_is_cancelled),
+                 LOOP(a_cut_needs_its_memory, salts),
+                 LOOP(a_pass_needs_its_memory, salts),
                  TIMES(a_damaged_cut_is_skipped, 4))

@@ -1,5 +1,7 @@
 /* Weeks in the place of rows, held against a model: after late points,
  * deletions and starts. */
+#include "storage/store/store_weeks_priv.h"
+#include "tests/nomem.h"
 #include "tests/storage/store/weeks_world.h"
 
 START_TEST(weeks_stand_for_rows)
@@ -85,6 +87,35 @@ START_TEST(summaries_come_in_time)
 }
 END_TEST
 
+static void
+count_whole(void *ctx, struct slice key, const struct slice *value)
+{
+    (void)key;
+    *(unsigned *)ctx += value->size == 8;
+}
+
+START_TEST(a_state_needs_its_memory)
+{
+    static struct world w;
+
+    world_open(&w, 0);
+    lock_take(&w.s->flush_lock);
+    ck_assert(store_weeks_note_stale(&w.s->weeks[0], T0));
+    for (unsigned n = 0; nomem_begin(n); n++) {
+        struct kv_batch *b = kv_batch_new();
+        unsigned whole = 0;
+
+        store_weeks_put_state(w.s, 0, b);
+        nomem_end();
+        kv_batch_each(b, count_whole, &whole);
+        ck_assert(whole == 1 || kv_batch_check(b, &e) != ST_OK);
+        kv_batch_free(&b);
+    }
+    lock_drop(&w.s->flush_lock);
+    world_close(&w);
+}
+END_TEST
+
 TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
           TEST(late_points_cost_their_series_alone),
-          TEST(summaries_come_in_time))
+          TEST(summaries_come_in_time), TEST(a_state_needs_its_memory))
