@@ -23,6 +23,7 @@ make_stale(struct tables *t, struct bucket_weeks *b, struct slice key,
     for (size_t i = 4; i + 4 <= b->state.size; i += 4)
         if (key_get_uint(b->state.data + i, 4) == base)
             return;
+    buf_make_room(&b->state, 4);
     buf_put_u32(&b->state, base);
     b->changed = true;
 }
@@ -84,10 +85,12 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
                            "%s: of the week at %u there are no rows",
                            check_describe(t, series, name), (unsigned)base);
     week_encode(&b->week, &again);
+    if (again.failed) /* no damage */
+        st = error_set(e, ST_LIMIT, "no memory for a week");
     same = slice_eq(buf_slice(&again), value);
     buf_fini(&again);
-    if (same)
-        return ST_OK;
+    if (st != ST_OK || same)
+        return st;
     make_stale(t, b, key, base);
     return check_found(t->c, "week", key, "summed up anew",
                        "%s: the week at %u is not what its rows say",

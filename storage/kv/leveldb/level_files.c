@@ -60,10 +60,14 @@ level_current_manifest(const char *dir, uint64_t *number, struct error *e)
     struct slice s = buf_slice(&text);
     size_t n = sizeof start - 1;
 
-    if (st == ST_LIMIT ||
-        (st == ST_OK &&
-         (!slice_starts(s, slice_str(start)) || s.data[s.size - 1] != '\n' ||
-          !number_parse_u64(slice_of(s.data + n, s.size - n - 1), number))))
+    if (text.failed)
+        st = error_set(e, ST_IO, "no memory to read '%s'", path);
+    else if (st == ST_LIMIT ||
+             (st == ST_OK &&
+              (!slice_starts(s, slice_str(start)) ||
+               s.data[s.size - 1] != '\n' ||
+               !number_parse_u64(slice_of(s.data + n, s.size - n - 1),
+                                 number))))
         st = error_set(e, ST_NOT_FOUND, "'%s' names no MANIFEST", path);
     buf_fini(&text);
     free(path);

@@ -97,8 +97,9 @@ level_history_add(struct level_history *h, struct slice edit)
 {
     (void)apply(&h->before, buf_slice(&h->last));
     buf_clear(&h->last);
+    buf_make_room(&h->last, edit.size); /* a lack of it is no damage */
     buf_put_slice(&h->last, edit);
-    return !h->last.failed && apply(&h->now, edit);
+    return apply(&h->now, edit);
 }
 
 void

@@ -1,7 +1,10 @@
 /* Edits as LevelDB writes them, made here byte by byte. */
 #include "storage/kv/leveldb/level_manifest.h"
 
+#include "base/file/durable.h"
+#include "storage/kv/leveldb/level_files.h"
 #include "tests/harness.h"
+#include "tests/nomem.h"
 #include "tests/tempdir.h"
 
 /* Comparator "c", log 5, next 300, last sequence 7, a pointer of level 1, a
@@ -45,6 +48,28 @@ START_TEST(understands_edits)
     ck_assert_uint_eq(h.now.log, 5);
     ck_assert_uint_eq(h.now.len, 2);
     level_history_fini(&h);
+}
+END_TEST
+
+START_TEST(no_memory_is_no_damage)
+{
+    char *dir = tempdir_new();
+
+    ck_assert_int_eq(
+        files_replace(dir, "CURRENT", slice_str("MANIFEST-000019\n"), NULL),
+        ST_OK);
+    for (unsigned n = 0; nomem_begin(n); n++) {
+        struct level_history h = { .last = BUF_INIT };
+        uint64_t number;
+        enum status st = level_current_manifest(dir, &number, NULL);
+
+        add(&h, edit, sizeof edit);
+        nomem_end();
+        ck_assert(st == ST_OK || (st == ST_IO && nomem_failed()));
+        ck_assert_uint_eq(h.now.log, 5);
+        level_history_fini(&h);
+    }
+    tempdir_free(&dir);
 }
 END_TEST
 
@@ -118,4 +143,5 @@ START_TEST(is_ahead_of_a_table)
 END_TEST
 
 TEST_MAIN("level_manifest", TEST(understands_edits),
-          TEST(rejects_what_is_no_edit), TEST(is_ahead_of_a_table))
+          TEST(no_memory_is_no_damage), TEST(rejects_what_is_no_edit),
+          TEST(is_ahead_of_a_table))
