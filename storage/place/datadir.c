@@ -206,9 +206,14 @@ folder_is_in(const char *path, const char *dir)
 enum status
 folder_rename(const char *from, const char *to, struct error *e)
 {
+    enum status st;
+
     if (rename(from, to) != 0)
         return error_set(e, ST_IO, "rename %s to %s: %m", from, to);
-    return files_sync_parent(to, e);
+    st = files_sync_parent(to, e);
+    if (st != ST_OK)
+        (void)rename(to, from);
+    return st;
 }
 
 /* Of a folder that is the owner's, whoever made the link to it. */

@@ -39,7 +39,8 @@ MUST_CHECK enum status folder_delete_leftovers(const char *dir,
 /* Would 'path', whose parent is there, lie in the folder, at any depth? */
 bool folder_is_in(const char *path, const char *dir);
 
-/* Renames a folder, durably; the new name is absent, or an empty folder. */
+/* Renames a folder, durably, or else not; the new name is absent, or an empty
+ * folder. */
 MUST_CHECK enum status folder_rename(const char *from, const char *to,
                                      struct error *e);
 

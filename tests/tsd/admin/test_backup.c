@@ -1,0 +1,60 @@
+/* A backup of a folder, on a disk of which one sync after the other fails. */
+#include "tsd/admin/backup.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "storage/place/datadir.h"
+#include "tests/uid/fixture.h"
+
+static atomic_long syncs_left = -1; /* 0: the next one fails; -1: none does */
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+/* The linker sends calls of fsync() here. */
+int
+__wrap_fsync(int fd)
+{
+    if (atomic_load(&syncs_left) < 0 || atomic_fetch_sub(&syncs_left, 1) > 0)
+        return __real_fsync(fd);
+    errno = EIO;
+    return -1;
+}
+
+/* There is a backup, or an error. */
+START_TEST(is_there_if_it_says_so)
+{
+    struct fixture f = fixture_new_on_disk();
+    char *dir = tempdir_new(), *to = tempdir_path(dir, "backup");
+    const struct place from = { PLACE_FOLDER, f.dir };
+    bool has_failed = true;
+    int failures = 0;
+    uint64_t id;
+
+    OK(uid_assign(f.uids, UID_METRIC, slice_str("m"), &id, &e));
+    fixture_close(&f);
+    for (long n = 0; has_failed; n++) {
+        struct backup b = { .to = { PLACE_FOLDER, to } };
+        struct error why;
+        enum status st;
+
+        atomic_store(&syncs_left, n);
+        st = backup_idle(&from, &b, &why);
+        has_failed = atomic_exchange(&syncs_left, -1) < 0;
+        failures += st != ST_OK;
+        ck_assert(st == ST_OK || has_failed);
+        ck_assert_int_eq(access(to, F_OK) == 0, st == ST_OK);
+        if (st == ST_OK)
+            OK(folder_delete(to, &e));
+    }
+    ck_assert_int_gt(failures, 0);
+    fixture_open(&f);
+    fixture_free(&f);
+    free(to);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("backup", TEST(is_there_if_it_says_so))
