@@ -17,11 +17,13 @@ check_found(struct check *c, const char *code, struct slice key,
     char text[1024];
     va_list args;
 
+    if (c->aside == NULL)
+        repaired = NULL;
+    if (c->again && repaired == NULL)
+        return ST_OK;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (c->aside == NULL)
-        repaired = NULL;
     c->found++;
     c->repaired += repaired != NULL;
     c->say(c->ctx,

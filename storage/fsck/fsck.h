@@ -33,6 +33,7 @@ struct check {
     /* What is of a series of which a name was deleted: a finding; and a repair
      * takes it out, with all else that the series has. */
     bool finds_orphans, drops_orphans;
+    bool again; /* another round of repairs: what stays was told before */
     uint64_t found, repaired;
     uint64_t files, bytes; /* looked at */
     bool rejected;         /* store_open() will not open it as it is */

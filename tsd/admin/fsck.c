@@ -144,10 +144,11 @@ repair(struct fsck *f, struct check *c, int *fd, struct error *e)
 
     unlock(f->dir, fd);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
-        uint64_t before = c->found;
+        uint64_t before = c->repaired;
 
+        c->again = round > 0;
         st = look_at_tables(f->dir, c, &f->counts, e);
-        if (c->found == before)
+        if (c->repaired == before)
             break;
     }
     f->looked_at_all = st == ST_OK;
@@ -187,9 +188,10 @@ fsck_store(struct fsck *f, struct store *s, const char *aside, struct error *e)
     uint64_t before;
 
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
-        before = c.found;
+        before = c.repaired;
+        c.again = round > 0;
         st = check_tables(s, &c, &f->counts, e);
-        if (aside == NULL || c.found == before)
+        if (c.repaired == before)
             break;
     }
     f->looked_at_all = st == ST_OK;
