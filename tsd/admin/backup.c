@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/file/file.h"
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "storage/place/datadir.h"
@@ -43,17 +44,37 @@ check_free(const struct backup *b, struct error *e)
     return ST_OK;
 }
 
+/* Is nothing in the folder, or what a copy writes before there is FORMAT? */
+static enum status
+is_begun(const char *partial, bool *out, struct error *e)
+{
+    DIR *d = opendir(partial);
+    const struct dirent *entry;
+    enum status st;
+
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", partial);
+    do
+        st = dir_next(d, partial, &entry, e);
+    while (st == ST_OK && entry != NULL &&
+           (strcmp(entry->d_name, "FORMAT.1") == 0 ||
+            strcmp(entry->d_name, "FORMAT.1.tmp") == 0));
+    *out = st == ST_OK && entry == NULL;
+    (void)closedir(d);
+    return st;
+}
+
 /* Is there a store in the folder, or nothing: what a backup was killed in? */
 static enum status
 check_leftover(const char *partial, struct error *e)
 {
     struct format f;
-    bool empty = true;
+    bool ours = true;
     enum status st = format_read(partial, &f, e);
 
     if (st == ST_NOT_FOUND)
-        st = folder_is_empty(partial, &empty, e);
-    if (st == ST_OK && !empty)
+        st = is_begun(partial, &ours, e);
+    if (st == ST_OK && !ours)
         return error_set(e, ST_INVALID,
                          "%s is there, and is no backup that was cut short: "
                          "it must be deleted first",

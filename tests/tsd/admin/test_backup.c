@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/durable.h"
 #include "storage/place/datadir.h"
 #include "tests/uid/fixture.h"
 
@@ -57,4 +59,35 @@ START_TEST(is_there_if_it_says_so)
 }
 END_TEST
 
-TEST_MAIN("backup", TEST(is_there_if_it_says_so))
+/* What a copy was killed in is replaced, and nothing else is. */
+static const struct {
+    const char *name;
+    enum status status;
+} leftovers[] = { { "FORMAT", ST_OK },
+                  { "FORMAT.1", ST_OK },
+                  { "FORMAT.1.tmp", ST_OK },
+                  { "FORMAT.2", ST_INVALID } };
+
+START_TEST(replaces_what_was_cut_short)
+{
+    struct fixture f = fixture_new_on_disk();
+    char *dir = tempdir_new(), *to = tempdir_path(dir, "backup"),
+         *partial = tempdir_path(dir, "backup.partial"),
+         *file = tempdir_path(partial, leftovers[_i].name);
+    struct backup b = { .to = { PLACE_FOLDER, to } };
+    struct error e;
+
+    ck_assert_int_eq(mkdir(partial, 0700), 0);
+    ck_assert_int_eq(files_write(file, slice_str(""), &e), ST_OK);
+    ck_assert_int_eq(backup_make(f.store, &b, &e), leftovers[_i].status);
+    ck_assert_int_eq(access(to, F_OK) == 0, leftovers[_i].status == ST_OK);
+    fixture_free(&f);
+    free(file);
+    free(partial);
+    free(to);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("backup", TEST(is_there_if_it_says_so),
+          LOOP(replaces_what_was_cut_short, leftovers))
