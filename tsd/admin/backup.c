@@ -248,7 +248,7 @@ backup_folder(const char *dir, struct backup *b, struct error *e)
     if (st == ST_OK)
         st = backup_make(s, b, e);
     if (store_close(&s, &why) != ST_OK && st == ST_OK)
-        st = error_set(e, ST_IO, "%s", why.text);
+        log_error("backup", "the copy is made; closing %s: %s", dir, why.text);
     return st;
 }
 
@@ -264,7 +264,7 @@ backup_pool(const char *at, struct backup *b, struct error *e)
     if (st == ST_OK)
         st = backup_make(pool_store_of(p), b, e);
     if (pool_store_close(&p, &why) != ST_OK && st == ST_OK)
-        st = error_set(e, ST_IO, "%s", why.text);
+        log_error("backup", "the copy is made; closing %s: %s", at, why.text);
     return st;
 }
 

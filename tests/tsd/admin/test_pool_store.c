@@ -265,6 +265,39 @@ START_TEST(a_copy_goes_into_an_empty_namespace)
 }
 END_TEST
 
+static bool closes_badly;
+
+enum status __real_cluster_close(struct cluster **cp, struct error *e);
+enum status __wrap_cluster_close(struct cluster **cp, struct error *e);
+
+/* The linker sends calls of cluster_close() here. */
+enum status
+__wrap_cluster_close(struct cluster **cp, struct error *e)
+{
+    enum status st = __real_cluster_close(cp, e);
+
+    return closes_badly ? error_set(e, ST_TIMEOUT, "no answer") : st;
+}
+
+START_TEST(a_backup_is_made_though_the_pool_is_left_badly)
+{
+    struct rados_rig rig = rados_rig_new("");
+    char *dir = tempdir_new(), *to = tempdir_path(dir, "backup");
+    const struct place from = { PLACE_POOL, rig.at };
+    struct backup b = { .to = { PLACE_FOLDER, to } };
+    struct error e = { 0 };
+
+    fill(&rig);
+    closes_badly = true;
+    ck_assert_int_eq(backup_idle(&from, &b, &e), ST_OK);
+    closes_badly = false;
+    ck_assert_int_eq(access(to, F_OK), 0);
+    free(to);
+    tempdir_free(&dir);
+    rados_rig_free(&rig);
+}
+END_TEST
+
 /* -- copies that end early ----------------------------------------------------
  */
 
@@ -302,4 +335,5 @@ RADOS_TEST_MAIN("pool_store", TEST(planted_faults_are_found_and_repaired),
                 TEST(a_store_in_use_is_not_looked_at),
                 TEST(who_ended_takes_nothing),
                 TEST(a_copy_goes_into_an_empty_namespace),
+                TEST(a_backup_is_made_though_the_pool_is_left_badly),
                 TEST(a_copy_that_fails_leaves_nothing))
