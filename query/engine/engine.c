@@ -264,9 +264,9 @@ delete_annotations(struct engine *en, const struct query *q,
         for (const struct annotated *a = &result->stats[i].annotated;
              a != NULL && status == ST_OK; a = a->before)
             if (a->len > 0)
-                status = annotation_delete_ranges(en->options.records,
-                                                  a->tsuids, a->len, a->from_ms,
-                                                  q->end_ms, &deleted, e);
+                status = annotation_delete_range(en->options.records, a->tsuids,
+                                                 a->len, a->from_ms, q->end_ms,
+                                                 &deleted, e);
     return status;
 }
 

@@ -127,13 +127,6 @@ delete_in_order(struct deletion *d, struct error *e)
     return status;
 }
 
-/* store_apply_delete() has the flush lock. */
-static enum status
-delete_from_weeks(const struct deletion *d, struct error *e) NO_TS_CHECK
-{
-    return store_weeks_delete(d->s, d->tsuid, d->from_ms, d->to_ms, e);
-}
-
 enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
@@ -156,7 +149,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     kv_batch_set_bucket(d.batch, key_salt(&s->layout, tsuid));
     status = delete_in_order(&d, e);
     if (status == ST_OK)
-        status = delete_from_weeks(&d, e);
+        status = store_weeks_delete(s, tsuid, d.from_ms, d.to_ms, e);
     if (status == ST_OK)
         status = delete_from_engine(&d, e);
     /* A point may have been in both: counted once. */

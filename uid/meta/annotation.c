@@ -305,9 +305,9 @@ batch_deletion(struct records *r, struct kv_batch *b, struct deletion *d,
 }
 
 enum status
-annotation_delete_ranges(struct records *r, const struct slice *tsuids,
-                         size_t len, int64_t from_ms, int64_t to_ms,
-                         uint64_t *deleted, struct error *e)
+annotation_delete_range(struct records *r, const struct slice *tsuids,
+                        size_t len, int64_t from_ms, int64_t to_ms,
+                        uint64_t *deleted, struct error *e)
 {
     struct deletion d = { .tsuids = tsuids, .len = len, .to_ms = to_ms };
     enum status st = ST_OK;
@@ -326,13 +326,6 @@ annotation_delete_ranges(struct records *r, const struct slice *tsuids,
         *deleted += st == ST_OK ? n : 0;
     }
     return st;
-}
-
-enum status
-annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
-                        int64_t to_ms, uint64_t *deleted, struct error *e)
-{
-    return annotation_delete_ranges(r, &tsuid, 1, from_ms, to_ms, deleted, e);
 }
 
 /* -- list ---------------------------------------------------------------- */

@@ -72,17 +72,13 @@ MUST_CHECK enum status annotation_put(struct records *r, struct annotation *n,
 MUST_CHECK enum status annotation_delete(struct records *r, struct slice tsuid,
                                          int64_t start, struct error *e);
 
-/* Those that start within [from_ms, to_ms], of one TSUID or global. */
-MUST_CHECK enum status
-annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
-                        int64_t to_ms, uint64_t *deleted, struct error *e);
-
-/* The same of several TSUIDs, each named once; no more than 1,000 notes are one
- * change. */
-MUST_CHECK enum status
-annotation_delete_ranges(struct records *r, const struct slice *tsuids,
-                         size_t len, int64_t from_ms, int64_t to_ms,
-                         uint64_t *deleted, struct error *e);
+/* Those that start within [from_ms, to_ms], of TSUIDs each named once, or
+ * global; no more than 1,000 notes are one change. */
+MUST_CHECK enum status annotation_delete_range(struct records *r,
+                                               const struct slice *tsuids,
+                                               size_t len, int64_t from_ms,
+                                               int64_t to_ms, uint64_t *deleted,
+                                               struct error *e);
 
 /* Calls f with every annotation there is, by TSUID and start, until f returns
  * false.  What it lends dies with the call. */

@@ -287,15 +287,17 @@ START_TEST(deletes_a_range)
     uint64_t deleted;
 
     put_some();
-    OK(annotation_delete_range(f.records, A, T * 1000, T * 1000 + 1500,
-                               &deleted, &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ A }, 1, T * 1000,
+                               T * 1000 + 1500, &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
     ck_assert_str_eq(listed((struct slice[]){ A }, 1, 0, INT64_MAX),
                      "1356998402-0:a2/;");
     ck_assert_str_eq(get(A_LONG, T + 1), "1356998401-0:long/;");
-    OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ GLOBAL }, 1, 0,
+                               INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
-    OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ GLOBAL }, 1, 0,
+                               INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 0);
     ck_assert_str_eq(get(B, T + 1), "1356998401-0:b1/;");
     OK(annotation_delete(f.records, B, T + 1, &e));
@@ -308,9 +310,9 @@ START_TEST(deletes_ranges)
     uint64_t deleted;
 
     put_some();
-    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, A_LONG, B }, 3,
-                                (T + 1) * 1000, (T + 1) * 1000 + 999, &deleted,
-                                &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ A, A_LONG, B }, 3,
+                               (T + 1) * 1000, (T + 1) * 1000 + 999, &deleted,
+                               &e));
     ck_assert_uint_eq(deleted, 3);
     ck_assert_str_eq(
         listed((struct slice[]){ A, A_LONG, B, GLOBAL }, 4, 0, INT64_MAX),
@@ -320,11 +322,11 @@ START_TEST(deletes_ranges)
         put(note(A, T + n, "x"), true);
         put(note(B, T + n, "x"), true);
     }
-    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, B }, 2, 0,
-                                (T + 600) * 1000, &deleted, &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ A, B }, 2, 0,
+                               (T + 600) * 1000, &deleted, &e));
     ck_assert_uint_eq(deleted, 1202);
-    OK(annotation_delete_ranges(f.records, (struct slice[]){ A, B }, 2, 0,
-                                INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(f.records, (struct slice[]){ A, B }, 2, 0,
+                               INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 198);
 }
 END_TEST
@@ -340,10 +342,12 @@ START_TEST(deletes_many)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int64_t n = 0; n <= cases[i].len; n++)
             put(note(B, T + n, "x"), true);
-        OK(annotation_delete_range(
-            f.records, B, 0, (T + cases[i].len - 1) * 1000, &deleted, &e));
+        OK(annotation_delete_range(f.records, (struct slice[]){ B }, 1, 0,
+                                   (T + cases[i].len - 1) * 1000, &deleted,
+                                   &e));
         ck_assert_uint_eq(deleted, (uint64_t)cases[i].len);
-        OK(annotation_delete_range(f.records, B, 0, INT64_MAX, &deleted, &e));
+        OK(annotation_delete_range(f.records, (struct slice[]){ B }, 1, 0,
+                                   INT64_MAX, &deleted, &e));
         ck_assert_uint_eq(deleted, 1);
     }
 }

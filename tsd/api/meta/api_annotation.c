@@ -363,7 +363,7 @@ delete_of(const struct api_call *w, const struct range *range,
     enum status st = read_tsuid(w, &n, e);
 
     if (st == ST_OK)
-        st = annotation_delete_range(w->a->records, n.note.tsuid,
+        st = annotation_delete_range(w->a->records, &n.note.tsuid, 1,
                                      range->from_ms, range->to_ms, &deleted, e);
     *total += deleted;
     return st;

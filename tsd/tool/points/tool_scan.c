@@ -55,7 +55,7 @@ delete_hour(const struct api *a, struct slice tsuid, uint32_t base,
         store_delete(a->store, tsuid, from_ms, to_ms, NULL, lsn, e);
 
     if (st == ST_OK)
-        st = annotation_delete_range(a->records, tsuid, from_ms, to_ms,
+        st = annotation_delete_range(a->records, &tsuid, 1, from_ms, to_ms,
                                      &deleted, e);
     return st == ST_OK ? histogram_delete(a->store, tsuid, from_ms, to_ms,
                                           &deleted, lsn, e)
