@@ -17,8 +17,7 @@
 #include "storage/kv/leveldb/level_list.h"
 #include "storage/kv/leveldb/level_inspect.h"
 
-#define GATHER_OPS   16384
-#define GATHER_BYTES ((size_t)4 << 20)
+#define GATHER_BYTES ((size_t)256 << 10)
 
 struct level {
     struct kv kv;
@@ -31,11 +30,9 @@ struct level {
     leveldb_writeoptions_t *write;
     _Atomic size_t log_bytes; /* bytes in the log, or a little more */
     struct lock sync_lock;    /* one sync at a time */
-    uint64_t manifest GUARDED_BY(sync_lock); /* and how far that is synced */
-    uint64_t manifest_synced GUARDED_BY(sync_lock);
+    struct level_mark synced GUARDED_BY(sync_lock);
     struct lock write_lock;                     /* one write at a time */
-    struct kv *gathered GUARDED_BY(write_lock); /* in memory, puts only */
-    size_t gathered_ops GUARDED_BY(write_lock);
+    struct kv *gathered GUARDED_BY(write_lock); /* puts; NULL: none */
     size_t gathered_bytes GUARDED_BY(write_lock);
     _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
 };
@@ -84,37 +81,23 @@ take_error(char *text, const char *dir, struct error *e)
 
 /* -- syncing --------------------------------------------------------------- */
 
-/* Between two writes each log holds whole records. */
-static enum status
-list_logs(struct level *l, struct level_mark *m, struct error *e)
-{
-    enum status st;
-
-    lock_take(&l->write_lock);
-    st = level_files_list(l->dir, m, e);
-    lock_drop(&l->write_lock);
-    return st;
-}
-
 /* Makes the logs and the folder durable and says so in SYNCED. */
 static enum status
 sync_logs(struct level *l, struct error *e)
 {
-    struct level_mark m = { 0 };
     enum status st;
 
     lock_take(&l->sync_lock);
-    st = list_logs(l, &m, e);
-    m.manifest = l->manifest;
-    m.manifest_synced = l->manifest_synced;
+    lock_take(&l->write_lock); /* between two writes logs hold whole records */
+    st = level_files_list(l->dir, &l->synced, e);
+    lock_drop(&l->write_lock);
     if (st == ST_OK)
-        st = level_files_sync(l->dir, &m, e);
-    l->manifest = m.manifest;
-    l->manifest_synced = st == ST_OK ? m.manifest_synced : 0;
+        st = level_files_sync(l->dir, &l->synced, e);
     if (st == ST_OK)
-        st = level_files_note(l->dir, &m, e);
+        st = level_files_note(l->dir, &l->synced, e);
+    else
+        l->synced.manifest_synced = 0;
     lock_drop(&l->sync_lock);
-    level_mark_fini(&m);
     return st;
 }
 
@@ -130,7 +113,8 @@ level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 
     if (atomic_load(&l->gathers) != 0) {
         lock_take(&l->write_lock);
-        st = kv_get(l->gathered, key, out, e);
+        st = l->gathered == NULL ? ST_NOT_FOUND
+                                 : kv_get(l->gathered, key, out, e);
         lock_drop(&l->write_lock);
         if (st != ST_NOT_FOUND)
             return st;
@@ -197,17 +181,6 @@ table_bit(struct slice key)
     return key.size == 0 ? UINT64_MAX : UINT64_C(1) << (key.data[0] & 63);
 }
 
-static void
-begin_gathering(struct level *l) REQUIRES(l->write_lock)
-{
-    const struct kv_options o = { .place = KV_MEMORY };
-
-    kv_close(&l->gathered);
-    INSIST(kv_open(&o, &l->gathered, NULL) == ST_OK);
-    l->gathered_ops = l->gathered_bytes = 0;
-    atomic_store(&l->gathers, 0);
-}
-
 /* What waited becomes one batch, in the order of its keys, so that it is all or
  * nothing.  After a failure it stays, for level_get(). */
 static enum status
@@ -217,7 +190,7 @@ drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
     struct kv_iter *it;
     enum status st;
 
-    if (l->gathered_ops == 0)
+    if (l->gathered == NULL)
         return ST_OK;
     copy.to = leveldb_writebatch_create();
     it = kv_iter_open(l->gathered, slice_str(""));
@@ -227,9 +200,12 @@ drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
         copy_op(&copy, kv_iter_key(it), &value);
     }
     st = write_copy(l, &copy, kv_iter_close(&it, e), e);
-    if (st == ST_OK)
-        begin_gathering(l);
-    return st;
+    if (st != ST_OK)
+        return st;
+    kv_close(&l->gathered);
+    l->gathered_bytes = 0;
+    atomic_store(&l->gathers, 0);
+    return ST_OK;
 }
 
 /* Before anything that sees all keys, or those of one table. */
@@ -280,11 +256,14 @@ look_at_op(void *ctx, struct slice key, const struct slice *value)
 
 /* LevelDB finds the place of a key in its table in memory by looking at some
  * twenty others, which lie anywhere; a key close to the one before finds most
- * of them in the CPU's caches.  New series come in no order of theirs, so it
- * pays to bring some thousands together first. */
+ * of them in the CPU's caches, so some thousands are brought together first:
+ * a new series of HTTP bodies of 50 costs 7 % less CPU, and one of a million
+ * in another order than their tags', 13 %; telnet's batches are large already.
+ */
 static enum status
 level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
+    const struct kv_options memory = { .place = KV_MEMORY };
     struct level *l = level_of(kv);
     struct gathering g = { 0 };
     enum status st;
@@ -294,13 +273,14 @@ level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
         return level_write(kv, b, e);
     lock_take(&l->write_lock);
     st = kv_fault(kv, e);
+    if (st == ST_OK && l->gathered == NULL)
+        st = kv_open(&memory, &l->gathered, e);
     if (st == ST_OK)
         st = kv_write(l->gathered, b, e);
     if (st == ST_OK) {
-        l->gathered_ops += kv_batch_len(b);
         l->gathered_bytes += g.bytes;
         atomic_fetch_or(&l->gathers, g.tables);
-        if (l->gathered_ops >= GATHER_OPS || l->gathered_bytes >= GATHER_BYTES)
+        if (l->gathered_bytes >= GATHER_BYTES)
             st = drain(l, e);
     }
     lock_drop(&l->write_lock);
@@ -482,6 +462,7 @@ level_close(struct kv *kv)
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
     kv_close(&l->gathered);
+    level_mark_fini(&l->synced);
     kv_fini(&l->kv);
     lock_fini(&l->write_lock);
     lock_fini(&l->sync_lock);
@@ -514,9 +495,6 @@ level_new(const struct kv_options *o, bool create)
     l->dir = mem_strdup(o->place.at);
     lock_init(&l->write_lock);
     lock_init(&l->sync_lock);
-    lock_take(&l->write_lock);
-    begin_gathering(l);
-    lock_drop(&l->write_lock);
     l->bloom = leveldb_filterpolicy_create_bloom(10);
     l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
     l->options = leveldb_options_create();

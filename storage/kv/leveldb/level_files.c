@@ -166,7 +166,7 @@ level_files_list(const char *dir, struct level_mark *out, struct error *e)
     uint64_t number;
     enum status st;
 
-    *out = (struct level_mark){ 0 };
+    out->len = 0;
     if (d == NULL)
         return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
                          strerror(errno));

@@ -42,7 +42,8 @@ uint64_t level_mark_synced(const struct level_mark *m, uint64_t number);
 /* The same of the MANIFEST of that number. */
 uint64_t level_mark_manifest(const struct level_mark *m, uint64_t number);
 
-/* The logs that are there and how much each holds, while no thread writes. */
+/* Replaces the mark's logs by those that are there, and how much each holds,
+ * while no thread writes. */
 MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,
                                         struct error *e);
 

@@ -9,7 +9,7 @@
 #include "uid/names/uid.h"
 
 /* More than the engine gathers in memory. */
-#define MANY 9000
+#define MANY 15000
 
 static uint64_t
 create(struct fixture *f, const char *name)
