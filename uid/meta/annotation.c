@@ -351,17 +351,6 @@ compare_notes(const void *a, const void *b)
     return compare_tsuids(&x->tsuid, &y->tsuid);
 }
 
-/* A copy in the arena. */
-static enum status
-copy_slice(struct arena *arena, struct slice s, struct slice *out,
-           struct error *e)
-{
-    const char *copy = arena_strdup(arena, s);
-
-    *out = slice_of(copy, s.size);
-    return copy == NULL ? error_no_memory(e) : ST_OK;
-}
-
 /* What grows while notes are found. */
 struct list {
     struct arena *arena;
@@ -374,18 +363,13 @@ static enum status
 list_add(struct list *l, struct slice tsuid, struct slice bytes,
          struct error *e)
 {
-    struct annotation *n;
-    enum status st;
-
     l->notes =
         arena_grow(l->arena, l->notes, l->len, &l->cap, sizeof *l->notes);
-    if (l->notes == NULL)
+    if (l->notes == NULL || !arena_keep(l->arena, &tsuid) ||
+        !arena_keep(l->arena, &bytes))
         return error_no_memory(e);
-    n = &l->notes[l->len++];
-    st = copy_slice(l->arena, tsuid, &n->tsuid, e);
-    if (st == ST_OK)
-        st = copy_slice(l->arena, bytes, &bytes, e);
-    return st == ST_OK ? annotation_decode(bytes, l->arena, n, e) : st;
+    l->notes[l->len].tsuid = tsuid;
+    return annotation_decode(bytes, l->arena, &l->notes[l->len++], e);
 }
 
 static bool
@@ -536,9 +520,10 @@ noted_add(struct list *l, struct slice tsuid, struct error *e)
 {
     l->tsuids =
         arena_grow(l->arena, l->tsuids, l->len, &l->cap, sizeof *l->tsuids);
-    if (l->tsuids == NULL)
+    if (l->tsuids == NULL || !arena_keep(l->arena, &tsuid))
         return error_no_memory(e);
-    return copy_slice(l->arena, tsuid, &l->tsuids[l->len++], e);
+    l->tsuids[l->len++] = tsuid;
+    return ST_OK;
 }
 
 /* Leaps from TSUID to TSUID among those whose keys begin so. */
