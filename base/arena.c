@@ -247,6 +247,17 @@ arena_keep(struct arena *a, struct slice *s)
     return s->data != NULL;
 }
 
+struct slice
+arena_take(struct arena *a, struct buf *b)
+{
+    struct slice s = buf_slice(b);
+
+    if (b->failed || !arena_keep(a, &s))
+        s.data = NULL;
+    buf_fini(b);
+    return s;
+}
+
 bool
 arena_absorb(struct arena *a, struct arena **from)
 {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/slice.h"
 
 struct arena; /* opaque */
@@ -43,6 +44,9 @@ void *arena_copy(struct arena *a, const void *from, size_t size);
 char *arena_strdup(struct arena *a, struct slice s);
 /* Puts a copy with a NUL behind it in the place of '*s'; false past the cap. */
 bool arena_keep(struct arena *a, struct slice *s);
+/* A copy of what was written into the buffer, which is freed; without data past
+ * the cap, or when the buffer failed. */
+struct slice arena_take(struct arena *a, struct buf *b);
 
 /* Counts bytes that lie elsewhere for as long as this arena lives; false past
  * the cap. */

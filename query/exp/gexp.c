@@ -174,13 +174,10 @@ expand_alias(const struct run *r, const struct series_meta *m,
 {
     for (size_t i = 0; i < m->tags_len; i++) {
         struct buf b = BUF_INIT;
-        char *copy;
 
         fill_in(&b, *text, m->tags[i].key.name, m->tags[i].value.name);
-        copy = b.failed ? NULL : arena_strdup(r->arena, buf_slice(&b));
-        *text = slice_of(copy, b.size);
-        buf_fini(&b);
-        if (copy == NULL)
+        *text = arena_take(r->arena, &b);
+        if (text->data == NULL)
             return error_no_memory(r->e);
     }
     return ST_OK;

@@ -74,17 +74,16 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
     struct id_name *metric = arena_array(c->arena, 1, sizeof *metric);
     struct buf name = BUF_INIT;
-    char *copy;
+    struct slice text;
 
     for (size_t i = 0; i < c->params_len; i++) {
         buf_put_str(&name, i > 0 ? "," : "");
         buf_put_slice(&name, c->params[i]);
     }
-    copy = name.failed ? NULL : arena_strdup(c->arena, buf_slice(&name));
-    buf_fini(&name);
-    if (copy == NULL || metric == NULL)
+    text = arena_take(c->arena, &name);
+    if (text.data == NULL || metric == NULL)
         return error_no_memory(e);
-    metric->name = slice_str(copy);
+    metric->name = text;
     for (size_t i = 0; i < out->len; i++) {
         struct gexp_series *s = &out->series[i];
 

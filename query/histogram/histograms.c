@@ -290,9 +290,7 @@ add_view(struct run *r, const struct result_group *described,
                            sizeof *r->groups);
     buf_put_slice(&name, described->metric);
     put_suffix(v, &name);
-    metric = slice_of(name.failed ? NULL : arena_strdup(a, buf_slice(&name)),
-                      name.size);
-    buf_fini(&name);
+    metric = arena_take(a, &name);
     if (st == ST_OK && (!room || r->groups == NULL || metric.data == NULL))
         st = error_no_memory(r->e);
     for (size_t i = 0; i < items->len && st == ST_OK; i++) {

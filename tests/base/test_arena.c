@@ -127,6 +127,29 @@ START_TEST(strings_end)
 }
 END_TEST
 
+START_TEST(takes_what_a_buffer_has)
+{
+    struct arena *a = arena_new(32);
+    struct buf b = BUF_INIT, small;
+    struct slice s;
+
+    s = arena_take(a, &b);
+    ck_assert(s.data != NULL && s.size == 0);
+    buf_put_str(&b, "abc");
+    s = arena_take(a, &b);
+    ck_assert_ptr_null(b.data);
+    ck_assert_str_eq((const char *)s.data, "abc");
+    ck_assert_uint_eq(s.size, 3);
+    buf_init(&small, 2);
+    buf_put_str(&small, "abc");
+    ck_assert_ptr_null(arena_take(a, &small).data);
+    buf_printf(&b, "%100d", 1);
+    ck_assert_ptr_null(arena_take(a, &b).data);
+    ck_assert_ptr_null(b.data);
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(absorbs_another)
 {
     struct arena *a = arena_new(0), *b = arena_new(0), *c = arena_new(100000);
@@ -210,7 +233,8 @@ START_TEST(counts_what_lies_elsewhere)
 }
 END_TEST
 
-TEST_MAIN("arena", TEST(counts_what_lies_elsewhere), TEST(keeps_to_a_budget),
+TEST_MAIN("arena", TEST(takes_what_a_buffer_has),
+          TEST(counts_what_lies_elsewhere), TEST(keeps_to_a_budget),
           TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
           TEST(a_rejection_changes_nothing), TEST(arrays_are_zeroed),
           TEST(arrays_grow), TEST(strings_end), TEST(absorbs_another))

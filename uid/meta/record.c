@@ -243,19 +243,15 @@ record_read(struct records *r, struct slice key, const struct record_format *f,
             struct arena *arena, void *out, struct error *e)
 {
     struct buf value = BUF_INIT;
+    struct slice copy;
     enum status st;
 
     OBJ_CHECK(r, RECORDS_MAGIC);
     st = kv_get(store_kv(r->store), key, &value, e);
-    if (st == ST_OK) {
-        const char *copy = arena_strdup(arena, buf_slice(&value));
-
-        st = copy == NULL
-                 ? error_no_memory(e)
-                 : record_decode(f, slice_of(copy, value.size), arena, out, e);
-    }
-    buf_fini(&value);
-    return st;
+    copy = arena_take(arena, &value);
+    if (st == ST_OK && copy.data == NULL)
+        st = error_no_memory(e);
+    return st == ST_OK ? record_decode(f, copy, arena, out, e) : st;
 }
 
 enum status

@@ -57,8 +57,7 @@ text(struct arena *a, const char *before, struct slice s, const char *after)
     const char *p;
 
     buf_printf(&b, "%s%.*s%s", before, SLICE_ARG(s), after);
-    p = arena_strdup(a, buf_slice(&b));
-    buf_fini(&b);
+    p = (const char *)arena_take(a, &b).data;
     return p == NULL ? "" : p;
 }
 

@@ -96,16 +96,7 @@ put_function(struct buf *b, const struct sub_query *s)
         buf_put_str(b, ":rate");
 }
 
-static char *
-take_text(struct buf *b, struct arena *a)
-{
-    char *text = b->failed ? NULL : arena_strdup(a, buf_slice(b));
-
-    buf_fini(b);
-    return text;
-}
-
-static char *
+static const char *
 series_name(const struct query *q, const struct common *c,
             const struct result_group *g, struct arena *a)
 {
@@ -118,7 +109,7 @@ series_name(const struct query *q, const struct common *c,
     put_name(&b, c, g, false);
     if (b.size == 0)
         buf_put_slice(&b, g->metric);
-    return take_text(&b, a);
+    return (const char *)arena_take(a, &b).data;
 }
 
 /* -- points ---------------------------------------------------------------- */
@@ -239,7 +230,7 @@ graph_chart_make(const struct query *q, const struct query_result *result,
     }
     if (len > 1)
         put_name(&b, &common, common.first, true);
-    c->key.common = b.size == 0 ? NULL : take_text(&b, a);
+    c->key.common = b.size == 0 ? NULL : (const char *)arena_take(a, &b).data;
     buf_fini(&b);
     return ST_OK;
 }

@@ -137,16 +137,6 @@ say(struct work *w, const char *fmt, ...)
 
 /* -- the way down: a name for each level ----------------------------------- */
 
-static struct slice
-copy(struct work *w, struct buf *b)
-{
-    const char *s = b->failed ? NULL : arena_strdup(w->arena, buf_slice(b));
-
-    if (s == NULL)
-        fail(w, ST_LIMIT, "the request needs too much memory");
-    return s == NULL ? slice_str("") : slice_of(s, b->size);
-}
-
 /* Puts 'with' for each 'what' in the text. */
 static struct slice
 replace(struct work *w, struct slice text, const char *what, struct slice with)
@@ -164,9 +154,10 @@ replace(struct work *w, struct slice text, const char *what, struct slice with)
         buf_put_slice(&b, found ? with : slice_of(text.data, 1));
         text = slice_of(text.data + step, text.size - step);
     }
-    done = copy(w, &b);
-    buf_fini(&b);
-    return done;
+    done = arena_take(w->arena, &b);
+    if (done.data == NULL)
+        fail(w, ST_LIMIT, "the request needs too much memory");
+    return done.data == NULL ? slice_str("") : done;
 }
 
 /* What {tag_name} stands for. */
