@@ -162,19 +162,17 @@ folder_delete(const char *dir, struct error *e)
     return delete_all(dir, delete_one, e);
 }
 
-/* The engine, the WAL, and what a repair makes on its way. */
-static const char *const folders[] = { "engine", "journal", "engine.parts",
-                                       "engine.making", "engine.new" };
-#define FOLDERS      (sizeof folders / sizeof folders[0])
-#define LEFTOVERS_AT 2
+/* What a repair makes on its way. */
+#define LEFTOVERS "engine.parts", "engine.making", "engine.new"
 
 enum status
 folder_delete_leftovers(const char *dir, struct error *e)
 {
+    static const char *const names[] = { LEFTOVERS };
     enum status st = ST_OK;
 
-    for (size_t i = LEFTOVERS_AT; i < FOLDERS && st == ST_OK; i++) {
-        char *path = files_path(dir, folders[i]);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && st == ST_OK; i++) {
+        char *path = files_path(dir, names[i]);
 
         st = folder_delete(path, e);
         free(path);
@@ -216,7 +214,8 @@ folder_rename(const char *from, const char *to, struct error *e)
     return st;
 }
 
-/* Of a folder that is the owner's, whoever made the link to it. */
+/* Of a folder that is the owner's, whoever made the link to it; -1, too, of a
+ * file. */
 static int
 open_owned(const char *dir, const char *name, const struct stat *owner)
 {
@@ -285,7 +284,8 @@ give_all(const char *dir, const char *name, const struct stat *owner)
 void
 folder_give_to_owner(const char *dir)
 {
-    static const char *const files[] = { "FORMAT", "FORMAT.1", "LOCK" };
+    static const char *const names[] = { "FORMAT", "FORMAT.1", "LOCK",
+                                         "engine", "journal",  LEFTOVERS };
     struct stat owner;
     int fd;
 
@@ -294,11 +294,9 @@ folder_give_to_owner(const char *dir)
     fd = open_owned(dir, "", &owner);
     if (fd < 0)
         return;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        give(fd, files[i], &owner);
-    for (size_t i = 0; i < FOLDERS; i++) {
-        give(fd, folders[i], &owner);
-        give_all(dir, folders[i], &owner);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        give(fd, names[i], &owner);
+        give_all(dir, names[i], &owner);
     }
     (void)close(fd);
 }
