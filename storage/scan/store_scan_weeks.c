@@ -17,16 +17,12 @@
  * made them stale, and what was not is in the head. */
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "storage/scan/store_scan_priv.h"
 
 #define DAYS_AT_LEAST 2 /* for less it is not worth a look */
 #define FEW           8 /* one of so many series is sought */
-
-/* Of a TSUID in a buffer that grows. */
-struct tsuid_at {
-    size_t at, size;
-};
 
 struct scan_weeks {
     uint32_t from, to; /* days with from <= time < to are read by weeks */
@@ -47,18 +43,16 @@ struct scan_weeks {
     size_t entries;                 /* of the week at hand, so far */
     /* Of the week at hand: 'in_head', series that have open rows in it, lent
      * from the head's copies; 'entry_used', of these, whose entry is lent all
-     * the same, as it does not change any more; 'noted', in 'bytes', series
+     * the same, as it does not change any more; 'noted', in 'names', series
      * whose entries are not lent, or in a week that is not done, those whose
-     * entries are; 'rows_to_read', from both: the series whose rows are read
-     * behind the entries, or with 'but_these' those whose rows are not. */
+     * entries are.  Behind the entries, with those of the head: the series
+     * whose rows are read, or with 'but_these' those whose rows are not. */
     struct slice *in_head;
     bool *entry_used;
     size_t in_head_len;
-    struct buf bytes;
-    struct tsuid_at *noted;
+    struct arena *names;
+    struct slice *noted;
     size_t noted_len, noted_cap;
-    struct slice *rows_to_read;
-    size_t rows_to_read_len;
     bool walks_all; /* rows of other series are stepped over */
     bool but_these;
 };
@@ -115,7 +109,7 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->begun = w->walks_all = w->but_these = false;
     w->is_done = week_base(day) < w->done;
     w->entries = w->noted_len = 0;
-    buf_clear(&w->bytes);
+    arena_reset(w->names);
     store_scan_stretch(scan, first_hour(scan),
                        w->end - HOUR_S < scan->spec.to_base
                            ? w->end - HOUR_S
@@ -164,19 +158,27 @@ leave_out_late(struct store_scan *scan)
     scan->head_at = to;
 }
 
-/* The series of a scan that are not among these. */
-static size_t
-leave_out(const struct scan_spec *spec, struct slice **series, size_t len)
+static void
+note(struct scan_weeks *w, struct slice tsuid)
 {
-    struct slice *out = mem_new_array(spec->series_len, sizeof *out);
-    size_t to = 0;
+    w->noted =
+        mem_grow(w->noted, w->noted_len, &w->noted_cap, sizeof *w->noted);
+    w->noted[w->noted_len++] = tsuid;
+}
 
+/* The series of the scan instead that are not noted. */
+static void
+note_others(struct scan_weeks *w, const struct scan_spec *spec)
+{
+    struct slice *noted = w->noted;
+    size_t len = w->noted_len;
+
+    w->noted = NULL;
+    w->noted_len = w->noted_cap = 0;
     for (size_t i = 0; i < spec->series_len; i++)
-        if (slices_find(*series, len, spec->series[i]) == NULL)
-            out[to++] = spec->series[i];
-    free(*series);
-    *series = out;
-    return to;
+        if (slices_find(noted, len, spec->series[i]) == NULL)
+            note(w, spec->series[i]);
+    free(noted);
 }
 
 /* The rows of what is not in entries. */
@@ -185,29 +187,21 @@ begin_rows(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
     bool seeks = scan->spec.path == SCAN_SEEKS;
-    size_t len = w->noted_len;
 
     w->state = ROWS;
-    if (len + w->in_head_len > 0)
-        w->rows_to_read = mem_resize(w->rows_to_read, len + w->in_head_len,
-                                     sizeof *w->rows_to_read);
-    for (size_t i = 0; i < w->noted_len; i++)
-        w->rows_to_read[i] =
-            slice_of(w->bytes.data + w->noted[i].at, w->noted[i].size);
     for (size_t i = 0; w->is_done && i < w->in_head_len; i++)
         if (!w->entry_used[i])
-            w->rows_to_read[len++] = w->in_head[i];
+            note(w, w->in_head[i]);
     leave_out_late(scan);
-    len = slices_sort_unique(w->rows_to_read, len);
+    w->noted_len = slices_sort_unique(w->noted, w->noted_len);
     if (!w->is_done && seeks)
-        len = leave_out(&scan->spec, &w->rows_to_read, len);
-    w->rows_to_read_len = len;
+        note_others(w, &scan->spec);
     w->but_these = !w->is_done && !seeks;
-    w->walks_all = w->but_these || (!seeks && len * FEW > w->entries);
+    w->walks_all = w->but_these || (!seeks && w->noted_len * FEW > w->entries);
     scan->path = w->walks_all ? scan->spec.path : SCAN_SEEKS;
-    scan->series = w->rows_to_read;
-    scan->series_len = len;
-    if (!w->walks_all && len == 0)
+    scan->series = w->noted;
+    scan->series_len = w->noted_len;
+    if (!w->walks_all && w->noted_len == 0)
         scan->begun = true; /* and it stands on nothing */
 }
 
@@ -221,8 +215,8 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
     /* What is damaged is found out behind this. */
     return w->state != ROWS || !w->walks_all ||
            key_row_parse(scan->layout, key, &base, &tsuid, NULL) != ST_OK ||
-           (slices_find(w->rows_to_read, w->rows_to_read_len,
-                        tsuid_slice(&tsuid)) == NULL) == w->but_these;
+           (slices_find(w->noted, w->noted_len, tsuid_slice(&tsuid)) == NULL) ==
+               w->but_these;
 }
 
 bool
@@ -286,6 +280,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .cut = cuts ? cut.raw_s : 0,
             .it = it,
             .shares = true,
+            .names = arena_new(0),
         };
         if (from > spec->from_base)
             store_scan_stretch(scans[i], spec->from_base, from - HOUR_S);
@@ -309,9 +304,8 @@ store_scan_end_weeks(struct store_scan *scan)
     if (!w->shares)
         scan->error.status =
             kv_iter_end(&w->it, scan->error.status, &scan->error);
-    buf_fini(&w->bytes);
+    arena_free(&w->names);
     free(w->noted);
-    free(w->rows_to_read);
     free(w->in_head);
     free(w->entry_used);
     free(w);
@@ -470,16 +464,11 @@ next_entry(struct store_scan *scan)
 }
 
 static void
-note_series(struct store_scan *scan, struct slice tsuid)
+note_entry(struct store_scan *scan, struct slice tsuid)
 {
-    struct scan_weeks *w = scan->weeks;
-
-    w->noted =
-        mem_grow(w->noted, w->noted_len, &w->noted_cap, sizeof *w->noted);
-    w->noted[w->noted_len++] = (struct tsuid_at){ w->bytes.size, tsuid.size };
-    buf_put_slice(&w->bytes, tsuid);
-    if (w->bytes.failed && scan->error.status == ST_OK)
+    if (!arena_keep(scan->weeks->names, &tsuid) && scan->error.status == ST_OK)
         (void)error_set(&scan->error, ST_LIMIT, "no memory for series");
+    note(scan->weeks, tsuid);
 }
 
 static struct slice
@@ -556,7 +545,7 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
         w->entries++;
         reads = reads_entry(scan, row->tsuid);
         if (reads != w->is_done)
-            note_series(scan, row->tsuid);
+            note_entry(scan, row->tsuid);
         if (reads && has_points(row)) {
             scan->counts.rows++;
             scan->counts.weeks++;
@@ -584,7 +573,7 @@ store_scan_reject(struct store_scan *scan)
     if (entry_used != NULL)
         *entry_used = false;
     if (w->is_done)
-        note_series(scan, tsuid_of_entry(scan));
+        note_entry(scan, tsuid_of_entry(scan));
     else
         w->noted_len--; /* it was lent */
 }
