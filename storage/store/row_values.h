@@ -11,22 +11,19 @@
  * Bounds:  the caller adds at most row_values_room() keys. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "storage/kv/kv.h"
 
-struct row_value_at {
-    size_t key_at, key_size;
-    bool found;
-    size_t at, size;
-};
-
 struct row_values {
-    struct buf keys, values;
-    struct row_value_at *rows;
+    struct arena *arena;
+    struct slice *keys, *values; /* without data: there is none */
     size_t len, cap;
+    size_t bytes;    /* of the values */
     size_t room;     /* by the sizes that were read last; 0: none yet */
+    bool failed;     /* there was no memory */
     bool one_by_one; /* damage is among them: each is read when it is asked for
                       */
     struct buf one;
@@ -42,7 +39,6 @@ void row_values_add(struct row_values *v, struct slice key);
 /* ST_OK also when some are damaged. */
 MUST_CHECK enum status row_values_read(struct row_values *v, struct kv *kv,
                                        struct error *e);
-struct slice row_values_key(const struct row_values *v, size_t i);
 /* ST_NOT_FOUND; ST_CORRUPT, of this one.  The value is lent until the next
  * call. */
 MUST_CHECK enum status row_values_get(struct row_values *v, struct kv *kv,

@@ -111,7 +111,7 @@ static enum status
 take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
             struct row_blocks *parts, struct error *e)
 {
-    struct slice key = row_values_key(&b->stored_rows, i);
+    struct slice key = b->stored_rows.keys[i];
     struct error why;
     enum status status =
         row_values_get(&b->stored_rows, s->kv, i, &b->stored_value, &why);
