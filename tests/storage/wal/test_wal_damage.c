@@ -207,9 +207,11 @@ START_TEST(holes_where_nothing_was_synced)
             want++;
         if (at < reach) {
             ck_assert_msg(st == ST_CORRUPT, "hole at %zu: %d", at, st);
-            ck_assert_ptr_nonnull(strstr(e.text, at < WAL_SEGMENT_HEADER
-                                                     ? "no header"
-                                                     : "on the disk once"));
+            /* A random checksum ends the header, maybe with a zero. */
+            ck_assert_ptr_nonnull(
+                strstr(e.text, memcmp(cut.data, whole.data, WAL_SEGMENT_HEADER)
+                                   ? "no header"
+                                   : "on the disk once"));
         } else {
             ck_assert_msg(st == ST_OK, "hole at %zu: %s", at, e.text);
             ck_assert_uint_ge(count(&records), want);
