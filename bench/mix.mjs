@@ -76,6 +76,9 @@ export function queries(w, random) {
     })),
     'newest-5m': newest(300, { agg: 'sum' }),
     'newest-5m-decimals': newest(300, { agg: 'sum', first: kinds.dec }),
+    'newest-5m-by-1m-dc': newest(300, {
+      fn: 'avg', step: 60, agg: 'avg', by: 'datacenter',
+    }),
     'newest-30m-dc': newest(1800, { agg: 'avg', by: 'datacenter' }),
     'newest-1h-max': newest(hour, { agg: 'max' }),
     'newest-5m-rate': newest(300, {
