@@ -20,8 +20,10 @@
 #define CHUNK_SERIES 128   /* at most, so that threads end together */
 #define CHUNKS_LEAST 8
 #define CHUNKS_MOST  64
-#define WORTH        32768 /* points: for so many others are woken */
-#define LOOKED_AT    128   /* series, to tell how much work all are */
+#define WORTH_UNPACK 32768  /* for so much work others are woken */
+#define WORTH_ADD    262144 /* points, with what each series costs besides: */
+#define SERIES_COST  40
+#define LOOKED_AT    128 /* series, to tell how much work all are */
 
 /* Cursors from .. end - 1. */
 static struct aggregation
@@ -289,7 +291,8 @@ wants_threads(const struct aggregation *m)
 
     if (m->spec->workers == NULL || m->len < PARTIALS)
         return false;
-    if (any_order_will_do(m) && m->len * m->acc.len >= WORTH)
+    if (any_order_will_do(m) &&
+        m->len * (m->acc.len + SERIES_COST) >= WORTH_ADD)
         return true;
     for (size_t i = 0; i < m->len; i += step) {
         const struct series_cursor *cur = &m->cursors[i];
@@ -302,7 +305,7 @@ wants_threads(const struct aggregation *m)
             work += work_of(h);
         }
     }
-    return work * step >= WORTH && work >= points / 2;
+    return work * step >= WORTH_UNPACK && work >= points / 2;
 }
 
 bool

@@ -199,8 +199,8 @@ each_sum_vectors(uint32_t *n, union number *a, union number *b,
 static inline void
 take_lanes(const union number *v, size_t every, doubles out[LANES / 2])
 {
-    out[0] = (doubles){ v[0].d, v[every].d };
-    out[1] = (doubles){ v[2 * every].d, v[3 * every].d };
+    for (size_t k = 0; k < LANES / 2; k++)
+        out[k] = (doubles){ v[2 * k * every].d, v[(2 * k + 1) * every].d };
 }
 
 size_t

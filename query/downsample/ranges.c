@@ -135,7 +135,7 @@ numbers_window(const struct query *q, const struct sub_query *sq)
 
 /* A rate needs a point more, and where rates are dropped any may be the last
  * one before the start.  Of buckets it is one more for all, so that sub-queries
- * with rates and without share a scan. */
+ * with rates and without share a scan, unless rates are dropped. */
 bool
 numbers_crop(const struct query *q, const struct sub_query *sq,
              struct column_window *out)

@@ -85,7 +85,7 @@ size_t bucket_acc_collect(const struct stream_downsampler *f,
                           struct arena *a);
 /* Do buckets end where rows do?  Then no rows need to be kept. */
 bool stream_downsampler_ends_with_rows(const struct stream_downsampler *f);
-/* The same of such buckets, and an even row. */
+/* The same of such buckets, and an even row; 'scratch' has room for 'len'. */
 void bucket_acc_collect_spaced(const struct stream_downsampler *f,
                                struct bucket_acc *s,
                                const struct spacing *spacing,

@@ -12,7 +12,7 @@ struct fetch_batch {
     struct arena *arena;
     size_t held;          /* of the arena, what is in the limits */
     struct points row;    /* what is unpacked with downsamplers */
-    union number *sorted; /* with those that collect: values of a bucket */
+    union number *sorted; /* with those that collect: values of 'row' */
     size_t sorted_cap;
 };
 

@@ -91,17 +91,18 @@ add_points(struct fetch_batch *batch, const struct stream_downsampler *d,
 {
     struct arena *a = batch->arena;
 
-    if (d->collects)
-        make_room_to_sort(batch);
-    if (d->collects && spacing->even)
-        bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
-    else if (d->collects)
-        (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX, batch->sorted,
-                                 a);
-    else if (spacing->even)
+    if (!d->collects && spacing->even) {
         bucket_acc_spaced(d, s, spacing, v, len, a);
-    else
+    } else if (!d->collects) {
         bucket_acc_points(d, s, &batch->row, a);
+    } else {
+        make_room_to_sort(batch);
+        if (spacing->even)
+            bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
+        else
+            (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX,
+                                     batch->sorted, a);
+    }
 }
 
 /* Adds the row to the series' buckets: its block summary, or its points for
@@ -137,7 +138,7 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         if (unpack[k])
             add_points(t->batch, &d->all[k], acc_of(f, k), &spacing, v, len);
     if (status != ST_OK)
-        return status;
+        return store_row_error(f->tsuid, row->base, status, &t->error);
     count_points(t, points->len + left_out(row));
     /* Of a part all of its block. */
     t->decoded += points->len + row->part.of - row->part.count;

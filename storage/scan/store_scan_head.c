@@ -23,29 +23,20 @@ row_summary(struct store_scan *scan, const struct head_row_view *v,
     return open_row_summary(&r, false, out);
 }
 
-/* How many points of an even row lie before the window, and its neighbours
- * there. */
-static uint32_t
-not_wanted(const struct column_window *w, const struct spacing *s,
-           uint32_t count)
-{
-    if (w == NULL || !s->even)
-        return 0;
-    return (uint32_t)column_window_range(w, s->first_ms, s->step_ms, count)
-        .from;
-}
-
 /* The end of an open row of this process that is wanted, or all of it: where
  * its bytes begin. */
 static size_t
 cut_row(const struct column_window *w, const struct open_row *r,
         struct open_copy *c)
 {
-    uint32_t n, at;
+    uint32_t n = 0, at;
 
     c->spacing = open_row_spacing(r);
     c->last.i = (int64_t)r->last;
-    n = not_wanted(w, &c->spacing, r->count);
+    if (w != NULL && c->spacing.even)
+        n = (uint32_t)column_window_range(w, c->spacing.first_ms,
+                                          c->spacing.step_ms, r->count)
+                .from;
     at = n == 0 ? 0 : open_row_seek(r, &n);
     c->is_end = n > 0;
     c->count -= n;
