@@ -138,6 +138,16 @@ next_key(struct store_scan *scan)
 
 /* -- the engine's hours ---------------------------------------------------- */
 
+/* A failure names the row at hand. */
+static bool
+check_row(struct store_scan *scan, enum status status)
+{
+    if (status != ST_OK)
+        scan->error.status =
+            store_row_error(scan->tsuid, scan->span, status, &scan->error);
+    return status == ST_OK;
+}
+
 static bool
 begin_row(struct store_scan *scan)
 {
@@ -147,11 +157,12 @@ begin_row(struct store_scan *scan)
                                        &scan->engine_tsuid, &scan->error);
 
     scan->tsuid = tsuid_slice(&scan->engine_tsuid);
-    if (status == ST_OK)
-        status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
-                                 &scan->hours, &scan->error);
     scan->counts.bytes += key.size;
-    return status == ST_OK;
+    if (status != ST_OK)
+        return false;
+    status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
+                             &scan->hours, &scan->error);
+    return check_row(scan, status);
 }
 
 /* One block has all hours of the row at hand. */
@@ -176,7 +187,7 @@ next_hour(struct store_scan *scan)
         if (is_one_block(scan) ? store_scan_has_part(scan) : has_hour(scan))
             return true;
     if (scan->error.status == ST_OK)
-        scan->error.status = row_hours_end(&scan->hours, &scan->error);
+        (void)check_row(scan, row_hours_end(&scan->hours, &scan->error));
     return false;
 }
 

@@ -634,6 +634,48 @@ START_TEST(minutes_decode_minutes)
 }
 END_TEST
 
+/* The last byte of all rows' values. */
+static void
+damage_rows(void)
+{
+    struct kv *kv = store_kv(w.store);
+    struct kv_batch *b = kv_batch_new();
+    struct kv_iter *it = kv_iter_open(kv, KEY_TABLE(TABLE_ROWS));
+
+    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ROWS)); on;
+         on = kv_iter_next(it)) {
+        struct slice value = kv_iter_value(it);
+        uint8_t *bytes = arena_copy(a, value.data, value.size);
+
+        bytes[value.size - 1] ^= 1;
+        kv_batch_put(b, kv_iter_key(it), slice_of(bytes, value.size));
+    }
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    ck_assert_uint_gt(kv_batch_len(b), 0);
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_OK);
+    kv_batch_free(&b);
+}
+
+START_TEST(names_a_damaged_row)
+{
+    static const char *const queries[] = { "sum:m", "sum:1m-avg:m",
+                                           "sum:1m-p50:m", "sum:7m-p50:m",
+                                           "sum:1h-sum:m" };
+
+    w = open_world(16, 0);
+    put_hour(whole_number, 0);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
+    damage_rows();
+    for (size_t i = 0; i < sizeof queries / sizeof queries[0]; i++) {
+        parse(T0, T0 + HOUR_MS - 1, queries[i]);
+        ck_assert_msg(run() == ST_CORRUPT, "%s", queries[i]);
+        ck_assert_msg(strstr(pe.message.text, "series 000001000001") != NULL &&
+                          strstr(pe.message.text, "hour 1356998400") != NULL,
+                      "%s: %s", queries[i], pe.message.text);
+    }
+}
+END_TEST
+
 static const struct {
     const char *m, *second; /* NULL: there is none */
     int hours;
@@ -704,5 +746,5 @@ TEST_MAIN_WITH(setup, teardown, "engine", LOOP(knows_small_queries, sizes),
                TEST(masked_queries_read_no_excluded_rows),
                TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
                TEST(keeps_to_its_limits), TEST(series_take_memory),
-               TEST(percentiles_keep_a_bucket),
+               TEST(percentiles_keep_a_bucket), TEST(names_a_damaged_row),
                LOOP(minutes_decode_minutes, newest))
