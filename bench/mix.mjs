@@ -34,7 +34,7 @@ export function queries(w, random) {
     m: 1, first: random(10), ...range(size, 60), fn: 'avg', step: 60,
     agg: 'sum', ...more(),
   });
-  // The newest of all hosts at raw steps.
+  // The newest of all hosts, at raw steps unless there is a function.
   const newest = (size, more) => () => ({
     m: 1, first: random(w.metrics), from: w.end - size, to: w.end,
     step: w.step, ...more,

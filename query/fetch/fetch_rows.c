@@ -48,9 +48,8 @@ left_out(const struct store_row *row)
 /* The row's points, into the batch's; where they are even, '*v' and '*len' are
  * the values that are wanted. */
 static enum status
-unpack_row(const struct task *t, const struct store_row *row,
-           struct spacing *spacing, const union number **v, size_t *len,
-           struct error *e)
+unpack_row(struct task *t, const struct store_row *row, struct spacing *spacing,
+           const union number **v, size_t *len)
 {
     const struct column_window *w = t->job->window;
     struct points *points = &t->batch->row;
@@ -58,7 +57,7 @@ unpack_row(const struct task *t, const struct store_row *row,
     enum status status;
 
     points_clear(points);
-    status = store_row_spaced(row, ALL_VALUES, points, spacing, e);
+    status = store_row_spaced(row, ALL_VALUES, points, spacing, &t->error);
     if (status != ST_OK)
         return status;
     *v = points->v;
@@ -133,7 +132,7 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         count_points(t, summary.count);
         return ST_OK;
     }
-    status = unpack_row(t, row, &spacing, &v, &len, &t->error);
+    status = unpack_row(t, row, &spacing, &v, &len);
     for (size_t k = 0; k < d->len && status == ST_OK; k++)
         if (unpack[k])
             add_points(t->batch, &d->all[k], acc_of(f, k), &spacing, v, len);

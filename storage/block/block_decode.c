@@ -158,12 +158,6 @@ get_values(struct cursor *c, const struct block_header *h, struct value_range r,
     }
 }
 
-static uint64_t
-magnitude(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
-
 static struct spacing
 spacing_of(const struct block_header *h)
 {

@@ -85,6 +85,13 @@ point_times_widen(struct point_times *t, int64_t oldest_ms, int64_t newest_ms)
     t->newest_ms = newest_ms > t->newest_ms ? newest_ms : t->newest_ms;
 }
 
+/* Of the least integer, too. */
+static inline uint64_t
+magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
 /* Of 'len' points at equal distances (one alone has a step of 0) the first one
  * at or behind 'ms'; 'len' when there is none. */
 static inline size_t

@@ -11,7 +11,7 @@
 static void
 raise_greatest(struct spacing *s, int64_t v)
 {
-    uint64_t far = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    uint64_t far = magnitude(v);
 
     s->greatest = far > s->greatest ? far : s->greatest;
 }
@@ -20,9 +20,7 @@ raise_greatest(struct spacing *s, int64_t v)
 static void
 move_greatest(struct spacing *s, int64_t by)
 {
-    uint64_t far = by < 0 ? 0 - (uint64_t)by : (uint64_t)by;
-
-    if (__builtin_add_overflow(s->greatest, far, &s->greatest))
+    if (__builtin_add_overflow(s->greatest, magnitude(by), &s->greatest))
         s->greatest = UINT64_MAX;
 }
 

@@ -36,13 +36,6 @@ is_ascending(const struct points *p)
     return p->len > 0;
 }
 
-/* From 0. */
-static uint64_t
-distance(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
-
 static void
 check_summary(struct open_row *r, bool keep, const struct points *p)
 {
@@ -69,8 +62,8 @@ check_summary(struct open_row *r, bool keep, const struct points *p)
     if (even) {
         INSIST(v.is_float == w.is_float);
         for (size_t i = 0; i < p->len && !v.is_float; i++)
-            INSIST(distance(p->v[i].i) <= v.greatest &&
-                   distance(p->v[i].i) <= w.greatest);
+            INSIST(magnitude(p->v[i].i) <= v.greatest &&
+                   magnitude(p->v[i].i) <= w.greatest);
         INSIST(v.first_ms == w.first_ms && v.step_ms == w.step_ms);
         INSIST(memcmp(a.v, p->v, p->len * sizeof *p->v) == 0);
     }
@@ -101,7 +94,7 @@ check_end(const struct open_row *r, uint32_t n, const struct points *all)
                                r->count - n, all->v[all->len - 1], &p, &s));
     INSIST(p.len == all->len - n);
     for (size_t i = 0; i < p.len && !s.is_float; i++)
-        INSIST(distance(p.v[i].i) <= s.greatest);
+        INSIST(magnitude(p.v[i].i) <= s.greatest);
     INSIST(memcmp(p.v, all->v + n, p.len * sizeof *p.v) == 0);
     points_fini(&p);
 }

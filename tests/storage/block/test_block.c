@@ -516,8 +516,7 @@ expect_spaced(const struct points *p, struct slice block, const char *name)
     fill_spaced(&back, &s);
     expect_same(p, &back, name);
     for (size_t i = 0; i < p->len && s.even && !s.is_float; i++)
-        if ((p->v[i].i < 0 ? 0 - (uint64_t)p->v[i].i : (uint64_t)p->v[i].i) >
-            s.greatest)
+        if (magnitude(p->v[i].i) > s.greatest)
             ck_abort_msg("%s: point %zu is farther from 0", name, i);
     points_fini(&back);
     expect_some(p, block, name);

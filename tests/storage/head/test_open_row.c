@@ -117,12 +117,6 @@ check_even(const struct open_row *r, const struct points *all)
     buf_fini(&block);
 }
 
-static uint64_t
-magnitude(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
-
 /* From any point of an even row on, or a few before it. */
 static void
 check_ends(const struct open_row *r, const struct points *all)
