@@ -5,7 +5,7 @@
 struct json_form
 json_form(struct slice text)
 {
-    struct json_form f = { 0, 1 };
+    struct json_form f = { .values = 1 };
     size_t open = 0;
     bool in_string = false;
 
@@ -20,7 +20,7 @@ json_form(struct slice text)
         }
         in_string = c == '"';
         if (c == '{' || c == '[')
-            open++;
+            f.documents += open++ == 0;
         else if ((c == '}' || c == ']') && open > 0)
             open--;
         f.values += c == '{' || c == '[' || c == ',' || c == ':';

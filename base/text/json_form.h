@@ -7,8 +7,9 @@
 #include "base/slice.h"
 
 struct json_form {
-    size_t depth;  /* most brackets open at once */
-    size_t values; /* at most so many, names included */
+    size_t depth;     /* most brackets open at once */
+    size_t values;    /* at most so many, names included */
+    size_t documents; /* objects and arrays that are within no other */
 };
 
 /* Of text that is no JSON, too. */

@@ -220,6 +220,8 @@ check_form(struct slice body, struct parse_error *e)
         r.st = parse_fail(e, error_set(&e->message, ST_LIMIT,
                                        "a query of more than %d values",
                                        JSON_VALUES_MAX));
+    else if (form.documents > 1)
+        reader_fail(&r, "the body contains more than one JSON document");
     return r.st;
 }
 

@@ -55,6 +55,11 @@ GET /api/query?start=1356998400&end=1356998500&m=none:percentiles[50]:e.g
 GET /api/query?start=1356998400&end=1356998500&m=sum:e.g
 ~ "1356998460":7
 
+# Several documents in a body.
+POST /api/histogram?summary {"metric":"e.two","timestamp":1356998400,"tags":{"host":"b"},"buckets":{"20,50":1}}\n{"metric":"e.two","timestamp":1356998401,"tags":{"host":"b"},"buckets":{"20,50":1}}
+= 200
+| {"success":2,"failed":0}
+
 # What is rejected.
 POST /api/histogram?details [{"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"id":9,"value":"AAAA"},null,{"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,x":1}},{"metric":"e.g","timestamp":1356998400,"tags":{"ho st":"a"},"buckets":{"0,1":1}}]
 = 400

@@ -45,6 +45,46 @@ GET /api/suggest?type=metrics&q=e.none
 = 200
 | []
 
+# All documents of a body are stored, and counted in the answer.
+POST /api/put {"metric":"hp.lines","timestamp":1356998400,"value":1,"tags":{"h":"a"}}\n{"metric":"hp.lines","timestamp":1356998401,"value":2,"tags":{"h":"a"}}\r\n\n{"metric":"hp.lines","timestamp":1356998402,"value":3,"tags":{"h":"a"}}\n
+= 204
+POST /api/put?summary {"metric":"hp.lines","timestamp":1356998403,"value":4,"tags":{"h":"a"}},{"metric":"hp.lines","timestamp":1356998404,"value":5,"tags":{"h":"a"}}
+= 200
+| {"success":2,"failed":0}
+POST /api/put?sync&summary [{"metric":"hp.lines","timestamp":1356998405,"value":6,"tags":{"h":"a"}}]\n[{"metric":"hp.lines","timestamp":1356998406,"value":7,"tags":{"h":"a"}}]
+= 200
+| {"success":2,"failed":0}
+POST /api/put?details {"metric":"hp.lines","timestamp":1356998407,"value":8,"tags":{"h":"a"}}\n{"metric":"hp.lines","timestamp":1356998408,"value":"x","tags":{"h":"a"}}\n{"metric":"hp.lines","timestamp":1356998409,"value":10,"tags":{"h":"a"}}
+= 400
+| {"success":2,"failed":1,"errors":[{"datapoint":{"metric":"hp.lines","timestamp":1356998408,"value":"x","tags":{"h":"a"}},"error":"Unable to parse value to a number"}]}
+GET /api/query?start=1356998340&end=1357002000&m=none:hp.lines
+= 200
+~ "dps":{"1356998400":1,"1356998401":2,"1356998402":3,"1356998403":4,"1356998404":5,"1356998405":6,"1356998406":7,"1356998407":8,"1356998409":10}
+
+# Text between or after documents that could hide a point is rejected, and nothing is stored.
+POST /api/put {"metric":"hp.cut","timestamp":1356998400,"value":1,"tags":{"h":"a"}}\n{"metric":"hp.cut","timest
+= 400
+~ "message":"Unable to parse the given JSON"
+POST /api/put {"metric":"hp.cut","timestamp":1356998400,"value":1,"tags":{"h":"a"}};{"metric":"hp.cut","timestamp":1356998401,"value":1,"tags":{"h":"a"}}
+= 400
+~ an object or array is expected after the first
+GET /api/suggest?type=metrics&q=hp.cut
+= 200
+| []
+
+# Other endpoints read one document, and reject two of them.
+POST /api/annotation {"startTime":1356998400,"description":"one"}\n{"startTime":1356998401,"description":"two"}
+= 400
+~ more than one JSON document
+POST /api/query {"start":1356998340,"end":1357002000,"queries":[{"aggregator":"none","metric":"hp.lines"}]}\n{"start":1356998340,"queries":[]}
+= 400
+~ more than one JSON document
+POST /api/uid/assign {"metric":["hp.assign"]}{"metric":["hp.assigned"]}
+= 400
+GET /api/suggest?type=metrics&q=hp.assign
+= 200
+| []
+
 # The largest long is none to OpenTSDB's JSON: the body is rejected, as with a larger one.
 POST /api/put?details [{"metric":"hp.max","timestamp":9223372036854775807,"value":1,"tags":{"h":"a"}},{"metric":"hp.max","timestamp":1356998400,"value":1,"tags":{"h":"a"}}]
 = 400

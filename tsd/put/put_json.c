@@ -292,7 +292,8 @@ take_point(struct put_json *r, struct put_json_point *out)
     const uint8_t *from;
     bool more = true;
 
-    if (json_peek(c) == 'n' && r->array && json_take_word(c, "null")) {
+    if (json_peek(c) == 'n' && r->state != PUT_JSON_AT_OBJECT &&
+        json_take_word(c, "null")) {
         *out = (struct put_json_point){ .absent = true };
         return true;
     }
@@ -319,43 +320,84 @@ take_point(struct put_json *r, struct put_json_point *out)
     return true;
 }
 
+/* Skips all control characters, not only JSON's blanks: the record separators
+ * of RFC 7464 and the NUL of a C string are sent between documents, too. */
+static void
+skip_blanks(struct json_cursor *c)
+{
+    while (c->at < c->end && *c->at <= ' ')
+        c->at++;
+}
+
+/* Enters the document at the cursor.  False if none begins here. */
+static bool
+enter_document(struct put_json *r)
+{
+    struct json_cursor *c = &r->in;
+
+    if (c->at == c->end || (*c->at != '{' && *c->at != '['))
+        return false;
+    r->state = *c->at == '[' ? PUT_JSON_AT_ARRAY : PUT_JSON_AT_OBJECT;
+    c->at += *c->at == '[';
+    return true;
+}
+
+/* Enters the document after the one that ended.  False at the end of the body.
+ * Text that cannot contain a point is ignored there, as OpenTSDB does; all
+ * other text is a fault, because points in it would be lost. */
+static bool
+next_document(struct put_json *r)
+{
+    struct json_cursor *c = &r->in;
+    size_t left;
+
+    skip_blanks(c);
+    if (c->at < c->end && *c->at == ',') {
+        c->at++;
+        skip_blanks(c);
+    }
+    if (enter_document(r))
+        return true;
+    left = (size_t)(c->end - c->at);
+    return left > 0 &&
+           (memchr(c->at, '{', left) != NULL ||
+            memchr(c->at, '[', left) != NULL) &&
+           json_fail(c, "an object or array is expected after the first");
+}
+
 bool
 put_json_open(struct put_json *r, struct slice body)
 {
-    struct json_cursor *c = &r->in;
     *r = (struct put_json){ .in = json_cursor_of(body) };
-    while (c->at < c->end && *c->at <= ' ')
-        c->at++;
-    if (c->at == c->end || (*c->at != '{' && *c->at != '['))
-        return false;
-    r->array = *c->at == '[';
-    c->at += r->array;
-    return true;
+    skip_blanks(&r->in);
+    return enter_document(r);
 }
 
 bool
 put_json_next(struct put_json *r, struct put_json_point *out)
 {
     struct json_cursor *c = &r->in;
-    if (r->done || c->fault != NULL)
+
+    if (c->fault != NULL)
         return false;
-    if (!r->array) {
-        r->done = true;
-        return take_point(r, out);
+    while (r->state == PUT_JSON_AFTER_DOCUMENT ||
+           (r->state == PUT_JSON_AT_ARRAY && json_peek(c) == ']')) {
+        if (r->state == PUT_JSON_AT_ARRAY)
+            c->at++;
+        r->state = PUT_JSON_AFTER_DOCUMENT;
+        if (!next_document(r))
+            return false;
     }
-    if (json_peek(c) == ']' && !r->started) {
-        r->done = true;
-        return false;
-    }
-    r->started = true;
     if (!take_point(r, out))
         return false;
-    /* The end is looked for now, so that the last point is known as such. */
-    if (json_peek(c) == ']') {
-        r->done = true;
+    if (r->state == PUT_JSON_AT_OBJECT) {
+        r->state = PUT_JSON_AFTER_DOCUMENT;
         return true;
     }
-    return json_take(c, ',',
+    /* A point counts only if what follows it is well-formed. */
+    r->state =
+        json_peek(c) == ']' ? PUT_JSON_AFTER_DOCUMENT : PUT_JSON_IN_ARRAY;
+    return json_take(c, r->state == PUT_JSON_IN_ARRAY ? ',' : ']',
                      c->at == c->end ? "the text ends too early"
                                      : "a comma or ] is expected");
 }

@@ -3,11 +3,15 @@
  * can thus be checked before the first point is stored, and memory does not
  * grow with it.
  *
+ * A body may contain several documents: objects and arrays that follow each
+ * other, with or without blanks, line ends or a comma between them.  Shippers
+ * of logs (Vector, Fluent Bit, Logstash) send one object per line.
+ *
  * It takes what OpenTSDB's parser takes: unknown members are skipped, of equal
- * names the last wins, NaN and Infinity are numbers, what follows the value is
- * not looked at.  It is strict in the rest.  Bytes that are no UTF-8, lone
- * surrogates and numbers out of range are no faults of the syntax; they are
- * found when the point is looked at.
+ * names the last wins, NaN and Infinity are numbers.  Text after the last
+ * document is ignored only if it contains neither '{' nor '['.  It is strict in
+ * the rest.  Bytes that are no UTF-8, lone surrogates and numbers out of range
+ * are no faults of the syntax; they are found when the point is looked at.
  *
  * Owns:    nothing; it borrows the body.
  * Bounds:  values may be nested 64 deep.
@@ -50,11 +54,18 @@ enum put_json_kind {
     PUT_JSON_SERIES, /* import's and scan's */
 };
 
+/* Where the reader stands. */
+enum put_json_state {
+    PUT_JSON_AT_OBJECT,      /* at a document that is one point */
+    PUT_JSON_AT_ARRAY,       /* after the bracket that opens an array */
+    PUT_JSON_IN_ARRAY,       /* after a comma of that array */
+    PUT_JSON_AFTER_DOCUMENT, /* after an object or array */
+};
+
 struct put_json {
     struct json_cursor in;
     struct slice last_tags; /* the next point's are often the same */
-    bool array;
-    bool started, done;
+    enum put_json_state state;
     enum put_json_kind kind; /* set it behind put_json_open() */
 };
 

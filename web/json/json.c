@@ -215,7 +215,11 @@ json_parse(struct slice body, size_t max_values, struct json_t **out,
     if (form.values > max_values)
         return error_set(e, ST_LIMIT, "the JSON text has more than %zu values",
                          max_values);
-    /* What follows the value is not looked at: nor does Jackson. */
+    /* Text after the document is ignored, as Jackson does, but not a second
+     * document: its author would believe that it was read. */
+    if (form.documents > 1)
+        return error_set(e, ST_INVALID,
+                         "the text contains more than one JSON document");
     return load(&body, out, e);
 }
 

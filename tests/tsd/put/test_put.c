@@ -281,7 +281,7 @@ static const struct {
     { "[" P("1") "," P("\"x\"") "," P("2") "]",
       "m{h=a} 1000 1\nm{h=a} 1000 2\nvalue: Unable to parse value to a "
       "number\n" },
-    { " [ " P("1") " , " P("2") " ] trailing [",
+    { " [ " P("1") " , " P("2") " ] trailing",
       "m{h=a} 1000 1\nm{h=a} 1000 2\n" },
     { P("1") " trailing", "m{h=a} 1000 1\n" },
     { "[]", "" },

@@ -140,7 +140,7 @@ put_point(struct buf *out)
 }
 
 static void
-put_body(struct buf *out)
+put_document(struct buf *out)
 {
     uint64_t n = roll(5);
 
@@ -156,6 +156,22 @@ put_body(struct buf *out)
         buf_put_str(out, "]");
     }
     put_blank(out);
+}
+
+/* Usually one document, sometimes several. */
+static void
+put_body(struct buf *out)
+{
+    static const char *const between[] = { "",     "\n", ",", " , ", "\x1e",
+                                           "\r\n", ",,", "x", "\"" };
+
+    put_document(out);
+    while (roll(3) == 0) {
+        buf_put_str(out, PICK(between));
+        put_document(out);
+    }
+    if (roll(8) == 0)
+        buf_put_str(out, PICK(between));
 }
 
 START_TEST(agrees_with_jansson)
@@ -207,4 +223,70 @@ START_TEST(can_be_copied)
 }
 END_TEST
 
-TEST_MAIN("put_json", TEST(agrees_with_jansson), TEST(can_be_copied))
+#define A "{\"timestamp\":1}"
+#define B "{\"timestamp\":2}"
+#define C "{\"timestamp\":3}"
+
+/* Every point of the body is read, or the body is rejected. */
+START_TEST(reads_several_documents)
+{
+    static const struct {
+        const char *body;
+        int points; /* -1: the body is rejected */
+    } cases[] = {
+        { A, 1 },
+        { A "\n", 1 },
+        { A B C, 3 },
+        { A "\n" B "\n" C "\n", 3 },
+        { A "\r\n\r\n" B, 2 },
+        { A "," B "," C, 3 },
+        { A "\n,\t" B, 2 },
+        { "[" A "," B "][" C "]", 3 },
+        { "[" A "]\n[" B "," C "]\n", 3 },
+        { "[" A "]," B, 2 },
+        { A "[]" B "[ ]", 2 },
+        { "[][]", 0 },
+        { "[][null]", 1 },
+        { "\x1e" A "\n\x1e" B "\n", 2 },
+        /* What cannot be a point is ignored. */
+        { A ",", 1 },
+        { A ";", 1 },
+        { A " trailing", 1 },
+        { "[" A "]]", 1 },
+        { A "\nnull", 1 },
+        /* What could be one is a fault. */
+        { A ";" B, -1 },
+        { A ",," B, -1 },
+        { A " trailing " B, -1 },
+        { A "\nnull\n" B, -1 },
+        { A "\n\"" B, -1 },
+        { A "]" B, -1 },
+        { A "\n{\"timestamp\":2", -1 },
+        { A "\n{", -1 },
+        { A "\n[", -1 },
+        { "[" A "][" B, -1 },
+        { "[" A "][" B ",]", -1 },
+        { "[" A " " B "]", -1 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct put_json_point x;
+        struct put_json r;
+        int n = 0;
+
+        ck_assert(put_json_open(&r, slice_str(cases[i].body)));
+        while (put_json_next(&r, &x)) {
+            ck_assert(x.absent || x.time == n + 1);
+            n++;
+        }
+        if (put_json_status(&r, NULL) != ST_OK)
+            n = -1;
+        ck_assert_msg(n == cases[i].points, "%s: %d, not %d", cases[i].body, n,
+                      cases[i].points);
+        ck_assert(!put_json_next(&r, &x));
+    }
+}
+END_TEST
+
+TEST_MAIN("put_json", TEST(agrees_with_jansson), TEST(can_be_copied),
+          TEST(reads_several_documents))

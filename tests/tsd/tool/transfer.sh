@@ -112,6 +112,12 @@ ends 0 "$halite" fsck --data ruled
 printf '%s\n' '{"tags":{"a":"b"},"type":"points","metric":"m","times":[1],"values":[1]}' '{"a":1}' >bad.json
 gives 0 '' "$halite" import --json --data ruled --skip-errors bad.json
 says "*bad.json:1: 'type' is the first member of a line of points*bad.json:2: there is no 'type'*"
+# Two records whose line end was lost: neither is stored, and both are named
+points='{"type":"points","metric":"two.m","tags":{"a":"b"},"times":[1],"values":[1]}'
+printf '%s%s\n%s%s\n' "$points" "$points" "$tree" "$rule" >joined.json
+gives 1 '' "$halite" import --json --data ruled joined.json
+says '*joined.json:1: the line contains more than one record*joined.json:2: *more than one JSON document*'
+gives 1 '' ./tsdb uid --data ruled metrics two.m
 
 # -- the same through a server that has the folder
 "$halite" scan --json --data copy >copy.json

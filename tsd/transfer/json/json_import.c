@@ -215,7 +215,7 @@ add_series(struct json_importer *j, struct slice line, size_t id,
            uint64_t *points, enum status *st, struct error *e)
 {
     static const char head[] = "{\"type\":\"points\",";
-    struct put_json_point x;
+    struct put_json_point x, more;
     struct put_json r;
 
     if (!slice_starts(line, slice_str(head)) || !put_json_open(&r, line))
@@ -223,6 +223,11 @@ add_series(struct json_importer *j, struct slice line, size_t id,
     r.kind = PUT_JSON_SERIES;
     if (!put_json_next(&r, &x)) {
         *st = put_json_status(&r, e);
+        return true;
+    }
+    if (put_json_next(&r, &more) || put_json_status(&r, NULL) != ST_OK) {
+        *st =
+            error_set(e, ST_INVALID, "the line contains more than one record");
         return true;
     }
     *st = x.kind.size > 0 ? add_rollups(j, &x, points, e)
