@@ -29,7 +29,7 @@
 
 struct chunk {
     struct chunk *next;
-    struct arena_budget *budget; /* that it counts in, or NULL */
+    struct budget *budget; /* that it counts in, or NULL; referenced */
     size_t size;
     _Alignas(16) uint8_t bytes[];
 };
@@ -41,7 +41,7 @@ struct arena {
     size_t used;
     size_t charged; /* of them, what lies elsewhere */
     size_t max;
-    struct arena_budget *budget;
+    struct budget *budget; /* of the next chunk; referenced */
 };
 
 struct arena *
@@ -55,39 +55,30 @@ arena_new(size_t max_bytes)
 }
 
 struct arena *
-arena_new_within(size_t max_bytes, struct arena_budget *budget)
+arena_new_within(size_t max_bytes, struct budget *budget)
 {
     struct arena *a = arena_new(max_bytes);
 
-    a->budget = budget;
+    a->budget = budget_ref(budget);
     return a;
 }
 
-static bool
-budget_take(struct arena_budget *b, size_t size)
+/* What lies elsewhere moves to the new budget, whether it has room or not. */
+void
+arena_set_budget(struct arena *a, struct budget *budget)
 {
-    size_t used;
-
-    if (b == NULL)
-        return true;
-    used = atomic_fetch_add_explicit(&b->used, size, memory_order_relaxed);
-    if (b->max == 0 || (used <= b->max && size <= b->max - used))
-        return true;
-    (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
-    return false;
-}
-
-static void
-budget_return(struct arena_budget *b, size_t size)
-{
-    if (b != NULL)
-        (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
+    OBJ_CHECK(a, ARENA_MAGIC);
+    budget_return(a->budget, a->charged);
+    budget_unref(&a->budget);
+    a->budget = budget_ref(budget);
+    budget_force(a->budget, a->charged);
 }
 
 static void
 free_chunk(struct chunk *c)
 {
     budget_return(c->budget, sizeof *c + c->size);
+    budget_unref(&c->budget);
     free(c);
 }
 
@@ -105,6 +96,7 @@ arena_free(struct arena **ap)
         free_chunk(c);
     }
     budget_return(a->budget, a->charged);
+    budget_unref(&a->budget);
     OBJ_FREE(a);
 }
 
@@ -127,7 +119,7 @@ add_chunk(struct arena *a, size_t need)
         budget_return(a->budget, sizeof *c + size);
         return false;
     }
-    c->budget = a->budget;
+    c->budget = budget_ref(a->budget);
     c->size = size;
     c->next = a->chunks;
     a->chunks = c;
@@ -271,8 +263,7 @@ arena_absorb(struct arena *a, struct arena **from)
         return false;
     a->used = used;
     a->charged += b->charged;
-    if (a->budget != NULL)
-        (void)atomic_fetch_add(&a->budget->used, b->charged);
+    budget_force(a->budget, b->charged);
     /* Behind the chunk in use, if there is one. */
     if (a->chunks == NULL)
         a->left = b->left;

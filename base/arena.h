@@ -5,26 +5,22 @@
  * Threads: one at a time. */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/slice.h"
 
 struct arena; /* opaque */
 
-/* What several arenas may hold together: memory, not what was asked for.  It
- * outlives them, and those that absorb them. */
-struct arena_budget {
-    size_t max; /* 0: no limit */
-    atomic_size_t used;
-};
-
-/* 'max_bytes' 0: no cap. */
+/* 'max_bytes' 0: no cap.  'budget' NULL: none; else NULL comes also when the
+ * budget does not have the memory (base/budget.h). */
 struct arena *arena_new(size_t max_bytes);
-/* The same; NULL comes also past the budget. */
-struct arena *arena_new_within(size_t max_bytes, struct arena_budget *budget);
+struct arena *arena_new_within(size_t max_bytes, struct budget *budget);
+/* Memory that the arena takes from now on counts in this budget, in the place
+ * of an earlier one. */
+void arena_set_budget(struct arena *a, struct budget *budget);
 void arena_free(struct arena **a);
 
 /* Aligned for any type, not zeroed; NULL past the cap. */
@@ -52,8 +48,9 @@ struct slice arena_take(struct arena *a, struct buf *b);
  * the cap. */
 bool arena_charge(struct arena *a, size_t size);
 
-/* Takes over all that '*from' handed out, and frees the rest of it.  False, and
- * all stays as it was, when that is more than the cap allows. */
+/* Takes over all that '*from' handed out, which counts on in the budget of
+ * '*from', and frees the rest of it.  False, and all stays as it was, when that
+ * is more than the cap allows. */
 bool arena_absorb(struct arena *a, struct arena **from);
 
 /* Frees all that was handed out; keeps one chunk for reuse. */

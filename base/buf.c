@@ -14,9 +14,23 @@ buf_init(struct buf *b, size_t max)
 }
 
 void
+buf_init_within(struct buf *b, size_t max, struct budget *budget)
+{
+    *b = (struct buf){ .max = max, .budget = budget_ref(budget) };
+}
+
+void
+buf_leave_budget(struct buf *b)
+{
+    budget_return(b->budget, b->cap);
+    budget_unref(&b->budget);
+}
+
+void
 buf_fini(struct buf *b)
 {
     free(b->data);
+    buf_leave_budget(b);
     *b = (struct buf){ .max = b->max };
 }
 
@@ -40,9 +54,13 @@ grow(struct buf *b, size_t need)
             return false;
     if (b->max != 0 && cap > b->max)
         cap = b->max;
-    p = mem_try_resize(b->data, cap);
-    if (p == NULL)
+    if (!budget_change(b->budget, b->cap, cap))
         return false;
+    p = mem_try_resize(b->data, cap);
+    if (p == NULL) {
+        (void)budget_change(b->budget, cap, b->cap);
+        return false;
+    }
     b->data = p;
     b->cap = cap;
     return true;
@@ -66,7 +84,7 @@ buf_reserve_more(struct buf *b, size_t size)
 void
 buf_make_room(struct buf *b, size_t size)
 {
-    INSIST(b->max == 0 && !b->failed);
+    INSIST(b->max == 0 && b->budget == NULL && !b->failed);
     if (b->data != NULL && size <= b->cap - b->size)
         return;
     b->data = (uint8_t *)mem_resize(b->data, b->size + size, 1);

@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -18,7 +19,8 @@ struct buf {
     uint8_t *data;
     size_t size;
     size_t cap;
-    size_t max; /* never grows past this; 0: no limit */
+    size_t max;            /* never grows past this; 0: no limit */
+    struct budget *budget; /* that 'cap' counts in, or NULL; referenced */
     bool failed;
 };
 
@@ -28,6 +30,10 @@ struct buf {
     }
 
 void buf_init(struct buf *b, size_t max);
+/* The buffer fails, too, when the budget has less than it needs. */
+void buf_init_within(struct buf *b, size_t max, struct budget *budget);
+/* What it holds does not count there any more. */
+void buf_leave_budget(struct buf *b);
 void buf_fini(struct buf *b);
 
 /* Size 0 and no failure; the memory is kept. */

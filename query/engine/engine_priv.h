@@ -18,7 +18,7 @@ struct engine {
     uint32_t magic;
     struct plan_context context;
     struct engine_options options;
-    struct arena_budget budget; /* of all that run */
+    struct budget budget; /* of all that run */
     struct workers *workers;
     struct tag_texts *tag_texts;
     struct latency latency;    /* of reading points */

@@ -31,8 +31,8 @@ struct subqueries {
     /* When the next ones would take so long together, others are asked to
      * help. */
     int64_t worth_us;
-    size_t max_memory;           /* bytes of points held */
-    struct arena_budget *budget; /* of all queries, or NULL */
+    size_t max_memory;     /* bytes of points held */
+    struct budget *budget; /* of all queries, or NULL */
     struct deadline deadline;
 };
 

@@ -36,7 +36,7 @@ struct fetched {
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes held */
-    struct arena_budget *budget;    /* of all queries, or NULL */
+    struct budget *budget;          /* of all queries, or NULL */
     struct deadline deadline;
     _Atomic uint64_t points, bytes; /* read */
     _Atomic uint64_t held;          /* bytes of rows and series in memory */

@@ -45,7 +45,7 @@ struct scan_spec {
     /* What the copies of open rows may take, of all scans that are opened
      * together; 0: no limit.  NULL: no budget.  An arena has its own. */
     size_t max_bytes;
-    struct arena_budget *budget;
+    struct budget *budget;
     /* Until then (monotonic; 0: as long as it tries) an engine that gives no
      * answer in time is asked again; of scans that are opened together, the
      * first one's. */

@@ -183,7 +183,7 @@ END_TEST
 
 START_TEST(keeps_to_a_budget)
 {
-    struct arena_budget budget = { .max = 100000 };
+    struct budget budget = { .max = 100000 };
     struct arena *a = arena_new_within(0, &budget);
     struct arena *b = arena_new_within(0, &budget), *c = arena_new(0);
 
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(counts_what_lies_elsewhere)
 {
-    struct arena_budget budget = { .max = 100000 };
+    struct budget budget = { .max = 100000 };
     struct arena *a = arena_new_within(50000, &budget);
     struct arena *b = arena_new_within(0, &budget), *c = arena_new(0);
 
@@ -233,7 +233,29 @@ START_TEST(counts_what_lies_elsewhere)
 }
 END_TEST
 
-TEST_MAIN("arena", TEST(takes_what_a_buffer_has),
+/* What an arena took before stays in the budget that it had then. */
+START_TEST(changes_its_budget)
+{
+    struct budget first = { .max = 0 };
+    struct budget *second = budget_new(100000, NULL);
+    struct arena *a = arena_new_within(0, &first);
+
+    ck_assert_ptr_nonnull(arena_alloc(a, 5000));
+    ck_assert(arena_charge(a, 300));
+    arena_set_budget(a, second);
+    ck_assert_uint_lt(atomic_load(&first.used), 6000);
+    ck_assert_uint_ge(atomic_load(&first.used), 5000);
+    ck_assert_uint_eq(atomic_load(&second->used), 300);
+    ck_assert_ptr_nonnull(arena_alloc(a, 50000));
+    ck_assert_ptr_null(arena_alloc(a, 90000));
+    ck_assert_uint_eq(atomic_load(&second->refused), 1);
+    budget_unref(&second); /* the arena's is the last one */
+    arena_free(&a);
+    ck_assert_uint_eq(atomic_load(&first.used), 0);
+}
+END_TEST
+
+TEST_MAIN("arena", TEST(takes_what_a_buffer_has), TEST(changes_its_budget),
           TEST(counts_what_lies_elsewhere), TEST(keeps_to_a_budget),
           TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
           TEST(a_rejection_changes_nothing), TEST(arrays_are_zeroed),

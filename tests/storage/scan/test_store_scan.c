@@ -182,7 +182,7 @@ END_TEST
  * and a budget that others share. */
 START_TEST(copies_of_open_rows_are_limited)
 {
-    struct arena_budget budget = { .max = 1000 };
+    struct budget budget = { .max = 1000 };
     struct store *s = some_store(NULL);
     static struct scans a;
     size_t max = 0;
