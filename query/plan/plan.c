@@ -8,6 +8,12 @@
 
 #define LIST_LIMIT 200000
 
+/* Tag-key sets with at most so many series, which are at most one in RARE of
+ * the metric's, are listed although no filter excludes values: most salt
+ * buckets have none of them, and the others may be read by seeks. */
+#define RARE_SERIES 4096
+#define RARE        8
+
 /* -- tag-key sets --------------------------------------------------------- */
 
 static bool
@@ -36,6 +42,26 @@ tagk_set_fits(const struct planner *p, const struct series_tagk_set *s)
            s->tagks_len == required;
 }
 
+/* Do the keys of both sets begin with the same tagk?  Then rows of one lie
+ * among rows of the other; else all rows of one come before those of the other.
+ */
+static bool
+are_mixed(const struct series_tagk_set *a, const struct series_tagk_set *b)
+{
+    return a->tagks_len > 0 && b->tagks_len > 0 && a->tagks[0] == b->tagks[0];
+}
+
+static bool
+is_mixed_with_others(const struct planner *p, const struct series_tagk_set *s)
+{
+    for (size_t i = 0; i < p->tagk_sets_len; i++)
+        if (are_mixed(&p->tagk_sets[i], s))
+            return true;
+    return false;
+}
+
+/* Keeps the sets that fit, and counts the rows that a scan meets among theirs.
+ */
 static enum status
 find_tagk_sets(struct planner *p)
 {
@@ -50,9 +76,18 @@ find_tagk_sets(struct planner *p)
     p->tagk_sets = all;
     for (size_t i = 0; i < len; i++)
         if (tagk_set_fits(p, &all[i])) {
+            struct series_tagk_set other = all[p->tagk_sets_len];
+
             p->p->series += all[i].series;
-            p->tagk_sets[p->tagk_sets_len++] = all[i];
+            all[p->tagk_sets_len++] = all[i];
+            all[i] = other;
         }
+    for (size_t i = p->tagk_sets_len; i < len; i++)
+        if (is_mixed_with_others(p, &all[i]))
+            p->mixed += all[i].series;
+    p->total = series_total_of(p->c->series, p->p->metric);
+    if (p->total < p->p->series) /* some were entered meanwhile */
+        p->total = p->p->series;
     p->p->empty = p->tagk_sets_len == 0;
     return ST_OK;
 }
@@ -235,15 +270,33 @@ count_spans(const struct planner *p)
            1;
 }
 
+/* How often the rows that match follow rows that do not, in one bucket and
+ * span, at most: where rows of other tag-key sets lie among them, as often as
+ * there are rows of either. */
+static uint64_t
+count_seeks_of_hints(const struct planner *p, const struct plan_bucket *b,
+                     uint64_t matches)
+{
+    uint64_t mixed = p->mixed / p->p->buckets_len + (p->mixed > 0);
+    uint64_t runs = p->p->listed ? count_runs(p, b) : p->tagk_sets_len;
+
+    return runs + (mixed < matches ? mixed : matches);
+}
+
+/* A scan of the range steps over all rows of the metric, also over those of
+ * tag- key sets that do not fit. */
 static void
 choose_way(const struct planner *p, struct plan_bucket *b)
 {
     struct plan *out = p->p;
-    uint64_t spans = count_spans(p), runs = out->listed ? count_runs(p, b) : 1;
-    uint64_t all = out->series / out->buckets_len + 1;
+    uint64_t spans = count_spans(p);
+    uint64_t all = p->total / out->buckets_len + 1;
+    uint64_t matches =
+        out->listed ? b->series_len : out->series / out->buckets_len + 1;
+    uint64_t runs = count_seeks_of_hints(p, b, matches);
     unsigned seek_price = kv_traits(store_kv(p->c->store))->seek_price;
     const uint64_t prices[3] = {
-        [SCAN_HINTS] = (runs * seek_price + b->series_len) * spans,
+        [SCAN_HINTS] = (runs * seek_price + matches) * spans,
         [SCAN_RANGE] = all * spans,
         [SCAN_SEEKS] = b->series_len * seek_price * spans,
     };
@@ -254,9 +307,9 @@ choose_way(const struct planner *p, struct plan_bucket *b)
     };
     int forced = p->c->options.force_path;
 
-    if (!out->listed) /* rollups of several kinds lie side by side */
-        b->path = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
-    else if (prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
+    if (!out->listed && p->kind != 0) /* several kinds lie side by side */
+        b->path = SCAN_HINTS;
+    else if (out->listed && prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
              prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
         b->path = SCAN_SEEKS;
     else
@@ -266,7 +319,7 @@ choose_way(const struct planner *p, struct plan_bucket *b)
         b->path = (enum access_path)forced;
     for (int i = 0; out->listed && i < 3; i++)
         out->prices[i] += prices[i];
-    out->price += prices[out->listed ? b->path : SCAN_RANGE];
+    out->price += prices[b->path];
     out->seeks += seeks[b->path];
 }
 
@@ -357,6 +410,8 @@ plan_metric(struct planner *p)
         p->narrows |=
             (p->restrictions[i].tagk != 0 || p->c->options.list_kinds) &&
             !p->restrictions[i].any;
+    p->narrows |= p->kind == 0 && out->series <= RARE_SERIES &&
+                  out->series <= p->total / RARE;
     if (p->narrows && planner_smallest_set(p) == NULL)
         status = planner_names(p);
     for (size_t i = 0; i < p->restrictions_len; i++)
@@ -387,7 +442,6 @@ plan_make(const struct plan_context *c, const struct query *q,
     struct plan_context with_defaults = *c;
     struct planner p = { .c = &with_defaults,
                          .layout = store_layout(c->store),
-                         .q = q,
                          .sq = sq,
                          .deadline = *deadline,
                          .a = a,

@@ -5,11 +5,12 @@
  *     a filter by name is evaluated once for each value, not for each series;
  *     tag-key sets of the metric -> one mask each;  counts -> the path
  *
- * When a filter narrows the metric, the series directory is asked first (same
- * masks, no times); then all three paths can be priced, in units of one step
- * over one key:
+ * When a filter narrows the metric, or only tag-key sets with few of its series
+ * fit, the series directory is asked first (same masks, no times).  Then all
+ * three paths can be priced, in units of one step over one key; without a list
+ * only the first two can:
  *
- *     range   rows of the metric in the spans                        (steps)
+ *     range   all rows of the metric in the spans                    (steps)
  *     hints   one seek for each run of matching neighbours, and the matches
  *     seeks   one seek for each series and span
  *

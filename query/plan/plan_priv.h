@@ -32,7 +32,6 @@ struct plan_filter {
 struct planner {
     const struct plan_context *c;
     const struct key_layout *layout;
-    const struct query *q;
     const struct sub_query *sq;
     struct arena *a;
     struct arena *names; /* those of the values that are evaluated */
@@ -46,9 +45,12 @@ struct planner {
     uint64_t kind;                     /* of rollups; 0: points as they came */
     struct series_tagk_set *tagk_sets; /* those that could match */
     size_t tagk_sets_len;
+    uint64_t total; /* series of the metric */
+    uint64_t mixed; /* of them, in other sets whose rows lie among these */
     struct slice *listed; /* TSUIDs that match */
     size_t listed_len, listed_cap;
-    bool narrows;       /* some filter excludes values */
+    bool narrows;       /* series are listed: a filter excludes values, or
+                         * these tag-key sets are a small part */
     bool by_name;       /* some restriction goes by name */
     bool overflow;      /* more match than are listed */
     enum status status; /* of a callback */

@@ -429,6 +429,54 @@ START_TEST(the_planner_takes_the_cheapest)
 }
 END_TEST
 
+/* A few series of other tag-key sets beside all those with a and b: the rows of
+ * {c} lie before or behind these, those of {a} and {a,c} among them. */
+static const struct rare_case {
+    const char *m;
+    size_t series;
+} rare_cases[] = {
+    { "sum:m{c=v1}", 2 },
+    { "sum:m{c=*}", 6 },
+    { "sum:m{c=regexp(v[12])}", 4 },
+    { "sum:m{a=*,c=*}", 3 },
+    { "sum:m{}{b=not_key()}", 8 },
+    { "sum:explicit_tags:m{a=*}", 2 },
+    { "sum:explicit_tags:m{c=*}", 3 },
+};
+
+START_TEST(rows_of_other_tag_key_sets_are_not_walked)
+{
+    size_t others = SERIES - 8;
+
+    w = open_world(4, 0);
+    all_len = 0;
+    for (int i = 0; i < 3; i++) {
+        all[all_len++] = (struct named){ { -1, -1, i } };
+        all[all_len++] = (struct named){ { i * 7, -1, i } };
+    }
+    all[all_len++] = (struct named){ { 3, -1, -1 } };
+    all[all_len++] = (struct named){ { 11, -1, -1 } };
+    while (all_len < SERIES) {
+        int i = (int)all_len;
+
+        all[all_len++] = (struct named){ { i % 20, i / 20, -1 } };
+    }
+    for (int h = 0; h < HOURS; h++)
+        put_all(h);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
+    for (size_t i = 0; i < sizeof rare_cases / sizeof *rare_cases; i++) {
+        const struct rare_case *c = &rare_cases[i];
+        struct result_stats s = count_query(c->m);
+
+        ck_assert_msg(s.series == c->series, "%s: %d series", c->m,
+                      (int)s.series);
+        ck_assert_msg(s.scan.keys <= 3 * c->series + 2 * 4,
+                      "%s: %d keys of %zu other rows, by %s", c->m,
+                      (int)s.scan.keys, others, s.plan);
+    }
+}
+END_TEST
+
 static bool
 is_cancelled(void *ctx)
 {
@@ -744,7 +792,8 @@ TEST_MAIN_WITH(setup, teardown, "engine", LOOP(knows_small_queries, sizes),
                LOOP(agrees_with_brute_force, setups),
                TEST(groups_ascend_and_have_all_their_series),
                TEST(masked_queries_read_no_excluded_rows),
-               TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
-               TEST(keeps_to_its_limits), TEST(series_take_memory),
-               TEST(percentiles_keep_a_bucket), TEST(names_a_damaged_row),
-               LOOP(minutes_decode_minutes, newest))
+               TEST(the_planner_takes_the_cheapest),
+               TEST(rows_of_other_tag_key_sets_are_not_walked),
+               LOOP(stops_when_told, ms), TEST(keeps_to_its_limits),
+               TEST(series_take_memory), TEST(percentiles_keep_a_bucket),
+               TEST(names_a_damaged_row), LOOP(minutes_decode_minutes, newest))
