@@ -19,14 +19,27 @@
 #if defined(__GLIBC__)
 #define KEPT_MOST   (32 << 20) /* of a heap, at its end */
 #define MAPPED_FROM (4 << 20)  /* what is larger has pages of its own */
+#define SMALL       (UINT64_C(4) << 30)
+#define HEAP_SHARE                                             \
+    (UINT64_C(512) << 20) /* less memory: one heap for so much \
+                           */
 #endif
 
 void
-mem_keep_freed(void)
+mem_keep_freed(uint64_t limit)
 {
 #if defined(__GLIBC__)
-    (void)mallopt(M_TRIM_THRESHOLD, KEPT_MOST);
-    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+    int kept = KEPT_MOST, mapped = MAPPED_FROM;
+
+    if (limit < SMALL) {
+        kept = (int)(limit / (SMALL / KEPT_MOST)) + 4096;
+        mapped = (int)(limit / (SMALL / MAPPED_FROM)) + 128 * 1024;
+        (void)mallopt(M_ARENA_MAX, (int)(limit / HEAP_SHARE) + 1);
+    }
+    (void)mallopt(M_TRIM_THRESHOLD, kept);
+    (void)mallopt(M_MMAP_THRESHOLD, mapped);
+#else
+    (void)limit;
 #endif
 }
 

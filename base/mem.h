@@ -6,11 +6,13 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* For a program that answers request after request: what free() gets is kept
  * for the next one, up to 32 MB a heap, instead of going to the kernel and
- * coming back as zeroed pages.  Once, before there are threads. */
-void mem_keep_freed(void);
+ * coming back as zeroed pages.  A process that may use less than 4 GB, 'limit'
+ * bytes, keeps less and has fewer heaps.  Once, before there are threads. */
+void mem_keep_freed(uint64_t limit);
 /* What is kept goes to the kernel. */
 void mem_give_back(void);
 

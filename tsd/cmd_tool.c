@@ -11,12 +11,13 @@
 
 #include "base/file/file.h"
 #include "base/process/log.h"
+#include "base/process/memory.h"
 #include "base/mem.h"
 #include "base/time/timezone.h"
 #include "storage/place/format.h"
 #include "storage/place/place.h"
 #include "tsd/client/client.h"
-#include "tsd/config/settings.h"
+#include "tsd/config/memory_settings.h"
 #include "tsd/config/store_place.h"
 #include "tsd/database.h"
 #include "tsd/pool.h"
@@ -158,6 +159,8 @@ read_settings(struct settings *s, const struct tool_args *a, bool as_tsdb,
         st = settings_load(s, path, e);
     if (st == ST_OK)
         st = settings_check(s, e);
+    if (st == ST_OK)
+        memory_settings_fit(s, memory_limit());
     return st;
 }
 

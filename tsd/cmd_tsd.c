@@ -13,8 +13,10 @@
 #include "base/process/counters.h"
 #include "base/process/library.h"
 #include "base/process/log.h"
+#include "base/process/memory.h"
 #include "base/mem.h"
 #include "tsd/daemon.h"
+#include "tsd/config/memory_settings.h"
 #include "tsd/config/options.h"
 #include "tsd/service.h"
 
@@ -203,7 +205,8 @@ tsd_serve(const struct options *o)
 
     service_open(&service);
     tsd_set_level(o->settings);
-    mem_keep_freed();
+    mem_keep_freed(memory_limit());
+    memory_settings_report(o->settings, memory_limit());
     raise_file_limit();
     if (signal_fd < 0 || stop_fd < 0) {
         (void)fprintf(stderr, "halite tsd: no file descriptors\n");

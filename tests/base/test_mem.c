@@ -34,7 +34,7 @@ START_TEST(freed_memory_is_kept_until_it_is_given_back)
 #endif
     if (harness_is_valgrind())
         return;
-    mem_keep_freed();
+    mem_keep_freed(UINT64_MAX);
     before = resident();
     for (size_t i = 0; i < BLOCKS; i++) {
         blocks[i] = malloc(BLOCK);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "base/process/log.h"
+#include "base/process/memory.h"
 #include "base/mem.h"
+#include "tsd/config/memory_settings.h"
 
 struct flag {
     const char *name;
@@ -164,7 +166,11 @@ apply(int argc, char **argv, struct options *o,
     }
     for (int i = optind; i < argc && st == ST_OK; i++)
         st = settings_set_word(o->settings, argv[i], e);
-    return st == ST_OK ? settings_check(o->settings, e) : st;
+    if (st == ST_OK)
+        st = settings_check(o->settings, e);
+    if (st == ST_OK)
+        memory_settings_fit(o->settings, memory_limit());
+    return st;
 }
 
 enum status

@@ -262,6 +262,15 @@ settings_set(struct settings *c, const char *key, const char *value)
     set_pair(c, key, keeps_blanks(key) ? text : slice_trim(text), 0);
 }
 
+void
+settings_set_default(struct settings *c, const char *key, const char *value)
+{
+    settings_set(c, key, value);
+    for (size_t i = 0; i < c->len; i++)
+        if (strcmp(c->pairs[i].key, key) == 0)
+            c->pairs[i].given = false;
+}
+
 struct settings *
 settings_new(void)
 {
