@@ -41,6 +41,7 @@ struct arena {
     size_t used;
     size_t charged; /* of them, what lies elsewhere */
     size_t max;
+    size_t free_bytes;     /* that may still be taken without the budget */
     struct budget *budget; /* of the next chunk; referenced */
 };
 
@@ -60,6 +61,15 @@ arena_new_within(size_t max_bytes, struct budget *budget)
     struct arena *a = arena_new(max_bytes);
 
     a->budget = budget_ref(budget);
+    return a;
+}
+
+struct arena *
+arena_new_after(size_t max_bytes, size_t free_bytes, struct budget *budget)
+{
+    struct arena *a = arena_new_within(max_bytes, budget);
+
+    a->free_bytes = free_bytes;
     return a;
 }
 
@@ -104,6 +114,7 @@ static bool
 add_chunk(struct arena *a, size_t need)
 {
     size_t size = a->chunks == NULL ? CHUNK_MIN : a->chunks->size * 2;
+    struct budget *budget;
     struct chunk *c;
 
     if (size > CHUNK_MAX)
@@ -112,14 +123,17 @@ add_chunk(struct arena *a, size_t need)
         size = need;
     if (size > SIZE_MAX - sizeof *c)
         return false;
-    if (!budget_take(a->budget, sizeof *c + size))
+    budget = sizeof *c + size <= a->free_bytes ? NULL : a->budget;
+    if (!budget_take(budget, sizeof *c + size))
         return false;
     c = mem_try(sizeof *c + size);
     if (c == NULL) {
-        budget_return(a->budget, sizeof *c + size);
+        budget_return(budget, sizeof *c + size);
         return false;
     }
-    c->budget = budget_ref(a->budget);
+    if (sizeof *c + size <= a->free_bytes)
+        a->free_bytes -= sizeof *c + size;
+    c->budget = budget_ref(budget);
     c->size = size;
     c->next = a->chunks;
     a->chunks = c;

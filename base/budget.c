@@ -89,6 +89,12 @@ budget_change(struct budget *b, size_t from, size_t to)
 }
 
 size_t
+budget_used(const struct budget *b)
+{
+    return atomic_load_explicit(&b->used, memory_order_relaxed);
+}
+
+size_t
 budget_left(const struct budget *b)
 {
     size_t least = SIZE_MAX;

@@ -40,5 +40,7 @@ void budget_return(struct budget *b, size_t size);
  * fail. */
 bool budget_change(struct budget *b, size_t from, size_t to);
 
+/* What was taken and not returned. */
+size_t budget_used(const struct budget *b);
 /* What it has left; SIZE_MAX: no limit.  Others may take it meanwhile. */
 size_t budget_left(const struct budget *b);

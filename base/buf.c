@@ -20,9 +20,29 @@ buf_init_within(struct buf *b, size_t max, struct budget *budget)
 }
 
 void
+buf_init_after(struct buf *b, size_t max, size_t free_bytes,
+               struct budget *budget)
+{
+    buf_init_within(b, max, budget);
+    b->free_bytes = (uint32_t)free_bytes;
+}
+
+static size_t
+counted(const struct buf *b, size_t cap)
+{
+    return cap <= b->free_bytes ? 0 : cap;
+}
+
+size_t
+buf_counted(const struct buf *b)
+{
+    return b->budget == NULL ? 0 : counted(b, b->cap);
+}
+
+void
 buf_leave_budget(struct buf *b)
 {
-    budget_return(b->budget, b->cap);
+    budget_return(b->budget, counted(b, b->cap));
     budget_unref(&b->budget);
 }
 
@@ -42,28 +62,67 @@ buf_clear(struct buf *b)
 }
 
 static bool
-grow(struct buf *b, size_t need)
+buf_fail(struct buf *b, enum buf_fault why)
 {
-    size_t cap = b->cap < 64 ? 64 : b->cap;
+    b->failed = true;
+    b->fault = why;
+    return false;
+}
+
+static bool
+resize(struct buf *b, size_t cap)
+{
+    size_t from = counted(b, b->cap), to = counted(b, cap);
     uint8_t *p;
 
-    if (b->max != 0 && need > b->max)
-        return false;
-    while (cap < need)
-        if (__builtin_mul_overflow(cap, 2, &cap))
-            return false;
-    if (b->max != 0 && cap > b->max)
-        cap = b->max;
-    if (!budget_change(b->budget, b->cap, cap))
-        return false;
+    if (to > from && !budget_take(b->budget, to - from))
+        return buf_fail(b, BUF_NO_BUDGET);
     p = mem_try_resize(b->data, cap);
     if (p == NULL) {
-        (void)budget_change(b->budget, cap, b->cap);
-        return false;
+        if (to > from)
+            budget_return(b->budget, to - from);
+        return buf_fail(b, BUF_NO_MEMORY);
     }
+    if (to < from)
+        budget_return(b->budget, from - to);
     b->data = p;
     b->cap = cap;
     return true;
+}
+
+static bool
+grow(struct buf *b, size_t need)
+{
+    size_t cap = b->cap < 64 ? 64 : b->cap;
+
+    if (b->max != 0 && need > b->max)
+        return buf_fail(b, BUF_TOO_LARGE);
+    while (cap < need)
+        if (__builtin_mul_overflow(cap, 2, &cap))
+            return buf_fail(b, BUF_TOO_LARGE);
+    if (b->max != 0 && cap > b->max)
+        cap = b->max;
+    if (resize(b, cap))
+        return true;
+    if (b->fault == BUF_NO_MEMORY)
+        return false;
+    /* The budget may have what is needed, if not twice as much. */
+    b->failed = false;
+    return resize(b, need + (cap - need) / 8);
+}
+
+/* A quarter more than needed is not worth a copy. */
+void
+buf_shrink(struct buf *b)
+{
+    struct buf before = *b;
+
+    if (b->size == 0 || b->cap <= 4096 || b->cap / 5 * 4 <= b->size)
+        return;
+    if (!resize(b, b->size)) {
+        b->failed = before.failed;
+        b->fault = before.fault;
+    }
 }
 
 uint8_t *
@@ -73,12 +132,11 @@ buf_reserve_more(struct buf *b, size_t size)
 
     if (b->failed)
         return NULL;
-    if (__builtin_add_overflow(b->size, size, &need) ||
-        ((need > b->cap || b->data == NULL) && !grow(b, need))) {
-        b->failed = true;
-        return NULL;
-    }
-    return b->data + b->size;
+    if (__builtin_add_overflow(b->size, size, &need))
+        (void)buf_fail(b, BUF_TOO_LARGE);
+    else if ((need <= b->cap && b->data != NULL) || grow(b, need))
+        return b->data + b->size;
+    return NULL;
 }
 
 void

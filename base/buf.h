@@ -15,13 +15,22 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+/* Why a buffer failed. */
+enum buf_fault {
+    BUF_NO_MEMORY, /* the system had none; also: who set 'failed' by hand */
+    BUF_TOO_LARGE, /* it would have grown past 'max' */
+    BUF_NO_BUDGET, /* the budget had less than it needed */
+};
+
 struct buf {
     uint8_t *data;
     size_t size;
     size_t cap;
     size_t max;            /* never grows past this; 0: no limit */
     struct budget *budget; /* that 'cap' counts in, or NULL; referenced */
+    uint32_t free_bytes;   /* a 'cap' up to this does not count there */
     bool failed;
+    uint8_t fault; /* of enum buf_fault, when it failed */
 };
 
 #define BUF_INIT \
@@ -32,6 +41,14 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 /* The buffer fails, too, when the budget has less than it needs. */
 void buf_init_within(struct buf *b, size_t max, struct budget *budget);
+/* The same, but it counts only when it is larger than 'free_bytes', so that
+ * small answers work while large ones have exhausted the budget. */
+void buf_init_after(struct buf *b, size_t max, size_t free_bytes,
+                    struct budget *budget);
+/* How much of the budget it holds. */
+size_t buf_counted(const struct buf *b);
+/* Gives memory back that the bytes do not need, if that is a large part. */
+void buf_shrink(struct buf *b);
 /* What it holds does not count there any more. */
 void buf_leave_budget(struct buf *b);
 void buf_fini(struct buf *b);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include "base/process/log.h"
+#include "base/process/memory.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/auth/authorize.h"
+#include "query/engine/engine.h"
+#include "tsd/config/memory_settings.h"
 #include "tsd/database.h"
 #include "tsd/net/listener.h"
 #include "tsd/routes.h"
@@ -106,7 +109,7 @@ max_connections(const struct settings *s)
     size_t wanted = settings_size(s, "tsd.core.connections.limit");
     size_t reserve = settings_size(s, "halite.connections.reserve");
     struct rlimit limit;
-    size_t files;
+    size_t files, most;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return wanted;
@@ -119,6 +122,8 @@ max_connections(const struct settings *s)
     files = files > reserve * 2 ? files - reserve : files / 2;
     if (settings_has(s, "halite.tls.cert"))
         files /= 3; /* TLS takes a pair of sockets more */
+    most = memory_settings_connections(memory_limit());
+    files = most < files ? most : files;
     return wanted == 0 || wanted > files ? files : wanted;
 }
 
@@ -228,6 +233,8 @@ start_http(struct daemon *d, struct error *e)
         .body_bytes = settings_size(s, "halite.http.body_bytes"),
         .bodies_bytes = settings_size(s, "halite.http.bodies_bytes"),
         .answers_bytes = settings_size(s, "halite.answers.bytes"),
+        .reply_bytes = d->db.api.answer_bytes,
+        .arenas = engine_budget(d->db.api.engine),
         .arena_bytes = settings_size(s, "halite.query.bytes"),
         .head_bytes = settings_size(s, "halite.http.head_bytes"),
         .head_ms = settings_unsigned(s, "halite.http.head_ms"),
@@ -265,6 +272,7 @@ start_telnet(struct daemon *d, struct error *e)
         .threads = threads_of(d, "halite.telnet.threads"),
         .line_bytes = settings_size(s, "halite.telnet.line_bytes"),
         .output_bytes = settings_size(s, "halite.telnet.output_bytes"),
+        .total_bytes = settings_size(s, "halite.telnet.total_bytes"),
         .idle_ms = idle_ms(s, 0),
         .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
         .login = d->db.api.auth == NULL ? NULL : authorize_telnet,

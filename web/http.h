@@ -107,9 +107,13 @@ struct http_options {
     size_t workers_queue;     /* its requests that wait, then 503; 0: 1024 */
     size_t body_bytes;        /* one body, decompressed too; 0: 32 MB */
     size_t bodies_bytes;      /* all together, past it 503; 0: 256 MB */
-    size_t answers_bytes;     /* of all replies that are not yet sent, past it
-                                 503; 0: 256 MB */
+    size_t answers_bytes;     /* of all replies, from their first byte until
+                                 they are sent, past it 503; 0: 256 MB */
+    size_t reply_bytes;       /* of one reply, past it 413; 0: 128 MB */
     size_t arena_bytes;       /* of one request; 0: 256 MB */
+    struct budget *arenas;    /* of the arenas of all requests that do not
+                                 write, except for what small requests need;
+                                 NULL: no limit */
     size_t head_bytes;        /* 0: 32 KB */
     unsigned head_ms;         /* to send a whole head; 0: 30 s */
     unsigned body_ms;         /* to send a whole body; 0: 120 s */
@@ -196,6 +200,11 @@ bool http_is_cross_site(const struct http_request *r);
 bool http_is_cancelled(const struct http_request *r);
 /* Dies with the request. */
 struct arena *http_arena(const struct http_request *r);
+/* One more arena with the same limits, for what is dropped earlier. */
+struct arena *http_arena_new(const struct http_request *r);
+/* Charges the budget of all bodies for what is made of this request's body;
+ * returned when the body is freed.  False: the budget is exhausted. */
+bool http_body_charge(const struct http_request *r, size_t size);
 /* NULL: nothing; see http_is_quick. */
 void *http_kept(const struct http_request *r);
 
@@ -206,9 +215,13 @@ void *http_kept(const struct http_request *r);
  * type is guessed from the path's end and the body's first byte, as OpenTSDB
  * does ("application/json", "text/html; charset=UTF-8", "text/plain"). */
 struct buf *http_reply_body(struct http_reply *out);
+/* The budget of all replies.  The body is charged to it while it grows, and
+ * whoever makes a large answer elsewhere charges it there as well. */
+struct budget *http_reply_budget(struct http_reply *out);
 /* Appends the bytes of '*chunk', which is empty afterwards, to the body without
  * copying them; http_reply_body() is what follows, empty again.  For who makes
- * a large answer chunk by chunk. */
+ * a large answer chunk by chunk.  It counts in
+ * http_reply_budget() from then on, if not before. */
 void http_reply_append_owned(struct http_reply *out, struct buf *chunk);
 void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);

@@ -71,7 +71,7 @@ chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len)
         return false;
     s->rows_len = len;
     for (size_t i = 0; i < s->rows_len; i++)
-        buf_init(&s->chunks[i].text, p->max_bytes);
+        buf_init_within(&s->chunks[i].text, p->max_bytes, p->budget);
     return true;
 }
 
@@ -100,6 +100,8 @@ chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
     chunk->points += p->write(p->ctx, &chunk->text, g, &t);
     chunk->groups++;
     if (chunk->text.failed) {
+        if (chunk->text.fault != BUF_TOO_LARGE)
+            atomic_store(&p->no_room, true);
         atomic_store(&p->failed, true);
         return (struct slice){ NULL, 0 };
     }

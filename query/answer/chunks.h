@@ -31,11 +31,13 @@ struct chunks_sub; /* opaque */
 struct chunks {
     chunks_write *write;
     void *ctx;
-    size_t max_bytes; /* of all; what would be more is not written */
+    size_t max_bytes;      /* of all; what would be more is not written */
+    struct budget *budget; /* the chunks are charged to it; NULL: none */
     struct chunks_sub *subs;
     size_t subs_len;
     _Atomic size_t bytes; /* written; of what has not ended, most of it */
     atomic_bool failed;   /* more than 'max_bytes', or no memory */
+    atomic_bool no_room;  /* failed because of the budget, or of memory */
 };
 
 void chunks_init(struct chunks *p, size_t subs_len);

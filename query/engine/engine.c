@@ -52,6 +52,13 @@ engine_free(struct engine **ep)
     OBJ_FREE(en);
 }
 
+struct budget *
+engine_budget(struct engine *en)
+{
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    return &en->budget;
+}
+
 const struct latency *
 engine_latency(const struct engine *en)
 {

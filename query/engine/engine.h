@@ -54,6 +54,10 @@ void engine_free(struct engine **en);
 /* Of sub-queries reading their points. */
 const struct latency *engine_latency(const struct engine *en);
 
+/* The budget of all queries (all_bytes).  What other requests keep in memory is
+ * charged to it as well. */
+struct budget *engine_budget(struct engine *en);
+
 struct chunks;
 
 /* 'cancel' is asked periodically, from several threads.  Everything in '*out'

@@ -1,6 +1,7 @@
 /* Budgets: what is taken from a part is taken from the whole. */
 #include "base/budget.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "tests/harness.h"
 
@@ -68,5 +69,69 @@ START_TEST(buffers_take_before_they_grow)
 }
 END_TEST
 
-TEST_MAIN("budget", TEST(a_part_takes_from_the_whole),
+START_TEST(small_buffers_need_no_budget)
+{
+    struct budget budget = { .max = 10000 };
+    char text[3000] = { 0 };
+    struct buf a, b;
+
+    buf_init_after(&a, 0, 4096, &budget);
+    buf_init_after(&b, 12000, 4096, &budget);
+    ck_assert(budget_take(&budget, 10000));
+    buf_put(&a, text, 3000);
+    ck_assert(!a.failed);
+    buf_put(&a, text, 3000);
+    ck_assert(a.failed);
+    ck_assert_int_eq(a.fault, BUF_NO_BUDGET);
+    ck_assert_uint_eq(a.size, 3000);
+    budget_return(&budget, 10000);
+    /* Once there is room it is counted as a whole, and not twice as much where
+     * there is only room for what is needed. */
+    buf_clear(&a);
+    for (int i = 0; i < 3; i++)
+        buf_put(&a, text, 3000);
+    ck_assert(!a.failed);
+    ck_assert_uint_ge(a.cap, 9000);
+    ck_assert_uint_eq(budget_used(&budget), a.cap);
+    a.size = 5000;
+    buf_shrink(&a);
+    ck_assert_uint_eq(a.cap, 5000);
+    ck_assert_uint_eq(budget_used(&budget), 5000);
+    for (int i = 0; i < 5; i++)
+        buf_put(&b, text, 3000);
+    ck_assert(b.failed);
+    ck_assert_int_eq(b.fault, BUF_NO_BUDGET);
+    buf_fini(&a);
+    for (int i = 0; i < 5; i++)
+        buf_put(&b, text, 3000);
+    buf_clear(&b);
+    budget.max = 0;
+    for (int i = 0; i < 5; i++)
+        buf_put(&b, text, 3000);
+    ck_assert(b.failed);
+    ck_assert_int_eq(b.fault, BUF_TOO_LARGE);
+    buf_fini(&b);
+    ck_assert_uint_eq(budget_used(&budget), 0);
+}
+END_TEST
+
+START_TEST(small_arenas_need_no_budget)
+{
+    struct budget budget = { .max = 100000 };
+    struct arena *a = arena_new_after(0, 20000, &budget);
+
+    ck_assert(budget_take(&budget, 100000));
+    ck_assert_ptr_nonnull(arena_alloc(a, 4000));
+    ck_assert_ptr_nonnull(arena_alloc(a, 4000));
+    ck_assert_ptr_null(arena_alloc(a, 20000));
+    budget_return(&budget, 100000);
+    ck_assert_ptr_nonnull(arena_alloc(a, 20000));
+    ck_assert_uint_gt(budget_used(&budget), 20000);
+    arena_free(&a);
+    ck_assert_uint_eq(budget_used(&budget), 0);
+}
+END_TEST
+
+TEST_MAIN("budget", TEST(small_buffers_need_no_budget),
+          TEST(small_arenas_need_no_budget), TEST(a_part_takes_from_the_whole),
           TEST(none_counts_nothing), TEST(buffers_take_before_they_grow))

@@ -5,6 +5,7 @@
 
 #include "base/process/counters.h"
 #include "base/text/json_clean.h"
+#include "base/text/json_form.h"
 #include "base/text/number.h"
 #include "storage/store/owners.h"
 #include "tsd/put/put.h"
@@ -24,19 +25,42 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
                          "your request");
         return NULL;
     }
-    if (api_parse_json(body, &json, &e) != ST_OK)
+    if (api_parse_json(r, body, &json, &e) != ST_OK)
         api_reject_json(out, &e);
     return json;
+}
+
+/* What Jansson allocates for a value: at most an empty object, which has eight
+ * buckets. */
+#define JSON_VALUE_BYTES ((size_t)256)
+
+/* The texts of the tree are at most as large as the body; a cleaned copy of it,
+ * in a buffer that doubles, takes at most twice as much. */
+static bool
+charge_json(const struct http_request *r, struct slice body)
+{
+    size_t values = json_form(body).values;
+
+    if (values > JSON_REQUEST_VALUES)
+        values = 0; /* it will be rejected */
+    return http_body_charge(r, values * JSON_VALUE_BYTES + 3 * body.size);
 }
 
 /* Bodies that need to be cleaned are rare: only what was rejected is looked
  * at. */
 enum status
-api_parse_json(struct slice body, struct json_t **out, struct error *e)
+api_parse_json(const struct http_request *r, struct slice body,
+               struct json_t **out, struct error *e)
 {
-    enum status st = json_parse(body, JSON_REQUEST_VALUES, out, e);
     struct buf clean = BUF_INIT;
+    enum status st;
 
+    *out = NULL;
+    if (!charge_json(r, body))
+        return error_set(e, ST_BUSY,
+                         "The memory for the bodies of all requests is used "
+                         "up (halite.http.bodies_bytes)");
+    st = json_parse(body, JSON_REQUEST_VALUES, out, e);
     if (st == ST_INVALID && json_clean(body, &clean))
         st = json_parse(buf_slice(&clean), JSON_REQUEST_VALUES, out, e);
     buf_fini(&clean);

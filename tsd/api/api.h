@@ -109,8 +109,10 @@ struct json_t;
  * returned. */
 struct json_t *api_parse_body(const struct http_request *r,
                               struct http_reply *out);
-/* A body's text; what no parser takes is replaced by U+FFFD. */
-MUST_CHECK enum status api_parse_json(struct slice body, struct json_t **out,
+/* A body's text; what no parser takes is replaced by U+FFFD.  The memory of the
+ * tree is charged to the budget of bodies; ST_BUSY when that is exhausted. */
+MUST_CHECK enum status api_parse_json(const struct http_request *r,
+                                      struct slice body, struct json_t **out,
                                       struct error *e);
 /* ST_INVALID as 400 whose message and details are the same, as OpenTSDB does
  * where it wraps an exception; else http_reply_failure(). */

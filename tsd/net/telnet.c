@@ -16,6 +16,9 @@
 #define TELNET_MAGIC  FOURCC('T', 'E', 'L', 'N')
 #define BUSY_RETRY_MS 2
 #define TICK_MS       1000
+/* Memory of connections that ended goes back to the system when it is so much.
+ */
+#define GIVE_BACK_BYTES ((size_t)8 << 20)
 /* Points without an answer to give are committed together: so many, or after
  * that time. */
 #define COMMIT_POINTS ((size_t)256 << 10)
@@ -36,6 +39,7 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c = mem_new(sizeof *c);
     c->socket = (struct watch){ .fd = fd, .data = (uintptr_t)c };
+    buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, &t->budget);
     c->active_us = clock_monotonic_us();
     if (peer_size <= sizeof c->peer)
         memcpy(&c->peer, peer, peer_size);
@@ -62,8 +66,7 @@ telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
     loop_close(c->socket.fd);
     if (t->o.closed != NULL)
         t->o.closed(t->o.closed_ctx);
-    free(c->in);
-    buf_fini(&c->out);
+    telnet_conn_forget(l, c);
     loop_end(&l->loop, &c->link);
 }
 
@@ -85,6 +88,7 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
     }
     if (c->write_failed || at == c->out.size) {
         buf_fini(&c->out);
+        buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, &l->telnet->budget);
     } else {
         memmove(c->out.data, c->out.data + at, c->out.size - at);
         c->out.size -= at;
@@ -263,9 +267,27 @@ telnet_on_event(void *loop, uint64_t data, uint32_t events)
     if (c->link.dead)
         return;
     if (!c->closing && !c->waiting &&
-        (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
-        (void)telnet_conn_read(l, c, TELNET_READ_BYTES);
+        (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+        /* What is read now may have to be kept. */
+        if (l->stalled && budget_used(&l->telnet->budget) > 0 &&
+            budget_used(&l->telnet->budget) >= l->telnet->budget.max)
+            telnet_conn_wait(l, c);
+        else
+            (void)telnet_conn_read(l, c, TELNET_READ_BYTES);
+    }
     telnet_mark_dirty(l, c);
+}
+
+/* Many small buffers that are freed stay with the process, unless the allocator
+ * is told to look. */
+static void
+give_memory_back(struct telnet *t)
+{
+    size_t freed = atomic_load(&t->freed);
+
+    if (freed >= GIVE_BACK_BYTES &&
+        atomic_compare_exchange_strong(&t->freed, &freed, 0))
+        mem_give_back();
 }
 
 /* Closes those who take too long. */
@@ -275,6 +297,7 @@ close_idle(void *loop, int64_t now)
     struct telnet_loop *l = loop;
     int64_t idle_us = (int64_t)l->telnet->o.idle_ms * 1000;
 
+    give_memory_back(l->telnet);
     for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
         struct telnet_conn *c = (struct telnet_conn *)at;
 
@@ -394,6 +417,7 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
         t->o.line_bytes = (size_t)64 << 10;
     if (t->o.output_bytes == 0)
         t->o.output_bytes = (size_t)64 << 10;
+    t->budget.max = o->total_bytes == 0 ? (size_t)64 << 20 : o->total_bytes;
     /* A rest, a line's end, a chunk, and the end of a last line. */
     t->buf_bytes = t->o.line_bytes + 3 + TELNET_READ_BYTES;
     for (size_t i = 0; i < o->routes_len; i++)

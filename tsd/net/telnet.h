@@ -27,6 +27,8 @@
  *
  * Owns:    the sockets that it was given.
  * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out;
+ *          all connections: total_bytes, and a few KB for each, so that an
+ *          ordinary client works while others have exhausted it;
  *          a loop, where others own buckets: some 256 K points on their way.
  * Threads: any.  Commands run on a thread of telnet's, so they must be quick.
  */
@@ -85,6 +87,8 @@ struct telnet_options {
     unsigned threads;     /* 0: 2 */
     size_t line_bytes;    /* 0: 64 KB */
     size_t output_bytes;  /* 0: 64 KB */
+    size_t total_bytes;   /* of all connections: parts of lines, and answers
+                             that were not read; 0: 64 MB */
     unsigned idle_ms;     /* 0: idle connections are kept */
     bool silent;          /* no error lines for puts */
     telnet_login *login;  /* NULL: all clients may do all */

@@ -418,15 +418,51 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
 /* -- chunks ---------------------------------------------------------------- */
 
 static void
-keep_rest(struct telnet_conn *c, const uint8_t *data, size_t size)
+drop_rest(struct telnet_loop *l, struct telnet_conn *c)
 {
-    uint8_t *in = size == 0 ? NULL : mem_resize(NULL, size, 1);
-
-    if (size > 0)
-        memcpy(in, data, size);
     free(c->in);
+    budget_return(&l->telnet->budget, c->in_charged);
+    if (c->in_charged > 0)
+        (void)atomic_fetch_add(&l->telnet->freed, c->in_charged);
+    c->in = NULL;
+    c->in_size = c->in_charged = 0;
+}
+
+void
+telnet_conn_forget(struct telnet_loop *l, struct telnet_conn *c)
+{
+    drop_rest(l, c);
+    (void)atomic_fetch_add(&l->telnet->freed, buf_counted(&c->out));
+    buf_fini(&c->out);
+}
+
+/* Keeps what cannot be run yet.  'whole': there are lines in it, which must not
+ * be lost, so it is kept beyond the budget.  False: there is no room for it. */
+static bool
+keep_rest(struct telnet_loop *l, struct telnet_conn *c, struct slice rest,
+          bool whole)
+{
+    struct budget *budget = &l->telnet->budget;
+    size_t charge = rest.size > TELNET_FREE_BYTES ? rest.size : 0;
+    uint8_t *in;
+
+    drop_rest(l, c);
+    if (rest.size == 0)
+        return true;
+    if (whole)
+        budget_force(budget, charge);
+    else if (!budget_take(budget, charge))
+        return false;
+    in = mem_try(rest.size);
+    if (in == NULL) {
+        budget_return(budget, charge);
+        return false;
+    }
+    memcpy(in, rest.data, rest.size);
     c->in = in;
-    c->in_size = size;
+    c->in_size = rest.size;
+    c->in_charged = charge;
+    return true;
 }
 
 static void
@@ -436,6 +472,34 @@ wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
     c->next_waiting = NULL;
     *l->waiting_end = c;
     l->waiting_end = &c->next_waiting;
+}
+
+void
+telnet_conn_wait(struct telnet_loop *l, struct telnet_conn *c)
+{
+    wait_for_store(l, c);
+}
+
+/* There was no room for the rest of a chunk.  The beginning of a line is
+ * treated as a line that is too long; a client whose complete lines are lost is
+ * told so, and cut off. */
+static void
+say_no_room(struct telnet_loop *l, struct telnet_conn *c, bool whole)
+{
+    if (!whole) {
+        counter_add(CNT_ERR_ARGUMENTS, 1);
+        telnet_say(l, c,
+                   slice_str("line too long: skipped, the memory for lines of "
+                             "all telnet connections is used up "
+                             "(halite.telnet.total_bytes)\n"));
+        c->skipping = true;
+        return;
+    }
+    counter_add(CNT_ERR_STORAGE, 1);
+    telnet_say(l, c,
+               slice_str("put: storage error: the server is short of memory, "
+                         "lines were lost\n"));
+    c->closing = true;
 }
 
 /* Where the client has ended its side, what it sent last is a line, newline or
@@ -476,7 +540,10 @@ run_chunk(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
         c->skipping = true;
         done = size;
     }
-    keep_rest(c, l->buf + done, size - done);
+    if (!keep_rest(l, c, slice_of(l->buf + done, size - done), blocked)) {
+        say_no_room(l, c, blocked);
+        blocked = false;
+    }
     if (l->stalled && !was_stalled) {
         l->held = l->buf;
         l->buf = mem_resize(NULL, l->telnet->buf_bytes, 1);
@@ -499,6 +566,9 @@ telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
 
     if (max > TELNET_READ_BYTES)
         max = TELNET_READ_BYTES;
+    if (max > TELNET_KEPT_BYTES &&
+        (l->stalled || (c->who.rights & HTTP_WRITES) == 0))
+        max = TELNET_KEPT_BYTES;
     if (size > 0)
         memcpy(l->buf, c->in, size);
     n = recv(c->socket.fd, l->buf + size, max, 0);

@@ -13,12 +13,22 @@
 
 #define TELNET_READ_BYTES ((size_t)1 << 20)
 
+/* While the store is busy, and before a login, less is read: it may have to be
+ * kept. */
+#define TELNET_KEPT_BYTES ((size_t)64 << 10)
+
+/* So much of a connection's input is kept without a charge to the budget. */
+#define TELNET_FREE_BYTES ((size_t)1 << 10)
+/* And so much of its output. */
+#define TELNET_OUT_FREE_BYTES ((size_t)4 << 10)
+
 struct telnet_conn {
     struct loop_conn link;
     struct watch socket;
     struct sockaddr_storage peer;
     uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
+    size_t in_charged; /* what of it counts in the budget */
     struct buf out;
     size_t out_old; /* of 'out', from turns before */
     struct auth_identity who;
@@ -73,8 +83,10 @@ struct telnet {
     uint32_t magic;
     struct telnet_options o;
     bool has_put;
-    size_t buf_bytes; /* of a loop's buffer */
-    atomic_uint next; /* the loop for the next connection */
+    size_t buf_bytes;     /* of a loop's buffer */
+    struct budget budget; /* total_bytes */
+    atomic_size_t freed;  /* bytes freed since memory was given back */
+    atomic_uint next;     /* the loop for the next connection */
     unsigned loops_len;
     struct telnet_loop *loops;
 };
@@ -83,6 +95,12 @@ struct telnet {
  * much was read. */
 size_t telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c,
                         size_t max);
+
+/* Waits, without reading, for the store. */
+void telnet_conn_wait(struct telnet_loop *l, struct telnet_conn *c);
+
+/* Frees what is kept of a connection. */
+void telnet_conn_forget(struct telnet_loop *l, struct telnet_conn *c);
 
 /* Runs what was read before. */
 void telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c);

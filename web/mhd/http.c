@@ -43,7 +43,7 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     r->server = s;
     r->conn = c;
     r->mhd = mhd;
-    r->arena = arena_new(s->o.arena_bytes);
+    r->arena = http_arena_of(s, &s->bodies);
     r->start_us = clock_monotonic_us();
     r->failures = mem_failures();
     r->method_text = "";
@@ -53,6 +53,8 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     r->reply = (struct http_reply){ .magic = HTTP_REPLY_MAGIC,
                                     .request = r,
                                     .status = 200 };
+    buf_init_after(&r->reply.body, s->o.reply_bytes, ANSWER_FREE_BYTES,
+                   &s->answers);
     c->request = r;
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(c) == CONN_IDLE)
@@ -69,7 +71,7 @@ http_request_free(struct http_request *r)
     INSIST(r->phase != PHASE_SUSPENDED || r->ready);
     r->conn->request = NULL;
     http_body_free(r);
-    http_budget_return(&s->answers, r->answer_bytes);
+    budget_return(&s->answers, r->answer_bytes);
     http_reply_fini(&r->reply);
     http_mhd_response_free(r->response);
     arena_free(&r->arena);
@@ -258,6 +260,7 @@ http_fill_defaults(struct http_options *o)
     DEFAULT(body_bytes, (size_t)32 << 20);
     DEFAULT(bodies_bytes, (size_t)256 << 20);
     DEFAULT(answers_bytes, (size_t)256 << 20);
+    DEFAULT(reply_bytes, (size_t)128 << 20);
     DEFAULT(arena_bytes, (size_t)256 << 20);
     DEFAULT(head_bytes, (size_t)32 << 10);
     DEFAULT(head_ms, 30 * 1000);
@@ -310,6 +313,8 @@ http_server_start(const struct http_options *o, struct http_server **out,
     s->magic = HTTP_SERVER_MAGIC;
     s->o = *o;
     http_fill_defaults(&s->o);
+    s->bodies.max = s->o.bodies_bytes;
+    s->answers.max = s->o.answers_bytes;
     s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
     if (o->routes_len > 0)
         memcpy(s->routes, o->routes, o->routes_len * sizeof *s->routes);
@@ -360,8 +365,8 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
     http_work_stop(s);
     http_conns_fini(s);
     INSIST(atomic_load(&s->active) == 0);
-    INSIST(atomic_load(&s->bodies) == 0);
-    INSIST(atomic_load(&s->answers) == 0);
+    INSIST(budget_used(&s->bodies) == 0);
+    INSIST(budget_used(&s->answers) == 0);
     server_free(s);
 }
 

@@ -18,26 +18,6 @@
 /* What zlib allocates to inflate: 32 KB of window and its tables. */
 #define INFLATE_BYTES ((size_t)44 << 10)
 
-bool
-http_budget_take(atomic_size_t *used, size_t most, size_t size)
-{
-    size_t held = atomic_load(used), next;
-
-    do {
-        if (__builtin_add_overflow(held, size, &next) || next > most)
-            return false;
-    } while (!atomic_compare_exchange_weak(used, &held, next));
-    return true;
-}
-
-void
-http_budget_return(atomic_size_t *used, size_t size)
-{
-    size_t held = atomic_fetch_sub(used, size);
-
-    INSIST(held >= size);
-}
-
 static void
 body_reject(struct http_request *r, unsigned status, const char *message,
             const char *details)
@@ -103,13 +83,13 @@ reserve(struct http_request *r, size_t size)
     if (b->size + size <= b->cap)
         return true;
     cap = next_cap(b, b->size + size, limit);
-    if (!http_budget_take(&s->bodies, s->o.bodies_bytes, cap - b->cap)) {
+    if (!budget_take(&s->bodies, cap - b->cap)) {
         reject_budget(r);
         return false;
     }
     p = mem_try_resize(b->data, cap);
     if (p == NULL) {
-        http_budget_return(&r->server->bodies, cap - b->cap);
+        budget_return(&r->server->bodies, cap - b->cap);
         reject_budget(r);
         return false;
     }
@@ -123,11 +103,23 @@ http_body_free(struct http_request *r)
 {
     struct http_body *b = &r->body;
 
-    if (b->cap > 0)
-        http_budget_return(&r->server->bodies, b->cap);
+    budget_return(&r->server->bodies, b->cap + b->charged);
+    b->charged = 0;
     free(b->data);
     b->data = NULL;
     b->size = b->cap = 0;
+}
+
+bool
+http_body_charge(const struct http_request *r, size_t size)
+{
+    struct http_request *mine = (void *)(uintptr_t)r;
+
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    if (!budget_take(&r->server->bodies, size))
+        return false;
+    mine->body.charged += size;
+    return true;
 }
 
 /* "deflate" is zlib's format by the standard, and raw in some clients: the
@@ -233,15 +225,14 @@ inflate_body(struct http_request *r)
         reject_coding(r);
     } else if (coded.size > UINT32_MAX) {
         http_reject_size(r);
-    } else if (!http_budget_take(&s->bodies, s->o.bodies_bytes,
-                                 INFLATE_BYTES)) {
+    } else if (!budget_take(&s->bodies, INFLATE_BYTES)) {
         reject_budget(r);
     } else {
         inflate_all(r, coded);
-        http_budget_return(&r->server->bodies, INFLATE_BYTES);
+        budget_return(&r->server->bodies, INFLATE_BYTES);
     }
     free(data);
-    http_budget_return(&r->server->bodies, cap);
+    budget_return(&r->server->bodies, cap);
 }
 
 void

@@ -103,14 +103,10 @@ struct http_body {
     uint64_t expected; /* Content-Length, or UINT64_MAX */
     uint64_t received; /* bytes that came, as they came */
     uint64_t dropped;  /* of them, after it was rejected */
+    size_t charged;    /* for what is made of it */
     enum http_coding coding;
     bool is_latin1; /* ISO-8859-1, to be made UTF-8 */
 };
-
-/* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is
- * not so much left. */
-bool http_budget_take(atomic_size_t *used, size_t most, size_t size);
-void http_budget_return(atomic_size_t *used, size_t size);
 
 /* Takes the next chunk of the body.  A body that must be rejected leaves an
  * error reply; what follows is dropped.  False: enough dropped, hang up. */
@@ -132,6 +128,10 @@ struct http_header {
     const char *name;
     const char *value;
 };
+
+/* A reply this small is always sent: what libmicrohttpd holds for a connection
+ * is ten times as much. */
+#define ANSWER_FREE_BYTES ((size_t)4 << 10)
 
 /* What a body begins with, in order. */
 struct http_chunks {
@@ -158,8 +158,9 @@ struct http_reply {
 void http_reject(struct http_request *r, unsigned status, const char *message,
                  const char *details);
 void http_reply_fini(struct http_reply *out);
-/* Puts '*b' at 'at' among the chunks; '*b' is empty afterwards. */
-void http_chunks_put(struct http_chunks *p, size_t at, struct buf *b);
+/* Puts '*b' at 'at' among the chunks; '*b' is empty afterwards.  False: there
+ * is no memory, and nothing changed. */
+bool http_chunks_put(struct http_chunks *p, size_t at, struct buf *b);
 void http_chunks_free(struct http_chunks *p);
 
 /* -- http_conn.c ----------------------------------------------------------- */
@@ -258,8 +259,8 @@ struct http_server {
     _Atomic int64_t quick_again_us; /* until then none of a worker's is quick */
     atomic_bool stopping;           /* replies close their connections */
     atomic_bool aborting;           /* http_is_cancelled() is true for all */
-    atomic_size_t bodies;           /* bytes held for bodies */
-    atomic_size_t answers;          /* bytes of replies that are not yet sent */
+    struct budget bodies;           /* bytes held for bodies */
+    struct budget answers;          /* bytes of replies that are not yet sent */
     struct latency latency;         /* of requests, from first line to reply */
 };
 
@@ -339,6 +340,12 @@ MUST_CHECK enum status http_cors_check(const struct http_options *o,
 
 /* Calls the route, unless the request is answered, and makes the response. */
 void http_serve_now(struct http_request *r);
+
+/* An arena of a request.  What writes is charged to the budget of bodies, so
+ * that puts work while queries have exhausted theirs. */
+struct arena *http_arena_of(struct http_server *s, struct budget *budget);
+/* Whose budget this request's arenas count in, once its route is known. */
+struct budget *http_arena_budget(const struct http_request *r);
 
 /* What Accept-Encoding asks for, of what we have. */
 enum http_coding http_accepts(const char *accept_encoding);

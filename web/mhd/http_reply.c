@@ -23,16 +23,33 @@ http_reply_body(struct http_reply *out)
     return &out->body;
 }
 
-void
+struct budget *
+http_reply_budget(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    return &out->request->server->answers;
+}
+
+bool
 http_chunks_put(struct http_chunks *p, size_t at, struct buf *b)
 {
+    size_t cap = p->cap == 0 ? 4 : p->cap * 2;
+    struct buf *list = p->list;
+
     INSIST(at <= p->len);
-    p->list = mem_grow(p->list, p->len, &p->cap, sizeof *p->list);
+    if (p->len == p->cap) {
+        list = mem_try_resize(list, cap * sizeof *list);
+        if (list == NULL)
+            return false;
+        p->list = list;
+        p->cap = cap;
+    }
     memmove(p->list + at + 1, p->list + at, (p->len - at) * sizeof *p->list);
     p->list[at] = *b;
     p->len++;
     p->size += b->size;
-    *b = (struct buf){ .max = b->max };
+    buf_init_after(b, b->max, b->free_bytes, b->budget);
+    return true;
 }
 
 void
@@ -44,20 +61,53 @@ http_chunks_free(struct http_chunks *p)
     *p = (struct http_chunks){ 0 };
 }
 
+/* Counts a chunk that was made without the budget of replies, and checks how
+ * large the reply becomes. */
+static bool
+count_chunk(struct http_reply *out, struct buf *chunk, enum buf_fault *fault)
+{
+    struct budget *answers = http_reply_budget(out);
+    size_t max = out->body.max;
+
+    if (max != 0 && out->chunks.size + out->body.size + chunk->size > max) {
+        *fault = BUF_TOO_LARGE;
+        return false;
+    }
+    if (chunk->budget == answers)
+        return true;
+    buf_shrink(chunk);
+    if (chunk->cap > ANSWER_FREE_BYTES && !budget_take(answers, chunk->cap)) {
+        *fault = BUF_NO_BUDGET;
+        return false;
+    }
+    buf_leave_budget(chunk);
+    chunk->free_bytes = ANSWER_FREE_BYTES;
+    chunk->budget = budget_ref(answers);
+    return true;
+}
+
 void
 http_reply_append_owned(struct http_reply *out, struct buf *chunk)
 {
+    struct http_chunks *p = &out->chunks;
     bool failed;
+    enum buf_fault fault;
 
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
     failed = out->body.failed || chunk->failed;
+    fault = out->body.failed ? out->body.fault : chunk->fault;
     out->empty = false;
-    if (out->body.size > 0)
-        http_chunks_put(&out->chunks, out->chunks.len, &out->body);
-    if (chunk->size > 0)
-        http_chunks_put(&out->chunks, out->chunks.len, chunk);
+    if (!failed && !count_chunk(out, chunk, &fault)) {
+        failed = true;
+    } else if ((out->body.size > 0 &&
+                !http_chunks_put(p, p->len, &out->body)) ||
+               (chunk->size > 0 && !http_chunks_put(p, p->len, chunk))) {
+        failed = true;
+        fault = BUF_NO_MEMORY;
+    }
     buf_fini(chunk);
     out->body.failed = failed;
+    out->body.fault = fault;
 }
 
 void

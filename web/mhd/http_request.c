@@ -28,6 +28,31 @@ http_body(const struct http_request *r)
     return slice_of(r->body.data, r->body.size);
 }
 
+/* Small requests work while others have exhausted the budget. */
+#define ARENA_FREE_BYTES ((size_t)64 << 10)
+
+struct arena *
+http_arena_of(struct http_server *s, struct budget *budget)
+{
+    return arena_new_after(s->o.arena_bytes, ARENA_FREE_BYTES, budget);
+}
+
+struct budget *
+http_arena_budget(const struct http_request *r)
+{
+    struct http_server *s = r->server;
+    bool writes = r->route == NULL || r->route->requires == HTTP_WRITES;
+
+    return writes ? &s->bodies : s->o.arenas;
+}
+
+struct arena *
+http_arena_new(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return http_arena_of(r->server, http_arena_budget(r));
+}
+
 const struct http_param *
 http_params(const struct http_request *r, size_t *len)
 {

@@ -103,25 +103,38 @@ deflate_chunks(z_stream *z, const struct http_chunks *p, struct buf *to,
     return true;
 }
 
+/* Puts 'to', which is not empty, in place of the chunks. */
+static void
+replace_chunks(struct http_chunks *p, struct buf *to)
+{
+    while (p->len > 0) {
+        p->len--;
+        buf_fini(&p->list[p->len]);
+    }
+    p->size = 0;
+    buf_shrink(to);
+    INSIST(http_chunks_put(p, 0, to)); /* there was a chunk, so there is room */
+}
+
 /* Replaces the chunks by their compressed form; leaves them when that fails. */
 static bool
-compress_chunks(struct http_chunks *p, enum http_coding coding)
+compress_chunks(struct http_chunks *p, enum http_coding coding,
+                struct budget *answers)
 {
     bool small = p->size <= 4096, done;
     int bits = (small ? 12 : 15) + (coding == CODING_GZIP ? 16 : 0);
     z_stream z = { 0 };
-    struct buf to = BUF_INIT;
+    struct buf to;
 
+    buf_init_within(&to, 0, answers);
     if (p->size > UINT32_MAX / 2 ||
         deflateInit2(&z, 1, Z_DEFLATED, bits, small ? 5 : 8,
                      Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
     done = deflate_chunks(&z, p, &to, deflateBound(&z, p->size));
     (void)deflateEnd(&z);
-    if (done) {
-        http_chunks_free(p);
-        http_chunks_put(p, 0, &to);
-    }
+    if (done)
+        replace_chunks(p, &to);
     buf_fini(&to);
     return done;
 }
@@ -129,7 +142,7 @@ compress_chunks(struct http_chunks *p, enum http_coding coding)
 /* Replaces a body that is one gzip member by what is in it; its last four bytes
  * say how much that is. */
 static bool
-inflate_chunk(struct http_chunks *p)
+inflate_chunk(struct http_chunks *p, struct budget *answers)
 {
     union {
         const uint8_t *from;
@@ -137,9 +150,10 @@ inflate_chunk(struct http_chunks *p)
     } in = { .from = p->list[0].data }; /* zlib does not write there */
     uint32_t size;
     z_stream z = { .next_in = in.to, .avail_in = (uInt)p->size };
-    struct buf to = BUF_INIT;
+    struct buf to;
     bool done = false;
 
+    buf_init_within(&to, 0, answers);
     INSIST(p->len == 1 && p->size > sizeof size);
     memcpy(&size, in.from + p->size - sizeof size, sizeof size);
     size = le32toh(size);
@@ -152,8 +166,7 @@ inflate_chunk(struct http_chunks *p)
     (void)inflateEnd(&z);
     if (done) {
         to.size = size;
-        http_chunks_free(p);
-        http_chunks_put(p, 0, &to);
+        replace_chunks(p, &to);
     }
     buf_fini(&to);
     return done;
@@ -204,16 +217,20 @@ guess_type(const struct http_request *r)
 
 /* -- the response ---------------------------------------------------------- */
 
-static void
+static bool
 wrap_jsonp(struct http_chunks *p, const char *name)
 {
     struct buf before = BUF_INIT, after = BUF_INIT;
+    bool done;
 
     buf_put_str(&before, name);
     buf_put_u8(&before, '(');
-    http_chunks_put(p, 0, &before);
     buf_put_u8(&after, ')');
-    http_chunks_put(p, p->len, &after);
+    done = !before.failed && !after.failed && http_chunks_put(p, 0, &before) &&
+           http_chunks_put(p, p->len, &after);
+    buf_fini(&before);
+    buf_fini(&after);
+    return done;
 }
 
 static void
@@ -286,52 +303,57 @@ is_image(const char *type)
            strncmp(type, "image/svg", 9) != 0;
 }
 
-/* A reply this small is always sent: what libmicrohttpd holds for a connection
- * is ten times as much. */
-#define ANSWER_FREE_BYTES ((size_t)4 << 10)
-
-static bool
-take_budget(struct http_request *r, size_t size)
+/* The charge of the bytes that are sent passes from the buffers to the request,
+ * since libmicrohttpd frees them. */
+static void
+keep_charge(struct http_request *r)
 {
-    struct http_server *s = r->server;
+    struct http_chunks *p = &r->reply.chunks;
+    struct budget *answers = &r->server->answers;
+    size_t size;
 
-    if (size <= ANSWER_FREE_BYTES)
-        return true;
-    if (!http_budget_take(&s->answers, s->o.answers_bytes, size))
-        return false;
-    r->answer_bytes = size;
-    return true;
+    for (size_t i = 0; i < p->len; i++) {
+        buf_shrink(&p->list[i]);
+        size = buf_counted(&p->list[i]);
+        budget_force(answers, size);
+        buf_leave_budget(&p->list[i]);
+        r->answer_bytes += size;
+    }
 }
 
-/* The bytes of the body, as they are sent; false when the budget for replies
- * has no room for them. */
+/* The bytes of the body, as they are sent; false when there is no memory for
+ * them. */
 static bool
 make_body(struct http_request *r, const char **type, enum http_coding *coding)
 {
     struct http_reply *out = &r->reply;
+    struct budget *answers = http_reply_budget(out);
 
     if (out->empty) {
         buf_clear(&out->body);
         return true;
     }
     http_reply_append_owned(out, &(struct buf)BUF_INIT);
+    if (out->body.failed)
+        return false;
     *type = out->type != NULL                      ? out->type
             : r->target.is_api && !out->plain_page ? API_TYPE
                                                    : guess_type(r);
-    if (r->jsonp != NULL && is_json(*type))
-        wrap_jsonp(&out->chunks, r->jsonp);
+    if (r->jsonp != NULL && is_json(*type) &&
+        !wrap_jsonp(&out->chunks, r->jsonp))
+        return false;
     r->may_compress = out->chunks.size > 0 && !is_image(*type);
     if (r->may_compress)
         *coding = http_accepts(http_header(r, "Accept-Encoding"));
     if (out->gzipped) {
-        if (*coding != CODING_GZIP && !inflate_chunk(&out->chunks))
+        if (*coding != CODING_GZIP && !inflate_chunk(&out->chunks, answers))
             return false;
         *coding = *coding == CODING_GZIP ? CODING_GZIP : CODING_NONE;
     } else if (*coding != CODING_NONE &&
-               !compress_chunks(&out->chunks, *coding)) {
+               !compress_chunks(&out->chunks, *coding, answers)) {
         *coding = CODING_NONE;
     }
-    return take_budget(r, out->chunks.size);
+    return true;
 }
 
 /* Was memory short meanwhile?  Then what looked like the client's fault, as a
@@ -342,6 +364,33 @@ lacked_memory(const struct http_request *r)
 {
     return r->reply.status >= 400 && r->reply.status < 500 &&
            mem_failures() != r->failures;
+}
+
+/* Replaces an answer that could not be built by the reason. */
+static void
+reply_no_room(struct http_reply *out)
+{
+    enum buf_fault fault = out->body.fault;
+    size_t most = out->body.max;
+    char text[96];
+
+    out->headers = NULL;
+    buf_fini(&out->body);
+    if (fault == BUF_TOO_LARGE) {
+        (void)snprintf(text, sizeof text, "The answer is larger than %zu bytes",
+                       most);
+        http_reply_error(out, 413, text,
+                         "Please ask for less, or for one part after the "
+                         "other (halite.query.answer_bytes)");
+        return;
+    }
+    if (fault == BUF_NO_BUDGET)
+        http_reply_error(out, 503, "Too many answers wait to be read",
+                         "The memory for the answers of all requests is used "
+                         "up (halite.answers.bytes)");
+    else
+        http_reply_error(out, 503, "The reply did not fit into memory", NULL);
+    http_reply_header(out, "Retry-After", "1");
 }
 
 /* Turns the reply into a response for libmicrohttpd. */
@@ -359,19 +408,15 @@ http_finish(struct http_request *r)
                          "Please try again");
         http_reply_header(out, "Retry-After", "1");
     }
-    if (out->body.failed) {
-        buf_fini(&out->body);
-        http_reply_error(out, 503, "The reply did not fit into memory", NULL);
-    }
+    if (out->body.failed && !out->empty)
+        reply_no_room(out);
     if (!make_body(r, &type, &coding)) {
-        out->headers = NULL;
-        http_reply_error(out, 503, "Too many answers wait to be read",
-                         "The memory for the answers of all requests is used "
-                         "up (halite.answers.bytes)");
-        http_reply_header(out, "Retry-After", "1");
+        out->body.fault = BUF_NO_BUDGET;
+        reply_no_room(out);
         coding = CODING_NONE;
         (void)make_body(r, &type, &coding);
     }
+    keep_charge(r);
     r->response_size = out->chunks.size;
     r->response = http_mhd_response_new(&out->chunks);
     if (r->response == NULL)
@@ -387,6 +432,7 @@ http_serve_now(struct http_request *r)
 
     if (!r->answered)
         http_body_decode(r);
+    arena_set_budget(r->arena, http_arena_budget(r));
     if (!r->answered)
         r->route->serve(r->route->ctx, r, &r->reply);
     r->answered = true;

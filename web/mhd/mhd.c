@@ -348,9 +348,13 @@ free_sending(void *cls)
 static struct MHD_Response *
 respond_in_chunks(struct http_chunks *p)
 {
-    struct sending *s = mem_new(sizeof *s);
+    struct sending *s = mem_try_array(1, sizeof *s);
     struct MHD_Response *response;
 
+    if (s == NULL) {
+        http_chunks_free(p);
+        return NULL;
+    }
     s->chunks = *p;
     *p = (struct http_chunks){ 0 };
     response = MHD_create_response_from_callback(s->chunks.size, SEND_BYTES,

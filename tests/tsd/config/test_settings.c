@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/harness.h"
+#include "tsd/config/memory_settings.h"
 #include "tsd/config/options.h"
 #include "tsd/config/properties.h"
 
@@ -336,7 +337,66 @@ START_TEST(tells_where)
 }
 END_TEST
 
-TEST_MAIN("settings", LOOP(reads_properties, files), LOOP(checks_values, words),
+/* Bytes that the process may use, and whether the defaults are lowered. */
+static const struct memory {
+    uint64_t mb;
+    bool lowered;
+} memories[] = { { 64, true },    { 200, true },  { 512, true },
+                 { 2048, true },  { 4096, true }, { 8192, false },
+                 { 65536, false } };
+
+/* What may be held beside each other leaves a third of the memory to the rest.
+ */
+START_TEST(memory_follows_the_limit)
+{
+    static const char *const sums[] = {
+        "halite.store.head_bytes",
+        "halite.store.write_buffer_bytes",
+        "halite.store.write_buffer_bytes",
+        "halite.store.cache_bytes",
+        "halite.put.cache_bytes",
+        "halite.queries.bytes",
+        "halite.answers.bytes",
+        "halite.http.bodies_bytes",
+        "halite.telnet.total_bytes",
+    };
+    uint64_t limit = memories[_i].mb << 20, sum = 0;
+    struct settings *s = settings_new(), *fresh = settings_new();
+    struct error e;
+
+    settings_set(s, "halite.queries.bytes", "100M");
+    memory_settings_fit(s, limit);
+    ck_assert_int_eq(settings_int(s, "halite.queries.bytes"), 100 << 20);
+    settings_free(&s);
+    s = settings_new();
+    memory_settings_fit(s, limit);
+    ck_assert_int_eq(settings_check(s, &e), ST_OK);
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        int64_t v = settings_int(s, sums[i]);
+
+        ck_assert(!settings_is_given(s, sums[i]));
+        ck_assert_int_le(v, settings_int(fresh, sums[i]));
+        if (!memories[_i].lowered)
+            ck_assert_int_eq(v, settings_int(fresh, sums[i]));
+        sum += (uint64_t)v;
+    }
+    if (memories[_i].mb >= 200)
+        ck_assert_uint_le(sum, limit / 3 * 2);
+    ck_assert_int_le(settings_int(s, "halite.query.answer_bytes") * 2,
+                     settings_int(s, "halite.answers.bytes"));
+    ck_assert_int_le(settings_int(s, "halite.query.bytes") * 2,
+                     settings_int(s, "halite.queries.bytes"));
+    ck_assert_int_le(settings_int(s, "halite.http.body_bytes") * 2,
+                     settings_int(s, "halite.http.bodies_bytes"));
+    ck_assert(memories[_i].lowered ==
+              (memory_settings_connections(limit) < SIZE_MAX));
+    settings_free(&s);
+    settings_free(&fresh);
+}
+END_TEST
+
+TEST_MAIN("settings", LOOP(memory_follows_the_limit, memories),
+          LOOP(reads_properties, files), LOOP(checks_values, words),
           TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win),
           LOOP(flags_take_true_and_false, truths), LOOP(keeps_blanks, blanks),
           TEST(keeps_blanks_of_words), LOOP(tells_where, places))

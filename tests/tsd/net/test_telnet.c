@@ -543,17 +543,92 @@ START_TEST(can_do_without_puts)
 }
 END_TEST
 
-TEST_MAIN_WITH(NULL, tear_down, "telnet", LOOP(talks_in_one_chunk, talks),
-               LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
-               TEST(answers_after_the_commit), TEST(commits_points_that_wait),
-               TEST(an_answer_waits_for_the_owners),
-               TEST(what_owners_reject_is_said_first),
-               TEST(others_do_not_wait_for_owners),
-               TEST(a_batch_that_waits_is_told_what_was_rejected),
-               TEST(a_stop_does_not_wait_for_owners),
-               TEST(stops_answering_when_commits_fail),
-               TEST(waits_while_the_store_is_busy),
-               TEST(never_blocks_on_who_does_not_read),
-               TEST(takes_many_at_once),
-               TEST(keeps_what_arrived_before_the_stop),
-               TEST(can_do_without_puts))
+/* Beginnings of lines, of clients that never end them, count in one budget;
+ * those that are short do not, so others can work meanwhile. */
+START_TEST(limits_what_all_keep)
+{
+    static const char too_long[] =
+        "line too long: skipped, the memory for lines of all telnet "
+        "connections is used up (halite.telnet.total_bytes)\n";
+    char half[3000];
+    struct telnet_options o;
+    int fds[5];
+
+    set_up(1);
+    telnet_stop(&telnet, 0);
+    o = options(1);
+    o.line_bytes = 4000;
+    o.total_bytes = 10000;
+    start(&o);
+    memset(half, 'x', sizeof half);
+    memcpy(half, "version\nput m 1 1 a=", 20);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 5; i++) {
+            fds[i] = join();
+            wire_send(fds[i], half, sizeof half);
+            ck_assert(wire_read(fds[i], &heard, 16));
+            if (i < 3) {
+                expect("halite, 1 words\n");
+                continue;
+            }
+            ck_assert(wire_read(fds[i], &heard, 16 + sizeof too_long - 1));
+            ck_assert_int_eq(memcmp(heard.data, "halite, 1 words\n", 16), 0);
+            heard.size -= 16;
+            memmove(heard.data, heard.data + 16, heard.size);
+            ck_assert(wire_read(fds[i], &heard, sizeof too_long - 1));
+            expect(too_long);
+            /* The rest of the line is skipped; the next line counts. */
+            wire_send(fds[i], half + 20, sizeof half - 20);
+            wire_send(fds[i], "\nversion\n", 9);
+            ck_assert(wire_read(fds[i], &heard, 16));
+            expect("halite, 1 words\n");
+        }
+        /* A line that ends is taken, though the budget is exhausted. */
+        wire_send(fds[0], "\nversion\n", 9);
+        ck_assert(wire_read(fds[0], &heard, 16));
+        expect("halite, 1 words\n");
+        for (int i = 0; i < 5; i++)
+            part(fds[i]);
+        buf_clear(&heard);
+    }
+}
+END_TEST
+
+/* So do answers that are not read. */
+START_TEST(limits_answers_that_are_not_read)
+{
+    struct telnet_options o;
+    struct buf asks = BUF_INIT;
+    int fd;
+
+    set_up(1);
+    telnet_stop(&telnet, 0);
+    o = options(1);
+    o.output_bytes = 8 << 20;
+    o.total_bytes = 100000;
+    start(&o);
+    for (size_t i = 0; i < 100000; i++)
+        buf_put_str(&asks, "version\n");
+    fd = join();
+    wire_send(fd, (const char *)asks.data, asks.size);
+    /* It is cut off before it has heard all of them. */
+    ck_assert(!wire_read(fd, &heard, SIZE_MAX));
+    ck_assert_uint_lt(heard.size, 100000 * strlen("halite, 1 words\n"));
+    (void)close(fd);
+    buf_fini(&asks);
+}
+END_TEST
+
+TEST_MAIN_WITH(
+    NULL, tear_down, "telnet", TEST(limits_what_all_keep),
+    TEST(limits_answers_that_are_not_read), LOOP(talks_in_one_chunk, talks),
+    LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
+    TEST(answers_after_the_commit), TEST(commits_points_that_wait),
+    TEST(an_answer_waits_for_the_owners),
+    TEST(what_owners_reject_is_said_first), TEST(others_do_not_wait_for_owners),
+    TEST(a_batch_that_waits_is_told_what_was_rejected),
+    TEST(a_stop_does_not_wait_for_owners),
+    TEST(stops_answering_when_commits_fail),
+    TEST(waits_while_the_store_is_busy),
+    TEST(never_blocks_on_who_does_not_read), TEST(takes_many_at_once),
+    TEST(keeps_what_arrived_before_the_stop), TEST(can_do_without_puts))

@@ -114,7 +114,7 @@ START_TEST(limits_a_body)
         buf_fini(&body);
         buf_fini(&plain);
     }
-    ck_assert_uint_eq(rig.server->bodies, 0);
+    ck_assert_uint_eq(budget_used(&rig.server->bodies), 0);
     (void)close(fd);
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(rejects_broken_compression)
         ck_assert(a.status == 400 || (a.status == 200 && i >= 4 && i <= 9));
         buf_fini(&a.body);
     }
-    ck_assert_uint_eq(rig.server->bodies, 0);
+    ck_assert_uint_eq(budget_used(&rig.server->bodies), 0);
     (void)close(fd);
     buf_fini(&whole);
 }
@@ -337,7 +337,7 @@ static bool
 wait_for_bodies(uint64_t n)
 {
     for (int i = 0; i < 1000; i++) {
-        if (rig.server->bodies == n)
+        if (budget_used(&rig.server->bodies) == n)
             return true;
         (void)poll(NULL, 0, 10);
     }
@@ -629,7 +629,7 @@ START_TEST(cuts_slow_clients)
     ck_assert(rig_wait(&rig.closed, 1));
     buf_fini(&a.body);
     (void)close(fd);
-    ck_assert_uint_eq(rig.server->bodies, 0);
+    ck_assert_uint_eq(budget_used(&rig.server->bodies), 0);
 }
 END_TEST
 
@@ -735,7 +735,48 @@ START_TEST(limits_all_answers)
 }
 END_TEST
 
-TEST_MAIN_WITH(NULL, rig_stop, "http_limits", LOOP(limits_a_body, bodies),
+/* One reply has a limit, whatever endpoint makes it. */
+START_TEST(limits_an_answer)
+{
+    struct answer a;
+
+    rig_start(&(struct http_options){ .reply_bytes = 1 << 20 });
+    a = rig_ask("GET /api/large?n=2000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 413);
+    ck_assert_ptr_nonnull(
+        strstr(rig_body(&a), "The answer is larger than 1048576 bytes"));
+    ck_assert_ptr_nonnull(strstr(rig_body(&a), "halite.query.answer_bytes"));
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=1000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+}
+END_TEST
+
+/* A reply counts while it grows, not only when it is complete; small ones are
+ * always sent. */
+START_TEST(answers_count_while_they_grow)
+{
+    struct answer a;
+
+    rig_start(&(struct http_options){ .answers_bytes = 4 << 20 });
+    a = rig_ask("GET /api/large?n=9000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 503);
+    ck_assert_ptr_nonnull(strstr(rig_body(&a), "halite.answers.bytes"));
+    buf_fini(&a.body);
+    ck_assert(budget_take(&rig.server->answers, 4 << 20));
+    a = rig_ask("GET /api/large?n=4000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=5000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 503);
+    buf_fini(&a.body);
+    budget_return(&rig.server->answers, 4 << 20);
+}
+END_TEST
+
+TEST_MAIN_WITH(NULL, rig_stop, "http_limits", TEST(limits_an_answer),
+               TEST(answers_count_while_they_grow), LOOP(limits_a_body, bodies),
                TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
                TEST(rejects_broken_compression), TEST(survives_bombs),
                TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),

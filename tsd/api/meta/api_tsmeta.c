@@ -157,7 +157,7 @@ write_all(struct found *f, struct error *e)
     struct buf *b = http_reply_body(w->out);
     struct series_points *points =
         arena_array(w->arena, f->list.len, sizeof *points);
-    struct arena *scratch = arena_new(0);
+    struct arena *scratch = http_arena_new(w->r);
     enum status st =
         points == NULL
             ? error_set(e, ST_LIMIT, "too many series: ask for fewer")

@@ -101,7 +101,7 @@ find(const struct api *a, const struct http_request *r, struct slice type,
         http_reply_failure(out, &e);
         return true;
     }
-    f.scratch = arena_new(0);
+    f.scratch = http_arena_new(r);
     find_answer(&f, out);
     arena_free(&f.scratch);
     buf_fini(&f.name);

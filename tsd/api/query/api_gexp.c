@@ -10,6 +10,7 @@
 struct params {
     struct query_param *list;
     size_t len;
+    const struct http_request *request;
     struct arena *arena;
     enum status st;
     struct error *e;
@@ -71,7 +72,7 @@ add_body(struct params *p, struct slice body)
     json_t *root = NULL;
 
     if (p->st == ST_OK)
-        p->st = api_parse_json(body, &root, p->e);
+        p->st = api_parse_json(p->request, body, &root, p->e);
     if (p->st != ST_OK)
         return;
     if (json_is_object(root)) {
@@ -116,7 +117,9 @@ api_gexp_parse(const struct http_request *r, const struct parse_options *o,
                struct arena *a, struct gexp *g, struct query *q,
                struct parse_error *e)
 {
-    struct params p = { .arena = a, .st = ST_OK, .e = &e->message };
+    struct params p = {
+        .request = r, .arena = a, .st = ST_OK, .e = &e->message
+    };
     size_t len;
     const struct http_param *params = http_params(r, &len);
     struct slice body = http_body(r);

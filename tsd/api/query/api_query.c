@@ -268,6 +268,7 @@ run_engine(struct work *w, struct parse_error *e)
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
+    w->chunks.budget = http_reply_budget(w->s.out);
     return serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
 }
 
@@ -453,8 +454,11 @@ give_chunks(struct work *w)
     else
         first->data[0] = '[';
     chunks_each(&w->chunks, give_chunk, w);
-    if (w->chunks.failed)
+    if (w->chunks.failed) {
         http_reply_body(w->s.out)->failed = true;
+        http_reply_body(w->s.out)->fault =
+            w->chunks.no_room ? BUF_NO_BUDGET : BUF_TOO_LARGE;
+    }
 }
 
 static enum status

@@ -23,6 +23,8 @@ serve_reject(struct http_reply *out, const struct parse_error *e)
     if (m->status == ST_BUSY)
         counter_add(CNT_QUERY_CANCELLED, 1);
     http_reply_error(out, status, m->text, *details == '\0' ? NULL : details);
+    if (m->status == ST_BUSY)
+        http_reply_header(out, "Retry-After", "1");
     return status;
 }
 
@@ -90,6 +92,15 @@ too_large(const struct serving *s, struct error *e)
                      s->a->answer_bytes);
 }
 
+static enum status
+no_room(struct error *e)
+{
+    return error_set(e, ST_BUSY,
+                     "Too many answers wait to be read: the memory for the "
+                     "answers of all requests is used up "
+                     "(halite.answers.bytes)");
+}
+
 enum status
 serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
           struct parse_error *e)
@@ -103,14 +114,19 @@ serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
     if (st == ST_OK)
         warn_of_dropped(s);
     if (st == ST_BUSY && chunks != NULL && atomic_load(&chunks->failed))
-        st = too_large(s, &e->message);
+        st = atomic_load(&chunks->no_room) ? no_room(&e->message)
+                                           : too_large(s, &e->message);
     return st;
 }
 
 enum status
 serve_check_size(const struct serving *s, struct error *e)
 {
-    return http_reply_body(s->out)->failed ? too_large(s, e) : ST_OK;
+    const struct buf *b = http_reply_body(s->out);
+
+    if (!b->failed)
+        return ST_OK;
+    return b->fault == BUF_TOO_LARGE ? too_large(s, e) : no_room(e);
 }
 
 void

@@ -6,8 +6,6 @@
 
 #include "tsd/api/tree/tree_json.h"
 
-#define SCRATCH_BYTES ((size_t)64 << 20)
-
 typedef void serve(const struct api_call *w);
 
 static serve serve_tree, serve_rule, serve_rules;
@@ -233,7 +231,7 @@ put_rules(const struct api_call *w, const struct tree *tree,
           struct tree_rule *rules, size_t len, struct error *e)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT, changed;
-    struct arena *scratch = arena_new(SCRATCH_BYTES);
+    struct arena *scratch = http_arena_new(w->r);
     enum status st = overwrite ? delete_rules(w, tree, e) : ST_OK;
 
     for (size_t i = 0; i < len && st == ST_OK; i++) {

@@ -8,7 +8,7 @@
 #include "tsd/api/tree/tree_view.h"
 #include "web/json/json.h"
 
-#define SCRATCH_BYTES ((size_t)64 << 20)
+#define MESSAGES_BYTES ((size_t)64 << 20)
 
 /* -- branch ---------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ write_leaves(const struct api_call *w, const struct tree_branch *branch,
              struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
-    struct arena *scratch = arena_new(SCRATCH_BYTES);
+    struct arena *scratch = http_arena_new(w->r);
     bool first = true;
     enum status st = ST_OK;
 
@@ -368,7 +368,7 @@ test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
     enum status st;
 
     arena_reset(scratch);
-    buf_init(&messages, SCRATCH_BYTES);
+    buf_init_within(&messages, MESSAGES_BYTES, http_reply_budget(t->w->out));
     st = tree_names(t->w->a, tsuid, scratch, &series, &t->e);
     if (st == ST_OK)
         st = tree_build(t->plan, &series, scratch, b == NULL ? NULL : &messages,
@@ -468,8 +468,8 @@ api_tree_test(const struct api_call *w)
         return;
     t.tree = &tree;
     t.done.arena = t.leaves.arena = w->arena;
-    t.scratch[0] = arena_new(SCRATCH_BYTES);
-    t.scratch[1] = arena_new(SCRATCH_BYTES);
+    t.scratch[0] = http_arena_new(w->r);
+    t.scratch[1] = http_arena_new(w->r);
     if (test_tree(&t, &ids.list) != ST_OK)
         api_reject(w->out, &t.e);
     table_fini(&t.done.table);

@@ -71,7 +71,12 @@ tree_plan_new(const struct tree *tree, struct tree_plan **out, struct error *e)
     INSIST(tree->rules_len > 0);
     p->magic = PLAN_MAGIC;
     p->tree = tree;
-    p->steps = mem_new_array(tree->rules_len, sizeof *p->steps);
+    p->steps = mem_try_array(tree->rules_len, sizeof *p->steps);
+    if (p->steps == NULL) {
+        OBJ_FREE(p);
+        *out = NULL;
+        return error_no_memory(e);
+    }
     for (size_t i = 0; i < tree->rules_len && st == ST_OK; i++)
         st = plan_step(&tree->rules[i], &p->steps[i], e);
     if (st != ST_OK)
@@ -111,22 +116,18 @@ say(struct work *w, const char *fmt, ...)
 {
     struct buf text;
     va_list args;
-    int size;
 
     if (w->messages == NULL)
         return;
     buf_init(&text, MESSAGE_MAX);
     va_start(args, fmt);
-    size = vsnprintf((char *)buf_reserve(&text, MESSAGE_MAX / 2),
-                     MESSAGE_MAX / 2, fmt, args);
+    buf_vprintf(&text, fmt, args);
     va_end(args);
-    if (size > 0)
-        text.size =
-            (size_t)size < MESSAGE_MAX / 2 ? (size_t)size : MESSAGE_MAX / 2 - 1;
-    json_put_item(w->messages, buf_slice(&text));
-    buf_fini(&text);
-    if (w->messages->failed)
+    if (!text.failed)
+        json_put_item(w->messages, buf_slice(&text));
+    if (text.failed || w->messages->failed)
         fail(w, ST_LIMIT, "the answer is too large");
+    buf_fini(&text);
 }
 
 /* A rule in a text: "[1:0:0:METRIC]". */

@@ -5,8 +5,7 @@
 #include "base/text/java.h"
 #include "uid/meta/meta.h"
 
-#define SCRATCH_BYTES ((size_t)16 << 20)
-#define ASK_EVERY     1024
+#define ASK_EVERY 1024
 
 /* A walk over all series. */
 struct walk {
@@ -142,7 +141,7 @@ walk_all(struct walk *w)
         return st;
     w->arena = http_arena(w->request);
     w->branch.leaves.arena = w->branch.branches.arena = w->arena;
-    w->scratch = arena_new(SCRATCH_BYTES);
+    w->scratch = http_arena_new(w->request);
     st = series_each(w->api->series, 0, NULL, walk_one, w, w->e);
     arena_free(&w->scratch);
     tree_plan_free(&w->plan);
