@@ -70,6 +70,7 @@ add_partial(void *ctx, size_t i)
     struct aggregation m =
         some_of(of, i * of->len / PARTIALS, (i + 1) * of->len / PARTIALS);
     struct points scratch = { 0 };
+    struct deadline deadline = *of->spec->deadline;
 
     m.acc = t->acc;
     m.values = t->values;
@@ -79,6 +80,8 @@ add_partial(void *ctx, size_t i)
     for (size_t k = 0; k < m.len && t->status == ST_OK; k++) {
         aggregation_fetch_ahead(&m, k);
         t->status = aggregation_unpack_and_add(&m, &m.cursors[k], &t->error);
+        if (t->status == ST_OK)
+            t->status = deadline_tick(&deadline, of->acc.len, &t->error);
     }
     t->acc = m.acc;
     points_fini(&scratch);
@@ -201,8 +204,11 @@ add_chunk(struct adding *p, size_t i)
     for (size_t k = 0; k < some.len; k++) {
         struct series_cursor *cur = &some.cursors[k];
 
-        if (p->status == ST_OK)
+        if (p->status == ST_OK) {
             aggregation_add(p->m, cur);
+            p->status =
+                deadline_tick(p->m->spec->deadline, p->m->acc.len, p->error);
+        }
         if (cur->wanted > 0)
             cur->c->v = NULL;
     }

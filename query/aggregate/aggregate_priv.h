@@ -32,9 +32,10 @@ struct times {
 };
 
 /* The union of 'lists', which are used up; it may be one of them, and is even
- * where they are, at the same timestamps.  False when the arena is full. */
-bool times_union(struct times *lists, size_t len, struct arena *a,
-                 struct times *out);
+ * where they are, at the same timestamps. */
+MUST_CHECK enum status times_union(struct times *lists, size_t len,
+                                   struct deadline *deadline, struct arena *a,
+                                   struct times *out, struct error *e);
 
 /* -- interpolate.c ------------------------------------------------------- */
 

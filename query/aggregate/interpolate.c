@@ -21,6 +21,8 @@
  * next point of each series, and the first of each that is yet to begin.  The
  * results of a stretch are all integers or all doubles. */
 
+#define SERIES_STEPS 16 /* of the deadline, for what each series costs */
+
 static double
 cursor_double(const struct series_cursor *cur, size_t i)
 {
@@ -43,7 +45,10 @@ make_cursors(struct aggregation *m, struct column *columns, size_t len,
     for (size_t i = 0; i < len; i++) {
         struct column *c = &columns[i];
         size_t first = column_seek(c, w->start_ms), last;
+        enum status st = deadline_tick(m->spec->deadline, SERIES_STEPS, e);
 
+        if (st != ST_OK)
+            return st;
         if (first == c->len || (m->spec->rate != NULL && c->len < 2))
             continue;
         m->cursors[m->len] =
@@ -91,9 +96,9 @@ mark_floats(const struct aggregation *m, const struct series_cursor *cur,
     changes[to]--;
 }
 
-static void
+static enum status
 mark_cursor(const struct aggregation *m, const struct series_cursor *cur,
-            int32_t *changes)
+            int32_t *changes, struct error *e)
 {
     size_t from, to;
 
@@ -107,24 +112,26 @@ mark_cursor(const struct aggregation *m, const struct series_cursor *cur,
             mark_floats(m, cur, from, end - 1, changes);
         from = end + 1;
     }
+    return deadline_tick(m->spec->deadline, to - cur->at + SERIES_STEPS, e);
 }
 
 static enum status
 mark_timestamps(struct aggregation *m, struct error *e)
 {
     int32_t *changes, sum = 0;
+    enum status st = ST_OK;
 
     changes = arena_array(m->arena, m->timestamps.len + 1, sizeof *changes);
     m->doubles = arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < m->len; i++)
-        mark_cursor(m, &m->cursors[i], changes);
+    for (size_t i = 0; i < m->len && st == ST_OK; i++)
+        st = mark_cursor(m, &m->cursors[i], changes, e);
     for (size_t k = 0; k < m->timestamps.len; k++) {
         sum += changes[k];
         m->doubles[k] = sum > 0;
     }
-    return ST_OK;
+    return st;
 }
 
 static enum status
@@ -423,6 +430,8 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
         for (size_t i = 0; i < m->len && st == ST_OK; i++) {
             aggregation_fetch_ahead(m, i);
             st = aggregation_unpack_and_add(m, &m->cursors[i], e);
+            if (st == ST_OK)
+                st = deadline_tick(m->spec->deadline, len, e);
         }
     if (st != ST_OK)
         return st;
@@ -452,11 +461,10 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
                 struct error *e)
 {
     struct times *t = &m->timestamps;
-    enum status st = ST_OK;
+    enum status st =
+        times_union(own, m->len, m->spec->deadline, m->arena, t, e);
 
-    if (!times_union(own, m->len, m->arena, t))
-        return error_no_memory(e);
-    if (t->len > 0)
+    if (st == ST_OK && t->len > 0)
         st = aggregation_dps(*t, m->arena, out, e);
     if (t->ms == NULL)
         m->step_ms = t->step_ms;
@@ -482,12 +490,12 @@ run_group(struct aggregation *m, struct dps *out, struct error *e)
     enum status st = ST_OK;
 
     while (st == ST_OK && out->len < m->timestamps.len) {
-        size_t n = stretch(m, out->len), cursors = m->len;
+        size_t n = stretch(m, out->len);
 
         st = run_stretch(m, out->len, n, out, e);
         out->len += n;
         if (st == ST_OK)
-            st = deadline_tick(m->spec->deadline, n * cursors, e);
+            st = deadline_tick(m->spec->deadline, n, e);
     }
     return st;
 }

@@ -111,52 +111,59 @@ merge_two(struct times a, struct times b, int64_t *out)
     return (struct times){ .ms = out, .len = n };
 }
 
-static size_t
-merge_pairs(struct times *lists, size_t len, int64_t *out)
+/* Leaves half of the lists. */
+static enum status
+merge_pairs(struct times *lists, size_t *len, int64_t *out,
+            struct deadline *deadline, struct error *e)
 {
     size_t n = 0;
+    enum status st = ST_OK;
 
-    for (size_t i = 0; i < len; i += 2) {
+    for (size_t i = 0; i < *len && st == ST_OK; i += 2) {
         struct times t = lists[i];
 
-        if (i + 1 < len)
+        if (i + 1 < *len)
             t = merge_two(t, lists[i + 1], out);
         else
             (void)copy_rest(out, t, 0);
         lists[n++] = (struct times){ .ms = out, .len = t.len };
         out += t.len;
+        st = deadline_tick(deadline, t.len, e);
     }
-    return n;
+    *len = n;
+    return st;
 }
 
-bool
-times_union(struct times *lists, size_t len, struct arena *a, struct times *out)
+enum status
+times_union(struct times *lists, size_t len, struct deadline *deadline,
+            struct arena *a, struct times *out, struct error *e)
 {
     size_t n, total = 0;
     int64_t *from, *to;
+    enum status st = ST_OK;
 
     if (find_widest(lists, len, out))
-        return true;
+        return ST_OK;
     n = drop_same(lists, len);
     if (!write_times(lists, n, a))
-        return false;
+        return error_no_memory(e);
     for (size_t i = 0; i < n && n > 1; i++)
         total += lists[i].len;
     if (total == 0) { /* one list, or nothing in any */
         *out = lists[0];
-        return true;
+        return ST_OK;
     }
     from = arena_array_raw(a, total, sizeof *from);
     to = arena_array_raw(a, total, sizeof *to);
     if (from == NULL || to == NULL)
-        return false;
-    while (n > 1) {
+        return error_no_memory(e);
+    while (n > 1 && st == ST_OK) {
         int64_t *swap = from;
 
-        n = merge_pairs(lists, n, to);
+        st = merge_pairs(lists, &n, to, deadline, e);
         from = to;
         to = swap;
     }
     *out = lists[0];
-    return true;
+    return st;
 }

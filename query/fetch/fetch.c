@@ -140,7 +140,7 @@ add_row(struct task *t, const struct store_row *row)
 }
 
 static enum status
-check_limits(struct task *t)
+check_limits(struct task *t, struct error *e)
 {
     struct fetch_limits *l = t->job->limits;
     size_t held = arena_used(t->batch->arena);
@@ -149,11 +149,22 @@ check_limits(struct task *t)
     t->batch->held = held;
     fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
-    return fetch_check_limits(l, &t->error);
+    return fetch_check_limits(l, e);
+}
+
+/* Asked by a scan, also while it opens or walks over keys that are not wanted. */
+static bool
+is_over(void *ctx)
+{
+    struct task *t = ctx;
+
+    if (t->stop.status == ST_OK)
+        t->stop.status = check_limits(t, &t->stop);
+    return t->stop.status != ST_OK;
 }
 
 static struct scan_spec
-spec_of(const struct task *t)
+spec_of(struct task *t)
 {
     const struct downsamplers *d = &t->job->downsamplers;
     const struct plan *p = t->job->p;
@@ -183,6 +194,7 @@ spec_of(const struct task *t)
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,
         .end_us = t->job->limits->deadline.end_us,
+        .cancel = { is_over, t },
     };
 }
 
@@ -214,6 +226,15 @@ sort_series(struct task *t)
         qsort(t->series, t->len, sizeof *t->series, compare_fetched);
 }
 
+/* Why its scan ended early, if it was told to. */
+static enum status
+stopped(struct task *t)
+{
+    if (t->stop.status != ST_OK)
+        t->error = t->stop;
+    return t->stop.status;
+}
+
 /* All rows of a bucket, its series ascending in the end; closes the scan. */
 static enum status
 read_bucket(struct task *t, struct store_scan **scan)
@@ -226,18 +247,26 @@ read_bucket(struct task *t, struct store_scan **scan)
     while (status == ST_OK && store_scan_next(*scan, &row)) {
         status = add_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
-            status = check_limits(t);
+            status = check_limits(t, &t->error);
     }
     if (status == ST_OK)
-        status = check_limits(t); /* with what is held until now */
+        status = stopped(t);
+    if (status == ST_OK) /* with what is held until now */
+        status = check_limits(t, &t->error);
     for (size_t i = 0; i < t->len; i++) {
+        uint64_t decoded = t->decoded;
+
         if (status == ST_OK)
             status = fetch_end_series(t, &t->series[i]);
         fetch_drop_rows(t, &t->series[i]);
+        if (status == ST_OK)
+            status = deadline_tick(&t->deadline,
+                                   (size_t)(t->decoded - decoded) + END_STEPS,
+                                   &t->error);
     }
     sort_series(t);
     status = store_scan_close(scan, &t->counts, status, &t->error);
-    return status == ST_OK ? check_limits(t) : status;
+    return status == ST_OK ? check_limits(t, &t->error) : status;
 }
 
 /* One task after the other; none behind one that failed. */
@@ -247,7 +276,7 @@ run_tasks(struct task *tasks, size_t len)
     const struct fetch_job *job = tasks->job;
     struct scan_spec *specs = mem_new_array(len, sizeof *specs);
     struct store_scan **scans = mem_new_array(len, sizeof(struct store_scan *));
-    enum status status = check_limits(tasks);
+    enum status status = check_limits(tasks, &tasks->error);
 
     for (size_t i = 0; i < len; i++)
         specs[i] = spec_of(&tasks[i]);
@@ -256,6 +285,11 @@ run_tasks(struct task *tasks, size_t len)
             store_scans_open(job->c->store, specs, len, scans, &tasks->error);
         if (status == ST_LIMIT)
             status = fetch_out_of_memory(job->limits, &tasks->error);
+        for (size_t i = 0; i < len; i++)
+            if (tasks[i].stop.status != ST_OK) {
+                tasks->error = tasks[i].stop;
+                status = tasks->error.status;
+            }
     }
     tasks->status = status;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -377,8 +411,9 @@ make_tasks(struct fetch_job *job)
     job->tasks = mem_new_array(len, sizeof *job->tasks);
     for (size_t i = 0; i < p->buckets_len; i++)
         if (!p->listed || p->buckets[i].series_len > 0)
-            job->tasks[job->tasks_len++] =
-                (struct task){ .job = job, .bucket = i };
+            job->tasks[job->tasks_len++] = (struct task){
+                .job = job, .bucket = i, .deadline = job->limits->deadline
+            };
 }
 
 static void

@@ -7,6 +7,8 @@
 #include "base/table.h"
 #include "query/fetch/fetch.h"
 
+#define END_STEPS 64 /* of the deadline, for a row or a series that ends */
+
 /* What the tasks of one batch share. */
 struct fetch_batch {
     struct arena *arena;
@@ -33,6 +35,8 @@ struct task {
     int64_t us;
     /* Not yet in the limits: */
     uint64_t new_points, new_bytes, new_held;
+    struct deadline deadline;
+    struct error stop; /* why its scan was told to stop; ST_OK: it was not */
     enum status status;
     struct error error;
 };

@@ -213,11 +213,16 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
 
     points_clear(all);
     for (const struct row_copy *row = r->first; row != NULL; row = row->next) {
+        size_t before = all->len;
         enum status status = store_row_points(&row->row, all, &t->error);
 
         if (status != ST_OK)
             return store_row_error(row->row.tsuid, row->row.base, status,
                                    &t->error);
+        status = deadline_tick(&t->deadline, all->len - before + END_STEPS,
+                               &t->error);
+        if (status != ST_OK)
+            return status;
     }
     count_points(t, all->len - times_seek(all->ts_ms, all->len, r->counted_ms));
     t->decoded += all->len;

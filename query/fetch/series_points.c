@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "storage/scan/store_scan.h"
 
-#define ROWS_BETWEEN_LOOKS 4096
-
 struct reading {
     struct store *store;
     const struct key_layout *layout;
@@ -114,20 +112,18 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
                               .path = SCAN_HINTS,
                               .to_base = hour_base(POINT_MAX_TS_MS),
                               .metric = tsuid_metric(r->layout, r->tsuids[0]),
-                              .summaries = true };
+                              .summaries = true,
+                              .cancel = r->cancel };
     struct store_scan *scan;
     struct store_row row;
     enum status st = store_scans_open(r->store, &spec, 1, &scan, e);
 
-    for (size_t n = 1; st == ST_OK && store_scan_next(scan, &row); n++) {
+    while (st == ST_OK && store_scan_next(scan, &row)) {
         const struct slice *hit = bsearch(&row.tsuid, r->tsuids, r->len,
                                           sizeof *r->tsuids, slice_compare);
 
         if (hit != NULL)
             st = add_row(&row, &r->out[hit - r->tsuids], e);
-        if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 &&
-            cancel_asked(r->cancel))
-            st = error_set(e, ST_BUSY, "the client hung up");
     }
     return store_scan_close(&scan, NULL, st, e);
 }

@@ -13,20 +13,38 @@
 #include "base/mem.h"
 #include "storage/scan/store_scan_priv.h"
 
+/* A millisecond of work, about. */
+#define STEPS_BETWEEN_LOOKS 8192
+
+bool
+store_scan_is_over(struct store_scan *scan, unsigned steps)
+{
+    scan->unchecked += steps;
+    if (scan->unchecked < STEPS_BETWEEN_LOOKS)
+        return false;
+    scan->unchecked = 0;
+    if (!cancel_asked(scan->spec.cancel))
+        return false;
+    if (scan->error.status == ST_OK)
+        (void)error_set(&scan->error, ST_BUSY, "the scan was cancelled");
+    return true;
+}
+
 /* -- the engine's part ----------------------------------------------------- */
 
 static void
 seek(struct store_scan *scan, struct slice key)
 {
     scan->counts.seeks++;
-    scan->on_key = kv_iter_seek(scan->it, key);
+    scan->on_key = !store_scan_is_over(scan, STEPS_OF_A_SEEK) &&
+                   kv_iter_seek(scan->it, key);
     scan->counts.keys += scan->on_key;
 }
 
 static void
 step(struct store_scan *scan)
 {
-    scan->on_key = kv_iter_next(scan->it);
+    scan->on_key = !store_scan_is_over(scan, 1) && kv_iter_next(scan->it);
     scan->counts.keys += scan->on_key;
 }
 
@@ -82,6 +100,10 @@ advance_by_seeks(struct store_scan *scan)
         uint32_t span;
         int order = -1;
 
+        if (store_scan_is_over(scan, 1)) {
+            scan->on_key = false;
+            return;
+        }
         target.size = key_row(layout, scan->series[scan->seek_at],
                               scan->seek_base, bytes);
         if (scan->on_key)

@@ -4,10 +4,11 @@
  * Owns:    what it lends, until its next step.
  * Threads: the one that opened it.
  * Fails:   ST_IO, ST_CORRUPT; ST_LIMIT for copies that take more than they may;
- *          ST_BUSY while a bucket has no owner. */
+ *          ST_BUSY while a bucket has no owner, and when it is cancelled. */
 #pragma once
 
 #include "base/arena.h"
+#include "base/cancel.h"
 #include "storage/row/mask.h"
 #include "storage/scan/store_row.h"
 #include "storage/store/store.h"
@@ -50,6 +51,9 @@ struct scan_spec {
      * answer in time is asked again; of scans that are opened together, the
      * first one's. */
     int64_t end_us;
+    /* Asked now and then, also while keys are walked that no mask takes: true
+     * ends the scan with ST_BUSY. */
+    struct cancel cancel;
 };
 
 struct scan_counts {

@@ -85,6 +85,8 @@ take_row(void *ctx, const struct head_row_view *v)
 {
     struct store_scan *scan = ctx;
 
+    if (store_scan_is_over(scan, 1))
+        return false;
     if (!store_takes_row(scan->layout, &scan->spec, v))
         return true;
     if (!copy_row(scan, v))

@@ -53,8 +53,14 @@ struct store_scan {
     struct scan_weeks *weeks; /* NULL: none are lent */
     struct points scratch;
     struct scan_counts counts;
+    size_t unchecked;   /* steps since 'spec.cancel' was asked */
     struct error error; /* ST_OK: none */
 };
+
+/* Counts steps of work, of some hundred nanoseconds each: a key that is walked,
+ * a row that is copied.  True: the scan is cancelled, and has failed. */
+bool store_scan_is_over(struct store_scan *scan, unsigned steps);
+#define STEPS_OF_A_SEEK 64
 
 /* Begins a stretch behind the one before. */
 void store_scan_stretch(struct store_scan *scan, uint32_t from_base,

@@ -328,7 +328,8 @@ seek(struct store_scan *scan, struct slice key)
     if (w->ended)
         return;
     scan->counts.seeks++;
-    w->on_key = kv_iter_seek(w->it, key);
+    w->on_key =
+        !store_scan_is_over(scan, STEPS_OF_A_SEEK) && kv_iter_seek(w->it, key);
     w->ended = !w->on_key;
     scan->counts.keys += w->on_key;
 }
@@ -338,7 +339,7 @@ step(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
 
-    w->on_key = kv_iter_next(w->it);
+    w->on_key = !store_scan_is_over(scan, 1) && kv_iter_next(w->it);
     w->ended = !w->on_key;
     scan->counts.keys += w->on_key;
 }
@@ -410,6 +411,8 @@ advance_by_seeks(struct store_scan *scan)
     for (; w->seek_at < scan->spec.series_len; w->seek_at++) {
         struct slice key = { bytes, 0 };
 
+        if (store_scan_is_over(scan, 1))
+            return false;
         key.size = key_week(scan->layout, scan->spec.series[w->seek_at], w->day,
                             bytes);
         if (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0)

@@ -1,6 +1,8 @@
 /* Scans of several buckets at once: what each alone would see. */
 #include "storage/scan/store_scan.h"
 
+#include <limits.h>
+
 #include "storage/scan/store_last.h"
 #include "storage/store/store.h"
 #include "tests/harness.h"
@@ -313,7 +315,140 @@ START_TEST(finds_the_last_point_of_years)
 }
 END_TEST
 
+/* -- scans that are cancelled ---------------------------------------------- */
+
+#define MANY 12000
+
+struct asks {
+    unsigned count, until; /* 'until': of them it says no */
+};
+
+static bool
+count_ask(void *ctx)
+{
+    struct asks *a = ctx;
+
+    return ++a->count > a->until;
+}
+
+/* In one bucket MANY series with even numbers: each row is one key. */
+static struct store *
+store_of_many(void)
+{
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
+    struct store *s;
+
+    o.layout.salt_width = 0;
+    o.layout.salt_buckets = 1;
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < MANY; i++)
+        put(s, 2 * i, T0);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    return s;
+}
+
+/* A scan for the series with odd numbers, of which there is none. */
+static struct mask_set *
+mask_of_none(const uint64_t *odd)
+{
+    struct mask_set *masks = mask_set_new();
+    struct mask *m = mask_new();
+
+    mask_add_fixed(m, KEY_TABLE(TABLE_ROWS));
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
+    mask_add_any(m, 4);
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
+    mask_add_set(m, odd, MANY, 3);
+    mask_set_give(masks, &m);
+    return masks;
+}
+
+/* Nothing is lent, so that only the scan itself can ask; 'asks' is what a walk
+ * over all keys has to ask at least. */
+static const struct {
+    enum access_path path;
+    unsigned asks;
+} cancelled[] = {
+    { SCAN_RANGE, 1 },
+    { SCAN_HINTS, 64 },
+    { SCAN_SEEKS, 64 },
+};
+
+START_TEST(walks_over_unwanted_keys_are_cancelled)
+{
+    static uint64_t odd[MANY];
+    static uint8_t bytes[MANY][TSUID_BYTES];
+    static struct slice series[MANY];
+    struct store *s = store_of_many();
+    struct mask_set *masks;
+    struct asks asks = { 0, UINT_MAX };
+    struct scan_counts counts;
+    struct store_scan *scan;
+    struct store_row row;
+    struct scan_spec spec = { .path = cancelled[_i].path,
+                              .from_base = (uint32_t)(T0 / 1000),
+                              .to_base = (uint32_t)(T0 / 1000),
+                              .series = series,
+                              .series_len = MANY,
+                              .metric = slice_of("\0\0\1", 3),
+                              .cancel = { count_ask, &asks } };
+
+    for (unsigned i = 0; i < MANY; i++) {
+        odd[i] = 2 * i + 1;
+        series[i] = tsuid(bytes[i], 2 * i + 1);
+    }
+    spec.masks = masks = mask_of_none(odd);
+    for (unsigned k = 0; k < 2; k++) {
+        ck_assert_int_eq(store_scans_open(s, &spec, 1, &scan, &e), ST_OK);
+        asks.count = 0;
+        ck_assert(!store_scan_next(scan, &row));
+        ck_assert_int_eq(store_scan_close(&scan, &counts, ST_OK, &e),
+                         k == 0 ? ST_OK : ST_BUSY);
+        if (k == 0) {
+            ck_assert_uint_ge(asks.count, cancelled[_i].asks);
+            ck_assert_uint_ge(counts.keys, MANY - 1);
+        }
+        asks.until = 0;
+    }
+    ck_assert_uint_eq(asks.count, 1);
+    ck_assert_uint_lt(counts.keys, MANY);
+    mask_set_free(&masks);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
+/* Copies of open rows that no mask takes. */
+START_TEST(copies_of_open_rows_are_cancelled)
+{
+    static uint64_t odd[MANY];
+    struct asks asks = { 0, 0 };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
+    struct store *s;
+    struct store_scan *scan;
+    struct mask_set *masks;
+    struct scan_spec spec = { .path = SCAN_RANGE,
+                              .to_base = (uint32_t)(T0 / 1000),
+                              .metric = slice_of("\0\0\1", 3),
+                              .cancel = { count_ask, &asks } };
+
+    o.layout.salt_width = 0;
+    o.layout.salt_buckets = 1;
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < MANY; i++) {
+        put(s, 2 * i, T0);
+        odd[i] = 2 * i + 1;
+    }
+    spec.masks = masks = mask_of_none(odd);
+    ck_assert_int_eq(store_scans_open(s, &spec, 1, &scan, &e), ST_BUSY);
+    ck_assert_uint_eq(asks.count, 1);
+    mask_set_free(&masks);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
 TEST_MAIN("store_scan", TEST(buckets_share_what_reads_the_engine),
+          LOOP(walks_over_unwanted_keys_are_cancelled, cancelled),
+          TEST(copies_of_open_rows_are_cancelled),
           TEST(copies_of_open_rows_are_limited),
           TEST(each_sees_what_was_there_at_the_opening),
           TEST(open_rows_have_summaries), TEST(finds_the_last_point_of_years))
