@@ -73,6 +73,13 @@ arena_new_after(size_t max_bytes, size_t free_bytes, struct budget *budget)
     return a;
 }
 
+struct budget *
+arena_budget(const struct arena *a)
+{
+    OBJ_CHECK(a, ARENA_MAGIC);
+    return a->budget;
+}
+
 /* What lies elsewhere moves to the new budget, whether it has room or not. */
 void
 arena_set_budget(struct arena *a, struct budget *budget)
@@ -116,6 +123,7 @@ add_chunk(struct arena *a, size_t need)
     size_t size = a->chunks == NULL ? CHUNK_MIN : a->chunks->size * 2;
     struct budget *budget;
     struct chunk *c;
+    bool is_free;
 
     if (size > CHUNK_MAX)
         size = CHUNK_MAX;
@@ -123,7 +131,10 @@ add_chunk(struct arena *a, size_t need)
         size = need;
     if (size > SIZE_MAX - sizeof *c)
         return false;
-    budget = sizeof *c + size <= a->free_bytes ? NULL : a->budget;
+    is_free = sizeof *c + size <= a->free_bytes;
+    budget = is_free ? NULL : a->budget;
+    if (budget_left(budget) < sizeof *c + size)
+        size = need; /* there may still be so much */
     if (!budget_take(budget, sizeof *c + size))
         return false;
     c = mem_try(sizeof *c + size);
@@ -131,7 +142,7 @@ add_chunk(struct arena *a, size_t need)
         budget_return(budget, sizeof *c + size);
         return false;
     }
-    if (sizeof *c + size <= a->free_bytes)
+    if (is_free)
         a->free_bytes -= sizeof *c + size;
     c->budget = budget_ref(budget);
     c->size = size;

@@ -25,6 +25,7 @@ struct arena *arena_new_after(size_t max_bytes, size_t free_bytes,
 /* Memory that the arena takes from now on counts in this budget, in the place
  * of an earlier one. */
 void arena_set_budget(struct arena *a, struct budget *budget);
+struct budget *arena_budget(const struct arena *a); /* NULL: none */
 void arena_free(struct arena **a);
 
 /* Aligned for any type, not zeroed; NULL past the cap. */

@@ -69,7 +69,7 @@ add_partial(void *ctx, size_t i)
     const struct aggregation *of = p->of;
     struct aggregation m =
         some_of(of, i * of->len / PARTIALS, (i + 1) * of->len / PARTIALS);
-    struct points scratch = { 0 };
+    struct points scratch = { .budget = arena_budget(of->arena) };
     struct deadline deadline = *of->spec->deadline;
 
     m.acc = t->acc;
@@ -164,7 +164,7 @@ static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 {
     struct aggregation some = chunk_of(p, i);
-    struct points scratch = { 0 };
+    struct points scratch = { .budget = arena_budget(p->m->arena) };
     union number *room;
     size_t wanted = 1;
     enum status st = ST_OK;

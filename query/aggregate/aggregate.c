@@ -105,7 +105,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .deadline = deadline,
         .workers = workers,
     };
-    struct points scratch = { 0 };
+    struct points scratch = { .budget = arena_budget(a) };
     enum status st = ST_OK;
 
     *out = (struct dps){ 0 };

@@ -65,7 +65,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     enum status status;
 
     if (group->len > 1)
-        series = mem_try(group->len * sizeof *series);
+        series = arena_array_raw(a, group->len, sizeof *series);
     if (series == NULL)
         return error_no_memory(&t->error);
     for (size_t k = 0; k < group->len; k++) {
@@ -76,8 +76,6 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     status = aggregate_group(w->q, w->sq, series, group->len,
                              job->tasks_len == 1 ? w->workers : NULL,
                              &t->deadline, a, out, &t->error);
-    if (series != &one)
-        free(series);
     if (status != ST_OK)
         return status;
     t->points_out += out->len;
@@ -253,9 +251,9 @@ run_task(void *ctx, size_t at)
     const struct answer_job *w = job->w;
     struct task *t = &job->tasks[at];
 
-    t->arena = arena_new_within(w->query_bytes, w->limits->budget);
-    t->tags = arena_new_within(w->query_bytes, w->limits->budget);
-    t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
+    t->arena = arena_new_within(0, w->limits->budget);
+    t->tags = arena_new_within(0, w->limits->budget);
+    t->scratch = arena_new_within(0, w->limits->budget);
     t->deadline = w->limits->deadline;
     t->epoch = uid_epoch(w->context->uids);
     names_init(&t->names, w->context->uids, t->arena);
@@ -307,11 +305,17 @@ static enum status
 run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
           struct error *e)
 {
+    const struct answer_job *w = job->w;
     const struct task *failed = NULL;
     enum status status = ST_OK;
 
+    if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
+                                           job->g->groups_len, job->chunk_len))
+        return error_no_memory(e);
+    atomic_store(&job->next, 0);
+    stats->points_out = 0;
     job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
-    workers_run(job->w->workers, job->tasks_len, run_task, job);
+    workers_run(w->workers, job->tasks_len, run_task, job);
     for (size_t i = 0; i < job->tasks_len; i++) {
         const struct task *t = &job->tasks[i];
 
@@ -331,17 +335,38 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     return status;
 }
 
+/* Each task has the numbers of a group in memory.  If these were together more
+ * than the memory of the query, one task makes one group after the other. */
+static enum status
+run_groups_within(struct job *job, struct arena *a, struct result_stats *stats,
+                  struct error *e)
+{
+    const struct budget *budget = job->w->limits->budget;
+    size_t refused = budget == NULL ? 0 : atomic_load(&budget->refused);
+    enum status status = run_tasks(job, a, stats, e);
+
+    if (status == ST_LIMIT && job->tasks_len > 1 && budget != NULL &&
+        atomic_load(&budget->refused) != refused) {
+        job->tasks_len = 1;
+        status = run_tasks(job, a, stats, e);
+    }
+    return status;
+}
+
 #define NAMES_AT_ONCE 1024
 
 /* Where a name costs a round trip, those of all groups are read into the cache,
- * many at once.  What fails is told when the name is asked for. */
+ * many at once.  What fails is told when the name is asked for; without memory
+ * for all of them it is read then, too. */
 static void
 read_names_ahead(const struct job *job)
 {
     const struct plan_context *c = job->w->context;
     const struct key_layout *layout = job->layout;
     struct slice names[NAMES_AT_ONCE];
-    struct arena *scratch = arena_new(0);
+    struct arena *ids = arena_new_within(0, job->w->limits->budget);
+    struct arena *scratch = arena_new_within(0, job->w->limits->budget);
+    struct deadline deadline = job->w->limits->deadline;
     uint64_t *tagvs = NULL;
     size_t len = 0, cap = 0;
 
@@ -349,19 +374,25 @@ read_names_ahead(const struct job *job)
         struct slice tsuid = job->g->order[job->g->groups[i].first]->tsuid;
 
         for (size_t k = 0; k < tsuid_tags(layout, tsuid); k++) {
-            tagvs = mem_grow(tagvs, len, &cap, sizeof *tagvs);
+            uint64_t *more = arena_grow(ids, tagvs, len, &cap, sizeof *tagvs);
+
+            if (more == NULL)
+                break;
+            tagvs = more;
             tagvs[len++] = tsuid_tagv_id(layout, tsuid, k);
         }
     }
     len = len == 0 ? 0 : sort_unique_u64(tagvs, len);
     for (size_t i = 0, n; i < len; i += n) {
+        if (deadline_check(&deadline, NULL) != ST_OK)
+            break;
         n = len - i < NAMES_AT_ONCE ? len - i : NAMES_AT_ONCE;
         (void)(uid_name_many(c->uids, UID_TAGV, tagvs + i, n, scratch, names,
                              NULL) == ST_OK);
         arena_reset(scratch);
     }
     arena_free(&scratch);
-    free(tagvs);
+    arena_free(&ids);
 }
 
 enum status
@@ -369,8 +400,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
               struct subquery_result *out, struct result_stats *stats,
               struct error *e)
 {
-    struct arena *scratch =
-        arena_new_within(w->limits->max_memory, w->limits->budget);
+    struct arena *scratch = arena_new_within(0, w->limits->budget);
     struct grouping g;
     struct job job = { .w = w,
                        .layout = store_layout(w->context->store),
@@ -390,11 +420,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
         partition_groups(&job);
         if (kv_traits(store_kv(w->context->store))->shared)
             read_names_ahead(&job);
-        if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
-                                               g.groups_len, job.chunk_len))
-            status = error_no_memory(e);
-        if (status == ST_OK)
-            status = run_tasks(&job, a, stats, e);
+        status = run_groups_within(&job, a, stats, e);
         if (w->chunks != NULL)
             chunks_end(w->chunks, w->like.sub->index);
     }

@@ -13,8 +13,7 @@
 struct answer_job {
     const struct plan_context *context;
     struct workers *workers;
-    size_t threads;     /* of 'workers' */
-    size_t query_bytes; /* that a task may use */
+    size_t threads; /* of 'workers' */
     const struct query *q;
     const struct sub_query *sq; /* as it is run */
     const struct plan *plan;

@@ -20,11 +20,12 @@ struct chunks_sub {
     size_t rows_len, chunk_len;
 };
 
-void
+bool
 chunks_init(struct chunks *p, size_t subs_len)
 {
-    p->subs = mem_new_array(subs_len, sizeof *p->subs);
-    p->subs_len = subs_len;
+    p->subs = mem_try_array(subs_len, sizeof *p->subs);
+    p->subs_len = p->subs == NULL ? 0 : subs_len;
+    return p->subs != NULL;
 }
 
 static void

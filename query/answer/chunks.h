@@ -40,7 +40,8 @@ struct chunks {
     atomic_bool no_room;  /* failed because of the budget, or of memory */
 };
 
-void chunks_init(struct chunks *p, size_t subs_len);
+/* False: no memory. */
+MUST_CHECK bool chunks_init(struct chunks *p, size_t subs_len);
 void chunks_fini(struct chunks *p);
 
 /* The groups of a sub-query come, 'chunk_len' in each chunk; those that came

@@ -70,12 +70,12 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
         uint8_t *key = keys + len * key_size;
 
         if (i + TSUIDS_AHEAD < f->len)
-            __builtin_prefetch(f->series[i + TSUIDS_AHEAD].tsuid.data);
-        if (!make_key(layout, p, f->series[i].tsuid, key))
+            __builtin_prefetch(f->series[i + TSUIDS_AHEAD]->tsuid.data);
+        if (!make_key(layout, p, f->series[i]->tsuid, key))
             continue;
         ascending = ascending &&
                     (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
-        keyed[len++] = (struct keyed){ &f->series[i], key };
+        keyed[len++] = (struct keyed){ f->series[i], key };
     }
     if (!ascending)
         sort_by_keys(keyed, tmp, len, key_size);
@@ -104,7 +104,7 @@ group_series(const struct key_layout *layout, const struct plan *p,
     if (!each_alone && p->group_tagks_len > 0)
         return group_by_keys(layout, p, f, a, out, e);
     for (size_t i = 0; i < f->len; i++) {
-        out->order[i] = &f->series[i];
+        out->order[i] = f->series[i];
         if (each_alone)
             out->groups[i] = (struct group){ .first = i, .len = 1 };
     }

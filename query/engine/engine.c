@@ -141,8 +141,9 @@ run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
     return status;
 }
 
-enum status
-engine_run(struct engine *en, const struct query *q, struct cancel cancel,
+/* With the memory of the query, in which 'a' and all that is made count. */
+static enum status
+run_within(struct engine *en, const struct query *q, struct cancel cancel,
            struct chunks *chunks, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
@@ -152,13 +153,11 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
         .ctx = &running,
         .workers = en->workers,
         .worth_us = HELP_US,
-        .max_memory = en->options.query_bytes,
-        .budget = &en->budget,
+        .budget = arena_budget(a),
         .deadline = deadline_start(en->options.timeout_ms, cancel),
     };
     enum status status;
 
-    OBJ_CHECK(en, ENGINE_MAGIC);
     *out = (struct query_result){ .stats_len = q->subs_len,
                                   .deadline = subs.deadline };
     e->details[0] = '\0';
@@ -167,10 +166,10 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
     running.stats = out->stats;
     /* Of rollups each sub-query has candidates of its own. */
     running.scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
-    if (running.results == NULL || out->stats == NULL || running.scans == NULL)
+    if (running.results == NULL || out->stats == NULL ||
+        running.scans == NULL ||
+        (chunks != NULL && !chunks_init(chunks, q->subs_len)))
         return error_no_memory(&e->message);
-    if (chunks != NULL)
-        chunks_init(chunks, q->subs_len);
     /* The plan is made of names and tag-key sets in memory. */
     status = store_wait_current(en->context.store, &e->message);
     if (status == ST_OK)
@@ -178,6 +177,23 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
     return status == ST_OK
                ? join_results(running.results, q->subs_len, a, out, &e->message)
                : status;
+}
+
+enum status
+engine_run(struct engine *en, const struct query *q, struct cancel cancel,
+           struct chunks *chunks, struct arena *a, struct query_result *out,
+           struct parse_error *e)
+{
+    struct budget *budget = budget_new(en->options.query_bytes, &en->budget);
+    enum status status;
+
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    if (budget == NULL)
+        return error_no_memory(&e->message);
+    arena_set_budget(a, budget);
+    status = run_within(en, q, cancel, chunks, a, out, e);
+    budget_unref(&budget); /* what is in the arena keeps it */
+    return status;
 }
 
 bool

@@ -33,7 +33,7 @@ typedef void engine_limits_find(void *ctx, const struct query *q,
 
 struct engine_options {
     size_t threads;         /* beside the caller's; 0: the number of CPUs */
-    size_t query_bytes;     /* points of one query in memory; 0: 1 GB */
+    size_t query_bytes;     /* memory of one query; 0: 1 GB */
     size_t all_bytes;       /* of all queries together; 0: no limit */
     size_t expansion_limit; /* tsd.query.filter.expansion_limit; 0: 4096 */
     bool skip_unresolved_tagvs;
@@ -61,10 +61,11 @@ struct budget *engine_budget(struct engine *en);
 struct chunks;
 
 /* 'cancel' is asked periodically, from several threads.  Everything in '*out'
- * lies in the arena.  With 'chunks' (else NULL) groups are written as they come
- * (query/answer/chunks.h), and '*out' has none: for answers without
- * annotations; what it needs to write is in '*chunks', and chunks_fini() is the
- * caller's. */
+ * lies in the arena, which counts in the memory of the query from now on, also
+ * what is computed of the result afterwards.  With 'chunks' (else NULL) groups
+ * are written as they come (query/answer/chunks.h), and '*out' has none: for
+ * answers without annotations; what it needs to write is in '*chunks', and
+ * chunks_fini() is the caller's. */
 MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct cancel cancel, struct chunks *chunks,
                                   struct arena *a, struct query_result *out,

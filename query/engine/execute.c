@@ -84,8 +84,10 @@ fetch_plan(const struct execution *x, const struct sub_query *sq,
             fetch_run(&en->context, p, downsamplers, crops ? &window : NULL,
                       en->workers, x->limits, f, x->e);
     if (status == ST_OK && rollup_is_used(&sq->rollup))
-        status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
-                                      f, x->arena, x->e);
+        status = rollup_restore_times(
+            &(struct rollup_times){ store_layout(en->context.store), x->q, sq,
+                                    x->limits->deadline },
+            f, x->arena, x->e);
     return status;
 }
 
@@ -115,6 +117,7 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
              struct fetch *f)
 {
     struct sub_query counts = *sq;
+    struct deadline deadline = x->limits->deadline;
     struct plan p;
     struct fetch more = { 0 };
     enum status status;
@@ -128,7 +131,7 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
     status =
         fetch_plan(x, &counts, &p, (struct downsamplers){ .len = 0 }, &more);
     if (status == ST_OK)
-        status = fetch_join_counts(f, &more, x->arena, x->e);
+        status = fetch_join_counts(f, &more, &deadline, x->arena, x->e);
     fetch_fini(&more);
     plan_fini(&p);
     return status;
@@ -187,7 +190,8 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     if (status != ST_OK || rollup_is_used(&sq->rollup))
         return status;
     status = find_annotated(x, sq, p, &annotated);
-    return status == ST_OK ? fetch_add_annotated(f, &annotated, x->e) : status;
+    return status == ST_OK ? fetch_add_annotated(f, &annotated, x->arena, x->e)
+                           : status;
 }
 
 /* Aggregates each group and, where the result has chunks, writes it. */
@@ -202,7 +206,6 @@ aggregate_and_answer(const struct execution *x,
         .context = &x->en->context,
         .workers = x->en->workers,
         .threads = x->en->options.threads,
-        .query_bytes = x->en->options.query_bytes,
         .q = x->q,
         .sq = &c->sub,
         .plan = p,
@@ -269,8 +272,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
         .ctx = &sharing,
         .workers = x->en->workers,
         .worth_us = HELP_US,
-        .max_memory = x->en->options.query_bytes,
-        .budget = &x->en->budget,
+        .budget = x->limits->budget,
         .deadline = x->limits->deadline,
     };
     struct subquery_result *results =
@@ -363,7 +365,6 @@ execute_candidates(const struct execution *x, struct rollup_candidate *c,
     bool again = true, found = false;
     enum status status = ST_OK;
 
-    fetch_limits_release(x->limits);
     while (status == ST_OK && again) {
         again = false;
         status = execute(x, c, out, &found);

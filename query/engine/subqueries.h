@@ -2,9 +2,10 @@
  * quick, and the rest in parallel when they are not.
  *
  * Results and their order are the same either way; of several failures the
- * first in order is reported, of scans where sub-queries share them.  Parallel
- * sub-queries share the memory that one may use for points: one that finds none
- * left runs again, alone, afterwards.
+ * first in order is reported, of scans where sub-queries share them.  All
+ * sub-queries share the memory of the query.  If one that ran beside others was
+ * refused memory, then it and all behind it run again, one after the other:
+ * what fits into the memory does not depend on who runs beside it.
  *
  * Threads: subqueries_run(): any. */
 #pragma once
@@ -31,8 +32,7 @@ struct subqueries {
     /* When the next ones would take so long together, others are asked to
      * help. */
     int64_t worth_us;
-    size_t max_memory;     /* bytes of points held */
-    struct budget *budget; /* of all queries, or NULL */
+    struct budget *budget; /* the memory of the query, or NULL */
     struct deadline deadline;
 };
 

@@ -7,6 +7,9 @@
 #include "base/mem.h"
 
 #define ROWS_BETWEEN_CHECKS 256
+#define GATHER_STEPS        16 /* of the deadline, to place a series */
+/* Of a table for so many series as it has, at most. */
+#define TABLE_SLOT_BYTES_MOST (3 * sizeof(struct table_slot))
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin.  Of a pool each bucket costs round trips, which are
  * better waited for by many threads. */
@@ -28,6 +31,29 @@ set_head(const struct plan *p, struct fetched *f)
         f->head[i] = key_get_uint(bytes + 8 * i, 8);
 }
 
+/* Makes room for one more. */
+static bool
+grow_series(struct task *t)
+{
+    size_t cap = t->cap == 0 ? 64 : t->cap * 2;
+    size_t size = sizeof(struct fetched *);
+    struct budget *budget = t->job->limits->budget;
+    struct fetched **series;
+
+    if (t->len < t->cap)
+        return true;
+    if (!budget_take(budget, (cap - t->cap) * size))
+        return false;
+    series = mem_try_resize(t->series, cap * size);
+    if (series == NULL) {
+        budget_return(budget, (cap - t->cap) * size);
+        return false;
+    }
+    t->series = series;
+    t->cap = cap;
+    return true;
+}
+
 static struct fetched *
 add_series(struct task *t, const struct store_row *row)
 {
@@ -35,7 +61,7 @@ add_series(struct task *t, const struct store_row *row)
     struct slice tsuid = row->tsuid;
     struct bucket_acc *more = NULL;
     struct fetched_rows *rows = NULL;
-    struct fetched *f;
+    struct fetched *f = arena_alloc(t->batch->arena, sizeof *f);
 
     /* Of a row that is kept, the head's stays. */
     if (row->block.size > 0 || downsamplers > 0)
@@ -44,32 +70,19 @@ add_series(struct task *t, const struct store_row *row)
         more = arena_array(t->batch->arena, downsamplers - 1, sizeof *more);
     if (fetch_collects(t->job))
         rows = arena_array(t->batch->arena, 1, sizeof *rows);
-    if (tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
-        (fetch_collects(t->job) && rows == NULL))
+    if (f == NULL || tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
+        (fetch_collects(t->job) && rows == NULL) || !grow_series(t))
         return NULL;
-    if (t->len == t->cap) {
-        size_t cap = t->cap == 0 ? 64 : t->cap * 2;
-        struct fetched *series =
-            mem_try_resize(t->series, cap * sizeof *series);
-
-        if (series == NULL)
-            return NULL;
-        /* They are copied once, when all are gathered. */
-        t->new_held += (cap - t->cap) * 2 * sizeof *series;
-        t->series = series;
-        t->cap = cap;
-    }
-    f = &t->series[t->len];
     *f = (struct fetched){ .tsuid = tsuid, .more = more, .rows = rows };
     set_head(t->job->p, f);
     t->current = t->len++;
-    return f;
+    return t->series[t->current] = f;
 }
 
 static inline bool
 is_series(const struct task *t, size_t i, struct slice tsuid)
 {
-    struct slice other = t->series[i].tsuid;
+    struct slice other = t->series[i]->tsuid;
 
     return other.data == tsuid.data || slice_eq(other, tsuid);
 }
@@ -81,14 +94,29 @@ is_key(const void *ctx, uint32_t i, const void *key)
     return is_series(ctx, i, *(const struct slice *)key);
 }
 
+/* What the table may take for 'len' series, and as many more, is taken from the
+ * budget. */
+static bool
+grow_table_bytes(struct task *t, size_t len)
+{
+    size_t bytes = 2 * (len + 64) * TABLE_SLOT_BYTES_MOST;
+
+    if (!budget_take(t->job->limits->budget, bytes - t->table_bytes))
+        return false;
+    t->table_bytes = bytes;
+    return true;
+}
+
 /* Adds the series that are not in the table. */
 static bool
 fill_table(struct task *t)
 {
     for (size_t i = t->table.len; i < t->len; i++) {
-        t->new_held += 2 * sizeof(struct table_slot);
+        if (i * TABLE_SLOT_BYTES_MOST >= t->table_bytes &&
+            !grow_table_bytes(t, i))
+            return false;
         if (!table_try_add(&t->table,
-                           hash_slice(t->series[i].tsuid, t->job->seed),
+                           hash_slice(t->series[i]->tsuid, t->job->seed),
                            (uint32_t)i))
             return false;
     }
@@ -110,11 +138,11 @@ series_of(struct task *t, const struct store_row *row)
     size_t next = expected_series(t);
 
     if (t->len > 0 && is_series(t, t->current, tsuid))
-        return &t->series[t->current];
+        return t->series[t->current];
     if (t->len == 0 || !is_series(t, next, tsuid)) {
         /* The first span's ascend: most queries need no table. */
         if (t->table.len == 0 &&
-            (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
+            (t->len == 0 || slice_cmp(t->series[t->len - 1]->tsuid, tsuid) < 0))
             return add_series(t, row);
         if (!fill_table(t))
             return NULL;
@@ -124,7 +152,7 @@ series_of(struct task *t, const struct store_row *row)
             return add_series(t, row);
     }
     t->current = next;
-    return &t->series[next];
+    return t->series[next];
 }
 
 /* -- the scan -------------------------------------------------------------- */
@@ -143,16 +171,14 @@ static enum status
 check_limits(struct task *t, struct error *e)
 {
     struct fetch_limits *l = t->job->limits;
-    size_t held = arena_used(t->batch->arena);
 
-    t->new_held += held - t->batch->held;
-    t->batch->held = held;
-    fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
-    t->new_points = t->new_bytes = t->new_held = 0;
+    fetch_limits_add(l, t->new_points, t->new_bytes);
+    t->new_points = t->new_bytes = 0;
     return fetch_check_limits(l, e);
 }
 
-/* Asked by a scan, also while it opens or walks over keys that are not wanted. */
+/* Asked by a scan, also while it opens or walks over keys that are not wanted.
+ */
 static bool
 is_over(void *ctx)
 {
@@ -191,7 +217,8 @@ spec_of(struct task *t)
         .hours = hours,
         .window = t->job->window,
         .arena = d->len == 0 ? t->batch->arena : NULL,
-        .max_bytes = t->job->limits->max_memory,
+        .max_bytes =
+            t->job->limits->budget == NULL ? 0 : t->job->limits->budget->max,
         .budget = t->job->limits->budget,
         .end_us = t->job->limits->deadline.end_us,
         .cancel = { is_over, t },
@@ -211,7 +238,10 @@ is_before(const struct fetched *a, const struct fetched *b)
 static int
 compare_fetched(const void *a, const void *b)
 {
-    return is_before(a, b) ? -1 : is_before(b, a);
+    const struct fetched *x = *(struct fetched *const *)a;
+    const struct fetched *y = *(struct fetched *const *)b;
+
+    return is_before(x, y) ? -1 : is_before(y, x);
 }
 
 /* Most do ascend. */
@@ -220,7 +250,7 @@ sort_series(struct task *t)
 {
     size_t i = 1;
 
-    while (i < t->len && is_before(&t->series[i - 1], &t->series[i]))
+    while (i < t->len && is_before(t->series[i - 1], t->series[i]))
         i++;
     if (i < t->len)
         qsort(t->series, t->len, sizeof *t->series, compare_fetched);
@@ -251,14 +281,14 @@ read_bucket(struct task *t, struct store_scan **scan)
     }
     if (status == ST_OK)
         status = stopped(t);
-    if (status == ST_OK) /* with what is held until now */
+    if (status == ST_OK)
         status = check_limits(t, &t->error);
     for (size_t i = 0; i < t->len; i++) {
         uint64_t decoded = t->decoded;
 
         if (status == ST_OK)
-            status = fetch_end_series(t, &t->series[i]);
-        fetch_drop_rows(t, &t->series[i]);
+            status = fetch_end_series(t, t->series[i]);
+        fetch_drop_rows(t, t->series[i]);
         if (status == ST_OK)
             status = deadline_tick(&t->deadline,
                                    (size_t)(t->decoded - decoded) + END_STEPS,
@@ -315,16 +345,17 @@ run_batch(void *ctx, size_t i)
 
     for (size_t k = from; k < to; k++)
         job->tasks[k].batch = batch;
+    batch->row.budget = job->limits->budget;
     run_tasks(&job->tasks[from], to - from);
     points_fini(&batch->row);
-    free(batch->sorted);
+    fetch_drop_sorted(job, batch);
 }
 
 /* -- together -------------------------------------------------------------- */
 
 /* What is left of a task's series. */
 struct rest {
-    struct fetched *next, *end;
+    struct fetched **next, **end;
 };
 
 /* Moves rests[i] of a heap, whose root has the least next series, down to where
@@ -336,44 +367,86 @@ sift_down(struct rest *rests, size_t len, size_t i)
 
     for (size_t child; (child = 2 * i + 1) < len; i = child) {
         if (child + 1 < len &&
-            is_before(rests[child + 1].next, rests[child].next))
+            is_before(*rests[child + 1].next, *rests[child].next))
             child++;
-        if (!is_before(rests[child].next, x.next))
+        if (!is_before(*rests[child].next, *x.next))
             break;
         rests[i] = rests[child];
     }
     rests[i] = x;
 }
 
+enum status
+fetch_make_room(struct fetch *f, size_t len, struct budget *budget,
+                struct error *e)
+{
+    struct fetched **series;
+
+    if (!budget_take(budget, len * sizeof(struct fetched *)))
+        return error_no_memory(e);
+    series = mem_try((len + 1) * sizeof(struct fetched *));
+    if (series == NULL) {
+        budget_return(budget, len * sizeof(struct fetched *));
+        return error_no_memory(e);
+    }
+    f->series = series;
+    f->cap = len;
+    f->budget = budget;
+    return ST_OK;
+}
+
+static void
+drop_series(struct fetch *f)
+{
+    free(f->series);
+    budget_return(f->budget, f->cap * sizeof(struct fetched *));
+}
+
+void
+fetch_take_series(struct fetch *f, struct fetch *from)
+{
+    drop_series(f);
+    f->series = from->series;
+    f->len = from->len;
+    f->cap = from->cap;
+    f->budget = from->budget;
+    *from = (struct fetch){ 0 };
+}
+
 /* All tasks' series, ascending; no TSUID is in two tasks. */
 static enum status
-gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
+gather_series(const struct fetch_job *job, size_t total, struct fetch *out,
               struct error *e)
 {
-    struct rest *rests = mem_new_array(len, sizeof *rests);
+    struct task *tasks = job->tasks;
+    struct rest *rests = mem_new_array(job->tasks_len, sizeof *rests);
+    struct deadline deadline = job->limits->deadline;
     size_t n = 0;
+    enum status status = fetch_make_room(out, total, job->limits->budget, e);
 
-    out->series = mem_try((total + 1) * sizeof *out->series);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < job->tasks_len; i++)
         if (tasks[i].len > 0)
             rests[n++] = (struct rest){ tasks[i].series,
                                         tasks[i].series + tasks[i].len };
     for (size_t i = n / 2; i-- > 0;)
         sift_down(rests, n, i);
-    while (n > 0 && out->series != NULL) {
+    while (n > 0 && status == ST_OK) {
         out->series[out->len++] = *rests->next++;
         if (rests->next == rests->end)
             *rests = rests[--n];
         sift_down(rests, n, 0);
+        status = deadline_tick(&deadline, GATHER_STEPS, e);
     }
     free(rests);
-    return out->series != NULL ? ST_OK : error_no_memory(e);
+    return status;
 }
 
 static enum status
-gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
+gather(const struct fetch_job *job, struct fetch *out, struct error *e)
 {
-    size_t total = 0;
+    struct task *tasks = job->tasks;
+    size_t total = 0, len = job->tasks_len;
+    struct budget *budget = job->limits->budget;
     enum status status = ST_OK;
 
     for (size_t i = 0; i < len; i++) {
@@ -385,16 +458,18 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
             status = tasks[i].status;
             *e = tasks[i].error;
         }
+        table_fini(&tasks[i].table);
+        budget_return(budget, tasks[i].table_bytes);
     }
     if (status == ST_OK)
-        status = gather_series(tasks, len, total, out, e);
+        status = gather_series(job, total, out, e);
     out->scans = mem_new_array(len, sizeof *out->scans);
     out->scans_len = len;
     for (size_t i = 0; i < len; i++) {
         out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
                                               tasks[i].us };
         free(tasks[i].series);
-        table_fini(&tasks[i].table);
+        budget_return(budget, tasks[i].cap * sizeof(struct fetched *));
     }
     return status;
 }
@@ -417,7 +492,7 @@ make_tasks(struct fetch_job *job)
 }
 
 static void
-make_turns(struct fetch_job *job, struct fetch *out)
+make_turns(struct fetch_job *job, bool alone, struct fetch *out)
 {
     const struct plan *p = job->p;
     uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
@@ -427,12 +502,44 @@ make_turns(struct fetch_job *job, struct fetch *out)
     if (!kv_traits(store_kv(job->c->store))->shared &&
         rows / ROWS_A_BATCH + 1 < job->batches_len)
         job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
+    if (alone && job->batches_len > 1)
+        job->batches_len = 1;
     job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
     out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
     out->arenas_len = job->batches_len;
     for (size_t i = 0; i < job->batches_len; i++)
         job->batches[i].arena = out->arenas[i] =
-            arena_new_within(job->limits->max_memory, job->limits->budget);
+            arena_new_within(0, job->limits->budget);
+}
+
+static enum status
+run_job(struct fetch_job *job, struct workers *workers, bool alone,
+        struct fetch *out, struct error *e)
+{
+    enum status status;
+
+    *out = (struct fetch){ .downsampled = job->downsamplers.len > 0 };
+    make_tasks(job);
+    make_turns(job, alone, out);
+    workers_run(workers, job->batches_len, run_batch, job);
+    status = gather(job, out, e);
+    free(job->batches);
+    free(job->tasks);
+    job->batches_len = job->tasks_len = 0;
+    if (status != ST_OK)
+        fetch_fini(out);
+    return status;
+}
+
+/* Each thread unpacks a bucket of functions that collect.  If that was more
+ * than the memory of the query, one thread unpacks one after the other. */
+static bool
+may_fit_alone(const struct fetch_job *job, size_t refused)
+{
+    const struct budget *budget = job->limits->budget;
+
+    return job->downsamplers.len > 0 && job->downsamplers.all->collects &&
+           budget != NULL && atomic_load(&budget->refused) != refused;
 }
 
 enum status
@@ -447,18 +554,17 @@ fetch_run(const struct plan_context *c, const struct plan *p,
                              .window = window,
                              .limits = limits,
                              .seed = hash_random_seed() };
-    enum status status;
+    uint64_t points = atomic_load(&limits->points);
+    uint64_t bytes = atomic_load(&limits->bytes);
+    size_t refused =
+        limits->budget == NULL ? 0 : atomic_load(&limits->budget->refused);
+    enum status status = run_job(&job, workers, false, out, e);
 
-    *out = (struct fetch){ .downsampled = downsamplers.len > 0 };
-    make_tasks(&job);
-    make_turns(&job, out);
-    workers_run(workers, job.batches_len, run_batch, &job);
-    status = gather(job.tasks, job.tasks_len, out, e);
-    free(job.batches);
-    free(job.tasks);
-    if (status != ST_OK)
-        fetch_fini(out);
-    return status;
+    if (status != ST_LIMIT || !may_fit_alone(&job, refused))
+        return status;
+    atomic_store(&limits->points, points);
+    atomic_store(&limits->bytes, bytes);
+    return run_job(&job, workers, true, out, e);
 }
 
 struct column
@@ -470,7 +576,7 @@ fetched_data(const struct fetch *f, const struct fetched *s)
 void
 fetch_fini(struct fetch *f)
 {
-    free(f->series);
+    drop_series(f);
     free(f->scans);
     for (size_t i = 0; i < f->arenas_len; i++)
         arena_free(&f->arenas[i]);

@@ -25,6 +25,7 @@ struct fetched {
     union {
         struct bucket_acc acc; /* with a downsampler: the first one's */
         struct column column;
+        size_t place; /* of histograms, among those of all series */
     };
     struct bucket_acc *more;   /* with several: the others' */
     struct fetched_rows *rows; /* with those that collect */
@@ -35,29 +36,26 @@ struct fetched {
  * the sub-query that is read. */
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
-    size_t max_memory;              /* bytes held */
-    struct budget *budget;          /* of all queries, or NULL */
+    /* All memory of the query, or NULL: whatever a client can make large is
+     * taken from it before it is allocated. */
+    struct budget *budget;
     struct deadline deadline;
     _Atomic uint64_t points, bytes; /* read */
-    _Atomic uint64_t held;          /* bytes of rows and series in memory */
-    /* Of all sub-queries that share the memory; NULL: it is alone. */
-    _Atomic uint64_t *all_held;
-    atomic_bool out_of_memory; /* that was the end of it */
 };
 
-/* Adds points and bytes that were read, and bytes that are held. */
+/* Adds points and bytes that were read. */
 void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
-                      uint64_t bytes, uint64_t held);
-/* ST_LIMIT, and the limits remember it. */
-enum status fetch_out_of_memory(struct fetch_limits *limits, struct error *e);
-/* Nothing is held any more; what was read counts on. */
-void fetch_limits_release(struct fetch_limits *limits);
-/* Nothing is read and nothing is held, with limits as they are. */
+                      uint64_t bytes);
+/* ST_LIMIT: the points do not fit into the query's memory. */
+enum status fetch_out_of_memory(const struct fetch_limits *limits,
+                                struct error *e);
+/* Nothing is read, with limits as they are. */
 void fetch_limits_reset(struct fetch_limits *limits);
 
 struct fetch {
-    struct fetched *series; /* ascending by TSUID */
-    size_t len;
+    struct fetched **series; /* ascending by TSUID; in the arenas */
+    size_t len, cap;
+    struct budget *budget; /* that 'series' counts in */
     struct scan_counts counts;
     struct result_scan *scans; /* one for each bucket */
     size_t scans_len;
@@ -97,15 +95,26 @@ struct column fetched_data(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */
-MUST_CHECK enum status rollup_restore_times(const struct key_layout *layout,
-                                            const struct query *q,
-                                            const struct sub_query *sq,
+struct rollup_times {
+    const struct key_layout *layout;
+    const struct query *q;
+    const struct sub_query *sq;
+    struct deadline deadline;
+};
+MUST_CHECK enum status rollup_restore_times(struct rollup_times *r,
                                             struct fetch *f, struct arena *a,
                                             struct error *e);
 /* Gives sums their counts, which stay the caller's. */
 MUST_CHECK enum status fetch_join_counts(struct fetch *f,
                                          const struct fetch *counts,
+                                         struct deadline *deadline,
                                          struct arena *a, struct error *e);
+/* Of a fetch without a list of series: makes room for 'len' of them. */
+MUST_CHECK enum status fetch_make_room(struct fetch *f, size_t len,
+                                       struct budget *budget, struct error *e);
+/* Puts the list of 'from', which has nothing else, in the place of that of 'f'.
+ */
+void fetch_take_series(struct fetch *f, struct fetch *from);
 
 /* The series of the plan that have annotations in the hours read, ascending;
  * none without 'records'. */
@@ -116,7 +125,7 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
 /* Adds those that have no points, as OpenTSDB's rows have both. */
 MUST_CHECK enum status fetch_add_annotated(struct fetch *f,
                                            const struct annotated *annotated,
-                                           struct error *e);
+                                           struct arena *a, struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */
 MUST_CHECK enum status fetch_check_limits(struct fetch_limits *limits,

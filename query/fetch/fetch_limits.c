@@ -2,49 +2,36 @@
 #include "query/fetch/fetch.h"
 
 void
-fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes,
-                 uint64_t held)
+fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes)
 {
     atomic_fetch_add(&l->points, points);
     atomic_fetch_add(&l->bytes, bytes);
-    atomic_fetch_add(&l->held, held);
-    if (l->all_held != NULL)
-        atomic_fetch_add(l->all_held, held);
-}
-
-void
-fetch_limits_release(struct fetch_limits *l)
-{
-    if (l->all_held != NULL)
-        atomic_fetch_sub(l->all_held, atomic_load(&l->held));
-    atomic_store(&l->held, 0);
 }
 
 void
 fetch_limits_reset(struct fetch_limits *l)
 {
-    fetch_limits_release(l);
     atomic_store(&l->points, 0);
     atomic_store(&l->bytes, 0);
 }
 
 enum status
-fetch_out_of_memory(struct fetch_limits *l, struct error *e)
+fetch_out_of_memory(const struct fetch_limits *l, struct error *e)
 {
-    atomic_store(&l->out_of_memory, true);
+    if (l->budget == NULL)
+        return error_no_memory(e);
     return error_set(
         e, ST_LIMIT,
         "Sorry, the points of this query do not fit into the %zu MB that "
         "it may use. Please try filtering using more tags or decrease "
         "your time range.",
-        l->max_memory >> 20);
+        l->budget->max >> 20);
 }
 
 enum status
 fetch_check_limits(struct fetch_limits *l, struct error *e)
 {
     enum status st = deadline_check(&l->deadline, e);
-    uint64_t held;
 
     if (st != ST_OK)
         return st;
@@ -62,6 +49,5 @@ fetch_check_limits(struct fetch_limits *l, struct error *e)
             "of %lluMB from storage. Please try filtering using more tags or "
             "decrease your time range.",
             (unsigned long long)(l->max_bytes >> 20));
-    held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
-    return held <= l->max_memory ? ST_OK : fetch_out_of_memory(l, e);
+    return ST_OK;
 }

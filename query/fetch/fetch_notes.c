@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "uid/meta/annotation.h"
-#include "base/mem.h"
 
 /* Of the series that the plan lists. */
 static enum status
@@ -48,27 +47,33 @@ sort_unique(struct annotated *all)
 
 /* Merges the TSUIDs into the series. */
 static enum status
-merge(struct fetch *f, const struct annotated *noted, struct error *e)
+merge(struct fetch *f, const struct annotated *noted, struct arena *a,
+      struct error *e)
 {
-    struct fetched *all = mem_try_array(f->len + noted->len, sizeof *all);
-    size_t n = 0, i = 0;
+    struct fetched *more = arena_array(a, noted->len, sizeof *more);
+    struct fetch all = { .len = 0 };
+    size_t i = 0;
+    enum status status =
+        more == NULL
+            ? error_no_memory(e)
+            : fetch_make_room(&all, f->len + noted->len, arena_budget(a), e);
 
-    if (all == NULL)
-        return error_no_memory(e);
-
+    if (status != ST_OK)
+        return status;
     for (size_t k = 0; k < noted->len; k++) {
         while (i < f->len &&
-               slice_cmp(f->series[i].tsuid, noted->tsuids[k]) <= 0)
-            all[n++] = f->series[i++];
-        if (n == 0 || !slice_eq(all[n - 1].tsuid, noted->tsuids[k]))
-            all[n++] = (struct fetched){ .tsuid = noted->tsuids[k],
-                                         .annotated_only = true };
+               slice_cmp(f->series[i]->tsuid, noted->tsuids[k]) <= 0)
+            all.series[all.len++] = f->series[i++];
+        if (all.len > 0 &&
+            slice_eq(all.series[all.len - 1]->tsuid, noted->tsuids[k]))
+            continue;
+        more[k] = (struct fetched){ .tsuid = noted->tsuids[k],
+                                    .annotated_only = true };
+        all.series[all.len++] = &more[k];
     }
     while (i < f->len)
-        all[n++] = f->series[i++];
-    free(f->series);
-    f->series = all;
-    f->len = n;
+        all.series[all.len++] = f->series[i++];
+    fetch_take_series(f, &all);
     return ST_OK;
 }
 
@@ -101,7 +106,7 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
 
 enum status
 fetch_add_annotated(struct fetch *f, const struct annotated *annotated,
-                    struct error *e)
+                    struct arena *a, struct error *e)
 {
-    return annotated->len == 0 ? ST_OK : merge(f, annotated, e);
+    return annotated->len == 0 ? ST_OK : merge(f, annotated, a, e);
 }

@@ -12,7 +12,6 @@
 /* What the tasks of one batch share. */
 struct fetch_batch {
     struct arena *arena;
-    size_t held;          /* of the arena, what is in the limits */
     struct points row;    /* what is unpacked with downsamplers */
     union number *sorted; /* with those that collect: values of 'row' */
     size_t sorted_cap;
@@ -23,9 +22,10 @@ struct task {
     const struct fetch_job *job;
     size_t bucket;
     struct fetch_batch *batch;
-    struct fetched *series;
+    struct fetched **series; /* in the batch's arena */
     size_t len, cap;
     struct hash_table table; /* of the series, by TSUID */
+    size_t table_bytes;      /* of the budget, for the table */
     struct store_scan *scan;
     /* The series that was found last: hours of a series come one after the
      * other, and the series of a span as in the one before. */
@@ -34,7 +34,7 @@ struct task {
     uint64_t points, decoded;
     int64_t us;
     /* Not yet in the limits: */
-    uint64_t new_points, new_bytes, new_held;
+    uint64_t new_points, new_bytes;
     struct deadline deadline;
     struct error stop; /* why its scan was told to stop; ST_OK: it was not */
     enum status status;
@@ -85,3 +85,5 @@ MUST_CHECK enum status fetch_row(struct task *t, struct fetched *f,
 MUST_CHECK enum status fetch_end_series(struct task *t, struct fetched *f);
 /* Frees rows that wait for the end of their bucket. */
 void fetch_drop_rows(struct task *t, struct fetched *f);
+/* Frees the values that the batch has sorted. */
+void fetch_drop_sorted(const struct fetch_job *job, struct fetch_batch *batch);

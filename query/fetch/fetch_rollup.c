@@ -54,26 +54,27 @@ drop_kind(const struct key_layout *layout, struct arena *a, struct fetched *s,
 }
 
 enum status
-rollup_restore_times(const struct key_layout *layout, const struct query *q,
-                     const struct sub_query *sq, struct fetch *f,
-                     struct arena *a, struct error *e)
+rollup_restore_times(struct rollup_times *r, struct fetch *f, struct arena *a,
+                     struct error *e)
 {
     uint32_t from, to;
     size_t n = 0;
-    struct points scratch = { 0 };
+    struct points scratch = { .budget = arena_budget(a) };
     enum status status = ST_OK;
 
-    numbers_scan_range(q, sq, &from, &to);
+    numbers_scan_range(r->q, r->sq, &from, &to);
     for (size_t i = 0; i < f->len && status == ST_OK; i++) {
-        struct fetched *s = &f->series[i];
+        struct fetched *s = f->series[i];
 
-        status = to_real_times(sq->rollup.interval, (int64_t)from * 1000,
+        status = to_real_times(r->sq->rollup.interval, (int64_t)from * 1000,
                                ((int64_t)to + HOUR_S) * 1000, &scratch, a,
                                &s->column, e);
         if (status == ST_OK && s->column.len > 0)
-            status = drop_kind(layout, a, s, e);
+            status = drop_kind(r->layout, a, s, e);
         if (s->column.len > 0)
-            f->series[n++] = *s;
+            f->series[n++] = s;
+        if (status == ST_OK)
+            status = deadline_tick(&r->deadline, s->column.len + 1, e);
     }
     f->len = n;
     points_fini(&scratch);
@@ -116,40 +117,51 @@ join(struct fetched *sums, const struct column *counts, struct arena *a,
     return ST_OK;
 }
 
+/* Without points, of this TSUID; NULL: no memory. */
+static struct fetched *
+new_series(const struct fetched *like, struct arena *a)
+{
+    struct fetched *s = arena_array(a, 1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->tsuid = like->tsuid;
+    return arena_keep(a, &s->tsuid) ? s : NULL;
+}
+
 /* A series with sums or counts alone stays, without points: it makes an empty
  * group, as with OpenTSDB. */
 enum status
-fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
-                  struct error *e)
+fetch_join_counts(struct fetch *f, const struct fetch *counts,
+                  struct deadline *deadline, struct arena *a, struct error *e)
 {
     static const struct column none = { 0 };
-    struct fetched *all = mem_try_array(f->len + counts->len + 1, sizeof *all);
-    size_t n = 0, i = 0, k = 0;
-    enum status status = ST_OK;
+    struct fetch joined = { .len = 0 };
+    size_t i = 0, k = 0;
+    enum status status =
+        fetch_make_room(&joined, f->len + counts->len, f->budget, e);
 
-    if (all == NULL)
-        return error_no_memory(e);
-    while (i < f->len || k < counts->len) {
-        const struct fetched *c = k < counts->len ? &counts->series[k] : NULL;
+    while (status == ST_OK && (i < f->len || k < counts->len)) {
+        const struct fetched *c = k < counts->len ? counts->series[k] : NULL;
         int order = c == NULL     ? -1
                     : i == f->len ? 1
-                                  : slice_cmp(f->series[i].tsuid, c->tsuid);
+                                  : slice_cmp(f->series[i]->tsuid, c->tsuid);
+        struct fetched *s = order <= 0 ? f->series[i] : new_series(c, a);
 
+        i += order <= 0;
         k += order >= 0;
-        if (order <= 0) {
-            all[n] = f->series[i++];
-            if (status == ST_OK)
-                status = join(&all[n], order == 0 ? &c->column : &none, a, e);
-            n++;
-        } else if (status == ST_OK) {
-            all[n].tsuid = c->tsuid;
-            if (!arena_keep(a, &all[n++].tsuid))
-                status = error_no_memory(e);
-        }
+        if (s == NULL)
+            status = error_no_memory(e);
+        else if (order <= 0)
+            status = join(s, order == 0 ? &c->column : &none, a, e);
+        joined.series[joined.len++] = s;
+        if (status == ST_OK)
+            status = deadline_tick(deadline, s->column.len + 1, e);
     }
-    free(f->series);
-    f->series = all;
-    f->len = n;
+    if (status == ST_OK)
+        fetch_take_series(f, &joined);
+    else
+        fetch_fini(&joined);
     f->points += counts->points;
     return status;
 }

@@ -71,18 +71,40 @@ unpack_row(struct task *t, const struct store_row *row, struct spacing *spacing,
     return ST_OK;
 }
 
-/* As large as the batch's points. */
-static void
-make_room_to_sort(struct fetch_batch *batch)
+void
+fetch_drop_sorted(const struct fetch_job *job, struct fetch_batch *batch)
 {
-    if (batch->sorted_cap >= batch->row.cap)
-        return;
     free(batch->sorted);
-    batch->sorted_cap = batch->row.cap;
-    batch->sorted = mem_new_array(batch->sorted_cap, sizeof *batch->sorted);
+    budget_return(job->limits->budget,
+                  batch->sorted_cap * sizeof *batch->sorted);
+    batch->sorted = NULL;
+    batch->sorted_cap = 0;
 }
 
-/* Adds what unpack_row() gave. */
+/* As large as the batch's points. */
+static enum status
+make_room_to_sort(struct task *t)
+{
+    struct fetch_batch *batch = t->batch;
+    struct budget *budget = t->job->limits->budget;
+    size_t cap = batch->row.cap, size = cap * sizeof *batch->sorted;
+
+    if (batch->sorted_cap >= cap)
+        return ST_OK;
+    fetch_drop_sorted(t->job, batch);
+    if (!budget_take(budget, size))
+        return fetch_out_of_memory(t->job->limits, &t->error);
+    batch->sorted = mem_try(size);
+    if (batch->sorted == NULL) {
+        budget_return(budget, size);
+        return fetch_out_of_memory(t->job->limits, &t->error);
+    }
+    batch->sorted_cap = cap;
+    return ST_OK;
+}
+
+/* Adds what unpack_row() gave; of functions that collect there is room to sort
+ * it. */
 static void
 add_points(struct fetch_batch *batch, const struct stream_downsampler *d,
            struct bucket_acc *s, const struct spacing *spacing,
@@ -94,14 +116,21 @@ add_points(struct fetch_batch *batch, const struct stream_downsampler *d,
         bucket_acc_spaced(d, s, spacing, v, len, a);
     } else if (!d->collects) {
         bucket_acc_points(d, s, &batch->row, a);
+    } else if (spacing->even) {
+        bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
     } else {
-        make_room_to_sort(batch);
-        if (spacing->even)
-            bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
-        else
-            (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX,
-                                     batch->sorted, a);
+        (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX, batch->sorted,
+                                 a);
     }
+}
+
+/* Why a row could not be unpacked: it is named, unless there was no memory. */
+static enum status
+fetch_row_error(struct task *t, struct slice tsuid, uint32_t base,
+                enum status status)
+{
+    return status == ST_LIMIT ? fetch_out_of_memory(t->job->limits, &t->error)
+                              : store_row_error(tsuid, base, status, &t->error);
 }
 
 /* Adds the row to the series' buckets: its block summary, or its points for
@@ -133,11 +162,13 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         return ST_OK;
     }
     status = unpack_row(t, row, &spacing, &v, &len);
+    if (status == ST_OK && d->all->collects)
+        status = make_room_to_sort(t);
     for (size_t k = 0; k < d->len && status == ST_OK; k++)
         if (unpack[k])
             add_points(t->batch, &d->all[k], acc_of(f, k), &spacing, v, len);
     if (status != ST_OK)
-        return store_row_error(f->tsuid, row->base, status, &t->error);
+        return fetch_row_error(t, f->tsuid, row->base, status);
     count_points(t, points->len + left_out(row));
     /* Of a part all of its block. */
     t->decoded += points->len + row->part.of - row->part.count;
@@ -192,7 +223,7 @@ drop_first(struct task *t, struct fetched_rows *r)
     struct row_copy *row = r->first;
 
     r->first = row->next;
-    t->new_held -= row->size;
+    budget_return(t->job->limits->budget, row->size);
     free(row);
 }
 
@@ -217,8 +248,7 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
         enum status status = store_row_points(&row->row, all, &t->error);
 
         if (status != ST_OK)
-            return store_row_error(row->row.tsuid, row->row.base, status,
-                                   &t->error);
+            return fetch_row_error(t, row->row.tsuid, row->row.base, status);
         status = deadline_tick(&t->deadline, all->len - before + END_STEPS,
                                &t->error);
         if (status != ST_OK)
@@ -233,8 +263,7 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
                             .v = all->v + done,
                             .is_float = all->is_float + done,
                             .len = all->len - done };
-    make_room_to_sort(batch);
-    return ST_OK;
+    return make_room_to_sort(t);
 }
 
 /* Makes the buckets that end before 'end_ms', where the next row begins, and
@@ -262,6 +291,21 @@ collect(struct task *t, struct fetched *f, int64_t end_ms)
     return ST_OK;
 }
 
+/* Out of the query's memory; NULL: there is no more. */
+static void *
+keep_bytes(const struct task *t, size_t size)
+{
+    struct budget *budget = t->job->limits->budget;
+    void *p;
+
+    if (!budget_take(budget, size))
+        return NULL;
+    p = mem_try(size);
+    if (p == NULL)
+        budget_return(budget, size);
+    return p;
+}
+
 /* Keeps the row until its buckets are complete.  They are looked for once there
  * are rows of a bucket's length. */
 static enum status
@@ -279,7 +323,7 @@ collect_row(struct task *t, const struct store_row *row, struct fetched *f)
         status = collect(t, f, ms);
     if (status != ST_OK)
         return status;
-    copy = mem_try(size);
+    copy = keep_bytes(t, size);
     if (copy == NULL)
         return fetch_out_of_memory(t->job->limits, &t->error);
     *copy = (struct row_copy){ .row = *row, .size = size };
@@ -292,7 +336,6 @@ collect_row(struct task *t, const struct store_row *row, struct fetched *f)
     else
         r->last->next = copy;
     r->last = copy;
-    t->new_held += size;
     count_points(t, left_out(row));
     return ST_OK;
 }
@@ -336,5 +379,5 @@ fetch_end_series(struct task *t, struct fetched *f)
         status = collect(t, f, INT64_MAX);
     for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
         good = bucket_acc_end(&d->all[k], acc_of(f, k), t->batch->arena);
-    return good ? status : too_many_buckets(&t->error);
+    return good ? status : fetch_out_of_memory(t->job->limits, &t->error);
 }

@@ -10,6 +10,7 @@
 #include "storage/histogram/histogram_table.h"
 
 #define BETWEEN_CHECKS 256
+#define ITEM_STEPS     64 /* of the deadline, to add a histogram */
 
 /* One series' or one group's, ascending by time. */
 struct item {
@@ -30,7 +31,8 @@ struct run {
     struct fetch fetch;   /* the series, without points: for grouping */
     struct items *series; /* of each */
     size_t cap;
-    size_t seen;        /* series and histograms */
+    size_t seen; /* series and histograms */
+    struct deadline deadline;
     enum status status; /* of series_each() */
     uint64_t points;
     struct kv_iter_counts counts;
@@ -63,7 +65,7 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
         return error_set(e, ST_INVALID, "No codec found mapped to ID %u",
                          codec);
     r->points++;
-    fetch_limits_add(job->limits, 1, bytes.size, sizeof(struct item));
+    fetch_limits_add(job->limits, 1, bytes.size);
     st = check_limits(r);
     if (st != ST_OK)
         return st;
@@ -83,13 +85,15 @@ read_series(struct run *r, struct slice tsuid)
     struct arena *a = r->job->arena;
     struct fetch *f = &r->fetch;
     size_t cap = r->cap;
+    struct fetched *one = arena_array(a, 1, sizeof *one);
     enum status st = check_limits(r);
 
     if (st != ST_OK)
         return st;
-    f->series = arena_grow(a, f->series, f->len, &cap, sizeof *f->series);
+    f->series =
+        arena_grow(a, f->series, f->len, &cap, sizeof(struct fetched *));
     r->series = arena_grow(a, r->series, f->len, &r->cap, sizeof *r->series);
-    if (f->series == NULL || r->series == NULL)
+    if (one == NULL || f->series == NULL || r->series == NULL)
         return error_no_memory(r->e);
     r->series[f->len] = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
@@ -97,9 +101,10 @@ read_series(struct run *r, struct slice tsuid)
                         r, r->e);
     if (st != ST_OK || r->series[f->len].len == 0)
         return st;
-    f->series[f->len] = (struct fetched){ .tsuid = tsuid };
-    return arena_keep(a, &f->series[f->len++].tsuid) ? ST_OK
-                                                     : error_no_memory(r->e);
+    one->tsuid = tsuid;
+    one->place = f->len;
+    f->series[f->len++] = one;
+    return arena_keep(a, &one->tsuid) ? ST_OK : error_no_memory(r->e);
 }
 
 /* -- which series ---------------------------------------------------------- */
@@ -109,6 +114,9 @@ visit_series(void *ctx, struct slice tsuid)
 {
     struct run *r = ctx;
 
+    r->status = check_limits(r);
+    if (r->status != ST_OK)
+        return false;
     if (plan_reads_series(r->job->plan, store_layout(r->job->context->store),
                           tsuid))
         r->status = read_series(r, tsuid);
@@ -211,17 +219,18 @@ downsample(const struct run *r, struct items *items)
 
 /* The sums of a group's series, time by time. */
 static enum status
-sum_group(const struct run *r, const struct grouping *g, const struct group *gr,
+sum_group(struct run *r, const struct grouping *g, const struct group *gr,
           struct items *out)
 {
     enum status st = ST_OK;
 
     *out = (struct items){ 0 };
     for (size_t k = 0; k < gr->len && st == ST_OK; k++) {
-        struct items *items =
-            &r->series[g->order[gr->first + k] - r->fetch.series];
+        struct items *items = &r->series[g->order[gr->first + k]->place];
 
         st = downsample(r, items);
+        if (st == ST_OK)
+            st = deadline_tick(&r->deadline, items->len * ITEM_STEPS + 1, r->e);
         for (size_t i = 0; i < items->len && st == ST_OK; i++) {
             out->v = arena_grow(r->job->arena, out->v, out->len, &out->cap,
                                 sizeof *out->v);
@@ -348,6 +357,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
 {
     struct run r = { .job = job,
                      .window = numbers_window(job->q, job->sq),
+                     .deadline = job->limits->deadline,
                      .e = e };
     struct grouping g;
     enum status st = read_all(&r);

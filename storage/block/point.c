@@ -2,18 +2,17 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAP 8
-#define FEW       24 /* points that are sorted one by one */
+#define FIRST_CAP   8
+#define POINT_BYTES (sizeof(int64_t) + sizeof(union number) + 1)
+#define FEW         24 /* points that are sorted one by one */
 
 static bool
-resize(struct points *p, size_t cap)
+resize_arrays(struct points *p, size_t cap)
 {
     int64_t *ts_ms;
     union number *v;
     uint8_t *is_float;
 
-    if (cap > SIZE_MAX / 16)
-        return false;
     ts_ms = realloc(p->ts_ms, cap * sizeof *ts_ms);
     if (ts_ms == NULL)
         return false;
@@ -26,6 +25,20 @@ resize(struct points *p, size_t cap)
     if (is_float == NULL)
         return false;
     p->is_float = is_float;
+    return true;
+}
+
+static bool
+resize(struct points *p, size_t cap)
+{
+    if (cap > SIZE_MAX / (2 * POINT_BYTES))
+        return false;
+    if (!budget_take(p->budget, (cap - p->cap) * POINT_BYTES))
+        return false;
+    if (!resize_arrays(p, cap)) {
+        budget_return(p->budget, (cap - p->cap) * POINT_BYTES);
+        return false;
+    }
     p->cap = cap;
     return true;
 }
@@ -43,6 +56,8 @@ points_reserve(struct points *p, size_t more)
     while (cap < need)
         if (__builtin_mul_overflow(cap, 2, &cap))
             return false;
+    if (budget_left(p->budget) / POINT_BYTES < cap - p->cap)
+        cap = need; /* there may still be so much */
     return resize(p, cap);
 }
 
@@ -108,7 +123,8 @@ points_fini(struct points *p)
     free(p->ts_ms);
     free(p->v);
     free(p->is_float);
-    *p = (struct points){ 0 };
+    budget_return(p->budget, p->cap * POINT_BYTES);
+    *p = (struct points){ .budget = p->budget };
 }
 
 static bool

@@ -7,6 +7,7 @@
  * Threads: owner. */
 #pragma once
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -34,9 +35,13 @@ struct points {
     uint8_t *is_float; /* 0 or 1 */
     size_t len;
     size_t cap;
+    /* That their memory counts in, or NULL; it outlives them.  Of what only
+     * borrows arrays: NULL. */
+    struct budget *budget;
 };
 
-/* False, and nothing changed, when there is no memory. */
+/* False, and nothing changed, when there is no memory, or the budget has less.
+ */
 bool points_reserve(struct points *p, size_t more);
 bool points_add(struct points *p, struct point x);
 /* Appends all of 'more'. */

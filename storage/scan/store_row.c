@@ -15,7 +15,7 @@ unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
     if (c->is_end
             ? !open_row_unpack_end(c->bytes, c->count, c->last, out, &spacing)
             : !open_row_unpack(c->bytes, c->count, c->base, out))
-        return error_set(e, ST_BUSY, "no memory for points");
+        return error_no_memory(e);
     if (!c->is_end)
         return ST_OK;
     for (size_t i = from; i < out->len; i++) {
@@ -87,7 +87,8 @@ enum status
 store_row_points(const struct store_row *row, struct points *out,
                  struct error *e)
 {
-    struct points stored = { 0 }, all = { 0 }, open;
+    struct points stored = { .budget = out->budget };
+    struct points all = { .budget = out->budget }, open;
     size_t from = out->len;
     enum status status = ST_OK;
     bool good = true;
@@ -112,7 +113,7 @@ store_row_points(const struct store_row *row, struct points *out,
         points_fini(&stored);
         points_fini(&all);
     }
-    return good ? status : error_set(e, ST_BUSY, "no memory for points");
+    return good ? status : error_no_memory(e);
 }
 
 enum status

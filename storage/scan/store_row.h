@@ -2,7 +2,7 @@
  *
  * Owns:    nothing; what it points to is the scan's, until its next step.
  * Threads: as the scan.
- * Fails:   ST_CORRUPT, with the row's key in front; ST_BUSY, no memory. */
+ * Fails:   ST_CORRUPT, with the row's key in front; ST_LIMIT, no memory. */
 #pragma once
 
 #include "storage/week/week.h"

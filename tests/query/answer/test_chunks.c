@@ -37,7 +37,7 @@ set_up(struct rig *r, size_t subs)
     r->p = (struct chunks){ .write = write_text,
                             .ctx = &r->described,
                             .max_bytes = 1000 };
-    chunks_init(&r->p, subs);
+    ck_assert(chunks_init(&r->p, subs));
 }
 
 static void

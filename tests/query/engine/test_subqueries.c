@@ -3,15 +3,18 @@
 #include "tests/harness.h"
 
 #define MOST 40
+/* What the slots and the answers of all take at most. */
+#define ANSWERS_BYTES ((size_t)1 << 20)
 
 /* What each sub-query does, and how often it was run. */
-#define POINT_BYTES 17
+#define HELD_BYTES 1700
 
 struct script {
     enum status fails[MOST];
     uint64_t held[MOST]; /* points */
     atomic_int runs[MOST];
     struct workers *workers;
+    struct budget *budget;
     struct arena *arena;
     struct subquery_result results[MOST];
     struct result_stats stats[MOST];
@@ -22,16 +25,19 @@ static enum status
 play(void *ctx, size_t i, struct subquery_run *r)
 {
     struct script *s = ctx;
-    enum status st;
+    size_t held = 0;
+    enum status st = ST_OK;
 
     atomic_fetch_add(&s->runs[i], 1);
     fetch_limits_reset(&r->limits);
-    for (uint64_t n = 0; n < s->held[i]; n++) {
-        fetch_limits_add(&r->limits, 1, 1, POINT_BYTES);
-        st = fetch_check_limits(&r->limits, &r->error);
-        if (st != ST_OK)
-            return st;
-    }
+    for (uint64_t n = 0; n < s->held[i] && st == ST_OK; n++)
+        if (!budget_take(r->limits.budget, HELD_BYTES))
+            st = fetch_out_of_memory(&r->limits, &r->error);
+        else
+            held += HELD_BYTES;
+    budget_return(r->limits.budget, held);
+    if (st != ST_OK)
+        return st;
     r->result.len = i + 1;
     r->result.groups = arena_array(r->arena, i + 1, sizeof *r->result.groups);
     ck_assert_ptr_nonnull(r->result.groups);
@@ -48,16 +54,17 @@ play(void *ctx, size_t i, struct subquery_run *r)
 static enum status
 run(struct script *s, size_t len, int64_t worth_us, size_t points)
 {
-    const struct subqueries subs = {
+    struct subqueries subs = {
         .len = len,
         .run = play,
         .ctx = s,
         .workers = s->workers,
         .worth_us = worth_us,
-        .max_memory = points * POINT_BYTES,
+        .budget = s->budget,
         .deadline = deadline_start(0, CANCEL_NEVER),
     };
 
+    s->budget->max = points * HELD_BYTES + ANSWERS_BYTES;
     return subqueries_run(&subs, s->arena, s->results, s->stats, &s->error);
 }
 
@@ -67,6 +74,7 @@ set_up(void)
     struct script *s = calloc(1, sizeof *s);
 
     s->workers = workers_new(3);
+    s->budget = budget_new(0, NULL);
     s->arena = arena_new(1 << 20);
     return s;
 }
@@ -75,6 +83,8 @@ static void
 tear_down(struct script *s)
 {
     arena_free(&s->arena);
+    ck_assert_uint_eq(atomic_load(&s->budget->used), 0);
+    budget_unref(&s->budget);
     workers_free(&s->workers);
     free(s);
 }
@@ -142,7 +152,7 @@ START_TEST(fails_without_memory)
 {
     struct script *s = set_up();
 
-    s->held[7] = 2001;
+    s->held[7] = 3000;
     s->fails[8] = ST_IO;
     ck_assert_int_eq(run(s, MOST, 0, 2000), ST_LIMIT);
     ck_assert_int_eq(s->runs[7], 2);
