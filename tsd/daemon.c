@@ -246,6 +246,7 @@ start_http(struct daemon *d, struct error *e)
         .hosts = settings_text(s, "halite.http.hosts"),
         .no_jsonp = strcmp(jsonp, "auto") == 0 ? d->db.api.auth != NULL
                                                : strcmp(jsonp, "false") == 0,
+        .no_local = strcmp(settings_text(s, "halite.local"), "none") == 0,
         .allow_cross_site_writes =
             settings_bool(s, "halite.http.foreign_changes"),
         .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),

@@ -142,13 +142,23 @@ telnet_status(void *ctx, struct telnet_call *call)
     buf_printf(call->out, "%s\n", api_status_word(ctx));
 }
 
+/* May a telnet client do what needs 'remote' from other machines? */
+static bool
+telnet_is_trusted(const struct api *a, const struct telnet_call *call,
+                  const char *remote)
+{
+    const char *local = settings_text(a->settings, "halite.local");
+
+    return (address_is_loopback(call->peer) && strcmp(local, "none") != 0) ||
+           settings_bool(a->settings, remote);
+}
+
 static void
 telnet_dropcaches(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
 
-    if (!address_is_loopback(call->peer) &&
-        !settings_bool(a->settings, "halite.dropcaches.remote")) {
+    if (!telnet_is_trusted(a, call, "halite.dropcaches.remote")) {
         buf_put_str(call->out, "dropcaches: only this machine may do that\n");
         return;
     }
@@ -162,8 +172,7 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
     const struct api *a = ctx;
     const uint64_t one = 1;
 
-    if (!address_is_loopback(call->peer) &&
-        !settings_bool(a->settings, "halite.diediedie.remote")) {
+    if (!telnet_is_trusted(a, call, "halite.diediedie.remote")) {
         buf_put_str(call->out, "diediedie: only this machine may do that\n");
         return;
     }

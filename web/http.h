@@ -124,6 +124,7 @@ struct http_options {
     const char *hosts; /* names that Host may have, comma-separated; NULL:
                           any.  Addresses and localhost always may. */
     bool no_jsonp;     /* reject "?jsonp=" */
+    bool no_local;     /* clients of this machine are as all others */
     bool allow_cross_site_writes; /* cross-site requests may change something */
     bool show_stack_trace;        /* put a "trace" into errors */
     http_allow *allow;            /* NULL: all clients may do all */
@@ -180,22 +181,32 @@ void http_each_header(const struct http_request *r,
                       void *ctx);
 /* "127.0.0.1:4711" */
 const char *http_peer(const struct http_request *r);
-/* Is the client of this machine?  Not with a Host that is a name, other than
- * localhost and those of 'hosts': a browser on this machine may show a page
- * whose name was pointed at it (DNS rebinding). */
-bool http_is_local(const struct http_request *r);
-/* 403 to a client for whom that is false: with the message, and what lets it
- * in; where its Host alone is at fault, with that and its setting. */
+/* What a request does that not everybody is trusted with.  Rights, of clients
+ * that are known by name, are another matter. */
+enum http_deed {
+    /* Tools, backups, an end of the server: what this machine may do without
+     * credentials.  Not if 'no_local' is set; if a proxy forwarded the request;
+     * if a page of another site made it, whatever the CORS domains say; or if
+     * Host is a name other than localhost and those of 'hosts', since a page
+     * whose name was pointed at this machine (DNS rebinding) sends its own. */
+    HTTP_TO_ADMINISTER,
+    /* Any change: not by a page of another site, unless the CORS domains name
+     * its origin ('*' is no name) or 'allow_cross_site_writes' is set. */
+    HTTP_TO_CHANGE,
+    /* To read an answer as a script: not by a page of another site, unless its
+     * origin is in the CORS domains. */
+    HTTP_TO_RUN_SCRIPTS,
+};
+bool http_is_trusted(const struct http_request *r, enum http_deed deed);
+/* 403 to a client that is not trusted to administer: with 'message', and with
+ * 'details', which say what would let it in, or with the reason why a client of
+ * this machine is not trusted. */
 void http_reply_not_local(struct http_reply *out, const char *message,
                           const char *details);
 /* address_key() of the client. */
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */
 bool http_has_right(const struct http_request *r, enum http_right right);
-/* A cross-site request: of a page that is neither ours nor of the CORS domains:
- * a browser says so in Origin or Sec-Fetch-Site.  Never, where
- * 'allow_cross_site_writes' is set. */
-bool http_is_cross_site(const struct http_request *r);
 /* The client closed its connection, or the server stops: stop working. */
 bool http_is_cancelled(const struct http_request *r);
 /* Dies with the request. */

@@ -25,6 +25,43 @@ GET /api/uid/assign?metric=x
 with Sec-Fetch-Site: cross-site
 GET /api/annotation?start_time=1356998400&method_override=POST&description=x
 = 403
+# An image or a link sends only where its page is from.
+with Referer: http://evil.example/page
+GET /api/uid/assign?metric=x
+= 403
+with Referer: http://evil.example/page
+GET /api/uid/rename?metric=m&name=x
+= 403
+with Referer: http://evil.example/page
+GET /api/annotation?start_time=1356998400&method_override=delete
+= 403
+with Referer: http://evil.example/page
+GET /api/retention?method_override=delete
+= 403
+with Referer: http://evil.example/page
+GET /dropcaches
+= 403
+with Referer: http://evil.example/page
+GET /logs?level=DEBUG
+= 403
+with Referer: http://evil.example/page
+GET /api/suggest?type=metrics
+= 200
+# Clients of a proxy on this machine are not local.
+with X-Forwarded-For: 203.0.113.9
+POST /api/tool {"words":["uid","assign","metrics","x"]}
+= 403
+~ not through a proxy (the request has X-Forwarded-For)
+with Forwarded: for=203.0.113.9
+POST /api/backup?to=/nowhere/at/all
+= 403
+with Via: 1.1 proxy
+GET /api/dropcaches
+= 403
+with X-Real-IP: 203.0.113.9
+GET /diediedie
+= 400
+~ not through a proxy
 # What only reads is as it was: the browser keeps it from the page.
 with Origin: http://evil.example
 GET /api/suggest?type=metrics

@@ -12,7 +12,8 @@
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
  * is told that its client is gone, if not "?stay"; "/api/large"
  * answers as many bytes as "?n=" says, in as many chunks as "&chunks=" says;
- * "/api/fail" errors; "/api/lack?status=" fails for want of memory;
+ * "/api/trust" answers what it is trusted with; "/api/fail" errors;
+ * "/api/lack?status=" fails for want of memory;
  * "/api/empty" 204;
  * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
  * "here" on its connection's thread, where it may not be served with "?no";
@@ -179,6 +180,17 @@ rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
 }
 
 static inline void
+rig_trust(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct buf *b = http_reply_body(out);
+
+    (void)ctx;
+    buf_put_u8(b, http_is_trusted(r, HTTP_TO_ADMINISTER) ? 'a' : '-');
+    buf_put_u8(b, http_is_trusted(r, HTTP_TO_CHANGE) ? 'c' : '-');
+    buf_put_u8(b, http_is_trusted(r, HTTP_TO_RUN_SCRIPTS) ? 's' : '-');
+}
+
+static inline void
 rig_fail(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct error e;
@@ -258,6 +270,7 @@ rig_start(const struct http_options *from)
         { "/api/quick", any, true, rig_quick, NULL, 0, 0, 0, rig_is_quick },
         { "/api/large", HTTP_GET, true, rig_large, NULL, 0, 0, 0, NULL },
         { "/api/fail", HTTP_GET, false, rig_fail, NULL, 0, 0, 0, NULL },
+        { "/api/trust", HTTP_GET, false, rig_trust, NULL, 0, 0, 0, NULL },
         { "/api/lack", HTTP_GET, false, rig_lack, NULL, 0, 0, 0, NULL },
         { "/api/empty", any, false, rig_empty, NULL, 0, 0, 0, NULL },
         { "/page", HTTP_GET, false, rig_echo, NULL, 0, 0, 0, NULL },

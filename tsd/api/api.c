@@ -163,7 +163,7 @@ api_may_delete(const struct api *a, const struct http_request *r, bool wants,
     else if (!http_has_right(r, HTTP_ADMIN))
         http_reply_error(out, 403, "Forbidden",
                          "Deleting needs the role admin");
-    else if (http_is_cross_site(r))
+    else if (!http_is_trusted(r, HTTP_TO_CHANGE))
         http_reply_error(out, 403, "Pages of other sites may not do that",
                          NULL);
     else
@@ -222,21 +222,22 @@ api_drop_caches(const struct api *a)
     put_path_drop_cache(a->put);
 }
 
-/* Every reader sees the queries of all: what may be a secret is masked. */
+/* Every reader sees the queries of all, with the headers that proxies and
+ * dashboards add to tell who asks.  Only what could be used to log in is
+ * masked: headers whose names contain one of these words, or end with "key". */
 static bool
-header_is_public(const char *name)
+header_is_secret(struct slice name)
 {
-    static const char *const names[] = {
-        "accept",     "accept-encoding", "accept-language", "connection",
-        "host",       "content-length",  "content-type",    "content-encoding",
-        "user-agent", "origin",          "referer",
+    static const char *const words[] = {
+        "authorization", "cookie",    "token",   "secret", "passw",
+        "credential",    "assertion", "session", "jwt",    "signature",
     };
+    const char *text = (const char *)name.data;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcasecmp(name, names[i]) == 0)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasestr(text, words[i]) != NULL)
             return true;
-    return strncasecmp(name, "x-dashboard-", 12) == 0 ||
-           strncasecmp(name, "x-panel-", 8) == 0;
+    return name.size >= 3 && strcasecmp(text + name.size - 3, "key") == 0;
 }
 
 /* A header as a member. */
@@ -244,9 +245,7 @@ static void
 put_header(void *ctx, struct slice name, struct slice value)
 {
     json_put_pair(ctx, name,
-                  header_is_public((const char *)name.data)
-                      ? value
-                      : slice_str("*******"));
+                  header_is_secret(name) ? slice_str("*******") : value);
 }
 
 struct query_entry *

@@ -141,7 +141,7 @@ http_cors_check(const struct http_options *o, struct error *e)
     return ST_OK;
 }
 
-bool
+enum http_cors
 http_origin_is_allowed(const struct http_server *s, struct slice origin)
 {
     struct slice left = slice_str(s->o.cors_domains);
@@ -149,10 +149,12 @@ http_origin_is_allowed(const struct http_server *s, struct slice origin)
     while (left.size > 0) {
         struct slice domain = slice_trim(slice_cut(&left, ','));
 
-        if (slice_eq_str(domain, "*") || slice_eq_nocase(origin, domain))
-            return true;
+        if (slice_eq_str(domain, "*"))
+            return CORS_ANY;
+        if (slice_eq_nocase(origin, domain))
+            return CORS_NAMED;
     }
-    return false;
+    return CORS_NONE;
 }
 
 static void
@@ -177,7 +179,8 @@ admit_origin(struct http_request *r)
         else if (r->method == HTTP_OPTIONS)
             http_reject(r, 405, "Method not allowed",
                         "The HTTP method [OPTIONS] is not permitted");
-    } else if (!http_origin_is_allowed(r->server, slice_str(origin))) {
+    } else if (http_origin_is_allowed(r->server, slice_str(origin)) ==
+               CORS_NONE) {
         (void)snprintf(details, sizeof details,
                        "The domain [%.200s] is not permitted access", origin);
         http_reject(r, 200, "CORS domain not allowed", details);
@@ -281,7 +284,7 @@ admit_params(struct http_request *r)
         http_reject(r, 400, "The value of jsonp is no function's name", NULL);
     else if (r->server->o.no_jsonp)
         http_reject(r, 403, "JSONP is switched off", "See halite.http.jsonp");
-    else if (http_is_cross_site_script(r))
+    else if (!http_is_trusted(r, HTTP_TO_RUN_SCRIPTS))
         http_reject(r, 403, "Scripts of other sites may not read this",
                     "Their origin is not in tsd.http.request.cors_domains");
     else

@@ -1,9 +1,11 @@
-/* Authentication and cross-site checks, run before the body is read.
+/* Authentication, and who is trusted with what: both are decided before the
+ * body is read.
  *
- * A browser sends a page's requests with the credentials, and from the network,
- * of whoever looks at that page.  It says where the page is from: in Origin
- * with all but plain GETs, and, where the connection can be trusted, in
- * Sec-Fetch-Site with those too.  Other clients send neither. */
+ * A browser sends the requests of a page with the credentials, and from the
+ * network, of the person who looks at that page.  It tells where the page comes
+ * from: in Origin except for plain GETs; in Sec-Fetch-Site for all requests, if
+ * the connection can be trusted; in Referer, unless the page forbids that.
+ * Other clients send none of these. */
 #include "web/mhd/http_priv.h"
 
 #include <strings.h>
@@ -38,9 +40,13 @@ http_admit_client(struct http_request *r)
     unsigned required = rights_required(r);
 
     r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
-    if ((required & ~(unsigned)HTTP_READS) != 0 && http_is_cross_site(r)) {
+    /* Pages read; none needs another method for that. */
+    if (((required & ~(unsigned)HTTP_READS) != 0 ||
+         http_has_param(r, "method_override")) &&
+        !http_is_trusted(r, HTTP_TO_CHANGE)) {
         http_reject(r, 403, "Pages of other sites may not do that",
-                    "Their origin is not in tsd.http.request.cors_domains");
+                    "tsd.http.request.cors_domains does not name their origin "
+                    "(* lets them read only)");
         http_reply_status(&r->reply, 403); /* that of a page too */
     } else if (required != 0 && s->o.allow != NULL) {
         check_rights(r, false);
@@ -141,24 +147,6 @@ is_cross_site(const char *site)
            strcasecmp(site, "none") != 0;
 }
 
-/* A <script> sends no Origin; Sec-Fetch-Site only to a server by TLS or on this
- * machine; Referer unless its page forbids that. */
-bool
-http_is_cross_site_script(const struct http_request *r)
-{
-    const char *from = http_header(r, "Origin");
-
-    if (from == NULL || from[0] == '\0')
-        from = http_header(r, "Referer");
-    if (from != NULL && from[0] != '\0') {
-        struct slice origin = origin_of(from);
-
-        return !is_same_origin(origin, http_header(r, "Host")) &&
-               !http_origin_is_allowed(r->server, origin);
-    }
-    return is_cross_site(http_header(r, "Sec-Fetch-Site"));
-}
-
 static bool
 is_address(struct slice host)
 {
@@ -199,14 +187,79 @@ http_host_is_ours(const struct http_request *r)
     return hosts == NULL || host_is_one_of(r, hosts);
 }
 
-bool
-http_is_local(const struct http_request *r)
-{
-    const char *hosts;
+/* -- who is trusted with what ---------------------------------------------- */
 
+/* Who makes a request, the most trusted first. */
+enum http_from {
+    FROM_HERE,       /* this machine: a program, or a page that is ours */
+    FROM_ANYWHERE,   /* any other client, or a page that is ours */
+    FROM_FRIEND,     /* a page of an origin that cors_domains names */
+    FROM_GUEST,      /* a page that cors_domains lets in by '*' */
+    FROM_OTHER_SITE, /* a page of another site */
+};
+
+/* What needs what: the least trusted from which it is accepted. */
+static const enum http_from needs[] = {
+    [HTTP_TO_ADMINISTER] = FROM_HERE,
+    [HTTP_TO_CHANGE] = FROM_FRIEND,
+    [HTTP_TO_RUN_SCRIPTS] = FROM_GUEST,
+};
+
+/* Headers by which a proxy tells that a request is not its own. */
+static const char *const proxy_headers[] = {
+    "Forwarded", "X-Forwarded-For",   "X-Forwarded-Host",
+    "X-Real-IP", "X-Forwarded-Proto", "Via",
+};
+
+static const char *
+proxy_header(const struct http_request *r)
+{
+    for (size_t i = 0; i < sizeof proxy_headers / sizeof proxy_headers[0]; i++)
+        if (http_header(r, proxy_headers[i]) != NULL)
+            return proxy_headers[i];
+    return NULL;
+}
+
+static bool
+is_of_this_machine(const struct http_request *r)
+{
+    const char *hosts = r->server->o.hosts;
+
+    return r->conn->loopback && !r->server->o.no_local &&
+           proxy_header(r) == NULL &&
+           host_is_one_of(r, hosts == NULL ? "" : hosts);
+}
+
+static enum http_from
+from_where(const struct http_request *r)
+{
+    const char *from = http_header(r, "Origin");
+    enum http_from foreign =
+        r->server->o.allow_cross_site_writes ? FROM_FRIEND : FROM_OTHER_SITE;
+
+    if (from == NULL || from[0] == '\0')
+        from = http_header(r, "Referer");
+    if (from != NULL && from[0] != '\0') {
+        struct slice origin = origin_of(from);
+
+        if (!is_same_origin(origin, http_header(r, "Host"))) {
+            enum http_cors cors = http_origin_is_allowed(r->server, origin);
+
+            return cors == CORS_NAMED ? FROM_FRIEND
+                   : cors == CORS_ANY && foreign == FROM_OTHER_SITE ? FROM_GUEST
+                                                                    : foreign;
+        }
+    }
+    if (is_cross_site(http_header(r, "Sec-Fetch-Site")))
+        return foreign;
+    return is_of_this_machine(r) ? FROM_HERE : FROM_ANYWHERE;
+}
+
+bool
+http_is_trusted(const struct http_request *r, enum http_deed deed)
+{
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    hosts = r->server->o.hosts;
-    return r->conn->loopback && host_is_one_of(r, hosts == NULL ? "" : hosts);
+    return from_where(r) <= needs[deed];
 }
 
 void
@@ -214,30 +267,23 @@ http_reply_not_local(struct http_reply *out, const char *message,
                      const char *details)
 {
     const struct http_request *r = out->request;
+    const char *proxy = proxy_header(r);
     struct buf b = BUF_INIT;
 
-    if (!r->conn->loopback) {
+    if (!r->conn->loopback || r->server->o.no_local) {
         http_reply_error(out, 403, message, details);
         return;
     }
-    buf_printf(&b,
-               "%s, and by its own name: if the Host, %s, is one, add it to "
-               "halite.http.hosts",
-               message, log_quote(slice_str(http_header(r, "Host"))));
+    if (from_where(r) > FROM_ANYWHERE)
+        buf_printf(&b, "%s, and no page of another site", message);
+    else if (proxy != NULL)
+        buf_printf(&b, "%s, and not through a proxy (the request has %s)",
+                   message, proxy);
+    else
+        buf_printf(&b,
+                   "%s, and by its own name: if the Host, %s, is one, add it "
+                   "to halite.http.hosts",
+                   message, log_quote(slice_str(http_header(r, "Host"))));
     http_reply_error(out, 403, buf_cstr(&b), NULL);
     buf_fini(&b);
-}
-
-bool
-http_is_cross_site(const struct http_request *r)
-{
-    const char *origin = http_header(r, "Origin");
-    const char *site = http_header(r, "Sec-Fetch-Site");
-
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    if (r->server->o.allow_cross_site_writes || r->cors_ok)
-        return false;
-    if (origin != NULL && origin[0] != '\0')
-        return !is_same_origin(slice_str(origin), http_header(r, "Host"));
-    return is_cross_site(site);
 }

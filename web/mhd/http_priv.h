@@ -312,10 +312,10 @@ bool http_admit(struct http_request *r, const char *method,
 /* May this client do what its request's route and method need?  If not, there
  * is an answer. */
 void http_admit_client(struct http_request *r);
-/* Is 'origin' ("http://host:port") in the CORS domains? */
-bool http_origin_is_allowed(const struct http_server *s, struct slice origin);
-/* A script of another site's page reads this JSONP answer. */
-bool http_is_cross_site_script(const struct http_request *r);
+/* How 'origin' ("http://host:port") is in the CORS domains. */
+enum http_cors { CORS_NONE, CORS_NAMED, CORS_ANY };
+enum http_cors http_origin_is_allowed(const struct http_server *s,
+                                      struct slice origin);
 /* Is Host a name that the server is known by?  A page whose name points at this
  * machine (DNS rebinding) sends its own. */
 bool http_host_is_ours(const struct http_request *r);

@@ -11,7 +11,7 @@ api_diediedie(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api *a = ctx;
     const uint64_t one = 1;
 
-    if (!http_is_local(r) &&
+    if (!http_is_trusted(r, HTTP_TO_ADMINISTER) &&
         !settings_bool(a->settings, "halite.diediedie.remote")) {
         http_reply_not_local(out, "Only this machine may stop the daemon",
                              "halite.diediedie.remote=true lets others do it");

@@ -6,7 +6,7 @@ api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
 
-    if (!http_is_local(r) &&
+    if (!http_is_trusted(r, HTTP_TO_ADMINISTER) &&
         !settings_bool(a->settings, "halite.dropcaches.remote")) {
         http_reply_not_local(out, "Only this machine may drop caches",
                              "halite.dropcaches.remote=true lets others do it");

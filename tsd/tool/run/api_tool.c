@@ -62,7 +62,7 @@ static bool
 may_run(const struct api *a, const struct http_request *r,
         struct http_reply *out)
 {
-    if (a->auth != NULL || http_is_local(r) ||
+    if (a->auth != NULL || http_is_trusted(r, HTTP_TO_ADMINISTER) ||
         settings_bool(a->settings, "halite.tool.remote"))
         return true;
     http_reply_not_local(
