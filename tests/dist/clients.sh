@@ -47,6 +47,24 @@ point_of() # METRIC
     echo "{\"metric\":\"$1\",\"timestamp\":$(date +%s),\"value\":1,\"tags\":{\"host\":\"a\"}}"
 }
 
+# writes PROGRAM: the page may change something through it, a page of another site may not, and
+# the server sees that it is a proxy, and for whom.
+writes()
+{
+    local note='{"startTime":1404689950,"description":"x"}'
+    gives 0 200 curl -s -o /dev/null -w '%{http_code}' -H "Origin: http://127.0.0.1:$front" -d "$note" \
+        "127.0.0.1:$front/api/annotation"
+    gives 0 200 curl -s -o /dev/null -w '%{http_code}' -H 'Host: tsd.example' -H 'Origin: http://tsd.example' \
+        -d "$note" "127.0.0.1:$front/api/annotation"
+    gives 0 403 curl -s -o /dev/null -w '%{http_code}' -H 'Origin: http://elsewhere.example' -d "$note" \
+        "127.0.0.1:$front/api/annotation"
+    gives 0 403 curl -s -o /dev/null -w '%{http_code}' -d '{"words":["uid","grep","metrics","."]}' \
+        "127.0.0.1:$front/api/tool"
+    curl -s "127.0.0.1:$front/api/query?start=1h-ago&m=sum:writes.$1" >/dev/null
+    curl -s "$address/api/stats/query" | grep -q '"X-Forwarded-For":"127.0.0.1"' ||
+        complain "$1 does not pass the address of its client"
+}
+
 if command -v node >/dev/null; then
     node -e 'const c = eval(`(${require("fs").readFileSync("statsd.js")})`);
         if (c.opentsdbPort !== Number(process.argv[1])) throw c' "$port" || complain 'statsd.js'
@@ -62,6 +80,7 @@ if has nginx node; then
     nginx -c "$work/nginx.whole" -e "$work/nginx.log" &
     pids="$pids $!"
     proxies nginx
+    writes nginx
 fi
 if has haproxy node; then
     front=$(free_port)
@@ -69,6 +88,7 @@ if has haproxy node; then
     haproxy -db -f haproxy.whole >haproxy.log 2>&1 &
     pids="$pids $!"
     proxies haproxy
+    writes haproxy
     exec 3<>"/dev/tcp/127.0.0.1/$front"
     echo "put via.haproxy.telnet $(date +%s) 1 host=a" >&3
     comes via.haproxy.telnet
