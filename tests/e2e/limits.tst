@@ -17,7 +17,10 @@ POST /api/query {"start":1356998400,"end":1356998420,"overrideDataPointLimit":tr
 
 # What the queries cost is told afterwards.
 with Cookie: secret
-with X-Who: me
+with X-WEBAUTH-USER: me
+with X-Forwarded-For: 203.0.113.9
+with X-Api-Key: secret
+with X-Forwarded-Access-Token: secret
 GET /api/query?start=1356998400&m=sum:l.none
 = 400
 GET /api/stats/query
@@ -25,8 +28,11 @@ GET /api/stats/query
 ~ "running":[]
 ~ "rowsFromMemory":1
 ~ "emittedDPs":8
-~ "X-Who":"*******"
+~ "X-WEBAUTH-USER":"me"
+~ "X-Forwarded-For":"203.0.113.9"
 ~ "Cookie":"*******"
+~ "X-Api-Key":"*******"
+~ "X-Forwarded-Access-Token":"*******"
 !~ secret
 ~ "httpResponse":{"code":413}
 ~ "httpResponse":{"code":400}
