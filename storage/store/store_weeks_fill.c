@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "storage/week/week.h"
 #include "storage/store/store_weeks_priv.h"
+#include "storage/store/week_rows.h"
 
 #define CHUNK         256 /* series at a time: some 30 ms with the flush lock */
-#define STEPS         4   /* to a key, before it is sought */
 #define LOOK_EVERY_MS 2000
 #define RESTS         9 /* times as long as it worked the thread rests .. */
 #define RESTS_MOST_US INT64_C(60000000) /* .. but no longer */
@@ -100,51 +100,13 @@ stopped(struct error *e)
     return error_set(e, ST_BUSY, "the store is closing");
 }
 
-/* Stands on the key afterwards, if it is there. */
-static bool
-find_row(struct kv_iter *it, bool *on_key, struct slice key)
-{
-    int order = *on_key ? slice_cmp(kv_iter_key(it), key) : -1;
-
-    for (size_t i = 0; i < STEPS && *on_key && order < 0; i++) {
-        *on_key = kv_iter_next(it);
-        order = *on_key ? slice_cmp(kv_iter_key(it), key) : 1;
-    }
-    if (order < 0) {
-        *on_key = kv_iter_seek(it, key);
-        order = *on_key ? slice_cmp(kv_iter_key(it), key) : 1;
-    }
-    return order == 0;
-}
-
 static enum status
 read_weeks(struct filling *f, uint32_t week, struct error *e)
 {
-    struct store *s = f->s;
-    struct kv_iter *it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
-    uint8_t bytes[ROW_KEY_MAX];
-    enum status status = ST_OK;
+    const struct week_rows rows = { f->s->kv, &f->s->layout, f->tsuids,
+                                    f->len };
 
-    for (size_t i = 0; i < f->len; i++)
-        week_init(&f->weeks[i], week);
-    for (uint32_t span = week; span - week < WEEK_S && status == ST_OK;
-         span += key_span_s(&s->layout)) {
-        bool on_key = false;
-
-        for (size_t i = 0; i < f->len && status == ST_OK; i++) {
-            struct slice key =
-                slice_of(bytes, key_row(&s->layout, f->tsuids[i], span, bytes));
-
-            if (i == 0)
-                on_key = kv_iter_seek(it, key);
-            if (!on_key)
-                break; /* behind all rows */
-            if (find_row(it, &on_key, key))
-                status = week_add_row(&f->weeks[i], &s->layout, span,
-                                      kv_iter_value(it), &f->scratch, e);
-        }
-    }
-    return kv_iter_end(&it, status, e);
+    return week_rows_sum(&rows, week, f->weeks, &f->scratch, e);
 }
 
 /* Rows of this week may be dropped whose hourly values are to stay. */

@@ -237,7 +237,8 @@ backup_folder(const char *dir, struct backup *b, struct error *e)
 {
     const struct store_options o = { .dir = dir,
                                      .layout = KEY_LAYOUT_DEFAULT,
-                                     .min_free_bytes = 1 };
+                                     .min_free_bytes = 1,
+                                     .no_summaries = true };
     struct store *s = NULL;
     struct format f;
     struct error why;

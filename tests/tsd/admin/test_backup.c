@@ -25,6 +25,43 @@ __wrap_fsync(int fd)
     return -1;
 }
 
+static atomic_int summarisers; /* that were started */
+
+void *__real_store_weeks_summarise(void *store);
+void *__wrap_store_weeks_summarise(void *store);
+
+/* And calls of store_weeks_summarise() here. */
+void *
+__wrap_store_weeks_summarise(void *store)
+{
+    atomic_fetch_add(&summarisers, 1);
+    return __real_store_weeks_summarise(store);
+}
+
+/* A copy is checked as it is.  If weeks were summed up in it meanwhile, a check
+ * that takes longer than some seconds would have ever more to compare. */
+START_TEST(nothing_is_summed_up_in_the_copy)
+{
+    struct fixture f = fixture_new_on_disk();
+    char *dir = tempdir_new(), *to = tempdir_path(dir, "backup"),
+         *again = tempdir_path(dir, "again");
+    const struct place from = { PLACE_FOLDER, to };
+    struct backup b = { .to = { PLACE_FOLDER, to } };
+    uint64_t id;
+
+    OK(uid_assign(f.uids, UID_METRIC, slice_str("m"), &id, &e));
+    OK(backup_make(f.store, &b, &e));
+    fixture_free(&f); /* joins its summariser, which has started by then */
+    ck_assert_int_eq(atomic_exchange(&summarisers, 0), 1);
+    b.to.at = again;
+    OK(backup_idle(&from, &b, &e));
+    ck_assert_int_eq(atomic_load(&summarisers), 0);
+    free(to);
+    free(again);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* There is a backup, or an error. */
 START_TEST(is_there_if_it_says_so)
 {
@@ -89,5 +126,6 @@ START_TEST(replaces_what_was_cut_short)
 }
 END_TEST
 
-TEST_MAIN("backup", TEST(is_there_if_it_says_so),
+TEST_MAIN("backup", TEST(nothing_is_summed_up_in_the_copy),
+          TEST(is_there_if_it_says_so),
           LOOP(replaces_what_was_cut_short, leftovers))
