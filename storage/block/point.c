@@ -146,7 +146,7 @@ copy_point(const struct points *from, size_t i, struct points *to, size_t at)
     to->is_float[at] = from->is_float[i];
 }
 
-/* In place, without memory: for few, and for when there is none. */
+/* In place: for few. */
 static void
 insertion_sort(struct points *p)
 {
@@ -164,95 +164,131 @@ insertion_sort(struct points *p)
     }
 }
 
-/* A point, its time counted from the earliest one's. */
-struct placed {
-    uint64_t since_ms;
-    union number v;
-    uint8_t is_float;
-};
-
-/* Takes the points out; returns how many bytes of their times differ. */
 static unsigned
-place(const struct points *p, struct placed *out)
+bits_of(uint64_t x)
 {
-    int64_t first_ms = p->ts_ms[0];
-    uint64_t any = 0;
-
-    for (size_t i = 1; i < p->len; i++)
-        first_ms = p->ts_ms[i] < first_ms ? p->ts_ms[i] : first_ms;
-    for (size_t i = 0; i < p->len; i++) {
-        uint64_t since_ms = (uint64_t)p->ts_ms[i] - (uint64_t)first_ms;
-
-        out[i] = (struct placed){ since_ms, p->v[i], p->is_float[i] };
-        any |= since_ms;
-    }
-    return any == 0 ? 0 : (71 - (unsigned)__builtin_clzll(any)) / 8;
+    return x == 0 ? 0 : 64 - (unsigned)__builtin_clzll(x);
 }
 
-/* By one byte of the times; equals stay in their order. */
+/* How the points are sorted: by numbers of 64 bits that hold the time since the
+ * earliest point above the point's index.  So 16 bytes a point are allocated,
+ * whatever a point consists of. */
+struct sort_keys {
+    uint64_t *keys, *spare;
+    int64_t first_ms;
+    unsigned index_bits, time_bits;
+};
+
+/* False when there is no memory, or if the times are too far apart for the
+ * number of points: 2^22 points may be 136 years apart, and those of a row are
+ * one day apart at most. */
+static bool
+make_keys(const struct points *p, struct sort_keys *k)
+{
+    uint64_t any = 0;
+    size_t size;
+
+    *k = (struct sort_keys){ .first_ms = p->ts_ms[0],
+                             .index_bits = bits_of(p->len - 1) };
+    for (size_t i = 1; i < p->len; i++)
+        k->first_ms = p->ts_ms[i] < k->first_ms ? p->ts_ms[i] : k->first_ms;
+    for (size_t i = 0; i < p->len; i++)
+        any |= (uint64_t)p->ts_ms[i] - (uint64_t)k->first_ms;
+    k->time_bits = bits_of(any);
+    if (k->time_bits + k->index_bits > 64 ||
+        __builtin_mul_overflow(p->len, 2 * sizeof *k->keys, &size))
+        return false;
+    k->keys = malloc(size);
+    if (k->keys == NULL)
+        return false;
+    k->spare = k->keys + p->len;
+    for (size_t i = 0; i < p->len; i++)
+        k->keys[i] = ((uint64_t)p->ts_ms[i] - (uint64_t)k->first_ms)
+                         << k->index_bits |
+                     i;
+    return true;
+}
+
+/* By one byte of the times; equal times stay in their order. */
 static void
-sort_by_byte(const struct placed *in, size_t len, unsigned byte,
-             struct placed *out)
+sort_by_byte(const uint64_t *in, size_t len, unsigned shift, uint64_t *out)
 {
     size_t starts[257] = { 0 };
 
     for (size_t i = 0; i < len; i++)
-        starts[(in[i].since_ms >> 8 * byte & 0xff) + 1]++;
+        starts[(in[i] >> shift & 0xff) + 1]++;
     for (size_t i = 1; i < 256; i++)
         starts[i] += starts[i - 1];
     for (size_t i = 0; i < len; i++)
-        out[starts[in[i].since_ms >> 8 * byte & 0xff]++] = in[i];
+        out[starts[in[i] >> shift & 0xff]++] = in[i];
+}
+
+/* Keeps of equal times the last one; returns how many keys stay. */
+static size_t
+keep_last(uint64_t *keys, size_t len, unsigned index_bits)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (i + 1 == len || keys[i] >> index_bits != keys[i + 1] >> index_bits)
+            keys[kept++] = keys[i];
+    return kept;
 }
 
 /* False, and nothing changed, when there is no memory. */
 static bool
-radix_sort(struct points *p)
+radix_sort_unique(struct points *p)
 {
-    struct placed *all = NULL, *from, *to;
-    int64_t first_ms = p->ts_ms[0];
-    size_t size;
-    unsigned bytes;
+    struct sort_keys k;
+    uint64_t *all, *in, *out, mask;
+    uint8_t *kinds;
+    size_t len;
 
-    if (__builtin_mul_overflow(p->len, 2 * sizeof *all, &size))
+    if (!make_keys(p, &k))
         return false;
-    all = malloc(size);
-    if (all == NULL)
-        return false;
-    from = all;
-    to = all + p->len;
-    bytes = place(p, from);
-    first_ms = (int64_t)((uint64_t)first_ms - from[0].since_ms);
-    for (unsigned i = 0; i < bytes; i++) {
-        struct placed *sorted = to;
+    all = in = k.keys;
+    out = k.spare;
+    /* The byte of the last pass may include bits above the time: they are 0. */
+    for (unsigned i = 0; i < k.time_bits; i += 8) {
+        uint64_t *sorted = out;
 
-        sort_by_byte(from, p->len, i, to);
-        to = from;
-        from = sorted;
+        sort_by_byte(in, p->len, k.index_bits + i, out);
+        out = in;
+        in = sorted;
     }
-    for (size_t i = 0; i < p->len; i++) {
-        p->ts_ms[i] = (int64_t)((uint64_t)first_ms + from[i].since_ms);
-        p->v[i] = from[i].v;
-        p->is_float[i] = from[i].is_float;
-    }
+    len = keep_last(in, p->len, k.index_bits);
+    mask = k.index_bits == 0 ? 0 : UINT64_MAX >> (64 - k.index_bits);
+    for (size_t i = 0; i < len; i++)
+        out[i] = (uint64_t)p->v[in[i] & mask].i;
+    memcpy(p->v, out, len * sizeof *out);
+    kinds = (uint8_t *)out;
+    for (size_t i = 0; i < len; i++)
+        kinds[i] = p->is_float[in[i] & mask];
+    memcpy(p->is_float, kinds, len);
+    for (size_t i = 0; i < len; i++)
+        p->ts_ms[i] = (int64_t)((uint64_t)k.first_ms + (in[i] >> k.index_bits));
+    p->len = len;
     free(all);
     return true;
 }
 
-void
+bool
 points_sort_unique(struct points *p)
 {
     size_t len = 0;
 
     if (is_sorted_unique(p))
-        return;
-    if (p->len <= FEW || !radix_sort(p))
-        insertion_sort(p);
+        return true;
+    if (p->len > FEW)
+        return radix_sort_unique(p);
+    insertion_sort(p);
     for (size_t i = 0; i < p->len; i++) {
         if (len > 0 && p->ts_ms[len - 1] == p->ts_ms[i])
             len--;
         copy_point(p, i, p, len++);
     }
     p->len = len;
+    return true;
 }
 
 bool

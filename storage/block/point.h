@@ -53,8 +53,10 @@ bool points_split(const struct points *all, int64_t from_ms, int64_t to_ms,
 void points_clear(struct points *p);
 void points_fini(struct points *p);
 
-/* Sorts by time and keeps of equal times the one that was added last. */
-void points_sort_unique(struct points *p);
+/* Sorts by time and keeps of equal times the point that was added last.
+ * Allocates 16 bytes for each of more than a few points; returns false, and
+ * changes nothing, when there is no memory for them. */
+MUST_CHECK bool points_sort_unique(struct points *p);
 
 /* 'out' gets the union of 'older' and 'newer', both ascending and unique;
  * where both have a time, 'newer' wins.  False when there is no memory. */

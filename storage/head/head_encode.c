@@ -100,9 +100,9 @@ encode(struct encoding *x, size_t i)
     points_clear(&x->points);
     block->failed |= !open_row_unpack(slice_of(r->bytes, r->size), r->count,
                                       r->base, &x->points);
+    block->failed |= !block->failed && !points_sort_unique(&x->points);
     if (block->failed)
         return;
-    points_sort_unique(&x->points);
     block_encode(&x->points, r->base, block);
     x->counts[i] = (uint32_t)x->points.len;
 }

@@ -230,12 +230,15 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
         *taken = 0;
         return ST_CONFLICT;
     }
+    /* Before rows are compacted, which subtracts points. */
+    atomic_fetch_add(&h->points, p->len);
     status = put_all(h, b, p, ids, &len, e);
+    if (len < p->len)
+        atomic_fetch_sub(&h->points, p->len - len);
     if (p->log != NULL && len > 0)
         logged = p->log(p->ctx, p, ids, e);
     /* Logged or not, the rows hold them; and no row of them is dropped before
      * the lock is. */
-    atomic_fetch_add(&h->points, len);
     if (logged != ST_OK) {
         len = 0;
         status = logged;

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/obj.h"
 
-#define COUNT_MASK  ((UINT32_C(1) << 28) - 1)
 #define FIRST_SLOTS 64
 
 /* The slot of that hour, or the free one where it would go. */
@@ -158,7 +157,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
             struct head_row *r, struct point p, uint64_t segment,
             uint32_t now_s)
 {
-    uint32_t held;
+    uint32_t held, count;
 
     if (r == NULL || r->immutable)
         r = head_newest_row(h, b, s, hour_base(p.ts_ms));
@@ -167,13 +166,16 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     if (r == NULL)
         return false;
     held = open_row_held(&r->open);
+    count = r->open.count;
     if (!open_row_append(&r->open, p)) {
         if (r->open.count == 0) /* it was made for this point */
             head_drop_row(h, b, r);
         return false;
     }
     if (open_row_held(&r->open) != held)
-        atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
+        atomic_fetch_add(&h->bytes, open_row_held(&r->open) - (size_t)held);
+    if (r->open.count <= count) /* it was compacted */
+        atomic_fetch_sub(&h->points, count + 1u - r->open.count);
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;
     return true;
@@ -207,7 +209,7 @@ head_set_encoded(struct head *h, struct head_bucket *b, struct head_row *r,
     r->open = (struct open_row){ .bytes = (uint8_t *)(uintptr_t)value.data,
                                  .size = size,
                                  .cap = size,
-                                 .count = count & COUNT_MASK,
+                                 .count = count & OPEN_ROW_POINTS_MAX,
                                  .base = ENCODED_BASE(span) };
     if (!r->encoded) {
         r->encoded = true;

@@ -7,11 +7,12 @@
 #include "base/obj.h"
 #include "storage/block/bits.h"
 
-#define FIRST_CAP    24
-#define POINT_BYTES  16  /* the most that one point takes */
-#define WORTH_SUMMED 128 /* bytes that take longer than to remember */
-#define WORTH_MARKED 128
-#define MARK_EVERY   24 /* points */
+#define FIRST_CAP        24
+#define POINT_BYTES      16  /* the most that one point takes */
+#define WORTH_SUMMED     128 /* bytes that take longer than to remember */
+#define WORTH_MARKED     128
+#define MARK_EVERY       24    /* points */
+#define WORTH_COMPACTING 16384 /* points; fewer cost little in any case */
 
 /* Of the points in the first 'size' bytes; where to go on.  It lies behind the
  * row's bytes and marks once it was kept. */
@@ -129,14 +130,59 @@ put_step(uint8_t *at, int32_t step_ms)
     return varint_put(at, z << 1 | seconds);
 }
 
+/* The row's points, sorted, in a row of their own; false when there is no
+ * memory. */
+static bool
+sort_row(const struct open_row *r, struct open_row *sorted)
+{
+    struct points p = { 0 };
+    bool good =
+        open_row_unpack(slice_of(r->bytes, r->size), r->count, r->base, &p) &&
+        points_sort_unique(&p);
+
+    *sorted = (struct open_row){ .base = r->base };
+    for (size_t i = 0; good && i < p.len; i++)
+        good = open_row_append(sorted, points_at(&p, i));
+    points_fini(&p);
+    return good;
+}
+
+/* Without memory the row stays as it is until it has grown again. */
+static void
+compact(struct open_row *r)
+{
+    struct open_row sorted;
+    bool good = sort_row(r, &sorted);
+
+    if (good) {
+        open_row_fini(r);
+        *r = sorted;
+    } else {
+        open_row_fini(&sorted);
+    }
+    r->compact_at =
+        r->count > OPEN_ROW_POINTS_MAX / 2 ? OPEN_ROW_POINTS_MAX : 2 * r->count;
+}
+
+static bool
+is_worth_compacting(const struct open_row *r)
+{
+    return r->unordered && r->count >= WORTH_COMPACTING &&
+           r->count >= r->compact_at;
+}
+
 bool
 open_row_append(struct open_row *r, struct point p)
 {
-    int32_t offset = (int32_t)(p.ts_ms - (int64_t)r->base * 1000);
-    int32_t step = offset - r->last_offset_ms;
+    int32_t offset = (int32_t)(p.ts_ms - (int64_t)r->base * 1000), step;
     uint8_t *control, *at;
 
     INSIST(offset >= 0 && offset < HOUR_MS);
+    if (is_worth_compacting(r))
+        compact(r);
+    if (r->count == OPEN_ROW_POINTS_MAX)
+        return false;
+    step = offset - r->last_offset_ms;
     if (r->cap - r->size < POINT_BYTES && !grow(r))
         return false;
     if (r->marked && r->count % MARK_EVERY == 0 && r->size <= UINT16_MAX)
@@ -144,9 +190,10 @@ open_row_append(struct open_row *r, struct point p)
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
-    r->uneven |=
-        (r->count > 0 && (step <= 0 || p.is_float != r->last_is_double)) ||
-        (r->count > 1 && step != r->last_step_ms);
+    r->unordered |= r->count > 0 && step <= 0;
+    r->uneven |= r->unordered ||
+                 (r->count > 0 && p.is_float != r->last_is_double) ||
+                 (r->count > 1 && step != r->last_step_ms);
     if (step != r->last_step_ms) {
         *control = TIME_FOLLOWS;
         at = put_step(at, step);

@@ -29,19 +29,29 @@
 struct open_row {
     uint8_t *bytes;
     uint32_t size, cap;
-    uint32_t count : 28; /* points appended, repeated times included */
+    uint32_t count : 27; /* points, repeated times included */
     bool last_is_double : 1;
-    bool marked : 1; /* there are marks */
-    bool summed : 1; /* there is a summary */
-    bool uneven : 1; /* of both kinds, or not at equal distances */
-    uint32_t base;   /* s */
+    bool marked : 1;    /* there are marks */
+    bool summed : 1;    /* there is a summary */
+    bool uneven : 1;    /* of both kinds, or not at equal distances */
+    bool unordered : 1; /* a point was not later than the one before it */
+    uint32_t base;      /* s */
     int32_t last_offset_ms;
     int32_t last_step_ms;
     uint32_t tail; /* behind so many bytes each point is one, an integer */
-    uint64_t last; /* the bits of the last value */
+    uint32_t compact_at; /* points; 0: never compacted so far */
+    uint64_t last;       /* the bits of the last value */
 };
 
-/* False when there is no memory.  'p' must lie in the row's hour. */
+#define OPEN_ROW_POINTS_MAX ((UINT32_C(1) << 27) - 1)
+
+/* Appends 'p', which must be in the row's hour.  Returns false when there is no
+ * memory.
+ *
+ * A row that is not in order is compacted now and then: its points are sorted,
+ * and of points with the same time only the last stays.  So a row has at most
+ * twice as many points as its hour has times, however often a client repeats
+ * them, and appending takes constant time on average. */
 bool open_row_append(struct open_row *r, struct point p);
 void open_row_fini(struct open_row *r);
 

@@ -103,9 +103,9 @@ store_row_points(const struct store_row *row, struct points *out,
                             .v = out->v + from,
                             .is_float = out->is_float + from,
                             .len = out->len - from };
-    points_sort_unique(&open);
-    out->len = from + open.len;
-    if (row->block.size > 0) {
+    good = points_sort_unique(&open);
+    out->len = from + (good ? open.len : 0);
+    if (good && row->block.size > 0) {
         status = unpack_block(row, ALL_VALUES, &stored, NULL, e);
         good = status != ST_OK || points_merge(&stored, &open, &all);
         out->len = from;

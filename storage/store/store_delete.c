@@ -153,7 +153,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (status == ST_OK)
         status = delete_from_engine(&d, e);
     /* A point may have been in both: counted once. */
-    points_sort_unique(&d.deleted);
+    (void)!points_sort_unique(&d.deleted);
     *deleted = d.deleted.len;
     points_fini(&d.scratch);
     points_fini(&d.deleted);

@@ -186,9 +186,10 @@ flush_hour(struct store *s, struct flush_batch *b,
         status = block_decode(r->bytes, r->base, &b->fresh, e);
     else if (!open_row_unpack(r->bytes, r->count, r->base, &b->fresh))
         status = error_set(e, ST_BUSY, "no memory to flush a row");
+    if (status == ST_OK && !points_sort_unique(&b->fresh))
+        status = error_set(e, ST_BUSY, "no memory to sort a row");
     if (status != ST_OK)
         return status;
-    points_sort_unique(&b->fresh);
     status = encode_over(s, b, r->base, *block, out, why);
     if (status == ST_CORRUPT) {
         *damaged = true;

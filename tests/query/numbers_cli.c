@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/obj.h"
 
 static struct deadline deadline; /* without a timeout */
 
@@ -231,7 +232,7 @@ run(struct cli_case *c, bool streams)
         struct points *p = &c->spans[i];
         size_t first = 0, last;
 
-        points_sort_unique(p);
+        INSIST(points_sort_unique(p));
         while (first < p->len && p->ts_ms[first] < (int64_t)from * 1000)
             first++;
         last = first;

@@ -3,6 +3,7 @@
 #include "storage/head/open_row.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "tests/harness.h"
 
@@ -247,5 +248,51 @@ START_TEST(small_rows_keep_none)
 }
 END_TEST
 
+/* How many times a client sends, in which order, and in how many rounds. */
+static const struct repeats {
+    size_t times, rounds;
+    bool shuffled;
+} repeats[] = {
+    { 1, 1000000, false }, /* one point again and again */
+    { 3600, 200, false },  /* many hosts write each second, one by one .. */
+    { 3600, 200, true },   /* .. or all at once */
+    { 30000, 10, true },
+    { 40000, 1, true }, /* late, but never again: all of them stay */
+};
+
+/* A row is bounded by the times that it has, and the last value stays. */
+START_TEST(repeated_points_are_compacted)
+{
+    const struct repeats *x = &repeats[_i];
+    uint64_t random = harness_seed((unsigned long)_i);
+    int64_t *last = calloc(x->times, sizeof *last);
+    size_t most = 2 * (x->times > 16384 ? x->times : 16384);
+    struct open_row r = { .base = BASE };
+    struct points out = { 0 };
+
+    for (size_t i = 0; i < x->times * x->rounds; i++) {
+        size_t at = x->shuffled ? (i * 7919 + 1) % x->times : i % x->times;
+        struct point p = { .ts_ms = BASE_MS + (int64_t)at * 90,
+                           .v.i = (int64_t)(harness_random(&random) >> 48) };
+
+        last[at] = p.v.i;
+        ck_assert(open_row_append(&r, p));
+        ck_assert_uint_le(r.count, most);
+    }
+    ck_assert_uint_le(open_row_held(&r), 16 * most);
+    ck_assert(open_row_unpack(slice_of(r.bytes, r.size), r.count, BASE, &out));
+    ck_assert(points_sort_unique(&out));
+    ck_assert_uint_eq(out.len, x->times);
+    for (size_t i = 0; i < out.len; i++) {
+        ck_assert_int_eq(out.ts_ms[i], BASE_MS + (int64_t)i * 90);
+        ck_assert_int_eq(out.v[i].i, last[i]);
+    }
+    points_fini(&out);
+    open_row_fini(&r);
+    free(last);
+}
+END_TEST
+
 TEST_MAIN("open_row", LOOP(summaries_are_those_of_blocks, cases),
-          LOOP(no_summary_of_disorder, cases), TEST(small_rows_keep_none))
+          LOOP(no_summary_of_disorder, cases), TEST(small_rows_keep_none),
+          LOOP(repeated_points_are_compacted, repeats))
