@@ -3,9 +3,20 @@
  * Threads: any; these are functions of their arguments. */
 #pragma once
 
+#include <string.h>
+
 #include "base/buf.h"
 
 #define UTF8_BAD 0xfffdu
+
+/* The text after its byte order mark, which Windows' programs write. */
+static inline struct slice
+utf8_skip_mark(struct slice s)
+{
+    return s.size >= 3 && memcmp(s.data, "\xef\xbb\xbf", 3) == 0
+               ? slice_of(s.data + 3, s.size - 3)
+               : s;
+}
 
 /* Takes the first character off '*s', which is not empty.  Of bytes that are
  * no UTF-8 it takes one, and yields UTF8_BAD. */

@@ -9,6 +9,7 @@
 #include "base/process/memory.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/api/put/put_failures.h"
 #include "tsd/auth/authorize.h"
 #include "query/engine/engine.h"
 #include "tsd/config/memory_settings.h"
@@ -34,6 +35,7 @@ struct daemon {
     char *address;   /* where other daemons of a pool reach this one */
     struct tls *tls; /* NULL: there is no such port */
     struct http_server *http;
+    struct put_failures put_failures;
     struct telnet *telnet;
     unsigned drain_ms;
 };
@@ -253,6 +255,8 @@ start_http(struct daemon *d, struct error *e)
         .allow = d->db.api.auth == NULL ? NULL : authorize_http,
         .later = auth_later,
         .allow_ctx = d->db.api.auth,
+        .failed = put_failures_report,
+        .failed_ctx = &d->put_failures,
         .closed = listener_http_closed,
         .closed_ctx = d->listener,
     };

@@ -96,6 +96,13 @@ typedef enum http_verdict http_allow(void *ctx, const struct http_request *r,
                                      unsigned required, bool may_block,
                                      unsigned *rights, struct http_reply *out);
 
+/* Called for each request that is answered with an error (http_reply_error()
+ * and its kin), unless the endpoint called http_reply_reported(): for logs and
+ * counters. 'why' is the message of the answer, with its details. Called by the
+ * thread that made the answer, before it is sent. */
+typedef void http_failed(void *ctx, const struct http_request *r,
+                         unsigned status, const char *why);
+
 /* Calls 'run' on a thread that may block; false when too many wait for it. */
 typedef bool http_later(void *ctx, void (*run)(void *arg), void *arg);
 
@@ -130,7 +137,9 @@ struct http_options {
     http_allow *allow;            /* NULL: all clients may do all */
     http_later *later;            /* for an 'allow' that says HTTP_SLOW */
     void *allow_ctx;              /* of both */
-    void (*closed)(void *ctx);    /* called when a connection ends */
+    http_failed *failed;          /* NULL: failures are not reported */
+    void *failed_ctx;
+    void (*closed)(void *ctx); /* called when a connection ends */
     void *closed_ctx;
 };
 
@@ -164,6 +173,8 @@ const char *http_path(const struct http_request *r);
 /* As it came, with its query string. */
 const char *http_url(const struct http_request *r);
 bool http_is_api(const struct http_request *r);
+/* Does an endpoint exist for its path? */
+bool http_has_route(const struct http_request *r);
 /* Without a byte order mark. */
 struct slice http_body(const struct http_request *r);
 const struct http_param *http_params(const struct http_request *r, size_t *len);
@@ -247,7 +258,9 @@ void http_reply_gzipped(struct http_reply *out);
  * so OpenTSDB has it. */
 void http_reply_error(struct http_reply *out, unsigned status,
                       const char *message, const char *details);
-/* The same from an error, by its status. */
+/* What is wrong was logged and counted already: 'failed' is not called. */
+void http_reply_reported(struct http_reply *out);
+/* The same as http_reply_error() from an error, by its status. */
 void http_reply_failure(struct http_reply *out, const struct error *e);
 /* 405 "Method not allowed" with OpenTSDB's details; every 405 carries Allow. */
 void http_reply_bad_method(struct http_reply *out,

@@ -28,9 +28,10 @@ conn 3
 >> \xff\xfb\x1f\xff\xfd\x03help\r\n
 <~ available commands:
 
-# Who shouts is not answered, as by OpenTSDB.
+# Who shouts is told, and nothing is stored.
 conn 4
 > PUT e.p 1356998405 6 host=a dc=b
+< unknown command: PUT.  Try `help'.
 fin
 GET /api/query?start=1356998340&end=1357002000&m=none:e.p
 !~ 1356998405

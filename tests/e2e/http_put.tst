@@ -85,6 +85,35 @@ GET /api/suggest?type=metrics&q=hp.assign
 = 200
 | []
 
+# Requests that are rejected as a whole are logged, with client and reason, and counted.
+GET /logs
+~ rejected a write from 127.0.0.1
+~ : "/api/put": 400 "Unable to parse the given JSON: 
+!~ One or more data points had errors
+with Content-Encoding: zstd
+POST /api/put x
+= 415
+with Origin: http://elsewhere.example
+POST /api/put {"metric":"hp.origin","timestamp":1356998400,"value":1,"tags":{"h":"a"}}
+= 403
+POST /api/v2/put {"metric":"hp.origin","timestamp":1356998400,"value":1,"tags":{"h":"a"}}
+= 501
+POST /api/puts {"metric":"hp.origin","timestamp":1356998400,"value":1,"tags":{"h":"a"}}
+= 404
+PUT /api/rollup {"metric":"hp.origin","timestamp":1356998400,"value":1,"tags":{"h":"a"}}
+= 405
+GET /logs
+~ : "/api/put": 415 "Unsupported Content-Encoding: Only gzip and deflate are taken, not zstd"
+~ : "/api/put": 403 "
+~ : "/api/v2/put": 501 "Requested API version is greater
+GET /metrics
+~ halite_put_requests_rejected_total{reason="encoding"} 1
+~ halite_put_requests_rejected_total{reason="forbidden"} 1
+~ halite_put_requests_rejected_total{reason="path"} 3
+~ halite_put_requests_rejected_total{reason="unavailable"} 0
+GET /api/stats
+~ {"metric":"tsd.put.rejected",
+
 # The largest long is none to OpenTSDB's JSON: the body is rejected, as with a larger one.
 POST /api/put?details [{"metric":"hp.max","timestamp":9223372036854775807,"value":1,"tags":{"h":"a"}},{"metric":"hp.max","timestamp":1356998400,"value":1,"tags":{"h":"a"}}]
 = 400

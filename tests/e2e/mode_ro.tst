@@ -12,6 +12,14 @@ GET /api/uid/assign?metric=m
 = 404
 > put m 1356998400 1 host=a
 < unknown command: put.  Try `help'.
+# Clients that write are named in the log.
+GET /logs
+~ rejected a write from 127.0.0.1
+~ : "/api/put": 404 "Endpoint not found
+~ rejected a line from 127.0.0.1
+GET /metrics
+~ halite_put_requests_rejected_total{reason="path"} 2
+~ halite_telnet_lines_rejected_total{reason="unknown_command"} 1
 POST /api/query {"start":1356998400,"end":1356998500,"delete":true,"queries":[{"metric":"m","aggregator":"sum"}]}
 = 400
 ~ Deleting data is not enabled

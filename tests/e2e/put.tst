@@ -55,6 +55,29 @@ with Content-Type: application/json; charset=ISO-8859-1
 POST /api/query
 = 400
 
+# Capitals are no command, and what follows is read.
+conn 2
+> PUT e.capitals 1356998400 1 host=a
+< unknown command: PUT.  Try `help'.
+> put e.capitals 1356998401 2 host=a
+> version
+<~ halite
+<~ Built on an unknown date
+GET /api/query?start=1356998340&end=1357002000&m=none:e.capitals
+= 200
+~ "dps":{"1356998401":2}
+conn 0
+
+# Lines that are rejected as a whole are logged, with the client, and counted.
+GET /logs
+= 200
+~ rejected a line from 127.0.0.1
+~ : unknown command "PUT"
+GET /metrics
+~ halite_telnet_lines_rejected_total{reason="unknown_command"} 1
+GET /api/stats
+~ {"metric":"tsd.telnet.rejected",
+
 # The log names the first rejected line of each kind, and its client.
 > put e.bad 1356998400 1x host=a
 <~ invalid value

@@ -22,6 +22,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/process/log_throttle.h"
 #include "base/process/loop.h"
 #include "base/mem.h"
 #include "base/obj.h"
@@ -30,7 +31,6 @@
 #define ACCEPTS_MAX    64 /* a turn */
 #define PAUSE_MS       20 /* when there is no descriptor at all */
 #define TICK_MS        1000u
-#define COMPLAIN_US    INT64_C(60000000) /* at most so often, of one thing */
 
 /* A connection before its first byte. */
 struct pending_conn {
@@ -60,7 +60,7 @@ struct listener {
     int reserve;
     struct loop loop;
     atomic_uint_fast64_t open, open_http, open_telnet;
-    int64_t complain_us; /* the thread's: no warnings of rejections before */
+    struct log_throttle rejected;
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -230,17 +230,15 @@ listener_hang_up(struct listener *l, int fd)
 static void
 count_rejected(struct listener *l)
 {
-    int64_t now_us = clock_monotonic_us();
+    char more[LOG_MORE_SIZE];
 
     counter_add(CNT_CONN_REJECTED, 1);
-    if (now_us >= l->complain_us) {
+    if (log_throttle_pass(&l->rejected, more))
         log_warn("listener",
                  "a connection was rejected: open now %llu, rejected "
                  "since the start %llu",
                  (unsigned long long)atomic_load(&l->open),
                  (unsigned long long)counter_get(CNT_CONN_REJECTED));
-        l->complain_us = now_us + COMPLAIN_US;
-    }
 }
 
 static void
@@ -347,7 +345,8 @@ hand_over_peer(struct listener *l, const struct pending_conn *s)
     listener_peer_closed(l);
 }
 
-/* "PUT m 1 1 a=b": a whole line that is not of HTTP.  HTTP rejects all else. */
+/* "PUT m 1 1 a=b", "VERSION": a whole line that cannot be the first of an HTTP
+ * request, and is answered as an unknown command.  HTTP rejects all else. */
 static bool
 is_uppercase_telnet(struct slice s)
 {
@@ -357,12 +356,32 @@ is_uppercase_telnet(struct slice s)
     if (end == NULL)
         return false;
     s.size = (size_t)(end - s.data);
+    if (s.size > 0 && s.data[s.size - 1] == '\r')
+        s.size--;
     while (i < s.size && isalpha(s.data[i]))
         i++;
     s = slice_of(s.data + i, s.size - i);
+    if (s.size == 0)
+        return true;
     return s.size > 1 && s.data[0] == ' ' && s.data[1] != '/' &&
            s.data[1] != '*' && memmem(s.data, s.size, "://", 3) == NULL &&
            memmem(s.data, s.size, " HTTP/", 6) == NULL;
+}
+
+/* Is it HTTP?  The empty lines before a request line, which RFC 9112 (2.2)
+ * wants ignored, are cut off '*s' then. */
+static bool
+is_http(struct slice *s)
+{
+    struct slice left = *s;
+
+    while (left.size > 0 && (left.data[0] == '\r' || left.data[0] == '\n'))
+        left = slice_of(left.data + 1, left.size - 1);
+    if (left.size == 0 || left.data[0] < 'A' || left.data[0] > 'Z' ||
+        is_uppercase_telnet(left))
+        return false;
+    *s = left;
+    return true;
 }
 
 static void
@@ -371,18 +390,25 @@ detect_protocol(struct listener *l, struct pending_conn *s)
     uint8_t first[2048];
     ssize_t n =
         recv(s->socket.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    struct slice seen;
+    bool http;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     listener_forget(l, s);
-    if (n <= 0)
+    if (n <= 0) {
         listener_hang_up(l, s->socket.fd);
-    else if (first[0] == FRAME_MARK && l->peers != NULL)
+        return;
+    }
+    seen = slice_of(first, (size_t)n);
+    http = is_http(&seen);
+    if (first[0] == FRAME_MARK && l->peers != NULL)
         hand_over_peer(l, s);
+    else if (seen.size < (size_t)n &&
+             recv(s->socket.fd, first, (size_t)n - seen.size, MSG_DONTWAIT) < 0)
+        listener_hang_up(l, s->socket.fd);
     else
-        hand_over(l, s,
-                  first[0] >= 'A' && first[0] <= 'Z' &&
-                      !is_uppercase_telnet(slice_of(first, (size_t)n)));
+        hand_over(l, s, http);
 }
 
 /* -- accepting ------------------------------------------------------------- */

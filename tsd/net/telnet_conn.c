@@ -12,6 +12,8 @@
 
 #include "base/process/clock.h"
 #include "base/process/counters.h"
+#include "base/process/log.h"
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -148,15 +150,46 @@ find_route(const struct telnet *t, struct slice name)
     return NULL;
 }
 
+/* Logs that a line was rejected: 'why' and 'what' are the reason. */
+static void
+telnet_log_rejection(const struct telnet_conn *c, const char *why,
+                     const char *what, const char *more)
+{
+    char peer[ADDRESS_NAME_SIZE];
+
+    address_name((const struct sockaddr *)&c->peer, peer, sizeof peer);
+    log_warn("telnet", "rejected a line from %s: %s %s%s", peer, why, what,
+             more);
+}
+
+/* Only the word is logged: what follows it could be a password. */
+static void
+reject_command(struct telnet_loop *l, const struct telnet_conn *c,
+               struct slice word, struct buf *out)
+{
+    char more[LOG_MORE_SIZE];
+
+    counter_add(CNT_LINE_COMMAND, 1);
+    if (log_throttle_pass(&l->telnet->unknown, more))
+        telnet_log_rejection(c, "unknown command", log_quote(word), more);
+    if (word.size > TELNET_ECHO_BYTES)
+        word.size = TELNET_ECHO_BYTES;
+    buf_put_str(out, "unknown command: ");
+    buf_put_slice(out, word);
+    buf_put_str(out, ".  Try `help'.\n");
+}
+
 /* False, and it is said, when the client may not do that. */
 static bool
 is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
            unsigned required)
 {
-    char line[64];
+    char line[64], more[LOG_MORE_SIZE];
 
     if ((required & ~c->who.rights) == 0)
         return true;
+    if (log_throttle_pass(&l->telnet->forbidden, more))
+        telnet_log_rejection(c, "the client's rights do not allow", name, more);
     if (c->who.name[0] == '\0') { /* anonymous */
         counter_add(CNT_UNKNOWN_TELNET, 1);
         telnet_say(l, c, slice_str(AUTH_FAIL));
@@ -278,11 +311,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     call->lsn = 0;
     r = find_route(l->telnet, call->words[0]);
     if (r == NULL) {
-        buf_put_str(&out, "unknown command: ");
-        if (call->words[0].size > TELNET_ECHO_BYTES)
-            call->words[0].size = TELNET_ECHO_BYTES;
-        buf_put_slice(&out, call->words[0]);
-        buf_put_str(&out, ".  Try `help'.\n");
+        reject_command(l, c, call->words[0], &out);
     } else if (!is_allowed(l, c, r->name, r->requires)) {
         call->close = false;
     } else if (r->serve != NULL) {
@@ -322,12 +351,15 @@ skip_negotiation(struct slice line)
 static void
 say_too_long(struct telnet_loop *l, struct telnet_conn *c)
 {
-    char text[96];
+    char text[96], more[LOG_MORE_SIZE];
     int n = snprintf(text, sizeof text,
                      "line too long: skipped, the limit is %zu bytes\n",
                      l->telnet->o.line_bytes);
 
-    counter_add(CNT_ERR_ARGUMENTS, 1);
+    counter_add(CNT_LINE_LENGTH, 1);
+    if (log_throttle_pass(&l->telnet->too_long, more))
+        telnet_log_rejection(c, "it is longer than",
+                             "halite.telnet.line_bytes allows", more);
     telnet_say(l, c, slice_of(text, (size_t)n));
 }
 
@@ -365,6 +397,9 @@ telnet_run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
     int command = -1;
 
+    if (!c->begun)
+        line = utf8_skip_mark(line);
+    c->begun = true;
     if (line.size > 0 && line.data[0] == 0xff)
         line = skip_negotiation(line);
     if (line.size > 0 && line.data[line.size - 1] == '\r')
@@ -393,11 +428,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
 {
     size_t at = 0;
 
-    if (!c->begun && size > 0) {
-        c->begun = true;
-        c->discard_input = data[0] >= 'A' && data[0] <= 'Z';
-    }
-    while (!c->closing && !c->discard_input && c->check == NULL) {
+    while (!c->closing && c->check == NULL) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t line;
 
@@ -412,7 +443,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
             l->lines++;
         at += line + 1;
     }
-    return c->closing || c->discard_input ? size : at;
+    return c->closing ? size : at;
 }
 
 /* -- chunks ---------------------------------------------------------------- */

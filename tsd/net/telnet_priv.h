@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/process/log_throttle.h"
 #include "base/process/loop.h"
 #include "tsd/net/telnet.h"
 
@@ -32,8 +33,7 @@ struct telnet_conn {
     struct buf out;
     size_t out_old; /* of 'out', from turns before */
     struct auth_identity who;
-    bool begun;                 /* a byte has come */
-    bool discard_input;         /* whatever it says, nothing happens */
+    bool begun;                 /* its first line has come */
     bool skipping;              /* up to the end of a line that is too long */
     bool waiting;               /* for the store, or for its login */
     struct telnet_check *check; /* its login, being decided; or NULL */
@@ -87,6 +87,7 @@ struct telnet {
     struct budget budget; /* total_bytes */
     atomic_size_t freed;  /* bytes freed since memory was given back */
     atomic_uint next;     /* the loop for the next connection */
+    struct log_throttle unknown, too_long, forbidden; /* lines rejected */
     unsigned loops_len;
     struct telnet_loop *loops;
 };

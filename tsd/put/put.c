@@ -194,31 +194,10 @@ static const enum counter fault_counters[] = {
     [PUT_FOUND_LATE] = CNT_ERR_ARGUMENTS,
 };
 
-/* The count is taken first: of two threads one reports it. */
-static bool
-is_rejection_due(struct put_path *p, enum put_fault fault, uint64_t *count)
-{
-    int64_t now = clock_monotonic_us();
-    int64_t next = atomic_load(&p->rejected[fault].next_us);
-
-    (void)atomic_fetch_add(&p->rejected[fault].count, 1);
-    if (now < next ||
-        !atomic_compare_exchange_strong(&p->rejected[fault].next_us, &next,
-                                        now + REJECTED_LOG_US))
-        return false;
-    *count = atomic_exchange(&p->rejected[fault].count, 0);
-    return true;
-}
-
 static void
 log_rejection(const char *peer, struct slice metric, struct slice why,
-              uint64_t count)
+              const char *more)
 {
-    char more[80] = "";
-
-    if (count > 1)
-        (void)snprintf(more, sizeof more, " (%llu more of this kind before it)",
-                       (unsigned long long)count - 1);
     log_warn("put", "rejected a point of metric %s from %s: %s%s",
              log_quote(metric), peer, log_quote(why), more);
 }
@@ -227,12 +206,12 @@ void
 put_path_rejected(struct put_path *p, enum put_fault fault, const char *peer,
                   struct slice metric, struct slice why)
 {
-    uint64_t count;
+    char more[LOG_MORE_SIZE];
 
     OBJ_CHECK(p, PATH_MAGIC);
     counter_add(fault_counters[fault], 1);
-    if (is_rejection_due(p, fault, &count))
-        log_rejection(peer, metric, why, count);
+    if (log_throttle_pass(&p->rejected[fault], more))
+        log_rejection(peer, metric, why, more);
 }
 
 static void
@@ -241,10 +220,10 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
     const struct put_json_point *json = b->json[row];
     struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
     char peer[ADDRESS_NAME_SIZE] = "";
-    uint64_t count;
+    char more[LOG_MORE_SIZE];
 
     if ((b->peer == NULL && b->peer_text == NULL) ||
-        !is_rejection_due(b->path, fault, &count))
+        !log_throttle_pass(&b->path->rejected[fault], more))
         return;
     if (json != NULL)
         metric = json->metric.data != NULL ? json->metric : slice_str("");
@@ -253,7 +232,7 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
     if (b->peer != NULL)
         address_name(b->peer, peer, sizeof peer);
     log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,
-                  buf_slice(&b->why), count);
+                  buf_slice(&b->why), more);
 }
 
 bool

@@ -71,10 +71,8 @@ enum put_fault put_fault_of(enum status status);
 typedef void put_failed(void *ctx, size_t id, enum put_fault fault,
                         struct slice why);
 
-/* Counts a rejected point, for /api/stats and for the log.  A warning names the
- * first of a kind at once, and later at most one in REJECTED_LOG_US with the
- * number since. */
-#define REJECTED_LOG_US INT64_C(60000000)
+/* Counts a rejected point for /api/stats, and logs the first of each kind (see
+ * base/process/log_throttle.h). */
 void put_path_rejected(struct put_path *p, enum put_fault fault,
                        const char *peer, struct slice metric, struct slice why);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/process/latency.h"
+#include "base/process/log_throttle.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 
@@ -23,10 +24,7 @@ struct put_path {
     char *header_tag;
     const struct rollups *rollups;
     struct latency latency; /* of commits */
-    struct {
-        _Atomic int64_t next_us;
-        _Atomic uint64_t count; /* since the last line of the log */
-    } rejected[PUT_FAULTS];
+    struct log_throttle rejected[PUT_FAULTS];
     _Atomic int64_t quick_again_us;
 };
 

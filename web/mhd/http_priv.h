@@ -152,6 +152,7 @@ struct http_reply {
     bool gzipped; /* the body is */
     bool close;
     bool plain_page; /* an error outside of /api, whatever the path */
+    char why[256];   /* of an error that is still to be reported, or "" */
 };
 
 /* Answers the request with an error; 'details' may be NULL. */

@@ -251,6 +251,8 @@ reply_fail(struct http_reply *out, unsigned status, const char *message,
 {
     const struct http_request *r = out->request;
 
+    (void)snprintf(out->why, sizeof out->why, "%s%s%s", message,
+                   details == NULL ? "" : ": ", details == NULL ? "" : details);
     if (r->target.is_api && !out->plain_page) {
         start_error(out, status);
         put_json(&out->body, status, message, details, trace);
@@ -274,6 +276,13 @@ http_reply_error(struct http_reply *out, unsigned status, const char *message,
 {
     reply_fail(out, status, message, details,
                out->request->server->o.show_stack_trace);
+}
+
+void
+http_reply_reported(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    out->why[0] = '\0';
 }
 
 void

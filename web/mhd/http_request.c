@@ -1,6 +1,8 @@
 /* What an endpoint may ask a request; the headers are mhd.c's. */
 #include "web/mhd/http_priv.h"
 
+#include "base/utf8.h"
+
 #define GETTER(type, name, member)          \
     type name(const struct http_request *r) \
     {                                       \
@@ -13,6 +15,7 @@ GETTER(enum http_method, http_method, r->method)
 GETTER(const char *, http_path, r->target.path)
 GETTER(const char *, http_url, r->url)
 GETTER(bool, http_is_api, r->target.is_api)
+GETTER(bool, http_has_route, r->route != NULL)
 GETTER(const char *, http_peer, r->conn->peer)
 GETTER(uint64_t, http_peer_key, r->conn->address)
 GETTER(struct arena *, http_arena, r->arena)
@@ -23,9 +26,7 @@ http_body(const struct http_request *r)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     /* Windows' shells write a byte order mark before their JSON. */
-    if (r->body.size >= 3 && memcmp(r->body.data, "\xef\xbb\xbf", 3) == 0)
-        return slice_of(r->body.data + 3, r->body.size - 3);
-    return slice_of(r->body.data, r->body.size);
+    return utf8_skip_mark(slice_of(r->body.data, r->body.size));
 }
 
 /* Small requests work while others have exhausted the budget. */

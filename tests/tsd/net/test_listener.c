@@ -126,7 +126,9 @@ static const struct {
     { "GET / HTTP/1.1\r\n\r\n", "http\n" },
     { "P", "http\n" },
     { "Z", "http\n" },
-    { "GET\r\n\r\n", "http\n" },
+    { "GET \r\n\r\n", "http\n" },
+    { "\r\nGET / HTTP/1.1\r\n\r\n", "http\n" },
+    { "\n\r\n\nPOST /api/put HTTP/1.1\r\n\r\n", "http\n" },
     { "GET /\r\n\r\n", "http\n" },
     { "OPTIONS * HTTP/1.1\r\n\r\n", "http\n" },
     { "GET http://x/ HTTP/1.1\r\n\r\n", "http\n" },
@@ -137,6 +139,9 @@ static const struct {
     { "[\n", "unknown command: [.  Try `help'.\n" },
     { "\xff\xf1version\n", "telnet\n" },
     { "\n", "unknown command: .  Try `help'.\n" },
+    { "\r\nversion\n", "unknown command: .  Try `help'.\ntelnet\n" },
+    { "PUT m 1 1 a=b\n", "unknown command: PUT.  Try `help'.\n" },
+    { "VERSION\r\n", "unknown command: VERSION.  Try `help'.\n" },
 };
 
 START_TEST(tells_by_the_first_byte)

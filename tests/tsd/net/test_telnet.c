@@ -150,7 +150,12 @@ static const struct {
       UNKNOWN("") UNKNOWN("") UNKNOWN("PUT") UNKNOWN("putx") UNKNOWN("")
           UNKNOWN("put\tm"),
       "" },
-    { "PUT m 1 1 a=b\nput m 1 1 a=b\nversion\n", "", "" },
+    { "PUT m 1 1 a=b\nput m 1 1 a=b\nversion\n",
+      UNKNOWN("PUT") "halite, 1 words\n", "m{a=b} 1000 1\n" },
+    { "\xef\xbb\xbfput m 1 1 a=b\nversion\n", "halite, 1 words\n",
+      "m{a=b} 1000 1\n" },
+    { "version\n\xef\xbb\xbfversion\n",
+      "halite, 1 words\n" UNKNOWN("\xef\xbb\xbfversion"), "" },
     { "help me\n", "available commands: version exit help put bye \n", "" },
     { "caf\xe9\n", UNKNOWN("caf\xc3\xa9"), "" },
     { "\xff\xfb\x1f\xff\xf1version\n", "halite, 1 words\n", "" },

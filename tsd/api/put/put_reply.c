@@ -68,6 +68,7 @@ put_reply_end(struct put_reply *p)
     if (p->broken && !p->details) {
         http_reply_error(p->reply, 503, "The store failed",
                          "Some points were not stored; send again later");
+        http_reply_reported(p->reply); /* point by point */
         return;
     }
     if (!p->details && !p->summary) {
@@ -78,6 +79,7 @@ put_reply_end(struct put_reply *p)
                 p, "One or more data points had errors",
                 "Please see the TSD logs or append \"details\" to the put "
                 "request");
+        http_reply_reported(p->reply);
         return;
     }
     http_reply_status(p->reply, failed == 0 ? 200 : p->broken ? 503 : 400);
