@@ -84,6 +84,15 @@ slice_cut(struct slice *s, char c)
     return head;
 }
 
+/* Without the bytes 'c' at its beginning. */
+static inline struct slice
+slice_skip(struct slice s, char c)
+{
+    while (s.size > 0 && s.data[0] == (uint8_t)c)
+        s = (struct slice){ s.data + 1, s.size - 1 };
+    return s;
+}
+
 /* Without what C calls space at both ends. */
 static inline struct slice
 slice_trim(struct slice s)

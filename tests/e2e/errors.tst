@@ -3,8 +3,8 @@
 < put: illegal argument: not enough arguments (need least 4, got 1)
 > put
 < put: illegal argument: not enough arguments (need least 4, got 0)
-> put  e.bad 1356998400 1 host=a
-< put: illegal argument: empty metric name
+> put e.bad 1356998400  
+< put: illegal argument: empty value
 > put e.bad 1356998400 1 host
 < put: illegal argument: invalid tag: host
 > put e.bad abc 1 host=a

@@ -35,12 +35,15 @@ take_digits(struct text *t, int64_t *out)
     return t->at > from;
 }
 
+/* At least one. */
 static inline bool
-take_blank(struct text *t)
+take_blanks(struct text *t)
 {
     if (t->at == t->end || *t->at != ' ')
         return false;
-    t->at++;
+    do
+        t->at++;
+    while (t->at < t->end && *t->at == ' ');
     return true;
 }
 
@@ -87,9 +90,9 @@ scan(struct slice line, struct put_key *key, struct point *p)
     const uint8_t *blank = memchr(line.data, ' ', line.size);
     struct text t = { blank, line.data + line.size };
 
-    if (blank == NULL || blank == line.data || !take_blank(&t) ||
-        !take_time(&t, &p->ts_ms) || !take_blank(&t) || !take_value(&t, p) ||
-        !take_blank(&t) || t.at == t.end)
+    if (blank == NULL || blank == line.data || !take_blanks(&t) ||
+        !take_time(&t, &p->ts_ms) || !take_blanks(&t) || !take_value(&t, p) ||
+        !take_blanks(&t) || t.at == t.end)
         return false;
     key->metric = line.data;
     key->metric_size = (uint32_t)(blank - line.data);
@@ -105,6 +108,7 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
     size_t row = put_add_row(b, id, NULL, rollup);
     struct put_key *key = &b->keys[row];
 
+    line = slice_skip(line, ' ');
     b->ready[row] = !rollup && line.size > 0 && line.size <= UINT32_MAX &&
                     scan(line, key, &b->points[row]);
     if (!b->ready[row])
@@ -125,6 +129,14 @@ text_of(struct put_batch *b, size_t row)
     return utf8_or_latin1(s, &b->text);
 }
 
+/* Words may have several blanks between them. */
+static struct slice
+next_word(struct slice *left)
+{
+    *left = slice_skip(*left, ' ');
+    return slice_cut(left, ' ');
+}
+
 bool
 put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
 {
@@ -138,18 +150,18 @@ put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "not enough arguments (need least %d, got %zu)",
                           rollup ? 7 : 4, words);
-    if (rollup && !put_rollup_split(slice_cut(&left, ' '), x))
+    if (rollup && !put_rollup_split(next_word(&left), x))
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "Missing interval or aggregator");
-    x->metric = slice_cut(&left, ' ');
+    x->metric = next_word(&left);
     if (x->metric.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty metric name");
-    if (!put_parse_time(slice_cut(&left, ' '), &x->time, &b->why))
+    if (!put_parse_time(next_word(&left), &x->time, &b->why))
         return put_reject(b, row, PUT_BAD_VALUE);
     if (x->time <= 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "invalid timestamp: %lld",
                           (long long)x->time);
-    value = slice_cut(&left, ' ');
+    value = next_word(&left);
     if (value.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/text/number.h"
+#include "base/utf8.h"
 #include "tsd/put/put_value.h"
 
 #define MS_QUALIFIER UINT32_C(0xf0000000)
@@ -51,6 +52,33 @@ put_tags(struct buf *out, const struct scan_series *s, const char *before,
     }
 }
 
+static bool
+has_any(struct slice s, const char *bytes)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] != '\0' && strchr(bytes, s.data[i]) != NULL)
+            return true;
+    return false;
+}
+
+bool
+scan_lines_can_name(const struct scan_series *s)
+{
+    bool can = s->metric.size > 0 && !has_any(s->metric, " \r\n");
+
+    for (size_t i = 0; i < s->tags_len && can; i++)
+        can = !has_any(s->tags[i].key, " \r\n=") &&
+              !has_any(s->tags[i].value, " \r\n=");
+    return can;
+}
+
+static bool
+needs_put(struct slice metric)
+{
+    return metric.data[0] == '#' || slice_eq_str(metric, "put") ||
+           utf8_skip_mark(metric).size < metric.size;
+}
+
 void
 scan_put_lines(struct buf *out, const struct scan_series *s,
                const struct points *p)
@@ -62,6 +90,8 @@ scan_put_lines(struct buf *out, const struct scan_series *s,
     for (size_t i = 0; i < p->len; i++) {
         struct point x = points_at(p, i);
 
+        if (needs_put(s->metric))
+            buf_put_str(out, "put ");
         buf_put_slice(out, s->metric);
         buf_put_u8(out, ' ');
         scan_put_time(out, x.ts_ms);

@@ -25,7 +25,12 @@ void scan_put_time(struct buf *out, int64_t ts_ms);
 /* An integer, or a double as Java prints it. */
 void scan_put_value(struct buf *out, const struct point *p);
 
-/* A line a point, in order of time. */
+/* Can lines express the names of the series?  They cannot express blanks, line
+ * ends, or a '=' in a tag. */
+bool scan_lines_can_name(const struct scan_series *s);
+/* One line per point, in order of time.  Lines whose metric would be misread at
+ * the beginning of a line (as a comment, a byte order mark or "put") begin with
+ * "put ". */
 void scan_put_lines(struct buf *out, const struct scan_series *s,
                     const struct points *p);
 

@@ -156,7 +156,13 @@ inflate_all(struct http_request *r, struct slice coded)
         uint8_t spare;
         uInt room;
 
-        /* gzip: another member may follow. */
+        /* gzip: another member may follow, and zeros are padding. */
+        while (rc == Z_STREAM_END && z.avail_in > 0 && *z.next_in == 0) {
+            z.next_in++;
+            z.avail_in--;
+        }
+        if (rc == Z_STREAM_END && z.avail_in == 0)
+            break;
         if (rc == Z_STREAM_END &&
             (b->coding != CODING_GZIP || inflateReset(&z) != Z_OK))
             break;

@@ -120,7 +120,7 @@ static const struct {
     E("a.b 0 1 h=a", ARG "invalid timestamp: 0"),
     E("a.b -5 1 h=a", ARG "invalid timestamp: -5"),
     E("a.b abc 1 h=a", VAL "Invalid character 'a' in abc"),
-    E("a.b  1 h=a", VAL "Empty string"),
+    E("a.b  1 h=a", VAL "Invalid character 'h' in h=a"),
     E("a.b . 1 h=a", VAL "Empty string"),
     E("a.b 13569984000000000000000 1 h=a",
       VAL "Value too long: 13569984000000000000000"),
@@ -130,8 +130,14 @@ static const struct {
     E("a.b", ARG "not enough arguments (need least 4, got 1)"),
     E("a.b 1 2", ARG "not enough arguments (need least 4, got 3)"),
     E("a.b 1 1 ", ARG "Need at least one tag (metric=a.b, tags={})"),
-    E(" a.b 1 1 h=a", ARG "empty metric name"),
-    E("a.b 1  1 h=a", ARG "empty value"),
+    E("a.b   ", VAL "Empty string"),
+    E("a.b 1  ", ARG "empty value"),
+    E("    ", ARG "not enough arguments (need least 4, got 1)"),
+    /* Doubled blanks. */
+    S(" a.b 1 1 h=a", "a.b{h=a} 1000 1"),
+    S("a.b  1 1 h=a", "a.b{h=a} 1000 1"),
+    S("a.b 1  1 h=a", "a.b{h=a} 1000 1"),
+    S("   a.b   1   2.5   h=a   dc=x   ", "a.b{dc=x,h=a} 1000 2.5"),
     E("a.b 1 1 h", ARG "invalid tag: h"),
     E("a.b 1 1 h=", ARG "invalid tag: h="),
     E("a.b 1 1 =a", ARG "invalid tag: =a"),
@@ -452,7 +458,7 @@ START_TEST(knows_tags_from_the_row_before)
 {
     static const char *const sent[] = {
         "m 1 1 a=b c=d", "n 1 2 a=b c=d",  "o 1 3 a=x",     "m 1 4 a=x",
-        "n 1 5 a=x",     "m 2 6  a=x",     "n 2 7 a=x c=d", "m 2 8 a=x c=d e",
+        "n 1 5 a=x",     "m 2 6 a=x ",     "n 2 7 a=x c=d", "m 2 8 a=x c=d e",
         "o 2 9 a=x c=d", "m 2 10 a=x c=d", "m 2 11 a=b",    "bad! 2 12 a=b",
         "o 2 13 a=b",
     };

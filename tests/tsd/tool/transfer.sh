@@ -4,6 +4,11 @@
 ln -s "$halite" tsdb
 export HALITE_DATA=store
 
+sorted_lines()
+{
+    "$halite" scan --import "$@" 2>/dev/null | sort
+}
+
 # same FILE TEXT
 same()
 {
@@ -91,6 +96,49 @@ gives 0 "$(head -n 3 points)" \
 "$halite" scan --import | ./tsdb import --data copy --auto-metric - || bad=1
 "$halite" scan --import --data copy | sort >all
 sed -n '4,$p' points | sort | cmp - all || bad=1
+
+# -- byte order marks, padded and UTF-16 files
+rm -rf marked
+mark=$(printf '\357\273\277')
+points='{"type":"points","metric":"m.b","tags":{"h":"a"},"times":[1356998400],"values":[3]}'
+printf '%sm.a  1356998400  1  h=a\r\nm.a 1356998401 2 h=a\r\n' "$mark" >bom
+printf '%sm.z 1356998400 4 h=a\n' "$mark" | gzip >bom.gz
+head -c 512 /dev/zero >>bom.gz
+printf '%s%s\n' "$mark" "$points" >bom.json
+gives 0 '' "$halite" import --data marked bom bom.gz
+gives 0 '' "$halite" import --json --data marked bom.json
+gives 0 'm.a 1356998400 1 h=a
+m.a 1356998401 2 h=a
+m.b 1356998400 3 h=a
+m.z 1356998400 4 h=a' sorted_lines --data marked
+printf '%sm.c 1356998400 1 h=a\n' "$mark" >bom
+gives 0 '' ./tsdb import --auto-metric --data marked bom
+gives 0 'metrics m.c: [0, 0, 4]' ./tsdb uid --data marked metrics m.c
+for form in '\377\376m\000.\000' '\376\377\000m\000.' 'm\000.\000' '\000m\000.'; do
+    # shellcheck disable=SC2059
+    printf "$form" >utf16
+    gives 1 '' "$halite" import --data marked utf16
+    says '*utf16 (is UTF-16 or binary: convert text to UTF-8 first*'
+done
+
+# -- names that lines can express only with "put ", or not at all
+rm -rf odd again
+echo 'tsd.core.tag.allow_specialchars = :@ =#' >special
+name() { printf '{"type":"points","metric":"%s","tags":{"host":"%s"},"times":[1356998400],"values":[1]}\n' "$@"; }
+{ name '#hash' x; name put x; name job:rate5m x; name a=b x; } >can.json
+{ cat can.json; name 'a b' x; name can 'x zone=b'; name can 'x=y'; } >cannot.json
+gives 0 '' "$halite" import --json --data odd --config special cannot.json
+"$halite" scan --import --data odd --config special >lines 2>err && complain 'scan left series out and ended with 0'
+says '*names of metric "a b", tags "host=x"*metric "can", tags "host=x zone=b"*metric "can", tags "host=x=y"*'
+says "*3 hours of series whose names lines cannot express are left out: 'scan --json' prints them"
+gives 0 '' "$halite" import --data again --config special lines
+"$halite" scan --json --data again --config special | grep '"points"' | sort >came
+sort can.json | cmp - came || complain 'scan --import and import do not agree'
+# What is not printed is not deleted
+"$halite" scan --delete --data odd --config special 1356998400 sum can >lines 2>err && bad=1
+says '*2 hours of series whose names lines cannot express are left out, and not deleted*'
+"$halite" scan --json --data odd --config special | grep -c '"metric":"can".*"points"\|"points".*"metric":"can"' >count
+same count 2
 
 # Names that were deleted are left out
 gives 0 'metrics m.d: [0, 0, 1]' "$halite" mkmetric --data deleted m.d

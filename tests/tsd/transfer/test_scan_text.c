@@ -133,5 +133,53 @@ START_TEST(dates_of_a_zone)
 }
 END_TEST
 
-TEST_MAIN("scan_text", TEST(lines_for_import), TEST(raw_rows),
-          TEST(dates_of_a_zone))
+/* Which names lines can express, and what a line begins with. */
+START_TEST(names_in_lines)
+{
+    static const struct {
+        const char *metric, *key, *value;
+        const char *line; /* up to the time; NULL: lines cannot name it */
+    } cases[] = {
+        { "a.b", "h", "x", "a.b" },
+        { "a=b", "h", "x:1", "a=b" },
+        { "put", "h", "x", "put put" },
+        { "puts", "h", "x", "puts" },
+        { "#a", "h", "#x", "put #a" },
+        { "a#", "#h", "x", "a#" },
+        { "\xef\xbb\xbf"
+          "a",
+          "h", "x",
+          "put \xef\xbb\xbf"
+          "a" },
+        { "a b", "h", "x", NULL },
+        { " a", "h", "x", NULL },
+        { "a\n", "h", "x", NULL },
+        { "a\r", "h", "x", NULL },
+        { "a", "h ", "x", NULL },
+        { "a", "h=", "x", NULL },
+        { "a", "h", "x y=z", NULL },
+        { "a", "h", "x=y", NULL },
+        { "a", "h", "x\r", NULL },
+    };
+    struct points p = some();
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tag tags[] = { tag(cases[i].key, cases[i].value) };
+        const struct scan_series s = { slice_str(cases[i].metric), tags, 1 };
+        struct buf out = BUF_INIT, line = BUF_INIT;
+
+        ck_assert_int_eq(scan_lines_can_name(&s), cases[i].line != NULL);
+        if (cases[i].line == NULL)
+            continue;
+        buf_printf(&line, "%s 1356998400 10 ", cases[i].line);
+        scan_put_lines(&out, &s, &p);
+        ck_assert(slice_starts(buf_slice(&out), buf_slice(&line)));
+        buf_fini(&out);
+        buf_fini(&line);
+    }
+    points_fini(&p);
+}
+END_TEST
+
+TEST_MAIN("scan_text", TEST(lines_for_import), TEST(names_in_lines),
+          TEST(raw_rows), TEST(dates_of_a_zone))

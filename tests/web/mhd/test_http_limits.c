@@ -167,13 +167,18 @@ START_TEST(joins_gzip_members)
     ck_assert_uint_eq(a.status, 413);
     buf_fini(&a.body);
     (void)close(fd);
-    rig_start(&(struct http_options){ .body_bytes = 100 });
-    fd = rig_connect();
-    send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
-    a = rig_read(fd);
-    ck_assert(strstr(rig_body(&a), "\"abcd\"") != NULL);
-    buf_fini(&a.body);
-    (void)close(fd);
+    rig_start(&(struct http_options){ .body_bytes = 200 });
+    /* The second time with padding behind them. */
+    for (int i = 0; i < 2; i++) {
+        fd = rig_connect();
+        send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
+        a = rig_read(fd);
+        ck_assert(strstr(rig_body(&a), "\"abcd\"") != NULL);
+        buf_fini(&a.body);
+        (void)close(fd);
+        for (int n = 0; n < 30; n++)
+            buf_put_u8(&one, 0);
+    }
     buf_fini(&one);
     buf_fini(&two);
 }

@@ -2,6 +2,7 @@
 #include "tsd/tool/points/tool_points.h"
 
 #include "base/process/clock.h"
+#include "base/process/log.h"
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "storage/histogram/histogram_table.h"
@@ -16,6 +17,8 @@
 #define PRINTED_BYTES ((size_t)256 << 10)
 #define PRINTED_HOURS 4096
 
+#define SERIES_NAMED 20 /* of those that are left out */
+
 struct scan_tool {
     struct tool *t;
     struct buf text; /* of a row */
@@ -23,6 +26,10 @@ struct scan_tool {
     /* Hours that were printed and are still there: <size:2> TSUID <base:4>. */
     struct buf printed;
     size_t printed_hours, printed_bytes; /* of text */
+    /* Lines cannot express the names of some series: these are left out. */
+    struct buf left_out; /* the TSUID of the last one */
+    uint64_t hours_left_out;
+    unsigned series_named; /* of them */
 };
 
 static bool
@@ -107,6 +114,32 @@ note_printed(struct scan_tool *x, const struct dump_row *row, struct error *e)
                : delete_printed(x, e);
 }
 
+/* The hour is neither printed nor deleted. */
+static enum status
+leave_out(struct scan_tool *x, const struct dump_row *row)
+{
+    const struct scan_series *s = &row->series;
+    struct buf tags = BUF_INIT;
+
+    x->hours_left_out++;
+    if (slice_eq(buf_slice(&x->left_out), row->tsuid))
+        return ST_OK;
+    buf_clear(&x->left_out);
+    buf_put_slice(&x->left_out, row->tsuid);
+    if (x->series_named++ >= SERIES_NAMED)
+        return ST_OK;
+    for (size_t i = 0; i < s->tags_len; i++) {
+        buf_put_str(&tags, i == 0 ? "" : ", ");
+        buf_put_slice(&tags, s->tags[i].key);
+        buf_put_u8(&tags, '=');
+        buf_put_slice(&tags, s->tags[i].value);
+    }
+    tool_say(x->t, "lines cannot express the names of metric %s, tags %s",
+             log_quote(s->metric), log_quote(buf_slice(&tags)));
+    buf_fini(&tags);
+    return ST_OK;
+}
+
 /* A dump_row_fn. */
 static enum status
 scan_row(void *ctx, const struct dump_row *row, struct error *e)
@@ -115,6 +148,8 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
     const struct key_layout *w = store_layout(x->t->api->store);
 
     buf_clear(&x->text);
+    if (!x->raw && !x->json && !scan_lines_can_name(&row->series))
+        return leave_out(x, row);
     if (x->raw)
         scan_put_row(&x->text, &row->series,
                      w->salt_width == 0 ? -1 : (int)key_salt(w, row->tsuid),
@@ -227,11 +262,20 @@ tool_scan(struct tool *t)
     if (st == ST_OK)
         st = delete_printed(&x, &e);
     buf_fini(&x.printed);
+    buf_fini(&x.left_out);
     buf_fini(&x.text);
     if (d.nameless > 0)
         tool_say(t,
                  "%llu hours or records of names that were deleted are left "
                  "out",
                  (unsigned long long)d.nameless);
-    return st == ST_OK ? 0 : tool_fail(t, "%s", e.text);
+    if (st != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    return x.hours_left_out == 0
+               ? 0
+               : tool_fail(t,
+                           "%llu hours of series whose names lines cannot "
+                           "express are left out%s: 'scan --json' prints them",
+                           (unsigned long long)x.hours_left_out,
+                           x.deletes ? ", and not deleted" : "");
 }

@@ -9,6 +9,7 @@
 #include "base/process/lock.h"
 #include "base/process/workers.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "tsd/transfer/import/import_check.h"
 #include "tsd/transfer/import/import_journal.h"
 
@@ -223,6 +224,24 @@ stop_reading(struct reading *r, struct error *e)
     return st == ST_OK ? error_set(e, ST_BUSY, STOPPED, r->file.path) : st;
 }
 
+/* At the first block of a file. */
+static enum status
+begin_text(struct reading *r, struct error *e)
+{
+    const uint8_t *b = r->block.data;
+
+    /* With or without its mark: no line contains a NUL that early. */
+    if (r->block.size >= 2 &&
+        (memcmp(b, "\xff\xfe", 2) == 0 || memcmp(b, "\xfe\xff", 2) == 0 ||
+         b[0] == '\0' || b[1] == '\0'))
+        return error_set(e, ST_INVALID,
+                         "%s (is UTF-16 or binary: convert text to UTF-8 "
+                         "first, for example by 'iconv -f UTF-16 -t UTF-8')",
+                         r->file.path);
+    r->block = utf8_skip_mark(r->block);
+    return ST_OK;
+}
+
 /* A block that is read after the stop is not taken: the last line of a pipe may
  * be cut then. */
 static enum status
@@ -233,6 +252,10 @@ read_blocks(struct reading *r, struct error *e)
     while (st == ST_OK && source_next(r->source, &r->block)) {
         if (is_stopped(r->x))
             return stop_reading(r, e);
+        if (r->offset == 0)
+            st = begin_text(r, e);
+        if (st != ST_OK)
+            break;
         st = r->x->check != NULL ? take_checked(r, e)
                                  : take(r, 0, r->block.size, e);
         r->lines += source_count_lines(r->block);

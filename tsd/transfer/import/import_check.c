@@ -95,6 +95,14 @@ find_series(struct import_check *c, struct slice metric, struct put_tags *tags)
     c->found = table_find(&c->table, c->hash, has_name, c, c);
 }
 
+/* Words may have several blanks between them; OpenTSDB rejects these. */
+static struct slice
+next_word(struct slice *left)
+{
+    *left = slice_skip(*left, ' ');
+    return slice_cut(left, ' ');
+}
+
 /* The words of a line, each with what OpenTSDB says of it. */
 static bool
 check_words(struct import_check *c, struct slice line, struct slice *metric,
@@ -106,12 +114,12 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
 
     for (size_t i = 0; i < left.size; i++)
         words += left.data[i] == ' ';
-    *metric = slice_cut(&left, ' ');
+    *metric = next_word(&left);
     if (metric->size == 0)
         return import_fail(why, "invalid metric: ");
     if (words < 2)
         return import_fail(why, "Index 1 out of bounds for length 1");
-    if (!put_parse_long(slice_cut(&left, ' '), &time, why))
+    if (!put_parse_long(next_word(&left), &time, why))
         return false;
     if (time <= 0) {
         buf_printf(why, "invalid timestamp: %lld", (long long)time);
@@ -119,7 +127,7 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
     }
     if (words < 3)
         return import_fail(why, "Index 2 out of bounds for length 2");
-    *value = slice_cut(&left, ' ');
+    *value = next_word(&left);
     if (value->size == 0)
         return import_fail(why, "invalid value: ");
     while (left.size > 0) {
@@ -128,7 +136,10 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
             return false;
     }
     c->time = time;
-    return true;
+    /* The writer would take the line for a comment. */
+    return line.data[0] != '#' ||
+           import_fail(why, "a line cannot begin with a metric that begins "
+                            "with #: 'halite import' accepts it after 'put '");
 }
 
 static bool

@@ -101,6 +101,16 @@ is_behind_gzip(const struct source *s)
     return s->as_java && s->member && s->gz.total_in < GZIP_HEADER;
 }
 
+/* Zeros after a member are padding, of tapes and block devices: gzip ignores
+ * them, too. */
+static void
+skip_padding(struct source *s)
+{
+    while (s->member && !s->begun && s->in_at < s->in_size &&
+           s->in[s->in_at] == 0)
+        s->in_at++;
+}
+
 /* Members follow one another. */
 static enum status
 unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
@@ -114,8 +124,11 @@ unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
         int rc;
 
         st = source_fill(s);
+        skip_padding(s);
         s->gz.next_in = (Bytef *)(uintptr_t)source_input(s, &left);
         s->gz.avail_in = (uInt)left;
+        if (left == 0 && !s->in_done && st == ST_OK)
+            continue;
         if (st != ST_OK || (left == 0 && (!s->begun || is_behind_gzip(s))))
             break;
         if (left == 0)

@@ -23,11 +23,15 @@ static const struct {
     { "m 1356998403 1.5f c=d a=b e=f", NULL },
     { "m 1356998404 1e300 a=b", NULL },
     { "", "invalid metric: " },
-    { " 1356998400 1 a=b", "invalid metric: " },
+    { "  ", "invalid metric: " },
+    { "  m  1356998403  1  a=b  g=h", NULL },
+    { "#m 1356998400 1 a=b",
+      "a line cannot begin with a metric that begins with #: 'halite import' "
+      "accepts it after 'put '" },
     { "# a comment", "Invalid character 'a' in a" },
     { "m", "Index 1 out of bounds for length 1" },
     { "m 1356998400", "Index 2 out of bounds for length 2" },
-    { "m 1356998400  1 a=b", "invalid value: " },
+    { "m 1356998400  ", "invalid value: " },
     { "m 1356998400 1", "Need at least one tag (metric=m, tags={})" },
     { "m 0 1 a=b", "invalid timestamp: 0" },
     { "m -5 1 a=b", "invalid timestamp: -5" },
@@ -69,7 +73,7 @@ START_TEST(checks_lines)
             import_check_accept(c);
         new += ok &&is_new;
     }
-    ck_assert_uint_eq(new, 3);
+    ck_assert_uint_eq(new, 4);
     import_check_free(&c);
     ck_assert_ptr_null(c);
     buf_fini(&why);

@@ -303,6 +303,37 @@ START_TEST(garbage_behind_gzip)
 }
 END_TEST
 
+/* Zeros are padding, however many, and whatever follows them is read. */
+START_TEST(zeros_behind_gzip)
+{
+    static const size_t zeros[] = { 1, 9, 512, 100000 };
+
+    for (size_t i = 0; i < sizeof zeros / sizeof *zeros; i++)
+        for (int more = 0; more <= 2; more++) {
+            struct error e;
+            char *path;
+
+            buf_clear(&packed);
+            buf_clear(&got);
+            pack(GZIP, slice_str("a\n"));
+            for (size_t n = 0; n < zeros[i]; n++)
+                buf_put_u8(&packed, 0);
+            if (more == 1)
+                pack(GZIP, slice_str("b\n"));
+            else if (more == 2)
+                buf_put_str(&packed, "garbage");
+            path = write_file("f.gz", buf_slice(&packed));
+            ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e),
+                             ST_OK);
+            ck_assert_uint_eq(read_all(), more == 1 ? 2 : 1);
+            ck_assert_int_eq(source_status(s, &e),
+                             more == 2 ? ST_CORRUPT : ST_OK);
+            source_close(&s);
+            free(path);
+        }
+}
+END_TEST
+
 START_TEST(a_long_line_is_an_error)
 {
     struct buf big = BUF_INIT;
@@ -351,5 +382,5 @@ TEST_MAIN_WITH(setup, teardown, "source", TEST(lines_are_numbered),
                TIMES(tells_of_an_early_end, PACKINGS - 1),
                TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
                TIMES(lone_cr_ends_a_line, PACKINGS),
-               LOOP(garbage_behind_gzip, behind_gzip),
+               LOOP(garbage_behind_gzip, behind_gzip), TEST(zeros_behind_gzip),
                TEST(a_long_line_is_an_error))
