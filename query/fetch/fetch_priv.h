@@ -65,6 +65,7 @@ struct fetched_rows {
     struct row_copy *first, *last;
     int64_t done_ms;    /* points before it are in buckets */
     int64_t counted_ms; /* and before it are counted */
+    int64_t due_ms;     /* the end of the bucket of the first other point */
 };
 
 /* Must rows be kept until their bucket is complete? */

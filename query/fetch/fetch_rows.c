@@ -306,21 +306,35 @@ keep_bytes(const struct task *t, size_t size)
     return p;
 }
 
-/* Keeps the row until its buckets are complete.  They are looked for once there
- * are rows of a bucket's length. */
+/* Finds the end of the bucket that the kept rows begin with.  Until a row
+ * begins there, no bucket is complete, so that nothing needs to be unpacked. */
+static void
+find_due(struct task *t, struct fetched *f)
+{
+    struct fetched_rows *r = f->rows;
+    struct bucket at = acc_of(f, 0)->bucket;
+    int64_t ms = (int64_t)r->first->row.base * 1000;
+
+    bucket_move(&t->job->downsamplers.all[0].buckets, &at,
+                ms > r->done_ms ? ms : r->done_ms);
+    r->due_ms = at.next;
+}
+
+/* Keeps the row until its buckets are complete. */
 static enum status
 collect_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
-    const struct downsample *spec = t->job->downsamplers.all[0].buckets.spec;
     struct fetched_rows *r = f->rows;
     int64_t ms = (int64_t)row->base * 1000;
     size_t size = sizeof *r->first + row->block.size;
     struct row_copy *copy;
     enum status status = ST_OK;
 
-    if (r->first != NULL && !spec->all &&
-        ms - (int64_t)r->first->row.base * 1000 >= spec->interval_ms)
+    if (r->first != NULL && ms >= r->due_ms) {
         status = collect(t, f, ms);
+        if (status == ST_OK && r->first != NULL)
+            find_due(t, f);
+    }
     if (status != ST_OK)
         return status;
     copy = keep_bytes(t, size);
@@ -331,10 +345,12 @@ collect_row(struct task *t, const struct store_row *row, struct fetched *f)
     copy->row.block.data = (uint8_t *)(copy + 1);
     if (row->block.size > 0)
         memcpy(copy + 1, row->block.data, row->block.size);
-    if (r->first == NULL)
+    if (r->first == NULL) {
         r->first = copy;
-    else
+        find_due(t, f);
+    } else {
         r->last->next = copy;
+    }
     r->last = copy;
     count_points(t, left_out(row));
     return ST_OK;

@@ -1,5 +1,6 @@
 /* A range shows what a wider one shows there, where the same hours are
- * scanned: of open rows a narrow one copies and unpacks only a part. */
+ * scanned: of open rows a narrow one copies and unpacks only a part.  And no
+ * query unpacks a row more often than it must. */
 #include "query/parse/parse.h"
 
 #include <stdlib.h>
@@ -185,5 +186,55 @@ START_TEST(shows_what_a_wider_one_shows)
 }
 END_TEST
 
+#define YEAR_HOURS (366 * 24) /* 2012 */
+
+/* A point each hour of a leap year. */
+static void
+put_leap_year(void)
+{
+    static struct series_point p[YEAR_HOURS];
+    struct series_rules rules = { true, true, true, 8, false };
+    struct tag tag = { slice_str("a"), slice_str("v") };
+    struct tsuid tsuid;
+
+    ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"), &tag,
+                                    1, &p[0].series, &tsuid, &e),
+                     ST_OK);
+    for (int64_t i = 0; i < YEAR_HOURS; i++)
+        p[i] = (struct series_point){
+            .series = p[0].series,
+            .point = { T0 - (YEAR_HOURS - i) * HOUR_MS, { .i = i % 97 }, false }
+        };
+    ck_assert_int_eq(store_put(w.store, p, YEAR_HOURS, NULL, &e), ST_OK);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
+}
+
+static const struct {
+    const char *m;
+    unsigned ends; /* of buckets that lie within rows */
+} collected[] = {
+    { "sum:1nc-p95:m", 0 },   { "sum:1nc-median:m", 0 },
+    { "sum:1n-dev:m", 0 },    { "sum:1yc-p50:m", 0 },
+    { "sum:2wc-p99:m", 0 },   { "sum:7d-mult:m", 0 },
+    { "sum:0all-diff:m", 0 }, { "sum:100h-p95:m", YEAR_HOURS / 100 + 1 },
+};
+
+/* Functions that need all points of a bucket unpack each row once, and rows in
+ * which a bucket ends twice, also by months of 31 days. */
+START_TEST(buckets_unpack_rows_once)
+{
+    struct query q;
+    struct query_result r;
+
+    put_leap_year();
+    ask(T0 - YEAR_HOURS * HOUR_MS, T0, collected[_i].m, &q, &r);
+    ck_assert_uint_eq(r.stats[0].points, YEAR_HOURS);
+    ck_assert_uint_ge(r.stats[0].decoded, YEAR_HOURS);
+    ck_assert_uint_le(r.stats[0].decoded, YEAR_HOURS + collected[_i].ends * 6);
+    query_fini(&q);
+}
+END_TEST
+
 TEST_MAIN_WITH(setup, teardown, "windows",
-               TIMES(shows_what_a_wider_one_shows, 4))
+               TIMES(shows_what_a_wider_one_shows, 4),
+               LOOP(buckets_unpack_rows_once, collected))
