@@ -196,9 +196,10 @@ begin_groups(const struct job *job, struct task *t, size_t from, size_t end,
         prefetch_series(job, i, order_end);
         drop_series_out_of_range(&job->bounds, job->w->fetch, job->g, group);
         tsuid = job->g->order[group->first]->tsuid;
-        *pairs = group->len == 1 ? slice_of(tsuid.data + metric_width,
-                                            tsuid.size - metric_width)
-                                 : (struct slice){ NULL, 0 };
+        *pairs =
+            group->len == 1 && group->annotated_only == 0
+                ? slice_of(tsuid.data + metric_width, tsuid.size - metric_width)
+                : (struct slice){ NULL, 0 };
     }
     if (job->groups == NULL)
         tag_texts_find(job->w->tag_texts, t->epoch, t->known, end - from,

@@ -178,7 +178,6 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
              struct fetch *f)
 {
     int64_t from_us = clock_monotonic_us();
-    struct annotated annotated;
     enum status status;
 
     status = fetch_plan(x, sq, p, downsamplers, f);
@@ -189,9 +188,10 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     /* Annotations lie among points, never among rollups. */
     if (status != ST_OK || rollup_is_used(&sq->rollup))
         return status;
-    status = find_annotated(x, sq, p, &annotated);
-    return status == ST_OK ? fetch_add_annotated(f, &annotated, x->arena, x->e)
-                           : status;
+    status = find_annotated(x, sq, p, &f->annotated);
+    return status == ST_OK
+               ? fetch_add_annotated(f, &f->annotated, x->arena, x->e)
+               : status;
 }
 
 /* Aggregates each group and, where the result has chunks, writes it. */
@@ -214,6 +214,8 @@ aggregate_and_answer(const struct execution *x,
         .chunks = out->chunks,
         .tag_texts = x->en->tag_texts,
         .like = { .sub = x->sq,
+                  .annotated = f->annotated.tsuids,
+                  .annotated_len = f->annotated.len,
                   .rollup = rollup_is_used(&c->sub.rollup) ? use : NULL,
                   .rollup_table = rollup_candidate_table(c) },
     };

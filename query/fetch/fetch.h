@@ -64,6 +64,7 @@ struct fetch {
     size_t which;          /* downsampler has made what fetched_data() gives */
     struct arena **arenas; /* of the series, one for each thread's batch */
     size_t arenas_len;
+    struct annotated annotated; /* in the arena of who asked for it */
 };
 
 /* Of one sub-query, or of several that want the same buckets of the same

@@ -21,6 +21,11 @@ struct result_group {
     size_t tsuids_len;
     struct slice *note_tsuids; /* of series with notes, but without points */
     size_t note_tsuids_len;
+    /* The series of the whole sub-query that have notes in the hours read,
+     * ascending: others need not be looked up.  Groups that were computed from
+     * others lack it. */
+    const struct slice *annotated;
+    size_t annotated_len;
     const struct rollup_use *rollup; /* what was read for it; NULL: points */
     const char *rollup_table;        /* "1h", or "raw" */
     struct dps dps;

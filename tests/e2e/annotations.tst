@@ -191,3 +191,27 @@ POST /api/uid/assign {"metric":["a.ok","a.\xff"]}
 ~ a.ok
 POST /api/query/gexp {"start":1356998400,"end":1356998500,"exp":"absolute(sum:a.m)","x":"\xff"}
 = 200
+
+# Notes of one group among many, which several threads write; in the hour that was read, but
+# outside the range, they leave an empty list, and groups without any have none.
+repeat 300 put many.m 1356998400 1 host=h###
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1356998500&m=none:many.m{host=h007}&show_tsuids
+= 200
+~ "tsuids":["00000500000100000A"]
+POST /api/annotation {"startTime":1356998410,"tsuid":"00000500000100000A","description":"one of many"}
+= 200
+GET /api/query?start=1356998400&end=1356998500&m=none:many.m
+= 200
+~ {"metric":"many.m","tags":{"host":"h007"},"aggregateTags":[],"annotations":[{"tsuid":"00000500000100000A","description":"one of many","notes":"","startTime":1356998410,"endTime":0}],"dps":{"1356998400":1}}
+~ {"metric":"many.m","tags":{"host":"h006"},"aggregateTags":[],"dps":{"1356998400":1}}
+~ {"metric":"many.m","tags":{"host":"h299"},"aggregateTags":[],"dps":{"1356998400":1}}
+GET /api/query?start=1356998400&end=1356998405&m=sum:many.m{host=*}
+= 200
+~ {"metric":"many.m","tags":{"host":"h007"},"aggregateTags":[],"annotations":[],"dps":{"1356998400":1}}
+~ {"metric":"many.m","tags":{"host":"h008"},"aggregateTags":[],"dps":{"1356998400":1}}
+GET /api/query?start=1356998400&end=1356998500&m=sum:many.m
+= 200
+~ "annotations":[{"tsuid":"00000500000100000A","description":"one of many"

@@ -33,6 +33,10 @@ struct work {
     const struct dps *before;       /* of the group that was written last */
     bool at_once;                   /* groups are written as they come */
     struct chunks chunks;
+    /* The first failure to read a group's notes while several threads write;
+     * 'chunks' has failed then. */
+    atomic_bool notes_failed;
+    struct error notes_error;
     size_t groups_written;
     /* With a summary: how long the groups of each sub-query were written. */
     _Atomic int64_t *write_us;
@@ -244,32 +248,57 @@ add_write_time(const struct work *w, const struct result_group *g,
                          clock_monotonic_us() - from_us);
 }
 
+static void
+stop_without_notes(struct work *w, const struct error *e)
+{
+    if (!atomic_exchange(&w->notes_failed, true))
+        w->notes_error = *e;
+    atomic_store(&w->chunks.failed, true);
+}
+
 static size_t
 write_at_once(void *ctx, struct buf *b, const struct result_group *g,
               struct chunks_tags *tags)
 {
-    const struct work *w = ctx;
-    const struct notes notes = {
-        .always = g->is_split && !w->q.no_annotations,
-    };
-    int64_t from_us = w->write_us == NULL ? 0 : clock_monotonic_us();
+    struct work *w = ctx;
+    bool noted = !w->q.no_annotations && group_notes_expected(g);
+    /* Several threads write: each group has an arena for its notes. */
+    struct arena *own =
+        noted ? arena_new_within(w->a->answer_bytes, w->chunks.budget) : NULL;
+    struct annotation *list = NULL;
+    struct annotation_gap gap = { .from_size = 0 };
+    struct notes notes = { .always = g->is_split && !w->q.no_annotations };
+    struct error e;
+    int64_t from_us;
     size_t points;
 
+    if (noted && group_notes_read(w->a, &w->q, g, &gap, own, &list, &notes.len,
+                                  &e) != ST_OK)
+        stop_without_notes(w, &e);
+    notes.list = list;
+    from_us = w->write_us == NULL ? 0 : clock_monotonic_us();
     buf_put_u8(b, ',');
     points = query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL,
                               NULL, w->a->uids);
     add_write_time(w, g, from_us);
+    arena_free(&own);
     return points;
 }
 
 static enum status
 run_engine(struct work *w, struct parse_error *e)
 {
+    enum status st;
+
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
     w->chunks.budget = http_reply_budget(w->s.out);
-    return serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
+    st = serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
+    if (!atomic_load(&w->notes_failed))
+        return st;
+    e->message = w->notes_error;
+    return e->message.status;
 }
 
 /* Behind the answer, which has the annotations that go. */
@@ -296,8 +325,8 @@ run(void *ctx, struct parse_error *e)
                                 w->q.end_ms / 1000, w->arena, &globals,
                                 &w->globals.len, &e->message);
     w->globals.list = globals;
-    w->at_once = !w->is_gexp && !w->has_notes && !w->q.delete_points &&
-                 !w->q.show_stats && !w->q.lazy && !w->q.columns;
+    w->at_once = !w->is_gexp && !w->q.delete_points && !w->q.show_stats &&
+                 !w->q.lazy && !w->q.columns;
     if (st == ST_OK && w->q.show_summary) {
         w->write_us = arena_array(w->arena, w->q.subs_len, sizeof *w->write_us);
         if (w->write_us == NULL)

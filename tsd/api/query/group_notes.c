@@ -49,3 +49,21 @@ group_notes_read(const struct api *a, const struct query *q,
                            ((int64_t)to + HOUR_S) * 1000 - 1, gap, arena, out,
                            out_len, e);
 }
+
+static bool
+any_annotated(const struct result_group *g, const struct slice *all, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (slices_find(g->annotated, g->annotated_len, all[i]) != NULL)
+            return true;
+    return false;
+}
+
+bool
+group_notes_expected(const struct result_group *g)
+{
+    return g->annotated_len > 0 &&
+           (g->note_tsuids_len > 0 ||
+            any_annotated(g, g->tsuids + g->split_tsuids,
+                          g->tsuids_len - g->split_tsuids));
+}

@@ -15,3 +15,7 @@ group_notes_read(const struct api *a, const struct query *q,
                  const struct result_group *g, struct annotation_gap *gap,
                  struct arena *arena, struct annotation **out, size_t *len,
                  struct error *e);
+
+/* Has a series of the group, which is not computed, notes in the hours that
+ * were read? */
+bool group_notes_expected(const struct result_group *g);
