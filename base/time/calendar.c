@@ -1,8 +1,13 @@
-/* Buckets of the calendar, as OpenTSDB finds them: it sets fields of a
- * java.util.Calendar and adds units to it until it passes the moment asked for.
- * The odd results near changes of the clock (a field that is set in the hour
- * that occurs twice lands in its second occurrence) are in its answers, hence
- * in ours; so these functions take the same steps. */
+/* Where calendar buckets start: base/time/timezone.h states the rule.
+ *
+ * Everything follows from one picture: a clock that is held while it shows what
+ * it has shown before.  A bucket starts when this clock first shows the
+ * bucket's first reading, or passes it because the clock is put forward.  So
+ * the buckets of a zone are a function of the zone alone, they follow each
+ * other without gaps and overlaps, and none is started twice.  The exception
+ * are buckets that are not longer than the time by which the clock is put back:
+ * each of them is started again, or an hour of buckets of a minute would end
+ * with one of 61. */
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 
@@ -15,175 +20,11 @@
 
 /* Farther than any point's time, and near enough that adding a bucket of the
  * largest size stays within 64 bits. */
-#define TS_MAX_MS  INT64_C(1000000000000000000)
-#define MONTHS_MAX INT64_C(3000000000)
+#define TS_MAX_MS INT64_C(1000000000000000000)
+#define DAYS_MAX  (2 * TS_MAX_MS / MS_PER_DAY)
 
-/* A moment on the clock of a zone. */
-struct local {
-    int64_t days, ms_of_day;
-    int64_t year;
-    int month, day;
-};
-
-static struct local local_of(const struct timezone *z, int64_t ts_ms);
-static int64_t utc_of(const struct timezone *z, int64_t days,
-                      int64_t ms_of_day);
-static int64_t start_of_search(const struct timezone *z, int64_t ts_ms,
-                               int count, enum time_unit unit);
-static int64_t week_start(const struct timezone *z, const struct local *l,
-                          bool this_month);
-static int64_t add_units(const struct timezone *z, int64_t ts_ms, int64_t count,
-                         enum time_unit unit);
-static int64_t unit_ms(enum time_unit unit);
-static int64_t clamp(int64_t v, int64_t max);
-
-int64_t
-calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
-               enum time_unit unit)
-{
-    int64_t at, size;
-
-    INSIST(count > 0);
-    ts_ms = clamp(ts_ms, TS_MAX_MS);
-    at = start_of_search(z, ts_ms, count, unit);
-    if (at == ts_ms)
-        return at;
-    if (unit == UNIT_W) {
-        unit = UNIT_D;
-        count = 7;
-    }
-    size = unit_ms(unit) * count;
-    if (size > 0) {
-        if (at > ts_ms)
-            return at - size;
-        return at + (ts_ms - at) / size * size;
-    }
-    while (at <= ts_ms) {
-        int64_t next = add_units(z, at, count, unit);
-
-        if (next <= at) /* a zone whose days do not pass is none */
-            return at;
-        at = next;
-    }
-    return add_units(z, at, -(int64_t)count, unit);
-}
-
-int64_t
-calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
-              enum time_unit unit)
-{
-    INSIST(count != 0);
-    bucket_ms = clamp(bucket_ms, TS_MAX_MS);
-    if (unit == UNIT_W)
-        return add_units(z, bucket_ms, count * INT64_C(7), UNIT_D);
-    return add_units(z, bucket_ms, count, unit);
-}
-
-/* Where OpenTSDB begins to count from: the top of the next larger unit when
- * 'count' divides it, else of a still larger one. */
-static int64_t
-start_of_search(const struct timezone *z, int64_t ts_ms, int count,
-                enum time_unit unit)
-{
-    struct local l = local_of(z, ts_ms);
-    int64_t ms = l.ms_of_day, days = l.days;
-
-    switch (unit) {
-    case UNIT_MS:
-        ms -= ms % (1000 % count == 0 ? MS_PER_SECOND : MS_PER_MINUTE);
-        break;
-    case UNIT_S:
-        ms -= ms % (60 % count == 0 ? MS_PER_MINUTE : MS_PER_HOUR);
-        break;
-    case UNIT_M:
-        ms -= ms % (60 % count == 0 ? MS_PER_HOUR : MS_PER_DAY);
-        break;
-    case UNIT_H:
-        ms = 0;
-        if (24 % count != 0)
-            days -= l.day - 1;
-        break;
-    case UNIT_D:
-        ms = 0;
-        days = count == 1 ? days - (l.day - 1) : days_from_date(l.year, 1, 1);
-        break;
-    case UNIT_W:
-        return week_start(z, &l, 2 % count == 0);
-    case UNIT_N:
-    case UNIT_Y:
-        ms = 0;
-        days = days_from_date(l.year, 1, 1);
-        break;
-    }
-    return utc_of(z, days, ms);
-}
-
-/* The Sunday of this week; or, for three weeks and more, that of the week of
- * January which has the number that this week has in its month. */
-static int64_t
-week_start(const struct timezone *z, const struct local *l, bool this_month)
-{
-    int64_t first = l->days - (l->day - 1), week, january;
-
-    first -= weekday_of_days(first);
-    week = (l->days - first) / 7;
-    if (this_month)
-        return utc_of(z, first + 7 * week, 0);
-    january = days_from_date(l->year, 1, 1);
-    january -= weekday_of_days(january);
-    return utc_of(z, january + 7 * week, 0);
-}
-
-/* As java.util.GregorianCalendar.add() does it: hours and less are added to the
- * moment, days to the date, with the clock's reading kept where it exists. */
-static int64_t
-add_units(const struct timezone *z, int64_t ts_ms, int64_t count,
-          enum time_unit unit)
-{
-    struct local l = local_of(z, ts_ms);
-    int64_t size = unit_ms(unit), days, first, len, at, change;
-
-    if (size > 0) /* at most 2^31 hours: it cannot overflow */
-        return ts_ms + size * count;
-    if (unit == UNIT_D) {
-        days = l.days + count;
-        change = timezone_offset_ms(z, ts_ms);
-        at = days * MS_PER_DAY + l.ms_of_day - change;
-        change -= timezone_offset_ms(z, at);
-        if (change == 0)
-            return at;
-        at += change;
-        return local_of(z, at).days == days ? at : at - change;
-    }
-    if (unit == UNIT_Y)
-        count *= 12;
-    count = clamp(count, MONTHS_MAX);
-    first = days_from_date(l.year, l.month + count, 1);
-    len = days_from_date(l.year, l.month + count + 1, 1) - first;
-    return utc_of(z, first + (l.day <= len ? l.day : len) - 1, l.ms_of_day);
-}
-
-/* Of the units that always last as long; else 0. */
-static int64_t
-unit_ms(enum time_unit unit)
-{
-    switch (unit) {
-    case UNIT_MS:
-        return 1;
-    case UNIT_S:
-        return MS_PER_SECOND;
-    case UNIT_M:
-        return MS_PER_MINUTE;
-    case UNIT_H:
-        return MS_PER_HOUR;
-    case UNIT_D:
-    case UNIT_W:
-    case UNIT_N:
-    case UNIT_Y:
-        break;
-    }
-    return 0;
-}
+/* The first day of the week, from Sunday on, that contains 1970-01-01. */
+#define FIRST_SUNDAY (-4)
 
 static int64_t
 clamp(int64_t v, int64_t max)
@@ -191,24 +32,193 @@ clamp(int64_t v, int64_t max)
     return v > max ? max : v < -max ? -max : v;
 }
 
-static struct local
-local_of(const struct timezone *z, int64_t ts_ms)
+/* The length of buckets that are counted on the clock; 0: they are counted in
+ * dates. */
+static int64_t
+clock_size(int count, enum time_unit unit)
 {
-    int64_t wall = ts_ms + timezone_offset_ms(z, ts_ms);
-    struct local l;
+    static const int64_t unit_ms[] = {
+        [UNIT_MS] = 1,
+        [UNIT_S] = MS_PER_SECOND,
+        [UNIT_M] = MS_PER_MINUTE,
+        [UNIT_H] = MS_PER_HOUR,
+        [UNIT_D] = MS_PER_DAY,
+        [UNIT_Y] = 0,
+    };
 
-    l.days = floor_div(wall, MS_PER_DAY);
-    l.ms_of_day = wall - l.days * MS_PER_DAY;
-    date_from_days(l.days, &l.year, &l.month, &l.day);
-    return l;
+    INSIST(count > 0);
+    return unit == UNIT_D && count > 1 ? 0 : unit_ms[unit] * count;
+}
+
+/* -- the clock ------------------------------------------------------------- */
+
+/* The moment at which the clock first shows 'wall_ms', which counts from
+ * 1970-01-01 00:00 of the clock, or passes it. */
+static int64_t
+first_moment(const struct timezone *z, int64_t wall_ms)
+{
+    /* No clock is as far from UTC. */
+    struct zone_stretch s = timezone_stretch(z, wall_ms - 2 * MS_PER_DAY);
+
+    while (wall_ms - s.offset_ms >= s.until_ms)
+        s = timezone_stretch(z, s.until_ms);
+    wall_ms -= s.offset_ms;
+    return wall_ms > s.since_ms ? wall_ms : s.since_ms;
+}
+
+/* By how much the clock was put forward where a stretch begins; negative: back.
+ */
+static int64_t
+jump_at(const struct timezone *z, const struct zone_stretch *s)
+{
+    return s->offset_ms - timezone_offset_ms(z, s->since_ms - 1);
+}
+
+/* 'size' divides a day: buckets start where the clock shows a multiple of it.
+ */
+static int64_t
+clock_floor(const struct timezone *z, int64_t ts_ms, int64_t size)
+{
+    for (;;) {
+        struct zone_stretch s = timezone_stretch(z, ts_ms);
+        int64_t at = ts_ms - floor_mod(ts_ms + s.offset_ms, size), jump, wall;
+
+        if (at - s.since_ms >= size) /* the change is too far to matter */
+            return at;
+        jump = jump_at(z, &s);
+        /* The clock is held until it shows what it has not shown before. */
+        if (at >= s.since_ms + (jump < 0 && -jump < size ? -jump : 0))
+            return at;
+        /* A start that the clock skips is at the change. */
+        wall = s.since_ms + s.offset_ms;
+        if (jump > 0 &&
+            floor_div(wall, size) > floor_div(wall - jump - 1, size))
+            return s.since_ms;
+        ts_ms = s.since_ms - 1;
+    }
 }
 
 static int64_t
-utc_of(const struct timezone *z, int64_t days, int64_t ms_of_day)
+clock_next(const struct timezone *z, int64_t start_ms, int64_t size)
 {
-    int64_t year;
-    int month, day;
+    struct zone_stretch s = timezone_stretch(z, start_ms);
+    int64_t at = start_ms + size - floor_mod(start_ms + s.offset_ms, size);
 
-    date_from_days(days, &year, &month, &day);
-    return timezone_utc_ms(z, (int)year, month, day, 0, 0, 0, (int)ms_of_day);
+    while (at >= s.until_ms) {
+        struct zone_stretch next = timezone_stretch(z, s.until_ms);
+        int64_t jump = next.offset_ms - s.offset_ms;
+
+        if (jump < 0 && -jump >= size)
+            at = next.since_ms +
+                 floor_mod(-(next.since_ms + next.offset_ms), size);
+        else if (at - jump <= next.since_ms)
+            return next.since_ms;
+        else
+            at -= jump;
+        s = next;
+    }
+    return at;
+}
+
+/* -- dates ----------------------------------------------------------------- */
+
+static int64_t
+months_of(int count, enum time_unit unit)
+{
+    return unit == UNIT_Y ? count * INT64_C(12) : count;
+}
+
+/* The first day of the bucket that contains a day, or of the one after it. */
+static int64_t
+first_day(int64_t day, int count, enum time_unit unit, int64_t after)
+{
+    int64_t size = unit == UNIT_W ? count * INT64_C(7) : count, year, months;
+    int64_t epoch = unit == UNIT_W ? FIRST_SUNDAY : 0;
+    int month, day_of_month;
+
+    if (unit == UNIT_D || unit == UNIT_W)
+        return epoch + (floor_div(day - epoch, size) + after) * size;
+    date_from_days(day, &year, &month, &day_of_month);
+    size = months_of(count, unit);
+    months = (year - 1970) * 12 + month - 1;
+    months = (floor_div(months, size) + after) * size;
+    return days_from_date(1970 + floor_div(months, 12),
+                          1 + floor_mod(months, 12), 1);
+}
+
+/* The date on which a day starts that starts at 'ts_ms'. */
+static int64_t
+date_of(const struct timezone *z, int64_t ts_ms)
+{
+    return floor_div(ts_ms + timezone_offset_ms(z, ts_ms), MS_PER_DAY);
+}
+
+static int64_t
+start_of_day(const struct timezone *z, int64_t day)
+{
+    return first_moment(z, clamp(day, DAYS_MAX) * MS_PER_DAY);
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+int64_t
+calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
+               enum time_unit unit)
+{
+    int64_t size = clock_size(count, unit), at, day, first;
+
+    ts_ms = clamp(ts_ms, TS_MAX_MS);
+    if (size > 0 && MS_PER_DAY % size == 0)
+        return clock_floor(z, ts_ms, size);
+    if (size > 0) {
+        at = first_moment(z, 0);
+        return at + floor_div(ts_ms - at, size) * size;
+    }
+    at = clock_floor(z, ts_ms, MS_PER_DAY);
+    day = date_of(z, at);
+    first = first_day(day, count, unit, 0);
+    return first == day ? at : start_of_day(z, first);
+}
+
+int64_t
+calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
+              enum time_unit unit)
+{
+    int64_t size = clock_size(count, unit), day, at;
+
+    bucket_ms = clamp(bucket_ms, TS_MAX_MS);
+    if (size > 0 && MS_PER_DAY % size == 0)
+        return clock_next(z, bucket_ms, size);
+    if (size > 0)
+        return bucket_ms + size;
+    day = first_day(date_of(z, bucket_ms), count, unit, 1);
+    at = start_of_day(z, day);
+    /* No zone of these times goes back by a day; one that does must not stop
+     * those who walk from bucket to bucket. */
+    return at > bucket_ms ? at : bucket_ms + MS_PER_DAY;
+}
+
+int64_t
+calendar_length(const struct timezone *z, int64_t from_ms, int64_t to_ms,
+                int count, enum time_unit unit)
+{
+    int64_t size = clock_size(count, unit);
+    struct zone_stretch s;
+
+    if (size == 0 || MS_PER_DAY % size != 0)
+        return size;
+    /* No bucket is twice as long. */
+    s = timezone_stretch(z, clamp(from_ms, TS_MAX_MS) - 2 * size);
+    to_ms = clamp(to_ms, TS_MAX_MS) + size;
+    while (s.until_ms <= to_ms) {
+        struct zone_stretch next = timezone_stretch(z, s.until_ms);
+        int64_t jump = next.offset_ms - s.offset_ms;
+
+        /* Put forward within a bucket, the clock skips a start. */
+        if (jump % size != 0 ||
+            (jump > 0 && (s.until_ms + s.offset_ms) % size != 0))
+            return 0;
+        s = next;
+    }
+    return size;
 }

@@ -369,6 +369,73 @@ period_by_rule(const struct timezone *z, int64_t s, bool wall)
     return period;
 }
 
+/* Times at which the rule changes the clock, in the years around 's': the
+ * last one not after it, and the first one after it. */
+static void
+changes_by_rule(const struct zone_rule *r, int64_t s, int64_t *last,
+                int64_t *next)
+{
+    int64_t year;
+    int month, day;
+
+    *last = INT64_MIN;
+    *next = INT64_MAX;
+    if (!r->has_dst)
+        return;
+    date_from_days(floor_div(s, SECONDS_PER_DAY), &year, &month, &day);
+    for (int64_t y = year - 1; y <= year + 1; y++) {
+        const int64_t at[] = { rule_day_s(&r->to_dst, y, r->std_s),
+                               rule_day_s(&r->to_std, y, r->dst_s) };
+
+        for (size_t i = 0; i < 2; i++) {
+            if (at[i] <= s && at[i] > *last)
+                *last = at[i];
+            if (at[i] > s && at[i] < *next)
+                *next = at[i];
+        }
+    }
+}
+
+static int64_t
+ever_ms(int64_t s)
+{
+    if (s >= ZONE_EVER_MS / 1000)
+        return ZONE_EVER_MS;
+    return s <= -ZONE_EVER_MS / 1000 ? -ZONE_EVER_MS : s * 1000;
+}
+
+struct zone_stretch
+timezone_stretch(const struct timezone *z, int64_t utc_ms)
+{
+    int64_t s = floor_div(utc_ms, 1000), since, until;
+    size_t from, to;
+
+    OBJ_CHECK(z, ZONE_MAGIC);
+    from = 0;
+    to = z->changes_len;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+
+        if (z->changes[mid].at_s <= s)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    since = from == 0 ? INT64_MIN : z->changes[from - 1].at_s;
+    until = from == z->changes_len ? INT64_MAX : z->changes[from].at_s;
+    if (from == z->changes_len && z->rule.on) {
+        int64_t last;
+
+        changes_by_rule(&z->rule, s, &last, &until);
+        since = last > since ? last : since;
+    }
+    return (struct zone_stretch){
+        .since_ms = ever_ms(since),
+        .until_ms = ever_ms(until),
+        .offset_ms = period_at(z, s, false).offset_s * INT64_C(1000),
+    };
+}
+
 static const char *
 name_at(const struct timezone *z, uint8_t at)
 {

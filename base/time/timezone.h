@@ -42,13 +42,33 @@ enum time_unit {
     UNIT_Y
 };
 
-/* The start of the calendar bucket of 'count' > 0 units that holds 'ts_ms', and
- * the start of the one after the bucket that starts at 'ts_ms' (before it, when
- * 'count' is negative): OpenTSDB's DateTime.previousInterval() and its use in
- * Downsampler.  Weeks begin on Sunday.  The floor of days and months takes up
- * to 366 steps: callers keep a query's buckets rather than ask for each point.
- */
+/* Calendar buckets of 'count' > 0 units, as the clock of the zone shows them.
+ * Where they start depends on the arguments alone, never on a first point:
+ *
+ * - Days start at local midnight, or at the first moment of the day where the
+ *   clock skips midnight; weeks on Sunday; months on the 1st; years in January.
+ *   A multiple of them counts from the first such unit of 1970: 7 days from
+ *   Thursday, January 1, two weeks from the week that holds this day, and so
+ *   3 months start in January, April, July and October.
+ * - Hours and smaller units whose multiple divides a day start where the local
+ *   clock shows a multiple since midnight (12 hours: 00:00 and 12:00).  Where
+ * the clock is put forward over such a time, the bucket starts at the change.
+ *   Where the clock is put back, a bucket that is longer than the change is
+ *   longer once (2 hours: three), and shorter ones come again (1 hour: 25 on
+ *   that day).
+ * - Other multiples of them have equal lengths and count from the first moment
+ *   of 1970 on the local clock.
+ *
+ * A day that the zone skips has no bucket. */
+
+/* The start of the bucket that contains 'ts_ms'. */
 int64_t calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
                        enum time_unit unit);
+/* The start of the bucket after the one that starts at 'bucket_ms': later than
+ * it, whatever the zone. */
 int64_t calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
                       enum time_unit unit);
+/* The length of all buckets that start between these times, both included, if
+ * they are equally long; or 0. */
+int64_t calendar_length(const struct timezone *z, int64_t from_ms,
+                        int64_t to_ms, int count, enum time_unit unit);

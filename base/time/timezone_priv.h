@@ -48,6 +48,20 @@ struct timezone {
     struct zone_rule rule;
 };
 
+/* The time between two changes of the clock, in which the offset stays the
+ * same: since_ms <= t < until_ms. */
+struct zone_stretch {
+    int64_t since_ms, until_ms; /* +-ZONE_EVER_MS: there is no change */
+    int64_t offset_ms;          /* to add to UTC */
+};
+
+/* Farther than any moment that a calendar is asked for, and near enough that
+ * the sum of two such times fits into 64 bits. */
+#define ZONE_EVER_MS INT64_C(4000000000000000000)
+
+/* The stretch that contains 'utc_ms'. */
+struct zone_stretch timezone_stretch(const struct timezone *z, int64_t utc_ms);
+
 /* A zone from the bytes of its file; ST_CORRUPT when they are not TZif. */
 MUST_CHECK enum status timezone_read(struct slice file, struct slice name,
                                      struct timezone **out, struct error *e);
@@ -74,4 +88,13 @@ static inline int64_t
 floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
+}
+
+/* Of a positive 'b': 0 .. b - 1. */
+static inline int64_t
+floor_mod(int64_t a, int64_t b)
+{
+    int64_t rest = a % b;
+
+    return rest < 0 ? rest + b : rest;
 }

@@ -1,11 +1,8 @@
-/* The buckets of a downsampling, and the walk over those of a series: of equal
- * length from 1970 on, the calendar's, or one for all.  Each is a start and the
- * next one's start, whatever their kind.
- *
- * The calendar of a series begins at its first point, and goes on from there:
- * it is walked, not asked again, since from a day that begins at 1 o'clock the
- * next ones do too.  Where it comes by a start that is listed, it goes on along
- * the list.
+/* The buckets of a downsampling: of equal length from 1970 on, the calendar's,
+ * or one for all.  Each is a start and the next one's start, whatever their
+ * kind. Where they start depends on no series and no range
+ * (base/time/timezone.h), so those of a query can be listed once for all of its
+ * series.
  *
  * Threads: struct buckets: frozen once made.  struct bucket: owner. */
 #pragma once
@@ -31,9 +28,12 @@ struct bucket {
     int64_t start, next;
 };
 
-/* Of what was scanned; of all times when 'w' is NULL.  The spec is lent. */
+/* Of what was scanned.  The spec is lent. */
 struct buckets buckets_make(const struct downsample *spec,
                             const struct window *w);
+/* Of points from 'first_ms' to 'last_ms', which all take part. */
+struct buckets buckets_between(const struct downsample *spec, int64_t first_ms,
+                               int64_t last_ms);
 /* Lists their starts in the arena, unless there are too many. */
 void buckets_list(struct buckets *b, struct arena *a);
 
@@ -41,6 +41,6 @@ void buckets_list(struct buckets *b, struct arena *a);
 void bucket_move(const struct buckets *b, struct bucket *at, int64_t ms);
 
 /* The start of the bucket that holds 'ms'; and that of the bucket after the one
- * that starts at 'start', or with 'by' -1 before it.  Not of one for all. */
+ * that starts at 'start', which is later.  Not of one for all. */
 int64_t bucket_floor(const struct buckets *b, int64_t ms);
-int64_t bucket_step(const struct buckets *b, int64_t start, int by);
+int64_t bucket_next(const struct buckets *b, int64_t start);

@@ -23,40 +23,32 @@ grid_count(const struct buckets *b, int64_t from, int64_t to)
 
     if (b->length != 0)
         return from >= to ? 0 : (size_t)((to - from - 1) / b->length + 1);
-    while (from < to) {
-        from = bucket_step(b, from, 1);
-        n++;
-    }
+    for (; from < to; n++)
+        from = bucket_next(b, from);
     return n;
 }
 
 /* Every bucket from the one that holds the start of the scanned range up to,
- * but without, the one that holds its end. */
+ * but without, the one that holds its end; of the calendar, up to the one that
+ * holds the end of the query. */
 static enum status
 make_grid(struct downsampler *d, struct error *e)
 {
     const struct buckets *b = &d->buckets;
-    int64_t from = bucket_floor(b, d->window.scan_start_ms);
-    int64_t to = bucket_floor(b, d->window.scan_end_ms);
-    int64_t shown = from;
+    int64_t at = bucket_floor(b, d->window.scan_start_ms);
+    int64_t to = b->to == INT64_MAX
+                     ? bucket_floor(b, d->window.scan_end_ms)
+                     : bucket_next(b, bucket_floor(b, b->to - 1));
 
-    if (b->spec->calendar) {
-        if (to == from)
-            to = bucket_step(b, to, 1);
-        shown = bucket_step(b, bucket_step(b, from, -1), 1);
-    }
-    d->grid_len = grid_count(b, from, to);
-    d->want = arena_array_raw(d->arena, d->grid_len, sizeof *d->want);
-    d->shown = d->want;
-    if (shown != from)
-        d->shown = arena_array_raw(d->arena, d->grid_len, sizeof *d->shown);
-    if (d->grid_len > 0 && (d->want == NULL || d->shown == NULL))
+    if (b->spec->calendar && to == at) /* rollups of a split query */
+        to = bucket_next(b, at);
+    d->grid_len = grid_count(b, at, to);
+    d->grid = arena_array_raw(d->arena, d->grid_len, sizeof *d->grid);
+    if (d->grid_len > 0 && d->grid == NULL)
         return too_many_buckets(e);
     for (size_t i = 0; i < d->grid_len; i++) {
-        d->shown[i] = shown;
-        d->want[i] = from;
-        shown = bucket_step(b, shown, 1);
-        from = bucket_step(b, from, 1);
+        d->grid[i] = at;
+        at = bucket_next(b, at);
     }
     return ST_OK;
 }
@@ -176,9 +168,9 @@ fill_grid(const struct downsampler *d, const struct column *in,
     if (d->grid_len > 0 && v == NULL)
         return too_many_buckets(e);
     for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
-        while (at < in->len && in->ts_ms[at] < d->want[i])
+        while (at < in->len && in->ts_ms[at] < d->grid[i])
             at++;
-        if (at < in->len && in->ts_ms[at] == d->want[i])
+        if (at < in->len && in->ts_ms[at] == d->grid[i])
             v[i] = in->v[at];
         else
             st = fill_value(d->buckets.spec->fill, &v[i].d, e);
@@ -186,7 +178,7 @@ fill_grid(const struct downsampler *d, const struct column *in,
         if (st == ST_OK && i % 65536 == 65535)
             st = deadline_check(d->deadline, e);
     }
-    *out = (struct column){ .ts_ms = d->shown, .v = v, .len = d->grid_len };
+    *out = (struct column){ .ts_ms = d->grid, .v = v, .len = d->grid_len };
     return st;
 }
 
@@ -206,13 +198,14 @@ downsampler_run(const struct downsampler *d, const struct column *in,
 
 size_t
 downsample_starts(const struct downsample *spec, const struct window *w,
-                  const int64_t *ts, size_t len, int64_t *starts)
+                  const int64_t *ts, size_t len, int64_t *starts, size_t *end)
 {
     struct buckets b = buckets_make(spec, w);
     struct bucket bucket = { 0, 0 };
     size_t from = times_seek(ts, len, b.from);
 
-    for (size_t i = from; i < len; i++) {
+    *end = times_seek(ts, len, b.to);
+    for (size_t i = from; i < *end; i++) {
         bucket_move(&b, &bucket, ts[i]);
         starts[i] = bucket.start;
     }

@@ -18,10 +18,7 @@ struct downsampler {
     bool sum_counts; /* "count" adds up what rollups counted */
     struct deadline *deadline;
     union number *scratch; /* the values of one bucket: doubles, to sort */
-    /* With a fill policy: the buckets that every series gets.  'want' are the
-     * times at which one is expected, 'shown' those it is given; they differ
-     * only where a calendar does not come back from where it went. */
-    int64_t *want, *shown;
+    int64_t *grid; /* with a fill policy: the buckets that every series gets */
     size_t grid_len;
 };
 
@@ -44,11 +41,12 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct column *in,
                                        struct column *out, struct error *e);
 
-/* The starts of the buckets of 'len' ascending times go to 'starts', but for
- * those times that are left out at the beginning: returns how many.  Not for
- * one bucket for all. */
+/* Writes the starts of the buckets of ascending times ts[from] .. ts[*end - 1]
+ * to the same places of 'starts', and returns 'from': the others are in no
+ * bucket. Not for one bucket for all. */
 size_t downsample_starts(const struct downsample *spec, const struct window *w,
-                         const int64_t *ts, size_t len, int64_t *starts);
+                         const int64_t *ts, size_t len, int64_t *starts,
+                         size_t *end);
 
 /* Leaves of each bucket's points the extremes, and with THIN_M4 the first and
  * the last, at their own times; the earliest of equals.  NaN is no extreme: a

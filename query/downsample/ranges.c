@@ -41,12 +41,21 @@ scan_start_s(const struct query *q, const struct sub_query *sq)
     return s > 0 ? s : 0;
 }
 
+/* Buckets of the calendar end where the query does.  The rollups of a split
+ * query go on to where its points begin. */
+static bool
+ends_with_query(const struct query *q, const struct sub_query *sq)
+{
+    return sq->downsample.on && sq->downsample.calendar &&
+           !(q->whole_hours && rollup_is_used(&sq->rollup));
+}
+
 /* The first second of the first row that is not read. */
 static int64_t
 scan_end_s(const struct query *q, const struct sub_query *sq)
 {
     const struct rollup_interval *rollup = sq->rollup.interval;
-    int64_t interval_ms = downsample_interval(sq);
+    int64_t interval_ms = ends_with_query(q, sq) ? 0 : downsample_interval(sq);
     bool was_ms;
     int64_t s = scan_seconds(q->end_ms, &was_ms);
 
@@ -130,6 +139,7 @@ numbers_window(const struct query *q, const struct sub_query *sq)
         .scan_end_ms = scan_end_s(q, sq) * 1000,
         .start_ms = q->start_ms,
         .end_ms = q->end_ms,
+        .buckets_end_ms = ends_with_query(q, sq) ? q->end_ms + 1 : INT64_MAX,
     };
 }
 

@@ -115,18 +115,6 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- weeks ----------------------------------------------------------------- */
 
-/* Where the clock goes forward at midnight, the first bucket of a series
- * follows from the very time of its first point. */
-static bool
-first_bucket_is_known(const struct stream_downsampler *f,
-                      const struct bucket_acc *s, const struct known *k)
-{
-    const struct buckets *b = &f->buckets;
-
-    return !b->spec->calendar || s->bucket.next != 0 || s->loose ||
-           bucket_floor(b, k->first_ms) == bucket_floor(b, k->last_ms);
-}
-
 /* The times of an hour's points are not known, but for the first and the last
  * of the day: they are taken to fill it. */
 static bool
@@ -148,7 +136,7 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
         k.first_ms = from > of->first_ms ? from : of->first_ms;
         k.last_ms = to < of->last_ms ? to : of->last_ms;
         k.value = number_of(w->all_int, values[day * DAY_HOURS + i]);
-        if (!first_bucket_is_known(f, s, &k) || !acc_known(f, s, &k, a))
+        if (!acc_known(f, s, &k, a))
             return false;
     }
     return true;

@@ -50,10 +50,13 @@ keep(enum thinning thin, struct dps *d, size_t from, size_t to, size_t *len)
 void
 thin_dps(const struct downsample *spec, struct dps *d)
 {
-    struct buckets b = buckets_make(spec, NULL);
+    struct buckets b;
     struct bucket bucket = { 0, 0 };
     size_t len = 0, to;
 
+    if (d->len == 0)
+        return;
+    b = buckets_between(spec, d->ts_ms[0], d->ts_ms[d->len - 1]);
     for (size_t from = 0; from < d->len; from = to) {
         bucket_move(&b, &bucket, d->ts_ms[from]);
         to = from + times_seek(d->ts_ms + from, d->len - from, bucket.next);

@@ -194,7 +194,7 @@ static enum status
 downsample(const struct run *r, struct items *items)
 {
     const struct downsample *d = &r->job->sq->downsample;
-    size_t len = items->len, from = 0;
+    size_t len = items->len, from = 0, end = len;
     int64_t *ts, *starts;
 
     if (!d->on)
@@ -206,9 +206,9 @@ downsample(const struct run *r, struct items *items)
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
     if (!d->all)
-        from = downsample_starts(d, &r->window, ts, len, starts);
+        from = downsample_starts(d, &r->window, ts, len, starts, &end);
     items->len = 0;
-    for (size_t i = from; i < len; i++) {
+    for (size_t i = from; i < end; i++) {
         if (d->all && (ts[i] < r->window.start_ms || ts[i] >= r->window.end_ms))
             continue;
         items->v[items->len] = items->v[i];

@@ -14,7 +14,8 @@ use_zone(const struct timezone *z, int64_t ts_ms)
     for (int unit = UNIT_S; unit <= UNIT_Y; unit++) {
         int64_t at = calendar_floor(z, ts_ms, 7, (enum time_unit)unit);
 
-        (void)calendar_next(z, at, 7, (enum time_unit)unit);
+        INSIST(calendar_next(z, at, 7, (enum time_unit)unit) > at);
+        (void)calendar_length(z, at, ts_ms, 1, (enum time_unit)unit);
     }
     (void)timezone_offset_ms(z, ts_ms);
 }

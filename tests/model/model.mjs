@@ -162,67 +162,112 @@ function offset(zone, utc) {
     Math.floor(utc / 1000) * 1000;
 }
 
-/* What the clock shows, as if it were UTC, to a moment: of two the later, and
- * a reading that is left out moves on by what is left out. */
-function toUtc(zone, local) {
-  const before = offset(zone, local - 864e5), after = offset(zone, local + 864e5);
-  const good = [before, after].filter(o => offset(zone, local - o) === o);
-  return local - (good.length ? Math.min(...good) : before);
-}
+/* Where the offset of a zone changes in a year of UTC: tried twice a day, then halved. */
+const changes = new Map();
 
-/* A calendar that is set and added to, as Java's. */
-class Calendar {
-  constructor(zone, utc) {
-    this.zone = zone;
-    this.utc = utc;
-  }
-  local() {
-    return new Date(this.utc + offset(this.zone, this.utc));
-  }
-  set(change) {
-    const d = this.local();
-    change(d);
-    this.utc = toUtc(this.zone, d.getTime());
-  }
-  add(n, unit) {
-    if (unit <= 3) {
-      this.utc += n * UNIT_MS[unit];
-    } else if (unit <= 5) {
-      const days = unit === 5 ? 7 * n : n;
-      this.set(d => d.setUTCDate(d.getUTCDate() + days));
-    } else {
-      /* Buckets begin on the 1st, so that no month is too short. */
-      this.set(d => d.setUTCMonth(d.getUTCMonth() + (unit === 7 ? 12 * n : n)));
+function changesOf(zone, year) {
+  const key = `${zone} ${year}`;
+  if (changes.has(key))
+    return changes.get(key);
+  const list = [], step = 432e5, end = Date.UTC(year + 1);
+  for (let t = Date.UTC(year); t < end; t += step) {
+    let a = t, b = t + step;
+    const before = offset(zone, a), after = offset(zone, b);
+    if (before === after)
+      continue;
+    while (b - a > 1000) {
+      const middle = a + Math.floor((b - a) / 2000) * 1000;
+      if (offset(zone, middle) === before)
+        a = middle;
+      else
+        b = middle;
     }
+    list.push({ at: b, before, after });
   }
-  copy() {
-    return new Calendar(this.zone, this.utc);
-  }
+  changes.set(key, list);
+  return list;
 }
 
-/* The first of the bucket before or at 'ts': from the top of a larger unit,
- * forward until past, and one back. */
-function previousInterval(zone, ts, n, unit) {
-  const c = new Calendar(zone, ts);
-  const clear = [
-    d => 1000 % n === 0 ? d.setUTCMilliseconds(0) : d.setUTCSeconds(0, 0),
-    d => 60 % n === 0 ? d.setUTCSeconds(0, 0) : d.setUTCMinutes(0, 0, 0),
-    d => 60 % n === 0 ? d.setUTCMinutes(0, 0, 0) : d.setUTCHours(0, 0, 0, 0),
-    d => { d.setUTCHours(0, 0, 0, 0); if (24 % n !== 0) d.setUTCDate(1); },
-    d => { d.setUTCHours(0, 0, 0, 0); n === 1 ? d.setUTCDate(1) : d.setUTCMonth(0, 1); },
-    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCDate(d.getUTCDate() - d.getUTCDay()); },
-    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCMonth(0, 1); },
-    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCMonth(0, 1); },
-  ];
-  c.set(clear[unit]);
-  if (c.utc === ts)
-    return c;
-  if (unit === 5)
-    n = 1; /* weeks are counted one by one here, whatever was asked for */
-  while (c.utc <= ts)
-    c.add(n, unit);
-  c.add(-n, unit);
-  return c;
+/* The times of constant offset around a moment, a year and more to either side: { from, to, o }.
+ * 'seen' is what the clock has shown before: a reading below it is shown once more. */
+function stretches(zone, ts) {
+  const year = new Date(ts).getUTCFullYear(), first = Date.UTC(year - 1), out = [];
+  let from = first, o = offset(zone, first), seen = -Infinity;
+  for (const c of [-1, 0, 1].flatMap(y => changesOf(zone, year + y))) {
+    out.push({ from, to: c.at, o, seen });
+    seen = Math.max(seen, c.at + o);
+    from = c.at;
+    o = c.after;
+  }
+  out.push({ from, to: Infinity, o, seen });
+  return out;
+}
+
+/* When the clock first shows this reading, or a later one. */
+function firstShown(zone, reading) {
+  for (const s of stretches(zone, reading))
+    if (s.to + s.o > reading)
+      return Math.max(s.from, reading - s.o);
+  throw new Error('unreachable');
+}
+
+const DAY = 864e5;
+
+/* Buckets that follow the clock: they start whenever it shows a multiple of the length that it
+ * has not shown before, or skips one; a bucket that is no longer than the time by which the
+ * clock was put back starts once more.  Gives the bucket around a moment. */
+function clockBucket(zone, ts, length) {
+  let start = -Infinity, next = Infinity;
+  for (const s of stretches(zone, ts)) {
+    const back = s.seen - (s.from + s.o), again = back >= length;
+    const least = again ? s.from + s.o : Math.max(s.seen, s.from + s.o);
+    const starts = t => t >= s.from && t < s.to && t + s.o >= least;
+    const at = Math.floor((ts + s.o) / length) * length - s.o;
+    const first = Math.ceil(least / length) * length - s.o;
+    /* The one before or at 'ts', the one after it, the first of all, and a skipped one. */
+    for (const t of [at, at + length, first].filter(starts))
+      if (t <= ts) start = Math.max(start, t);
+      else next = Math.min(next, t);
+    if (back < 0 && Math.ceil(s.seen / length) * length < s.from + s.o)
+      if (s.from <= ts) start = Math.max(start, s.from);
+      else next = Math.min(next, s.from);
+  }
+  return { start, next };
+}
+
+/* The number of a day's bucket, counted from that of 1970-01-01, and back to its first day. */
+const NUMBERED = {
+  d: { of: day => day, first: i => i },
+  w: { of: day => Math.floor((day + 4) / 7), first: i => 7 * i - 4 },
+  n: {
+    of: day => { const d = new Date(day * DAY); return (d.getUTCFullYear() - 1970) * 12 + d.getUTCMonth(); },
+    first: i => Date.UTC(1970, i, 1) / DAY,
+  },
+};
+
+function dateBucket(zone, ts, n, kind) {
+  const startOf = day => firstShown(zone, day * DAY);
+  let day = Math.floor((ts + offset(zone, ts)) / DAY) + 2;
+  while (startOf(day) > ts)
+    day--;
+  const i = Math.floor(kind.of(day) / n) * n, start = startOf(kind.first(i));
+  let next = start;
+  for (let k = n; next <= start; k += n)
+    next = startOf(kind.first(i + k));
+  return { start, next };
+}
+
+/* The bucket of 'n' units of the calendar around a moment. */
+function calendarBucket(zone, ts, n, unit) {
+  const name = UNITS[unit], length = n * UNIT_MS[unit];
+  if (name === 'y')
+    return dateBucket(zone, ts, 12 * n, NUMBERED.n);
+  if (NUMBERED[name])
+    return dateBucket(zone, ts, n, NUMBERED[name]);
+  if (DAY % length === 0)
+    return clockBucket(zone, ts, length);
+  const first = firstShown(zone, 0), start = first + Math.floor((ts - first) / length) * length;
+  return { start, next: start + length };
 }
 
 /* -- iterators: has(), next() ---------------------------------------------- */
@@ -248,37 +293,18 @@ export class PointsOf {
   }
 }
 
-/* Where buckets begin: of equal length, or the calendar's. */
-class Buckets {
-  constructor(ds, ts) {
-    this.ds = ds;
-    if (ds.calendar) {
-      this.calendar = previousInterval(ds.zone, ts, ds.count, ds.unit);
-      this.start = this.calendar.utc;
-      this.after = this.calendar.copy();
-      this.after.add(ds.count, ds.unit);
-      this.end = this.after.utc;
-    } else {
-      this.start = ts - ts % ds.ms;
-      this.end = this.start + ds.ms;
-    }
-  }
-  moveTo(ts) {
-    while (ts >= this.end) {
-      this.start = this.end;
-      if (this.ds.calendar) {
-        this.after.add(this.ds.count, this.ds.unit);
-        this.end = this.after.utc;
-      } else {
-        this.end += this.ds.ms;
-      }
-    }
-  }
+/* The bucket of a moment: of equal length, or the calendar's. */
+function bucketOf(ds, ts) {
+  if (ds.calendar)
+    return calendarBucket(ds.zone, ts, ds.count, ds.unit);
+  const start = ts - ts % ds.ms;
+  return { start, next: start + ds.ms };
 }
 
 class Downsampler {
   constructor(points, ds, query) {
-    this.source = new PointsOf(points);
+    /* Buckets of the calendar end where the query ends. */
+    this.source = new PointsOf(ds.calendar ? points.filter(p => p.ts <= query.end) : points);
     this.ds = ds;
     this.query = query;
   }
@@ -287,8 +313,8 @@ class Downsampler {
       this.source.seek(Math.max(ts, this.query.start));
       return;
     }
-    const b = new Buckets(this.ds, ts);
-    this.source.seek(b.start < ts ? b.end : b.start);
+    const b = bucketOf(this.ds, ts);
+    this.source.seek(b.start < ts ? b.next : b.start);
   }
   has() {
     if (this.ds.all)
@@ -301,19 +327,11 @@ class Downsampler {
       v.push(toDouble(this.source.next().v));
     return AGGREGATORS[this.ds.aggregator].double(v);
   }
-  moveBucket() {
-    if (!this.source.has())
-      return;
-    if (this.bucket === undefined)
-      this.bucket = new Buckets(this.ds, this.source.peek().ts);
-    this.bucket.moveTo(this.source.peek().ts);
-  }
   next() {
     if (this.ds.all)
       return { ts: this.query.start, v: this.take(this.query.end) };
-    this.moveBucket();
-    const ts = this.bucket.start;
-    return { ts, v: this.take(this.bucket.end) };
+    const b = bucketOf(this.ds, this.source.peek().ts);
+    return { ts: b.start, v: this.take(b.next) };
   }
 }
 
@@ -322,16 +340,8 @@ class FillingDownsampler extends Downsampler {
     super(points, ds, query);
     if (ds.all)
       return;
-    const first = new Buckets(ds, scan.start), end = new Buckets(ds, scan.end);
-    this.expected = first.start;
-    this.end = end.start;
-    if (!ds.calendar)
-      return;
-    if (this.end === this.expected)
-      this.end = end.end;
-    this.expecting = first.calendar.copy();
-    this.showing = first.calendar.copy();
-    this.showing.add(-ds.count, ds.unit);
+    this.expected = bucketOf(ds, scan.start).start;
+    this.end = ds.calendar ? bucketOf(ds, query.end).next : bucketOf(ds, scan.end).start;
   }
   has() {
     return this.ds.all ? super.has() : this.expected < this.end;
@@ -339,23 +349,13 @@ class FillingDownsampler extends Downsampler {
   next() {
     if (this.ds.all)
       return super.next();
-    this.moveBucket();
-    while (this.source.has() && this.bucket.start < this.expected) {
-      this.take(this.bucket.end);
-      this.moveBucket();
-    }
-    const hit = this.source.has() && this.bucket.start === this.expected;
-    const v = hit ? this.take(this.bucket.end) : this.ds.fill === 'zero' ? 0 : NaN;
-    let ts = this.expected;
-    if (this.ds.calendar) {
-      this.showing.add(this.ds.count, this.ds.unit);
-      this.expecting.add(this.ds.count, this.ds.unit);
-      ts = this.showing.utc;
-      this.expected = this.expecting.utc;
-    } else {
-      this.expected += this.ds.ms;
-    }
-    return { ts, v };
+    const ts = this.expected;
+    while (this.source.has() && this.source.peek().ts < ts)
+      this.source.next();
+    const { next } = bucketOf(this.ds, ts);
+    const hit = this.source.has() && this.source.peek().ts < next;
+    this.expected = next;
+    return { ts, v: hit ? this.take(next) : this.ds.fill === 'zero' ? 0 : NaN };
   }
 }
 
@@ -495,8 +495,9 @@ function scanRange(query, ds) {
   let start = seconds(query.start), end = seconds(query.end);
   if (query.end >= TWO32)
     end++;
-  if (length) {
+  if (length)
     start -= Math.floor(1000 * start % length / 1000);
+  if (length && !ds.calendar) {
     end += Math.floor((length - 1000 * end % length) / 1000);
     return { start: start - start % HOUR, end: Math.ceil(end / HOUR) * HOUR };
   }

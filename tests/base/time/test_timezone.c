@@ -1,5 +1,5 @@
-/* The expected numbers come from java.util.TimeZone and java.util.Calendar, and
- * from the steps that OpenTSDB takes with them. */
+/* The expected offsets and wall clocks come from java.util.TimeZone and
+ * java.util.Calendar; buckets, from the lengths of days in the zones' files. */
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 
@@ -16,133 +16,349 @@ zone(const char *name)
     return z;
 }
 
+#define H            *60
+#define BUCKETS_MOST 8
+
 static const struct {
     const char *zone;
-    int64_t ts_ms;
     int count;
     enum time_unit unit;
-    int64_t floor_ms, next_ms;
-    int64_t offset_ms;
+    struct {
+        int year, month, day, hour, minute; /* of UTC */
+    } from;
+    int minutes[BUCKETS_MOST]; /* the lengths of the buckets from there on */
 } buckets[] = {
-    { "Europe/Zurich", 4948734466034, 5, UNIT_MS, 4948738065995, 4948738066000,
-      7200000 },
-    { "Europe/Zurich", 1130632011115, 7, UNIT_S, 1130633993000, 1130634000000,
-      7200000 },
-    { "Europe/Zurich", 1729989337489, 2, UNIT_M, 1729990680000, 1729990800000,
-      7200000 },
-    { "America/Sao_Paulo", 1330220686158, 3, UNIT_MS, 1330224239997,
-      1330224240000, -7200000 },
-    { "America/Sao_Paulo", 1298166578345, 1, UNIT_S, 1298170139000,
-      1298170140000, -7200000 },
-    { "Australia/Lord_Howe", 1586012061463, 77, UNIT_MS, 1586013839923,
-      1586013840000, 39600000 },
-    { "Australia/Lord_Howe", 1712414957528, 15, UNIT_S, 1712416725000,
-      1712416740000, 39600000 },
-    { "America/St_Johns", 5296506425378, 2, UNIT_MS, 5296510024998,
-      5296510025000, -9000000 },
-    { "America/St_Johns", 89181128841, 15, UNIT_N, 63084600000, 102483000000,
-      -12600000 },
-    { "Asia/Kathmandu", 153557806674, 2, UNIT_N, 152476200000, 157746600000,
-      19800000 },
-    { "America/Sao_Paulo", 34538004860, 7, UNIT_W, 34138800000, 38372400000,
-      -10800000 },
-    { "PST", 1400791381252, 92, UNIT_M, 1400786160000, 1400791680000,
-      -25200000 },
-    { "Europe/Dublin", 719976181805, 2, UNIT_W, 719967600000, 721180800000, 0 },
-    { "Australia/Lord_Howe", 1869666210607, 14, UNIT_H, 1869656400000,
-      1869706800000, 37800000 },
-    { "America/Sao_Paulo", 379013013006, 59, UNIT_H, 378914400000, 379126800000,
-      -10800000 },
-    { "America/Sao_Paulo", 750820943199, 40, UNIT_MS, 750820943160,
-      750820943200, -10800000 },
-    { "Europe/Zurich", 1067134753158, 30, UNIT_M, 1067133600000, 1067135400000,
-      3600000 },
-    { "America/St_Johns", 7485491810434, 43, UNIT_S, 7485491795000,
-      7485491838000, -9000000 },
-    { "Asia/Kathmandu", 3666830853765, 91, UNIT_H, 3666741300000, 3667068900000,
-      20700000 },
-    { "Europe/Dublin", 941330307805, 35, UNIT_M, 941328600000, 941330700000,
-      3600000 },
-    { "Australia/Lord_Howe", 1475331438765, 45, UNIT_M, 1475331300000,
-      1475334000000, 37800000 },
-    { "PST", 1608343817144, 5, UNIT_H, 1608339600000, 1608357600000,
-      -28800000 },
-    { "PST", 104918557417, 40, UNIT_MS, 104918557400, 104918557440, -28800000 },
-    { "Europe/Zurich", 219996577329, 3, UNIT_H, 219992400000, 220003200000,
-      3600000 },
-    { "America/Sao_Paulo", 1224391812973, 3, UNIT_N, 1222830000000,
-      1230775200000, -7200000 },
-    { "Asia/Kathmandu", 669608805963, 9, UNIT_S, 669608802000, 669608811000,
-      20700000 },
-    { "Asia/Kathmandu", 1554557551489, 15, UNIT_M, 1554557400000, 1554558300000,
-      20700000 },
-    { "Australia/Lord_Howe", 74996905394, 29, UNIT_Y, 63036000000, 978267600000,
-      36000000 },
-    { "Australia/Lord_Howe", 1601734142478, 2, UNIT_S, 1601734142000,
-      1601734144000, 37800000 },
-    { "PST", 1746811777471, 12, UNIT_S, 1746811776000, 1746811788000,
-      -25200000 },
-    { "America/Nuuk", 323848700355, 15, UNIT_S, 323848695000, 323848710000,
-      -7200000 },
-    { "Europe/Zurich", 735191921858, 63, UNIT_N, 725842800000, 891381600000,
-      7200000 },
-    { "Australia/Lord_Howe", 6051249650733, 6, UNIT_MS, 6051249650730,
-      6051249650736, 37800000 },
-    { "America/Nuuk", 1445741516659, 7, UNIT_W, 1445133600000, 1449370800000,
-      -10800000 },
-    { "Europe/Zurich", 1553996818409, 15, UNIT_S, 1553996805000, 1553996820000,
-      7200000 },
-    { "Pacific/Auckland", 1270304956009, 44, UNIT_S, 1270304916000,
-      1270304960000, 43200000 },
-    { "Pacific/Auckland", 209354014334, 12, UNIT_Y, 189255600000, 567946800000,
-      43200000 },
-    { "Europe/Dublin", 1301183074448, 81, UNIT_D, 1300838400000, 1307833200000,
-      0 },
-    { "America/Sao_Paulo", 423191354987, 5, UNIT_D, 422766000000, 423198000000,
-      -10800000 },
-    { "America/Sao_Paulo", 1541304200397, 3, UNIT_M, 1541304180000,
-      1541304360000, -7200000 },
-    { "America/Nuuk", 512526939846, 7, UNIT_M, 512526900000, 512527320000,
-      -10800000 },
-    { "Europe/Dublin", 1711845762220, 12, UNIT_H, 1711843200000, 1711886400000,
-      0 },
-    { "PST", 3918229243481, 6, UNIT_D, 3917836800000, 3918355200000,
-      -28800000 },
-    { "Europe/Zurich", 607041120492, 48, UNIT_W, 606870000000, 635900400000,
-      7200000 },
-    /* Here midnight of October 20 does not exist. */
-    { "America/Sao_Paulo", 1382277600000, 1, UNIT_D, 1382238000000,
-      1382324400000, -7200000 },
-    { "America/Sao_Paulo", 1382277600000, 10, UNIT_D, 1382065200000,
-      1382925600000, -7200000 },
-    { "America/Sao_Paulo", 1382277600000, 2, UNIT_D, 1382238000000,
-      1382410800000, -7200000 },
-    { "America/Sao_Paulo", 1382364000000, 1, UNIT_D, 1382324400000,
-      1382410800000, -7200000 },
-    { "America/Sao_Paulo", 1382364000000, 10, UNIT_D, 1382065200000,
-      1382925600000, -7200000 },
-    { "America/Sao_Paulo", 1382364000000, 2, UNIT_D, 1382238000000,
-      1382410800000, -7200000 },
-    { "America/Sao_Paulo", 1383000000000, 1, UNIT_D, 1382929200000,
-      1383015600000, -7200000 },
-    { "America/Sao_Paulo", 1383000000000, 10, UNIT_D, 1382925600000,
-      1383789600000, -7200000 },
-    { "America/Sao_Paulo", 1383000000000, 2, UNIT_D, 1382929200000,
-      1383102000000, -7200000 },
+    /* Summer time that begins at midnight: the day begins at 01:00. */
+    { "Africa/Cairo", 1, UNIT_D, { 2024, 4, 24, 22, 0 }, { 24 H, 23 H, 24 H } },
+    { "Asia/Beirut", 1, UNIT_D, { 2024, 3, 29, 22, 0 }, { 24 H, 23 H, 24 H } },
+    { "America/Santiago",
+      1,
+      UNIT_D,
+      { 2024, 9, 7, 4, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "America/Havana", 1, UNIT_D, { 2024, 3, 9, 5, 0 }, { 24 H, 23 H, 24 H } },
+    { "America/Sao_Paulo",
+      1,
+      UNIT_D,
+      { 2013, 10, 19, 3, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "America/Asuncion",
+      1,
+      UNIT_D,
+      { 2024, 10, 5, 4, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "Atlantic/Azores",
+      1,
+      UNIT_D,
+      { 2024, 3, 30, 1, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "Asia/Amman",
+      1,
+      UNIT_N,
+      { 2011, 2, 28, 22, 0 },
+      { 31 * 24 H, 30 * 24 H - 1 H, 31 * 24 H } },
+    { "America/Santiago",
+      1,
+      UNIT_W,
+      { 2024, 9, 1, 4, 0 },
+      { 7 * 24 H, 7 * 24 H - 1 H, 7 * 24 H } },
+    /* It ends at midnight, which comes twice, or once more before it. */
+    { "America/Havana",
+      1,
+      UNIT_D,
+      { 2024, 11, 2, 4, 0 },
+      { 24 H, 25 H, 24 H } },
+    { "America/Santiago", 1, UNIT_D, { 2024, 4, 6, 3, 0 }, { 25 H, 24 H } },
+    { "America/St_Johns",
+      1,
+      UNIT_D,
+      { 2011, 11, 5, 2, 30 },
+      { 24 H, 25 H, 24 H } },
+    { "America/St_Johns", 1, UNIT_D, { 2011, 3, 13, 3, 30 }, { 23 H, 24 H } },
+    /* December 30 does not exist, and two days begin with it. */
+    { "Pacific/Apia",
+      1,
+      UNIT_D,
+      { 2011, 12, 29, 10, 0 },
+      { 24 H, 24 H, 24 H } },
+    { "Pacific/Apia",
+      2,
+      UNIT_D,
+      { 2011, 12, 28, 10, 0 },
+      { 48 H, 24 H, 48 H } },
+    { "Pacific/Apia",
+      1,
+      UNIT_W,
+      { 2011, 12, 25, 10, 0 },
+      { 6 * 24 H, 7 * 24 H } },
+    { "Pacific/Apia",
+      1,
+      UNIT_N,
+      { 2011, 12, 1, 10, 0 },
+      { 30 * 24 H, 31 * 24 H } },
+    { "Pacific/Apia",
+      12,
+      UNIT_H,
+      { 2011, 12, 29, 22, 0 },
+      { 12 H, 12 H, 12 H } },
+    { "Pacific/Kwajalein", 1, UNIT_D, { 1993, 8, 20, 12, 0 }, { 24 H, 24 H } },
+    /* Days of the rest, by what is in their files, and by the rule after it. */
+    { "Europe/Zurich",
+      1,
+      UNIT_D,
+      { 2024, 3, 29, 23, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "Europe/Zurich",
+      1,
+      UNIT_D,
+      { 2024, 10, 25, 22, 0 },
+      { 24 H, 25 H, 24 H } },
+    { "Europe/Zurich",
+      1,
+      UNIT_D,
+      { 2099, 3, 27, 23, 0 },
+      { 24 H, 23 H, 24 H } },
+    { "Europe/Dublin",
+      1,
+      UNIT_D,
+      { 2071, 10, 23, 23, 0 },
+      { 24 H, 25 H, 24 H } },
+    { "Asia/Kathmandu",
+      1,
+      UNIT_D,
+      { 1985, 12, 30, 18, 30 },
+      { 24 H, 24 H - 15, 24 H } },
+    { "Asia/Kolkata",
+      1,
+      UNIT_N,
+      { 2023, 12, 31, 18, 30 },
+      { 31 * 24 H, 29 * 24 H, 31 * 24 H } },
+    { "UTC", 1, UNIT_W, { 2024, 3, 3, 0, 0 }, { 7 * 24 H, 7 * 24 H } },
+    { "UTC", 1, UNIT_Y, { 2023, 1, 1, 0, 0 }, { 365 * 24 H, 366 * 24 H } },
+    { "Africa/Monrovia", 1, UNIT_D, { 2000, 1, 1, 0, 0 }, { 24 H } },
+    /* Multiples of hours, from midnight by the clock. */
+    { "Europe/Zurich",
+      12,
+      UNIT_H,
+      { 2024, 3, 30, 23, 0 },
+      { 11 H, 12 H, 12 H } },
+    { "Europe/Zurich", 12, UNIT_H, { 2024, 10, 26, 22, 0 }, { 13 H, 12 H } },
+    { "Europe/Zurich", 24, UNIT_H, { 2024, 10, 26, 22, 0 }, { 25 H, 24 H } },
+    { "Europe/Zurich", 8, UNIT_H, { 2024, 10, 26, 22, 0 }, { 9 H, 8 H, 8 H } },
+    { "Europe/Zurich",
+      6,
+      UNIT_H,
+      { 2024, 3, 30, 23, 0 },
+      { 5 H, 6 H, 6 H, 6 H } },
+    { "Europe/Zurich", 4, UNIT_H, { 2024, 10, 26, 22, 0 }, { 5 H, 4 H } },
+    { "Europe/Zurich", 2, UNIT_H, { 2024, 3, 30, 23, 0 }, { 2 H, 1 H, 2 H } },
+    { "Europe/Zurich", 2, UNIT_H, { 2024, 10, 26, 22, 0 }, { 2 H, 3 H, 2 H } },
+    { "Europe/Zurich",
+      1,
+      UNIT_H,
+      { 2024, 10, 26, 22, 0 },
+      { 1 H, 1 H, 1 H, 1 H, 1 H } },
+    { "Europe/Zurich", 1, UNIT_H, { 2024, 3, 30, 23, 0 }, { 1 H, 1 H, 1 H } },
+    { "Europe/Zurich", 90, UNIT_M, { 2024, 3, 30, 23, 0 }, { 90, 30, 90 } },
+    { "Europe/Zurich", 45, UNIT_M, { 2024, 3, 30, 23, 0 }, { 45, 45, 30, 45 } },
+    { "Europe/Zurich",
+      20,
+      UNIT_M,
+      { 2024, 10, 27, 0, 20 },
+      { 20, 20, 20, 20 } },
+    { "America/New_York", 2, UNIT_H, { 2024, 11, 3, 4, 0 }, { 3 H, 2 H } },
+    { "America/New_York", 2, UNIT_H, { 2024, 3, 10, 5, 0 }, { 2 H, 1 H, 2 H } },
+    { "America/New_York", 12, UNIT_H, { 2060, 11, 7, 4, 0 }, { 13 H, 12 H } },
+    { "Australia/Lord_Howe",
+      1,
+      UNIT_D,
+      { 2013, 10, 4, 13, 30 },
+      { 24 H, 24 H - 30, 24 H } },
+    { "Australia/Lord_Howe",
+      12,
+      UNIT_H,
+      { 2013, 4, 6, 13, 0 },
+      { 12 H + 30, 12 H } },
+    { "Australia/Lord_Howe", 1, UNIT_H, { 2013, 4, 6, 13, 0 }, { 60, 90, 60 } },
+    { "Australia/Lord_Howe",
+      1,
+      UNIT_H,
+      { 2013, 10, 5, 14, 30 },
+      { 60, 30, 60 } },
+    { "Australia/Lord_Howe",
+      30,
+      UNIT_M,
+      { 2013, 4, 6, 14, 0 },
+      { 30, 30, 30, 30 } },
+    { "America/St_Johns", 1, UNIT_H, { 2011, 11, 6, 1, 30 }, { 60, 60, 60 } },
+    { "America/St_Johns",
+      2,
+      UNIT_H,
+      { 2011, 11, 6, 0, 30 },
+      { 2 H, 3 H, 2 H } },
+    { "America/Santiago", 6, UNIT_H, { 2024, 9, 8, 4, 0 }, { 5 H, 6 H } },
+    { "America/Havana", 6, UNIT_H, { 2024, 11, 3, 4, 0 }, { 7 H, 6 H } },
+    { "Asia/Kathmandu", 6, UNIT_H, { 2024, 1, 1, 18, 15 }, { 6 H, 6 H } },
+    /* Multiples from the first unit of 1970. */
+    { "UTC", 7, UNIT_D, { 2024, 5, 2, 0, 0 }, { 7 * 24 H } }, /* Thursday */
+    { "Europe/Zurich",
+      7,
+      UNIT_D,
+      { 2024, 10, 23, 22, 0 },
+      { 7 * 24 H + 1 H, 7 * 24 H } },
+    { "UTC", 2, UNIT_W, { 1969, 12, 28, 0, 0 }, { 14 * 24 H, 14 * 24 H } },
+    { "UTC", 2, UNIT_W, { 2024, 5, 5, 0, 0 }, { 14 * 24 H } },
+    { "UTC",
+      3,
+      UNIT_N,
+      { 2024, 1, 1, 0, 0 },
+      { 91 * 24 H, 91 * 24 H, 92 * 24 H, 92 * 24 H } },
+    { "Europe/Zurich",
+      3,
+      UNIT_N,
+      { 2024, 9, 30, 22, 0 },
+      { 92 * 24 H + 1 H, 90 * 24 H - 1 H } },
+    { "UTC", 7, UNIT_N, { 1970, 1, 1, 0, 0 }, { 212 * 24 H, 212 * 24 H } },
+    { "UTC", 7, UNIT_N, { 2024, 4, 1, 0, 0 }, { 214 * 24 H } },
+    { "UTC", 5, UNIT_Y, { 2020, 1, 1, 0, 0 }, { (5 * 365 + 2) * 24 H } },
+    { "UTC", 24, UNIT_N, { 2024, 1, 1, 0, 0 }, { 731 * 24 H } },
+    { "UTC", 30, UNIT_H, { 1970, 1, 1, 0, 0 }, { 30 H, 30 H } },
+    { "Europe/Zurich", 30, UNIT_H, { 1969, 12, 31, 23, 0 }, { 30 H, 30 H } },
+    { "Europe/Zurich", 30, UNIT_H, { 2024, 10, 26, 11, 0 }, { 30 H, 30 H } },
+    { "UTC", 7, UNIT_M, { 1970, 1, 1, 0, 0 }, { 7, 7 } },
 };
+
+static void
+check_bucket(const struct timezone *z, int64_t start, int64_t next, int count,
+             enum time_unit unit)
+{
+    const int64_t inside[] = { start, start + (next - start) / 3,
+                               start + (next - start) / 2, next - 1 };
+
+    ck_assert_int_eq(calendar_next(z, start, count, unit), next);
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)
+        ck_assert_msg(calendar_floor(z, inside[i], count, unit) == start,
+                      "of %lld: %lld, not %lld", (long long)inside[i],
+                      (long long)calendar_floor(z, inside[i], count, unit),
+                      (long long)start);
+}
 
 START_TEST(finds_buckets)
 {
     const struct timezone *z = zone(buckets[_i].zone);
-    int64_t ts = buckets[_i].ts_ms;
-    int count = buckets[_i].count;
+    int64_t at =
+        timezone_utc_ms(timezone_utc(), buckets[_i].from.year,
+                        buckets[_i].from.month, buckets[_i].from.day,
+                        buckets[_i].from.hour, buckets[_i].from.minute, 0, 0);
 
-    ck_assert_int_eq(timezone_offset_ms(z, ts), buckets[_i].offset_ms);
-    ck_assert_int_eq(calendar_floor(z, ts, count, buckets[_i].unit),
-                     buckets[_i].floor_ms);
-    ck_assert_int_eq(
-        calendar_next(z, buckets[_i].floor_ms, count, buckets[_i].unit),
-        buckets[_i].next_ms);
+    for (size_t i = 0; i < BUCKETS_MOST && buckets[_i].minutes[i] != 0; i++) {
+        int64_t next = at + buckets[_i].minutes[i] * INT64_C(60000);
+
+        check_bucket(z, at, next, buckets[_i].count, buckets[_i].unit);
+        at = next;
+    }
+}
+END_TEST
+
+static const char *const zones[] = {
+    "UTC",
+    "Europe/Zurich",
+    "Europe/Dublin",
+    "America/New_York",
+    "America/St_Johns",
+    "America/Havana",
+    "America/Santiago",
+    "America/Sao_Paulo",
+    "America/Asuncion",
+    "America/Nuuk",
+    "America/Caracas",
+    "Africa/Cairo",
+    "Africa/Casablanca",
+    "Africa/Monrovia",
+    "Antarctica/Troll",
+    "Asia/Amman",
+    "Asia/Beirut",
+    "Asia/Gaza",
+    "Asia/Kathmandu",
+    "Asia/Kolkata",
+    "Asia/Pyongyang",
+    "Asia/Tehran",
+    "Atlantic/Azores",
+    "Australia/Lord_Howe",
+    "Australia/Adelaide",
+    "Pacific/Apia",
+    "Pacific/Auckland",
+    "Pacific/Chatham",
+    "Pacific/Kiritimati",
+    "Pacific/Kwajalein",
+};
+
+/* One of the changes of the clock between 1970 and 2106, or any other time. */
+static int64_t
+random_time(const struct timezone *z, uint64_t *state)
+{
+    int64_t at = (int64_t)(harness_random(state) % (UINT64_C(4294967) << 20));
+    struct zone_stretch s = timezone_stretch(z, at);
+    int64_t near = (int64_t)(harness_random(state) % (50 * 3600000)) - 90000000;
+
+    if (harness_random(state) % 4 == 0 || s.since_ms < 0)
+        return at;
+    return s.since_ms + near;
+}
+
+/* Buckets lie side by side, and each moment of one knows its start: floor and
+ * next say the same.  Where all are equally long, calendar_length() says so. */
+START_TEST(buckets_follow_each_other)
+{
+    static const int counts[] = {
+        1, 1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 24, 30, 90
+    };
+    const struct timezone *z = zone(zones[_i]);
+    uint64_t state = harness_seed((uint64_t)_i);
+    size_t equal = 0;
+
+    for (size_t i = 0; i < 20000; i++) {
+        enum time_unit unit = (enum time_unit)(harness_random(&state) % 8);
+        int count =
+            counts[harness_random(&state) % (sizeof counts / sizeof counts[0])];
+        int64_t ts = random_time(z, &state);
+        int64_t start = calendar_floor(z, ts, count, unit);
+        int64_t next = calendar_next(z, start, count, unit);
+        int64_t length = calendar_length(z, ts, ts, count, unit);
+
+        ck_assert_msg(start <= ts && ts < next,
+                      "%d of unit %d: %lld is not in %lld .. %lld", count,
+                      (int)unit, (long long)ts, (long long)start,
+                      (long long)next);
+        check_bucket(z, start, next, count, unit);
+        ck_assert_msg(length == 0 || length == next - start,
+                      "%d of unit %d: not %lld but %lld .. %lld", count,
+                      (int)unit, (long long)length, (long long)start,
+                      (long long)next);
+        equal += length != 0;
+    }
+    ck_assert_uint_gt(equal, 1000);
+}
+END_TEST
+
+/* What a date says of the days that it names is what the clock shows there. */
+START_TEST(days_start_when_the_clock_first_shows_them)
+{
+    const struct timezone *z = zone(zones[_i]);
+    uint64_t state = harness_seed((uint64_t)_i);
+
+    for (size_t i = 0; i < 5000; i++) {
+        int64_t ts = random_time(z, &state);
+        int64_t start = calendar_floor(z, ts, 1, UNIT_D);
+        int64_t day = floor_div(start + timezone_offset_ms(z, start), 86400000);
+
+        ck_assert_int_le(floor_div(ts + timezone_offset_ms(z, ts), 86400000),
+                         day);
+        for (int64_t at = start - 1; at > start - 3 * INT64_C(3600000);
+             at -= 600000)
+            ck_assert_int_lt(
+                floor_div(at + timezone_offset_ms(z, at), 86400000), day);
+    }
 }
 END_TEST
 
@@ -396,6 +612,8 @@ START_TEST(dates_and_days_agree)
 END_TEST
 
 TEST_MAIN("timezone", LOOP(finds_buckets, buckets),
+          LOOP(buckets_follow_each_other, zones),
+          LOOP(days_start_when_the_clock_first_shows_them, zones),
           LOOP(reads_wall_clocks, walls), TEST(extremes_are_survived),
           LOOP(rejects_names, rejected), TEST(a_zone_is_read_once),
           LOOP(reads_rules, rules), LOOP(tells_abbreviations, abbreviations),

@@ -550,11 +550,11 @@ START_TEST(folds_weeks)
 }
 END_TEST
 
-/* In Santiago the clock goes forward at a midnight a week later, and the bucket
- * of a point is not that of its hour. */
-START_TEST(a_bucket_begins_where_its_points_do)
+/* In Santiago the clock skips midnight a week later: the week that starts at
+ * this midnight does not know of it. */
+START_TEST(weeks_start_on_sunday_at_midnight)
 {
-    const uint32_t sunday = 1567310400; /* 2019-09-01 00:00 */
+    const uint32_t sunday = 1567310400; /* 2019-09-01 00:00 there */
     struct query q = { .start_ms = (sunday - 52 * HOUR_S) * INT64_C(1000),
                        .end_ms = (sunday + 92 * HOUR_S) * INT64_C(1000) };
     struct sub_query sq = { .downsample = { .on = true,
@@ -589,7 +589,7 @@ START_TEST(a_bucket_begins_where_its_points_do)
                     &got, &ways);
     want = by_points(&q, &sq, &s, a);
     ck_assert_uint_eq(want.len, 1);
-    ck_assert_int_eq(want.ts_ms[0], (sunday + HOUR_S) * INT64_C(1000));
+    ck_assert_int_eq(want.ts_ms[0], sunday * INT64_C(1000));
     compare(&sq, &got, &want);
     series_fini(&s);
     arena_free(&a);
@@ -636,6 +636,6 @@ END_TEST
 
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
           LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
-          TEST(a_bucket_begins_where_its_points_do),
+          TEST(weeks_start_on_sunday_at_midnight),
           LOOP(collects_as_the_downsampler_does, others),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))
