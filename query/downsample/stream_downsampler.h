@@ -60,11 +60,13 @@ bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
                                    enum week_hours *hours);
 
-/* Adds these days of a week; 'loose': though its sums of doubles are not added
- * in their order.  False: the rows must be read; nothing has changed. */
+/* Adds these days of a week.  False: the rows must be read; nothing has
+ * changed. 'loose': there may be no rows, so it is true.  Sums of doubles are
+ * added though not in their order, and hours of which not all points need be in
+ * one bucket, or in the range, are left out: '*left_out' is set then. */
 bool bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
                      const struct week *w, unsigned day, unsigned day_end,
-                     bool loose, struct arena *a);
+                     bool loose, bool *left_out, struct arena *a);
 
 /* False: this row must be unpacked; nothing has changed. */
 bool bucket_acc_summary(const struct stream_downsampler *f,

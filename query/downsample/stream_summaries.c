@@ -116,19 +116,24 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 /* -- weeks ----------------------------------------------------------------- */
 
 /* The times of an hour's points are not known, but for the first and the last
- * of the day: they are taken to fill it. */
+ * of the day: they are taken to fill it.  Where there are no rows they are
+ * taken for whole seconds, so that a query which ends at 23:59:59 has the last
+ * hour.  False: an hour could not be added, and with 'all' none after it was.
+ */
 static bool
 add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
-          const struct week *w, unsigned day, struct arena *a)
+          const struct week *w, unsigned day, bool all, struct arena *a)
 {
+    bool good = true;
     const union number *values = VALUE_OF(f, &w->hour);
     const struct summary *of = &w->day[day];
     int64_t from = week_day_ms(w, day);
     struct known k = { .all_int = w->all_int,
                        .greatest = w->all_int ? greatest_of(of) : 0 };
 
-    for (unsigned i = 0; i < DAY_HOURS; i++, from += HOUR_MS) {
-        int64_t to = from + HOUR_MS - 1;
+    for (unsigned i = 0; i < DAY_HOURS && (good || !all);
+         i++, from += HOUR_MS) {
+        int64_t to = from + HOUR_MS - (s->loose ? 1000 : 1);
 
         k.count = w->count[day * DAY_HOURS + i];
         if (k.count == 0)
@@ -137,9 +142,9 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
         k.last_ms = to < of->last_ms ? to : of->last_ms;
         k.value = number_of(w->all_int, values[day * DAY_HOURS + i]);
         if (!acc_known(f, s, &k, a))
-            return false;
+            good = false;
     }
-    return true;
+    return good;
 }
 
 /* -- buckets of an hour ---------------------------------------------------- */
@@ -205,7 +210,7 @@ add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
 bool
 bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
                 const struct week *w, unsigned day, unsigned day_end,
-                bool loose, struct arena *a)
+                bool loose, bool *left_out, struct arena *a)
 {
     struct bucket_acc before = *s;
 
@@ -214,12 +219,16 @@ bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
         return true;
     }
     s->loose = loose;
-    for (unsigned i = day; i < day_end; i++)
-        if (w->day[i].count > 0 && !bucket_acc_summary(f, s, &w->day[i], a) &&
-            !(w->hours != HOURS_NONE && add_hours(f, s, w, i, a))) {
+    for (unsigned i = day; i < day_end; i++) {
+        if (w->day[i].count == 0 || bucket_acc_summary(f, s, &w->day[i], a) ||
+            (w->hours != HOURS_NONE && add_hours(f, s, w, i, !loose, a)))
+            continue;
+        if (!loose) {
             *s = before; /* arrays that have grown are copies */
             return false;
         }
+        *left_out = true;
+    }
     s->loose = false;
     return true;
 }

@@ -181,17 +181,21 @@ downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
 {
     const struct downsamplers *d = &t->job->downsamplers;
     struct bucket_acc before[DOWNSAMPLERS_MOST];
+    bool left_out = false;
 
     for (size_t k = 0; k < d->len; k++) {
         before[k] = *acc_of(f, k);
         if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
-                            row->day_end, row->is_only_source, t->batch->arena))
+                            row->day_end, row->is_only_source, &left_out,
+                            t->batch->arena))
             continue;
         while (k-- > 0)
             *acc_of(f, k) = before[k]; /* arrays that have grown are copies */
         store_scan_reject(t->scan);
         return;
     }
+    if (left_out)
+        store_scan_lacks_rows(t->scan);
     for (unsigned i = row->day; i < row->day_end; i++)
         count_points(t, row->week->day[i].count);
 }

@@ -82,9 +82,12 @@ MUST_CHECK enum status store_scans_open(struct store *s,
                                         size_t len, struct store_scan **out,
                                         struct error *e);
 bool store_scan_next(struct store_scan *scan, struct store_row *row);
-/* The week that was lent last does not do: what it is made of comes as rows,
- * before any later week of the series. */
+/* The week that was lent last does not do, and is not the only source: what it
+ * is made of comes as rows, before any later week of the series. */
 void store_scan_reject(struct store_scan *scan);
+/* The reader left out hours of the week that was lent last, which is the only
+ * source: it would have needed their points. */
+void store_scan_lacks_rows(struct store_scan *scan);
 /* Why it stopped: the end (ST_OK), or a failure.  'st': of the loop, which may
  * have failed itself. */
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,

@@ -494,6 +494,9 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     struct slice value = kv_iter_value(w->it);
     uint64_t range_end = (uint64_t)scan->spec.to_base + HOUR_S;
     bool is_part = w->day < scan->spec.from_base || w->end > range_end;
+    /* The range may begin and end within an hour. */
+    bool is_edge = is_only_source(w) &&
+                   (w->day <= scan->spec.from_base || w->end >= range_end);
     struct error why;
     enum status status;
     bool *entry_used;
@@ -502,9 +505,9 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     if (value.size == 0 ||
         (!is_only_source(w) && entry_used_flag(w, tsuid) != NULL))
         return false;
-    status =
-        week_decode(value, week_base(w->day),
-                    is_part ? HOURS_ALL : scan->spec.hours, &w->week, &why);
+    status = week_decode(value, week_base(w->day),
+                         is_part || is_edge ? HOURS_ALL : scan->spec.hours,
+                         &w->week, &why);
     if (status != ST_OK)
         (void)error_set(&scan->error, status, "the week of %u of a series: %s",
                         (unsigned)week_base(w->day), why.text);
@@ -579,4 +582,11 @@ store_scan_reject(struct store_scan *scan)
         note_entry(scan, tsuid_of_entry(scan));
     else
         w->noted_len--; /* it was lent */
+}
+
+void
+store_scan_lacks_rows(struct store_scan *scan)
+{
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    scan->counts.lacks_rows = true;
 }

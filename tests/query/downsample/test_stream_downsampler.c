@@ -478,7 +478,7 @@ accumulate_week(const struct stream_downsampler *f, const struct series *s,
 {
     unsigned day = (from - w->base + DAY_S - 1) / DAY_S;
     unsigned day_end = (to + HOUR_S - w->base) / DAY_S;
-    bool by_week = false, met = false;
+    bool by_week = false, met = false, left_out = false;
 
     *out = (struct bucket_acc){ 0 };
     for (uint32_t h = 0; h < HOURS; h++) {
@@ -487,7 +487,9 @@ accumulate_week(const struct stream_downsampler *f, const struct series *s,
 
         if (within && !met) {
             met = true;
-            by_week = bucket_acc_week(f, out, w, day, day_end, false, a);
+            by_week =
+                bucket_acc_week(f, out, w, day, day_end, false, &left_out, a);
+            ck_assert(!left_out);
             ways->weeks += by_week;
         }
         if (s->rows[h].len > 0 && !(within && by_week))
@@ -546,6 +548,96 @@ START_TEST(folds_weeks)
     }
     ck_assert_uint_gt(ways.weeks, 60);
     series_fini(&s);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *zone; /* NULL: one bucket for all */
+    int from, to;     /* minutes from the week's first one */
+    double counts[4]; /* of 2 points an hour */
+    bool left_out;
+} only_hours[] = {
+    { "UTC", 0, 72 * 60, { 48, 48, 48 }, false },
+    { "Asia/Tokyo", 0, 72 * 60, { 48, 48, 18 }, false },
+    { "Asia/Kolkata", 0, 72 * 60, { 46, 46, 10 }, true },
+    { "Asia/Kathmandu", 0, 48 * 60, { 46, 10 }, true },
+    { "UTC", 0, 36 * 60 + 1, { 48, 24 }, true },
+    { "UTC", 0, 36 * 60, { 48, 24 }, false },
+    { NULL, 60, 71 * 60, { 140 }, false },
+    { NULL, 30, 71 * 60, { 140 }, true },
+    { NULL, 60, 71 * 60 + 30, { 140 }, true },
+    { NULL, 24 * 60, 48 * 60, { 48 }, false },
+};
+
+/* Of two points an hour. */
+static void
+make_three_days(uint32_t base, struct week *w)
+{
+    struct points scratch = { 0 };
+    struct buf b = BUF_INIT;
+
+    week_init(w, base);
+    for (uint32_t at = base; at < base + 3 * DAY_S; at += HOUR_S) {
+        struct points p = { 0 };
+
+        for (int i = 0; i < 2; i++)
+            ck_assert(points_add(
+                &p, (struct point){ .ts_ms = at * INT64_C(1000) + 600000 +
+                                             i * 1800000 }));
+        buf_clear(&b);
+        block_encode(&p, at, &b);
+        ck_assert_int_eq(week_add(w, buf_slice(&b), at, &scratch, NULL), ST_OK);
+        points_fini(&p);
+    }
+    buf_clear(&b);
+    week_encode(w, &b);
+    ck_assert_int_eq(week_decode(buf_slice(&b), base, HOURS_ALL, w, NULL),
+                     ST_OK);
+    points_fini(&scratch);
+    buf_fini(&b);
+}
+
+/* Where hourly values are all that is left, an hour that an edge of a bucket or
+ * of the range cuts is left out, and nothing else. */
+START_TEST(only_hours_that_are_cut_are_left_out)
+{
+    uint32_t base = week_base((uint32_t)BASE_S);
+    bool all = only_hours[_i].zone == NULL, left_out = false;
+    struct query q = {
+        .start_ms = base * INT64_C(1000) + only_hours[_i].from * 60000,
+        .end_ms = base * INT64_C(1000) + only_hours[_i].to * 60000 -
+                  (all           ? 0
+                   : _i % 2 == 0 ? 1000
+                                 : 1),
+    };
+    struct sub_query sq = { .downsample = { .on = true,
+                                            .all = all,
+                                            .calendar = !all,
+                                            .unit = UNIT_D,
+                                            .count = 1,
+                                            .interval_ms = all ? 0 : DAY_MS } };
+    struct arena *a = arena_new(0);
+    struct stream_downsampler f;
+    struct bucket_acc got = { 0 };
+    struct week w;
+    size_t n = 0;
+
+    sq.downsample.aggregator = aggregator_find(slice_str("count"));
+    if (!all)
+        ck_assert_int_eq(timezone_find(slice_str(only_hours[_i].zone),
+                                       &sq.downsample.zone, NULL),
+                         ST_OK);
+    ck_assert(stream_downsampler_init(&f, &q, &sq, a));
+    make_three_days(base, &w);
+    ck_assert(bucket_acc_week(&f, &got, &w, 0, 3, true, &left_out, a));
+    ck_assert(bucket_acc_end(&f, &got, a));
+    ck_assert_int_eq(left_out, only_hours[_i].left_out);
+    for (; n < 4 && only_hours[_i].counts[n] > 0; n++) {
+        ck_assert_uint_lt(n, got.len);
+        ck_assert_double_eq(got.v[n].d, only_hours[_i].counts[n]);
+    }
+    ck_assert_uint_eq(got.len, n);
     arena_free(&a);
 }
 END_TEST
@@ -637,5 +729,6 @@ END_TEST
 TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
           LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
           TEST(weeks_start_on_sunday_at_midnight),
+          LOOP(only_hours_that_are_cut_are_left_out, only_hours),
           LOOP(collects_as_the_downsampler_does, others),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))
