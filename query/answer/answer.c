@@ -417,6 +417,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
         status = out->groups == NULL ? error_no_memory(e) : ST_OK;
     }
     if (status == ST_OK && g.groups_len > 0) {
+        stats->joins_series |= g.groups_len < g.order_len;
         job.groups = out->groups;
         partition_groups(&job);
         if (kv_traits(store_kv(w->context->store))->shared)

@@ -44,3 +44,9 @@ void bucket_move(const struct buckets *b, struct bucket *at, int64_t ms);
  * that starts at 'start', which is later.  Not of one for all. */
 int64_t bucket_floor(const struct buckets *b, int64_t ms);
 int64_t bucket_next(const struct buckets *b, int64_t start);
+
+/* From when on points count in the numbers that are shown, in ms.  Buckets
+ * before the start of the query do where there are rates, and where a group
+ * joins series, which are interpolated. */
+int64_t numbers_needed_from(const struct query *q, const struct sub_query *sq,
+                            bool joins_series);

@@ -7,9 +7,7 @@
 #include "query/engine/engine_priv.h"
 #include "query/histogram/histograms.h"
 #include "query/plan/rollup_candidates.h"
-#include "storage/store/store_retention.h"
 
-/* Of queries that ask for dropped points one in so long is logged. */
 #define WARN_EVERY_US (INT64_C(60) * 1000000)
 
 /* -- costs ----------------------------------------------------------------- */
@@ -291,42 +289,53 @@ answer_sharers(const struct execution *x, const struct plan *p,
         if (i == 0) {
             x->stats->points_out = stats[i].points_out;
             x->stats->numbers_us = stats[i].numbers_us;
+            x->stats->joins_series = stats[i].joins_series;
         } else {
             *to = stats[i];
             to->plan = "the scan of another sub-query";
-            to->dropped_before_ms = x->stats->dropped_before_ms;
-            to->dropped = x->stats->dropped;
         }
         x->run->results[x->scan->subs[i]] = results[i];
     }
     return status;
 }
 
-/* What retention dropped looks like what never was: the answer says so,
- * unless hourly values were enough.  After the fetch, as the cut is written
- * before rows go. */
+/* Of queries that need dropped points one a minute is logged. */
 static void
-note_dropped(const struct execution *x, uint64_t metric, bool lacks_rows)
+log_dropped(const struct execution *x, const struct sub_query *sq,
+            const struct dropped *dropped)
 {
     struct engine *en = x->en;
-    int64_t raw_ms = store_cut_ms(en->context.store, metric);
-    int64_t cut_ms =
-        lacks_rows ? raw_ms : store_hourly_cut_ms(en->context.store, metric);
-    int64_t now_us = clock_monotonic_us(), warned_us;
+    int64_t now_us = clock_monotonic_us();
+    int64_t warned_us = atomic_load(&en->warned_us);
+    char text[DROPPED_TEXT];
 
-    if (x->q->start_ms >= cut_ms)
-        return;
-    x->stats->dropped_before_ms = cut_ms;
-    x->stats->dropped = cut_ms < raw_ms ? "hourly values" : "raw points";
     counter_add(CNT_QUERY_EXPIRED, 1);
-    warned_us = atomic_load(&en->warned_us);
-    if ((warned_us == 0 || now_us - warned_us > WARN_EVERY_US) &&
-        atomic_compare_exchange_strong(&en->warned_us, &warned_us, now_us))
-        log_warn("query",
-                 "a query wants %s of %s since %lld, and those before "
-                 "%lld are dropped (retention)",
-                 x->stats->dropped, log_quote(x->sq->metric),
-                 (long long)x->q->start_ms / 1000, (long long)cut_ms / 1000);
+    if ((warned_us != 0 && now_us - warned_us <= WARN_EVERY_US) ||
+        !atomic_compare_exchange_strong(&en->warned_us, &warned_us, now_us))
+        return;
+    dropped_text(dropped, text);
+    log_warn("query", "a query asks for %s since %lld, and %s",
+             log_quote(sq->metric), (long long)x->q->start_ms / 1000, text);
+}
+
+/* What retention dropped looks like what never was: the answer says so, for
+ * each of the sub-queries that share the scan.  After the fetch, as the cut is
+ * written before rows go. */
+static void
+note_dropped(const struct execution *x, const struct sub_query *sq,
+             const struct plan *p, bool lacks_rows)
+{
+    for (size_t i = 0; i < x->scan->len; i++) {
+        const struct sub_query *sub =
+            i == 0 ? sq : &x->q->subs[x->scan->subs[i]];
+        struct result_stats *stats =
+            i == 0 ? x->stats : &x->run->stats[x->scan->subs[i]];
+
+        stats->dropped = plan_find_dropped(&x->en->context, x->q, sub, p,
+                                           lacks_rows, stats->joins_series);
+        if (stats->dropped.before_ms > 0)
+            log_dropped(x, sub, &stats->dropped);
+    }
 }
 
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
@@ -347,13 +356,13 @@ execute(const struct execution *x, const struct rollup_candidate *c,
         *x->e = c->missing;
     else
         status = fetch_series(x, &c->sub, &p, downsamplers, &f);
-    if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
-        note_dropped(x, p.metric, f.counts.lacks_rows);
     *found = f.len > 0;
     if (status == ST_OK && *found && x->scan->len > 1)
         status = answer_sharers(x, &p, &f, downsamplers);
     else if (status == ST_OK && *found)
         status = aggregate_and_answer(x, c, &p, &f, out);
+    if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
+        note_dropped(x, &c->sub, &p, f.counts.lacks_rows);
     fetch_fini(&f);
     plan_fini(&p);
     return status;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "query/model/deadline.h"
+#include "query/model/dropped.h"
 #include "query/model/query.h"
 #include "query/model/rollup.h"
 #include "query/model/dps.h"
@@ -79,10 +80,9 @@ struct result_stats {
     uint64_t decoded;    /* of them, unpacked one by one */
     uint64_t points_out; /* answered */
     int64_t plan_us, scan_us, numbers_us;
-    const char *plan; /* which way, and why */
-    /* What was asked for from before this time, and is dropped; 0: nothing. */
-    int64_t dropped_before_ms;
-    const char *dropped; /* "raw points"; "hourly values" where these answer */
+    const char *plan;  /* which way, and why */
+    bool joins_series; /* a group has several */
+    struct dropped dropped;
     struct annotated annotated; /* of a query that deletes */
 };
 

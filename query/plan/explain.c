@@ -29,6 +29,21 @@ what_is_read(const struct query *q, const struct sub_query *sq)
                                                  : PLAN_READS_BUCKETS;
 }
 
+static struct dropped
+what_is_dropped(const struct explainer *x, const struct sub_query *sq,
+                const struct plan *p)
+{
+    struct stream_downsampler d;
+    enum week_hours hours;
+    bool by_hours = stream_downsampler_init(&d, x->q, sq, NULL) &&
+                    stream_downsampler_uses_weeks(&d, &hours);
+
+    if (p->empty || rollup_is_used(&sq->rollup))
+        return (struct dropped){ 0, NULL };
+    return plan_find_dropped(x->c, x->q, sq, p, !by_hours,
+                             sq->aggregator->kind != KIND_NONE);
+}
+
 /* Rollups of all kinds count as series of a plan that does not list them. */
 static enum status
 count_series(const struct explainer *x, const struct sub_query *sq,
@@ -68,6 +83,7 @@ explain_candidate(const struct explainer *x, const struct rollup_candidate *c,
         .path = p.path,
         .reads = what_is_read(x->q, &c->sub),
         .tagk_set_series = p.series,
+        .dropped = what_is_dropped(x, &c->sub, &p),
     };
     st = count_series(x, &c->sub, &p, &out->series);
     if (st == ST_OK && out->series > 0) {

@@ -26,6 +26,10 @@ struct explanation {
     uint64_t hours;
     uint64_t rows, seeks; /* at most */
     uint64_t price, prices[3];
+    /* As far as it is known before anything is read: an hour that is cut may
+     * need raw points as well, and series may turn out to be alone in their
+     * groups. */
+    struct dropped dropped;
 };
 
 struct explained {

@@ -18,6 +18,7 @@
  * Threads: frozen once made. */
 #pragma once
 
+#include "query/model/dropped.h"
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "storage/scan/store_scan.h"
@@ -82,6 +83,14 @@ struct slice *plan_series(const struct plan *p, struct arena *a);
 /* Does the plan read this series?  For plans that list none. */
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
+
+/* What of the points that a plan for points reads is dropped.  'needs_rows':
+ * hourly values are not enough.  'joins_series': a group has several. */
+struct dropped plan_find_dropped(const struct plan_context *c,
+                                 const struct query *q,
+                                 const struct sub_query *sq,
+                                 const struct plan *p, bool needs_rows,
+                                 bool joins_series);
 
 /* Do the plans of all sub-queries read so little, of an engine of this process
  * alone, that a thread which has others to serve may run the query?  False,

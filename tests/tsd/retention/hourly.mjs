@@ -1,7 +1,7 @@
 // node hourly.mjs build/halite: points of sixty days, then a policy that keeps fourteen days of them and
 // two years of hourly values.  What hourly values can tell is answered as before, the rest with a
 // warning; and what fsck looks at is clean.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -121,6 +121,29 @@ const hourly = await fetch(`${base}/api/query?start=${now - 800 * day}&m=sum:1h-
 if (!/"hourly values before \d+ are dropped/.test(hourly.headers.get('warning')) ||
   !/"warning":"hourly values before \d+ are dropped/.test(await hourly.text()))
   fail(`hourly values: ${hourly.headers.get('warning')}`);
+// Each sub-query says what it lacks, in the header, in a dry run and on the command line.
+const two = `start=${now - 800 * day}&m=sum:1h-sum:whole&m=sum:decimal&m=sum:whole`;
+const said = (await fetch(`${base}/api/query?${two}`)).headers.get('warning');
+if (!/^299 - "hourly values before \d+ are dropped \(retention\), sub-queries 0", 299 - "raw points before \d+ are dropped \(retention\), sub-queries 1 2"$/.test(said))
+  fail(`of three sub-queries: ${said}`);
+const dry = await (await fetch(`${base}/api/query?${two}&explain`)).json();
+const words = dry.queries.map(q => /^(.*) before \d+ are dropped \(retention\)$/.exec(q.warning)?.[1]).join();
+if (words !== 'hourly values,raw points,raw points' || !(dry.queries[0].droppedBefore > 0))
+  fail(`explain: ${JSON.stringify(dry.queries)}`);
+const young = await (await fetch(`${base}/api/query?start=1h-ago&m=sum:whole&explain`)).json();
+if ('warning' in young.queries[0]) fail(`explain: ${JSON.stringify(young)}`);
+const tool = spawnSync(halite, ['query', '--server', base.slice(7), '60d-ago', 'sum', 'whole', 'sum', 'decimal'], { encoding: 'utf8' });
+if (tool.status !== 0 || !tool.stdout.includes('whole ') ||
+  !/^warning: whole: raw points before \d+ are dropped \(retention\)\nwarning: decimal: raw points/m.test(tool.stderr))
+  fail(`halite query: ${tool.status} ${tool.stderr}`);
+// A first rate, and an interpolation, need the bucket before the start.
+const cut = Number(/raw points before (\d+)/.exec(said)[1]);
+const days = [5, 6, 9, 11, 13].find(n => cut % (n * day) !== 0);
+for (const [m, warns] of [[`rate:${days}d-dev:whole{host=a}`, true], [`${days}d-dev:whole{host=a}`, false],
+  [`${days}d-dev:whole`, true], [`${days}d-dev-nan:whole`, false], [`rate:${days}d-avg:whole{host=a}`, false]]) {
+  const a = await answer(`/api/query?start=${cut + 3600}&m=${encodeURIComponent(`sum:${m}`)}`);
+  if (a.warns !== warns || a.text === '[]') fail(`${m} from an hour after the cut: ${a.warns}`);
+}
 await stop();
 execFileSync(halite, ['fsck', `--data=${root}/store`], { stdio: ['ignore', 'inherit', 'inherit'] });
 console.log(`${plans.length} queries, ${last} rows dropped`);

@@ -7,6 +7,7 @@ write_plan(struct buf *b, const struct explanation *p)
 {
     static const char *const ways[] = { "hints", "range", "seeks" };
     static const char *const reads[] = { "points", "buckets", "summaries" };
+    char text[DROPPED_TEXT];
 
     json_put_text(b, "rollupTable", slice_str(p->table));
     json_put_text(b, "way", slice_str(ways[p->path]));
@@ -22,6 +23,11 @@ write_plan(struct buf *b, const struct explanation *p)
     for (int i = 0; i < 3; i++)
         json_put_int(b, ways[i], (int64_t)p->prices[i]);
     buf_put_u8(b, '}');
+    if (p->dropped.before_ms == 0)
+        return;
+    dropped_text(&p->dropped, text);
+    json_put_int(b, "droppedBefore", p->dropped.before_ms);
+    json_put_text(b, "warning", slice_str(text));
 }
 
 static void

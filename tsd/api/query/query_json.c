@@ -57,6 +57,7 @@ void
 query_json_costs(struct buf *b, const struct result_stats *st)
 {
     const struct scan_counts *c = &st->scan;
+    char text[DROPPED_TEXT];
 
     buf_printf(b,
                "\"rowsFromStorage\":%llu,\"rowsFromMemory\":%llu,"
@@ -75,12 +76,11 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                (double)st->plan_us / 1000, (double)st->scan_us / 1000,
                (double)st->numbers_us / 1000);
     json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
-    if (st->dropped_before_ms > 0)
-        buf_printf(b,
-                   ",\"droppedBefore\":%lld,\"warning\":\"%s before "
-                   "%lld are dropped (retention)\"",
-                   (long long)st->dropped_before_ms, st->dropped,
-                   (long long)st->dropped_before_ms / 1000);
+    if (st->dropped.before_ms == 0)
+        return;
+    dropped_text(&st->dropped, text);
+    buf_printf(b, ",\"droppedBefore\":%lld,\"warning\":\"%s\"",
+               (long long)st->dropped.before_ms, text);
 }
 
 /* Masks leave out what filters do before it is read: what OpenTSDB counts

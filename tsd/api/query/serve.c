@@ -5,6 +5,9 @@
 #include "query/answer/chunks.h"
 #include "tsd/stats/queries.h"
 
+/* No further warning once a header has as many. */
+#define WARNING_BYTES 1024
+
 unsigned
 serve_reject(struct http_reply *out, const struct parse_error *e)
 {
@@ -62,25 +65,49 @@ is_over(void *ctx)
            (s->chunks != NULL && atomic_load(&s->chunks->failed));
 }
 
-/* An answer without statistics, or without a single group, says so as well. */
+static bool
+same_dropped(const struct dropped *a, const struct dropped *b)
+{
+    return a->before_ms == b->before_ms && strcmp(a->what, b->what) == 0;
+}
+
+/* One warning, and which sub-queries it is about if not the only one. */
+static void
+put_warning(struct buf *b, const struct query_result *r, size_t first)
+{
+    const struct dropped *dropped = &r->stats[first].dropped;
+    char text[DROPPED_TEXT];
+
+    dropped_text(dropped, text);
+    buf_printf(b, "%s299 - \"%s", b->size > 0 ? ", " : "", text);
+    for (size_t i = first; r->stats_len > 1 && i < r->stats_len; i++)
+        if (r->stats[i].dropped.before_ms > 0 &&
+            same_dropped(&r->stats[i].dropped, dropped))
+            buf_printf(b, "%s%zu", i == first ? ", sub-queries " : " ", i);
+    buf_put_u8(b, '"');
+}
+
+/* An answer without statistics, or without a single group, says so as well.  Of
+ * very many warnings the statistics have the rest. */
 static void
 warn_of_dropped(const struct serving *s)
 {
-    const struct result_stats *st, *last = NULL;
-    char text[120];
+    const struct query_result *r = &s->result;
+    struct buf b = BUF_INIT;
 
-    for (size_t i = 0; i < s->result.stats_len; i++) {
-        st = &s->result.stats[i];
-        if (st->dropped_before_ms >
-            (last == NULL ? 0 : last->dropped_before_ms))
-            last = st;
+    for (size_t i = 0; i < r->stats_len && b.size < WARNING_BYTES; i++) {
+        bool known = r->stats[i].dropped.before_ms == 0;
+
+        for (size_t k = 0; k < i && !known; k++)
+            known = r->stats[k].dropped.before_ms > 0 &&
+                    same_dropped(&r->stats[k].dropped, &r->stats[i].dropped);
+        if (!known)
+            put_warning(&b, r, i);
     }
-    if (last == NULL)
-        return;
-    (void)snprintf(text, sizeof text,
-                   "299 - \"%s before %lld are dropped (retention)\"",
-                   last->dropped, (long long)last->dropped_before_ms / 1000);
-    http_reply_header(s->out, "Warning", text);
+    buf_put_u8(&b, '\0');
+    if (b.size > 1)
+        http_reply_header(s->out, "Warning", (const char *)b.data);
+    buf_fini(&b);
 }
 
 static enum status

@@ -4,6 +4,7 @@
 #include "query/engine/engine.h"
 #include "tsd/api/graph/graph_chart.h"
 #include "tsd/api/graph/graph_notes.h"
+#include "tsd/tool/points/tool_points.h"
 
 #define PARAMS_A_QUERY 2 /* m and o */
 
@@ -85,6 +86,8 @@ tool_graph(struct tool *t, struct query_words *w, struct error *e)
     }
     if (st == ST_OK)
         st = draw(t, &w->query, &look, &result, a, e);
+    if (st == ST_OK)
+        tool_warn_of_dropped(t, &w->query, &result);
     arena_free(&a);
     return st;
 }

@@ -62,6 +62,20 @@ print_group(struct tool *t, const struct query *q, const struct result_group *g)
     buf_fini(&tags);
 }
 
+void
+tool_warn_of_dropped(struct tool *t, const struct query *q,
+                     const struct query_result *result)
+{
+    char text[DROPPED_TEXT];
+
+    for (size_t i = 0; i < result->stats_len; i++) {
+        if (result->stats[i].dropped.before_ms == 0)
+            continue;
+        dropped_text(&result->stats[i].dropped, text);
+        tool_say(t, "warning: %.*s: %s", SLICE_ARG(q->subs[i].metric), text);
+    }
+}
+
 static enum status
 run_query(struct tool *t, const struct query *q, struct error *e)
 {
@@ -77,6 +91,8 @@ run_query(struct tool *t, const struct query *q, struct error *e)
             print_group(t, q, &result.groups[i]);
     else
         (void)error_set(e, st, "%s", why.message.text);
+    if (st == ST_OK)
+        tool_warn_of_dropped(t, q, &result);
     arena_free(&a);
     return st;
 }

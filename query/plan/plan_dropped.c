@@ -1,0 +1,21 @@
+/* What looks in an answer like points that never were, since retention dropped
+ * them: the answer and the dry run say so. */
+#include "query/downsample/buckets.h"
+#include "query/plan/plan.h"
+#include "storage/store/store_retention.h"
+
+struct dropped
+plan_find_dropped(const struct plan_context *c, const struct query *q,
+                  const struct sub_query *sq, const struct plan *p,
+                  bool needs_rows, bool joins_series)
+{
+    const struct dropped nothing = { 0, NULL };
+    int64_t raw_ms = store_cut_ms(c->store, p->metric);
+    int64_t hourly_ms = store_hourly_cut_ms(c->store, p->metric);
+    int64_t cut_ms = needs_rows ? raw_ms : hourly_ms;
+
+    if (cut_ms == 0 || numbers_needed_from(q, sq, joins_series) >= cut_ms)
+        return nothing;
+    return (struct dropped){ cut_ms,
+                             cut_ms < raw_ms ? "hourly values" : "raw points" };
+}
