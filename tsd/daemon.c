@@ -242,6 +242,7 @@ start_http(struct daemon *d, struct error *e)
         .head_ms = settings_unsigned(s, "halite.http.head_ms"),
         .body_ms = settings_unsigned(s, "halite.http.body_ms"),
         .idle_ms = idle_ms(s, settings_unsigned(s, "halite.http.idle_ms")),
+        .read_ms = settings_unsigned(s, "tsd.query.timeout"),
         .chunked = settings_bool(s, "tsd.http.request.enable_chunked"),
         .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
         .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),

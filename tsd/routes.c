@@ -70,8 +70,11 @@ static const struct entry {
 
     { "/api/cardinality", api_cardinality, HTTP_GET,
       IN_RO | WORKER | FOR_READERS },
-    { "/api/query", api_query, CRUD, IN_RO | WORKER | FOR_READERS },
-    { "/api/query/exp", api_exp, GET_POST | HTTP_PUT | HTTP_DELETE,
+    /* The time limit of these three is the engine's. */
+    { "/api/query", api_query, CRUD | HTTP_KEEPS_TIME,
+      IN_RO | WORKER | FOR_READERS },
+    { "/api/query/exp", api_exp,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_KEEPS_TIME,
       IN_RO | WORKER | FOR_READERS },
     { "/api/query/last", api_last, GET_POST | HTTP_DELETE,
       IN_RO | WORKER | FOR_READERS },
@@ -83,7 +86,7 @@ static const struct entry {
       MODE_ANY | UI | WORKER | FOR_ADMINS },
     { "/logs", api_logs, ANY, MODE_ANY | UI | WORKER | FOR_ADMINS },
     { "/metrics", api_metrics, HTTP_GET, MODE_ANY | UI | WORKER | FOR_READERS },
-    { "/q", api_q, ANY, IN_RO | UI | WORKER | FOR_READERS },
+    { "/q", api_q, ANY | HTTP_KEEPS_TIME, IN_RO | UI | WORKER | FOR_READERS },
     { "/stats", api_stats, GET_POST, MODE_ANY | UI | WORKER | FOR_READERS },
     { "/version", api_version, GET_POST, MODE_ANY | UI | FOR_READERS },
     { "/diediedie", api_diediedie, ANY, MODE_ANY | UI | DIE | FOR_ADMINS },

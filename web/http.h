@@ -36,6 +36,8 @@ enum http_method {
     /* Of a route: "?method_override=" counts on GET, as OpenTSDB has it for
      * query, search, annotation, uid and tree alone. */
     HTTP_OVERRIDE = 128,
+    /* Of a route: it ends in time by itself, 'read_ms' does not count. */
+    HTTP_KEEPS_TIME = 256,
 };
 
 /* What a client may do.  What is more than reading changes something, and is
@@ -125,6 +127,8 @@ struct http_options {
     unsigned head_ms;         /* to send a whole head; 0: 30 s */
     unsigned body_ms;         /* to send a whole body; 0: 120 s */
     unsigned idle_ms;         /* keep-alive; 0: 300 s */
+    unsigned read_ms;         /* to serve a request that reads, past it 413; 0:
+                                 no limit */
     bool chunked;             /* take chunked bodies */
     const char *cors_domains; /* "", "*", or a list, comma-separated */
     const char *cors_headers;
@@ -218,7 +222,9 @@ void http_reply_not_local(struct http_reply *out, const char *message,
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */
 bool http_has_right(const struct http_request *r, enum http_right right);
-/* The client closed its connection, or the server stops: stop working. */
+/* The client closed its connection, the server stops, or the time of a request
+ * that reads is over: stop working.  The reply to who was told so is replaced
+ * by the reason, as it may have only a part of the answer. */
 bool http_is_cancelled(const struct http_request *r);
 /* Dies with the request. */
 struct arena *http_arena(const struct http_request *r);

@@ -121,6 +121,26 @@ api_cancel(const struct http_request *r)
     return (struct cancel){ is_cancelled, (void *)(uintptr_t)r };
 }
 
+enum status
+api_go_on(const struct http_request *r, struct http_reply *out, struct error *e)
+{
+    const struct buf *b = http_reply_body(out);
+
+    if (b->failed && b->fault == BUF_TOO_LARGE)
+        return error_set(e, ST_LIMIT,
+                         "The answer is larger than %zu bytes. Please ask for "
+                         "less, or for one part after the other.",
+                         b->max);
+    if (b->failed)
+        return error_set(e, ST_BUSY,
+                         "Too many answers wait to be read: the memory for "
+                         "the answers of all requests is used up "
+                         "(halite.answers.bytes)");
+    if (http_is_cancelled(r))
+        return error_set(e, ST_BUSY, "the client hung up");
+    return ST_OK;
+}
+
 bool
 api_is_current(const struct api *a, struct http_reply *out)
 {

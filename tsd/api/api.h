@@ -128,6 +128,11 @@ bool api_json_value_text(const struct json_t *v, char *number,
 extern const char api_version_text[];
 /* For what runs long: has the client hung up? */
 struct cancel api_cancel(const struct http_request *r);
+/* For loops over what the client or the store can make large: ST_OK, or why it
+ * is of no use to go on: the client left, its time is over, or the answer so
+ * far does not fit. */
+MUST_CHECK enum status api_go_on(const struct http_request *r,
+                                 struct http_reply *out, struct error *e);
 /* False, and the reply is made, while this server does not hear what others of
  * its pool change: names and series that it has in memory may be old.  Waits
  * for some seconds.  For what is not asked of the owners of rows. */

@@ -301,8 +301,9 @@ struct http_request {
     size_t response_size;
     size_t answer_bytes;       /* what it holds of the budget for replies */
     struct http_request *next; /* in the queue of work */
-    int64_t start_us;
-    unsigned long failures; /* mem_failures() at the start */
+    int64_t start_us, end_us;  /* monotonic; end_us 0: it may take any time */
+    atomic_bool cut;           /* it was told to end before it was done */
+    unsigned long failures;    /* mem_failures() at the start */
 };
 
 /* Checks the head and finds the route; a rejection leaves a reply and sets

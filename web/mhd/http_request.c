@@ -1,4 +1,5 @@
 /* What an endpoint may ask a request; the headers are mhd.c's. */
+#include "base/process/clock.h"
 #include "web/mhd/http_priv.h"
 
 #include "base/utf8.h"
@@ -88,7 +89,14 @@ http_has_param(const struct http_request *r, const char *name)
 bool
 http_is_cancelled(const struct http_request *r)
 {
+    struct http_request *mine = (void *)(uintptr_t)r;
+
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return atomic_load_explicit(&r->conn->peer_closed, memory_order_relaxed) ||
-           atomic_load_explicit(&r->server->aborting, memory_order_relaxed);
+    if (atomic_load_explicit(&r->conn->peer_closed, memory_order_relaxed))
+        return true;
+    if (!atomic_load_explicit(&r->server->aborting, memory_order_relaxed) &&
+        (r->end_us == 0 || clock_monotonic_us() < r->end_us))
+        return false;
+    atomic_store_explicit(&mine->cut, true, memory_order_relaxed);
+    return true;
 }

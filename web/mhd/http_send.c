@@ -424,6 +424,41 @@ http_finish(struct http_request *r)
     add_headers(r, type, coding);
 }
 
+/* Does the request only read?  Then half an answer is none, and no change is
+ * lost by saying so. */
+static bool
+only_reads(const struct http_request *r)
+{
+    unsigned needs = r->method == HTTP_GET      ? r->route->get_requires
+                     : r->method == HTTP_DELETE ? r->route->delete_requires
+                                                : r->route->requires;
+
+    return (needs & ~(unsigned)HTTP_READS) == 0;
+}
+
+static void
+serve_in_time(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    char text[100];
+
+    if (s->o.read_ms != 0 && (r->route->methods & HTTP_KEEPS_TIME) == 0 &&
+        only_reads(r))
+        r->end_us = clock_monotonic_us() + (int64_t)s->o.read_ms * 1000;
+    r->route->serve(r->route->ctx, r, &r->reply);
+    if (!atomic_load(&r->cut) || !only_reads(r))
+        return;
+    r->reply.headers = NULL;
+    if (atomic_load(&s->aborting)) {
+        http_reply_error(&r->reply, 503, "The server is stopping", NULL);
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "Sorry, your query timed out. Time limit: %u ms",
+                   s->o.read_ms);
+    http_reply_error(&r->reply, 413, text, NULL);
+}
+
 void
 http_serve_now(struct http_request *r)
 {
@@ -434,7 +469,7 @@ http_serve_now(struct http_request *r)
         http_body_decode(r);
     arena_set_budget(r->arena, http_arena_budget(r));
     if (!r->answered)
-        r->route->serve(r->route->ctx, r, &r->reply);
+        serve_in_time(r);
     r->answered = true;
     http_finish(r);
     r->ready = true;

@@ -118,6 +118,7 @@ struct found {
     struct api_call *w;
     const struct named *named;
     struct tsuid_list list;
+    uint64_t seen;
 };
 
 static bool
@@ -125,10 +126,10 @@ tsmeta_visit(void *ctx, struct slice tsuid)
 {
     struct found *f = ctx;
 
-    if (!series_has_tags(f->w->a, tsuid, &f->named->tags))
-        return true;
-    return tsuid_list_add(&f->list, tsuid) &&
-           (f->list.len % 4096 != 0 || !http_is_cancelled(f->w->r));
+    if (++f->seen % 1024 == 0 && http_is_cancelled(f->w->r))
+        return false;
+    return !series_has_tags(f->w->a, tsuid, &f->named->tags) ||
+           tsuid_list_add(&f->list, tsuid);
 }
 
 /* Series with points, and those with metadata alone: both ascending. */
@@ -168,6 +169,10 @@ write_all(struct found *f, struct error *e)
     for (size_t i = 0; i < f->list.len && st == ST_OK; i++) {
         struct meta meta;
 
+        if (i % 64 == 0)
+            st = api_go_on(w->r, w->out, e);
+        if (st != ST_OK)
+            break;
         arena_reset(scratch);
         st = meta_get_series(w->a, f->list.tsuids[i], scratch, &meta, e);
         if (st == ST_NOT_FOUND) { /* none, or deleted */

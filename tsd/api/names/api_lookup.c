@@ -11,10 +11,12 @@
 #include "web/json/json.h"
 
 #define LIMIT_DEFAULT 25
+#define LOOKS_BETWEEN 256
 
 struct lookup {
     const struct api *a;
     const struct http_request *r;
+    struct http_reply *out;
     struct arena *arena;
     bool has_metric, has_tags;  /* else null in JSON */
     struct slice metric, query; /* the query is only shown */
@@ -36,9 +38,11 @@ void
 api_lookup(const struct api *a, const struct http_request *r,
            struct http_reply *out)
 {
-    struct lookup l = {
-        .a = a, .r = r, .arena = http_arena(r), .found.arena = http_arena(r)
-    };
+    struct lookup l = { .a = a,
+                        .r = r,
+                        .out = out,
+                        .arena = http_arena(r),
+                        .found.arena = http_arena(r) };
     int64_t started = clock_monotonic_us();
     struct error e;
     enum status st;
@@ -273,6 +277,10 @@ write_series(struct lookup *l, struct buf *b, size_t *shown, struct error *e)
     for (size_t i = 0; i < l->found.len && st == ST_OK; i++) {
         size_t before = b->size;
 
+        if (i % LOOKS_BETWEEN == 0)
+            st = api_go_on(l->r, l->out, e);
+        if (st != ST_OK)
+            break;
         st = series_put(l->a, b, l->found.tsuids[i], e);
         if (st == ST_OK) {
             ++*shown;

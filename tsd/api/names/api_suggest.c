@@ -16,13 +16,22 @@ struct query {
     bool counts;
 };
 
+#define LOOKS_BETWEEN 1024
+
+struct naming {
+    const struct http_request *r;
+    struct buf *b;
+    size_t len;
+};
+
 static bool
 put_name(void *ctx, struct slice name, uint64_t id)
 {
-    struct buf *b = ctx;
+    struct naming *n = ctx;
 
-    json_put_item(b, name);
-    return !b->failed;
+    json_put_item(n->b, name);
+    return !n->b->failed &&
+           (++n->len % LOOKS_BETWEEN != 0 || !http_is_cancelled(n->r));
 }
 
 static bool
@@ -41,6 +50,7 @@ answer(const struct api *a, const struct http_request *r,
        const struct query *ask, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
+    struct naming n = { r, b, 0 };
     int64_t max = 0;
     enum uid_kind kind;
     struct error e;
@@ -66,7 +76,7 @@ answer(const struct api *a, const struct http_request *r,
     }
     buf_put_u8(b, '[');
     if (uid_suggest(a->uids, kind, ask->q, max > 0 ? (size_t)max : SUGGEST_MAX,
-                    put_name, b, &e) != ST_OK) {
+                    put_name, &n, &e) != ST_OK) {
         http_reply_failure(out, &e);
         return;
     }

@@ -1,5 +1,7 @@
 #include "tsd/api/names/series_lookup.h"
 
+#include <stdlib.h>
+
 #include "base/sort.h"
 
 #define ANY UINT64_C(0) /* no id is 0 */
@@ -29,6 +31,62 @@ is_any(struct slice s)
     return s.data == NULL || slice_eq_str(s, "*");
 }
 
+static enum status
+resolve_pair(const struct series_lookup *l, struct lookup_pair *p,
+             struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (is_any(p->key) && is_any(p->value))
+        return error_set(e, ST_INVALID,
+                         "A tag needs a key or a value other than *");
+    if (!is_any(p->key))
+        st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
+    if (st == ST_OK && !is_any(p->value))
+        st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
+    return st;
+}
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+    const struct lookup_pair *x = a, *y = b;
+
+    if (x->key_id != y->key_id)
+        return x->key_id < y->key_id ? -1 : 1;
+    return (x->value_id > y->value_id) - (x->value_id < y->value_id);
+}
+
+/* Sorts a copy of the pairs, and makes one entry of those with the same key: a
+ * request may have 100,000 pairs, and each series is compared with them. */
+static enum status
+group_pairs(struct series_lookup *l, struct error *e)
+{
+    struct lookup_pair *sorted =
+        arena_copy(l->arena, l->pairs, l->len * sizeof *sorted);
+    uint64_t *values = arena_array(l->arena, l->len + 1, sizeof *values);
+
+    l->keys = arena_array(l->arena, l->len + 1, sizeof *l->keys);
+    if (sorted == NULL || values == NULL || l->keys == NULL)
+        return error_no_memory(e);
+    qsort(sorted, l->len, sizeof *sorted, compare_pairs);
+    for (size_t i = 0; i < l->len; i++) {
+        const struct lookup_pair *p = &sorted[i];
+        struct lookup_key *k;
+
+        if (i == 0 || p->key_id != sorted[i - 1].key_id)
+            l->keys[l->keys_len++] =
+                (struct lookup_key){ .id = p->key_id, .values = values };
+        k = &l->keys[l->keys_len - 1];
+        if (p->value_id == ANY)
+            k->any = true;
+        else if (k->values_len == 0 ||
+                 k->values[k->values_len - 1] != p->value_id)
+            k->values[k->values_len++] = *values++ = p->value_id;
+    }
+    return ST_OK;
+}
+
 enum status
 series_lookup_resolve(struct series_lookup *l, struct error *e)
 {
@@ -37,57 +95,41 @@ series_lookup_resolve(struct series_lookup *l, struct error *e)
     if (l->metric.size > 0 && !is_any(l->metric))
         st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
     for (size_t i = 0; i < l->len && st == ST_OK; i++) {
-        struct lookup_pair *p = &l->pairs[i];
-
-        if (is_any(p->key) && is_any(p->value))
-            return error_set(e, ST_INVALID,
-                             "A tag needs a key or a value other than *");
-        if (!is_any(p->key))
-            st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
-        if (st == ST_OK && !is_any(p->value))
-            st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
+        st = resolve_pair(l, &l->pairs[i], e);
+        if (st == ST_OK && i % 1024 == 1023 && cancel_asked(l->cancel))
+            st = error_set(e, ST_BUSY, "the client hung up");
     }
-    return st;
+    return st == ST_OK && l->len > 0 ? group_pairs(l, e) : st;
 }
 
 /* -- series by series ------------------------------------------------------ */
 
-/* Has the series a tag that the pair asks for? */
+/* Does the series have a tag with this key, and one of its values? */
 static bool
-has_pair(const struct series_lookup *l, struct slice tsuid,
-         const struct lookup_pair *p)
+has_key(const struct key_layout *layout, struct slice tsuid,
+        const struct lookup_key *k)
 {
-    const struct key_layout *layout = store_layout(l->a->store);
-
     for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
-        struct slice key = tsuid_tagk(layout, tsuid, i);
-        struct slice value = tsuid_tagv(layout, tsuid, i);
-
-        if ((p->key_id == ANY ||
-             key_get_uint(key.data, layout->tagk_width) == p->key_id) &&
-            (p->value_id == ANY ||
-             key_get_uint(value.data, layout->tagv_width) == p->value_id))
+        if (k->id != ANY && tsuid_tagk_id(layout, tsuid, i) != k->id)
+            continue;
+        if (k->any || sort_has_u64(k->values, k->values_len,
+                                   tsuid_tagv_id(layout, tsuid, i)))
             return true;
     }
     return false;
 }
 
+/* A series that has fewer tags than there are keys cannot have them all. */
 static bool
 is_wanted(const struct series_lookup *l, struct slice tsuid)
 {
-    for (size_t i = 0; i < l->len; i++) {
-        bool hit = false, first = true;
+    const struct key_layout *layout = store_layout(l->a->store);
 
-        for (size_t j = 0; j < l->len && !hit; j++) {
-            if (l->pairs[j].key_id != l->pairs[i].key_id)
-                continue;
-            if (j < i)
-                first = false; /* this key was judged before */
-            hit = !first || has_pair(l, tsuid, &l->pairs[j]);
-        }
-        if (!hit)
+    if (l->keys_len > tsuid_tags(layout, tsuid) + 1)
+        return false;
+    for (size_t i = 0; i < l->keys_len; i++)
+        if (!has_key(layout, tsuid, &l->keys[i]))
             return false;
-    }
     return true;
 }
 
@@ -96,44 +138,35 @@ visit(void *ctx, struct slice tsuid)
 {
     struct series_lookup *l = ctx;
 
-    if (++l->seen % 4096 == 0 && cancel_asked(l->cancel))
+    if (++l->seen % 1024 == 0 && cancel_asked(l->cancel))
         return false;
     return !is_wanted(l, tsuid) || l->found(l->ctx, tsuid);
 }
 
-/* The pair of a key that asks for values, all of them known; or NULL. */
-static const struct lookup_pair *
-narrow_pair(const struct series_lookup *l)
+/* The key with the fewest values, all of them known; or NULL. */
+static const struct lookup_key *
+narrow_key(const struct series_lookup *l)
 {
-    for (size_t i = 0; i < l->len; i++) {
-        bool good = l->pairs[i].key_id != ANY;
+    const struct lookup_key *best = NULL;
 
-        for (size_t j = 0; j < l->len && good; j++)
-            good = l->pairs[j].key_id != l->pairs[i].key_id ||
-                   l->pairs[j].value_id != ANY;
-        if (good)
-            return &l->pairs[i];
+    for (size_t i = 0; i < l->keys_len; i++) {
+        const struct lookup_key *k = &l->keys[i];
+
+        if (k->id != ANY && !k->any &&
+            (best == NULL || k->values_len < best->values_len))
+            best = k;
     }
-    return NULL;
+    return best;
 }
 
 /* Past all series, or only past those that the index knows by a tag. */
 enum status
 series_lookup_walk(struct series_lookup *l, struct error *e)
 {
-    const struct lookup_pair *narrow = narrow_pair(l);
-    uint64_t *values;
-    size_t len = 0;
+    const struct lookup_key *narrow = narrow_key(l);
 
     if (narrow == NULL)
         return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
-    values = arena_array(l->arena, l->len, sizeof *values);
-    if (values == NULL)
-        return error_set(e, ST_LIMIT, "too many tags");
-    for (size_t i = 0; i < l->len; i++)
-        if (l->pairs[i].key_id == narrow->key_id)
-            values[len++] = l->pairs[i].value_id;
-    return series_each_tagged(l->a->series, l->metric_id, narrow->key_id,
-                              values, sort_unique_u64(values, len), visit, l,
-                              e);
+    return series_each_tagged(l->a->series, l->metric_id, narrow->id,
+                              narrow->values, narrow->values_len, visit, l, e);
 }

@@ -27,7 +27,18 @@ struct series_lookup {
     bool (*found)(void *ctx, struct slice tsuid);
     void *ctx;
     struct cancel cancel;
+    /* Set by series_lookup_resolve(): */
     uint64_t metric_id, seen;
+    struct lookup_key *keys;
+    size_t keys_len;
+};
+
+/* The pairs of one tag key (0: of those without a key), by their values. */
+struct lookup_key {
+    uint64_t id;
+    bool any;         /* one of them asks for any value */
+    uint64_t *values; /* ascending, without 0 */
+    size_t values_len;
 };
 
 /* "k=v", "k=" or "=v". */

@@ -96,6 +96,12 @@ api_retention(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 400, "retention: this server reads only", NULL);
         return;
     }
+    /* It reads all rows that are too old, however long that takes. */
+    if (http_has_param(r, "dry_run") && !http_has_right(r, HTTP_ADMIN)) {
+        http_reply_error(out, 403, "Forbidden",
+                         "A dry run of retention needs the role admin");
+        return;
+    }
     body = has_body ? api_parse_body(r, out) : NULL;
     if (has_body && (body == NULL || !read_text(body, &text, out))) {
         json_decref(body);

@@ -92,6 +92,9 @@ write_leaves(const struct api_call *w, const struct tree_branch *branch,
     for (size_t i = 0; i < branch->leaves.len && st == ST_OK; i++) {
         struct tree_series s;
 
+        st = api_go_on(w->r, w->out, e);
+        if (st != ST_OK)
+            break;
         arena_reset(scratch);
         st = tree_names(w->a, branch->leaves.entries[i].tsuid, scratch, &s, e);
         if (st == ST_NOT_FOUND) {
@@ -119,18 +122,20 @@ write_branches(const struct api_call *w, int64_t tree,
     struct buf *b = http_reply_body(w->out);
     struct slice *path =
         arena_array(w->arena, branch->path_len + 1, sizeof *path);
+    enum status st = ST_OK;
 
     if (path == NULL)
         return error_no_memory(e);
     memcpy(path, branch->path, branch->path_len * sizeof *path);
-    for (size_t i = 0; i < branch->branches.len; i++) {
+    for (size_t i = 0; i < branch->branches.len && st == ST_OK; i++) {
+        st = api_go_on(w->r, w->out, e);
         path[branch->path_len] = branch->branches.entries[i].name;
         buf_put_str(b, i == 0 ? "[" : ",");
         buf_put_str(b, "{\"leaves\":null,\"branches\":null");
         tree_write_branch_end(b, tree, path, branch->path_len + 1);
     }
     buf_put_str(b, branch->branches.len == 0 ? "null" : "]");
-    return ST_OK;
+    return st;
 }
 
 static enum status
@@ -430,8 +435,11 @@ test_all(struct testing *t, struct buf *b)
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < t->done.len && st == ST_OK; i++)
-        st = test_one(t, t->done.entries[i].key, b);
+    for (size_t i = 0; i < t->done.len && st == ST_OK; i++) {
+        st = api_go_on(t->w->r, t->w->out, &t->e);
+        if (st == ST_OK)
+            st = test_one(t, t->done.entries[i].key, b);
+    }
     return st;
 }
 

@@ -5,7 +5,7 @@
 #include "base/text/java.h"
 #include "uid/meta/meta.h"
 
-#define ASK_EVERY 1024
+#define ASK_EVERY 64 /* series, each with all the rules of a tree */
 
 /* A walk over all series. */
 struct walk {

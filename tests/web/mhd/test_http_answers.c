@@ -1,0 +1,99 @@
+/* What an answer may take: bytes of one, of all together, and time. */
+#include <poll.h>
+
+#include "tests/web/rig.h"
+#include "web/mhd/http_priv.h"
+
+/* Replies that no client reads are held within one budget. */
+START_TEST(limits_all_answers)
+{
+    struct answer a;
+    int fds[3];
+
+    rig_start(&(struct http_options){ .answers_bytes = 50 << 20 });
+    for (int i = 0; i < 3; i++) {
+        struct pollfd begun;
+
+        fds[i] = rig_connect();
+        rig_send(fds[i],
+                 "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        begun = (struct pollfd){ .fd = fds[i], .events = POLLIN };
+        ck_assert_int_eq(poll(&begun, 1, 60000), 1);
+    }
+    for (int i = 2; i >= 0; i--) {
+        a = rig_read(fds[i]);
+        ck_assert_uint_eq(a.status, i == 2 ? 503 : 200);
+        ck_assert((strstr(rig_body(&a), "halite.answers.bytes") != NULL) ==
+                  (i == 2));
+        buf_fini(&a.body);
+    }
+    /* They were read: there is room again. */
+    a = rig_ask("GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    for (int i = 0; i < 3; i++)
+        (void)close(fds[i]);
+}
+END_TEST
+
+/* One reply has a limit, whatever endpoint makes it. */
+START_TEST(limits_an_answer)
+{
+    struct answer a;
+
+    rig_start(&(struct http_options){ .reply_bytes = 1 << 20 });
+    a = rig_ask("GET /api/large?n=2000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 413);
+    ck_assert_ptr_nonnull(
+        strstr(rig_body(&a), "The answer is larger than 1048576 bytes"));
+    ck_assert_ptr_nonnull(strstr(rig_body(&a), "halite.query.answer_bytes"));
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=1000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+}
+END_TEST
+
+/* A reply counts while it grows, not only when it is complete; small ones are
+ * always sent. */
+START_TEST(answers_count_while_they_grow)
+{
+    struct answer a;
+
+    rig_start(&(struct http_options){ .answers_bytes = 4 << 20 });
+    a = rig_ask("GET /api/large?n=9000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 503);
+    ck_assert_ptr_nonnull(strstr(rig_body(&a), "halite.answers.bytes"));
+    buf_fini(&a.body);
+    ck_assert(budget_take(&rig.server->answers, 4 << 20));
+    a = rig_ask("GET /api/large?n=4000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=5000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 503);
+    buf_fini(&a.body);
+    budget_return(&rig.server->answers, 4 << 20);
+}
+END_TEST
+
+/* Who reads is told when its time is over; who changes something goes on, and a
+ * route that keeps its time does so itself. */
+START_TEST(ends_long_reads)
+{
+    struct answer a;
+
+    rig_start(&(struct http_options){ .read_ms = 30 });
+    a = rig_ask("GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 413);
+    ck_assert_ptr_nonnull(
+        strstr(rig_body(&a), "Sorry, your query timed out. Time limit: 30 ms"));
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=100 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+}
+END_TEST
+
+TEST_MAIN_WITH(NULL, rig_stop, "http_answers", TEST(limits_all_answers),
+               TEST(limits_an_answer), TEST(answers_count_while_they_grow),
+               TEST(ends_long_reads))
