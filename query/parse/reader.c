@@ -207,9 +207,15 @@ reader_double(struct reader *r, const char *name, json_t *v, void *to)
         reader_fail(r, "'%s' must be a number", name);
 }
 
-/* Jansson recurses, and its tree lies outside of the arena. */
+/* What Jansson allocates for a value: at most an empty object, which has eight
+ * buckets. */
+#define JSON_VALUE_BYTES ((size_t)256)
+
+/* Jansson recurses, and its tree lies outside of the arena, so it is charged
+ * there: the values, their texts, and a cleaned copy of the body in a buffer
+ * that doubles. */
 static enum status
-check_form(struct slice body, struct parse_error *e)
+check_form(struct arena *a, struct slice body, struct parse_error *e)
 {
     struct json_form form = json_form(body);
     struct reader r = { .e = e };
@@ -222,6 +228,8 @@ check_form(struct slice body, struct parse_error *e)
                                        JSON_VALUES_MAX));
     else if (form.documents > 1)
         reader_fail(&r, "the body contains more than one JSON document");
+    else if (!arena_charge(a, form.values * JSON_VALUE_BYTES + 3 * body.size))
+        r.st = parse_fail(e, error_no_memory(&e->message));
     return r.st;
 }
 
@@ -300,7 +308,7 @@ reader_load(struct reader *r, struct slice body)
     json_t *root;
 
     r->body = body;
-    r->st = check_form(body, r->e);
+    r->st = check_form(r->arena, body, r->e);
     if (r->st != ST_OK)
         return NULL;
     root = json_loadb((const char *)body.data, body.size, flags, &why);

@@ -12,7 +12,6 @@
 
 #define CLIENT_MAGIC FOURCC('C', 'L', 'N', 'T')
 #define CONNECT_MS   10000
-#define SECRET_MAX   4096
 
 struct client {
     uint32_t magic;
@@ -73,8 +72,8 @@ static enum status
 read_secret(const char *file, char **out, struct error *e)
 {
     const char *value = getenv("HALITE_TOKEN");
-    char line[SECRET_MAX];
-    bool read;
+    char *line = NULL;
+    size_t size = 0;
     FILE *f;
 
     *out = NULL;
@@ -86,12 +85,15 @@ read_secret(const char *file, char **out, struct error *e)
     f = fopen(file, "re");
     if (f == NULL)
         return error_set(e, ST_INVALID, "%s: %m", file);
-    read = fgets(line, sizeof line, f) != NULL;
-    (void)fclose(f);
-    if (!read)
+    (void)setvbuf(f, NULL, _IONBF, 0); /* no copy that stays in memory */
+    if (getline(&line, &size, f) <= 0) {
+        free(line);
+        (void)fclose(f);
         return error_set(e, ST_INVALID, "%s has no token", file);
+    }
+    (void)fclose(f);
     line[strcspn(line, "\r\n")] = '\0';
-    *out = mem_strdup(line);
+    *out = line;
     return ST_OK;
 }
 
@@ -142,8 +144,10 @@ client_open(const struct client_options *o, struct client **out,
     set_pointer(c, o->foreign ? CURLOPT_ACCEPT_ENCODING : CURLOPT_PROXY, "");
     if (o->cacert != NULL)
         set_pointer(c, CURLOPT_CAINFO, o->cacert);
-    if (secret != NULL)
+    if (secret != NULL) {
         set_secret(c, secret);
+        explicit_bzero(secret, strlen(secret));
+    }
     free(secret);
     *out = c;
     return ST_OK;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -344,6 +345,19 @@ settings_load(struct settings *c, const char *path, struct error *e)
     return st;
 }
 
+/* May the file be believed?  It must belong to us or to root, and others must
+ * not be able to write it. */
+static bool
+is_ours(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+           (st.st_mode & S_IWOTH) == 0;
+}
+
+/* Whoever can write the folder in which we happen to be started must not be
+ * able to tell us what to do. */
 const char *
 settings_default_path(void)
 {
@@ -355,9 +369,16 @@ settings_default_path(void)
         "/opt/opentsdb/opentsdb.conf",
     };
 
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (access(paths[i], R_OK) == 0)
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (access(paths[i], R_OK) != 0)
+            continue;
+        if (is_ours(paths[i]))
             return paths[i];
+        log_error("settings",
+                  "%s is not read: it belongs to another user, or others may "
+                  "write it; name it by --config if it is right",
+                  paths[i]);
+    }
     return NULL;
 }
 

@@ -19,7 +19,7 @@ struct query_entry {
     struct query_entry *next, *previous; /* while it runs */
     uint64_t id;
     atomic_bool stopped;
-    unsigned lists; /* it is in, of those that ended; under the lock */
+    unsigned refs; /* of lists that it is in, and of readers; under the lock */
     char *query, *headers;
     char remote[64];
     int64_t start_ms, end_ms, start_us, took_us;
@@ -75,11 +75,11 @@ free_entry(struct query_entry *e)
     free(e);
 }
 
-/* Takes it off one of the lists. */
+/* Takes it off one of the lists, or ends a reader's use. */
 static void
 drop_entry(struct query_entry *e)
 {
-    if (e != NULL && --e->lists == 0)
+    if (e != NULL && --e->refs == 0)
         free_entry(e);
 }
 
@@ -147,6 +147,7 @@ make_entry(const struct queries_ask *ask, int64_t now_ms)
     e->start_ms = now_ms;
     e->start_us = clock_monotonic_us();
     e->executed = 1;
+    e->refs = 1; /* among those that run */
     e->hash = hash_slice(slice_str(e->query), 0) ^
               hash_slice(slice_str(e->remote), 1);
     return e;
@@ -232,7 +233,7 @@ keep_slow(struct queries *q, struct query_entry *e) REQUIRES(q->lock)
     s->period = period;
     if (s->len < QUERIES_SLOWEST) {
         s->entries[s->len++] = e;
-        e->lists++;
+        e->refs++;
         return;
     }
     for (size_t i = 1; i < s->len; i++)
@@ -242,7 +243,7 @@ keep_slow(struct queries *q, struct query_entry *e) REQUIRES(q->lock)
         return;
     drop_entry(*least);
     *least = e;
-    e->lists++;
+    e->refs++;
 }
 
 void
@@ -272,9 +273,10 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
     at = place_of(q, e);
     old = q->completed[at];
     q->completed[at] = e;
-    e->lists++;
+    e->refs++;
     keep_slow(q, e);
     drop_entry(old);
+    drop_entry(e); /* it does not run any more */
     lock_drop(&q->lock);
 }
 
@@ -388,50 +390,109 @@ compare_slow(const void *a, const void *b)
     return ((*x)->took_us < (*y)->took_us) - ((*x)->took_us > (*y)->took_us);
 }
 
+/* Entries that a reader holds, so that it can format them, which may take long,
+ * while queries begin and end.  What it reads of an entry does not change: of
+ * one that runs the request, of one that ended all. */
+struct picked {
+    struct query_entry **list; /* those that run come first */
+    size_t running, len, cap;
+};
+
+static bool
+pick_begin(struct queries *q, struct picked *p) REQUIRES(q->lock)
+{
+    p->cap = q->running_len + QUERIES_COMPLETED + SLOW_SLOTS * QUERIES_SLOWEST;
+    p->list = mem_try_array(p->cap, sizeof(struct query_entry *));
+    return p->list != NULL;
+}
+
 static void
-write_running_ones(struct queries *q, struct buf *b) REQUIRES(q->lock)
+pick_one(struct picked *p, struct query_entry *e)
+{
+    INSIST(p->len < p->cap);
+    p->list[p->len++] = e;
+    e->refs++;
+}
+
+static void
+pick_running(struct queries *q, struct picked *p) REQUIRES(q->lock)
+{
+    for (struct query_entry *e = q->running; e != NULL; e = e->next)
+        pick_one(p, e);
+    p->running = p->len;
+}
+
+static void
+pick_end(struct queries *q, struct picked *p)
+{
+    lock_take(&q->lock);
+    for (size_t i = 0; i < p->len; i++)
+        drop_entry(p->list[i]);
+    lock_drop(&q->lock);
+    free(p->list);
+}
+
+/* Those that ended are written under 'name', 'most' of them. */
+static void
+write_picked(const struct picked *p, const char *name, size_t most,
+             struct buf *b)
 {
     buf_put_str(b, "{\"running\":[");
-    for (const struct query_entry *e = q->running; e != NULL; e = e->next)
-        write_running(e, b);
+    for (size_t i = 0; i < p->running; i++)
+        write_running(p->list[i], b);
     buf_put_u8(b, ']');
+    json_open(b, name, '[');
+    for (size_t i = p->running; i < p->len && i - p->running < most; i++)
+        write_completed(p->list[i], p->running, b);
+    buf_put_str(b, "]}");
 }
 
 void
 queries_write_slowest(struct queries *q, int64_t now_ms, struct buf *b)
 {
-    struct query_entry *all[SLOW_SLOTS * QUERIES_SLOWEST];
-    size_t len = 0;
+    struct picked p = { 0 };
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    for (size_t i = 0; i < SLOW_SLOTS; i++)
-        for (size_t k = 0; k < q->slow[i].len; k++)
-            if (q->slow[i].entries[k]->end_ms > now_ms - 6 * SLOW_MS)
-                all[len++] = q->slow[i].entries[k];
-    qsort(all, len, sizeof all[0], compare_slow);
-    write_running_ones(q, b);
-    json_open(b, "slowest", '[');
-    for (size_t i = 0; i < len && i < QUERIES_SLOWEST; i++)
-        write_completed(all[i], q->running_len, b);
+    if (pick_begin(q, &p)) {
+        pick_running(q, &p);
+        for (size_t i = 0; i < SLOW_SLOTS; i++)
+            for (size_t k = 0; k < q->slow[i].len; k++)
+                if (q->slow[i].entries[k]->end_ms > now_ms - 6 * SLOW_MS)
+                    pick_one(&p, q->slow[i].entries[k]);
+    }
     lock_drop(&q->lock);
-    buf_put_str(b, "]}");
+    if (p.list == NULL) {
+        b->failed = true;
+        return;
+    }
+    qsort(p.list + p.running, p.len - p.running, sizeof p.list[0],
+          compare_slow);
+    write_picked(&p, "slowest", QUERIES_SLOWEST, b);
+    pick_end(q, &p);
 }
 
 void
 queries_write(struct queries *q, struct buf *b)
 {
+    struct picked p = { 0 };
     size_t from;
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    write_running_ones(q, b);
-    json_open(b, "completed", '[');
-    from = q->completed_len > QUERIES_COMPLETED
-               ? q->completed_len - QUERIES_COMPLETED
-               : 0;
-    for (size_t i = from; i < q->completed_len; i++)
-        write_completed(q->completed[i % QUERIES_COMPLETED], q->running_len, b);
+    if (pick_begin(q, &p)) {
+        pick_running(q, &p);
+        from = q->completed_len > QUERIES_COMPLETED
+                   ? q->completed_len - QUERIES_COMPLETED
+                   : 0;
+        for (size_t i = from; i < q->completed_len; i++)
+            pick_one(&p, q->completed[i % QUERIES_COMPLETED]);
+    }
     lock_drop(&q->lock);
-    buf_put_str(b, "]}");
+    if (p.list == NULL) {
+        b->failed = true;
+        return;
+    }
+    write_picked(&p, "completed", SIZE_MAX, b);
+    pick_end(q, &p);
 }

@@ -61,6 +61,58 @@ START_TEST(lists_queries)
 }
 END_TEST
 
+/* Begins and ends queries, more than are kept, until it is told to stop. */
+static atomic_bool enough;
+
+static void *
+query_on(void *arg)
+{
+    struct queries *q = arg;
+    struct error why;
+
+    for (unsigned i = 0; !atomic_load(&enough); i++) {
+        char text[20];
+        struct queries_ask ask = { .remote = "here:1" };
+        struct query_entry *one, *two;
+
+        (void)snprintf(text, sizeof text, "%u", i);
+        ask.query = slice_str(text);
+        one = queries_begin(q, &ask, i, &why);
+        two = queries_begin(q, &ask, i, &why);
+        queries_end(q, &one, 200, NULL, 0, i);
+        queries_end(q, &two, 200, NULL, 0, i);
+    }
+    return NULL;
+}
+
+/* What is being formatted stays there while its query ends and its place is
+ * taken by another. */
+START_TEST(is_read_while_queries_end)
+{
+    struct queries *q = queries_new(false);
+    struct buf out = BUF_INIT;
+    pthread_t threads[2];
+
+    atomic_store(&enough, false);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, query_on, q), 0);
+    for (int i = 0; i < 200; i++) {
+        const char *text = shown(q, &out);
+
+        ck_assert_int_eq(strncmp(text, "{\"running\":[", 12), 0);
+        ck_assert_str_eq(text + strlen(text) - 2, "]}");
+        buf_clear(&out);
+        queries_write_slowest(q, 1000, &out);
+    }
+    atomic_store(&enough, true);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    ck_assert_uint_eq(queries_running(q), 0);
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
 START_TEST(tells_the_costs)
 {
     struct result_scan scans[] = { { .us = 600 }, { .us = 200 } };
@@ -428,7 +480,8 @@ END_TEST
 
 TEST_MAIN("queries", TEST(keeps_the_slowest_of_an_hour),
           TEST(stops_one_by_its_id), TEST(a_running_query_is_stopped),
-          TEST(lists_queries), TEST(tells_the_costs), TEST(counts_equal_ones),
+          TEST(lists_queries), TEST(is_read_while_queries_end),
+          TEST(tells_the_costs), TEST(counts_equal_ones),
           TEST(runs_equal_ones_one_by_one),
           TEST(stops_when_the_client_hangs_up), LOOP(stops_at_a_limit, stopped),
           TEST(rejects_duplicates))

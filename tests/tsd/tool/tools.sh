@@ -45,6 +45,12 @@ echo 'halite.data = one' >opentsdb.conf
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid m
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config= m
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config '' m
+# A file that others may write is not believed, unless it is named.
+chmod o+w opentsdb.conf
+gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config opentsdb.conf m
+gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --data one m
+says '*./opentsdb.conf is not read: *others may write it*'
+chmod o-w opentsdb.conf
 gives 2 '' "$halite" uid --data one metasync x
 gives 2 '' "$halite" uid --data one fsck bogus
 echo 'halite.data = three' >other.conf

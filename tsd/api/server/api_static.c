@@ -70,17 +70,46 @@ not_found(struct http_reply *out)
                 "{\"error\":{\"code\":404,\"message\":\"Page not found\"}}");
 }
 
+/* Opens 'path', which has no links, one folder after the other: a link that
+ * is put there meanwhile is not followed. */
+static int
+open_without_links(int folder, char *path)
+{
+    int at = folder, next;
+
+    for (char *slash; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+        *slash = '\0';
+        next = openat(at, path, O_PATH | O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW);
+        if (at != folder)
+            (void)close(at);
+        if (next < 0)
+            return -1;
+        at = next;
+    }
+    next = openat(at, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (at != folder)
+        (void)close(at);
+    return next;
+}
+
 /* Opens a file below 'root', wherever links lead there; -1: there is none. */
 static int
 open_below(const char *root, const char *path)
 {
     char *top = realpath(root, NULL), *file = realpath(path, NULL);
     size_t size = top == NULL ? 0 : strlen(top);
-    int fd = -1;
+    int folder, fd = -1;
 
+    if (size == 1) /* "/" */
+        size = 0;
     if (top != NULL && file != NULL && strncmp(file, top, size) == 0 &&
-        (file[size] == '/' || size == 1))
-        fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+        file[size] == '/') {
+        folder = open(top, O_PATH | O_CLOEXEC | O_DIRECTORY);
+        if (folder >= 0) {
+            fd = open_without_links(folder, file + size + 1);
+            (void)close(folder);
+        }
+    }
     free(top);
     free(file);
     return fd;
