@@ -167,6 +167,49 @@ log_quote_bytes(struct slice s)
     return q;
 }
 
+#define TEXT_BYTES ((size_t)360) /* of a text in one line */
+#define WHAT_BYTES 200
+
+/* Control characters of 8-bit terminals, too, become blanks. */
+static void
+log_part(enum log_level level, const char *module, const char *what,
+         struct slice part)
+{
+    char text[TEXT_BYTES + 1];
+
+    memcpy(text, part.data, part.size);
+    text[part.size] = '\0';
+    for (size_t i = 0; i < part.size; i++)
+        if (text[i] == '\0' ||
+            ((uint8_t)text[i] == 0xc2 && (uint8_t)text[i + 1] >= 0x80 &&
+             (uint8_t)text[i + 1] < 0xa0))
+            text[i] = text[i + (text[i] != '\0')] = ' ';
+    log_line(level, module, "%s: %s", what, text);
+}
+
+void
+log_text(enum log_level level, const char *module, const char *what,
+         struct slice text)
+{
+    size_t parts = (text.size + TEXT_BYTES - 1) / TEXT_BYTES;
+    char front[WHAT_BYTES + 64];
+
+    if (level > log_get_level())
+        return;
+    for (size_t at = 0, i = 1; at < text.size; at += TEXT_BYTES, i++) {
+        size_t left = text.size - at;
+
+        if (parts == 1)
+            (void)snprintf(front, sizeof front, "%.*s", WHAT_BYTES, what);
+        else
+            (void)snprintf(front, sizeof front, "%.*s (part %zu of %zu)",
+                           WHAT_BYTES, what, i, parts);
+        log_part(
+            level, module, front,
+            slice_of(text.data + at, left < TEXT_BYTES ? left : TEXT_BYTES));
+    }
+}
+
 void
 log_recent(void (*f)(void *ctx, const char *line), void *ctx)
 {

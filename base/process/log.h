@@ -41,5 +41,10 @@ struct log_quoted {
 struct log_quoted log_quote_bytes(struct slice s);
 #define log_quote(s) (log_quote_bytes(s).text)
 
+/* Logs 'what' and a text of a client, such as a query, of any length: where it
+ * is longer than a line there are several, each with 'what' and its number. */
+void log_text(enum log_level level, const char *module, const char *what,
+              struct slice text);
+
 /* Calls 'f' with each of the last lines (at most 1,024), oldest first. */
 void log_recent(void (*f)(void *ctx, const char *line), void *ctx);

@@ -15,6 +15,13 @@ POST /api/query {"start":1356998400,"end":1356998420,"overrideDataPointLimit":tr
 = 413
 ~ Sorry, you have attempted to fetch more than our maximum amount of 0MB from storage.
 
+# A query that was too much is in the log as it was, with its client.
+GET /logs
+= 200
+~ 413 for 127.0.0.1:
+~ attempted to fetch more than our limit of 3 data points
+~ "metric":"l.few"
+
 # What the queries cost is told afterwards.
 with Cookie: secret
 with X-WEBAUTH-USER: me

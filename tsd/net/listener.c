@@ -24,6 +24,7 @@
 #include "base/process/log.h"
 #include "base/process/log_throttle.h"
 #include "base/process/loop.h"
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -60,7 +61,7 @@ struct listener {
     int reserve;
     struct loop loop;
     atomic_uint_fast64_t open, open_http, open_telnet;
-    struct log_throttle rejected;
+    struct log_throttle rejected, silent;
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -283,6 +284,20 @@ listener_forget(struct listener *l, struct pending_conn *s)
     loop_end(&l->loop, &s->link);
 }
 
+static void
+note_silence(struct listener *l, const struct pending_conn *s)
+{
+    char peer[ADDRESS_NAME_SIZE], more[LOG_MORE_SIZE];
+
+    counter_add(CNT_CONN_TIMEOUT, 1);
+    if (!log_throttle_pass(&l->silent, more))
+        return;
+    address_name((const struct sockaddr *)&s->peer, peer, sizeof peer);
+    log_warn("listener",
+             "cut off %s, which said nothing for tsd.core.socket.timeout%s",
+             peer, more);
+}
+
 /* Closes the connection that has said nothing for longest, if it did for
  * 'us', 0 being for want of room; false: there is none. */
 static bool
@@ -296,7 +311,7 @@ evict_oldest(struct listener *l, int64_t us)
     if (us == 0)
         count_rejected(l);
     else
-        counter_add(CNT_CONN_TIMEOUT, 1);
+        note_silence(l, s);
     listener_hang_up(l, s->socket.fd);
     return true;
 }

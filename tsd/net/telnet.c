@@ -10,6 +10,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -290,6 +291,20 @@ give_memory_back(struct telnet *t)
         mem_give_back();
 }
 
+static void
+log_slowness(struct telnet *t, const struct telnet_conn *c)
+{
+    char peer[ADDRESS_NAME_SIZE], more[LOG_MORE_SIZE];
+
+    if (!log_throttle_pass(&t->slow, more))
+        return;
+    address_name((const struct sockaddr *)&c->peer, peer, sizeof peer);
+    log_warn("telnet", "cut off %s, which %s%s", peer,
+             c->deadline_us != 0 ? "did not read the answers before its end"
+                                 : "said nothing for tsd.core.socket.timeout",
+             more);
+}
+
 /* Closes those who take too long. */
 static void
 close_idle(void *loop, int64_t now)
@@ -306,6 +321,7 @@ close_idle(void *loop, int64_t now)
         if ((c->deadline_us != 0 && now > c->deadline_us) ||
             (idle_us != 0 && now - c->active_us > idle_us)) {
             counter_add(CNT_CONN_TIMEOUT, 1);
+            log_slowness(l->telnet, c);
             telnet_end_conn(l, c);
         }
     }

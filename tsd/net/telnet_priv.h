@@ -87,7 +87,7 @@ struct telnet {
     struct budget budget; /* total_bytes */
     atomic_size_t freed;  /* bytes freed since memory was given back */
     atomic_uint next;     /* the loop for the next connection */
-    struct log_throttle unknown, too_long, forbidden; /* lines rejected */
+    struct log_throttle slow, unknown, too_long, forbidden; /* lines rejected */
     unsigned loops_len;
     struct telnet_loop *loops;
 };

@@ -10,6 +10,8 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/process/log_throttle.h"
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -33,6 +35,7 @@ struct tls {
     struct tls_keys *keys GUARDED_BY(lock);
     atomic_uint next; /* the loop for the next connection */
     atomic_size_t connections;
+    struct log_throttle slow, stalled; /* handshakes, connections */
     unsigned loops_len;
     struct tls_loop *loops;
 };
@@ -198,6 +201,24 @@ is_stalled(struct tls_conn *c, int64_t now, unsigned stall_ms)
 }
 
 static void
+log_slowness(struct tls *t, const struct tls_conn *c)
+{
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+    socklen_t size = sizeof address;
+    char peer[ADDRESS_NAME_SIZE], more[LOG_MORE_SIZE];
+
+    if (!log_throttle_pass(c->handshake_done ? &t->stalled : &t->slow, more))
+        return;
+    (void)getpeername(c->client.fd, (struct sockaddr *)&address, &size);
+    address_name((const struct sockaddr *)&address, peer, sizeof peer);
+    log_warn("tls", "cut off %s, which %s%s", peer,
+             c->handshake_done
+                 ? "did not take what was sent to it"
+                 : "did not end its handshake within halite.tls.handshake_ms",
+             more);
+}
+
+static void
 close_slow(void *loop, int64_t now)
 {
     struct tls_loop *l = loop;
@@ -209,6 +230,7 @@ close_slow(void *loop, int64_t now)
             !is_stalled(c, now, l->tls->o.stall_ms))
             continue;
         counter_add(CNT_CONN_TIMEOUT, 1);
+        log_slowness(l->tls, c);
         tls_end_conn(l, c);
     }
 }

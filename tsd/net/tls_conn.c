@@ -53,11 +53,12 @@ handshake(struct tls_conn *c)
     int rc = gnutls_handshake(c->session);
 
     if (rc == 0) {
-        c->handshake_done = true;
+        c->rx = mem_try_array(1, sizeof *c->rx);
+        c->tx = mem_try_array(1, sizeof *c->tx);
+        c->closing = c->rx == NULL || c->tx == NULL;
+        c->handshake_done = !c->closing;
         c->deadline_us = 0;
-        c->rx = mem_new(sizeof *c->rx);
-        c->tx = mem_new(sizeof *c->tx);
-        return true;
+        return !c->closing;
     }
     if (gnutls_error_is_fatal(rc) != 0) {
         log_debug("tls", "no handshake: %s", gnutls_strerror(rc));

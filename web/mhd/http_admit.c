@@ -13,6 +13,8 @@
 #include <ctype.h>
 #include <strings.h>
 
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "base/text/java.h"
 #include "base/text/number.h"
 
@@ -21,8 +23,40 @@
 struct head {
     size_t lengths, codings, hosts;
     const char *host;
-    bool chunked, bad;
+    bool chunked;
+    enum head_fault bad; /* of a single header */
 };
+
+static const char *const head_faults[] = {
+    [HEAD_TARGET] = "the target contains a blank or a control character",
+    [HEAD_METHOD] = "the method is not a token",
+    [HEAD_NAME] = "the name of a header is empty, or contains a character "
+                  "that it may not",
+    [HEAD_VALUE] = "the value of a header contains a carriage return",
+    [HEAD_RAW] = "a line is folded, a header has no name, a NUL or more than "
+                 "one kind of line end",
+    [HEAD_LENGTHS] = "there is more than one Content-Length",
+    [HEAD_CODINGS] = "there is more than one Transfer-Encoding",
+    [HEAD_HOSTS] = "there is more than one Host",
+    [HEAD_CODING] = "Transfer-Encoding is not chunked",
+    [HEAD_BOTH] = "there are both Content-Length and Transfer-Encoding",
+    [HEAD_1_0] = "Transfer-Encoding with HTTP/1.0",
+    [HEAD_SIZE] = "it is larger than halite.http.head_bytes",
+    [HEAD_OTHER_HOST] = "the target is \"*\", or of another host than Host",
+    [HEAD_MALFORMED] = "it is no HTTP/1.1",
+};
+
+void
+http_head_rejected(struct http_server *s, const char *peer,
+                   enum head_fault fault)
+{
+    char more[LOG_MORE_SIZE];
+
+    counter_add(CNT_HEADS_REJECTED, 1);
+    if (log_throttle_pass(&s->heads[fault], more))
+        log_warn("web", "rejected the head of a request from %s: %s%s", peer,
+                 head_faults[fault], more);
+}
 
 /* RFC 9110, 5.6.2 */
 static bool
@@ -40,9 +74,10 @@ check_header(void *arg, struct slice name, struct slice value)
 {
     struct head *h = arg;
 
-    if (!is_token((const char *)name.data, name.size) ||
-        (value.size > 0 && memchr(value.data, '\r', value.size) != NULL))
-        h->bad = true;
+    if (!is_token((const char *)name.data, name.size))
+        h->bad = HEAD_NAME;
+    else if (value.size > 0 && memchr(value.data, '\r', value.size) != NULL)
+        h->bad = HEAD_VALUE;
     if (slice_eq_nocase(name, slice_str("Host"))) {
         h->hosts++;
         h->host = (const char *)value.data;
@@ -63,17 +98,31 @@ is_target(const char *url)
     return *url == '\0';
 }
 
-/* 'method' and 'version' are where they came. */
-static bool
-is_ambiguous(struct http_request *r, const char *method, const char *version,
-             struct head *h)
+/* Why a proxy could see another request in this head than we do.  'method' and
+ * 'version' are where they came. */
+static enum head_fault
+find_ambiguity(struct http_request *r, const char *method, const char *version,
+               struct head *h)
 {
-    if (!is_target(r->url) || !is_token(method, strlen(method)))
-        return true;
+    if (!is_target(r->url))
+        return HEAD_TARGET;
+    if (!is_token(method, strlen(method)))
+        return HEAD_METHOD;
     http_each_header(r, check_header, h);
-    return h->bad || !http_mhd_head_is_plain(r, method, version) ||
-           h->lengths > 1 || h->codings > 1 || h->hosts > 1 ||
-           (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
+    if (h->bad != HEAD_FINE)
+        return h->bad;
+    if (!http_mhd_head_is_plain(r, method, version))
+        return HEAD_RAW;
+    if (h->lengths > 1 || h->codings > 1 || h->hosts > 1)
+        return h->lengths > 1   ? HEAD_LENGTHS
+               : h->codings > 1 ? HEAD_CODINGS
+                                : HEAD_HOSTS;
+    if (h->codings == 0)
+        return HEAD_FINE;
+    return !h->chunked      ? HEAD_CODING
+           : h->lengths > 0 ? HEAD_BOTH
+           : r->is_1_0      ? HEAD_1_0
+                            : HEAD_FINE;
 }
 
 /* "http://host/path": the path, "/" when there is none, and NULL when it is of
@@ -367,11 +416,18 @@ http_is_read_on(const struct http_request *r)
            r->body.expected <= http_body_drop_max(r->server);
 }
 
+/* What the target is, is not known yet; the answer is JSON. */
 static bool
-reject_head(struct http_request *r, unsigned status, const char *message)
+reject_head(struct http_request *r, enum head_fault fault)
 {
+    http_head_rejected(r->server, r->conn->peer, fault);
     r->target.is_api = true;
-    http_reject(r, status, message, NULL);
+    if (fault == HEAD_SIZE)
+        http_reject(r, 431, "The request's head is too large", NULL);
+    else
+        http_reject(r, 400, "The request's head is ambiguous",
+                    head_faults[fault]);
+    http_reply_reported(&r->reply);
     http_reply_close(&r->reply);
     return false;
 }
@@ -380,17 +436,20 @@ bool
 http_admit(struct http_request *r, const char *method, const char *version)
 {
     struct head h = { 0 };
+    enum head_fault fault;
     const char *url;
 
     r->method = method_of(slice_str(r->method_text), false);
     if (http_mhd_head_bytes(r) > r->server->o.head_bytes)
-        return reject_head(r, 431, "The request's head is too large");
-    if (is_ambiguous(r, method, version, &h))
-        return reject_head(r, 400, "The request's head is ambiguous");
+        return reject_head(r, HEAD_SIZE);
+    fault = find_ambiguity(r, method, version, &h);
+    if (fault != HEAD_FINE)
+        return reject_head(r, fault);
     url = admit_path_of(r->url, h.host);
     r->url = url == NULL ? r->url : url;
     http_target_parse(r->arena, r->url, &r->target);
     if (r->url[0] != '/') { /* "*", or of another host */
+        http_head_rejected(r->server, r->conn->peer, HEAD_OTHER_HOST);
         admit_empty(r, 400);
         http_reply_close(&r->reply);
         return false;

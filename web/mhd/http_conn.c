@@ -136,6 +136,24 @@ is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 }
 
 static void
+log_slowness(struct http_conn *c, enum conn_state state)
+{
+    static const char *const whats[CONN_STATES] = {
+        [CONN_HEAD] = "did not send the whole head of a request within "
+                      "halite.http.head_ms",
+        [CONN_BODY] = "did not send the whole body of a request within "
+                      "halite.http.body_ms",
+        [CONN_SEND] = "took less than 16 KB/s of an answer for "
+                      "halite.http.body_ms",
+    };
+    char more[LOG_MORE_SIZE];
+
+    if (whats[state] != NULL &&
+        log_throttle_pass(&c->server->slow[state], more))
+        log_warn("web", "cut off %s, which %s%s", c->peer, whats[state], more);
+}
+
+static void
 conn_cut(struct http_conn *c, uint64_t old, bool peer_closed)
 {
     enum conn_state state = state_of(old);
@@ -145,7 +163,7 @@ conn_cut(struct http_conn *c, uint64_t old, bool peer_closed)
         return;
     if (state != CONN_IDLE && !peer_closed) {
         counter_add(CNT_CONN_TIMEOUT, 1);
-        log_debug("web", "%s: too slow, closed", c->peer);
+        log_slowness(c, state);
     }
     if ((state == CONN_HEAD || state == CONN_BODY) && !peer_closed)
         http_conn_say(c, 408, "Request Timeout", "The request came too slowly");

@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 
 #include "base/process/latency.h"
+#include "base/process/log_throttle.h"
 #include "base/process/loop.h"
 #include "base/obj.h"
 #include "web/http.h"
@@ -176,6 +177,7 @@ enum conn_state {
     CONN_IDLE, /* between requests */
     CONN_CUT,  /* the watchdog hung up */
 };
+#define CONN_STATES (CONN_CUT + 1)
 
 struct http_conn {
     uint32_t magic;
@@ -245,6 +247,30 @@ void http_work_stop(struct http_server *s);
 
 /* -- http.c, http_admit.c, http_send.c ------------------------------------- */
 
+/* Why the head of a request is rejected. */
+enum head_fault {
+    HEAD_FINE,
+    HEAD_TARGET,
+    HEAD_METHOD,
+    HEAD_NAME,
+    HEAD_VALUE,
+    HEAD_RAW,
+    HEAD_LENGTHS,
+    HEAD_CODINGS,
+    HEAD_HOSTS,
+    HEAD_CODING,
+    HEAD_BOTH,
+    HEAD_1_0,
+    HEAD_SIZE,
+    HEAD_OTHER_HOST,
+    HEAD_MALFORMED, /* by libmicrohttpd */
+};
+#define HEAD_FAULTS (HEAD_MALFORMED + 1)
+
+/* Counts a rejected head, and logs the first of a kind with its client. */
+void http_head_rejected(struct http_server *s, const char *peer,
+                        enum head_fault fault);
+
 struct http_server {
     uint32_t magic;
     struct http_options o; /* defaults filled in */
@@ -263,6 +289,8 @@ struct http_server {
     struct budget bodies;           /* bytes held for bodies */
     struct budget answers;          /* bytes of replies that are not yet sent */
     struct latency latency;         /* of requests, from first line to reply */
+    struct log_throttle heads[HEAD_FAULTS];
+    struct log_throttle slow[CONN_STATES]; /* connections that were cut */
 };
 
 enum http_phase {

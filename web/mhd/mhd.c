@@ -84,6 +84,9 @@ on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
     *ctx = NULL;
     if (r == NULL)
         return;
+    /* libmicrohttpd rejected what followed the request line. */
+    if (r->phase == PHASE_HEAD && why == MHD_REQUEST_TERMINATED_WITH_ERROR)
+        http_head_rejected(s, r->conn->peer, HEAD_MALFORMED);
     (void)http_conn_enter(r->conn, CONN_IDLE, s->o.idle_ms);
     if (why == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
         counter_add(CNT_CONN_CLOSED, 1);

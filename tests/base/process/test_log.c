@@ -135,6 +135,36 @@ START_TEST(priorities_stand_in_front)
 }
 END_TEST
 
-TEST_MAIN_FORKED("log", LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
+static void
+add_text(void *ctx, const char *line)
+{
+    const char *text = strstr(line, "): ");
+
+    ck_assert_ptr_nonnull(strstr(line, "info  test: a query (part "));
+    (void)strcat(ctx, text + 3);
+}
+
+START_TEST(long_texts_are_whole)
+{
+    static char text[5000], got[8000];
+    struct recent r = { 0 };
+
+    log_text(LOG_INFO, "test", "a query", slice_str("a\xc2\x9b[b\nc"));
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 1);
+    ck_assert_str_eq(r.last + 24, " info  test: a query: a  [b c");
+    log_text(LOG_DEBUG, "test", "a query", slice_str("x"));
+    for (size_t i = 0; i < 1024; i++)
+        log_info("test", "a query (part 0): ");
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        text[i] = (char)('a' + i % 26);
+    log_text(LOG_INFO, "test", "a query", slice_str(text));
+    log_recent(add_text, got);
+    ck_assert_str_eq(got, text);
+}
+END_TEST
+
+TEST_MAIN_FORKED("log", TEST(long_texts_are_whole),
+                 LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
                  TEST(levels_by_name), TEST(keeps_the_last_lines),
                  TEST(forgets_the_oldest), TEST(priorities_stand_in_front))

@@ -156,6 +156,19 @@ serve_check_size(const struct serving *s, struct error *e)
     return b->fault == BUF_TOO_LARGE ? too_large(s, e) : no_room(e);
 }
 
+/* Whoever runs the server must find out which query was too much, and whose it
+ * was; others were the client's mistake. */
+static void
+log_rejection(const struct serving *s, unsigned status, const char *why,
+              struct slice query)
+{
+    char what[200];
+
+    (void)snprintf(what, sizeof what, "%u for %s: %.120s", status,
+                   http_peer(s->r), why);
+    log_text(status == 413 ? LOG_INFO : LOG_DEBUG, "query", what, query);
+}
+
 void
 serve_query(struct serving *s, struct buf *query,
             enum status (*run)(void *ctx, struct parse_error *e), void *ctx)
@@ -176,8 +189,7 @@ serve_query(struct serving *s, struct buf *query,
             if (e.message.status == ST_BUSY && query_is_stopped(entry))
                 (void)error_set(&e.message, ST_LIMIT, "The query was stopped");
             status = serve_reject(s->out, &e);
-            log_debug("query", "%u %s: %s", status, e.message.text,
-                      log_quote(buf_slice(query)));
+            log_rejection(s, status, e.message.text, buf_slice(query));
         }
         s->entry = NULL;
         queries_add_costs(entry, s->result.stats, s->result.stats_len);
