@@ -44,6 +44,21 @@ number_parse_i64(struct slice s, int64_t *out)
     return true;
 }
 
+bool
+number_parse_seconds(struct slice s, int64_t *ms)
+{
+    struct slice seconds = slice_cut(&s, '.');
+    uint64_t whole, fraction;
+
+    if (seconds.size > 10 || s.size > 3 || !number_parse_u64(seconds, &whole) ||
+        !number_parse_u64(s, &fraction))
+        return false;
+    for (size_t i = s.size; i < 3; i++)
+        fraction *= 10;
+    *ms = (int64_t)(whole * 1000 + fraction);
+    return true;
+}
+
 static size_t
 skip_digits(struct slice s, size_t i)
 {

@@ -13,6 +13,12 @@ bool number_parse_u64(struct slice s, uint64_t *out);
 /* An optional sign and digits; false past 64 bits. */
 bool number_parse_i64(struct slice s, int64_t *out);
 
+/* Reads a time in seconds with a fraction, "1518799516.5", as queries, puts and
+ * imports accept it: 1 to 10 digits, a point, and 1 to 3 digits, which are
+ * tenths, hundredths or thousandths.  'ms' becomes milliseconds.  Returns false
+ * for everything else. */
+bool number_parse_seconds(struct slice s, int64_t *ms);
+
 /* Decimal text with point and exponent (no hex, NaN, Infinity, suffix, blanks);
  * correctly rounded.  An overflow gives an infinity and true. */
 bool number_parse_double(struct slice s, double *out);

@@ -100,33 +100,34 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 
 #define SECOND_MS INT64_C(1000)
 
-/* A unit of time and its names, of which a window knows the first few only. */
+/* The units of shifts and windows.  OpenTSDB's documentation writes them here
+ * as words ('10min'), which are accepted besides the letters of
+ * parse_duration(): each name is compared as a whole, so none is misread. */
 static const struct unit {
     int64_t ms;
-    size_t of_windows;
     const char *names[5];
 } units[] = {
-    { 1, 0, { "ms" } },
-    { SECOND_MS, 2, { "s", "sec", "secs", "second", "seconds" } },
-    { 60 * SECOND_MS, 2, { "m", "min", "mins", "minute", "minutes" } },
-    { HOUR_MS, 3, { "h", "hr", "hour", "hrs", "hours" } },
-    { DAY_MS, 2, { "d", "day", "days" } },
-    { 7 * DAY_MS, 0, { "w", "week", "weeks" } },
-    { 30 * DAY_MS, 0, { "n", "month", "months" } },
-    { 365 * DAY_MS, 0, { "y", "year", "years" } },
+    { 1, { "ms" } },
+    { SECOND_MS, { "s", "sec", "secs", "second", "seconds" } },
+    { 60 * SECOND_MS, { "m", "min", "mins", "minute", "minutes" } },
+    { HOUR_MS, { "h", "hr", "hour", "hrs", "hours" } },
+    { DAY_MS, { "d", "day", "days" } },
+    { 7 * DAY_MS, { "w", "week", "weeks" } },
+    { 30 * DAY_MS, { "n", "month", "months" } },
+    { 365 * DAY_MS, { "y", "year", "years" } },
 };
+#define UNITS                                                                \
+    "The units are ms, s, m, h, d, w, n (30 days), y (365 days), and their " \
+    "names: sec, min, hour, day, week, month, year"
 
-/* In ms; 0 when there is none of that name. */
+/* Returns the length of the unit in ms, or 0 if 'name' is not a unit. */
 static int64_t
-find_unit(struct slice name, bool of_window)
+find_unit(struct slice name)
 {
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        size_t len = of_window ? units[i].of_windows : 5;
-
-        for (size_t k = 0; k < len && units[i].names[k] != NULL; k++)
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        for (size_t k = 0; k < 5 && units[i].names[k] != NULL; k++)
             if (slice_eq_str(name, units[i].names[k]))
                 return units[i].ms;
-    }
     return 0;
 }
 
@@ -170,9 +171,9 @@ parse_shift(struct slice text, int64_t *out_ms, struct error *e)
     unit = unit_text;
     while (unit.size > 0 && unit.data[unit.size - 1] == '\'')
         unit.size--;
-    unit_ms = find_unit(unit, false);
+    unit_ms = find_unit(unit);
     if (unit_ms == 0)
-        return error_set(e, ST_INVALID, "unknown time unit=%.*s",
+        return error_set(e, ST_INVALID, "unknown time unit=%.*s. " UNITS,
                          SLICE_ARG(unit_text));
     if (count <= 0)
         return error_set(e, ST_INVALID, "timeshift <= 0");
@@ -221,9 +222,10 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
                          "Unable to parse moving window parameter: %.*s",
                          SLICE_ARG(text));
     unit.size--; /* the quote, which is there */
-    unit_ms = find_unit(unit, true);
+    unit_ms = find_unit(unit);
     if (unit_ms == 0)
-        return error_set(e, ST_INVALID, "Unknown time unit=%.*s in window=%.*s",
+        return error_set(e, ST_INVALID,
+                         "Unknown time unit=%.*s in window=%.*s. " UNITS,
                          SLICE_ARG(unit), SLICE_ARG(text));
     *out_ms = count * unit_ms;
     return ST_OK;

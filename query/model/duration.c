@@ -2,19 +2,44 @@
 
 #include "base/text/number.h"
 
-enum status
-parse_duration(struct slice text, int64_t *out_ms, struct error *e)
-{
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } units[] = { { 's', 1 },          { 'm', 60 },        { 'h', 3600 },
-                  { 'd', 86400 },      { 'w', 7 * 86400 }, { 'n', 30 * 86400 },
-                  { 'y', 365 * 86400 } };
-    size_t digits = 0;
-    int64_t n, ms = 0;
-    uint8_t last;
+#define SECOND_MS INT64_C(1000)
 
+static const struct unit {
+    const char *name;
+    enum time_unit unit;
+    int64_t ms;
+} units[] = {
+    { "ms", UNIT_MS, 1 },
+    { "s", UNIT_S, SECOND_MS },
+    { "m", UNIT_M, 60 * SECOND_MS },
+    { "h", UNIT_H, 3600 * SECOND_MS },
+    { "d", UNIT_D, 86400 * SECOND_MS },
+    { "w", UNIT_W, 7 * 86400 * SECOND_MS },
+    { "n", UNIT_N, 30 * 86400 * SECOND_MS },
+    { "y", UNIT_Y, 365 * 86400 * SECOND_MS },
+};
+
+static const struct unit *
+find_unit(struct slice name)
+{
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (slice_eq_nocase(name, slice_str(units[i].name)))
+            return &units[i];
+    return NULL;
+}
+
+/* The text as an error shows it: what is longer would push the list of units
+ * out of the message. */
+#define SHOWN(text) \
+    (int)((text).size < 100 ? (text).size : 100), (const char *)(text).data
+
+enum status
+parse_duration(struct slice text, struct duration *out, struct error *e)
+{
+    const struct unit *unit;
+    size_t digits = 0;
+
+    *out = (struct duration){ 0 };
     if (text.size == 0)
         return error_set(e, ST_INVALID, "Cannot parse null or empty duration");
     while (digits < text.size && text.data[digits] >= '0' &&
@@ -23,28 +48,24 @@ parse_duration(struct slice text, int64_t *out_ms, struct error *e)
     if (digits == text.size)
         return error_set(e, ST_INVALID,
                          "Invalid duration, must have an integer and unit: "
-                         "%.*s",
-                         SLICE_ARG(text));
-    if (!number_parse_i64(slice_of(text.data, digits), &n))
-        return error_set(e, ST_INVALID, "Invalid duration (number): %.*s",
-                         SLICE_ARG(text));
-    if (n <= 0)
+                         "%.*s. " DURATION_UNITS,
+                         SHOWN(text));
+    if (!number_parse_i64(slice_of(text.data, digits), &out->count))
+        return error_set(e, ST_INVALID,
+                         "Invalid duration (number): %.*s. " DURATION_UNITS,
+                         SHOWN(text));
+    unit = find_unit(slice_of(text.data + digits, text.size - digits));
+    if (unit == NULL)
+        return error_set(e, ST_INVALID,
+                         "Invalid duration (suffix): %.*s. " DURATION_UNITS,
+                         SHOWN(text));
+    if (out->count == 0)
         return error_set(e, ST_INVALID, "Zero or negative duration: %.*s",
-                         SLICE_ARG(text));
-    last = text.data[text.size - 1];
-    if ((last | 0x20) == 's' && text.data[text.size - 2] == 'm') {
-        *out_ms = n;
-        return ST_OK;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if ((last | 0x20) == units[i].unit)
-            ms = units[i].seconds * 1000;
-    if (ms == 0)
-        return error_set(e, ST_INVALID, "Invalid duration (suffix): %.*s",
-                         SLICE_ARG(text));
-    if (__builtin_mul_overflow(n, ms, out_ms))
+                         SHOWN(text));
+    if (__builtin_mul_overflow(out->count, unit->ms, &out->ms))
         return error_set(e, ST_INVALID,
                          "Duration must be < Long.MAX_VALUE ms: %.*s",
-                         SLICE_ARG(text));
+                         SHOWN(text));
+    out->unit = unit->unit;
     return ST_OK;
 }

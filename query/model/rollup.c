@@ -30,19 +30,27 @@ text_of(const json_t *o, const char *name)
 static enum status
 read_span(const char *text, struct rollup_interval *i, struct error *e)
 {
-    char *end;
-    long n = strtol(text, &end, 10);
+    static const char letters[] = {
+        [UNIT_H] = 'h', [UNIT_D] = 'd', [UNIT_N] = 'n', [UNIT_Y] = 'y'
+    };
+    struct duration d;
+    enum status st = parse_duration(slice_str(text), &d, e);
 
-    if (n <= 0 || *end == '\0')
-        return error_set(e, ST_INVALID, "Invalid row span: %s", text);
-    if (end[1] != '\0')
+    if (st != ST_OK)
+        return error_wrap(e, st, "Invalid row span: %.60s", text);
+    if (d.unit == UNIT_MS)
         return error_set(e, ST_INVALID, "Milliseconds are not supported");
-    i->span_unit = (char)(*end | 0x20);
-    i->span_count = n;
-    if (i->span_unit != 'h' && n > 1)
+    if (letters[d.unit] == '\0')
+        return error_set(e, ST_INVALID,
+                         "Unrecogznied span '%.60s'. A row span is 1d, 1n, 1y "
+                         "or a number of hours",
+                         text);
+    i->span_unit = letters[d.unit];
+    i->span_count = d.count;
+    if (i->span_unit != 'h' && d.count > 1)
         return error_set(e, ST_INVALID,
                          "Multipliers are only usable with the 'h' unit");
-    if (n > 1 && n % 2 != 0)
+    if (d.count > 1 && d.count % 2 != 0)
         return error_set(e, ST_INVALID,
                          "The multiplier must be 1 or an even value");
     return ST_OK;
@@ -54,11 +62,8 @@ count_slots(struct rollup_interval *i, struct error *e)
     int64_t span_s = i->span_unit == 'h'   ? HOUR_S * i->span_count
                      : i->span_unit == 'd' ? DAY_S
                      : i->span_unit == 'n' ? 32 * DAY_S
-                     : i->span_unit == 'y' ? 366 * DAY_S
-                                           : 0;
+                                           : 366 * DAY_S;
 
-    if (span_s == 0)
-        return error_set(e, ST_INVALID, "Unrecogznied span '%c'", i->span_unit);
     if (i->seconds >= span_s)
         return error_set(e, ST_INVALID,
                          "Interval [%lld] is too large for the span [%c]",
@@ -82,15 +87,15 @@ count_slots(struct rollup_interval *i, struct error *e)
 static enum status
 read_delay(const char *text, struct rollup_interval *i, struct error *e)
 {
-    int64_t ms;
+    struct duration d;
     enum status st;
 
     if (*text == '\0')
         return ST_OK;
-    st = parse_duration(slice_str(text), &ms, e);
+    st = parse_duration(slice_str(text), &d, e);
     if (st != ST_OK)
         return st;
-    i->delay_s = ms / 1000;
+    i->delay_s = d.ms / 1000;
     return i->delay_s > 0 ? ST_OK
                           : error_set(e, ST_INVALID,
                                       "Milliseconds are not supported as the "
@@ -101,7 +106,7 @@ static enum status
 read_interval(const json_t *o, struct rollup_interval *i, struct error *e)
 {
     const char *text = text_of(o, "interval");
-    int64_t ms = 0;
+    struct duration d;
     enum status st = read_span(text_of(o, "rowSpan"), i, e);
 
     if (st != ST_OK)
@@ -113,15 +118,15 @@ read_interval(const json_t *o, struct rollup_interval *i, struct error *e)
         return error_set(e, ST_INVALID,
                          "The pre-aggregate rollup table cannot be null or "
                          "empty");
-    st = parse_duration(slice_str(text), &ms, e);
+    st = parse_duration(slice_str(text), &d, e);
     if (st != ST_OK)
         return st;
-    if (strlen(text) >= sizeof i->text || ms / 1000 > INT32_MAX)
+    if (strlen(text) >= sizeof i->text || d.ms / 1000 > INT32_MAX)
         return error_set(e, ST_INVALID, "Interval is too big: %.60s", text);
-    if (ms < 1000)
+    if (d.ms < 1000)
         return error_set(e, ST_INVALID, "Milliseconds are not supported");
     (void)snprintf(i->text, sizeof i->text, "%s", text);
-    i->seconds = ms / 1000;
+    i->seconds = d.ms / 1000;
     i->is_default = json_is_true(json_object_get(o, "defaultInterval"));
     st = read_delay(text_of(o, "delaySla"), i, e);
     return st == ST_OK ? count_slots(i, e) : st;

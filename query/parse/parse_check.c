@@ -90,7 +90,8 @@ check_downsample(const struct query *q, struct sub_query *s, bool known_zone,
     }
     if (d->calendar && !d->all && d->count == 0)
         return error_set(e, ST_INVALID,
-                         "Calendar intervals are whole numbers: %.*s",
+                         "Calendar intervals have at most 2147483647 units: "
+                         "%.*s",
                          SLICE_ARG(d->text));
     return ST_OK;
 }

@@ -1,48 +1,22 @@
 /* "INTERVAL-FUNCTION[-FILL]", e.g. "1h-avg-nan", "0all-sum", "1dc-sum". */
 #include "query/parse/parse_priv.h"
 
-#include "base/text/number.h"
-
-/* The whole number and the unit, which buckets of the calendar need.  "1.5h" is
- * an hour otherwise; there its count is 0. */
-static void
-read_unit(struct slice interval, struct downsample *out)
-{
-    static const char units[] = "smhdwny";
-    static const enum time_unit values[] = { UNIT_S, UNIT_M, UNIT_H, UNIT_D,
-                                             UNIT_W, UNIT_N, UNIT_Y };
-    uint8_t last = interval.data[interval.size - 1] | 0x20;
-    size_t size = interval.size - 1;
-    uint64_t count;
-
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        if (last == (uint8_t)units[i])
-            out->unit = values[i];
-    if (last == 's' && size > 0 && (interval.data[size - 1] | 0x20) == 'm') {
-        out->unit = UNIT_MS;
-        size--;
-    }
-    out->count = 0;
-    if (number_parse_u64(slice_of(interval.data, size), &count) &&
-        count <= INT32_MAX)
-        out->count = (int)count;
-}
-
+/* "0all"; as in OpenTSDB the number does not matter, and may be missing. */
 static bool
-has_all(struct slice s)
+is_all(struct slice s)
 {
-    for (size_t i = 0; i + 3 <= s.size; i++)
-        if (slice_eq_str(slice_of(s.data + i, 3), "all"))
-            return true;
-    return false;
+    while (s.size > 0 && s.data[0] >= '0' && s.data[0] <= '9')
+        s = slice_of(s.data + 1, s.size - 1);
+    return slice_eq_str(s, "all");
 }
 
 static enum status
 parse_interval(struct slice text, struct downsample *out, struct error *e)
 {
+    struct duration d;
     enum status st;
 
-    if (has_all(text)) {
+    if (is_all(text)) {
         out->all = true;
         return ST_OK;
     }
@@ -52,14 +26,17 @@ parse_interval(struct slice text, struct downsample *out, struct error *e)
         out->calendar = true;
         text.size--;
     }
-    st = parse_duration(text, &out->interval_ms, e);
+    st = parse_duration(text, &d, e);
     if (st != ST_OK)
         return st;
-    if (out->interval_ms > QUERY_INTERVAL_MAX_S * 1000)
+    if (d.ms > QUERY_INTERVAL_MAX_S * 1000)
         return error_set(e, ST_INVALID,
                          "The interval is longer than %lld seconds: %.*s",
                          (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
-    read_unit(text, out);
+    out->interval_ms = d.ms;
+    out->unit = d.unit;
+    /* Buckets of the calendar are counted with an int. */
+    out->count = d.count <= INT32_MAX ? (int)d.count : 0;
     return ST_OK;
 }
 

@@ -1,5 +1,5 @@
 /* Times and durations, with the oddities of OpenTSDB's DateTime: dates are read
- * leniently, "1.5h" is an hour, and ten digits or fewer are seconds. */
+ * leniently, and ten digits or fewer are seconds. */
 #include "query/parse/parse_priv.h"
 
 #include "base/cursor.h"
@@ -101,26 +101,18 @@ parse_date(struct slice text, const struct timezone *zone,
 static enum status
 parse_number(struct slice text, int64_t *out_ms, struct error *e)
 {
-    size_t dot = parse_find(text, '.');
-    uint8_t digits[16];
-    struct slice number = text;
     struct error why;
 
-    if (dot < text.size) {
-        size_t after = text.size - dot - 1;
-
-        if (dot != 10 || digits_len(text) != dot || after < 1 || after > 3 ||
-            digits_len(slice_of(text.data + dot + 1, after)) != after)
-            return error_set(e, ST_INVALID,
-                             "Invalid time: %.*s. Millisecond timestamps must "
-                             "be in the format <seconds>.<ms> where the "
-                             "milliseconds are limited to 3 digits",
-                             SLICE_ARG(text));
-        memcpy(digits, text.data, dot);
-        memcpy(digits + dot, text.data + dot + 1, after);
-        number = slice_of(digits, dot + after);
+    if (parse_find(text, '.') < text.size) {
+        if (number_parse_seconds(text, out_ms))
+            return ST_OK;
+        return error_set(e, ST_INVALID,
+                         "Invalid time: %.*s. Millisecond timestamps must be "
+                         "in the format <seconds>.<ms> where the milliseconds "
+                         "are limited to 3 digits",
+                         SLICE_ARG(text));
     }
-    if (parse_long(number, out_ms, &why) != ST_OK)
+    if (parse_long(text, out_ms, &why) != ST_OK)
         return error_set(e, ST_INVALID, "Invalid time: %.*s. %s",
                          SLICE_ARG(text), why.text);
     if (*out_ms < 0)
@@ -138,8 +130,8 @@ parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
               struct slice zone_name, int64_t *out_ms, struct error *e)
 {
     size_t digits = digits_len(text);
+    struct duration ago;
     enum status st;
-    int64_t ago;
 
     if (digits > 0 && digits + 2 == text.size &&
         slice_eq_str(slice_of(text.data + digits, 2), "ms"))
@@ -153,7 +145,7 @@ parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
                         slice_str("-ago"))) {
         st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
         if (st == ST_OK)
-            *out_ms = now_ms - ago;
+            *out_ms = now_ms - ago.ms;
         return st;
     }
     if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)

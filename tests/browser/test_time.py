@@ -46,6 +46,19 @@ def test_a_wall_clock_time_means_the_zone(page):
     assert page.all(".legend tbody td")[6].text == "60"
 
 
+def test_the_time_field_reads_what_the_server_reads(page):
+    page.open(CPU)
+    def is_bad():
+        return page.label("start").get_attribute("aria-invalid") == "true"
+    for text, bad in (("30m-ago", False), ("30M-ago", False), ("30m ago", False), ("5min-ago", True), ("7days-ago", True), ("1h30m-ago", True),
+                      ("1.5h-ago", True), ("5-ago", True), ("0h-ago", True), ("1356998400.5", False), ("1356998400.1234", True), ("1356998400000", False)):
+        page.set("start", text)
+        page.wait(lambda: is_bad() == bad, text)
+    page.open("start=1356998400.5&end=1356998402&m=sum:1s-sum:sys.cpu.user&o=")
+    page.button("share ▾").click()
+    assert "start=1356998400500" in page.button("JSON").get_attribute("href")
+
+
 def test_live_asks_only_the_new_tail(page):
     page.halite.put([("alive", NOW - i * 10, 5, {"h": "a"}) for i in range(300)])
     page.open("start=1h-ago&m=avg:10s-avg:alive{h=*}&o=&autoreload=1")

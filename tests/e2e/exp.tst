@@ -67,7 +67,7 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"2013/13","aggregator":"
 ~ "message":"Invalid time"
 POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum","downsampler":{"interval":"1x","aggregator":"sum"}},"metrics":[{"id":"a","metric":"e.x"}]}
 = 400
-~ "message":"Invalid time","details":"Invalid duration (suffix): 1x"
+~ "message":"Invalid time","details":"Invalid duration (suffix): 1x. A duration is
 POST /api/query/exp {"time":{"start":"1356998400","aggregator":"SUM"},"metrics":[{"id":"a","metric":"e.x"}]}
 = 400
 ~ "message":"No such aggregation function: SUM"

@@ -67,7 +67,7 @@ GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(sum:g.a,x)
 ~ {"error":{"code":400,"message":"Unparseable scale factor value: 0.0","details":"Unparseable scale factor value: 0.0"}}
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=shift(sum:g.a,'1x')
 = 400
-~ "message":"unknown time unit=x'"
+~ "message":"unknown time unit=x'. The units are ms, s, m, h, d, w, n (30 days), y (365 days), and
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=nosuch
 = 400
 ~ Function nosuch has not been implemented

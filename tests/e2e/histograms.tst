@@ -82,7 +82,7 @@ POST /api/histogram {"metric":"e.no","buckets":5}
 ~ "details":"an object is expected, at byte 27"
 POST /api/histogram {"metric":"e.no","id":"x"}
 = 400
-~ "details":"a time or a count is not a whole number
+~ "details":"a count is not a whole number
 POST /api/histogram?details {"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"overflow":null,"buckets":{"0,\u0022":1 , "0,1":null}}
 = 400
 ~ "id":0,"buckets":{"0,\"":1,"0,1":0},"underflow":0,"overflow":0},"error":"Unable to parse value to a number"

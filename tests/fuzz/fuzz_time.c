@@ -40,12 +40,13 @@ FUZZ_TARGET(data, size)
     struct slice text = cursor_bytes(&c, cursor_left(&c));
     const struct timezone *z;
     struct zone_rule rule;
+    struct duration d;
     int64_t ms;
 
     switch (kind) {
     case 'd':
-        if (parse_duration(text, &ms, NULL) == ST_OK)
-            INSIST(ms > 0);
+        if (parse_duration(text, &d, NULL) == ST_OK)
+            INSIST(d.ms >= d.count && d.count > 0);
         break;
     case 'f':
         use_file(text);

@@ -6,11 +6,29 @@
 #include "base/text/number.h"
 #include "base/obj.h"
 #include "tsd/put/put_json.h"
+#include "tsd/put/put_value.h"
 
 static bool
 is_scalar(const json_t *j)
 {
     return j == NULL || (!json_is_object(j) && !json_is_array(j));
+}
+
+/* "1356998400.5": up to ten digits, a point, and more of them; not before
+ * 1970-02-19. */
+static bool
+is_fraction(struct slice text)
+{
+    struct slice seconds = slice_cut(&text, '.');
+    uint64_t s;
+
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return false;
+    return text.size > 0 && seconds.size <= 10 &&
+           number_parse_u64(seconds, &s) &&
+           (s > 4294967 ||
+            (s == 4294967 && slice_cmp(text, slice_str("296")) >= 0));
 }
 
 static bool
@@ -31,7 +49,8 @@ is_time(const json_t *j)
     /* Blanks around the digits are for the reader's own tests. */
     buf_put(&text, json_string_value(j), json_string_length(j));
     ok = text.size == 0 || slice_eq_str(buf_slice(&text), "null") ||
-         number_parse_i64(buf_slice(&text), &v);
+         number_parse_i64(buf_slice(&text), &v) ||
+         is_fraction(buf_slice(&text));
     buf_fini(&text);
     return ok;
 }
@@ -134,6 +153,14 @@ same_tags(struct slice raw, json_t *j)
     buf_fini(&text);
 }
 
+/* Seconds with a fraction become milliseconds; what is smaller is cut off. */
+static bool
+is_time_of(int64_t time, double real)
+{
+    return time == (int64_t)real ||
+           (time > PUT_MAX_SECONDS && fabs((double)time - real * 1000) < 1.001);
+}
+
 static void
 same_point(const struct put_json_point *x, json_t *j)
 {
@@ -148,7 +175,7 @@ same_point(const struct put_json_point *x, json_t *j)
     if (json_is_integer(time))
         INSIST(x->time == json_integer_value(time));
     else if (json_is_real(time))
-        INSIST(x->time == (int64_t)json_real_value(time));
+        INSIST(is_time_of(x->time, json_real_value(time)));
     else if (time == NULL || json_is_null(time))
         INSIST(x->time == 0);
 }

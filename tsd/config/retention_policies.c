@@ -28,33 +28,20 @@ next_word(struct slice *left)
     return slice_of(word.data, size);
 }
 
-/* parse_duration() takes what is between the number and the unit for nothing:
- * not here, where a slip of the hand loses data. */
-static bool
-is_number_and_unit(struct slice text)
-{
-    size_t digits = 0;
-
-    while (digits < text.size && text.data[digits] >= '0' &&
-           text.data[digits] <= '9')
-        digits++;
-    return digits > 0 &&
-           (text.size == digits + 1 ||
-            (text.size == digits + 2 && (text.data[digits] | 0x20) == 'm' &&
-             (text.data[digits + 1] | 0x20) == 's'));
-}
-
 static enum status
 parse_keep(struct slice text, int64_t *out_ms, struct error *e)
 {
+    struct duration d;
+    struct error why;
+    enum status st;
+
     if (slice_eq_str(text, "forever")) {
         *out_ms = RETENTION_FOREVER;
         return ST_OK;
     }
-    if (!is_number_and_unit(text))
-        return error_set(e, ST_INVALID, "%s is no time such as 90d, or forever",
-                         log_quote(text));
-    return parse_duration(text, out_ms, e);
+    st = parse_duration(text, &d, &why);
+    *out_ms = d.ms;
+    return st == ST_OK ? ST_OK : error_set(e, st, "%s, or forever", why.text);
 }
 
 static enum status

@@ -5,6 +5,7 @@
 #include "base/text/java.h"
 #include "base/text/number.h"
 #include "base/utf8.h"
+#include "tsd/put/put_value.h"
 
 /* All of the tags, each a text or something that has a text. */
 static bool
@@ -39,9 +40,9 @@ take_tags(struct put_json *r, struct slice *out)
     return true;
 }
 
-/* A string as a time: digits with a sign, blanks around; empty is 0. */
+/* A string as a count: digits with a sign, blanks around; empty is 0. */
 static bool
-time_of_string(struct slice raw, int64_t *out)
+whole_of_string(struct slice raw, int64_t *out)
 {
     raw = java_trim(raw);
     *out = 0;
@@ -49,10 +50,10 @@ time_of_string(struct slice raw, int64_t *out)
            number_parse_i64(raw, out);
 }
 
-/* A number as a time: its fraction is cut off.  OpenTSDB's JSON takes the
+/* A number as a count: its fraction is cut off.  OpenTSDB's JSON takes the
  * largest long for one that is too large. */
 static bool
-time_of_number(struct slice raw, int64_t *out)
+whole_of_number(struct slice raw, int64_t *out)
 {
     double d;
 
@@ -98,12 +99,52 @@ take_whole(struct json_cursor *c, int64_t *out)
         return false;
     *out = 0;
     if (token == JSON_TOKEN_STRING)
-        ok = time_of_string(raw, out);
+        ok = whole_of_string(raw, out);
     else if (token == JSON_TOKEN_NUMBER)
-        ok = time_of_number(raw, out);
+        ok = whole_of_number(raw, out);
     else if (token == JSON_TOKEN_BOOL)
         ok = false;
-    return ok || json_fail(c, "a time or a count is not a whole number");
+    return ok || json_fail(c, "a count is not a whole number");
+}
+
+/* Seconds with a fraction.  Clients that print a double send more than three
+ * decimals: what is smaller than a millisecond is cut off. */
+static bool
+time_of_fraction(struct slice raw, int64_t *out)
+{
+    struct slice left = raw, seconds = slice_cut(&left, '.');
+
+    if (seconds.size > 10 || left.size == 0)
+        return false;
+    for (size_t i = 0; i < left.size; i++)
+        if (left.data[i] < '0' || left.data[i] > '9')
+            return false;
+    if (left.size > 3)
+        raw.size = seconds.size + 4;
+    return put_parse_time(raw, out, NULL);
+}
+
+/* A time: a whole number, or seconds with a fraction, also as a text. */
+static bool
+take_time(struct json_cursor *c, int64_t *out)
+{
+    enum json_token token;
+    struct slice raw;
+    bool ok = true;
+
+    if (take_plain_whole(c, out))
+        return true;
+    if (!json_take_scalar(c, &token, &raw))
+        return false;
+    *out = 0;
+    if (token == JSON_TOKEN_STRING)
+        ok = whole_of_string(raw, out) || time_of_fraction(java_trim(raw), out);
+    else if (token == JSON_TOKEN_NUMBER)
+        ok = time_of_fraction(raw, out) || whole_of_number(raw, out);
+    else if (token == JSON_TOKEN_BOOL)
+        ok = false;
+    return ok || json_fail(c, "a time is neither a whole number nor seconds "
+                              "with a fraction");
 }
 
 static bool
@@ -229,7 +270,7 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
     case MEMBER_METRIC:
         return json_take_scalar(c, &token, &out->metric);
     case MEMBER_TIME:
-        return take_whole(c, &out->time);
+        return take_time(c, &out->time);
     case MEMBER_VALUE:
         return json_take_scalar(c, &token, &out->value);
     case MEMBER_TAGS:

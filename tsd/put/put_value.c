@@ -136,10 +136,22 @@ put_parse_time(struct slice s, int64_t *out, struct buf *why)
 
     if (memchr(s.data, '.', s.size) == NULL)
         return put_parse_long(s, out, why);
+    if (number_parse_seconds(s, out))
+        /* A smaller number of milliseconds would be read as seconds. */
+        return *out > PUT_MAX_SECONDS ||
+               fail(why, "Invalid time: ", s,
+                    ". Times before 1970-02-19T17:02:48 have no fraction");
+    /* OpenTSDB leaves the point out, and its sentences show such numbers.
+     * Where that makes ten digits of it they are seconds; milliseconds would be
+     * in 1970. */
     for (size_t i = 0; i < s.size && size < sizeof text; i++)
         if (s.data[i] != '.')
             text[size++] = s.data[i];
-    return put_parse_long(slice_of(text, size), out, why);
+    if (!put_parse_long(slice_of(text, size), out, why))
+        return false;
+    return *out <= PUT_MAX_SECONDS || *out > POINT_MAX_TS_MS ||
+           fail(why, "Invalid time: ", s,
+                ". A fraction of a second has 1 to 3 digits");
 }
 
 static bool

@@ -19,8 +19,8 @@ bool put_parse_long(struct slice s, int64_t *out, struct buf *why);
  * an infinity. */
 bool put_parse_double(struct slice s, double *out, struct buf *why);
 
-/* A line's time: points in it are left out, so "1356998400.123" is in
- * milliseconds. */
+/* Reads the time of a line or of a JSON text: an integer as it is, and
+ * "1356998400.5", seconds with 1 to 3 decimals, as milliseconds. */
 bool put_parse_time(struct slice s, int64_t *out, struct buf *why);
 
 /* A value: an integer, or a double when there is a '.', 'e' or 'E' in it. An

@@ -2,10 +2,10 @@
 export const units: Record<string, number> =
   { ms: 1e-3, s: 1, m: 60, h: 3600, d: 86400, w: 604800, n: 2592000, y: 31536000 };
 
-/* Seconds of "90s", "1w"; 0 when it is none. */
+/* Seconds of a duration, "90s" or "1w", which may begin a downsampling, "1dc-sum".  0 for everything that the server does not accept either. */
 export function seconds(text: string): number {
-  const m = /^(\d+)(ms|[smhdwny])/.exec(text);
-  return m ? +m[1] * units[m[2]] : 0;
+  const m = /^(\d+)(ms|[smhdwny])(c?-.*)?$/i.exec(text);
+  return m ? +m[1] * units[m[2].toLowerCase()] : 0;
 }
 
 /* Only named zones need this, which is slow. */
@@ -60,9 +60,11 @@ function fromWall(utc: number, zone: string): number {
 export function absolute(text: string, now: number, zone: string): number {
   text = text.trim();
   if (!text || text === 'now') return now;
-  const ago = /^(\d+(?:ms|[smhdwny]))[- ]ago$/.exec(text);
-  if (ago) return now - seconds(ago[1]);
-  if (/^\d+(\.\d+)?$/.test(text)) return +text > 1e11 ? +text / 1000 : +text;
+  const ago = /^(.*)[- ]ago$/i.exec(text);
+  if (ago) return now - (seconds(ago[1]) || NaN);
+  /* Up to ten digits are seconds, which may have a fraction; more are milliseconds. */
+  if (/^\d{1,10}(\.\d{1,3})?$/.test(text)) return +text;
+  if (/^\d+$/.test(text)) return +text / 1000;
   const d = /^(?:(\d{4})[/-](\d\d?)[/-](\d\d?))?[- T]?(?:(\d\d?):(\d\d)(?::(\d\d(?:\.\d{1,3})?))?)?$/.exec(text);
   if (!d || (!d[1] && !d[4])) return NaN;
   const today = wall(now, zone), n = (i: number, other: number) => d[i] === undefined ? other : +d[i];
@@ -71,7 +73,7 @@ export function absolute(text: string, now: number, zone: string): number {
 
 /* The same as the server reads it, which knows fewer forms and may be in another zone. */
 export function forServer(text: string, now: number, zone: string): string {
-  const t = /^(now|\d+(ms|[smhdwny])-ago|\d{10}|\d{13}|)$/.test(text) ? NaN : absolute(text, now, zone);
+  const t = /^(now|\d+(ms|[smhdwny])-ago|\d{10}|\d{13}|)$/i.test(text) ? NaN : absolute(text, now, zone);
   return Number.isNaN(t) ? text : String(Math.round(t * 1000));
 }
 

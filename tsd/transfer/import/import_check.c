@@ -119,7 +119,7 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
         return import_fail(why, "invalid metric: ");
     if (words < 2)
         return import_fail(why, "Index 1 out of bounds for length 1");
-    if (!put_parse_long(next_word(&left), &time, why))
+    if (!put_parse_time(next_word(&left), &time, why))
         return false;
     if (time <= 0) {
         buf_printf(why, "invalid timestamp: %lld", (long long)time);

@@ -109,8 +109,10 @@ next_pair(struct put_json_point *line, int64_t *time, struct slice *value,
     *st = ST_OK;
     if (put_json_item(&line->values, value) != more)
         *st = error_set(e, ST_INVALID, "there are not as many values as times");
-    else if (more && !number_parse_i64(raw, time))
-        *st = error_set(e, ST_INVALID, "a time is no whole number");
+    else if (more && !put_parse_time(raw, time, NULL))
+        *st = error_set(e, ST_INVALID,
+                        "a time is neither a whole number nor seconds with "
+                        "1 to 3 decimals");
     return more && *st == ST_OK;
 }
 

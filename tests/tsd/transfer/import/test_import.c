@@ -22,6 +22,7 @@ static const struct {
     { "m 1356998403 1.5f c=d a=b", NULL },
     { "m 1356998403 1.5f c=d a=b e=f", NULL },
     { "m 1356998404 1e300 a=b", NULL },
+    { "m 1356998404.5 1 a=b", NULL },
     { "", "invalid metric: " },
     { "  ", "invalid metric: " },
     { "  m  1356998403  1  a=b  g=h", NULL },
@@ -35,7 +36,10 @@ static const struct {
     { "m 1356998400 1", "Need at least one tag (metric=m, tags={})" },
     { "m 0 1 a=b", "invalid timestamp: 0" },
     { "m -5 1 a=b", "invalid timestamp: -5" },
-    { "m 1356998400.5 1 a=b", "Invalid character '.' in 1356998400.5" },
+    { "m 1356998400.1234 1 a=b",
+      "bad timestamp=13569984001234 when trying to add value=1" },
+    { "m 13569984.5678 1 a=b",
+      "Invalid time: 13569984.5678. A fraction of a second has 1 to 3 digits" },
     { "m 1356998400 abc a=b", "Invalid character 'a' in abc" },
     { "m 1356998400 9223372036854775808 a=b",
       "Overflow in 9223372036854775808" },
@@ -47,7 +51,7 @@ static const struct {
       "bad timestamp=13569984005000 when trying to add value=1" },
     { "m 1356998404 1 a=b",
       "New timestamp=1356998404 is less than or equal to "
-      "previous=1356998404000 when trying to add value=1 to metric=m, "
+      "previous=1356998404500 when trying to add value=1 to metric=m, "
       "tags={a=b}" },
     { "m 1356998403 1 a=b c=d",
       "New timestamp=1356998403 is less than or equal to "
