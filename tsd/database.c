@@ -36,6 +36,7 @@ fill_api(struct database *d, struct error *e)
 {
     const struct settings *s = d->api.settings;
     struct api *a = &d->api;
+    const char *specials;
     enum status st;
 
     a->clock = &clock_system;
@@ -44,6 +45,8 @@ fill_api(struct database *d, struct error *e)
     a->point_range = point_range_new();
     a->backup_busy = &d->backup_busy;
     a->zone = timezone_utc();
+    specials = settings_text(s, "tsd.core.tag.allow_specialchars");
+    a->colons_in_names = specials != NULL && strchr(specials, ':') != NULL;
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
     a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
                       strcmp(settings_text(s, "tsd.mode"), "ro") != 0;

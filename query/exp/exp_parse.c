@@ -497,14 +497,14 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     return st;
 }
 
-/* Metrics that ask the same share a sub-query.  OpenTSDB runs equal ones all,
- * and gives each of their metrics what the last of them found: equals may
- * differ in what they group by. */
+/* Metrics that ask the same share a sub-query.  'asked' has the canonical text
+ * of each sub-query. */
 static enum status
 add_sub(struct exp_query *q, struct exp_metric *m, struct slice downsample,
-        struct arena *a, struct error *e)
+        struct slice *asked, struct arena *a, struct error *e)
 {
-    struct sub_query *same = q->q.subs, *s = &same[q->q.subs_len++];
+    size_t same = 0, len = q->q.subs_len++;
+    struct sub_query *s = &q->q.subs[len];
     enum status st;
 
     *s = (struct sub_query){
@@ -516,18 +516,18 @@ add_sub(struct exp_query *q, struct exp_metric *m, struct slice downsample,
         .rate_options.counter_max = INT64_MAX,
     };
     st = make_filters(q, m, a, s, e);
+    if (st == ST_OK)
+        st = query_canonical(s, a, &asked[len], e);
     if (st != ST_OK)
         return st;
-    while (same < s && !query_same_sub(same, s))
+    while (!slice_eq(asked[same], asked[len]))
         same++;
-    m->sub = same;
-    if (same == s)
+    m->sub = &q->q.subs[same];
+    if (same == len)
         return ST_OK;
     q->q.subs_len--;
-    for (size_t i = 0; i < s->filters_len; i++) {
-        same->filters[i].group_by = s->filters[i].group_by;
+    for (size_t i = 0; i < s->filters_len; i++)
         filter_fini(&s->filters[i]);
-    }
     return ST_OK;
 }
 
@@ -538,6 +538,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
 {
     struct query *v = &q->q;
     struct slice downsample = { NULL, 0 }, ids[EXP_IDS_MAX];
+    struct slice *asked = arena_array(a, q->metrics_len, sizeof *asked);
     size_t order[EXP_IDS_MAX];
     enum status st = ST_OK;
 
@@ -547,7 +548,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     v->no_annotations = v->whole_hours = v->ms_resolution = true;
     v->lazy = true;
     v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
-    if (v->subs == NULL)
+    if (v->subs == NULL || asked == NULL)
         return error_no_memory(&e->message);
     if (q->time.downsampler_given)
         st = join_downsample(q->time.interval, q->time.downsample_aggregator, a,
@@ -558,6 +559,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     }
     java_order(ids, q->metrics_len, order, q->metrics_len);
     for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
-        st = add_sub(q, &q->metrics[order[i]], downsample, a, &e->message);
+        st = add_sub(q, &q->metrics[order[i]], downsample, asked, a,
+                     &e->message);
     return st == ST_OK ? query_check(v, o, a, e) : st;
 }

@@ -2,14 +2,16 @@
  *
  *     call   = name "(" arg { "," arg } ")"
  *     arg    = call | metric | name
- *     metric = name ":" [ name ":" ] [ name ":" ] name [ tags ]
- *     tags   = "{" name "=" name { "," name "=" name } "}"
+ *     metric = name ":" and the rest of a parameter m=, up to the first "," or
+ *              ")" outside of its brackets (query/parse/nesting.h)
  *
  * Calls that are open lie on a stack of our own.  What follows the last ")" is
  * not read, as in OpenTSDB. */
 #include "query/exp/gexp_priv.h"
 
 #include <ctype.h>
+
+#include "query/parse/nesting.h"
 
 /* A call whose ")" has not come yet: its arguments wait from 'first' on. */
 struct frame {
@@ -141,34 +143,61 @@ take_name(struct parser *p)
     return slice_of(p->text.data + from, p->at - from);
 }
 
-/* Without its blanks it is a parameter m=; its first name is taken. */
+static bool
+is_between_words(uint8_t c)
+{
+    return memchr(":{},=", c, 5) != NULL;
+}
+
+/* Copies a metric without the blanks around its signs; those in parentheses are
+ * a value's.  Returns its size, or 0 if a blank is within a name. */
+static size_t
+copy_metric(struct slice text, uint8_t *copy)
+{
+    size_t size = 0, depth = 0;
+    bool blank = false;
+
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+
+        if (depth == 0 && is_blank(c)) {
+            blank = true;
+            continue;
+        }
+        if (blank && !is_between_words(c) && !is_between_words(copy[size - 1]))
+            return 0;
+        blank = false;
+        depth += c == '(';
+        depth -= c == ')' && depth > 0;
+        copy[size++] = c;
+    }
+    return size;
+}
+
+/* Its first name is taken; a ':' is next. */
 static void
 parse_metric(struct parser *p, struct slice first)
 {
-    const uint8_t *end, *from = first.data;
+    struct slice left = slice_of(p->text.data + p->at, p->text.size - p->at);
+    size_t size = nesting_find(left, ",)");
     struct gexp *g = p->g;
+    struct slice text;
     uint8_t *copy;
-    size_t size = 0;
 
-    for (int i = 0; i < 3 && take(p, ':'); i++)
-        (void)take_name(p);
-    if (take(p, '{')) {
-        do {
-            (void)take_name(p);
-            expect(p, '=');
-            (void)take_name(p);
-        } while (take(p, ','));
-        expect(p, '}');
+    if (size >= left.size) { /* NESTING_BROKEN, too */
+        fail(p);
+        return;
     }
-    end = p->text.data + p->at;
+    p->at += size;
+    text = slice_of(first.data, (size_t)(p->text.data + p->at - first.data));
     if (g->metrics_len == GEXP_NODES_MAX)
         fail_limit(p, "metrics", GEXP_NODES_MAX);
-    copy = arena_alloc(p->arena, (size_t)(end - from));
+    copy = arena_alloc(p->arena, text.size);
     if (!has(p, copy))
         return;
-    for (; from < end; from++)
-        if (!is_blank(*from))
-            copy[size++] = *from;
+    size = copy_metric(text, copy);
+    if (size == 0)
+        fail(p);
     p->args[p->args_len++] =
         (struct gexp_arg){ .kind = ARG_METRIC, .index = g->metrics_len };
     g->metrics[g->metrics_len++] = slice_of(copy, size);

@@ -226,7 +226,9 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     if (value.size == 0)
         return error_set(e, ST_INVALID, "Filter cannot be null or empty");
     paren = memchr(value.data, '(', value.size);
-    if (paren == NULL) {
+    /* No filter type is before a parenthesis at the start: it is the value's.
+     */
+    if (paren == NULL || paren == value.data) {
         bool star = memchr(value.data, '*', value.size) != NULL;
 
         out->type = star ? FILTER_WILDCARD : FILTER_LITERAL_OR;

@@ -57,6 +57,7 @@ rollup_is_used(const struct rollup_use *use)
 
 struct plan;
 
+/* What a parser sets here is also part of query_canonical(). */
 struct sub_query {
     size_t index; /* its place in the request */
     struct slice aggregator_name;

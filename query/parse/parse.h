@@ -44,6 +44,7 @@ extern const struct query_flag query_flags[QUERY_FLAGS];
 struct parse_options {
     int64_t now_ms;
     const struct timezone *default_zone; /* tsd.core.timezone; NULL: UTC */
+    bool colons_in_names; /* tsd.core.tag.allow_specialchars contains ':' */
 };
 
 /* On failure too, '*out' wants its query_fini(). */
@@ -94,8 +95,12 @@ MUST_CHECK enum status query_check(struct query *q,
                                    const struct parse_options *o,
                                    struct arena *a, struct parse_error *e);
 
-/* Do both ask the same, as OpenTSDB compares sub-queries? */
-bool query_same_sub(const struct sub_query *a, const struct sub_query *b);
+/* All that a sub-query was asked, as bytes in the arena: two sub-queries are
+ * equal if and only if these bytes are.  Unlike OpenTSDB's equals() this covers
+ * whether filters group, and rollupUsage. */
+MUST_CHECK enum status query_canonical(const struct sub_query *s,
+                                       struct arena *a, struct slice *out,
+                                       struct error *e);
 /* Of the metric, TSUIDs and filters. */
 uint64_t query_series_hash(const struct sub_query *s, uint64_t seed);
 

@@ -96,57 +96,59 @@ check_downsample(const struct query *q, struct sub_query *s, bool known_zone,
     return ST_OK;
 }
 
-static bool
-same_slices(const struct slice *a, size_t a_len, const struct slice *b,
-            size_t b_len)
+/* -- equal sub-queries ----------------------------------------------------- */
+
+/* An absent text is not an empty one. */
+static void
+put_text(struct buf *b, struct slice text)
 {
-    if (a_len != b_len || (a == NULL) != (b == NULL))
-        return false;
-    for (size_t i = 0; i < a_len; i++)
-        if (!slice_eq(a[i], b[i]))
-            return false;
-    return true;
+    buf_put_u8(b, text.data != NULL);
+    buf_put_sized(b, text);
 }
 
-static bool
-same_text(struct slice a, struct slice b)
+static void
+put_flags(struct buf *b, const struct sub_query *s)
 {
-    return (a.data == NULL) == (b.data == NULL) && slice_eq(a, b);
+    const bool flags[] = { s->rate,
+                           s->rate_options_given,
+                           s->rate_options.counter,
+                           s->rate_options.drop_resets,
+                           s->explicit_tags,
+                           s->pre_aggregate,
+                           s->fuzzy_off,
+                           s->multi_get_off,
+                           s->show_histogram_buckets };
+
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        buf_put_u8(b, flags[i]);
 }
 
-static bool
-same_rate(const struct sub_query *a, const struct sub_query *b)
+enum status
+query_canonical(const struct sub_query *s, struct arena *a, struct slice *out,
+                struct error *e)
 {
-    const struct rate_options *x = &a->rate_options, *y = &b->rate_options;
+    struct buf b = BUF_INIT;
 
-    return a->rate == b->rate &&
-           a->rate_options_given == b->rate_options_given &&
-           x->counter == y->counter && x->counter_max == y->counter_max &&
-           x->reset_value == y->reset_value && x->drop_resets == y->drop_resets;
-}
-
-/* What OpenTSDB's equals() compares: not, for one, whether a filter groups. */
-bool
-query_same_sub(const struct sub_query *a, const struct sub_query *b)
-{
-    if (!same_text(a->metric, b->metric) ||
-        !same_text(a->aggregator_name, b->aggregator_name) ||
-        !same_text(a->downsample.text, b->downsample.text) ||
-        !same_rate(a, b) || a->filters_len != b->filters_len ||
-        !same_slices(a->tsuids, a->tsuids_len, b->tsuids, b->tsuids_len) ||
-        a->explicit_tags != b->explicit_tags ||
-        a->pre_aggregate != b->pre_aggregate || a->fuzzy_off != b->fuzzy_off ||
-        a->multi_get_off != b->multi_get_off ||
-        a->show_histogram_buckets != b->show_histogram_buckets ||
-        a->percentiles_len != b->percentiles_len)
-        return false;
-    for (size_t i = 0; i < a->filters_len; i++)
-        if (!filter_equal(&a->filters[i], &b->filters[i]))
-            return false;
-    for (size_t i = 0; i < a->percentiles_len; i++)
-        if (a->percentiles[i] != b->percentiles[i])
-            return false;
-    return true;
+    put_text(&b, s->metric);
+    put_text(&b, s->aggregator_name);
+    put_text(&b, s->downsample.text);
+    put_text(&b, s->rollup_usage);
+    put_flags(&b, s);
+    buf_put_u64(&b, (uint64_t)s->rate_options.counter_max);
+    buf_put_u64(&b, (uint64_t)s->rate_options.reset_value);
+    buf_put_u8(&b, s->tsuids != NULL);
+    buf_put_u64(&b, s->tsuids_len);
+    for (size_t i = 0; i < s->tsuids_len; i++)
+        buf_put_sized(&b, s->tsuids[i]);
+    buf_put_u64(&b, s->filters_len);
+    for (size_t i = 0; i < s->filters_len; i++) {
+        filter_cache_key(&s->filters[i], &b);
+        buf_put_u8(&b, s->filters[i].group_by);
+    }
+    buf_put_sized(&b, slice_of(s->percentiles,
+                               s->percentiles_len * sizeof *s->percentiles));
+    *out = arena_take(a, &b);
+    return out->data == NULL ? error_no_memory(e) : ST_OK;
 }
 
 uint64_t
@@ -165,25 +167,26 @@ query_series_hash(const struct sub_query *s, uint64_t seed)
 static enum status
 drop_duplicates(struct query *q, struct arena *a, struct error *e)
 {
+    struct slice *texts = arena_array(a, q->subs_len, sizeof *texts);
     uint64_t *hashes = arena_array(a, q->subs_len, sizeof *hashes);
     uint64_t seed = hash_random_seed();
     size_t len = 0;
 
-    if (hashes == NULL)
+    if (q->subs_len < 2)
+        return ST_OK;
+    if (texts == NULL || hashes == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len; i++) {
         struct sub_query *s = &q->subs[i];
-        uint64_t hash =
-            hash_slice(s->downsample.text, query_series_hash(s, seed));
+        enum status st = query_canonical(s, a, &texts[len], e);
         size_t k = 0;
 
-        hash = hash_bytes(s->percentiles,
-                          s->percentiles_len * sizeof *s->percentiles, hash);
-        while (k < len &&
-               (hashes[k] != hash || !query_same_sub(s, &q->subs[k])))
+        if (st != ST_OK)
+            return st;
+        hashes[len] = hash_slice(texts[len], seed);
+        while (hashes[k] != hashes[len] || !slice_eq(texts[k], texts[len]))
             k++;
         if (k == len) {
-            hashes[len] = hash;
             q->subs[len++] = *s;
             continue;
         }
@@ -193,6 +196,8 @@ drop_duplicates(struct query *q, struct arena *a, struct error *e)
     q->subs_len = len;
     return ST_OK;
 }
+
+/* -- one sub-query --------------------------------------------------------- */
 
 static enum status
 check_sub(struct query *q, struct sub_query *s, struct arena *a,

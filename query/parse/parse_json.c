@@ -139,7 +139,9 @@ add_filter(struct reader *r, struct sub_query *s, const struct filter *f,
         reader_fail(r, "%s", why->text);
 }
 
-/* {"host":"web*"}: each groups. */
+/* {"host":"web*"}: each groups.  Null is the same as no such member, also for
+ * "filters" below: a client that fills only one of the two writes null for the
+ * other. */
 static void
 read_tags(struct reader *r, const char *name, json_t *v, void *to)
 {
@@ -152,9 +154,9 @@ read_tags(struct reader *r, const char *name, json_t *v, void *to)
     json_t *item;
     enum status st;
 
-    /* Jackson calls the setter, which trips over null unless there were
-     * filters before. */
-    if (!json_is_object(v) && !(json_is_null(v) && s->filters != NULL)) {
+    if (json_is_null(v))
+        return;
+    if (!json_is_object(v)) {
         reader_fail(r, "'%s' must be an object", name);
         return;
     }
@@ -200,7 +202,9 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
     json_t *item;
     size_t i;
 
-    if (!json_is_array(v) && !json_is_null(v)) {
+    if (json_is_null(v))
+        return;
+    if (!json_is_array(v)) {
         reader_fail(r, "'%s' must be an array", name);
         return;
     }

@@ -1,5 +1,7 @@
-/* "metric{tags}{filters}".  OpenTSDB looks for the braces from several ends, so
- * that stray ones land in odd places; so does this. */
+/* "metric{tags}{filters}".  Brackets nest.  Where they do not match, OpenTSDB
+ * looks for the braces from several ends, so that stray ones land in odd
+ * places; so does this. */
+#include "query/parse/nesting.h"
 #include "query/parse/parse_priv.h"
 
 /* The filters read so far. */
@@ -25,7 +27,19 @@ list_add(struct list *l, const struct filter *f, struct error *e)
     return ST_OK;
 }
 
-/* "key=value", both of which there must be. */
+/* Outside of brackets, if they match. */
+static bool
+has_equals(struct slice value)
+{
+    size_t at = nesting_find(value, "=");
+
+    if (at == NESTING_BROKEN)
+        at = parse_find(value, '=');
+    return at < value.size;
+}
+
+/* "key=value", both of which there must be.  Another '=' is a value's only
+ * inside its brackets, as in "regexp(a(?=b))". */
 static enum status
 split_tag(struct slice tag, struct slice *key, struct slice *value,
           struct error *e)
@@ -36,8 +50,7 @@ split_tag(struct slice tag, struct slice *key, struct slice *value,
     *value = slice_of(tag.data + at, 0);
     if (at < tag.size)
         *value = slice_of(tag.data + at + 1, tag.size - at - 1);
-    if (key->size == 0 || value->size == 0 ||
-        parse_find(*value, '=') < value->size)
+    if (key->size == 0 || value->size == 0 || has_equals(*value))
         return error_set(e, ST_INVALID, "invalid tag: %.*s", SLICE_ARG(tag));
     return ST_OK;
 }
@@ -71,7 +84,7 @@ add_filters(struct list *l, struct slice text, bool group_by, bool may_end,
     struct slice *tags, key, value;
     struct error why;
     size_t len;
-    enum status st = text_split(text, ',', l->arena, &tags, &len, e);
+    enum status st = nesting_split(text, ',', l->arena, &tags, &len, e);
 
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         if (tags[i].size == 0 && may_end)
@@ -87,13 +100,72 @@ add_filters(struct list *l, struct slice text, bool group_by, bool may_end,
     return st;
 }
 
+/* What is between the braces of "{tags}" and "{filters}"; data NULL: there are
+ * no such braces. */
+struct braces {
+    struct slice tags, filters;
+};
+
+/* The text inside the braces at the start of '*left', which it steps over.
+ * False if '*left' does not begin with a pair of them. */
+static bool
+take_braces(struct slice *left, struct slice *inside)
+{
+    size_t end;
+
+    if (left->size == 0 || left->data[0] != '{')
+        return false;
+    *inside = slice_of(left->data + 1, left->size - 1);
+    end = nesting_find(*inside, "}");
+    if (end >= inside->size) /* NESTING_BROKEN, too */
+        return false;
+    inside->size = end;
+    *left = slice_of(left->data + end + 2, left->size - end - 2);
+    return true;
+}
+
+/* One or two pairs of braces, and nothing behind them. */
+static bool
+find_nested(struct slice text, struct braces *out)
+{
+    *out = (struct braces){ { NULL, 0 }, { NULL, 0 } };
+    return take_braces(&text, &out->tags) &&
+           (text.size == 0 || take_braces(&text, &out->filters)) &&
+           text.size == 0;
+}
+
+/* As OpenTSDB finds them: up to the first '}', and from the last '{'. */
+static enum status
+find_flat(struct slice text, size_t curly, struct braces *out, struct error *e)
+{
+    size_t close = parse_find(text, '}'), last = text.size - 1;
+
+    *out = (struct braces){ { NULL, 0 }, { NULL, 0 } };
+    if (text.data[text.size - 1] != '}')
+        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                         SLICE_ARG(text));
+    if (curly == text.size - 2)
+        return ST_OK;
+    if (close < curly)
+        return error_set(e, ST_INVALID, "A '}' before the '{' in: %.*s",
+                         SLICE_ARG(text));
+    out->tags = slice_of(text.data + curly + 1, close - curly - 1);
+    if (close == text.size - 1)
+        return ST_OK;
+    while (text.data[last] != '{')
+        last--;
+    out->filters = slice_of(text.data + last + 1, text.size - last - 2);
+    return ST_OK;
+}
+
 enum status
 parse_metric_and_filters(struct slice text, struct arena *a,
                          struct slice *metric, struct filter **filters,
                          size_t *filters_len, struct error *e)
 {
-    size_t curly = parse_find(text, '{'), close = parse_find(text, '}');
+    size_t curly = parse_find(text, '{');
     struct list l = { .arena = a };
+    struct braces in;
     enum status st = ST_OK;
 
     *filters = NULL;
@@ -103,26 +175,14 @@ parse_metric_and_filters(struct slice text, struct arena *a,
         return error_set(e, ST_INVALID, "Metric cannot be null or empty");
     if (curly == text.size)
         return ST_OK;
-    if (text.data[text.size - 1] != '}')
-        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
-                         SLICE_ARG(text));
-    if (curly == text.size - 2)
-        return ST_OK;
-    if (close < curly)
-        return error_set(e, ST_INVALID, "A '}' before the '{' in: %.*s",
-                         SLICE_ARG(text));
-    if (close != text.size - 1) {
-        size_t last = text.size - 1;
-
-        while (text.data[last] != '{')
-            last--;
-        st = add_filters(&l,
-                         slice_of(text.data + last + 1, text.size - last - 2),
-                         false, true, e);
-    }
+    if (!find_nested(slice_of(text.data + curly, text.size - curly), &in))
+        st = find_flat(text, curly, &in, e);
+    if (st != ST_OK || (in.tags.size == 0 && in.filters.data == NULL))
+        return st;
+    if (in.filters.data != NULL)
+        st = add_filters(&l, in.filters, false, true, e);
     if (st == ST_OK)
-        st = add_filters(&l, slice_of(text.data + curly + 1, close - curly - 1),
-                         true, close != text.size - 1, e);
+        st = add_filters(&l, in.tags, true, in.filters.data != NULL, e);
     *filters = l.items;
     *filters_len = l.len;
     return st;
@@ -152,7 +212,7 @@ read_tags(struct slice text, struct arena *a, struct tag **tags,
     struct slice *texts;
     struct error why;
     size_t len;
-    enum status st = text_split(text, ',', a, &texts, &len, e);
+    enum status st = nesting_split(text, ',', a, &texts, &len, e);
 
     if (st != ST_OK)
         return st;

@@ -1,6 +1,7 @@
 /* GET /api/query: "m=AGGREGATOR:[OPTION:]...METRIC{tags}{filters}" and
  * "tsuid=AGGREGATOR:[OPTION:]...TSUID,TSUID", and flags that count by presence.
  */
+#include "query/parse/nesting.h"
 #include "query/parse/parse_priv.h"
 
 #include "base/text/java.h"
@@ -118,6 +119,12 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
     return ST_OK;
 }
 
+/* Which parameter is read, and how. */
+struct uri_form {
+    bool by_tsuid; /* tsuid=, not m= */
+    bool colons_in_names;
+};
+
 /* What stands between aggregator and metric.  Unknown words are passed over, as
  * in OpenTSDB. */
 static enum status
@@ -151,17 +158,54 @@ parse_option(struct slice text, bool by_tsuid, struct arena *a,
     return ST_OK;
 }
 
+/* Does parse_option() know the word?  A downsampling specifier has a '-', which
+ * tells it from a name that begins with a digit. */
+static bool
+is_option(struct slice word)
+{
+    static const char *const prefixes[] = {
+        "rate",    "percentiles", "show-histogram-buckets",
+        "pre-agg", "rollup_",     "explicit_tags"
+    };
+
+    if (word.size > 0 && word.data[0] >= '0' && word.data[0] <= '9')
+        return parse_find(word, '-') < word.size;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (parse_starts(word, prefixes[i]))
+            return true;
+    return false;
+}
+
+/* Where names may have colons, the metric begins at the first word that is no
+ * option: joins it with the rest. */
+static void
+join_metric(struct slice *parts, size_t *len)
+{
+    size_t first = 1;
+
+    while (first + 1 < *len && is_option(parts[first]))
+        first++;
+    if (first >= *len)
+        return;
+    parts[first].size = (size_t)(parts[*len - 1].data + parts[*len - 1].size -
+                                 parts[first].data);
+    *len = first + 1;
+}
+
 static enum status
-parse_sub(struct slice text, bool by_tsuid, struct arena *a,
+parse_sub(struct slice text, const struct uri_form *form, struct arena *a,
           struct sub_query *s, struct error *e)
 {
+    bool by_tsuid = form->by_tsuid;
     struct slice *parts;
     size_t len;
-    enum status st = text_split(text, ':', a, &parts, &len, e);
+    enum status st = nesting_split(text, ':', a, &parts, &len, e);
 
     s->rate_options.counter_max = INT64_MAX;
     if (st != ST_OK)
         return st;
+    if (form->colons_in_names && !by_tsuid)
+        join_metric(parts, &len);
     if (len < 2 || len > PARTS_MAX)
         return error_set(e, ST_INVALID,
                          "Invalid parameter m=%.*s (%s :-separated parts)",
@@ -179,9 +223,11 @@ parse_sub(struct slice text, bool by_tsuid, struct arena *a,
 
 /* All parameters of one name. */
 static enum status
-read_subs(const struct query_param *params, size_t len, bool by_tsuid,
-          struct arena *a, struct query *q, struct error *e)
+read_subs(const struct query_param *params, size_t len,
+          const struct uri_form *form, struct arena *a, struct query *q,
+          struct error *e)
 {
+    bool by_tsuid = form->by_tsuid;
     const char *name = by_tsuid ? "tsuid" : "m";
     enum status st = ST_OK;
 
@@ -194,8 +240,7 @@ read_subs(const struct query_param *params, size_t len, bool by_tsuid,
         if (q->subs_len == QUERY_SUBS_MAX)
             return error_set(e, ST_LIMIT, "more than %d sub-queries",
                              QUERY_SUBS_MAX);
-        st =
-            parse_sub(params[i].value, by_tsuid, a, &q->subs[q->subs_len++], e);
+        st = parse_sub(params[i].value, form, a, &q->subs[q->subs_len++], e);
     }
     return st;
 }
@@ -205,6 +250,8 @@ query_parse_uri(const struct query_param *params, size_t len,
                 const struct parse_options *o, struct arena *a,
                 struct query *out, struct parse_error *e)
 {
+    const struct uri_form tsuids = { .by_tsuid = true };
+    const struct uri_form metrics = { .colons_in_names = o->colons_in_names };
     size_t subs = 0;
     enum status st;
 
@@ -224,9 +271,9 @@ query_parse_uri(const struct query_param *params, size_t len,
     out->subs = arena_array(a, subs + 1, sizeof out->subs[0]);
     if (out->subs == NULL)
         return parse_fail(e, error_no_memory(&e->message));
-    st = read_subs(params, len, true, a, out, &e->message);
+    st = read_subs(params, len, &tsuids, a, out, &e->message);
     if (st == ST_OK)
-        st = read_subs(params, len, false, a, out, &e->message);
+        st = read_subs(params, len, &metrics, a, out, &e->message);
     if (st == ST_OK && out->subs_len == 0)
         st = error_set(&e->message, ST_INVALID, "Missing sub queries");
     if (st != ST_OK)

@@ -77,12 +77,19 @@ def test_what_is_typed_counts_when_the_field_is_left(page):
     assert "{dc=*}" in page.hash()
 
 
-def test_values_that_no_m_can_say(page):
+def test_values_with_colons_and_brackets(page):
     import rig
-    halite = rig.Halite(page.program, ["tsd.core.tag.allow_specialchars=:"])
+    halite = rig.Halite(page.program, ["tsd.core.tag.allow_specialchars=:=("])
     try:
         halite.put([("peer", NOW - 10 * i, i, {"ip": ip, "rack": rack}) for i in range(60) for ip, rack in (("fe80::1", "r12"), ("fe80::2", "r345"))])
         other = rig.Page(page.d, halite)
+        halite.put([("a:peer", NOW - 10 * i, i, {"ip": ip}) for i in range(60) for ip in ("x=y", "(z", "fe80::3")])
+        for m, n in (("sum:a:peer{ip=fe80::3}", 1), ("sum:a:peer{ip=literal_or(x=y|(z)}", 2), ("sum:a:peer{}{ip=regexp(^(?=.*:)[^,}]{5,9}$)}", 1)):
+            other.open("start=1h-ago&m=%s&o=" % m)
+            assert len(other.names()) == n, (m, other.names())
+            assert other.label("m= text").get_attribute("value") == m
+        other.open("start=1h-ago&m=sum:1m-max:a:peer{ip=fe80::3}&o=&m=sum:1m-max:peer{ip=regexp(^fe80:(:|;){1,2}[2,]$)}&o=&exp=A*2&exp=B*2")
+        assert len(other.names()) == 4, other.names()
         for tags, n in (("ip=fe80::2", 1), ("ip=*,rack=regexp(^r\\d{2}$)", 1), ("ip=*,rack=regexp(r\\d{2,3})", 2), ("ip=*}{rack=regexp(r\\d{3})", 1)):
             m = "max:auto:rate{counter,,1}:peer{%s}" % tags
             other.open("start=1h-ago&m=%s&o=" % m)

@@ -30,15 +30,15 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator
 = 200
 ~ {"outputs":[{"id":"a","dps":[[1356998400000,130.0]],
 ~ {"id":"b","dps":[[1356998400000,130.0]],
-# Two whose filters differ only in what they group by: the last, as a HashMap of
-# Java lists their ids, has its way.
+# Two whose filters differ only in what they group by are two.
 POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum"},"filters":[{"id":"each","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]},{"id":"all","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":false}]}],"metrics":[{"id":"b","metric":"e.a","filter":"all"},{"id":"a","metric":"e.a","filter":"each"}]}
 = 200
-~ {"id":"a","dps":[[1356998400000,12.0],[1356998460000,2.0]],
+~ {"id":"a","dps":[[1356998400000,1.0,11.0],[1356998460000,2.0,0.0]],
 ~ {"id":"b","dps":[[1356998400000,12.0],[1356998460000,2.0]],
 POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum"},"filters":[{"id":"each","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]},{"id":"all","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":false}]}],"metrics":[{"id":"b","metric":"e.a","filter":"each"},{"id":"a","metric":"e.a","filter":"all"}]}
 = 200
-~ "series":2}
+~ {"id":"a","dps":[[1356998400000,12.0],[1356998460000,2.0]],
+~ {"id":"b","dps":[[1356998400000,1.0,11.0],[1356998460000,2.0,0.0]],
 # What cannot be.
 POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.a"}],"expressions":[{"id":"e","expr":"a +"}]}
 = 400

@@ -33,8 +33,9 @@ struct api {
     struct point_range *point_range; /* tsd/stats/point_range.h */
     atomic_bool *backup_busy;        /* one at a time */
     const struct timezone *zone;     /* tsd.core.timezone */
-    size_t answer_bytes;             /* halite.query.answer_bytes */
-    bool allow_delete;               /* tsd.http.query.allow_delete */
+    bool colons_in_names; /* tsd.core.tag.allow_specialchars contains ':' */
+    size_t answer_bytes;  /* halite.query.answer_bytes */
+    bool allow_delete;    /* tsd.http.query.allow_delete */
     struct histogram_codecs histograms;
     int64_t started_ms;
     int stop_fd; /* an eventfd: written to stop the daemon */

@@ -2,7 +2,7 @@
 import { Ask, query } from './ask';
 import { Failed, isAway, json } from './api';
 import { compile } from './exps';
-import { isPlain, jsonOf, letter, printM, Sub } from './mtext';
+import { isPlain, isSayable, jsonOf, letter, printM, Sub } from './mtext';
 import { absolute, autoStep, interval, seconds } from './time';
 
 export interface Series {
@@ -132,7 +132,7 @@ async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
     p.set('exp', compile(a.exps[q.i - a.subs.length], name => {
       const i = a.subs.findIndex((_, k) => letter(k) === name.toUpperCase());
       if (i < 0 || !a.subs[i].metric) return null;
-      if (!isPlain(a.subs[i])) throw new Error(`formulas take no colon, brace, comma or = in a value, as ${name} has`);
+      if (!isSayable(a.subs[i])) throw new Error(`formulas cannot say a value with = or with a bracket that has no partner, as ${name} has`);
       return printM(a.subs[i], downsample(a.subs[i], q.full, q.points, false));
     }));
     p.set('arrays', 'true');
@@ -241,7 +241,7 @@ function join(old: Series, more: Series, from: number, t: number): Series {
 /* All queries of 'a', each a request of its own: a mistake in one leaves the others.  Throws when the server is away.  With 'had', an answer to the same
  * queries, only what is newer is asked for. */
 export async function load(wanted: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
-  const a = heated(wanted), r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
+  const a = heated(wanted), r = range(a), t0 = performance.now(), shifts = seconds(a.shift) ? [0, seconds(a.shift)] : [0];
   const ids = [...a.subs.map((_, i) => i).filter(i => a.subs[i].metric), ...a.exps.map((_, i) => a.subs.length + i)];
   const out: Answer = { ...r, series: [], notes: had ? [...had.notes] : [], errors: [], costs: had ? [...had.costs] : [], ms: 0, points: 0, step: 0, rough: false };
   await Promise.all(ids.map(async i => {

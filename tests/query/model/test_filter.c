@@ -168,7 +168,6 @@ static const struct {
     { NULL, "", "x", "Tagk cannot be null or empty" },
     { NULL, "k", "", "Filter cannot be null or empty" },
     { NULL, "k", "literal_or(", "Filter must end with a ')': literal_or(" },
-    { NULL, "k", "(x)", "The filter type cannot be null or empty" },
     { NULL, "k", "Bogus(x)",
       "Could not find a tag value filter of the type: bogus" },
 };

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "query/parse/nesting.h"
 #include "tests/query/parse/parse_case.h"
 
 #define NOW INT64_C(1795298406358)
@@ -78,7 +79,6 @@ static const struct {
     { "1356998400.1234",
       "Invalid time: 1356998400.1234. Millisecond timestamps must be in the "
       "format <seconds>.<ms> where the milliseconds are limited to 3 digits" },
-    { "-ago", "Cannot parse null or empty duration" },
 #define BAD_FRACTION(text)                                                     \
     {                                                                          \
         text, "Invalid time: " text ". Millisecond timestamps must be in the " \
@@ -94,6 +94,7 @@ static const struct {
     BAD_FRACTION("1356998400000.5"),
     BAD_FRACTION("1.3569984e9"),
 #undef BAD_FRACTION
+    { "-ago", "Cannot parse null or empty duration" },
     { "h-ago", "Invalid duration (number): h. " DURATION_UNITS },
     { "-1h-ago", "Invalid duration (number): -1h. " DURATION_UNITS },
     { "+1h-ago", "Invalid duration (number): +1h. " DURATION_UNITS },
@@ -167,8 +168,8 @@ static const struct {
     { "1y-sum", 31536000000, 1, UNIT_Y, FILL_NONE, false, false },
     { "2wc-sum", 1209600000, 2, UNIT_W, FILL_NONE, false, true },
     { "0all-sum", 0, 0, UNIT_MS, FILL_NONE, true, false },
-    { "1s-count", 1000, 1, UNIT_S, FILL_NONE, false, false },
     { "1all-sum", 0, 0, UNIT_MS, FILL_NONE, true, false },
+    { "1s-count", 1000, 1, UNIT_S, FILL_NONE, false, false },
     { "7d-p99", 604800000, 7, UNIT_D, FILL_NONE, false, false },
 };
 
@@ -252,6 +253,20 @@ static const struct {
     { "m{h=*}{h=*}", "m", "h:wildcard:*:1 " },
     { "m{h=a,h=b}", "m", "h:literal_or:a:1 h:literal_or:b:1 " },
     { "m{h=a}}", "m", "h:literal_or:a}:0 h:literal_or:a:1 " },
+    /* Brackets nest. */
+    { "m{h=web01:8082}", "m", "h:literal_or:web01:8082:1 " },
+    { "m{h=regexp((?:a|b)),d=x}", "m", "h:regexp:(?:a|b):1 d:literal_or:x:1 " },
+    { "m{h=regexp(x{2,3})}", "m", "h:regexp:x{2,3}:1 " },
+    { "m{}{h=regexp([a-z]{2,3}[,)}]),d=b}", "m",
+      "h:regexp:[a-z]{2,3}[,)}]:0 d:literal_or:b:0 " },
+    { "m{h=regexp(a\\)b\\(),d=c}", "m",
+      "h:regexp:a\\)b\\(:1 d:literal_or:c:1 " },
+    { "m{h=regexp(a(?=b))}{d=c}", "m", "d:literal_or:c:0 h:regexp:a(?=b):1 " },
+    { "m{h=literal_or(a,b|{c},d)}", "m", "h:literal_or:a,b|{c},d:1 " },
+    { "m{h=(a),d=(b:c)}", "m", "h:literal_or:(a):1 d:literal_or:(b:c):1 " },
+    { "m{h=(a*)}", "m", "h:wildcard:(a*):1 " },
+    { "m{h={a,b}}", "m", "h:literal_or:{a,b}:1 " },
+    { "m{h=C:\\}", "m", "h:literal_or:C:\\:1 " },
     { "m h=a}", "m h=a}", "" },
 };
 
@@ -288,6 +303,8 @@ static const struct {
     { "m{a=b,a=c}", "When parsing tag 'a=c': duplicate tag: a=c", "" },
     { "m{a=}", "When parsing tag 'a=': invalid tag: a=", "" },
     { "m{a=b", "Missing '}' at the end of: m{a=b", "" },
+    { "m{a=web01:8082}", NULL, "m a=web01:8082" },
+    { "m{a=f(x,y),b={c}}", NULL, "m a=f(x,y) b={c}" },
     { "m{a=b=c}", "When parsing tag 'a=b=c': invalid tag: a=b=c", "" },
 };
 
@@ -486,6 +503,77 @@ START_TEST(reads_uris)
 }
 END_TEST
 
+static const struct {
+    const char *m;
+    bool colons;
+    const char *metric; /* NULL: it is rejected */
+    const char *downsample, *tags;
+} nested[] = {
+    { "sum:x{h=web01:8082}", false, "x", "", "h=web01:8082" },
+    { "sum:1m-avg:rate{counter,5}:x{h=regexp((?:a|b):1)}", false, "x", "1m-avg",
+      "h=(?:a|b):1" },
+    { "sum:1m-avg:x{h=a}{d=b:c}", false, "x", "1m-avg", "d=b:c" },
+    { "sum:percentiles[50,99]:x{h=::1}", false, "x", "", "h=::1" },
+    /* A bracket without its partner: every colon counts. */
+    { "sum:1m-avg:x{h=(a:b}", false, "b}", "1m-avg", "" },
+    { "sum:rate{:x{h=a:b}", false, NULL, "", "" },
+    /* OpenTSDB passes over a word that it does not know. */
+    { "sum:a:b", false, "b", "", "" },
+    { "sum:a:b", true, "a:b", "", "" },
+    { "sum:1m-avg:rate:a:b:c:d{h=e:f}", true, "a:b:c:d", "1m-avg", "h=e:f" },
+    { "sum:10:b", true, "10:b", "", "" },
+    { "sum:rate:b", true, "b", "", "" },
+    { "sum:a:", true, "a:", "", "" },
+    { "sum:a:b:c:d:e:f", false, NULL, "", "" },
+};
+
+START_TEST(nests_in_uris)
+{
+    struct parse_options o = options;
+    struct query_param params[] = {
+        { slice_str("start"), slice_str("1") },
+        { slice_str("m"), slice_str(nested[_i].m) },
+    };
+    struct parse_error e = { 0 };
+    const struct sub_query *s;
+    char tags[64] = "";
+    enum status st;
+
+    o.colons_in_names = nested[_i].colons;
+    st = query_parse_uri(params, 2, &o, a, &q, &e);
+    if (nested[_i].metric == NULL) {
+        ck_assert_int_eq(st, ST_INVALID);
+        return;
+    }
+    ck_assert_msg(st == ST_OK, "%s", e.message.text);
+    s = &q.subs[0];
+    ck_assert_msg(slice_eq_str(s->metric, nested[_i].metric), "%.*s",
+                  SLICE_ARG(s->metric));
+    ck_assert(slice_eq_str(s->downsample.text, nested[_i].downsample));
+    if (s->filters_len > 0)
+        (void)snprintf(tags, sizeof tags, "%.*s=%.*s",
+                       SLICE_ARG(s->filters[0].tagk),
+                       SLICE_ARG(s->filters[0].text));
+    ck_assert_str_eq(tags, nested[_i].tags);
+}
+END_TEST
+
+START_TEST(nesting_stays_linear)
+{
+    struct buf b = BUF_INIT;
+    struct slice *parts;
+    struct error e;
+    size_t len;
+
+    for (int i = 0; i < 200000; i++)
+        buf_put_str(&b, i % 2 == 0 ? "(," : ":[");
+    ck_assert_int_eq(nesting_split(buf_slice(&b), ',', a, &parts, &len, &e),
+                     ST_OK);
+    ck_assert_uint_eq(len, 100001);
+    buf_fini(&b);
+}
+END_TEST
+
 START_TEST(an_unused_zone_is_no_fault)
 {
     struct parse_error e = { 0 };
@@ -513,5 +601,6 @@ TEST_MAIN_WITH(setup, teardown, "parse", LOOP(reads_times, times),
                LOOP(rejects_downsampling, bad_downsamples),
                LOOP(reads_metrics, metrics), LOOP(reads_tags, tag_texts),
                LOOP(rejects_uris, bad_uris), LOOP(reads_rates, rates),
-               TEST(reads_uris), TEST(an_unused_zone_is_no_fault),
+               TEST(reads_uris), LOOP(nests_in_uris, nested),
+               TEST(nesting_stays_linear), TEST(an_unused_zone_is_no_fault),
                TEST(sorts_percentiles))

@@ -54,7 +54,6 @@ static const struct {
     { SUB("\"rateOptions\":{\"counterMax\":\"x\"}"), FAILED },
     { SUB("\"rateOptions\":{\"counterMax\":1e30}"), FAILED },
     { SUB("\"rateOptions\":[]"), FAILED },
-    { SUB("\"tags\":null"), FAILED },
     { SUB("\"tags\":\"x\""), FAILED },
     { SUB("\"tags\":[\"h\"]"), FAILED },
     { SUB("\"tags\":{\"h\":\"\"}"), FAILED },
@@ -170,6 +169,66 @@ START_TEST(the_later_of_tags_and_filters_counts)
 }
 END_TEST
 
+START_TEST(null_tags_and_filters_are_none)
+{
+    parse(SUB("\"tags\":null"));
+    ck_assert_uint_eq(q.subs[0].filters_len, 0);
+    parse(SUB("\"tags\":null,\"filters\":null"));
+    ck_assert_uint_eq(q.subs[0].filters_len, 0);
+    parse(SUB("\"filters\":[{\"type\":\"regexp\",\"tagk\":\"d\",\"filter\":"
+              "\"b\"}],\"tags\":null"));
+    ck_assert_uint_eq(q.subs[0].filters_len, 1);
+    query_fini(&q);
+    parse(SUB("\"tags\":{\"h\":\"a\"},\"filters\":null"));
+    ck_assert_uint_eq(q.subs[0].filters_len, 1);
+}
+END_TEST
+
+/* Two sub-queries that differ in one member. */
+#define PAIR(x, y)                                                          \
+    "{\"start\":1,\"queries\":[{\"aggregator\":\"sum\",\"metric\":\"m\"," x \
+    "},{\"aggregator\":\"sum\",\"metric\":\"m\"," y "}]}"
+#define FILTER(more)                                                           \
+    "\"filters\":[{\"type\":\"wildcard\",\"tagk\":\"h\",\"filter\":\"*\"" more \
+    "}]"
+
+static const struct {
+    const char *body;
+    size_t subs;
+} pairs[] = {
+    { PAIR("\"rate\":false", "\"explicitTags\":false"), 1 },
+    { PAIR(FILTER(""), FILTER(",\"groupBy\":false")), 1 },
+    { PAIR(FILTER(""), FILTER(",\"groupBy\":true")), 2 },
+    { PAIR("\"tags\":{\"h\":\"a\"}",
+           "\"filters\":[{\"type\":\"literal_or\",\"tagk\":\"h\",\"filter\":"
+           "\"a\",\"groupBy\":true}]"),
+      1 },
+    { PAIR("\"rollupUsage\":\"ROLLUP_RAW\"",
+           "\"rollupUsage\":\"ROLLUP_NOFALLBACK\""),
+      2 },
+    { PAIR("\"rollupUsage\":\"ROLLUP_RAW\"", "\"rate\":false"), 2 },
+    { PAIR("\"rate\":true", "\"rate\":false"), 2 },
+    { PAIR("\"rateOptions\":{\"counterMax\":5}",
+           "\"rateOptions\":{\"resetValue\":5}"),
+      2 },
+    { PAIR("\"rateOptions\":{\"dropResets\":true}",
+           "\"rateOptions\":{\"counter\":true}"),
+      2 },
+    { PAIR("\"downsample\":\"1m-avg\"", "\"downsample\":\"1m-max\""), 2 },
+    { PAIR("\"percentiles\":[50]", "\"percentiles\":[50,99]"), 2 },
+    { PAIR("\"percentiles\":[50]", "\"showHistogramBuckets\":true"), 2 },
+    { PAIR("\"explicitTags\":true", "\"preAggregate\":true"), 2 },
+    { PAIR("\"tsuids\":[\"01\"]", "\"tsuids\":[\"02\"]"), 2 },
+    { PAIR("\"tsuids\":[\"01\",\"02\"]", "\"tsuids\":[\"0102\"]"), 2 },
+};
+
+START_TEST(tells_sub_queries_apart)
+{
+    parse(pairs[_i].body);
+    ck_assert_uint_eq(q.subs_len, pairs[_i].subs);
+}
+END_TEST
+
 START_TEST(drops_equal_sub_queries)
 {
     parse("{\"start\":1,\"queries\":["
@@ -235,5 +294,7 @@ TEST_MAIN_WITH(setup, teardown, "parse_json", LOOP(rejects, rejected),
                LOOP(takes_numbers_for_texts, starts),
                TEST(takes_texts_for_others), TEST(ignores_unknown_members),
                TEST(the_later_of_tags_and_filters_counts),
+               TEST(null_tags_and_filters_are_none),
+               LOOP(tells_sub_queries_apart, pairs),
                TEST(drops_equal_sub_queries), TEST(limits_are_told),
                TEST(small_arenas_are_a_limit))

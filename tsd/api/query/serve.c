@@ -35,7 +35,8 @@ struct parse_options
 serve_options(const struct api *a)
 {
     return (struct parse_options){ .now_ms = clock_now_ms(a->clock),
-                                   .default_zone = a->zone };
+                                   .default_zone = a->zone,
+                                   .colons_in_names = a->colons_in_names };
 }
 
 enum status

@@ -1,0 +1,125 @@
+! disk tsd.http.query.allow_delete=true tsd.core.tag.allow_specialchars=:(){},
+# A duration is a whole number and one of OpenTSDB's units, wherever one is read; by
+# its last letter 5min is five months, and a deletion takes what is 100 days old.
+> put d.m 1356998400 1 host=a
+> put d.m 1356998400.5 2 host=b
+> put d.m 1356998400.25 3 host=web01:8082
+> version
+<~ built at revision
+<~ Built on
+DELETE /api/query?start=99min-ago&m=sum:d.m
+= 400
+~ "message":"Invalid duration (suffix): 99min. A duration is a whole number and one of the units ms, s, m, h, d, w, n (30 days) or y (365 days), as in 90s or 2h"
+DELETE /api/query?start=99years-ago&m=sum:d.m
+= 400
+~ Invalid duration (suffix): 99years. A duration is
+DELETE /api/query?start=2013/01/01&end=7days-ago&m=sum:d.m
+= 400
+~ Invalid duration (suffix): 7days. A duration is
+DELETE /api/annotation/bulk?start_time=5min-ago&global=true
+= 400
+~ Invalid duration (suffix): 5min. A duration is
+GET /api/annotations?start_time=1month-ago
+= 400
+~ Invalid duration (suffix): 1month. A duration is
+POST /api/query {"start":"1h30m-ago","queries":[{"aggregator":"sum","metric":"d.m"}]}
+= 400
+~ Invalid duration (suffix): 1h30m. A duration is
+POST /api/query {"start":"1.5h-ago","queries":[{"aggregator":"sum","metric":"d.m"}]}
+= 400
+~ Invalid duration (suffix): 1.5h. A duration is
+GET /api/query?start=5-ago&m=sum:d.m
+= 400
+~ Invalid duration, must have an integer and unit: 5. A duration is
+GET /api/query?start=1356998400&end=1356998500&m=sum:5min-avg:d.m
+= 400
+~ Invalid duration (suffix): 5min. A duration is
+GET /q?start=1day-ago&m=sum:d.m&ascii
+= 400
+~ Invalid duration (suffix): 1day. A duration is
+GET /api/query/gexp?start=2weeks-ago&exp=scale(sum:d.m,2)
+= 400
+~ Invalid duration (suffix): 2weeks. A duration is
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=timeShift(sum:d.m,'1h30m')
+= 400
+~ unknown time unit=h30m'. The units are ms, s, m, h, d, w, n (30 days), y (365 days), and their names
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=movingAverage(sum:d.m,'1.5h')
+= 400
+~ Unknown time unit=.5h in window='1.5h'. The units are
+POST /api/query/exp {"time":{"start":"10secs-ago","aggregator":"sum"},"metrics":[{"id":"a","metric":"d.m"}]}
+= 400
+~ Invalid duration (suffix): 10secs. A duration is
+POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum","downsampler":{"interval":"2hours","aggregator":"sum"}},"metrics":[{"id":"a","metric":"d.m"}]}
+= 400
+~ Invalid duration (suffix): 2hours. A duration is
+PUT /api/retention {"policies":"d.* 30days"}
+= 400
+~ Invalid duration (suffix): 30days. A duration is
+GET /api/query?start=1356998400&end=1356998500&m=none:d.m{host=a}
+= 200
+~ "dps":{"1356998400":1}
+# One or two decimals are tenths and hundredths of a second, in puts and queries.
+GET /api/query?start=1356998400.3&end=1356998401&m=none:d.m&ms
+= 200
+~ "dps":{"1356998400500":2}
+!~ "dps":{"1356998400250":3}
+GET /api/query?start=1356998400.25&end=1356998400.4&m=none:d.m&ms
+= 200
+~ "dps":{"1356998400250":3}
+!~ 500":2
+POST /api/query?arrays {"start":1356998400.5,"end":"1356998400.50","msResolution":true,"queries":[{"aggregator":"none","metric":"d.m"}]}
+= 400
+~ End time [1356998400500] must be greater than the start time [1356998400500]
+POST /api/put?details [{"metric":"d.j","timestamp":1356998402.5,"value":1,"tags":{"h":"a"}},{"metric":"d.j","timestamp":"1356998403.25","value":2,"tags":{"h":"a"}}]
+= 200
+~ "success":2
+GET /api/query?start=1356998402&end=1356998404&m=sum:d.j&ms
+= 200
+~ "dps":{"1356998402500":1,"1356998403250":2}
+> put d.m 13569984.0051 1 host=a
+< put: invalid value: Invalid time: 13569984.0051. A fraction of a second has 1 to 3 digits
+# Colons, commas and braces nest.
+GET /api/query?start=1356998400&end=1356998500&m=sum:d.m{host=web01:8082}
+= 200
+~ "tags":{"host":"web01:8082"},"aggregateTags":[],"dps":{"1356998400":3}
+GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:d.m{}{host=regexp((?:web|db)[0-9]{2,3}:.*)}
+= 200
+~ "host":"web01:8082"
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(sum:d.m{host=web01:8082},2)
+= 200
+~ "dps":{"1356998400":6}
+GET /q?start=1356998400&end=1356998500&m=sum:d.m{host=regexp(.{4,9}:8082)}&ascii
+= 200
+~ d.m 1356998400 3 host=web01:8082
+GET /api/query/last?timeseries=d.m{host=web01:8082}&resolve
+= 200
+~ "value":"3","tags":{"host":"web01:8082"}
+> put d:c 1356998400 7 host=(a,b)
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:d:c{host=(a,b)}
+= 200
+~ "metric":"d:c","tags":{"host":"(a,b)"},"aggregateTags":[],"dps":{"1356998400":7.0}
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(sum:d:c{host=(a,b)},sum:d:c)
+= 200
+~ "dps":{"1356998400":14
+# Sub-queries that differ in groupBy are two.
+GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:d.m{host=*}&m=sum:1m-sum:d.m{}{host=*}
+= 200
+~ "tags":{"host":"a"}
+~ "tags":{"host":"b"}
+~ "aggregateTags":["host"],"dps":{"1356998400":6.0
+POST /api/query {"start":1356998400,"end":1356998500,"queries":[{"aggregator":"sum","metric":"d.m","downsample":"1m-sum","filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":false}],"tags":null},{"aggregator":"sum","metric":"d.m","downsample":"1m-sum","filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]},{"aggregator":"max","metric":"d.m","downsample":"1m-sum","tags":null}]}
+= 200
+~ "tags":{"host":"a"}
+~ "aggregateTags":["host"],"dps":{"1356998400":3.0
+~ "aggregateTags":["host"],"dps":{"1356998400":6.0
+GET /q?start=1356998400&end=1356998500&m=sum:1m-sum:d.m{host=*}&o=&m=sum:1m-sum:d.m{}{host=*}&o=axis+x1y2&ascii
+= 200
+~ d.m 1356998400 6
+~ d.m 1356998400 3.0 host=web01:8082
+POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum","downsampler":{"interval":"1m","aggregator":"sum"}},"filters":[{"id":"f","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]},{"id":"g","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":false}]}],"metrics":[{"id":"a","metric":"d.m","filter":"f"},{"id":"b","metric":"d.m","filter":"g"}]}
+= 200
+~ "id":"a","dps":[[1356998400000,1.0,2.0,3.0]]
+~ "id":"b","dps":[[1356998400000,6.0]]
