@@ -78,7 +78,7 @@ export function forServer(text: string, now: number, zone: string): string {
 }
 
 /* And as it is shown: no bare numbers. */
-export const shown = (text: string, zone: string) => /^\d{9,}(\.\d+)?$/.test(text) ? stamp(absolute(text, 0, zone), zone) : text;
+export const shown = (text: string, zone: string) => /^\d{9,}(\.\d{1,3})?$/.test(text) && absolute(text, 0, zone) < 1e11 ? stamp(absolute(text, 0, zone), zone) : text;
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
