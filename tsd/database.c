@@ -47,6 +47,8 @@ fill_api(struct database *d, struct error *e)
     a->zone = timezone_utc();
     specials = settings_text(s, "tsd.core.tag.allow_specialchars");
     a->colons_in_names = specials != NULL && strchr(specials, ':') != NULL;
+    a->skip_unresolved_tagvs =
+        settings_bool(s, "tsd.query.skip_unresolved_tagvs");
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
     a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
                       strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
@@ -221,8 +223,7 @@ open_engine(struct database *d, struct error *e)
         .query_bytes = settings_size(s, "halite.query.bytes"),
         .all_bytes = settings_size(s, "halite.queries.bytes"),
         .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
-        .skip_unresolved_tagvs =
-            settings_bool(s, "tsd.query.skip_unresolved_tagvs"),
+        .skip_unresolved_tagvs = a->skip_unresolved_tagvs,
         .limits = limits_find,
         .limits_ctx = a->limits,
         .timeout_ms = settings_unsigned(s, "tsd.query.timeout"),

@@ -408,9 +408,10 @@ answer_groups(const struct answer_job *w, struct arena *a,
                        .g = &g,
                        .bounds = numbers_bounds(w->q, w->sq) };
     enum status status =
-        group_series(job.layout, w->plan, w->sq->aggregator->kind == KIND_NONE,
+        group_series(w->context, w->plan, w->sq->aggregator->kind == KIND_NONE,
                      w->fetch, scratch, &g, e);
 
+    stats->nameless += g.nameless;
     if (status == ST_OK && w->chunks == NULL) {
         out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
         out->len = g.groups_len;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "uid/series/nameless.h"
+
 /* How many series ahead their TSUIDs are prefetched. */
 #define TSUIDS_AHEAD 8
 
@@ -53,29 +55,42 @@ sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
     }
 }
 
+/* The series that have all their names, in 'out->order'. */
+static void
+order_named(const struct nameless *n, const struct fetch *f,
+            struct grouping *out)
+{
+    for (size_t i = 0; i < f->len; i++)
+        if (nameless_has(n, f->series[i]->tsuid))
+            out->nameless++;
+        else
+            out->order[out->order_len++] = f->series[i];
+}
+
+/* Those of 'out->order'; on return it is in the order of the groups. */
 static enum status
 group_by_keys(const struct key_layout *layout, const struct plan *p,
-              const struct fetch *f, struct arena *a, struct grouping *out,
-              struct error *e)
+              struct arena *a, struct grouping *out, struct error *e)
 {
+    size_t all = out->order_len;
     size_t key_size = p->group_tagks_len * layout->tagv_width, len = 0;
-    struct keyed *keyed = arena_alloc(a, f->len * sizeof *keyed);
-    struct keyed *tmp = arena_alloc(a, f->len * sizeof *tmp);
-    uint8_t *keys = arena_alloc(a, f->len * key_size);
+    struct keyed *keyed = arena_alloc(a, all * sizeof *keyed);
+    struct keyed *tmp = arena_alloc(a, all * sizeof *tmp);
+    uint8_t *keys = arena_alloc(a, all * key_size);
     bool ascending = true;
 
     if (keyed == NULL || tmp == NULL || keys == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < f->len; i++) {
+    for (size_t i = 0; i < all; i++) {
         uint8_t *key = keys + len * key_size;
 
-        if (i + TSUIDS_AHEAD < f->len)
-            __builtin_prefetch(f->series[i + TSUIDS_AHEAD]->tsuid.data);
-        if (!make_key(layout, p, f->series[i]->tsuid, key))
+        if (i + TSUIDS_AHEAD < all)
+            __builtin_prefetch(out->order[i + TSUIDS_AHEAD]->tsuid.data);
+        if (!make_key(layout, p, out->order[i]->tsuid, key))
             continue;
         ascending = ascending &&
                     (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
-        keyed[len++] = (struct keyed){ f->series[i], key };
+        keyed[len++] = (struct keyed){ out->order[i], key };
     }
     if (!ascending)
         sort_by_keys(keyed, tmp, len, key_size);
@@ -92,26 +107,29 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
 }
 
 enum status
-group_series(const struct key_layout *layout, const struct plan *p,
+group_series(const struct plan_context *c, const struct plan *p,
              bool each_alone, const struct fetch *f, struct arena *a,
              struct grouping *out, struct error *e)
 {
+    const struct key_layout *layout = store_layout(c->store);
+    struct nameless nameless;
+    enum status status = nameless_find(c->uids, layout, a, &nameless, e);
+
     *out = (struct grouping){ 0 };
     out->order = arena_alloc(a, f->len * sizeof(struct fetched *));
     out->groups = arena_alloc(a, f->len * sizeof *out->groups);
-    if (out->order == NULL || out->groups == NULL)
+    if (status == ST_OK && (out->order == NULL || out->groups == NULL))
         return error_no_memory(e);
+    if (status != ST_OK)
+        return status;
+    order_named(&nameless, f, out);
     if (!each_alone && p->group_tagks_len > 0)
-        return group_by_keys(layout, p, f, a, out, e);
-    for (size_t i = 0; i < f->len; i++) {
-        out->order[i] = f->series[i];
-        if (each_alone)
-            out->groups[i] = (struct group){ .first = i, .len = 1 };
-    }
-    if (!each_alone && f->len > 0)
-        out->groups[0] = (struct group){ .len = f->len };
-    out->order_len = f->len;
-    out->groups_len = each_alone ? f->len : f->len > 0;
+        return group_by_keys(layout, p, a, out, e);
+    for (size_t i = 0; i < out->order_len && each_alone; i++)
+        out->groups[i] = (struct group){ .first = i, .len = 1 };
+    if (!each_alone && out->order_len > 0)
+        out->groups[0] = (struct group){ .len = out->order_len };
+    out->groups_len = each_alone ? out->order_len : out->order_len > 0;
     return ST_OK;
 }
 

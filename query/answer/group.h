@@ -9,6 +9,7 @@
 
 #include "query/downsample/ranges.h"
 #include "query/fetch/fetch.h"
+#include "query/plan/plan.h"
 #include "uid/names/uid.h"
 
 /* Series first .. first + len - 1 of 'order' make one group; after them come
@@ -23,9 +24,11 @@ struct grouping {
     size_t order_len;
     struct group *groups;
     size_t groups_len;
+    size_t nameless; /* series left out since a name of theirs was deleted */
 };
 
-MUST_CHECK enum status group_series(const struct key_layout *layout,
+/* Series of which a name was deleted are left out of all groups. */
+MUST_CHECK enum status group_series(const struct plan_context *c,
                                     const struct plan *p, bool each_alone,
                                     const struct fetch *f, struct arena *a,
                                     struct grouping *out, struct error *e);

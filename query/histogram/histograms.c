@@ -363,11 +363,12 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     enum status st = read_all(&r);
 
     if (st == ST_OK)
-        st = group_series(store_layout(job->context->store), job->plan,
+        st = group_series(job->context, job->plan,
                           job->sq->aggregator->kind == KIND_NONE, &r.fetch,
                           job->arena, &g, e);
     if (st != ST_OK)
         return st;
+    stats->nameless += g.nameless;
     names_init(&r.names, job->context->uids, job->arena);
     for (size_t i = 0; i < g.groups_len && st == ST_OK; i++)
         st = answer_group(&r, &g, i);

@@ -76,6 +76,7 @@ struct result_stats {
     struct result_scan *scans; /* by bucket; none of histograms */
     size_t scans_len;
     uint64_t series;     /* that had rows */
+    uint64_t nameless;   /* of these, left out: a name was deleted */
     uint64_t points;     /* read */
     uint64_t decoded;    /* of them, unpacked one by one */
     uint64_t points_out; /* answered */

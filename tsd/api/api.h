@@ -35,7 +35,8 @@ struct api {
     const struct timezone *zone;     /* tsd.core.timezone */
     bool colons_in_names; /* tsd.core.tag.allow_specialchars contains ':' */
     size_t answer_bytes;  /* halite.query.answer_bytes */
-    bool allow_delete;    /* tsd.http.query.allow_delete */
+    bool skip_unresolved_tagvs; /* tsd.query.skip_unresolved_tagvs */
+    bool allow_delete;          /* tsd.http.query.allow_delete */
     struct histogram_codecs histograms;
     int64_t started_ms;
     int stop_fd; /* an eventfd: written to stop the daemon */

@@ -33,21 +33,28 @@ insert_tag(struct series_tags *t, uint64_t key, uint64_t value)
 
 enum status
 series_tags_find(const struct api *a, const struct tag *tags, size_t len,
-                 struct series_tags *out, struct error *e)
+                 struct series_tags *out, bool *unknown, struct error *e)
 {
     enum status st = ST_OK;
 
     out->len = 0;
+    if (unknown != NULL)
+        *unknown = false;
     if (len > KEY_MAX_TAGS)
         return error_set(e, ST_INVALID, "Too many tags: %zu", len);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         uint64_t key, value;
 
         st = uid_find(a->uids, UID_TAGK, tags[i].key, &key, e);
-        if (st == ST_OK)
-            st = uid_find(a->uids, UID_TAGV, tags[i].value, &value, e);
-        if (st == ST_OK)
+        if (st != ST_OK)
+            return st;
+        st = uid_find(a->uids, UID_TAGV, tags[i].value, &value, e);
+        if (st == ST_NOT_FOUND && unknown != NULL && a->skip_unresolved_tagvs) {
+            *unknown = true;
+            st = ST_OK;
+        } else if (st == ST_OK) {
             insert_tag(out, key, value);
+        }
     }
     return st;
 }

@@ -23,10 +23,12 @@ struct series_tags {
     size_t len;
 };
 
-/* ST_INVALID: too many; ST_NOT_FOUND: a name without an id. */
+/* ST_INVALID: too many; ST_NOT_FOUND: a name without an id.  If 'unknown' is
+ * not NULL and tsd.query.skip_unresolved_tagvs is on, a value without an id is
+ * no failure: it sets '*unknown', and no series has these tags. */
 MUST_CHECK enum status series_tags_find(const struct api *a,
                                         const struct tag *tags, size_t len,
-                                        struct series_tags *out,
+                                        struct series_tags *out, bool *unknown,
                                         struct error *e);
 /* Has the series all of these tags? */
 bool series_has_tags(const struct api *a, struct slice tsuid,

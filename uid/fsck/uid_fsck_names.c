@@ -141,6 +141,25 @@ take_name(struct tables *t, struct slice key, struct slice value,
     return st;
 }
 
+/* The mark of an id whose name was deleted. */
+static enum status
+take_deleted(struct tables *t, struct slice key, struct slice value,
+             struct error *e)
+{
+    uint64_t id;
+
+    (void)e;
+    if (!is_id_entry(t, key, &id) || value.size > 0)
+        check_drops_bad(t, "uid-entry", key, value,
+                        "the mark of a deleted name of %s has %zu bytes",
+                        uid_kind_name(t->names.kind), key.size);
+    else if (!id_ranges_have(&t->deleted[t->names.kind], id))
+        check_drops_bad(t, "uid-entry", key, value,
+                        "an id of %s is marked as deleted and has a name",
+                        uid_kind_name(t->names.kind));
+    return ST_OK;
+}
+
 /* Metrics may have ids at random, far above; who counts looks whether they are
  * taken. */
 static void
@@ -167,7 +186,7 @@ take_other(struct tables *t, struct slice key, struct slice value,
     (void)e;
     if (key.size < 3 ||
         memchr(UID_KIND_BYTES, key.data[1], UID_KINDS_ALL) == NULL ||
-        memchr("cin", key.data[2], 3) == NULL)
+        memchr("cdin", key.data[2], 4) == NULL)
         check_drops_bad(t, "uid-entry", key, value,
                         "neither a name nor an id nor a counter");
     return ST_OK;
@@ -186,6 +205,8 @@ check_names(struct tables *t, struct error *e)
             st = each(t, 'i', take_id, e);
         if (st == ST_OK)
             st = each(t, 'n', take_name, e);
+        if (st == ST_OK)
+            st = each(t, 'd', take_deleted, e);
         if (st == ST_OK)
             compare_counter(t);
     }

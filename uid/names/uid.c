@@ -116,7 +116,7 @@ open_kind(struct uid_table *u, enum uid_kind kind, struct error *e)
     atomic_store(&k->highest, k->opened);
     k->next = k->opened + 1;
     k->end = u->shared ? k->opened : uid_max(u, kind);
-    return st;
+    return st == ST_OK ? uid_deleted_load(u, kind, e) : st;
 }
 
 enum status
@@ -135,6 +135,7 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
     u->cache =
         uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
     lock_init(&u->lock);
+    rwlock_init(&u->deleted_lock);
     u->shared = kv_traits(store_kv(s))->shared;
     for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++)
         st = open_kind(u, (enum uid_kind)kind, e);
@@ -154,6 +155,9 @@ uid_close(struct uid_table **up)
     uid_drop_blocks(u);
     uid_cache_free(&u->cache);
     lock_fini(&u->lock);
+    rwlock_fini(&u->deleted_lock);
+    for (int kind = 0; kind < UID_KINDS_ALL; kind++)
+        free(u->deleted[kind].ids);
     free(u->specials);
     OBJ_FREE(u);
 }
@@ -365,6 +369,8 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
                 uid_key(store_layout(u->store), kind, 'i', id, key), &value, e);
     /* An empty name marks an id whose name was deleted. */
     if (st == ST_NOT_FOUND || (st == ST_OK && value.size == 0)) {
+        if (st == ST_OK)
+            uid_deleted_note(u, kind, id);
         st = no_such_id(u, kind, id, e);
     } else if (st == ST_OK) {
         buf_put_slice(out, buf_slice(&value));
@@ -394,8 +400,12 @@ keep_lacking(void *ctx, size_t i, const struct slice *value)
     struct lacking *x = ctx;
     struct slice *name = &x->names[x->places[i]];
 
-    if (value == NULL || value->size == 0)
+    if (value == NULL)
         return;
+    if (value->size == 0) {
+        uid_deleted_note(x->u, x->kind, x->ids[x->places[i]]);
+        return;
+    }
     uid_cache_add(x->u->cache, x->kind, *value, x->ids[x->places[i]], x->epoch);
     *name = *value;
     x->too_large |= !arena_keep(x->a, name);

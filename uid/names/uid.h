@@ -6,6 +6,7 @@
  * bytes)
  *     <'u'> <kind> 'i' <id>     -> name
  *     <'u'> <kind> 'c'          -> the highest id given out (8 bytes)
+ *     <'u'> <kind> 'd' <id>     -> "": its name was deleted
  *
  * Assignments are one logged batch (store_write), made under one lock, so
  * no crash and no race gives a name two ids or an id two names, and no id is
@@ -118,6 +119,21 @@ MUST_CHECK enum status uid_rename(struct uid_table *u, enum uid_kind kind,
  * whoever meets them finds no name.  ST_NOT_FOUND as uid_find(). */
 MUST_CHECK enum status uid_delete(struct uid_table *u, enum uid_kind kind,
                                   struct slice name, struct error *e);
+
+/* Was any name deleted, of all kinds?  One load, for who asks at each query. */
+bool uid_has_deleted(const struct uid_table *u);
+
+/* The ids whose names were deleted, ascending; a copy in an arena. */
+struct uid_deleted {
+    uint64_t *ids;
+    size_t len;
+};
+/* ST_LIMIT past the arena's cap.  Names that an older program deleted are found
+ * only once they were asked for, which was ST_NOT_FOUND. */
+MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
+                                       struct arena *a, struct uid_deleted *out,
+                                       struct error *e);
+bool uid_deleted_has(const struct uid_deleted *d, uint64_t id);
 
 /* Calls f with the names that start with 'prefix', in byte order, at most 'max'
  * of them (0: all), until f returns false. */

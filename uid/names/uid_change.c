@@ -45,6 +45,16 @@ announce_lost(struct uid_table *u, enum uid_kind kind, uint64_t id,
     return st;
 }
 
+/* uid_name() notes an id whose name was deleted. */
+static void
+note_if_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
+{
+    struct buf name = BUF_INIT;
+
+    (void)(uid_name(u, kind, id, &name, NULL) == ST_OK);
+    buf_fini(&name);
+}
+
 enum status
 uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
 {
@@ -62,6 +72,7 @@ uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
                              "an event about names of %zu bytes is malformed",
                              payload.size);
         uid_cache_forget(u->cache, (enum uid_kind)kind, name, id);
+        note_if_deleted(u, (enum uid_kind)kind, id);
     }
     return ST_OK;
 }
@@ -149,9 +160,13 @@ delete_locked(struct uid_table *u, enum uid_kind kind, struct slice name,
     /* No name, but used: no other name gets the id. */
     kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', *id, back),
                  slice_of("", 0));
+    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'd', *id, back),
+                 slice_of("", 0));
     st = store_write(u->store, b, lsn, e);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         uid_cache_forget(u->cache, kind, name, *id);
+        uid_deleted_note(u, kind, *id);
+    }
     kv_batch_free(&b);
     buf_fini(&key);
     return st;

@@ -3,6 +3,7 @@
  *     uid.c         reads
  *     uid_assign.c  ids for names
  *     uid_change.c  names renamed and deleted, and what others must hear
+ *     uid_deleted.c the ids whose names were deleted
  *
  * Threads: 'lock' is held by whoever changes the table, across one WAL
  *          append; readers take none. */
@@ -32,6 +33,12 @@ struct uid_state {
     _Atomic uint64_t hits, misses;
 };
 
+/* Ascending. */
+struct uid_ids {
+    uint64_t *ids;
+    size_t len, cap;
+};
+
 struct uid_table {
     uint32_t magic;
     struct store *store;
@@ -41,7 +48,10 @@ struct uid_table {
     const struct uid_events *events; /* NULL: there are no others */
     struct uid_cache *cache;
     struct lock lock;
-    _Atomic uint64_t changes; /* written under the lock, after the store */
+    struct rwlock deleted_lock;
+    struct uid_ids deleted[UID_KINDS_ALL] GUARDED_BY(deleted_lock);
+    _Atomic size_t deleted_len; /* of all kinds */
+    _Atomic uint64_t changes;   /* written under the lock, after the store */
     struct uid_state kinds[UID_KINDS_ALL];
 };
 
@@ -74,6 +84,12 @@ void uid_drop_blocks(struct uid_table *u);
 
 /* For uid_validate_name(). */
 extern const char *const uid_what_names[UID_KINDS_ALL];
+
+/* Reads the marks of deleted ids from the store. */
+MUST_CHECK enum status uid_deleted_load(struct uid_table *u, enum uid_kind kind,
+                                        struct error *e);
+/* Remembers an id whose name was deleted. */
+void uid_deleted_note(struct uid_table *u, enum uid_kind kind, uint64_t id);
 
 /* The largest id that fits. */
 uint64_t uid_max(const struct uid_table *u, enum uid_kind kind);

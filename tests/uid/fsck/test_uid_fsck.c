@@ -613,6 +613,8 @@ static const struct {
     { "uid-entry", "75787878", "01", NULL },
     { "uid-entry", "756b6900", "61", NULL },
     { "uid-entry", "756b6e7878", "0000", NULL },
+    { "uid-entry", "756b6400", "61", NULL },
+    { "uid-entry", "756b64" HOST, "61", NULL },
     { "series-id", NULL, NULL, series_without_names },
     { "series-id", NULL, NULL, series_of_no_kind },
     { "series-key", "73" METRIC, "50e22700", NULL },

@@ -273,6 +273,83 @@ START_TEST(deleting_frees_the_name_and_not_the_id)
 }
 END_TEST
 
+static void
+open_again(void)
+{
+    uid_close(&f.uids);
+    OK(uid_open(f.store, &f.uid_options, &f.uids, &e));
+}
+
+/* The ids of metrics whose names were deleted, "1 2 ". */
+static void
+deleted_metrics(char out[64])
+{
+    struct arena *a = arena_new(0);
+    struct uid_deleted d;
+    size_t n = 0;
+
+    OK(uid_deleted_ids(f.uids, UID_METRIC, a, &d, &e));
+    out[0] = '\0';
+    for (size_t i = 0; i < d.len; i++) {
+        ck_assert(uid_deleted_has(&d, d.ids[i]));
+        n += (size_t)snprintf(out + n, 64 - n, "%llu ",
+                              (unsigned long long)d.ids[i]);
+    }
+    ck_assert(!uid_deleted_has(&d, 99));
+    arena_free(&a);
+}
+
+START_TEST(deleted_ids_are_known_after_a_start_too)
+{
+    static const char *const names[] = { "c", "a", "b", NULL };
+    struct buf text = BUF_INIT;
+    char ids[64];
+
+    (void)create(UID_METRIC, "a");
+    (void)create(UID_METRIC, "b");
+    (void)create(UID_METRIC, "c");
+    (void)create(UID_METRIC, "d");
+    ck_assert(!uid_has_deleted(f.uids));
+    /* An id that was never given out is not one of them. */
+    ck_assert_int_eq(uid_name(f.uids, UID_METRIC, 99, &text, NULL),
+                     ST_NOT_FOUND);
+    ck_assert(!uid_has_deleted(f.uids));
+    for (const char *const *name = names; *name != NULL; name++)
+        OK(uid_delete(f.uids, UID_METRIC, slice_str(*name), &e));
+    for (int i = 0; i < 2; i++) {
+        ck_assert(uid_has_deleted(f.uids));
+        deleted_metrics(ids);
+        ck_assert_str_eq(ids, "1 2 3 ");
+        open_again();
+    }
+    buf_fini(&text);
+}
+END_TEST
+
+/* What an older program deleted has no mark, and is noticed when it is met. */
+START_TEST(deleted_ids_without_a_mark_are_learnt)
+{
+    uint8_t key[UID_KEY_MAX];
+    struct kv_batch *b = kv_batch_new();
+    struct buf text = BUF_INIT;
+    char ids[64];
+    uint64_t lsn;
+
+    (void)create(UID_METRIC, "a");
+    kv_batch_put(b, uid_key(store_layout(f.store), UID_METRIC, 'i', 1, key),
+                 slice_of("", 0));
+    OK(store_write(f.store, b, &lsn, &e));
+    kv_batch_free(&b);
+    open_again();
+    ck_assert(!uid_has_deleted(f.uids));
+    ck_assert_int_eq(uid_name(f.uids, UID_METRIC, 1, &text, NULL),
+                     ST_NOT_FOUND);
+    deleted_metrics(ids);
+    ck_assert_str_eq(ids, "1 ");
+    buf_fini(&text);
+}
+END_TEST
+
 /* -- suggest ------------------------------------------------------------- */
 
 struct names {
@@ -701,6 +778,8 @@ TEST_MAIN_WITH(
     TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
     TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
     TEST(deleting_frees_the_name_and_not_the_id),
+    TEST(deleted_ids_are_known_after_a_start_too),
+    TEST(deleted_ids_without_a_mark_are_learnt),
     LOOP(suggests_in_order, suggestions), LOOP(validates, names),
     TEST(validates_sizes), TEST(kinds_by_name),
     TEST(a_full_cache_drops_the_older_half),

@@ -66,7 +66,8 @@ read_named(struct api_call *w, struct slice text, struct named *out,
         return error_set(e, ST_INVALID, "Metric cannot be null or empty");
     st = uid_find(w->a->uids, UID_METRIC, metric, &out->metric, e);
     *no_metric = st == ST_NOT_FOUND;
-    return st == ST_OK ? series_tags_find(w->a, tags, len, &out->tags, e) : st;
+    return st == ST_OK ? series_tags_find(w->a, tags, len, &out->tags, NULL, e)
+                       : st;
 }
 
 static struct slice

@@ -4,7 +4,8 @@
 
 #include "base/sort.h"
 
-#define ANY UINT64_C(0) /* no id is 0 */
+#define ANY  UINT64_C(0) /* no id is 0 */
+#define NONE UINT64_MAX  /* no id is so large: no series has the value */
 
 enum status
 series_lookup_tag(struct slice tag, struct lookup_pair *out, struct error *e)
@@ -42,9 +43,13 @@ resolve_pair(const struct series_lookup *l, struct lookup_pair *p,
                          "A tag needs a key or a value other than *");
     if (!is_any(p->key))
         st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
-    if (st == ST_OK && !is_any(p->value))
-        st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
-    return st;
+    if (st != ST_OK || is_any(p->value))
+        return st;
+    st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
+    if (st != ST_NOT_FOUND || !l->a->skip_unresolved_tagvs)
+        return st;
+    p->value_id = NONE;
+    return ST_OK;
 }
 
 static int
@@ -80,8 +85,9 @@ group_pairs(struct series_lookup *l, struct error *e)
         k = &l->keys[l->keys_len - 1];
         if (p->value_id == ANY)
             k->any = true;
-        else if (k->values_len == 0 ||
-                 k->values[k->values_len - 1] != p->value_id)
+        else if (p->value_id != NONE &&
+                 (k->values_len == 0 ||
+                  k->values[k->values_len - 1] != p->value_id))
             k->values[k->values_len++] = *values++ = p->value_id;
     }
     return ST_OK;
@@ -167,6 +173,8 @@ series_lookup_walk(struct series_lookup *l, struct error *e)
 
     if (narrow == NULL)
         return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
+    if (narrow->values_len == 0)
+        return ST_OK; /* no value of the key is known */
     return series_each_tagged(l->a->series, l->metric_id, narrow->id,
                               narrow->values, narrow->values_len, visit, l, e);
 }

@@ -15,6 +15,7 @@
 #include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/series_json.h"
+#include "uid/series/nameless.h"
 #include "web/json/json.h"
 
 /* One series, or the series of a metric, asked for. */
@@ -36,6 +37,7 @@ struct last {
     const struct api *a;
     const struct http_request *r;
     struct arena *arena;
+    struct nameless nameless;
     size_t asked;
     bool not_found; /* the last of them */
     bool resolve;
@@ -65,7 +67,8 @@ take_tsuid(struct last *l, struct slice text, struct error *e)
         return error_set(e, ST_INVALID,
                          "TSUID must not be null and must have a metric and "
                          "at least one tag pair");
-    (void)add_tsuid(l, tsuid);
+    if (!nameless_has(&l->nameless, tsuid))
+        (void)add_tsuid(l, tsuid);
     return ST_OK;
 }
 
@@ -83,13 +86,15 @@ visit(void *ctx, struct slice tsuid)
 
     if (w->exact && tsuid_tags(store_layout(a->store), tsuid) != w->tags.len)
         return true;
-    return !series_has_tags(a, tsuid, &w->tags) || add_tsuid(w->l, tsuid);
+    return !series_has_tags(a, tsuid, &w->tags) ||
+           nameless_has(&w->l->nameless, tsuid) || add_tsuid(w->l, tsuid);
 }
 
 static enum status
 take_named(struct last *l, const struct asked *q, struct error *e)
 {
     struct wanted w = { .l = l, .exact = l->back_scan > 0 };
+    bool unknown = false;
     uint64_t metric;
     enum status status;
 
@@ -100,8 +105,9 @@ take_named(struct last *l, const struct asked *q, struct error *e)
                          "Tags cannot be null or empty when getting a TSUID");
     status = uid_find(l->a->uids, UID_METRIC, q->metric, &metric, e);
     if (status == ST_OK)
-        status = series_tags_find(l->a, q->tags, q->tags_len, &w.tags, e);
-    if (status != ST_OK)
+        status =
+            series_tags_find(l->a, q->tags, q->tags_len, &w.tags, &unknown, e);
+    if (status != ST_OK || unknown)
         return status;
     return w.tags.len == 0
                ? series_each(l->a->series, metric, NULL, visit, &w, e)
@@ -281,6 +287,7 @@ write_answer(struct last *l, struct buf *b, struct error *e)
     int64_t now_ms = clock_now_ms(l->a->clock), from_ms = 0;
     int64_t until_ms = POINT_MAX_TS_MS;
     enum status status = ST_OK;
+    size_t before;
 
     if (l->back_scan > 0) {
         int64_t hour_ms = now_ms / HOUR_MS * HOUR_MS;
@@ -301,8 +308,13 @@ write_answer(struct last *l, struct buf *b, struct error *e)
             status = ST_OK;
             continue;
         }
+        before = b->size;
         if (status == ST_OK)
             status = write_point(l, l->found.tsuids[i], &p, b, e);
+        if (status == ST_NOT_FOUND) { /* a name was deleted meanwhile */
+            b->size = before;
+            status = ST_OK;
+        }
     }
     buf_put_u8(b, ']');
     return status == ST_OK && b->failed
@@ -322,6 +334,11 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
+    if (nameless_find(l.a->uids, store_layout(l.a->store), l.arena, &l.nameless,
+                      &e) != ST_OK) {
+        http_reply_failure(out, &e);
+        return;
+    }
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);
         if (body == NULL)

@@ -70,6 +70,9 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                (unsigned long long)c->keys, (unsigned long long)c->seeks,
                (unsigned long long)st->series, (unsigned long long)st->points,
                (unsigned long long)st->decoded);
+    if (st->nameless > 0)
+        buf_printf(b, "\"seriesWithoutName\":%llu,",
+                   (unsigned long long)st->nameless);
     buf_printf(b,
                "\"planTime\":%.3f,\"queryScanTime\":%.3f,"
                "\"aggregationTime\":%.3f,\"plan\":",

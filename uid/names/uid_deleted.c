@@ -1,0 +1,105 @@
+/* The ids whose names were deleted.  Their series still exist, and queries
+ * leave them out, so these ids are kept in memory: mostly there are none, and
+ * then a query pays for one load.
+ *
+ *     <'u'> <kind> 'd' <id>  ->  ""
+ *
+ * A store that an older program wrote has only the empty name of <'u'> <kind>
+ * 'i' <id>, which is noticed when the name is asked for. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "uid/names/uid_priv.h"
+
+/* Where 'id' is, or belongs. */
+static size_t
+place_of(const struct uid_ids *ids, uint64_t id)
+{
+    size_t from = 0, to = ids->len;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+
+        if (ids->ids[mid] < id)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+void
+uid_deleted_note(struct uid_table *u, enum uid_kind kind, uint64_t id)
+{
+    struct uid_ids *ids = &u->deleted[kind];
+    size_t at;
+
+    rwlock_take_write(&u->deleted_lock);
+    at = place_of(ids, id);
+    if (at == ids->len || ids->ids[at] != id) {
+        ids->ids = mem_grow(ids->ids, ids->len, &ids->cap, sizeof id);
+        memmove(ids->ids + at + 1, ids->ids + at, (ids->len - at) * sizeof id);
+        ids->ids[at] = id;
+        ids->len++;
+        atomic_fetch_add(&u->deleted_len, 1);
+    }
+    rwlock_drop_write(&u->deleted_lock);
+}
+
+enum status
+uid_deleted_load(struct uid_table *u, enum uid_kind kind, struct error *e)
+{
+    struct kv_iter *it = kv_iter_open(store_kv(u->store), KEY_TABLE(TABLE_UID));
+    unsigned width = u->kinds[kind].width;
+    uint8_t start[UID_KEY_MAX];
+    struct slice prefix;
+    bool on;
+
+    (void)uid_key(store_layout(u->store), kind, 'd', 0, start);
+    prefix = slice_of(start, 3);
+    for (on = kv_iter_seek(it, prefix);
+         on && slice_starts(kv_iter_key(it), prefix); on = kv_iter_next(it))
+        if (kv_iter_key(it).size == 3 + width)
+            uid_deleted_note(u, kind,
+                             key_get_uint(kv_iter_key(it).data + 3, width));
+    return kv_iter_close(&it, e);
+}
+
+bool
+uid_has_deleted(const struct uid_table *u)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    return atomic_load_explicit(&u->deleted_len, memory_order_relaxed) > 0;
+}
+
+enum status
+uid_deleted_ids(struct uid_table *u, enum uid_kind kind, struct arena *a,
+                struct uid_deleted *out, struct error *e)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    rwlock_take_read(&u->deleted_lock);
+    out->len = u->deleted[kind].len;
+    out->ids = out->len == 0 ? NULL
+                             : arena_copy(a, u->deleted[kind].ids,
+                                          out->len * sizeof *out->ids);
+    rwlock_drop_read(&u->deleted_lock);
+    return out->len > 0 && out->ids == NULL ? error_no_memory(e) : ST_OK;
+}
+
+bool
+uid_deleted_has(const struct uid_deleted *d, uint64_t id)
+{
+    size_t from = 0, to = d->len;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+
+        if (d->ids[mid] == id)
+            return true;
+        if (d->ids[mid] < id)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return false;
+}
