@@ -290,6 +290,28 @@ rollups_aggregator(const struct rollups *r, struct slice name)
     return NULL;
 }
 
+const struct aggregator *
+rollup_stored_aggregator(const struct aggregator *a)
+{
+    static const char *const plain[][2] = { { "zimsum", "sum" },
+                                            { "mimmax", "max" },
+                                            { "mimmin", "min" } };
+
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (strcmp(a->name, plain[i][0]) == 0)
+            return aggregator_find(slice_str(plain[i][1]));
+    return a;
+}
+
+bool
+rollups_store(const struct rollups *r, const struct aggregator *stored)
+{
+    for (size_t i = 0; i < r->aggregators_len; i++)
+        if (rollup_stored_aggregator(r->aggregators[i]) == stored)
+            return true;
+    return false;
+}
+
 size_t
 rollups_best(const struct rollups *r, int64_t seconds,
              const struct rollup_interval *out[ROLLUP_INTERVALS_MAX])

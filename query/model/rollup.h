@@ -50,6 +50,11 @@ const struct rollup_interval *rollups_find(const struct rollups *r,
 /* The aggregator of a rollup, case ignored; NULL: it has no id. */
 const struct aggregator *rollups_aggregator(const struct rollups *r,
                                             struct slice name);
+/* The aggregator whose rollups are read for 'a': zimsum, mimmin and mimmax,
+ * which ignore what is missing, are stored and read as sum, min and max. */
+const struct aggregator *rollup_stored_aggregator(const struct aggregator *a);
+/* Are rollups of a stored aggregator configured, under any of its names? */
+bool rollups_store(const struct rollups *r, const struct aggregator *stored);
 /* The intervals that divide 'seconds', largest first; returns how many. */
 size_t rollups_best(const struct rollups *r, int64_t seconds,
                     const struct rollup_interval *out[ROLLUP_INTERVALS_MAX]);

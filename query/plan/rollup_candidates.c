@@ -2,20 +2,6 @@
  * query/plan/rollup_candidates.h. */
 #include "query/plan/rollup_candidates.h"
 
-/* Those that ignore what is not there are stored under the plain ones. */
-static const struct aggregator *
-stored_aggregator(const struct aggregator *a)
-{
-    static const char *const plain[][2] = { { "zimsum", "sum" },
-                                            { "mimmax", "max" },
-                                            { "mimmin", "min" } };
-
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        if (strcmp(a->name, plain[i][0]) == 0)
-            return aggregator_find(slice_str(plain[i][1]));
-    return a;
-}
-
 /* Does a filter ask for pre-aggregates?  One on the tag of aggregates does,
  * unless it asks for those of single series. */
 static bool
@@ -47,8 +33,8 @@ static enum status
 need_aggregator(struct rollup_candidate *c, const char *name,
                 const struct aggregator **out)
 {
-    *out = rollups_aggregator(c->rollups, slice_str(name));
-    if (*out == NULL)
+    *out = aggregator_find(slice_str(name));
+    if (!rollups_store(c->rollups, *out))
         return error_set(&c->missing, ST_INVALID,
                          "No ID found mapping to aggregator: %s", name);
     return ST_OK;
@@ -104,7 +90,7 @@ rollup_candidate_first(struct rollup_candidate *c, const struct rollups *r,
         return use_points(c, e);
     if (ds->interval_ms < 1000)
         return error_set(e, ST_INVALID, "Interval cannot be null or empty");
-    c->aggregator = stored_aggregator(ds->aggregator);
+    c->aggregator = rollup_stored_aggregator(ds->aggregator);
     c->best_len = rollups_best(r, ds->interval_ms / 1000, c->best);
     if (c->best_len == 0 || c->best[0]->is_default)
         return use_points(c, e);

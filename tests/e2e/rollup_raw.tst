@@ -6,7 +6,9 @@
 > rollup 1d-sum:sum w.m 1356998400 3 host=a
 > rollup 1d-sum w.m 1356998400 1 agg=SUM
 < rollup: illegal argument: Given tag value for agg of SUM did not match the group by aggregator of null for w.m {agg=SUM}
+> rollup 1d-dev:dev w.m 1356998400 4 host=a
 > rollup 1d-avg:avg w.m 1356998400 4 host=a
+< rollup: illegal argument: Rollups of avg are not read: an average is computed from the rollups of sum and count
 > version
 <~ halite
 <~ uilt

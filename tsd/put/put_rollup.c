@@ -156,6 +156,12 @@ place_rollup(struct put_batch *b, size_t row, struct put_parsed *x)
         rollups_aggregator(b->path->rollups, x->aggregator);
     int64_t slot;
 
+    if (i != NULL && i->is_default)
+        return REJECT(b, row,
+                      "The interval %.*s is the default interval: its values "
+                      "are the points themselves, and are stored by "
+                      "/api/put",
+                      SLICE_ARG(x->interval));
     if (i == NULL)
         return PUT_REJECT(b, row, PUT_NO_ROLLUP,
                           "No rollups configured for the interval: %.*s",
@@ -167,6 +173,11 @@ place_rollup(struct put_batch *b, size_t row, struct put_parsed *x)
                       SLICE_ARG(x->aggregator));
     if (!check_aggregator(b, row, x))
         return false;
+    a = rollup_stored_aggregator(a);
+    if (strcmp(a->name, "avg") == 0)
+        return REJECT(b, row,
+                      "Rollups of avg are not read: an average is computed "
+                      "from the rollups of sum and count");
     if (!rollup_store_ms(i, x->time, &b->points[row].ts_ms, &slot))
         return REJECT(b, row,
                       "Offset of %lld was greater than the configured "
