@@ -69,3 +69,17 @@ parse_duration(struct slice text, struct duration *out, struct error *e)
     out->unit = unit->unit;
     return ST_OK;
 }
+
+size_t
+duration_message_size(const char *text)
+{
+    static const char suffix[] = "Invalid duration (suffix): ";
+    const char *list = strstr(text, ". " DURATION_UNITS);
+
+    /* OpenTSDB accepts what ends in the letter of a unit. */
+    if (list == NULL || list == text ||
+        (strncmp(text, suffix, strlen(suffix)) == 0 &&
+         strchr("smhdwny", list[-1] | 0x20) != NULL))
+        return strlen(text);
+    return (size_t)(list - text);
+}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "query/model/duration.h"
 
 struct parse_error {
     struct error message;
@@ -20,9 +21,12 @@ parse_fail(struct parse_error *e, enum status st)
     return st;
 }
 
+/* A duration that OpenTSDB rejects, too, keeps its message, which programs look
+ * at; the list of units is in the details then. */
 static inline enum status
 parse_fail_twice(struct parse_error *e, enum status st)
 {
     (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
+    e->message.text[duration_message_size(e->message.text)] = '\0';
     return st;
 }
