@@ -60,6 +60,11 @@ static void
 order_named(const struct nameless *n, const struct fetch *f,
             struct grouping *out)
 {
+    if (!n->any) {
+        memcpy(out->order, f->series, f->len * sizeof *out->order);
+        out->order_len = f->len;
+        return;
+    }
     for (size_t i = 0; i < f->len; i++)
         if (nameless_has(n, f->series[i]->tsuid))
             out->nameless++;

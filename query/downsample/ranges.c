@@ -2,17 +2,7 @@
 
 #include "query/model/rollup.h"
 
-#define SECONDS_END (INT64_C(1) << 32)
-#define LAST_BASE   ((SECONDS_END - 1) / HOUR_S * HOUR_S)
-
-/* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
- * so a range early in 1970, in ms, reads other rows than one would think. */
-static int64_t
-scan_seconds(int64_t ms, bool *was_ms)
-{
-    *was_ms = ms >= SECONDS_END;
-    return *was_ms ? ms / 1000 : ms;
-}
+#define LAST_BASE (POINT_MAX_TS_MS / 1000 / HOUR_S * HOUR_S)
 
 static int64_t
 downsample_interval(const struct sub_query *sq)
@@ -27,8 +17,7 @@ scan_start_s(const struct query *q, const struct sub_query *sq)
 {
     const struct rollup_interval *rollup = sq->rollup.interval;
     int64_t interval_ms = downsample_interval(sq);
-    bool was_ms;
-    int64_t s = scan_seconds(q->start_ms, &was_ms);
+    int64_t s = q->start_ms / 1000;
 
     if (rollup != NULL) {
         s = rollup_base_s(rollup, s);
@@ -56,11 +45,8 @@ scan_end_s(const struct query *q, const struct sub_query *sq)
 {
     const struct rollup_interval *rollup = sq->rollup.interval;
     int64_t interval_ms = ends_with_query(q, sq) ? 0 : downsample_interval(sq);
-    bool was_ms;
-    int64_t s = scan_seconds(q->end_ms, &was_ms);
+    int64_t s = q->end_ms / 1000 + 1;
 
-    if (was_ms)
-        s++;
     if (rollup != NULL)
         return rollup_base_s(rollup, s + rollup->seconds * rollup->slots);
     if (interval_ms > 0) {
@@ -89,34 +75,13 @@ numbers_scan_range(const struct query *q, const struct sub_query *sq,
     *to_base = (uint32_t)(to > from ? to : from);
 }
 
-/* A time as OpenTSDB compares it: what is below 2^32 must be seconds.  To the
- * ends of a scan it does so twice. */
-static int64_t
-opentsdb_seconds_quirk(int64_t t)
-{
-    return t < SECONDS_END ? t * 1000 : t;
-}
-
-/* It takes the end of the scan for ms too when it lies beyond 2^32 seconds.  We
- * do not where the query ends in the last hour that can be stored. */
-static int64_t
-last_seen(const struct query *q, int64_t end_s)
-{
-    if (end_s >= SECONDS_END && q->end_ms / HOUR_MS * HOUR_S == LAST_BASE)
-        return end_s * 1000;
-    return opentsdb_seconds_quirk(opentsdb_seconds_quirk(end_s));
-}
-
 struct numbers_bounds
 numbers_bounds(const struct query *q, const struct sub_query *sq)
 {
     struct window w = numbers_window(q, sq);
 
-    return (struct numbers_bounds){
-        .first_most = last_seen(q, w.scan_end_ms / 1000),
-        .last_least = opentsdb_seconds_quirk(
-            opentsdb_seconds_quirk(w.scan_start_ms / 1000)),
-    };
+    return (struct numbers_bounds){ .first_most = w.scan_end_ms,
+                                    .last_least = w.scan_start_ms };
 }
 
 bool
@@ -127,8 +92,7 @@ series_in_range(const struct numbers_bounds *b, const struct column *s)
     int64_t first_ms = written ? s->ts_ms[0] : s->first_ms;
     int64_t last_ms = written ? s->ts_ms[s->len - 1] : s->last_ms;
 
-    return any && opentsdb_seconds_quirk(first_ms) <= b->first_most &&
-           opentsdb_seconds_quirk(last_ms) >= b->last_least;
+    return any && first_ms <= b->first_most && last_ms >= b->last_least;
 }
 
 struct window
@@ -161,7 +125,6 @@ numbers_crop(const struct query *q, const struct sub_query *sq,
         .bucket_ms = length,
     };
     return even && !rollup_is_used(&sq->rollup) && !q->whole_hours &&
-           q->start_ms >= SECONDS_END &&
            !(sq->rate && sq->rate_options.counter &&
              sq->rate_options.drop_resets);
 }

@@ -14,13 +14,12 @@
 void numbers_scan_range(const struct query *q, const struct sub_query *sq,
                         uint32_t *from_base, uint32_t *to_base);
 
-/* Is a series part of its group?  Nearly always when it has points in the
- * scanned rows; but times before 1970-02-19 and ranges that reach beyond 2106
- * are misread (seconds for ms and the reverse) as OpenTSDB misreads them.  A
- * series that is not counts neither for tags nor for numbers; a group of no
- * series has neither metric nor tags, and is answered all the same. */
+/* Is a series part of its group?  It must have points between the start of the
+ * scan and its end, which the scanned rows may exceed.  A series that is not
+ * counts neither for tags nor for numbers; a group of no series has neither
+ * metric nor tags, and is answered all the same. */
 struct numbers_bounds {
-    int64_t first_most, last_least; /* of times as they are misread */
+    int64_t first_most, last_least; /* ms, included */
 };
 struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);

@@ -4,14 +4,19 @@
 
 #include "base/hash.h"
 #include "base/text/number.h"
+#include "storage/block/point.h"
 
-/* OpenTSDB takes no time before 1970 and none of more than 13 digits. */
+/* OpenTSDB accepts no time before 1970, and no start of more than 13 digits. An
+ * end after the last time that can be stored, which scripts use for "forever",
+ * means that time. */
 static enum status
-check_range(int64_t ms, struct error *e)
+check_range(struct query *q, struct error *e)
 {
-    if (ms < 0 || ms > INT64_C(9999999999999))
+    if (q->start_ms < 0 || q->start_ms > INT64_C(9999999999999))
         return error_set(e, ST_INVALID, "Invalid timestamp: %lld",
-                         (long long)ms);
+                         (long long)q->start_ms);
+    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
+        q->end_ms = POINT_MAX_TS_MS;
     return ST_OK;
 }
 
@@ -39,8 +44,7 @@ check_times(struct query *q, const struct parse_options *o, bool known_zone,
                          "End time [%lld] must be greater than the start time "
                          "[%lld]",
                          (long long)q->end_ms, (long long)q->start_ms);
-    st = check_range(q->start_ms, e);
-    return st == ST_OK ? check_range(q->end_ms, e) : st;
+    return check_range(q, e);
 }
 
 static enum status

@@ -123,3 +123,32 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator
 = 200
 ~ "id":"a","dps":[[1356998400000,1.0,2.0,3.0]]
 ~ "id":"b","dps":[[1356998400000,6.0]]
+# Ranges begin in 1970, and end after the last time that can be stored.
+> put t.s 50 1 a=b
+> put t.s 5000 2 a=b
+> put t.s 9000 3 a=b
+> put t.s 4294967295 4 a=b
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=50&end=10000&m=sum:t.s
+= 200
+~ "metric":"t.s","tags":{"a":"b"},"aggregateTags":[],"dps":{"50":1,"5000":2,"9000":3}
+GET /api/query?start=4000000ms&end=8000000ms&m=sum:t.s
+= 200
+~ "dps":{"5000":2}
+GET /api/query?start=0&end=10000&m=sum:1h-sum:t.s
+= 200
+~ "dps":{"0":1.0,"3600":2.0,"7200":3.0}
+GET /api/query?start=4000&end=9999999999&m=sum:t.s
+= 200
+~ "metric":"t.s","tags":{"a":"b"},"aggregateTags":[],"dps":{"5000":2,"9000":3,"4294967295":4}
+GET /api/query?start=8999&end=253402300799000&m=sum:t.s
+= 200
+~ "dps":{"9000":3,"4294967295":4}
+GET /api/query?start=4294960000&end=2300/01/01&m=sum:1h-sum-zero:t.s
+= 200
+~ "4294965600":4.0}
+POST /api/query/exp {"time":{"start":"0","end":"9999999999","aggregator":"sum"},"metrics":[{"id":"a","metric":"t.s"}]}
+= 200
+~ "dps":[[50000,1.0],[5000000,2.0],[9000000,3.0],[4294967295000,4.0]]

@@ -15,8 +15,8 @@ const UNIT_MS = [1, 1e3, 6e4, 36e5, 864e5, 6048e5, 2592e6, 31536e6];
 const ZONES = ['UTC', 'UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin',
   'Pacific/Auckland', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'America/Sao_Paulo',
   'Pacific/Apia', 'Africa/Cairo', 'America/Santiago', 'America/Havana', 'America/St_Johns'];
-/* Some in 1971, at hours' edges, around changes of the clock, and beyond 2038. */
-const BASES = [5e6, 2 ** 32 - 2e6, 31536000e3, 1356998400e3, 1356998399e3,
+/* Some in 1970 and 1971, at hours' edges, around changes of the clock, and beyond 2038. */
+const BASES = [6e4, 5e6, 2 ** 32 - 2e6, 31536000e3, 1356998400e3, 1356998399e3,
   1414303200e3, 1709164800e3, 1325203200e3, 1476579600e3, 1487469600e3, 1380985200e3,
   1711846800e3, 1714082400e3, 1725768000e3, 1730610000e3, 1320548460e3, 2147483648e3, 4102444800e3 - 500,
   4294962000e3];

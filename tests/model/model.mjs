@@ -490,11 +490,8 @@ export class Group {
 
 /* The hours that are read, in seconds, the end left out. */
 function scanRange(query, ds) {
-  const seconds = t => t < TWO32 ? t : Math.floor(t / 1000);
   const length = ds && !ds.all ? ds.ms : 0;
-  let start = seconds(query.start), end = seconds(query.end);
-  if (query.end >= TWO32)
-    end++;
+  let start = Math.floor(query.start / 1000), end = Math.floor(query.end / 1000) + 1;
   if (length)
     start -= Math.floor(1000 * start % length / 1000);
   if (length && !ds.calendar) {
@@ -504,13 +501,9 @@ function scanRange(query, ds) {
   return { start: start - start % HOUR, end: end - end % HOUR + HOUR };
 }
 
-/* Times below 2^32 are taken for seconds, those of the scan twice, also its end, except
- * in the last hour that can be stored. */
-function taken(query, range, span) {
-  const ms = t => t < TWO32 ? t * 1000 : t;
-  const lastHour = Math.floor(query.end / 36e5) === Math.floor((TWO32 - 1) / HOUR);
-  const end = range.end >= TWO32 && lastHour ? range.end * 1000 : ms(ms(range.end));
-  return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(ms(range.start));
+/* Rows may reach beyond the scan. */
+function taken(range, span) {
+  return span[0].ts <= range.end * 1000 && span[span.length - 1].ts >= range.start * 1000;
 }
 
 /* { start, end, aggregator, ds, rate, spans } -> { from, to, taken, dps | error }; "whole"
@@ -525,7 +518,7 @@ export function run(query, whole = false) {
   const to = Math.max(from, Math.min(range.end - HOUR + more, most));
   const out = { from, to, dps: [] };
   const read = query.spans.map(s => s.filter(p => p.ts >= from * 1000 && p.ts < (to + HOUR) * 1000));
-  out.taken = read.map(s => s.length > 0 && taken(query, range, s));
+  out.taken = read.map(s => s.length > 0 && taken(range, s));
   const iterators = read
     .filter((_, i) => out.taken[i])
     .map(s => {

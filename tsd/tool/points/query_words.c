@@ -208,6 +208,8 @@ parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
     out->has_end = st == ST_OK && w->len > 3 && is_end(w->at[1]);
     if (out->has_end)
         st = parse_timestamp(w, now_ms, zone, &q->end_ms);
+    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
+        q->end_ms = POINT_MAX_TS_MS;
     if (st == ST_OK && out->has_end && q->end_ms <= q->start_ms)
         st = error_set(w->e, ST_INVALID,
                        "new end time (%lld) is less than or equal to start "
