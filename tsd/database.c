@@ -47,6 +47,7 @@ fill_api(struct database *d, struct error *e)
     a->zone = timezone_utc();
     specials = settings_text(s, "tsd.core.tag.allow_specialchars");
     a->colons_in_names = specials != NULL && strchr(specials, ':') != NULL;
+    a->parens_in_names = specials != NULL && strchr(specials, '(') != NULL;
     a->skip_unresolved_tagvs =
         settings_bool(s, "tsd.query.skip_unresolved_tagvs");
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");

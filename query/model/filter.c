@@ -187,6 +187,17 @@ make(struct arena *a, struct filter *f, struct error *e)
     return make_literals(a, f, e);
 }
 
+static bool
+find_type(struct slice name, enum filter_type *out)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (slice_eq_str(name, names[i])) {
+            *out = (enum filter_type)i;
+            return true;
+        }
+    return false;
+}
+
 enum status
 filter_make(struct arena *a, struct slice type, struct slice tagk,
             struct slice text, bool group_by, struct filter *out,
@@ -198,24 +209,33 @@ filter_make(struct arena *a, struct slice type, struct slice tagk,
                          "The filter type cannot be null or empty");
     if (tagk.size == 0)
         return error_set(e, ST_INVALID, "The tagk cannot be null or empty");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (slice_eq_str(type, names[i])) {
-            out->type = (enum filter_type)i;
-            out->ignore_case = out->type == FILTER_ILITERAL_OR ||
-                               out->type == FILTER_NOT_ILITERAL_OR ||
-                               out->type == FILTER_IWILDCARD;
-            return make(a, out, e);
-        }
-    }
-    return error_set(e, ST_INVALID,
-                     "Could not find a tag value filter of the type: %.*s",
-                     SLICE_ARG(type));
+    if (!find_type(type, &out->type))
+        return error_set(e, ST_INVALID,
+                         "Could not find a tag value filter of the type: %.*s",
+                         SLICE_ARG(type));
+    out->ignore_case = out->type == FILTER_ILITERAL_OR ||
+                       out->type == FILTER_NOT_ILITERAL_OR ||
+                       out->type == FILTER_IWILDCARD;
+    return make(a, out, e);
+}
+
+/* A value, or a wildcard. */
+static enum status
+make_plain(struct arena *a, struct filter *out, struct error *e)
+{
+    bool star = memchr(out->text.data, '*', out->text.size) != NULL;
+
+    out->type = star ? FILTER_WILDCARD : FILTER_LITERAL_OR;
+    out->ignore_case = star;
+    return make(a, out, e);
 }
 
 enum status
 filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
-                bool group_by, struct filter *out, struct error *e)
+                unsigned flags, struct filter *out, struct error *e)
 {
+    bool group_by = (flags & FILTER_GROUPS) != 0;
+    enum filter_type known;
     const uint8_t *paren;
     uint8_t *type;
     size_t size;
@@ -228,21 +248,18 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     paren = memchr(value.data, '(', value.size);
     /* No filter type is before a parenthesis at the start: it is the value's.
      */
-    if (paren == NULL || paren == value.data) {
-        bool star = memchr(value.data, '*', value.size) != NULL;
-
-        out->type = star ? FILTER_WILDCARD : FILTER_LITERAL_OR;
-        out->ignore_case = star;
-        return make(a, out, e);
-    }
-    if (value.data[value.size - 1] != ')')
-        return error_set(e, ST_INVALID, "Filter must end with a ')': %.*s",
-                         SLICE_ARG(value));
+    if (paren == NULL || paren == value.data)
+        return make_plain(a, out, e);
     size = (size_t)(paren - value.data);
     type = arena_alloc(a, size + 1);
     if (type == NULL)
         return error_no_memory(e);
     casefold_bytes(slice_of(value.data, size), type);
+    if ((flags & FILTER_PARENS) && !find_type(slice_of(type, size), &known))
+        return make_plain(a, out, e);
+    if (value.data[value.size - 1] != ')')
+        return error_set(e, ST_INVALID, "Filter must end with a ')': %.*s",
+                         SLICE_ARG(value));
     return filter_make(a, slice_of(type, size), tagk,
                        slice_of(paren + 1, value.size - size - 2), group_by,
                        out, e);

@@ -55,10 +55,18 @@ MUST_CHECK enum status filter_make(struct arena *a, struct slice type,
                                    bool group_by, struct filter *out,
                                    struct error *e);
 
+/* How filter_from_tag() makes a filter; 'true' is the first. */
+enum filter_flags {
+    FILTER_GROUPS = 1, /* series are grouped by its tag */
+    /* Names may have parentheses (tsd.core.tag.allow_specialchars): "x(y)" is a
+     * value if x is no filter type, not a mistake. */
+    FILTER_PARENS = 2,
+};
+
 /* The old form of tags and of m=metric{k=v}: "*" and "web*" are wildcards that
  * ignore case, "a|b" is literal_or, "type(expr)" names the type in any case. */
 MUST_CHECK enum status filter_from_tag(struct arena *a, struct slice tagk,
-                                       struct slice value, bool group_by,
+                                       struct slice value, unsigned flags,
                                        struct filter *out, struct error *e);
 void filter_fini(struct filter *f);
 

@@ -44,7 +44,8 @@ extern const struct query_flag query_flags[QUERY_FLAGS];
 struct parse_options {
     int64_t now_ms;
     const struct timezone *default_zone; /* tsd.core.timezone; NULL: UTC */
-    bool colons_in_names; /* tsd.core.tag.allow_specialchars contains ':' */
+    /* tsd.core.tag.allow_specialchars contains ':' and '('. */
+    bool colons_in_names, parens_in_names;
 };
 
 /* On failure too, '*out' wants its query_fini(). */
@@ -69,10 +70,14 @@ MUST_CHECK enum status parse_downsample(struct slice text, struct arena *a,
                                         struct error *e);
 /* "metric{k=v}{k2=v2}": the metric, and the filters, those of the second braces
  * first.  The filters are the caller's to filter_fini(), also on failure. */
+struct filter_list {
+    struct filter *items;
+    size_t len;
+};
 MUST_CHECK enum status
-parse_metric_and_filters(struct slice text, struct arena *a,
-                         struct slice *metric, struct filter **filters,
-                         size_t *filters_len, struct error *e);
+parse_metric_and_filters(struct slice text, bool parens_in_names,
+                         struct arena *a, struct slice *metric,
+                         struct filter_list *filters, struct error *e);
 
 /* "metric{k=v,k2=v2}": no key has two values; the metric may be empty. */
 MUST_CHECK enum status parse_metric_and_tags(struct slice text, struct arena *a,

@@ -169,7 +169,9 @@ read_tags(struct reader *r, const char *name, json_t *v, void *to)
         reader_text(r, key, item, &value);
         if (r->st != ST_OK)
             return;
-        st = filter_from_tag(r->arena, tagk, value, true, &f, &why);
+        st = filter_from_tag(
+            r->arena, tagk, value,
+            FILTER_GROUPS | (r->parens_in_names ? FILTER_PARENS : 0), &f, &why);
         add_filter(r, s, &f, st, &why);
     }
 }
@@ -270,7 +272,9 @@ enum status
 query_parse_json(struct slice body, const struct parse_options *o,
                  struct arena *a, struct query *out, struct parse_error *e)
 {
-    struct reader r = { .arena = a, .e = e };
+    struct reader r = { .arena = a,
+                        .e = e,
+                        .parens_in_names = o->parens_in_names };
     json_t *root, *subs;
 
     *out = (struct query){ 0 };

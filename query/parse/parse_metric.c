@@ -7,6 +7,7 @@
 /* The filters read so far. */
 struct list {
     struct arena *arena;
+    bool parens_in_names;
     struct filter *items;
     size_t len, cap;
 };
@@ -60,7 +61,9 @@ add_filter(struct list *l, struct slice key, struct slice value, bool group_by,
            struct error *e)
 {
     struct filter f;
-    enum status st = filter_from_tag(l->arena, key, value, group_by, &f, e);
+    unsigned flags = (group_by ? FILTER_GROUPS : 0) |
+                     (l->parens_in_names ? FILTER_PARENS : 0);
+    enum status st = filter_from_tag(l->arena, key, value, flags, &f, e);
 
     if (st == ST_OK && group_by)
         for (size_t i = 0; i < l->len; i++)
@@ -159,17 +162,16 @@ find_flat(struct slice text, size_t curly, struct braces *out, struct error *e)
 }
 
 enum status
-parse_metric_and_filters(struct slice text, struct arena *a,
-                         struct slice *metric, struct filter **filters,
-                         size_t *filters_len, struct error *e)
+parse_metric_and_filters(struct slice text, bool parens_in_names,
+                         struct arena *a, struct slice *metric,
+                         struct filter_list *filters, struct error *e)
 {
     size_t curly = parse_find(text, '{');
-    struct list l = { .arena = a };
+    struct list l = { .arena = a, .parens_in_names = parens_in_names };
     struct braces in;
     enum status st = ST_OK;
 
-    *filters = NULL;
-    *filters_len = 0;
+    *filters = (struct filter_list){ NULL, 0 };
     *metric = slice_of(text.data, curly);
     if (text.size == 0)
         return error_set(e, ST_INVALID, "Metric cannot be null or empty");
@@ -183,8 +185,7 @@ parse_metric_and_filters(struct slice text, struct arena *a,
         st = add_filters(&l, in.filters, false, true, e);
     if (st == ST_OK)
         st = add_filters(&l, in.tags, true, in.filters.data != NULL, e);
-    *filters = l.items;
-    *filters_len = l.len;
+    *filters = (struct filter_list){ l.items, l.len };
     return st;
 }
 

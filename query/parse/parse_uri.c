@@ -122,7 +122,7 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
 /* Which parameter is read, and how. */
 struct uri_form {
     bool by_tsuid; /* tsuid=, not m= */
-    bool colons_in_names;
+    bool colons_in_names, parens_in_names;
 };
 
 /* What stands between aggregator and metric.  Unknown words are passed over, as
@@ -197,6 +197,7 @@ parse_sub(struct slice text, const struct uri_form *form, struct arena *a,
           struct sub_query *s, struct error *e)
 {
     bool by_tsuid = form->by_tsuid;
+    struct filter_list filters = { NULL, 0 };
     struct slice *parts;
     size_t len;
     enum status st = nesting_split(text, ':', a, &parts, &len, e);
@@ -214,8 +215,12 @@ parse_sub(struct slice text, const struct uri_form *form, struct arena *a,
     if (by_tsuid)
         st = parse_split(parts[len - 1], ',', a, &s->tsuids, &s->tsuids_len, e);
     else
-        st = parse_metric_and_filters(parts[len - 1], a, &s->metric,
-                                      &s->filters, &s->filters_len, e);
+        st = parse_metric_and_filters(parts[len - 1], form->parens_in_names, a,
+                                      &s->metric, &filters, e);
+    if (!by_tsuid) {
+        s->filters = filters.items;
+        s->filters_len = filters.len;
+    }
     for (size_t i = 1; i + 1 < len && st == ST_OK; i++)
         st = parse_option(parts[i], by_tsuid, a, s, e);
     return st;
@@ -251,7 +256,8 @@ query_parse_uri(const struct query_param *params, size_t len,
                 struct query *out, struct parse_error *e)
 {
     const struct uri_form tsuids = { .by_tsuid = true };
-    const struct uri_form metrics = { .colons_in_names = o->colons_in_names };
+    const struct uri_form metrics = { .colons_in_names = o->colons_in_names,
+                                      .parens_in_names = o->parens_in_names };
     size_t subs = 0;
     enum status st;
 

@@ -19,7 +19,8 @@ struct reader {
     struct arena *arena;
     struct parse_error *e;
     enum status st;
-    struct slice body; /* once loaded */
+    struct slice body;    /* once loaded */
+    bool parens_in_names; /* see struct parse_options */
 };
 
 typedef void reader_function(struct reader *r, const char *name, json_t *v,

@@ -104,6 +104,20 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:d:c{host=(a,b)}
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(sum:d:c{host=(a,b)},sum:d:c)
 = 200
 ~ "dps":{"1356998400":14
+# Where names may have parentheses, what is before them is a filter type or part of the value.
+> put d.p 1356998400 9 host=Ponte(TO)
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1356998500&m=sum:d.p{host=Ponte(TO)}
+= 200
+~ "dps":{"1356998400":9}
+POST /api/query {"start":1356998400,"end":1356998500,"queries":[{"aggregator":"sum","metric":"d.p","tags":{"host":"Ponte(TO)"}}]}
+= 200
+~ "dps":{"1356998400":9}
+GET /api/query?start=1356998400&end=1356998500&m=sum:d.p{host=regexp(^Ponte.*)}
+= 200
+~ "dps":{"1356998400":9}
 # Sub-queries that differ in groupBy are two.
 GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:d.m{host=*}&m=sum:1m-sum:d.m{}{host=*}
 = 200

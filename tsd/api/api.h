@@ -33,8 +33,9 @@ struct api {
     struct point_range *point_range; /* tsd/stats/point_range.h */
     atomic_bool *backup_busy;        /* one at a time */
     const struct timezone *zone;     /* tsd.core.timezone */
-    bool colons_in_names; /* tsd.core.tag.allow_specialchars contains ':' */
-    size_t answer_bytes;  /* halite.query.answer_bytes */
+    /* tsd.core.tag.allow_specialchars contains ':' and '('. */
+    bool colons_in_names, parens_in_names;
+    size_t answer_bytes;        /* halite.query.answer_bytes */
     bool skip_unresolved_tagvs; /* tsd.query.skip_unresolved_tagvs */
     bool allow_delete;          /* tsd.http.query.allow_delete */
     struct histogram_codecs histograms;

@@ -265,6 +265,8 @@ static const struct {
     { "m{h=literal_or(a,b|{c},d)}", "m", "h:literal_or:a,b|{c},d:1 " },
     { "m{h=(a),d=(b:c)}", "m", "h:literal_or:(a):1 d:literal_or:(b:c):1 " },
     { "m{h=(a*)}", "m", "h:wildcard:(a*):1 " },
+    { "m{h=Ponte(TO)}{d=x(*),e=y(1|2)}", "m",
+      "d:wildcard:x(*):0 e:literal_or:y(1|2):0 h:literal_or:Ponte(TO):1 " },
     { "m{h={a,b}}", "m", "h:literal_or:{a,b}:1 " },
     { "m{h=C:\\}", "m", "h:literal_or:C:\\:1 " },
     { "m h=a}", "m h=a}", "" },
@@ -272,17 +274,19 @@ static const struct {
 
 START_TEST(reads_metrics)
 {
+    struct filter_list list;
     struct filter *f;
     struct slice metric;
     struct error e = { ST_OK, "" };
     char text[256] = "";
-    size_t len, n = 0;
+    size_t n = 0;
 
-    ck_assert_msg(parse_metric_and_filters(slice_str(metrics[_i].text), a,
-                                           &metric, &f, &len, &e) == ST_OK,
+    ck_assert_msg(parse_metric_and_filters(slice_str(metrics[_i].text), true, a,
+                                           &metric, &list, &e) == ST_OK,
                   "%s", e.text);
+    f = list.items;
     ck_assert(slice_eq_str(metric, metrics[_i].metric));
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < list.len; i++) {
         n += (size_t)snprintf(text + n, sizeof text - n, "%.*s:%s:%.*s:%d ",
                               SLICE_ARG(f[i].tagk), filter_type_name(f[i].type),
                               SLICE_ARG(f[i].text), f[i].group_by);

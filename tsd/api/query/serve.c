@@ -36,7 +36,8 @@ serve_options(const struct api *a)
 {
     return (struct parse_options){ .now_ms = clock_now_ms(a->clock),
                                    .default_zone = a->zone,
-                                   .colons_in_names = a->colons_in_names };
+                                   .colons_in_names = a->colons_in_names,
+                                   .parens_in_names = a->parens_in_names };
 }
 
 enum status
