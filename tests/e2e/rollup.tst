@@ -13,12 +13,12 @@
 > put r.raw 1357000200 6 host=a
 > rollup 1h-max:max r.m 1356998400 9 dc=x
 > rollup max r.m 1356998430 9 dc=x
-POST /api/rollup?summary {"metric":"r.two","timestamp":1356998400,"value":1,"tags":{"host":"a"},"interval":"1h","aggregator":"sum"}\n{"metric":"r.two","timestamp":1357002000,"value":2,"tags":{"host":"a"},"interval":"1h","aggregator":"sum"}
-= 200
-| {"success":2,"failed":0}
 # What is rejected, and how.
 > rollup 2h-sum r.m 1356998400 1 host=a
 < rollup: No such rollup: No rollups configured for the interval: 2h
+POST /api/rollup?summary {"metric":"r.two","timestamp":1356998400,"value":1,"tags":{"host":"a"},"interval":"1h","aggregator":"sum"}\n{"metric":"r.two","timestamp":1357002000,"value":2,"tags":{"host":"a"},"interval":"1h","aggregator":"sum"}
+= 200
+| {"success":2,"failed":0}
 > rollup 1h-min r.m 1356998400 1 host=a
 < rollup: illegal argument: No ID found mapping to aggregator: min
 > rollup 1h-sum:avg r.m 1356998400 1 host=a
