@@ -212,6 +212,7 @@ tsd_serve(const struct options *o)
         (void)fprintf(stderr, "halite tsd: no file descriptors\n");
         goto out;
     }
+    settings_warn_of_accepted(o->settings);
     st = daemon_start(o->settings, stop_fd, &d, &e);
     if (st != ST_OK) {
         (void)fprintf(stderr, "halite tsd: %s\n", e.text);

@@ -33,13 +33,17 @@ ends 2 "$halite" tsd --memory --port=0 --config wrong.conf
 says '*wrong.conf:3: "halite.snyc": there is no such setting'
 echo 'halite.sync = of' >>wrong.conf
 sed -i /snyc/d wrong.conf
-ends 2 "$halite" tsd --memory --port=0 --config=wrong.conf just.this=x
+ends 2 "$halite" tsd --memory --port=0 --config=wrong.conf
 says '*wrong.conf:3: halite.sync="of": must be*'
 sed -i /sync/d wrong.conf
-ends 2 "$halite" tsd --memory --port=x --config=wrong.conf just.this=x
+ends 2 "$halite" tsd --memory --port=x --config=wrong.conf
 says '*wrong.conf:2: unknown setting "just" has no effect
-* unknown setting "just.this" has no effect
 *tsd.network.port=*'
+# On the command line every key is checked: nobody's plugin is configured there.
+for word in just.this=x tsd.core.meta.enabel_tsuid_tracking=true halite.snyc=off; do
+    ends 2 "$halite" tsd --memory --port=0 --config=wrong.conf "$word"
+    says "*\"${word%=*}\": there is no such setting"
+done
 
 # All of them are told at once.
 printf 'halite.snyc = off\nhalite.sync = of\nhalite.query.bytes = much\n' >wrong.conf
@@ -48,6 +52,33 @@ says '*wrong.conf:3: halite.query.bytes="much": not a*
 *wrong.conf:1: "halite.snyc": there is no*
 *wrong.conf:2: halite.sync="of": must be*
 halite tsd: tsd.network.port="x": not a whole number'
+
+# Settings of OpenTSDB without effect are told of, if they are not at their defaults, once.
+printf '\357\273\277tsd.storage.enable_appends = true\n' >opentsdb.conf
+printf '%s\n' 'tsd.storage.flush_interval = 1000' 'tsd.network.keep_alive = TRUE' \
+    'tsd.network.worker_threads =' 'tsd.plugin.of.ours = 1' >>opentsdb.conf
+serve --config opentsdb.conf --zkquorum=zk1,zk2 --flush-interval=1000
+kill -HUP "$server"
+within 'no SIGHUP' grep -q 'SIGHUP\|read again' log
+stop
+grep 'no effect here' log | sed 's/.*settings: //' | sort >told
+grep -q 'opentsdb.conf:5: unknown setting "tsd.plugin.of.ours" has no effect' log || complain 'no word of a key of a plugin'
+printf '%s\n' \
+    'tsd.storage.enable_appends="true" is a setting of OpenTSDB that has no effect here' \
+    'tsd.storage.hbase.zk_quorum="zk1,zk2" is a setting of OpenTSDB that has no effect here' |
+    sort | diff - told || bad=1
+
+# Signals of log rotation end nothing, and a limit of file sizes is a disk that is full.
+serve_by sh -c 'ulimit -f 2000; exec "$0" "$@"' "$halite" tsd --data=small --sync=always --bind=127.0.0.1 --port=0
+kill -USR1 "$server"
+kill -USR2 "$server"
+awk 'BEGIN { srand(1); for (i = 0; i < 400000; i++) print "put f.m", 1356998400 + i, rand(), "host=a" }' |
+    "$halite" import --server "$address" - >imported 2>&1 && complain 'all was stored past the limit'
+kill "$server"
+wait "$server"
+rc=$? server=
+test $rc -eq 1 || complain "the limit of file sizes ended the server with $rc"
+grep -q 'stopped badly: .*File too large' log || complain "$(tail -n 20 log)"
 
 # Too few descriptors are told of.
 serve_by sh -c 'ulimit -n 64; exec "$0" "$@"' "$halite" tsd --memory --bind=127.0.0.1 --port=0

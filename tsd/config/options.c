@@ -158,12 +158,8 @@ apply(int argc, char **argv, struct options *o,
 
     if (o->config_path != NULL)
         st = settings_load(o->settings, o->config_path, e);
-    for (size_t i = 0; i < len; i++) {
-        if (overrides[i].flag->text == NULL)
-            log_warn("settings", "--%s is OpenTSDB's and has no effect here",
-                     overrides[i].flag->name);
+    for (size_t i = 0; i < len; i++)
         settings_set(o->settings, overrides[i].flag->key, overrides[i].value);
-    }
     for (int i = optind; i < argc && st == ST_OK; i++)
         st = settings_set_word(o->settings, argv[i], e);
     if (st == ST_OK)

@@ -146,10 +146,13 @@ enum status
 properties_parse(struct slice text, properties_found *found, void *ctx,
                  struct error *e)
 {
-    struct reader r = { text.data, text.data + text.size, 1 };
+    struct reader r = { NULL, NULL, 1 };
     struct buf line = BUF_INIT, key = BUF_INIT, value = BUF_INIT;
     enum status st = ST_OK;
 
+    text = utf8_skip_mark(text);
+    r.at = text.data;
+    r.end = text.data + text.size;
     while (st == ST_OK && r.at < r.end) {
         size_t number = r.line;
 

@@ -382,23 +382,45 @@ settings_default_path(void)
     return NULL;
 }
 
-/* Plugins of OpenTSDB bring keys of their own.  What starts with "halite." is
- * ours, hence a typing error that would silently leave the default. */
+/* A typing error would silently leave the default.  Only in a file a key that
+ * is not ours may be unknown: plugins of OpenTSDB have keys of their own. */
 static enum status
 check_unknown(const struct settings *c, const struct pair *p, struct error *e)
 {
     struct slice key = slice_str(p->key);
 
-    if (strncmp(p->key, "halite.", 7) == 0)
+    if (p->line == 0 || strncmp(p->key, "halite.", 7) == 0)
         return error_set(e, ST_INVALID, "%s: there is no such setting",
                          log_quote(key));
-    if (p->line > 0)
-        log_warn("settings", "%s:%zu: unknown setting %s has no effect",
-                 c->path, p->line, log_quote(key));
-    else
-        log_warn("settings", "unknown setting %s has no effect",
-                 log_quote(key));
+    log_warn("settings", "%s:%zu: unknown setting %s has no effect", c->path,
+             p->line, log_quote(key));
     return ST_OK;
+}
+
+/* Are both the same, or the same truth? */
+static bool
+is_same_value(const char *a, const char *b)
+{
+    bool x, y;
+
+    return strcmp(a, b) == 0 ||
+           (settings_parse_bool(a, &x) && settings_parse_bool(b, &y) && x == y);
+}
+
+void
+settings_warn_of_accepted(const struct settings *c)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++) {
+        const struct pair *p = &c->pairs[i];
+        const struct setting *s = setting_find(p->key);
+
+        if (s != NULL && s->type == SETTING_ACCEPTED && *p->value != '\0' &&
+            (s->value == NULL || !is_same_value(p->value, s->value)))
+            log_warn("settings",
+                     "%s=%s is a setting of OpenTSDB that has no effect here",
+                     p->key, log_quote(slice_str(p->value)));
+    }
 }
 
 static enum status

@@ -1,7 +1,7 @@
 /* The settings of the daemon: defaults, then a file, then the command line, the
  * later ones winning.  All names with their defaults, units and meanings are in
- * tsd/config/settings.def.  Another key is kept and shown, with a warning; one
- * that starts with "halite." is an error.
+ * tsd/config/settings.def.  Another key is an error, unless it is in a file and
+ * does not start with "halite.": then it is kept and shown, with a warning.
  *
  * Owns:    copies of all keys and values.
  * Threads: frozen after settings_check(); until then one at a time.
@@ -41,6 +41,10 @@ const char *settings_default_path(void);
  * several the last one, and the log has the others. */
 MUST_CHECK enum status settings_check(const struct settings *c,
                                       struct error *e);
+
+/* Logs a warning for each setting of OpenTSDB that has no effect here and is
+ * not at its default. */
+void settings_warn_of_accepted(const struct settings *c);
 
 /* NULL when it is unset. */
 const char *settings_text(const struct settings *c, const char *name);

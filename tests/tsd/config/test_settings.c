@@ -89,8 +89,8 @@ static const struct {
     { "halite.store=", "halite.store is empty" },
     { "halite.data= ", "halite.data is empty" },
     { "halite.sink=always", "no such setting" },
-    { "tsd.plugin.key=1", NULL },
-    { "my.own=1", NULL },
+    { "tsd.plugin.key=1", "no such setting" },
+    { "my.own=1", "no such setting" },
     { "=1", "key=value" },
     { "word", "key=value" },
 };
@@ -209,8 +209,11 @@ static const struct {
     { { "--read-only=true" }, "tsd.mode", "ro", ST_OK },
     { { "--read-only", "false" }, "tsd.mode", "rw", ST_OK },
     { { "--read-only=no" }, "tsd.mode", "rw", ST_OK },
-    { { "--read-only", "a.b=c" }, "tsd.mode", "ro", ST_OK },
-    { { "a.b=c", "--read-only", "true", "--port=1" }, "tsd.mode", "ro", ST_OK },
+    { { "--read-only", "tsd.mode=ro" }, "tsd.mode", "ro", ST_OK },
+    { { "tsd.search.enable=true", "--read-only", "true", "--port=1" },
+      "tsd.mode",
+      "ro",
+      ST_OK },
     { { "--read-only=maybe" }, NULL, NULL, ST_INVALID },
     { { "--read-only", "no" }, NULL, NULL, ST_INVALID },
     { { "true" }, NULL, NULL, ST_INVALID },
@@ -252,13 +255,13 @@ END_TEST
 static const struct {
     const char *text, *word, *error;
 } places[] = {
-    { "# ours\na = b\n\nhalite.snyc = off", "c=d",
+    { "# ours\na = b\n\nhalite.snyc = off", "tsd.mode=rw",
       ":4: \"halite.snyc\": there is no such setting" },
-    { "a = b\\\n  c\nhalite.sync = of", "c=d",
+    { "a = b\\\n  c\nhalite.sync = of", "tsd.mode=rw",
       ":3: halite.sync=\"of\": must be" },
-    { "halite.retention = * 90", "c=d", ":1: halite.retention: " },
-    { "tsd.core.timezone = Mars", "c=d", ":1: tsd.core.timezone: " },
-    { "\rhalite.store =", "c=d", ":2: halite.store is empty" },
+    { "halite.retention = * 90", "tsd.mode=rw", ":1: halite.retention: " },
+    { "tsd.core.timezone = Mars", "tsd.mode=rw", ":1: tsd.core.timezone: " },
+    { "\rhalite.store =", "tsd.mode=rw", ":2: halite.store is empty" },
     { "halite.sync = of", "halite.sync=o", "halite.sync=\"o\": must be" },
     { "halite.sync = of", "halite.sync=off", NULL },
 };

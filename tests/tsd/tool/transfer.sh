@@ -53,6 +53,17 @@ cp some not.gz
 gives 1 '' ./tsdb import not.gz
 says 'Not in GZIP format'
 
+# Times in any order, where the setting says so
+rm -rf ordered
+printf 'o.m 1537859699 1 a=b\no.m 1537857720 2 a=b\no.m 1537859700 3 a=b\n' >unordered
+gives 1 '' ./tsdb import --auto-metric --data ordered unordered
+says '*New timestamp=1537857720 is less than or equal to previous=*'
+echo 'tsd.core.bulk.allow_out_of_order_timestamps = true' >any.conf
+gives 0 '' ./tsdb import --auto-metric --data ordered --config any.conf unordered
+gives 0 'o.m 1537857720 2 a=b
+o.m 1537859699 1 a=b
+o.m 1537859700 3 a=b' sorted_lines --data ordered
+
 # -- import: bad lines, packed files, standard input
 rm -r store
 {

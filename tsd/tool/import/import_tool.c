@@ -459,6 +459,8 @@ import_files(struct import_tool *x)
         .paths = t->args->words,
         .paths_len = t->args->len,
         .opentsdb = t->as_tsdb,
+        .any_order = settings_bool(
+            t->settings, "tsd.core.bulk.allow_out_of_order_timestamps"),
         .stop_at_bad = t->as_tsdb && !x->skip_errors,
         .journal_of = store,
         .open = open_taker,

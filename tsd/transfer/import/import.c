@@ -385,7 +385,7 @@ import_run(struct import *m, struct import_totals *totals, struct error *e)
     lock_init(&x.lock);
     x.progress_us = clock_monotonic_us() + PROGRESS_US;
     if (m->opentsdb)
-        x.check = import_check_new();
+        x.check = import_check_new(m->any_order);
     workers_run(workers, len, import_some, &x);
     workers_free(&workers);
     if (x.error.status == ST_OK && is_stopped(&x))

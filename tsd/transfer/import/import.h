@@ -40,6 +40,7 @@ struct import {
     const char *const *paths;
     size_t paths_len;
     bool opentsdb;    /* OpenTSDB's rules for files and lines; one thread */
+    bool any_order;   /* of these, not that the times of a series rise */
     bool stop_at_bad; /* nothing behind a bad line is stored */
     size_t threads;   /* at most; 0: a CPU each */
     const char *journal_of; /* which store it is; NULL: no journals */

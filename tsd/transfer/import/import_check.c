@@ -17,6 +17,7 @@ struct seen {
 
 struct import_check {
     uint32_t magic;
+    bool any_order;
     struct seen *series;
     size_t len, cap;
     struct hash_table table;
@@ -30,11 +31,12 @@ struct import_check {
 };
 
 struct import_check *
-import_check_new(void)
+import_check_new(bool any_order)
 {
     struct import_check *c = mem_new(sizeof *c);
 
     c->magic = CHECK_MAGIC;
+    c->any_order = any_order;
     c->seed = hash_random_seed();
     return c;
 }
@@ -148,6 +150,8 @@ check_order(struct import_check *c, struct slice metric, struct slice value,
 {
     const struct seen *s = &c->series[c->found];
 
+    if (c->any_order)
+        return true;
     if (c->ms > s->last_ms)
         return true;
     buf_printf(why,

@@ -13,7 +13,8 @@
 
 struct import_check; /* opaque */
 
-struct import_check *import_check_new(void);
+/* 'any_order': the times of a series need not rise. */
+struct import_check *import_check_new(bool any_order);
 void import_check_free(struct import_check **c);
 
 /* False with a sentence in 'why'.  '*is_new' is true when no line of its series

@@ -61,7 +61,7 @@ static const struct {
 
 START_TEST(checks_lines)
 {
-    struct import_check *c = import_check_new();
+    struct import_check *c = import_check_new(false);
     struct buf why = BUF_INIT;
     size_t new = 0;
 
@@ -80,6 +80,28 @@ START_TEST(checks_lines)
     ck_assert_uint_eq(new, 4);
     import_check_free(&c);
     ck_assert_ptr_null(c);
+    buf_fini(&why);
+}
+END_TEST
+
+START_TEST(takes_any_order)
+{
+    struct import_check *c = import_check_new(true);
+    struct buf why = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        bool is_new, late = lines[i].why != NULL &&
+                            slice_starts(slice_str(lines[i].why),
+                                         slice_str("New timestamp="));
+
+        buf_clear(&why);
+        ck_assert_int_eq(
+            import_check_line(c, slice_str(lines[i].line), &is_new, &why),
+            lines[i].why == NULL || late);
+        if (why.size == 0)
+            import_check_accept(c);
+    }
+    import_check_free(&c);
     buf_fini(&why);
 }
 END_TEST
@@ -364,7 +386,7 @@ START_TEST(a_store_that_takes_no_more)
 END_TEST
 
 TEST_MAIN_WITH(setup, teardown, "import", TEST(checks_lines),
-               TEST(bad_lines_are_told), TEST(many_files_at_once),
-               TEST(opentsdb_stops_at_a_bad_line),
+               TEST(takes_any_order), TEST(bad_lines_are_told),
+               TEST(many_files_at_once), TEST(opentsdb_stops_at_a_bad_line),
                TEST(a_missing_file_is_the_end), TEST(goes_on_from_its_journal),
                TEST(a_store_that_takes_no_more))
