@@ -2,6 +2,7 @@
  * that name. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,17 @@ run(int argc, char **argv)
     return c->run(argc - 1, argv + 1, as_tsdb);
 }
 
+/* A write past a limit of file sizes (LimitFSIZE=) fails like one on a full
+ * disk, and the signals of log rotation end nothing. */
+static void
+ignore_signals(void)
+{
+    static const int ignored[] = { SIGXFSZ, SIGUSR1, SIGUSR2 };
+
+    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+        (void)signal(ignored[i], SIG_IGN);
+}
+
 /* A command whose output is not complete has failed. */
 int
 main(int argc, char **argv)
@@ -156,6 +168,7 @@ main(int argc, char **argv)
         (void)fputs("halite: cannot open /dev/null\n", stderr);
         return 1;
     }
+    ignore_signals();
     rc = run(argc, argv);
     errno = 0; /* that of a write before is not known any more */
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
