@@ -9,6 +9,7 @@
 #include "query/model/rollup.h"
 #include "tsd/config/limits.h"
 #include "tsd/config/store_place.h"
+#include "tsd/config/uid_filter.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/point_range.h"
 #include "tsd/stats/queries.h"
@@ -62,6 +63,9 @@ fill_api(struct database *d, struct error *e)
                                &a->histograms, e);
     if (st != ST_OK)
         return error_wrap(e, st, "tsd.core.histograms.config");
+    st = uid_filter_open(s, &d->uid_filter, e);
+    if (st != ST_OK)
+        return st;
     if (!settings_has(s, "tsd.core.timezone"))
         return ST_OK;
     return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
@@ -128,6 +132,8 @@ open_names(struct database *d, struct error *e)
         .allow_specialchars =
             settings_text(s, "tsd.core.tag.allow_specialchars"),
         .random_metrics = settings_bool(s, "tsd.core.uid.random_metrics"),
+        .allow = d->uid_filter == NULL ? NULL : uid_filter_allows,
+        .allow_ctx = d->uid_filter,
     };
     struct api *a = &d->api;
     enum status st = uid_open(a->store, &o, &a->uids, e);
@@ -285,6 +291,7 @@ database_close(struct database *d, struct error *e)
     records_close(&a->records);
     series_close(&a->series);
     uid_close(&a->uids);
+    uid_filter_free(&d->uid_filter);
     st = a->cluster != NULL ? pool_close(&d->pool, e)
                             : store_close(&a->store, e);
     queries_free(&a->queries);

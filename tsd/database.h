@@ -13,8 +13,9 @@
 #include "tsd/pool.h"
 
 struct database {
-    struct api api;          /* frozen, but for members of the daemon's */
-    struct rollups *rollups; /* NULL: none are configured */
+    struct api api;                /* frozen, but for members of the daemon's */
+    struct rollups *rollups;       /* NULL: none are configured */
+    struct uid_filter *uid_filter; /* NULL: all names may have ids */
     atomic_bool backup_busy;
     struct pool pool; /* where the store lies in one */
 };

@@ -20,7 +20,14 @@ tsd.core.timezone Atlantis
 tsd.http.request.cors_domains *,x
 tsd.query.limits.overrides.config /nofile
 tsd.storage.salt.width 9
+tsd.uidfilter.enable true
 END
+for setting in plugin=com.example.Filter whitelist.metric_patterns='ok,(' whitelist.tagv_patterns='('; do
+    ends 2 "$halite" tsd --data=nofilter --port=0 --bind=127.0.0.1 tsd.uidfilter.enable=true \
+        tsd.uidfilter.plugin=net.opentsdb.uid.UniqueIdWhitelistFilter "tsd.uidfilter.$setting"
+    says "*tsd.uidfilter.${setting%%=*}*"
+done
+test ! -e nofilter || complain 'a start that failed made a folder'
 ends 2 "$halite" tsd --memory --port=0 tsd.rollups.enable=true tsd.rollups.config=/nofile
 says '*tsd.rollups.config*/nofile*'
 for flag in --data= --store= halite.data=; do
@@ -39,7 +46,7 @@ sed -i /sync/d wrong.conf
 ends 2 "$halite" tsd --memory --port=x --config=wrong.conf
 says '*wrong.conf:2: unknown setting "just" has no effect
 *tsd.network.port=*'
-# On the command line every key is checked: nobody's plugin is configured there.
+# On the command line every key must exist.
 for word in just.this=x tsd.core.meta.enabel_tsuid_tracking=true halite.snyc=off; do
     ends 2 "$halite" tsd --memory --port=0 --config=wrong.conf "$word"
     says "*\"${word%=*}\": there is no such setting"

@@ -132,6 +132,8 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
                       ? NULL
                       : mem_strdup(o->allow_specialchars);
     u->random_metrics = o->random_metrics;
+    u->allow = o->allow;
+    u->allow_ctx = o->allow_ctx;
     u->cache =
         uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
     lock_init(&u->lock);
@@ -523,5 +525,6 @@ uid_counts(struct uid_table *u, enum uid_kind kind)
         atomic_load_explicit(&k->misses, memory_order_relaxed);
     counts.cache_size = uid_cache_len(u->cache, kind);
     counts.ids_available = uid_max(u, kind) - counts.ids_used;
+    counts.rejected = atomic_load(&u->kinds[kind].rejected);
     return counts;
 }

@@ -38,10 +38,15 @@ unsigned uid_key_width(const struct key_layout *w, enum uid_kind kind);
 
 struct uid_table; /* opaque */
 
+/* May this name, which has no id yet, be given one? */
+typedef bool uid_allow_fn(void *ctx, enum uid_kind kind, struct slice name);
+
 struct uid_options {
     size_t cache_entries;           /* 0: 2 million a direction */
     const char *allow_specialchars; /* NULL: none */
     bool random_metrics;            /* tsd.core.uid.random_metrics */
+    uid_allow_fn *allow;            /* NULL: all names may */
+    void *allow_ctx;
 };
 
 MUST_CHECK enum status uid_open(struct store *s, const struct uid_options *o,
@@ -156,5 +161,6 @@ uint64_t uid_epoch(const struct uid_table *u);
 struct uid_counts {
     uint64_t cache_hits, cache_misses, cache_size;
     uint64_t ids_used, ids_available;
+    uint64_t rejected; /* names that 'allow' kept from getting an id */
 };
 struct uid_counts uid_counts(struct uid_table *u, enum uid_kind kind);

@@ -434,6 +434,31 @@ assign(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
     return st;
 }
 
+static bool
+is_allowed(struct uid_table *u, enum uid_kind kind, struct slice name)
+{
+    return u->allow == NULL || u->allow(u->allow_ctx, kind, name);
+}
+
+/* May a new name have an id? */
+static enum status
+check_new(struct uid_table *u, enum uid_kind kind, struct slice name,
+          struct error *e)
+{
+    enum status st;
+
+    if (kind == UID_ROLLUP) /* its names are ours */
+        return ST_OK;
+    st = uid_validate_name(u, uid_what_names[kind], name, e);
+    if (st != ST_OK || is_allowed(u, kind, name))
+        return st;
+    atomic_fetch_add(&u->kinds[kind].rejected, 1);
+    return error_set(e, ST_INVALID,
+                     "Failed to assign an ID for kind='%s' name='%.*s': "
+                     "Blocked by UID filter.",
+                     uid_kind_name(kind), SLICE_ARG(name));
+}
+
 enum status
 uid_resolve(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
             size_t len, struct error *e)
@@ -452,7 +477,8 @@ uid_resolve(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
         struct uid_wanted *w = &wanted[i];
 
         w->create = w->create && w->id == 0 &&
-                    uid_validate_name(u, "", w->name, NULL) == ST_OK;
+                    uid_validate_name(u, "", w->name, NULL) == ST_OK &&
+                    is_allowed(u, kind, w->name);
         any |= w->create;
     }
     return any ? assign(u, kind, wanted, len, changes, &lsn, e) : st;
@@ -472,8 +498,8 @@ find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
     if (st != ST_NOT_FOUND)
         return st;
     out->id = 0;
-    if (kind != UID_ROLLUP && /* its names are ours */
-        (st = uid_validate_name(u, uid_what_names[kind], name, e)) != ST_OK)
+    st = check_new(u, kind, name, e);
+    if (st != ST_OK)
         return st;
     return assign(u, kind, out, 1, changes, lsn, e);
 }

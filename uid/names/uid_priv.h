@@ -30,7 +30,7 @@ struct uid_state {
     uint64_t next, end;
     uint64_t block;   /* how many the last time */
     int64_t block_us; /* and when */
-    _Atomic uint64_t hits, misses;
+    _Atomic uint64_t hits, misses, rejected;
 };
 
 /* Ascending. */
@@ -44,6 +44,8 @@ struct uid_table {
     struct store *store;
     char *specials; /* UTF-8, or NULL */
     bool random_metrics;
+    uid_allow_fn *allow; /* NULL: all names may have an id */
+    void *allow_ctx;
     bool shared; /* other processes write to the engine, too */
     const struct uid_events *events; /* NULL: there are no others */
     struct uid_cache *cache;

@@ -18,7 +18,7 @@ each_uid(const struct api *a, enum uid_kind kind, stats_found *found, void *ctx)
     found(ctx, "uid.cache-miss", tags, c.cache_misses);
     found(ctx, "uid.cache-size", tags, c.cache_size);
     found(ctx, "uid.random-collisions", tags, 0);
-    found(ctx, "uid.rejected-assignments", tags, 0);
+    found(ctx, "uid.rejected-assignments", tags, c.rejected);
     found(ctx, "uid.ids-used", tags, c.ids_used);
     found(ctx, "uid.ids-available", tags, c.ids_available);
 }
