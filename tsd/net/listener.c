@@ -30,6 +30,8 @@
 
 #define LISTENER_MAGIC FOURCC('L', 'I', 'S', 'T')
 #define ACCEPTS_MAX    64 /* a turn */
+#define ADDRESSES_MAX  16 /* of a port; a name may have more, which are left */
+#define PORT_ATTEMPTS  20 /* to find one that is free for all addresses */
 #define PAUSE_MS       20 /* when there is no descriptor at all */
 #define TICK_MS        1000u
 
@@ -42,7 +44,7 @@ struct pending_conn {
     struct sockaddr_storage peer;
 };
 
-/* A port. */
+/* A socket that listens. */
 struct endpoint {
     struct watch socket;
     bool ready; /* in this turn */
@@ -53,8 +55,9 @@ struct endpoint {
 struct listener {
     uint32_t magic;
     struct listener_options o;
-    struct endpoint endpoints[2];
+    struct endpoint endpoints[2 * ADDRESSES_MAX];
     size_t endpoints_len;
+    size_t tls_at; /* the first of TLS */
     struct http_server *http;
     struct telnet *telnet;
     struct peer_server *peers; /* NULL: this daemon has no peers */
@@ -89,6 +92,18 @@ name_address(struct endpoint *d, struct error *e)
     return ST_OK;
 }
 
+static void
+set_port(struct sockaddr *a, uint16_t port)
+{
+    struct sockaddr_in *v4 = (void *)a;
+    struct sockaddr_in6 *v6 = (void *)a;
+
+    if (a->sa_family == AF_INET6)
+        v6->sin6_port = htons(port);
+    else
+        v4->sin_port = htons(port);
+}
+
 static int
 listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
 {
@@ -100,7 +115,7 @@ listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
         return -1;
     set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (a->ai_family == AF_INET6)
-        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
         listen(fd, o->backlog == 0 ? 3072 : o->backlog) == 0)
         return fd;
@@ -110,36 +125,116 @@ listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
     return -1;
 }
 
-static enum status
-open_endpoint(struct listener *l, const char *bind_to, uint16_t number,
-              bool is_tls, struct error *e)
+/* Is it an address that was opened before?  Names are listed for more than one
+ * socket type or from more than one source. */
+static bool
+is_repeated(const struct addrinfo *all, const struct addrinfo *a)
+{
+    for (; all != a; all = all->ai_next)
+        if (all->ai_addrlen == a->ai_addrlen &&
+            memcmp(all->ai_addr, a->ai_addr, a->ai_addrlen) == 0)
+            return true;
+    return false;
+}
+
+/* Not an error where there is another address: the machine has no IPv6, or none
+ * of its interfaces has the address. */
+static bool
+is_absent(int err)
+{
+    return err == EAFNOSUPPORT || err == EADDRNOTAVAIL;
+}
+
+static void
+close_endpoints(struct listener *l, size_t from)
+{
+    while (l->endpoints_len > from)
+        (void)close(l->endpoints[--l->endpoints_len].socket.fd);
+}
+
+/* Opens all of these addresses, with one port: that of the first, if 'port' is
+ * 0.  Returns 0, or the errno of the address that failed. */
+static int
+open_addresses(struct listener *l, struct addrinfo *all, bool is_tls,
+               uint16_t port, struct error *e)
+{
+    size_t from = l->endpoints_len;
+    int absent = 0;
+
+    for (struct addrinfo *a = all; a != NULL; a = a->ai_next) {
+        struct endpoint *d = &l->endpoints[l->endpoints_len];
+
+        if (is_repeated(all, a) || l->endpoints_len - from == ADDRESSES_MAX)
+            continue;
+        set_port(a->ai_addr, port);
+        *d = (struct endpoint){ .is_tls = is_tls };
+        d->socket = (struct watch){ .fd = listener_open_socket(&l->o, a),
+                                    .data = (uintptr_t)d };
+        if (d->socket.fd < 0 && is_absent(errno)) {
+            absent = errno;
+            continue;
+        }
+        if (d->socket.fd < 0)
+            return errno;
+        l->endpoints_len++;
+        if (name_address(d, e) != ST_OK)
+            return EIO;
+        port = (uint16_t)atoi(strrchr(d->address, ':') + 1);
+    }
+    return l->endpoints_len == from ? absent : 0;
+}
+
+/* All addresses of the machine are two sockets, so that clients of IPv4 keep
+ * their addresses as they are. */
+static int
+find_addresses(const char *host, bool is_any, struct addrinfo **out)
 {
     struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                               .ai_socktype = SOCK_STREAM };
+    struct addrinfo *v6 = NULL;
+    int err = getaddrinfo(is_any ? "0.0.0.0" : host, "0", &hints, out);
+
+    if (err == 0 && is_any && getaddrinfo("::", "0", &hints, &v6) == 0)
+        (*out)->ai_next = v6;
+    return err;
+}
+
+/* 'bind_to': NULL, "", "0.0.0.0" and "::" are all addresses of both families,
+ * as for Java; a name is each address of it.  An address of IPv6 may have
+ * brackets. */
+static enum status
+open_endpoints(struct listener *l, const char *bind_to, uint16_t port,
+               bool is_tls, struct error *e)
+{
+    struct slice host = slice_str(bind_to == NULL ? "" : bind_to);
+    size_t from = l->endpoints_len;
     struct addrinfo *all = NULL;
-    struct endpoint *d = &l->endpoints[l->endpoints_len];
-    bool is_any = bind_to == NULL || *bind_to == '\0';
-    const char *host = is_any ? "0.0.0.0" : bind_to;
-    char port[8];
+    bool is_any;
+    char *text;
     int err;
 
-    (void)snprintf(port, sizeof port, "%u", (unsigned)number);
-    err = getaddrinfo(host, port, &hints, &all);
+    if (host.size > 2 && host.data[0] == '[' && host.data[host.size - 1] == ']')
+        host = slice_of(host.data + 1, host.size - 2);
+    is_any = host.size == 0 || slice_eq_str(host, "0.0.0.0") ||
+             slice_eq_str(host, "::");
+    text = mem_strndup(host.data, host.size);
+    err = find_addresses(text, is_any, &all);
+    free(text);
     if (err != 0)
-        return error_set(e, ST_INVALID, "cannot listen on '%s': %s", host,
+        return error_set(e, ST_INVALID, "cannot listen on '%s': %s", bind_to,
                          gai_strerror(err));
-    d->socket = (struct watch){ .fd = -1, .data = (uintptr_t)d };
-    d->is_tls = is_tls;
-    for (struct addrinfo *a = all; a != NULL && d->socket.fd < 0;
-         a = a->ai_next)
-        d->socket.fd = listener_open_socket(&l->o, a);
-    err = errno;
+    /* A port that is free for one address need not be free for the others. */
+    for (int i = 0; i < PORT_ATTEMPTS; i++) {
+        err = open_addresses(l, all, is_tls, port, e);
+        if (err == 0 || err != EADDRINUSE || port != 0)
+            break;
+        close_endpoints(l, from);
+    }
     freeaddrinfo(all);
-    if (d->socket.fd < 0)
-        return error_set(e, ST_IO, "cannot listen on %s port %s: %s", host,
-                         port, strerror(err));
-    l->endpoints_len++;
-    return name_address(d, e);
+    return err == 0 ? ST_OK
+                    : error_set(e, ST_IO, "cannot listen on %s port %u: %s",
+                                is_any ? "all addresses" : bind_to,
+                                (unsigned)port, strerror(err));
 }
 
 static const struct loop_calls listener_calls;
@@ -166,9 +261,10 @@ listener_open(const struct listener_options *o, struct listener **out,
     if (status == ST_OK && l->reserve < 0)
         status = error_set(e, ST_IO, "/dev/null: %m");
     if (status == ST_OK)
-        status = open_endpoint(l, o->bind, o->port, false, e);
+        status = open_endpoints(l, o->bind, o->port, false, e);
+    l->tls_at = l->endpoints_len;
     if (status == ST_OK && o->tls != NULL)
-        status = open_endpoint(l, o->tls_bind, o->tls_port, true, e);
+        status = open_endpoints(l, o->tls_bind, o->tls_port, true, e);
     l->o.bind = l->o.tls_bind = NULL; /* were lent */
     *out = l;
     if (status != ST_OK)
@@ -187,7 +283,8 @@ const char *
 listener_tls_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->endpoints_len > 1 ? l->endpoints[1].address : NULL;
+    return l->endpoints_len > l->tls_at ? l->endpoints[l->tls_at].address
+                                        : NULL;
 }
 
 /* -- connections ----------------------------------------------------------- */
@@ -572,6 +669,10 @@ listener_start(struct listener *l, struct http_server *http,
     OBJ_CHECK(l, LISTENER_MAGIC);
     l->http = http;
     l->telnet = telnet;
+    for (size_t i = 1; i < l->endpoints_len; i++)
+        if (i != l->tls_at) /* the daemon tells of the first ones */
+            log_info("listener", "listening on %s, too",
+                     l->endpoints[i].address);
     resume_accepting(l);
     return loop_start(&l->loop, e);
 }
@@ -586,13 +687,12 @@ listener_stop(struct listener *l)
         loop_stop(&l->loop);
         /* Those whom the kernel has welcomed in our name.  Behind TLS nothing
          * could be heard of them before all ends. */
-        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[0]);
-             i++)
-            ;
+        for (size_t k = 0; k < l->tls_at; k++)
+            for (int i = 0;
+                 i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[k]); i++)
+                ;
     }
-    for (size_t i = 0; i < l->endpoints_len; i++)
-        (void)close(l->endpoints[i].socket.fd);
-    l->endpoints_len = 0;
+    close_endpoints(l, 0);
     while ((s = (struct pending_conn *)loop_oldest(&l->loop)) != NULL) {
         /* A byte may have come since: then it deserves its answer. */
         detect_protocol(l, s);

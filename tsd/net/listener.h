@@ -1,6 +1,6 @@
 /* The acceptor: one port for HTTP and telnet, told apart by the first byte. No
  * command of ours starts with a capital letter, and every HTTP method does. (A
- * first line in capitals that cannot be HTTP is telnet's to ignore.)
+ * first line in capitals that cannot be HTTP is telnet's to reject.)
  *
  *     listener_open -> (start HTTP and telnet) -> listener_serve_peers
  *         -> listener_start -> listener_stop -> (stop HTTP and telnet)
@@ -16,7 +16,7 @@
  * of the silent gives way.  Where none is silent the new one is closed at once,
  * and counted.
  *
- * Owns:    its socket and thread, and connections until their first byte.
+ * Owns:    its sockets and thread, and connections until their first byte.
  * Threads: listener_counts(), what is called at a connection's end: any; the
  *          rest: one at a time. */
 #pragma once
@@ -29,7 +29,10 @@
 struct listener; /* opaque */
 
 struct listener_options {
-    const char *bind;       /* an address or name; NULL or "": all */
+    /* An address, which may have brackets, or a name: each of its addresses.
+     * NULL, "", "0.0.0.0" or "::": all, of both families; of IPv4 alone where
+     * the machine has no IPv6. */
+    const char *bind;
     uint16_t port;          /* 0: a free one */
     int backlog;            /* 0: 3072 */
     size_t max_connections; /* 0: no limit */
@@ -43,7 +46,7 @@ struct listener_options {
 MUST_CHECK enum status listener_open(const struct listener_options *o,
                                      struct listener **out, struct error *e);
 
-/* "127.0.0.1:4242", with the port that was taken. */
+/* "127.0.0.1:4242", with the port that was taken: the first of several. */
 const char *listener_address(const struct listener *l);
 /* The same of TLS, or NULL. */
 const char *listener_tls_address(const struct listener *l);

@@ -1,6 +1,7 @@
 #include "tsd/net/listener.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -368,6 +369,121 @@ START_TEST(hands_peers_over)
 }
 END_TEST
 
+/* Does something listen there, on the port of 'address'? */
+static bool
+is_reached(const char *address, const char *host, const char *port)
+{
+    struct addrinfo hints = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                              .ai_socktype = SOCK_STREAM };
+    struct addrinfo *a;
+    bool reached;
+    int fd;
+
+    if (port == NULL)
+        port = strrchr(address, ':') + 1;
+    ck_assert_int_eq(getaddrinfo(host, port, &hints, &a), 0);
+    fd = socket(a->ai_family, SOCK_STREAM, 0);
+    reached = fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0;
+    (void)close(fd);
+    freeaddrinfo(a);
+    return reached;
+}
+
+static bool
+has_ipv6(void)
+{
+    struct listener_options o = { .bind = "::1" };
+    struct listener *l;
+
+    if (listener_open(&o, &l, NULL) != ST_OK)
+        return false;
+    listener_close(&l);
+    return true;
+}
+
+START_TEST(listens_on_all_addresses)
+{
+    static const struct {
+        const char *bind;
+        bool v4, v6;
+        const char *address; /* how it begins */
+    } cases[] = {
+        { NULL, true, true, "0.0.0.0:" },
+        { "", true, true, "0.0.0.0:" },
+        { "0.0.0.0", true, true, "0.0.0.0:" },
+        { "::", true, true, "0.0.0.0:" },
+        { "[::]", true, true, "0.0.0.0:" },
+        { "127.0.0.1", true, false, "127.0.0.1:" },
+        { "::1", false, true, "[::1]:" },
+        { "[::1]", false, true, "[::1]:" },
+    };
+    bool ipv6 = has_ipv6();
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct listener_options o = { .bind = cases[i].bind };
+        struct listener *l;
+        struct error e;
+
+        if (!cases[i].v4 && !ipv6)
+            continue;
+        ck_assert_msg(listener_open(&o, &l, &e) == ST_OK, "%s", e.text);
+        ck_assert(slice_starts(slice_str(listener_address(l)),
+                               slice_str(cases[i].address)));
+        ck_assert_int_eq(is_reached(listener_address(l), "127.0.0.1", NULL),
+                         cases[i].v4);
+        if (ipv6)
+            ck_assert_int_eq(is_reached(listener_address(l), "::1", NULL),
+                             cases[i].v6);
+        listener_close(&l);
+    }
+}
+END_TEST
+
+/* A name is each of its addresses, once. */
+START_TEST(listens_on_addresses_of_a_name)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *all;
+    struct listener_options o = { .bind = "localhost" };
+    struct listener *l;
+    struct error e;
+
+    if (getaddrinfo("localhost", NULL, &hints, &all) != 0)
+        return;
+    ck_assert_msg(listener_open(&o, &l, &e) == ST_OK, "%s", e.text);
+    for (struct addrinfo *a = all; a != NULL; a = a->ai_next) {
+        char host[NI_MAXHOST];
+
+        ck_assert_int_eq(getnameinfo(a->ai_addr, a->ai_addrlen, host,
+                                     sizeof host, NULL, 0, NI_NUMERICHOST),
+                         0);
+        if (a->ai_family == AF_INET || has_ipv6())
+            ck_assert(is_reached(listener_address(l), host, NULL));
+    }
+    listener_close(&l);
+    freeaddrinfo(all);
+}
+END_TEST
+
+/* A port that is taken is an error, also where one family has it free. */
+START_TEST(rejects_a_port_in_use)
+{
+    static const char *const first[] = { "127.0.0.1", "::1" };
+
+    for (size_t i = 0; i < 2 && (i == 0 || has_ipv6()); i++) {
+        struct listener_options o = { .bind = first[i] };
+        struct listener *one, *two;
+        struct error e;
+
+        ck_assert_int_eq(listener_open(&o, &one, &e), ST_OK);
+        o.bind = NULL;
+        o.port = (uint16_t)atoi(strrchr(listener_address(one), ':') + 1);
+        ck_assert_int_eq(listener_open(&o, &two, &e), ST_IO);
+        ck_assert(strstr(e.text, "cannot listen on all addresses") != NULL);
+        listener_close(&one);
+    }
+}
+END_TEST
+
 START_TEST(rejects_bad_addresses)
 {
     static const char *const bad[] = { "999.1.1.1", "192.0.2.1" };
@@ -389,4 +505,6 @@ TEST_MAIN_WITH(NULL, tear_down, "listener",
                TEST(lets_silent_ones_give_way), TEST(ends_who_says_nothing),
                TEST(survives_a_lack_of_descriptors),
                TEST(keeps_the_lines_of_who_is_gone), TEST(hands_peers_over),
-               TEST(rejects_bad_addresses))
+               TEST(listens_on_all_addresses),
+               TEST(listens_on_addresses_of_a_name),
+               TEST(rejects_a_port_in_use), TEST(rejects_bad_addresses))
