@@ -69,6 +69,7 @@ http_request_free(struct http_request *r)
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     INSIST(r->phase != PHASE_SUSPENDED || r->ready);
+    http_report_failure(r); /* the client did not wait for the answer */
     r->conn->request = NULL;
     http_body_free(r);
     budget_return(&s->answers, r->answer_bytes);

@@ -156,6 +156,9 @@ struct http_reply {
     char why[256];   /* of an error that is still to be reported, or "" */
 };
 
+/* Reports the error that the request is answered with, if it is not reported
+ * yet; see http_options.failed. */
+void http_report_failure(struct http_request *r);
 /* Answers the request with an error; 'details' may be NULL. */
 void http_reject(struct http_request *r, unsigned status, const char *message,
                  const char *details);

@@ -460,6 +460,16 @@ serve_in_time(struct http_request *r)
 }
 
 void
+http_report_failure(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    if (r->reply.why[0] != '\0' && s->o.failed != NULL)
+        s->o.failed(s->o.failed_ctx, r, r->reply.status, r->reply.why);
+    http_reply_reported(&r->reply);
+}
+
+void
 http_serve_now(struct http_request *r)
 {
     struct http_server *s = r->server;
@@ -475,8 +485,7 @@ http_serve_now(struct http_request *r)
     r->ready = true;
     if (r->reply.status == 500)
         counter_add(CNT_RPC_EXCEPTIONS, 1);
-    if (r->reply.why[0] != '\0' && s->o.failed != NULL)
-        s->o.failed(s->o.failed_ctx, r, r->reply.status, r->reply.why);
+    http_report_failure(r);
     took_us = clock_monotonic_us() - r->start_us;
     latency_add(&s->latency, (uint64_t)took_us);
     log_debug("web", "%s %s %s: %u, %zu bytes, %lld us", r->conn->peer,

@@ -279,14 +279,33 @@ START_TEST(takes_32_mb)
 }
 END_TEST
 
+/* An http_failed; 'ctx' counts answers by status. */
+static void
+count_failure(void *ctx, const struct http_request *r, unsigned status,
+              const char *why)
+{
+    atomic_uint *counts = ctx;
+
+    ck_assert_str_eq(http_path(r), "/api/empty");
+    ck_assert(http_has_route(r));
+    if (status == 413)
+        ck_assert_str_eq(why, "The request's body is too large: The limit for "
+                              "one body is 1000 bytes");
+    counts[status]++;
+}
+
 /* More than a client may still send behind a rejection is not read. */
 START_TEST(hangs_up_on_endless_bodies)
 {
+    static atomic_uint failures[600];
     struct buf chunk = filler(0x4000);
     struct answer a;
     int fd;
 
-    rig_start(&(struct http_options){ .body_bytes = 1000, .chunked = true });
+    rig_start(&(struct http_options){ .body_bytes = 1000,
+                                      .chunked = true,
+                                      .failed = count_failure,
+                                      .failed_ctx = failures });
     fd = rig_connect();
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Transfer-Encoding: chunked\r\n\r\n");
@@ -297,6 +316,7 @@ START_TEST(hangs_up_on_endless_bodies)
     }
     ck_assert(rig_wait(&rig.closed, 1));
     (void)close(fd);
+    ck_assert_uint_eq(failures[413], 1); /* though it was not answered */
     /* one that says so is answered at once */
     fd = rig_connect();
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
@@ -304,9 +324,24 @@ START_TEST(hangs_up_on_endless_bodies)
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 413);
     ck_assert(rig_is_closed(fd));
+    ck_assert_uint_eq(failures[413], 2);
     buf_fini(&a.body);
     (void)close(fd);
     buf_fini(&chunk);
+    /* what is good is no failure, another method is one */
+    fd = rig_connect();
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
+                 "Content-Length: 0\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 204);
+    rig_send(fd, "TRACE /api/empty HTTP/1.1\r\nHost: x\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 405);
+    ck_assert_uint_eq(failures[405], 1);
+    for (size_t i = 0; i < 600; i++)
+        ck_assert_uint_eq(failures[i], i == 413 ? 2 : i == 405);
+    buf_fini(&a.body);
+    (void)close(fd);
 }
 END_TEST
 
