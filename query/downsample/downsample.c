@@ -71,22 +71,22 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
     return make_grid(d, e);
 }
 
-/* Of rollups: a sum of counts, or of sums over counts. */
+/* Of rollups: a sum of counts, or of sums over counts, which wrap as Java's. */
 static double
 rollups_value(const struct downsampler *d, const struct column *in, size_t from,
               size_t to)
 {
     double sum = 0;
-    int64_t count = 0;
+    uint64_t count = 0;
 
     for (size_t i = from; i < to; i++) {
         sum += in->is_float[i] != 0 ? in->v[i].d : (double)in->v[i].i;
         if (in->counts != NULL)
-            count += in->counts[i];
+            count += (uint64_t)in->counts[i];
     }
     if (d->sum_counts)
         return sum;
-    return count == 0 ? 0 : sum / (double)count;
+    return count == 0 ? 0 : sum / (double)(int64_t)count;
 }
 
 double

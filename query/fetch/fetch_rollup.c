@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/text/java.h"
 #include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
 #include "base/mem.h"
@@ -84,7 +85,7 @@ rollup_restore_times(struct rollup_times *r, struct fetch *f, struct arena *a,
 static int64_t
 as_count(const struct column *c, size_t i)
 {
-    return c->is_float[i] != 0 ? (int64_t)c->v[i].d : c->v[i].i;
+    return c->is_float[i] != 0 ? java_long(c->v[i].d) : c->v[i].i;
 }
 
 /* Keeps the sums that have a count. */

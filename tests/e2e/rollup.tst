@@ -163,3 +163,18 @@ POST /api/uid/rename {"metric":"r.m","name":"r.n"}
 = 200
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:r.n
 ~ "dps":{"1356998400":100.0}
+
+# Counts that no 64 bits hold are Java's longs: the largest one, and their sums wrap.
+> rollup 1h-sum r.huge 1356998400 4611686018427387904 host=a
+> rollup 1h-count r.huge 1356998400 1e300 host=a
+> rollup 1h-sum r.huge 1357002000 4611686018427387904 host=a
+> rollup 1h-count r.huge 1357002000 9223372036854775807 host=a
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1357005599&m=sum:1h-avg:r.huge
+= 200
+~ "dps":{"1356998400":0.5,"1357002000":0.5}
+GET /api/query?start=1356998400&end=1357005599&m=sum:2h-avg:r.huge
+= 200
+~ "dps":{"1356998400":-4.611686018427388E18}

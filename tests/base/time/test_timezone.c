@@ -578,6 +578,36 @@ START_TEST(reads_files)
 }
 END_TEST
 
+/* At 1,000 s the clock goes back by two days, as no clock of a place does.  A
+ * walk from bucket to bucket goes on all the same, and starts follow their
+ * order. */
+START_TEST(no_zone_stops_a_walk)
+{
+    struct buf b = BUF_INIT;
+    struct timezone *z;
+    struct error e;
+
+    put_file(&b, '2', (uint32_t)(_i == 0 ? -26 * 3600 : 26 * 3600), "\n\n");
+    ck_assert_int_eq(timezone_read(buf_slice(&b), slice_str("X"), &z, &e),
+                     ST_OK);
+    for (int unit = UNIT_MS; unit <= UNIT_Y; unit++)
+        for (int count = 1; count < 9; count++) {
+            int64_t at = calendar_floor(z, INT64_C(-100000000), count,
+                                        (enum time_unit)unit);
+
+            for (int i = 0; i < 100; i++) {
+                int64_t next =
+                    calendar_next(z, at, count, (enum time_unit)unit);
+
+                ck_assert_int_gt(next, at);
+                at = next;
+            }
+        }
+    timezone_free(&z);
+    buf_fini(&b);
+}
+END_TEST
+
 START_TEST(rejects_absurd_files)
 {
     struct buf b = BUF_INIT;
@@ -618,4 +648,4 @@ TEST_MAIN("timezone", LOOP(finds_buckets, buckets),
           LOOP(rejects_names, rejected), TEST(a_zone_is_read_once),
           LOOP(reads_rules, rules), LOOP(tells_abbreviations, abbreviations),
           LOOP(reads_files, files), TEST(rejects_absurd_files),
-          TEST(dates_and_days_agree))
+          TIMES(no_zone_stops_a_walk, 2), TEST(dates_and_days_agree))
