@@ -407,11 +407,10 @@ ever_ms(int64_t s)
 struct zone_stretch
 timezone_stretch(const struct timezone *z, int64_t utc_ms)
 {
-    int64_t s = floor_div(utc_ms, 1000), since, until;
-    size_t from, to;
+    int64_t s = floor_div(utc_ms, 1000), since, until, offset_s;
+    size_t from = 0, to;
 
     OBJ_CHECK(z, ZONE_MAGIC);
-    from = 0;
     to = z->changes_len;
     while (from < to) {
         size_t mid = from + (to - from) / 2;
@@ -423,16 +422,18 @@ timezone_stretch(const struct timezone *z, int64_t utc_ms)
     }
     since = from == 0 ? INT64_MIN : z->changes[from - 1].at_s;
     until = from == z->changes_len ? INT64_MAX : z->changes[from].at_s;
+    offset_s = from == 0 ? z->first_s : z->changes[from - 1].offset_s;
     if (from == z->changes_len && z->rule.on) {
         int64_t last;
 
         changes_by_rule(&z->rule, s, &last, &until);
         since = last > since ? last : since;
+        offset_s = period_by_rule(z, s, false).offset_s;
     }
     return (struct zone_stretch){
         .since_ms = ever_ms(since),
         .until_ms = ever_ms(until),
-        .offset_ms = period_at(z, s, false).offset_s * INT64_C(1000),
+        .offset_ms = offset_s * 1000,
     };
 }
 

@@ -35,11 +35,28 @@ bucket_next(const struct buckets *b, int64_t start)
     return calendar_next(s->zone, start, s->count, s->unit);
 }
 
+/* Of the list, the bucket that holds 'ms'; false: none does.  The nominal
+ * length leads close to its place. */
+static bool
+find_listed(const struct buckets *b, int64_t ms, struct bucket *out)
+{
+    size_t i, last = b->starts_len - 1;
+
+    if (b->starts_len < 2 || ms < b->starts[0] || ms >= b->starts[last])
+        return false;
+    i = (size_t)((ms - b->starts[0]) / b->spec->interval_ms);
+    i = i < last ? i : last - 1;
+    while (b->starts[i] > ms)
+        i--;
+    while (b->starts[i + 1] <= ms)
+        i++;
+    *out = (struct bucket){ b->starts[i], b->starts[i + 1] };
+    return true;
+}
+
 void
 bucket_move(const struct buckets *b, struct bucket *at, int64_t ms)
 {
-    size_t i;
-
     if (ms < at->next)
         return;
     if (b->spec->all) {
@@ -53,11 +70,8 @@ bucket_move(const struct buckets *b, struct bucket *at, int64_t ms)
         at->next = at->start + b->length;
         return;
     }
-    i = times_seek(b->starts, b->starts_len, ms + 1);
-    if (i > 0 && i < b->starts_len) {
-        *at = (struct bucket){ b->starts[i - 1], b->starts[i] };
+    if (find_listed(b, ms, at))
         return;
-    }
     at->start = bucket_floor(b, ms);
     at->next = bucket_next(b, at->start);
 }
