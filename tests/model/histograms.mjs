@@ -1,6 +1,6 @@
 /* Histograms: percentiles of them, and their buckets. */
-import { compareGroups, commonTags, grouped, makeFilter, makeRange, matching } from './plain.mjs';
-import { run } from './model.mjs';
+import { compareGroups, commonTags, grouped, makeDownsample, makeFilter, makeRange, matching } from './plain.mjs';
+import { bucketOf, run } from './model.mjs';
 import { below, chance, pick, shuffle, some } from './random.mjs';
 import { Failure, must, say } from './servers.mjs';
 import { compareOrder, inWords, named, sorted, stamp } from './world.mjs';
@@ -53,8 +53,8 @@ function make(world) {
   const q = { ...makeRange(world), aggregator: pick(['none', 'sum', 'sum']), metric: 0, filters: [], explicit: false };
   for (let k = 0; k < 2; k++) if (chance(40)) q.filters.push(makeFilter(world, k, chance(60)));
   if (chance(50)) {
-    const ms = world.step * (1 + below(6));
-    q.ds = { all: false, calendar: false, ms, fill: 'none', aggregator: 'sum', interval: `${ms}ms` };
+    const ms = world.step * (1 + below(6)), other = makeDownsample(q.end - q.start + 7200e3, q.zone, ['none'], 80);
+    q.ds = chance(50) && !other.all ? other : { all: false, calendar: false, ms, fill: 'none', aggregator: 'sum', interval: `${ms}ms` };
   }
   if (!world.sameBuckets || chance(50)) q.percentiles = some(PERCENTILES, 4);
   return q;
@@ -93,8 +93,8 @@ function want(world, q) {
   for (const g of grouped(there, q)) {
     const timestamps = new Map();
     for (const x of g.series) for (const p of read(x)) {
-      const ts = q.ds ? p.ts - p.ts % q.ds.ms : p.ts;
-      if (ts < from) continue;
+      const ts = q.ds ? bucketOf(q.ds, p.ts).start : p.ts;
+      if (ts < from || (q.ds?.calendar && p.ts > q.end)) continue;
       timestamps.set(ts, [...timestamps.get(ts) ?? [], p.v]);
     }
     const dps = [...timestamps].sort((a, b) => a[0] - b[0]).filter(([ts]) => ts >= q.start && ts <= q.end).map(([ts, list]) => ({ ts, h: sum(list) }));

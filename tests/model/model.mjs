@@ -294,7 +294,7 @@ export class PointsOf {
 }
 
 /* The bucket of a moment: of equal length, or the calendar's. */
-function bucketOf(ds, ts) {
+export function bucketOf(ds, ts) {
   if (ds.calendar)
     return calendarBucket(ds.zone, ts, ds.count, ds.unit);
   const start = ts - ts % ds.ms;
