@@ -121,6 +121,14 @@ add_to_day(struct week *w, struct summary *day, const struct hour *h,
     return w->all_int ? ST_OK : add_values(day, h, e);
 }
 
+static bool
+is_fit_day(const struct week *w, const struct summary *day)
+{
+    return w->all_int ? is_exact(day)
+                      : isfinite(day->sum.d) && isfinite(day->min.d) &&
+                            isfinite(day->max.d);
+}
+
 static enum status
 add_hour(struct week *w, struct hour *h, struct error *e)
 {
@@ -141,9 +149,7 @@ add_hour(struct week *w, struct hour *h, struct error *e)
     w->count[hour] = s->count;
     week_values_set(&w->hour, hour, s);
     status = add_to_day(w, day, h, e);
-    w->unfit = w->all_int ? !is_exact(day)
-                          : !isfinite(day->sum.d) || !isfinite(day->min.d) ||
-                                !isfinite(day->max.d);
+    w->unfit = !is_fit_day(w, day);
     return status;
 }
 
@@ -157,6 +163,16 @@ week_add(struct week *w, struct slice block, uint32_t base,
     return status == ST_OK ? add_hour(w, &h, e) : status;
 }
 
+enum status
+week_add_points(struct week *w, struct points *hour, struct error *e)
+{
+    struct hour h = { .summary = points_summary(hour),
+                      .base = hour_base(hour->ts_ms[0]),
+                      .points = hour };
+
+    return add_hour(w, &h, e);
+}
+
 /* One block of all hours of a row. */
 static enum status
 add_row_block(struct week *w, struct slice block, uint32_t base,
@@ -168,13 +184,10 @@ add_row_block(struct week *w, struct slice block, uint32_t base,
     status = block_decode(block, base, scratch, e);
     for (size_t at = 0; status == ST_OK && at < scratch->len;) {
         struct points points = points_of_hour(scratch, at);
-        struct hour h = { .summary = points_summary(&points),
-                          .base = hour_base(points.ts_ms[0]),
-                          .points = &points };
 
-        if (h.base - w->base >= WEEK_S)
+        if (hour_base(points.ts_ms[0]) - w->base >= WEEK_S)
             return error_set(e, ST_CORRUPT, "row: points behind its week");
-        status = add_hour(w, &h, e);
+        status = week_add_points(w, &points, e);
         at += points.len;
     }
     return status;
@@ -250,4 +263,59 @@ week_crop(struct week *w, int64_t from_ms, int64_t end_ms)
         if (w->day[d].count > 0 &&
             (week_day_ms(w, d) < from_ms || week_day_ms(w, d + 1) > end_ms))
             crop_day(w, d, from_ms, end_ms);
+}
+
+/* -- late hours ------------------------------------------------------------ */
+
+/* Adds a day of other hours. */
+static void
+merge_day(struct summary *day, const struct summary *late, bool all_int)
+{
+    struct summary was = *day;
+
+    if (late->count == 0)
+        return;
+    *day = *late;
+    if (was.count == 0)
+        return;
+    extend_day(day, &was, all_int);
+    if (!all_int)
+        day->sum.d += was.sum.d;
+    day->first_ms = late->first_ms;
+    day->last_ms = late->last_ms;
+    if (was.first_ms < late->first_ms) {
+        day->first_ms = was.first_ms;
+        day->first = was.first;
+    }
+    if (was.last_ms < late->last_ms)
+        day->last = late->last;
+    else
+        day->last_ms = was.last_ms;
+}
+
+bool
+week_merge(struct week *w, struct week *late)
+{
+    INSIST(w->hours == HOURS_ALL && late->hours == HOURS_ALL);
+    if (w->unfit || late->unfit)
+        return false;
+    if (w->all_int && !late->all_int)
+        week_to_doubles(w);
+    if (!w->all_int && late->all_int)
+        week_to_doubles(late);
+    for (unsigned i = 0; i < WEEK_HOURS; i++) {
+        struct summary hour = week_hour(late, i);
+
+        INSIST(hour.count == 0 || w->count[i] == 0);
+        if (hour.count == 0)
+            continue;
+        w->count[i] = hour.count;
+        week_values_set(&w->hour, i, &hour);
+    }
+    for (unsigned d = 0; d < WEEK_DAYS; d++)
+        merge_day(&w->day[d], &late->day[d], w->all_int);
+    for (unsigned d = 0; d < WEEK_DAYS; d++)
+        if (w->day[d].count > 0 && !is_fit_day(w, &w->day[d]))
+            return false;
+    return true;
 }

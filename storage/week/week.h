@@ -38,10 +38,21 @@ week_values_set(struct week_values *v, size_t i, const struct summary *s)
 /* What of hours is wanted, and there: nothing, count and sum, or all. */
 enum week_hours { HOURS_NONE, HOURS_SUMS, HOURS_ALL };
 
+#define WEEK_LATE_BIT 16 /* in an entry's second byte */
+
+/* Where the rows are that an entry was made of. Queries add late rows to it. */
+enum row_state {
+    WEEK_ROWS_UNKNOWN, /* dropped; or an older program wrote the entry, and did
+                        * not say */
+    WEEK_ROWS_KEPT,    /* in the engine: the entry can be made again of them */
+    WEEK_ROWS_LATE,    /* dropped, but rows of other hours came later */
+};
+
 struct week {
     uint32_t base; /* its first second */
     bool unfit;    /* then nothing else is set */
-    bool all_int;  /* all values, or all are taken for doubles */
+    enum row_state rows;
+    bool all_int; /* all values, or all are taken for doubles */
     /* A day, and an hour, without points has a count of 0, and no values. */
     struct summary day[WEEK_DAYS];
     enum week_hours hours; /* that week_decode() was to read */
@@ -78,6 +89,16 @@ MUST_CHECK enum status week_add_row(struct week *w,
                                     uint32_t span, struct slice value,
                                     struct points *scratch, struct error *e);
 
+/* The same of the points of one hour, ascending and unique. */
+MUST_CHECK enum status week_add_points(struct week *w, struct points *hour,
+                                       struct error *e);
+
+/* Moves the hours of 'late' that 'w' has no points of, and only those, to 'w'.
+ * Both have all hours. A day that has points of both has their sum, which of
+ * doubles may be another in the last bit. False, and both are undefined, if the
+ * result cannot be summarised. */
+MUST_CHECK bool week_merge(struct week *w, struct week *late);
+
 bool week_is_empty(const struct week *w);
 
 /* Leaves hours out that do not lie within from_ms .. end_ms - 1, of a week that
@@ -93,6 +114,16 @@ void week_encode(const struct week *w, struct buf *out);
 MUST_CHECK enum status week_decode(struct slice bytes, uint32_t base,
                                    enum week_hours hours, struct week *out,
                                    struct error *e);
+
+/* Does it say that rows came late?  Of the bytes alone: it may be damaged. */
+static inline bool
+week_is_late(struct slice entry)
+{
+    return entry.size > 2 && (entry.data[1] & WEEK_LATE_BIT) != 0;
+}
+
+/* Changes what an entry, which is neither stale nor unfit, says of its rows. */
+void week_set_rows(struct buf *entry, uint32_t base, enum row_state rows);
 
 /* Does this entry, which may be stale, have the hourly values of its week? Does
  * it say that the week cannot be summarised? */

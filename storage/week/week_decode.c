@@ -229,6 +229,10 @@ get_week(struct cursor *c, enum week_hours hours, struct week *w)
         return;
     }
     codec_init(&x, NULL, c);
+    w->rows = (flags & WEEK_FLAG_KEPT) != 0   ? WEEK_ROWS_KEPT
+              : (flags & WEEK_FLAG_LATE) != 0 ? WEEK_ROWS_LATE
+                                              : WEEK_ROWS_UNKNOWN;
+    flags = (uint8_t)(flags ^ week_rows_flag(w->rows));
     x.f.is_int = flags == WEEK_INT;
     x.f.plain = flags == WEEK_PLAIN;
     c->failed |= flags != 0 && !x.f.is_int && !x.f.plain;
@@ -252,6 +256,7 @@ week_decode(struct slice bytes, uint32_t base, enum week_hours hours,
 
     out->base = base;
     out->unfit = out->all_int = false;
+    out->rows = WEEK_ROWS_UNKNOWN;
     out->hours = HOURS_NONE;
     memset(out->day, 0, sizeof out->day);
     memset(out->count, 0, sizeof out->count);

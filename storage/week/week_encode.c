@@ -1,6 +1,7 @@
 /* Writes a week. */
 #include "storage/week/week_priv.h"
 
+#include "base/obj.h"
 #include "storage/block/bits.h"
 
 /* -- columns --------------------------------------------------------------- */
@@ -221,8 +222,9 @@ week_encode(const struct week *w, struct buf *out)
         buf_put_u8(out, WEEK_UNFIT);
     } else {
         x.f = form_of(w);
-        buf_put_u8(out,
-                   (x.f.is_int ? WEEK_INT : 0) | (x.f.plain ? WEEK_PLAIN : 0));
+        buf_put_u8(out, (uint8_t)((x.f.is_int ? WEEK_INT : 0) |
+                                  (x.f.plain ? WEEK_PLAIN : 0) |
+                                  week_rows_flag(w->rows)));
         if (are_decimals(&x.f))
             buf_put_u8(out, (uint8_t)x.f.scale);
         put_days(&x, w);
@@ -232,4 +234,15 @@ week_encode(const struct week *w, struct buf *out)
         buf_put_u32(
             out,
             block_crc(slice_of(out->data + start, out->size - start), w->base));
+}
+
+void
+week_set_rows(struct buf *entry, uint32_t base, enum row_state rows)
+{
+    const uint8_t all = WEEK_FLAG_KEPT | WEEK_FLAG_LATE;
+
+    INSIST(entry->size >= 2 + BLOCK_CRC_SIZE);
+    entry->data[1] = (uint8_t)((entry->data[1] & ~all) | week_rows_flag(rows));
+    entry->size -= BLOCK_CRC_SIZE;
+    buf_put_u32(entry, block_crc(buf_slice(entry), base));
 }

@@ -21,7 +21,18 @@ enum week_flag {
     WEEK_INT = 1,
     WEEK_PLAIN = 2, /* doubles as they are */
     WEEK_UNFIT = 4,
+    /* Beside the others: enum row_state; neither is WEEK_ROWS_UNKNOWN. */
+    WEEK_FLAG_KEPT = 8,
+    WEEK_FLAG_LATE = WEEK_LATE_BIT,
 };
+
+static inline uint8_t
+week_rows_flag(enum row_state rows)
+{
+    return rows == WEEK_ROWS_KEPT   ? WEEK_FLAG_KEPT
+           : rows == WEEK_ROWS_LATE ? WEEK_FLAG_LATE
+                                    : 0;
+}
 
 /* Values are integers, decimals of a scale, or plain doubles. */
 struct form {

@@ -374,5 +374,139 @@ START_TEST(damage)
 }
 END_TEST
 
+/* -- late hours ------------------------------------------------------------ */
+
+static void
+add_hours(struct week *w, const struct points *p, const bool *takes, bool want)
+{
+    static struct error e;
+
+    for (size_t at = 0; at < p->len;) {
+        struct points hour = points_of_hour(p, at);
+
+        at += hour.len;
+        if (takes == NULL ||
+            takes[(hour_base(hour.ts_ms[0]) - START) / HOUR_S] == want)
+            ck_assert_int_eq(week_add_points(w, &hour, &e), ST_OK);
+    }
+}
+
+static void
+check_merged_day(const struct week *w, const struct week *whole, unsigned day)
+{
+    const struct summary *a = &w->day[day], *b = &whole->day[day];
+
+    ck_assert_uint_eq(a->count, b->count);
+    if (a->count == 0)
+        return;
+    ck_assert_int_eq(a->all_int, b->all_int);
+    ck_assert_int_eq(a->first_ms, b->first_ms);
+    ck_assert_int_eq(a->last_ms, b->last_ms);
+    ck_assert(a->min.i == b->min.i && a->max.i == b->max.i); /* or their bits */
+    ck_assert(a->first.i == b->first.i && a->last.i == b->last.i);
+    ck_assert(w->all_int ? a->sum.i == b->sum.i
+                         : fabs(a->sum.d - b->sum.d) <=
+                               1e-9 * (1 + fabs(b->sum.d) + a->count * 1e9));
+}
+
+static const enum values merged_kinds[] = { INTS, DECIMALS, DOUBLES, MIXED };
+
+/* A week whose hours come in two parts, in any order, is the week of all. */
+START_TEST(late_hours_are_merged)
+{
+    enum values kind = merged_kinds[_i];
+
+    state = harness_seed(90 + (unsigned long)_i);
+    for (int turn = 0; turn < 100; turn++) {
+        struct points p = { 0 };
+        struct week whole, early, late;
+        bool takes[WEEK_HOURS];
+
+        for (int n = 1 + (int)rnd(300); n > 0; n--)
+            add_value(&p, START * INT64_C(1000) + (int64_t)rnd(7 * DAY_MS),
+                      rnd(4) == 0 ? INTS : kind);
+        ck_assert(points_sort_unique(&p));
+        for (size_t i = 0; i < WEEK_HOURS; i++)
+            takes[i] = rnd(2) == 0;
+        week_init(&whole, START);
+        week_init(&early, START);
+        week_init(&late, START);
+        add_hours(&whole, &p, NULL, true);
+        add_hours(&early, &p, takes, false);
+        add_hours(&late, &p, takes, true);
+        ck_assert(week_merge(&early, &late));
+        ck_assert_int_eq(early.all_int, whole.all_int);
+        for (unsigned i = 0; i < WEEK_HOURS; i++)
+            check_hour(&early, i, &p);
+        for (unsigned i = 0; i < WEEK_DAYS; i++)
+            check_merged_day(&early, &whole, i);
+        points_fini(&p);
+    }
+}
+END_TEST
+
+/* Each half can be summarised, both together cannot. */
+START_TEST(late_hours_may_be_too_large)
+{
+    struct week w, late;
+    struct points p = { 0 };
+    static struct error e;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct week *to = i == 0 ? &w : &late;
+        struct point x = { (START + i * HOUR_S) * INT64_C(1000),
+                           { .i = INT64_C(1) << 52 },
+                           false };
+
+        points_clear(&p);
+        x.v.i += i; /* 2 * 2^52 is still exact */
+        ck_assert(points_add(&p, x));
+        week_init(to, START);
+        ck_assert_int_eq(week_add_points(to, &p, &e), ST_OK);
+        ck_assert(!to->unfit);
+    }
+    ck_assert(!week_merge(&w, &late));
+    points_fini(&p);
+}
+END_TEST
+
+/* The bytes say where the rows are, and nothing else changes. */
+START_TEST(an_entry_says_where_its_rows_are)
+{
+    static const enum row_state all[] = { WEEK_ROWS_KEPT, WEEK_ROWS_LATE,
+                                          WEEK_ROWS_UNKNOWN };
+    struct points p = { 0 };
+    struct buf bytes = BUF_INIT, plain = BUF_INIT;
+    struct week w, back;
+    static struct error e;
+
+    add_value(&p, START * INT64_C(1000), DECIMALS);
+    week_init(&w, START);
+    ck_assert_int_eq(week_add_points(&w, &p, &e), ST_OK);
+    week_encode(&w, &plain);
+    for (size_t i = 0; i < 3; i++) {
+        w.rows = all[i];
+        buf_clear(&bytes);
+        week_encode(&w, &bytes);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, &e), ST_OK);
+        ck_assert_int_eq(back.rows, all[i]);
+        ck_assert_int_eq(week_is_late(buf_slice(&bytes)),
+                         all[i] == WEEK_ROWS_LATE);
+        week_set_rows(&bytes, START, WEEK_ROWS_UNKNOWN);
+        ck_assert(slice_eq(buf_slice(&bytes), buf_slice(&plain)));
+        week_set_rows(&bytes, START, all[(i + 1) % 3]);
+        ck_assert_int_eq(
+            week_decode(buf_slice(&bytes), START, HOURS_ALL, &back, &e), ST_OK);
+        ck_assert_int_eq(back.rows, all[(i + 1) % 3]);
+    }
+    buf_fini(&bytes);
+    buf_fini(&plain);
+    points_fini(&p);
+}
+END_TEST
+
 TEST_MAIN("week", TEST(round_trip), TEST(a_part_has_its_hours), TEST(unfit),
-          TEST(damage))
+          TEST(damage), LOOP(late_hours_are_merged, merged_kinds),
+          TEST(late_hours_may_be_too_large),
+          TEST(an_entry_says_where_its_rows_are))
