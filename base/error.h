@@ -22,7 +22,8 @@
     X(ST_CONFLICT, 409, "someone else was faster")             \
     X(ST_TIMEOUT, 503, "the storage gave no answer in time")   \
     X(ST_CORRUPT, 500, "stored bytes break the format")        \
-    X(ST_IO, 500, "the disk or the network failed")
+    X(ST_IO, 500, "the disk or the network failed")            \
+    X(ST_EXPIRED, 400, "the point is older than its policy")
 
 enum status {
 #define X(name, http, text) name,

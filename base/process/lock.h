@@ -10,6 +10,7 @@
  *     records            changes annotations, metadata, trees; held across one
  *                        WAL append
  *     store flush         one flushing, deletion or trim at a time
+ *     store late         a batch of rows is dropped, or late points are put
  *     store write        batches: the WAL's order is the engine's
  *     head bucket        rows of one salt bucket
  *     bucket owners      which peer is asked for a salt bucket

@@ -13,6 +13,7 @@ head_new(const struct key_layout *layout)
     struct head *h = mem_new(sizeof *h);
 
     h->layout = layout;
+    h->epoch = 1;
     h->seed = hash_random_seed();
     h->buckets_len = layout->salt_buckets;
     h->buckets = mem_new_array(h->buckets_len, sizeof *h->buckets);
@@ -344,6 +345,46 @@ head_series(struct head *h, struct slice tsuid, bool is_new, uint32_t now_s)
     ref = (uint64_t)bucket << 56 | (uint64_t)s->generation << 32 | s->index;
     lock_drop(&b->lock);
     return ref;
+}
+
+bool
+head_tsuid_of(struct head *h, series_ref ref, struct tsuid *out)
+{
+    struct head_bucket *b = &h->buckets[series_ref_bucket(ref)];
+    uint32_t index = (uint32_t)ref;
+    const struct head_series *s;
+    bool found;
+
+    lock_take(&b->lock);
+    s = index < b->series_len ? b->series[index] : NULL;
+    found = s != NULL && s->generation == (ref >> 32 & HEAD_GENERATION_MAX);
+    if (found) {
+        out->size = s->tsuid_size;
+        memcpy(out->bytes, s->tsuid, s->tsuid_size);
+    }
+    lock_drop(&b->lock);
+    return found;
+}
+
+bool
+head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
+              uint32_t to_s)
+{
+    struct head_bucket *b = head_bucket_of(h, tsuid);
+    const struct head_series *s;
+    bool has = false;
+
+    lock_take(&b->lock);
+    s = head_find(h, b, tsuid);
+    for (const struct head_row *r = s == NULL ? NULL : s->rows;
+         r != NULL && !has; r = r->next) {
+        uint32_t base = r->open.base - r->encoded;
+        uint32_t end = base + (r->encoded ? key_span_s(h->layout) : HOUR_S);
+
+        has = base < to_s && end > from_s;
+    }
+    lock_drop(&b->lock);
+    return has;
 }
 
 bool

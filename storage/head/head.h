@@ -56,6 +56,14 @@ series_ref head_series(struct head *h, struct slice tsuid, bool is_new,
 /* Is the series in memory?  '*all' is true while none was ever evicted. */
 bool head_has_series(struct head *h, struct slice tsuid, bool *all);
 
+/* Whose handle it is; false: the series was forgotten. */
+bool head_tsuid_of(struct head *h, series_ref ref, struct tsuid *out);
+
+/* Has the series a row, open, encoded or being flushed, of an hour with
+ * from_s <= base < to_s? */
+bool head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
+                   uint32_t to_s);
+
 /* Forgets idle series without rows until at most 'keep' are left in each
  * bucket. */
 void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
@@ -93,8 +101,17 @@ struct head_put {
     enum status (*forward)(void *ctx, const struct head_put *p,
                            struct head_log_id *const *ids, struct error *e);
     bool only_forward; /* else ST_CONFLICT, and nothing is put */
+    /* head_epoch() before the points were checked; if it is another one now,
+     * ST_CONFLICT, and nothing is put: check them again.  0: any will do. */
+    uint64_t epoch;
     void *ctx;
 };
+
+/* A number that each head_begin_epoch() changes; never 0. */
+uint64_t head_epoch(const struct head *h);
+/* When this returns, all puts of the epoch before are in rows, and no other
+ * comes. */
+void head_begin_epoch(struct head *h);
 
 /* ST_OK when all were taken; otherwise the first failure, or the log's:
  * ST_NOT_FOUND, the series is not in memory; ST_INVALID, a time that no row

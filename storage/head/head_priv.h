@@ -82,8 +82,9 @@ struct head {
     size_t buckets_len;
     struct head_bucket *buckets;
     uint64_t seed;
-    _Atomic bool evicted; /* a series, ever */
-    _Atomic size_t bytes; /* of rows */
+    _Atomic bool evicted;   /* a series, ever */
+    _Atomic uint64_t epoch; /* of what puts were checked by */
+    _Atomic size_t bytes;   /* of rows */
     _Atomic size_t rows;
     _Atomic size_t points; /* in rows */
     _Atomic size_t encoded;

@@ -208,6 +208,22 @@ head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere)
     lock_drop(&b->lock);
 }
 
+uint64_t
+head_epoch(const struct head *h)
+{
+    return atomic_load(&h->epoch);
+}
+
+void
+head_begin_epoch(struct head *h)
+{
+    (void)atomic_fetch_add(&h->epoch, 1);
+    for (size_t i = 0; i < h->buckets_len; i++) {
+        lock_take(&h->buckets[i].lock);
+        lock_drop(&h->buckets[i].lock);
+    }
+}
+
 enum status
 head_put(struct head *h, const struct head_put *p, size_t *taken,
          struct error *e)
@@ -225,7 +241,8 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
         *taken = 0;
         return status;
     }
-    if (p->only_forward) {
+    if (p->only_forward ||
+        (p->epoch != 0 && p->epoch != atomic_load(&h->epoch))) {
         lock_drop(&b->lock);
         *taken = 0;
         return ST_CONFLICT;

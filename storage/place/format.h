@@ -24,7 +24,7 @@
 /* What this program writes, and the oldest that it reads.  Who opens a store to
  * write into it sets its version to the newer one first (format_is_old()), so
  * that an older program rejects what it could not read. */
-#define FORMAT_VERSION 2
+#define FORMAT_VERSION 3
 #define FORMAT_OLDEST  1
 #define FORMAT_ID_SIZE 33
 

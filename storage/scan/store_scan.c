@@ -285,19 +285,19 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     status = store_scans_copy_heads(s, specs, out, len, e);
     for (size_t i = 0; i < len; i++)
         store_scan_stretch(out[i], specs[i].from_base, specs[i].to_base);
-    if (status == ST_OK)
-        status = store_scans_begin_weeks(s, out, len, e);
-    /* What is asked for was found in memory: do we hear what others change? */
-    if (status == ST_OK)
-        status = store_owns(s, e);
-    /* Behind all heads; before it, what is flushed meanwhile would be missed.
-     */
+    /* After all heads, or what is flushed meanwhile would be missed; before the
+     * entries of weeks, or a row that is merged into one meanwhile would be. */
     it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_ROWS));
     kv_iter_deadline(it, len == 0 ? 0 : specs[0].end_us);
     for (size_t i = 0; i < len; i++) {
         out[i]->it = it;
         out[i]->shares = i + 1 < len;
     }
+    if (status == ST_OK)
+        status = store_scans_begin_weeks(s, out, len, e);
+    /* What is asked for was found in memory: do we hear what others change? */
+    if (status == ST_OK)
+        status = store_owns(s, e);
     for (size_t i = 0; i < len && status != ST_OK; i++)
         status = store_scan_close(&out[i], NULL, status, NULL);
     return status;

@@ -11,10 +11,13 @@
  *
  * Where entries outlive rows they are lent also from 'done' on, where a series
  * that has none may have rows: all rows are read there, but those of series
- * whose entries were lent.
+ * whose entries were lent.  To a final entry (store_weeks_priv.h) the hours
+ * that came late are added before it is lent, those that the engine has and
+ * those that the head has, as a pass of retention will add them.
  *
- * Entries are read after the head was copied: what was flushed before that has
- * made them stale, and what was not is in the head. */
+ * Entries are read after the head was copied and the engine's rows are: what
+ * was flushed before that has made them stale, and what was not is in the head.
+ */
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -27,19 +30,21 @@
 struct scan_weeks {
     uint32_t from, to; /* days with from <= time < to are read by weeks */
     uint32_t done;     /* in weeks before it who has points has an entry */
-    uint32_t cut;      /* rows of weeks before it may be dropped */
+    struct cut_times cut;
     uint32_t day, end; /* those of the week at hand */
     enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
     struct kv_iter *it; /* of all scans that are opened together */
     bool shares;        /* it is closed with a later scan */
     bool begun;         /* the week is */
     bool is_done;       /* the week is before 'done' */
+    bool is_final;      /* the entry that was lent last is */
     bool on_key;
     bool ended;                     /* nothing is behind the last key */
     size_t seek_at;                 /* of spec.series */
     uint8_t range_end[ROW_KEY_MAX]; /* behind all weeks' entries */
     uint8_t row[ROW_KEY_MAX];       /* an entry's key as a row's of 'day' */
-    struct week week;               /* that was lent last */
+    struct week week, late;         /* that was lent last; its late hours */
+    struct row_blocks parts;        /* of a late row */
     size_t entries;                 /* of the week at hand, so far */
     /* Of the week at hand: 'in_head', series that have open rows in it, lent
      * from the head's copies; 'entry_used', of these, whose entry is lent all
@@ -66,7 +71,7 @@ days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         uint32_t *from, uint32_t *to)
 {
     const struct cut_times cut = store_cut_times_of(s, spec->metric);
-    uint32_t alone = cut.hourly_s < cut.raw_s ? cut.raw_s : 0;
+    uint32_t alone = cut.hourly_s < cut.alone_s ? cut.alone_s : 0;
     uint32_t first =
         spec->from_base > cut.hourly_s ? spec->from_base : cut.hourly_s;
     uint64_t end = (uint64_t)spec->to_base + HOUR_S;
@@ -125,13 +130,6 @@ begin_week(struct store_scan *scan, uint32_t day)
                         : mem_resize(w->entry_used, len, sizeof *w->entry_used);
     if (len > 0)
         memset(w->entry_used, 0, len * sizeof *w->entry_used);
-}
-
-/* May rows of the week at hand be dropped already? */
-static bool
-is_only_source(const struct scan_weeks *w)
-{
-    return week_base(w->day) < w->cut;
 }
 
 /* Of a series of the head; NULL: it is none. */
@@ -260,7 +258,8 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         const struct scan_spec *spec = &scans[i]->spec;
         const struct cut_times cut = store_cut_times_of(s, spec->metric);
-        bool cuts = cut.hourly_s < cut.raw_s && spec->from_base < cut.raw_s &&
+        bool cuts = cut.hourly_s < cut.alone_s &&
+                    spec->from_base < cut.alone_s &&
                     spec->to_base >= cut.hourly_s;
         struct scan_weeks *w;
 
@@ -277,7 +276,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .from = from,
             .to = to,
             .done = done[i],
-            .cut = cuts ? cut.raw_s : 0,
+            .cut = cut,
             .it = it,
             .shares = true,
             .names = arena_new(0),
@@ -308,6 +307,7 @@ store_scan_end_weeks(struct store_scan *scan)
     free(w->noted);
     free(w->in_head);
     free(w->entry_used);
+    row_blocks_fini(&w->parts);
     free(w);
     scan->weeks = NULL;
 }
@@ -486,37 +486,161 @@ tsuid_of_entry(struct store_scan *scan)
     return slice_of(scan->engine_tsuid.bytes, metric + tags);
 }
 
+/* Is a copy before the first one of this series and hour?  They are in order of
+ * spans, series and hours. */
+static bool
+is_copy_before(const struct store_scan *scan, const struct open_copy *c,
+               struct slice tsuid, uint32_t base)
+{
+    uint32_t span = key_span_base(scan->layout, base);
+    int order = slice_cmp(c->tsuid, tsuid);
+
+    if (c->span != span)
+        return c->span < span;
+    return order != 0 ? order < 0 : c->base < base;
+}
+
+/* The stretch's copies of the head's rows of a series and hour. */
+static const struct open_copy *
+copies_of_hour(const struct store_scan *scan, struct slice tsuid, uint32_t base,
+               size_t *len)
+{
+    size_t from = scan->head_at, to = scan->head_end;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (is_copy_before(scan, &scan->head[middle], tsuid, base))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    for (*len = 0; from + *len < scan->head_end &&
+                   scan->head[from + *len].base == base &&
+                   slice_eq(scan->head[from + *len].tsuid, tsuid);)
+        ++*len;
+    return scan->head + from;
+}
+
+/* Adds an hour of the late row whose blocks are in 'parts'. */
+static enum status
+add_late_hour(struct store_scan *scan, struct slice tsuid, uint32_t base,
+              struct error *e)
+{
+    struct scan_weeks *w = scan->weeks;
+    struct store_row row = {
+        .tsuid = tsuid,
+        .base = base,
+        .block = w->parts.blocks[row_hour_of(scan->layout, base)],
+    };
+    enum status status;
+
+    row.open = copies_of_hour(scan, tsuid, base, &row.open_len);
+    if ((row.block.size == 0 && row.open_len == 0) ||
+        w->week.count[(base - w->week.base) / HOUR_S] > 0)
+        return ST_OK;
+    points_clear(&scan->scratch);
+    status = store_row_points(&row, &scan->scratch, e);
+    return status == ST_OK ? week_add_points(&w->late, &scan->scratch, e)
+                           : status;
+}
+
+/* The row of a span in the engine, if there is one. */
+static enum status
+read_late_row(struct store_scan *scan, struct slice tsuid, uint32_t span,
+              struct error *e)
+{
+    struct scan_weeks *w = scan->weeks;
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice key =
+        slice_of(bytes, key_row(scan->layout, tsuid, span, bytes));
+
+    memset(w->parts.blocks, 0, sizeof w->parts.blocks);
+    scan->counts.seeks++;
+    if (!kv_iter_seek(scan->it, key) || !slice_eq(kv_iter_key(scan->it), key))
+        return ST_OK;
+    scan->counts.keys++;
+    scan->counts.bytes += key.size + kv_iter_value(scan->it).size;
+    return row_blocks_of(scan->layout, span, kv_iter_value(scan->it), &w->parts,
+                         e);
+}
+
+/* Adds the hours of the range that came late to the entry, which was read as a
+ * whole.  What cannot be added, because it is damaged or makes sums inexact, is
+ * left out: it is in the rows, which stay. */
+static void
+add_late(struct store_scan *scan, struct slice tsuid)
+{
+    struct scan_weeks *w = scan->weeks;
+    const struct key_layout *layout = scan->layout;
+    uint32_t end = scan->to_base - scan->to_base % HOUR_S;
+    bool in_engine = w->week.rows == WEEK_ROWS_LATE;
+    struct week entry;
+
+    week_init(&w->late, w->week.base);
+    kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
+    memset(w->parts.blocks, 0, sizeof w->parts.blocks);
+    for (uint32_t base = scan->from_base; base <= end; base += HOUR_S) {
+        bool first =
+            base == scan->from_base || base == key_span_base(layout, base);
+        enum status status = ST_OK;
+
+        if (in_engine && first)
+            status =
+                read_late_row(scan, tsuid, key_span_base(layout, base), NULL);
+        if (status == ST_OK)
+            status = add_late_hour(scan, tsuid, base, NULL);
+        if (status != ST_OK && status != ST_CORRUPT) {
+            (void)error_set(&scan->error, status,
+                            "late rows of a week cannot be read");
+            return;
+        }
+    }
+    entry = w->week;
+    if (!week_merge(&w->week, &w->late))
+        w->week = entry;
+}
+
 /* Can the entry be read in the place of rows? */
 static bool
 reads_entry(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
     struct slice value = kv_iter_value(w->it);
+    uint32_t from = scan->spec.from_base > w->cut.hourly_s
+                        ? scan->spec.from_base
+                        : w->cut.hourly_s;
     uint64_t range_end = (uint64_t)scan->spec.to_base + HOUR_S;
-    bool is_part = w->day < scan->spec.from_base || w->end > range_end;
+    bool is_part = w->day < from || w->end > range_end;
     /* The range may begin and end within an hour. */
-    bool is_edge = is_only_source(w) &&
-                   (w->day <= scan->spec.from_base || w->end >= range_end);
+    bool is_edge = cut_times_are_alone(&w->cut, week_base(w->day)) &&
+                   (w->day <= from || w->end >= range_end);
+    bool *entry_used = entry_used_flag(w, tsuid);
     struct error why;
     enum status status;
-    bool *entry_used;
 
     scan->counts.bytes += kv_iter_key(w->it).size + value.size;
-    if (value.size == 0 ||
-        (!is_only_source(w) && entry_used_flag(w, tsuid) != NULL))
+    w->is_final = false;
+    if (value.size == 0)
         return false;
     status = week_decode(value, week_base(w->day),
-                         is_part || is_edge ? HOURS_ALL : scan->spec.hours,
+                         is_part || is_edge || entry_used != NULL ||
+                                 week_is_late(value)
+                             ? HOURS_ALL
+                             : scan->spec.hours,
                          &w->week, &why);
     if (status != ST_OK)
         (void)error_set(&scan->error, status, "the week of %u of a series: %s",
                         (unsigned)week_base(w->day), why.text);
     if (status != ST_OK || w->week.unfit)
         return false;
+    w->is_final = store_week_is_final(&w->week, &w->cut);
+    if (!w->is_final && (entry_used != NULL || !w->is_done))
+        return false;
+    if (w->is_final && (entry_used != NULL || w->week.rows == WEEK_ROWS_LATE))
+        add_late(scan, tsuid);
     if (is_part)
-        week_crop(&w->week, (int64_t)scan->spec.from_base * 1000,
-                  (int64_t)range_end * 1000);
-    entry_used = entry_used_flag(w, tsuid);
+        week_crop(&w->week, (int64_t)from * 1000, (int64_t)range_end * 1000);
     if (entry_used != NULL)
         *entry_used = true;
     return true;
@@ -542,14 +666,16 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
     while (scan->error.status == ST_OK && next_entry(scan)) {
         bool reads;
 
-        *row = (struct store_row){ .tsuid = tsuid_of_entry(scan),
-                                   .base = base,
-                                   .week = &w->week,
-                                   .day = (w->day - base) / DAY_S,
-                                   .day_end = (w->end - base) / DAY_S,
-                                   .is_only_source = is_only_source(w) };
+        *row = (struct store_row){
+            .tsuid = tsuid_of_entry(scan),
+            .base = base,
+            .week = &w->week,
+            .day = (w->day - base) / DAY_S,
+            .day_end = (w->end - base) / DAY_S,
+        };
         w->entries++;
         reads = reads_entry(scan, row->tsuid);
+        row->is_only_source = w->is_final;
         if (reads != w->is_done)
             note_entry(scan, row->tsuid);
         if (reads && has_points(row)) {
@@ -574,7 +700,7 @@ store_scan_reject(struct store_scan *scan)
     INSIST(w != NULL && w->state == ENTRIES);
     scan->counts.rows--;
     scan->counts.weeks--;
-    scan->counts.lacks_rows |= is_only_source(w);
+    scan->counts.lacks_rows |= w->is_final;
     entry_used = entry_used_flag(w, tsuid_of_entry(scan));
     if (entry_used != NULL)
         *entry_used = false;

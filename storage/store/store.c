@@ -208,6 +208,7 @@ store_destroy(struct store *s)
     cuts_fini(&s->cuts);
     lock_fini(&s->wake_lock);
     lock_fini(&s->write_lock);
+    lock_fini(&s->late_lock);
     lock_fini(&s->flush_lock);
     free(s->dir);
     OBJ_FREE(s);
@@ -257,6 +258,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     fill_defaults(&s->options);
     s->lock_fd = -1;
     lock_init(&s->flush_lock);
+    lock_init(&s->late_lock);
     lock_init(&s->write_lock);
     lock_init(&s->wake_lock);
     cuts_init(&s->cuts);

@@ -9,7 +9,7 @@
 
 #include "base/process/counters.h"
 #include "base/mem.h"
-#include "storage/store/store_priv.h"
+#include "storage/store/store_put_priv.h"
 
 #define MAX_IDS ((uint32_t)1 << 26) /* of a bucket, in a segment */
 
@@ -70,6 +70,40 @@ not_owner(void *ctx, const struct head_put *p, struct head_log_id *const *ids,
     return store_not_owner(p->bucket, e);
 }
 
+/* Others have checked their points by the hourly values that the engine had
+ * then; what has been dropped since is looked at here. */
+static enum status
+put_of_others(struct applier *r, struct head_put *put, uint16_t *order,
+              size_t *taken, struct error *e) NO_TS_CHECK
+{
+    struct store *s = r->log.s;
+    size_t len = put->len;
+    enum status st;
+
+    do {
+        bool locks;
+
+        put->epoch = head_epoch(s->head);
+        put->len = len;
+        for (size_t i = 0; i < len; i++)
+            order[i] = (uint16_t)i;
+        locks = store_may_be_late(s, r->put, len);
+        if (locks) {
+            lock_take(&s->late_lock);
+            put->epoch = 0;
+            put->len = store_check_late(s, r->put, order, len);
+        }
+        st = head_put(s->head, put, taken, e);
+        if (locks)
+            lock_drop(&s->late_lock);
+    } while (st == ST_CONFLICT);
+    if (st != ST_OK || put->len == len)
+        return st;
+    return error_set(e, ST_CONFLICT,
+                     "the raw points of some hours were dropped, and their "
+                     "hourly values stay as they are");
+}
+
 static enum status
 put_waiting(struct applier *r, unsigned bucket, struct error *e)
 {
@@ -91,7 +125,8 @@ put_waiting(struct applier *r, unsigned bucket, struct error *e)
 
     for (size_t i = 0; i < r->put_len; i++)
         order[i] = (uint16_t)i;
-    st = head_put(s->head, &put, &taken, e);
+    st = r->logs ? put_of_others(r, &put, order, &taken, e)
+                 : head_put(s->head, &put, &taken, e);
     r->points += taken;
     r->put_len = 0;
     return st == ST_INVALID ? error_wrap(e, ST_CORRUPT, "a record of points")

@@ -39,6 +39,12 @@ store_free_bytes(const char *dir)
     return (uint64_t)v.f_bavail * v.f_frsize;
 }
 
+bool
+store_has_room(const struct store *s)
+{
+    return store_free_bytes(s->dir) >= s->options.min_free_bytes / 4;
+}
+
 static void
 reject(struct store *s, const struct error *why)
 {

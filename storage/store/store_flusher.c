@@ -225,7 +225,7 @@ flusher(void *arg)
             return NULL;
         store_check_disk(s);
         /* With so little the engine should not write either. */
-        if (store_free_bytes(s->dir) < s->options.min_free_bytes / 4) {
+        if (!store_has_room(s)) {
             status = error_set(&e, ST_BUSY, "the disk is full");
             report(s, status, &e);
             continue;

@@ -1,9 +1,11 @@
 /* The insides of a store, for store*.c alone.
  *
- * Two locks beside the head's buckets:
+ * Three locks beside the head's buckets:
  *   flush_lock   one flushing, deletion or trim at a time
+ *   late_lock    the dropping of a batch of rows, or a put of late points: so
+ *                none is put into an hour whose rows are being dropped
  *   write_lock  WAL order = engine order for batches of other tables
- * Order: flush_lock, write_lock, bucket, WAL. */
+ * Order: flush_lock, late_lock, write_lock, bucket, WAL. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,6 +16,7 @@
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
+#include "storage/store/store_policy.h"
 #include "storage/store/store_state.h"
 #include "storage/wal/wal_points.h"
 #include "storage/wal/wal_record.h"
@@ -39,6 +42,14 @@ struct wal_bucket {
     struct buf owned_record;
 };
 
+/* What puts ask about old points, and the evidence for a clock. */
+struct old_points {
+    struct store_policy policy;
+    _Atomic int64_t expired_ms; /* no policy drops what is younger; 0: none */
+    _Atomic bool watches;       /* times near the clock are noted: */
+    _Atomic int64_t near_from_us, near_until_us; /* monotonic; 0: none came */
+};
+
 struct store {
     uint32_t magic;
     struct store_options options; /* with the defaults filled in */
@@ -57,7 +68,9 @@ struct store {
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
+    struct lock late_lock;
     struct cuts cuts;
+    struct old_points old_points; /* store_old_points.c */
 
     struct weeks *weeks; /* by salt bucket (store_weeks_priv.h) */
 
@@ -175,6 +188,9 @@ void store_check_disk(struct store *s);
 
 /* UINT64_MAX when it is unknown, and for NULL. */
 uint64_t store_free_bytes(const char *dir);
+/* May the engine write what no client waits for?  A write of it that fails is
+ * final, so the last bytes of a disk are left alone. */
+bool store_has_room(const struct store *s);
 
 /* Flushes all that is open, and does not touch the WAL. */
 MUST_CHECK enum status store_flush_all(struct store *s, struct error *e)

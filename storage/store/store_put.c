@@ -264,9 +264,11 @@ put_later(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
     store_put_note_again(p, bucket);
 }
 
-/* The points order[0..len) of one bucket. */
-static void
-put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
+/* The points order[0..len) of one bucket.  False: 'epoch' is over; check them
+ * again. */
+static bool
+put_checked(struct put *p, unsigned bucket, const uint16_t *order, size_t len,
+            uint64_t epoch)
 {
     struct store *s = p->log.s;
     bool logs = s->wal != NULL;
@@ -282,6 +284,7 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
         .log = logs ? store_log_points : NULL,
         .forward = s->remote != NULL ? forward_points : NULL,
         .only_forward = p->sent != NULL && p->sent[bucket] > 0,
+        .epoch = epoch,
         .ctx = p,
     };
     bool first = is_first_failure(p);
@@ -290,22 +293,65 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
 
     if (p->waits[bucket]) {
         put_later(p, bucket, order, len);
-        return;
-    }
-    if (p->room != ST_OK && store_bucket_state(s, bucket) == BUCKET_LOCAL) {
-        reject_bucket(p, order, len);
-        return;
+        return true;
     }
     status = head_put(s->head, &put, &taken, first ? p->e : NULL);
-    if (put.only_forward && status == ST_CONFLICT) {
+    if (status == ST_CONFLICT && !put.only_forward)
+        return false;
+    if (status == ST_CONFLICT) {
         put_later(p, bucket, order, len);
-        return;
+        return true;
     }
     p->taken += taken;
     if (status == AGAIN)
         store_put_note_again(p, bucket);
     else if (first && status != ST_OK)
         p->status = status;
+    return true;
+}
+
+/* While they are checked and put, no hour of theirs is dropped or counted. */
+static void
+put_late(struct put *p, unsigned bucket, struct late_order *late)
+{
+    struct store *s = p->log.s;
+    size_t len;
+
+    lock_take(&s->late_lock);
+    len = store_put_check_late(p, late);
+    if (len > 0)
+        (void)put_checked(p, bucket, late->order, len, 0);
+    lock_drop(&s->late_lock);
+}
+
+static void
+put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
+{
+    struct store *s = p->log.s;
+    uint16_t young[HEAD_PUT_MAX];
+    struct late_order late;
+
+    if (p->room != ST_OK && store_bucket_state(s, bucket) == BUCKET_LOCAL) {
+        reject_bucket(p, order, len);
+        return;
+    }
+    for (;;) {
+        const uint16_t *checked = order;
+        size_t n = len;
+        /* Before what they are checked by. */
+        uint64_t epoch = head_epoch(s->head);
+
+        p->old_before_ms = store_old_before_ms(s, p->points + p->at, p->len);
+        late.len = 0;
+        if (p->old_before_ms > 0 && store_put_has_old(p, order, len)) {
+            n = store_put_split_old(p, order, len, young, &late);
+            checked = young;
+        }
+        if (n == 0 || put_checked(p, bucket, checked, n, epoch))
+            break;
+    }
+    if (late.len > 0)
+        put_late(p, bucket, &late);
 }
 
 /* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's

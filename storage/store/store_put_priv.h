@@ -19,8 +19,9 @@ struct put {
     size_t at, len; /* the chunk at hand */
     uint32_t now_s;
     size_t taken;
-    enum status room;   /* here */
-    enum status status; /* the first failure; ST_NOT_FOUND if no other */
+    int64_t old_before_ms; /* points of before are looked at closely */
+    enum status room;      /* here */
+    enum status status;    /* the first failure; ST_NOT_FOUND if no other */
     struct error *e;
     /* Of buckets that are not local. */
     struct store_retry retry;
@@ -36,6 +37,35 @@ struct put {
      * should it have become this process's.  NULL: there are none. */
     const uint32_t *sent;
 };
+
+/* -- old points (store_old_points.c) --------------------------------------- */
+
+struct late_order {
+    size_t len;
+    uint16_t order[HEAD_PUT_MAX];
+};
+
+/* Before this time points may be expired or late; 0: none are. 'points' may be
+ * evidence for the clock. */
+int64_t store_old_before_ms(struct store *s, const struct series_point *points,
+                            size_t len);
+bool store_put_has_old(const struct put *p, const uint16_t *order, size_t len);
+/* Rejects those of the chunk's points order[0..len) that are expired. Those
+ * that can be put are in 'young', whose length it returns; those whose weeks
+ * must be looked at first are in 'late'. */
+size_t store_put_split_old(struct put *p, const uint16_t *order, size_t len,
+                           uint16_t *young, struct late_order *late);
+/* Rejects late points of hours that are counted already, and returns how many
+ * are left in 'late'. */
+size_t store_put_check_late(struct put *p, struct late_order *late)
+    REQUIRES(p->log.s->late_lock);
+
+/* The same two steps for points that another process has checked: may some be
+ * late?  If so, those of counted hours are taken out of 'order'. */
+bool store_may_be_late(struct store *s, const struct series_point *points,
+                       size_t len);
+size_t store_check_late(struct store *s, struct series_point *points,
+                        uint16_t *order, size_t len) REQUIRES(s->late_lock);
 
 /* The points of a bucket that has one of these come behind it. */
 void store_put_note_again(struct put *p, unsigned bucket);

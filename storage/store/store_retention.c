@@ -61,6 +61,12 @@ store_cut_ms(struct store *s, uint64_t metric)
 }
 
 int64_t
+store_alone_ms(struct store *s, uint64_t metric)
+{
+    return (int64_t)store_cut_times(s, metric).alone_s * 1000;
+}
+
+int64_t
 store_hourly_cut_ms(struct store *s, uint64_t metric)
 {
     return (int64_t)store_cut_times(s, metric).hourly_s * 1000;
@@ -80,7 +86,9 @@ times_of_cut(const struct store *s, const struct store_cut *c)
     uint32_t hourly_s = key_span_base(&s->layout, to_seconds(c->hourly_ms));
     uint32_t raw_s = week_base(to_seconds(c->raw_ms));
 
-    return (struct cut_times){ raw_s > hourly_s ? raw_s : hourly_s, hourly_s };
+    if (raw_s < hourly_s)
+        raw_s = hourly_s;
+    return (struct cut_times){ raw_s, hourly_s, raw_s };
 }
 
 /* Before which all buckets have summed up.  Behind it entries of weeks may be
@@ -128,7 +136,8 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
 
         to[i] = times_of_cut(s, &cuts[i]);
         if (to[i].raw_s > to[i].hourly_s && to[i].raw_s > done)
-            to[i].raw_s = done > to[i].hourly_s ? done : to[i].hourly_s;
+            to[i].raw_s = to[i].alone_s =
+                done > to[i].hourly_s ? done : to[i].hourly_s;
         to[i] = cut_times_max(&to[i], &now);
         if (cut_times_equal(&to[i], &now))
             continue;
@@ -150,14 +159,52 @@ store_cuts_set(struct store *s, const struct store_cut *cuts, size_t len,
     return st;
 }
 
+enum status
+store_cuts_lower(struct store *s, int64_t now_ms, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    struct buf value = BUF_INIT;
+    uint8_t key[CUTS_KEY_MAX];
+    struct cut_times to;
+    uint64_t lsn = 0;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    for (uint64_t metric = 0;
+         st == ST_OK && cuts_find_future(&s->cuts, &s->layout,
+                                         to_seconds(now_ms), &metric, &to);
+         metric++) {
+        kv_batch_clear(b);
+        buf_clear(&value);
+        cuts_put(&value, &to);
+        kv_batch_put(b, slice_of(key, cuts_key(&s->layout, metric, key)),
+                     buf_slice(&value));
+        st = store_write(s, b, &lsn, e);
+        if (st == ST_OK)
+            cuts_lower(&s->cuts, metric, &to);
+    }
+    kv_batch_free(&b);
+    buf_fini(&value);
+    return st;
+}
+
 /* -- rows ------------------------------------------------------------------ */
+
+enum fate {
+    ROW_STAYS,
+    ROW_GOES,
+    /* It is the first of its series and week that goes: the entry says so from
+     * then on. */
+    ROW_GOES_FIRST,
+    ROW_IS_LATE, /* it goes once its hours are in the entry */
+};
 
 /* A row that goes if its series' week says so; in 'keys'. */
 struct expired_row {
     size_t at, size;  /* of its key; that of the week's entry is behind it */
     size_t week_size; /* 0: it goes */
     uint32_t week;
-    bool goes;
+    enum fate fate;
     uint64_t points, bytes;
 };
 
@@ -213,31 +260,89 @@ note_row(struct dropping *x, struct slice tsuid, uint32_t base,
         .week = base - base % WEEK_S,
         .points = row_points(&x->s->layout, base, value),
         .bytes = key.size + value.size,
-        .goes = !cut_times_keep_hours(&x->before, base),
+        .fate = cut_times_keep_hours(&x->before, base) ? ROW_STAYS : ROW_GOES,
     };
     x->noted += row->bytes;
     buf_put_slice(&x->keys, key);
-    x->sure += row->goes;
-    if (row->goes)
+    x->sure += row->fate == ROW_GOES;
+    if (row->fate == ROW_GOES)
         return;
     row->week_size = key_week(&x->s->layout, tsuid, base, week);
     buf_put(&x->keys, week, row->week_size);
 }
 
 struct asked_weeks {
+    struct dropping *x;
     struct expired_row *rows[BATCH_ROWS];
-    bool foresees;
 };
+
+static struct tsuid
+tsuid_of_row(const struct dropping *x, const struct expired_row *row)
+{
+    struct tsuid tsuid;
+    uint32_t base;
+
+    INSIST(key_row_parse(&x->s->layout,
+                         slice_of(x->keys.data + row->at, row->size), &base,
+                         &tsuid, NULL) == ST_OK);
+    return tsuid;
+}
+
+/* Are rows of that week still to come?  A dry run has no lock and does not
+ * count them as they will be found. */
+static bool
+is_awaited(const struct dropping *x, const struct expired_row *row) NO_TS_CHECK
+{
+    const struct tsuid tsuid = tsuid_of_row(x, row);
+
+    return store_weeks_held(x->s, x->bucket, row->week) ||
+           head_has_rows(x->s->head, tsuid_slice(&tsuid), row->week,
+                         row->week + WEEK_S);
+}
+
+/* An entry that is final has been made of the row, unless it is a late one. */
+static enum fate
+fate_of(const struct dropping *x, const struct expired_row *row,
+        const struct slice *value)
+{
+    struct week w;
+
+    if (x->d->foresees)
+        return value == NULL || !week_is_unfit(*value, row->week) ? ROW_GOES
+                                                                  : ROW_STAYS;
+    if (value == NULL || value->size == 0 ||
+        week_decode(*value, row->week, HOURS_NONE, &w, NULL) != ST_OK ||
+        w.unfit)
+        return ROW_STAYS;
+    if (w.rows == WEEK_ROWS_UNKNOWN)
+        return ROW_GOES;
+    if (is_awaited(x, row))
+        return ROW_STAYS;
+    return w.rows == WEEK_ROWS_KEPT ? ROW_GOES_FIRST : ROW_IS_LATE;
+}
 
 static void
 take_week(void *ctx, size_t i, const struct slice *value)
 {
     const struct asked_weeks *asked = ctx;
     struct expired_row *row = asked->rows[i];
+    struct dropping *x = asked->x;
+    struct buf entry = BUF_INIT;
 
-    row->goes = asked->foresees
-                    ? value == NULL || !week_is_unfit(*value, row->week)
-                    : value != NULL && week_answers(*value, row->week);
+    row->fate = fate_of(x, row, value);
+    if (row->fate != ROW_GOES_FIRST || x->d->dry_run)
+        return;
+    buf_put_slice(&entry, *value);
+    if (entry.failed) {
+        row->fate = ROW_STAYS;
+    } else {
+        week_set_rows(&entry, row->week, WEEK_ROWS_UNKNOWN);
+        kv_batch_put(
+            x->batch,
+            slice_of(x->keys.data + row->at + row->size, row->week_size),
+            buf_slice(&entry));
+    }
+    buf_fini(&entry);
 }
 
 /* Finds out which rows' weeks have their hourly values. */
@@ -245,7 +350,7 @@ static enum status
 ask_weeks(struct dropping *x, struct error *e)
 {
     struct slice keys[BATCH_ROWS];
-    struct asked_weeks asked = { .foresees = x->d->foresees };
+    struct asked_weeks asked = { .x = x };
     size_t len = 0;
 
     for (size_t i = 0; i < x->rows_len; i++) {
@@ -268,7 +373,8 @@ drop_noted(struct dropping *x)
     for (size_t i = 0; i < x->rows_len; i++) {
         const struct expired_row *row = &x->rows[i];
 
-        if (!row->goes)
+        if (row->fate == ROW_STAYS ||
+            (row->fate == ROW_IS_LATE && !x->d->dry_run))
             continue;
         x->in_batch.rows++;
         x->in_batch.points += row->points;
@@ -349,16 +455,39 @@ gather(struct dropping *x, bool *more, struct error *e)
     return st;
 }
 
+/* Week by week: late rows are few, or their weeks have many of them. */
+static enum status
+merge_late(struct dropping *x, struct error *e)
+    REQUIRES(x->s->flush_lock, x->s->late_lock)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < x->rows_len && st == ST_OK; i++) {
+        struct tsuid tsuid;
+
+        if (x->rows[i].fate != ROW_IS_LATE)
+            continue;
+        tsuid = tsuid_of_row(x, &x->rows[i]);
+        st = store_weeks_merge(x->s, tsuid_slice(&tsuid), x->rows[i].week,
+                               &x->in_batch, e);
+    }
+    return st;
+}
+
 static enum status
 drop_gathered(struct dropping *x, bool *more, struct error *e)
-    REQUIRES(x->s->flush_lock)
+    REQUIRES(x->s->flush_lock, x->s->late_lock)
 {
     enum status st;
 
     if (store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
         return ST_OK;
     st = gather(x, more, e);
-    return st == ST_OK ? store_write_owned(x->s, x->batch, e) : st;
+    if (st == ST_OK)
+        st = store_write_owned(x->s, x->batch, e);
+    if (st == ST_OK)
+        st = merge_late(x, e);
+    return st;
 }
 
 static enum status
@@ -368,13 +497,17 @@ next_batch(struct dropping *x, bool *more, struct error *e)
     enum status st;
 
     *more = false;
+    if (!x->d->dry_run && !store_has_room(x->s))
+        return error_set(e, ST_BUSY, "the disk is full");
     kv_batch_clear(x->batch);
     kv_batch_set_bucket(x->batch, x->bucket);
     if (x->d->dry_run) {
         st = gather(x, more, e); /* no row is written again */
     } else {
         lock_take(&x->s->flush_lock);
+        lock_take(&x->s->late_lock);
         st = drop_gathered(x, more, e);
+        lock_drop(&x->s->late_lock);
         lock_drop(&x->s->flush_lock);
     }
     if (st == ST_OK) {
@@ -473,6 +606,10 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
 
     OBJ_CHECK(s, STORE_MAGIC);
     INSIST(d->dry_run || !d->foresees);
+    /* What was put before is in rows now; what comes from here on is checked by
+     * the cuts as they are. */
+    if (!d->dry_run)
+        head_begin_epoch(s->head);
     if (!d->dry_run && x.before.raw_s > droppable.raw_s)
         x.before.raw_s = droppable.raw_s;
     if (!d->dry_run && x.before.hourly_s > droppable.hourly_s)

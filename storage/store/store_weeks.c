@@ -20,8 +20,10 @@ store_weeks_init(struct store *s)
 void
 store_weeks_fini(struct store *s)
 {
-    for (size_t i = 0; s->weeks != NULL && i < s->layout.salt_buckets; i++)
+    for (size_t i = 0; s->weeks != NULL && i < s->layout.salt_buckets; i++) {
         free(s->weeks[i].stale);
+        free(s->weeks[i].late);
+    }
     free(s->weeks);
     s->weeks = NULL;
 }
@@ -83,6 +85,7 @@ store_weeks_note_stale(struct weeks *w, uint32_t week)
             (w->stale_len - i) * sizeof *w->stale);
     w->stale[i] = week;
     w->stale_len++;
+    w->unwritten = true;
     return true;
 }
 
@@ -132,6 +135,8 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
     w->stale_len = 0;
     w->next_stale = 0;
     w->loaded++;
+    w->late_len = 0;
+    w->loaded_us = clock_monotonic_us();
     if (status == ST_OK)
         status = store_weeks_state(buf_slice(&value), &w->done, &why);
     for (size_t i = 4; status == ST_OK && i < value.size; i += 4)
@@ -140,6 +145,7 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
     buf_fini(&value);
     if (status == ST_CORRUPT)
         w->done = 0;
+    w->unwritten = false;
     w->watched = w->done;
     w->passed_us = clock_monotonic_us();
     /* What a new store is filled with comes first. */
@@ -188,15 +194,133 @@ store_weeks_done(struct store *s, const unsigned *buckets, size_t len,
 /* -- becoming stale -------------------------------------------------------- */
 
 bool
-store_week_is_final(struct store *s, struct slice key, uint32_t week)
+store_weeks_is_final(struct store *s, struct slice key, uint32_t week,
+                     const struct cut_times *cut)
+{
+    struct buf value = BUF_INIT;
+    enum status status;
+    struct week w;
+    bool final;
+
+    if (cut->hourly_s >= cut->alone_s || week >= cut->alone_s)
+        return false;
+    status = kv_get(s->kv, key, &value, NULL);
+    final = status != ST_NOT_FOUND;
+    if (status == ST_OK)
+        final = value.size > 0 && (week_decode(buf_slice(&value), week,
+                                               HOURS_NONE, &w, NULL) != ST_OK ||
+                                   store_week_is_final(&w, cut));
+    buf_fini(&value);
+    return final;
+}
+
+/* -- late rows ------------------------------------------------------------- */
+
+static int64_t
+hold_us(const struct store *s)
+{
+    return (int64_t)s->options.summary_delay_ms * 1000 * MOST_DELAYS;
+}
+
+/* Weeks that are not held any more make way. */
+static void
+note_late(struct store *s, struct weeks *w, uint32_t week)
+    REQUIRES(s->flush_lock)
+{
+    int64_t now_us = clock_monotonic_us();
+    size_t i = w->late_len, to = 0;
+
+    while (i > 0 && w->late[i - 1].week >= week)
+        i--;
+    if (i < w->late_len && w->late[i].week == week) {
+        w->late[i].flushed_us = now_us;
+        return;
+    }
+    for (size_t k = 0; k < w->late_len; k++)
+        if (now_us - w->late[k].flushed_us < hold_us(s))
+            w->late[to++] = w->late[k];
+    w->late = mem_grow(w->late, to, &w->late_cap, sizeof *w->late);
+    for (i = to; i > 0 && w->late[i - 1].week > week; i--)
+        w->late[i] = w->late[i - 1];
+    w->late[i] = (struct late_week){ week, now_us };
+    w->late_len = to + 1;
+}
+
+bool
+store_weeks_held(struct store *s, unsigned bucket, uint32_t week)
+{
+    const struct weeks *w = &s->weeks[bucket];
+    int64_t since_us = clock_monotonic_us() - hold_us(s);
+
+    if (w->loaded_us > since_us)
+        return true;
+    for (size_t i = 0; i < w->late_len; i++)
+        if (w->late[i].week == week)
+            return w->late[i].flushed_us > since_us;
+    return false;
+}
+
+/* The batch that had the state of a week that was noted may have failed: then
+ * the next one has it again. */
+static void
+begin_batch(struct store *s, unsigned bucket, struct kv_batch *stale)
+    REQUIRES(s->flush_lock)
+{
+    kv_batch_set_bucket(stale, bucket);
+    if (s->weeks[bucket].unwritten && kv_batch_len(stale) == 0)
+        store_weeks_put_state(s, bucket, stale);
+}
+
+/* Says in a final entry that rows of other hours come. */
+static bool
+mark_late(struct store *s, unsigned bucket, struct slice key, uint32_t week,
+          struct kv_batch *stale, const struct cut_times *cut)
 {
     struct buf value = BUF_INIT;
     enum status status = kv_get(s->kv, key, &value, NULL);
-    bool final = status == ST_OK ? week_answers(buf_slice(&value), week)
-                                 : status != ST_NOT_FOUND;
+    struct week w;
+    bool readable =
+        status == ST_OK && value.size > 0 &&
+        week_decode(buf_slice(&value), week, HOURS_NONE, &w, NULL) == ST_OK;
+    bool final = readable && store_week_is_final(&w, cut);
 
+    if (final && w.rows != WEEK_ROWS_LATE) {
+        week_set_rows(&value, week, WEEK_ROWS_LATE);
+        begin_batch(s, bucket, stale);
+        kv_batch_put(stale, key, buf_slice(&value));
+    }
+    /* One that cannot be read is left as it is, and so is its row. */
+    final |= !readable && status != ST_NOT_FOUND && value.size > 0;
     buf_fini(&value);
     return final;
+}
+
+/* A row of a week that is not over by the clock, nor in its future, while weeks
+ * up to a later one are summed up: the clock was wrong when they were.  They
+ * are summed up again when they are over, not for each of its rows. */
+static bool
+is_ahead(const struct store *s, const struct weeks *w, uint32_t span)
+{
+    return span >= store_weeks_over(s) && w->done > week_base(span) &&
+           (int64_t)span * 1000 <= clock_now_ms(s->options.clock);
+}
+
+static void
+lower_done(struct store *s, unsigned bucket, uint32_t week,
+           struct kv_batch *stale) REQUIRES(s->flush_lock)
+{
+    struct weeks *w = &s->weeks[bucket];
+
+    log_info("store",
+             "salt bucket %u: the clock was ahead; weeks from %u on are "
+             "summed up again",
+             bucket, (unsigned)week);
+    w->done = w->watched = week;
+    w->loaded++; /* a pass under way has seen another state */
+    while (w->stale_len > 0 && w->stale[w->stale_len - 1] >= week)
+        w->stale_len--;
+    kv_batch_set_bucket(stale, bucket);
+    store_weeks_put_state(s, bucket, stale);
 }
 
 void
@@ -210,16 +334,23 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key;
 
-    if (span < store_weeks_over(s))
+    if (span < store_weeks_over(s)) {
         w->old_row_us = clock_monotonic_us();
-    if (span >= w->watched || !tsuid_tags_begin_at(&s->layout, tsuid, 1) ||
-        span < cut.hourly_s)
+        note_late(s, w, week);
+    }
+    if (!tsuid_tags_begin_at(&s->layout, tsuid, 1) || span < cut.hourly_s)
         return;
     key = slice_of(bytes, key_week(&s->layout, tsuid, span, bytes));
-    /* Then raw_s is above hourly_s. */
-    if (span < cut.raw_s && store_week_is_final(s, key, week))
+    if (cut_times_are_alone(&cut, week) &&
+        mark_late(s, bucket, key, week, stale, &cut))
         return;
-    kv_batch_set_bucket(stale, bucket);
+    if (span >= w->watched)
+        return;
+    if (is_ahead(s, w, span)) {
+        lower_done(s, bucket, week, stale);
+        return;
+    }
+    begin_batch(s, bucket, stale);
     kv_batch_put(stale, key, slice_of(NULL, 0));
     /* Also if 'done' is not there yet: the pass under way may be past it. */
     if (store_weeks_note_stale(w, week))
@@ -231,6 +362,8 @@ store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 {
     enum status status = store_write_owned(s, stale, e);
 
+    if (status == ST_OK && kv_batch_len(stale) > 0)
+        s->weeks[kv_batch_bucket(stale)].unwritten = false;
     kv_batch_clear(stale);
     return status;
 }
@@ -263,6 +396,7 @@ struct clearing {
     int64_t from_ms, to_ms;
     struct kv_batch *batch;
     unsigned bucket;
+    struct cut_times cut;
     enum status status;
     struct error *e;
 };
@@ -278,7 +412,8 @@ clear_week(void *ctx, size_t i, const struct slice *value) NO_TS_CHECK
     struct week w;
 
     if (value == NULL || value->size == 0 ||
-        week_decode(*value, base, HOURS_ALL, &w, NULL) != ST_OK || w.unfit ||
+        week_decode(*value, base, HOURS_ALL, &w, NULL) != ST_OK ||
+        !store_week_is_final(&w, &x->cut) ||
         !clear_days(&w, x->from_ms, x->to_ms))
         return;
     if (!week_is_empty(&w))
@@ -319,13 +454,14 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, struct error *e)
 {
     const struct cut_times cut = store_cut_times_of(s, tsuid);
-    uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.raw_s;
+    uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.alone_s;
     struct clearing x = {
         .s = s,
         .from = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s),
         .from_ms = from_ms,
         .to_ms = to_ms,
         .bucket = key_salt(&s->layout, tsuid),
+        .cut = cut,
         .status = ST_OK,
         .e = e,
     };
@@ -333,7 +469,7 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
 
     if (to_ms / 1000 < end)
         end = (uint32_t)(to_ms / 1000) + 1;
-    if (cut.hourly_s == cut.raw_s || x.from >= end ||
+    if (cut.hourly_s == cut.alone_s || x.from >= end ||
         !tsuid_tags_begin_at(&s->layout, tsuid, 1))
         return ST_OK;
     x.batch = kv_batch_new();

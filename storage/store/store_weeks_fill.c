@@ -15,7 +15,6 @@
 #define LOOK_EVERY_MS 2000
 #define RESTS         9 /* times as long as it worked the thread rests .. */
 #define RESTS_MOST_US INT64_C(60000000) /* .. but no longer */
-#define MOST_DELAYS   10 /* delays, after which late rows do not hold it up */
 
 struct filling {
     struct store *s;
@@ -109,21 +108,11 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
     return week_rows_sum(&rows, week, f->weeks, &f->scratch, e);
 }
 
-/* Rows of this week may be dropped whose hourly values are to stay. */
-static bool
-keeps_hours(struct store *s, uint64_t metric, uint32_t week)
-{
-    const struct cut_times cut = store_cut_times(s, metric);
-
-    return cut.hourly_s < cut.raw_s && week < cut.raw_s;
-}
-
 static enum status
 write_weeks(struct filling *f, uint32_t week, struct error *e)
 {
     struct store *s = f->s;
-    bool keeps =
-        keeps_hours(s, tsuid_metric_id(&s->layout, f->tsuids[0]), week);
+    const struct cut_times cut = store_cut_times_of(s, f->tsuids[0]);
     uint8_t bytes[ROW_KEY_MAX];
     enum status status;
 
@@ -133,8 +122,9 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
         struct slice key =
             slice_of(bytes, key_week(&s->layout, f->tsuids[i], week, bytes));
 
-        if (keeps && store_week_is_final(s, key, week))
+        if (store_weeks_is_final(s, key, week, &cut))
             continue;
+        f->weeks[i].rows = WEEK_ROWS_KEPT;
         if (!week_is_empty(&f->weeks[i])) {
             buf_clear(&f->value);
             week_encode(&f->weeks[i], &f->value);
@@ -265,15 +255,22 @@ drop_entries(struct filling *f, const struct key_place *p, struct error *e)
     uint8_t bytes[ROW_KEY_MAX];
     struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
     struct kv_iter *it = kv_iter_open(s->kv, prefix);
+    const struct cut_times cut = store_cut_times(s, p->metric);
     enum status status;
+    struct week w;
 
     kv_batch_clear(f->batch);
     kv_batch_set_bucket(f->batch, f->bucket);
+    lock_take(&s->flush_lock);
     for (bool on_key = kv_iter_seek(it, prefix); on_key;
          on_key = kv_iter_next(it))
-        kv_batch_delete(f->batch, kv_iter_key(it));
+        if (!cut_times_are_alone(&cut, p->base) ||
+            kv_iter_value(it).size == 0 ||
+            (week_decode(kv_iter_value(it), p->base, HOURS_NONE, &w, NULL) ==
+                 ST_OK &&
+             !store_week_is_final(&w, &cut)))
+            kv_batch_delete(f->batch, kv_iter_key(it));
     status = kv_iter_close(&it, e);
-    lock_take(&s->flush_lock);
     if (status == ST_OK && !is_ours(s, f))
         status = store_not_owner(f->bucket, e);
     if (status == ST_OK)
@@ -283,8 +280,7 @@ drop_entries(struct filling *f, const struct key_place *p, struct error *e)
 }
 
 /* A pass that did not come to its end may have left entries which nothing has
- * made stale since: all of them go, but those that may be all that is left of
- * points. */
+ * made stale since: all of them go, but final ones. */
 static enum status
 drop_ahead(struct filling *f, struct error *e)
 {
@@ -294,8 +290,8 @@ drop_ahead(struct filling *f, struct error *e)
 
     ahead.to = UINT32_MAX;
     while (status == ST_OK && next_week(&ahead, &p, e, &status)) {
-        if (!keeps_hours(f->s, p.metric, p.base))
-            status = drop_entries(f, &p, e);
+        p.base = week_base(p.base);
+        status = drop_entries(f, &p, e);
         next_in_metric(&p);
     }
     return status;
@@ -457,7 +453,8 @@ store_weeks_summarise(void *arg)
         enum status status = ST_OK;
         struct error e;
 
-        if (from_us < rests_until_us)
+        /* The next look is soon enough if the disk is full. */
+        if (from_us < rests_until_us || !store_has_room(s))
             continue;
         for (unsigned i = 0; i < s->layout.salt_buckets; i++) {
             bool more = true;

@@ -119,7 +119,7 @@ check_cut(struct tables *t, struct slice key, struct slice value,
     enum status st;
 
     t->n.others++;
-    if (key.size == 1)
+    if (cuts_is_other_key(key))
         return ST_OK;
     st = cuts_parse(t->layout, key, value, &metric, &cut, &why);
     if (st == ST_OK && check_drops_metric(t, metric)) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "storage/store/store_retention.h"
 #include "storage/store/week_rows.h"
 #include "storage/week/week.h"
 
@@ -19,6 +20,7 @@
 struct week_entry {
     struct slice key, value, tsuid;
     uint32_t base;
+    enum row_state rows;
 };
 
 /* Entries of one week that are not compared yet; their bytes are in the
@@ -73,6 +75,8 @@ compare_entry(struct tables *t, struct bucket_weeks *b,
     week_encode(rows, &b->value);
     if (b->value.failed) /* no damage */
         return error_set(e, ST_LIMIT, "no memory for a week");
+    if (!rows->unfit) /* they do not say where they are */
+        week_set_rows(&b->value, x->base, x->rows);
     if (slice_eq(buf_slice(&b->value), x->value))
         return ST_OK;
     make_stale(t, b, x->key, x->base);
@@ -126,11 +130,21 @@ gather_entry(struct tables *t, struct bucket_weeks *b,
         .value = copy_slice(c->arena, x->value),
         .tsuid = c->tsuids[c->len],
         .base = x->base,
+        .rows = x->rows,
     };
     if (c->entries[c->len].value.data == NULL)
         return error_set(e, ST_LIMIT, "no memory for the entry of a week");
     c->len++;
     return ST_OK;
+}
+
+/* May its rows be dropped? */
+static bool
+is_alone(struct tables *t, struct slice tsuid, uint32_t base)
+{
+    uint64_t metric = tsuid_metric_id(t->layout, tsuid);
+
+    return (int64_t)base * 1000 < store_alone_ms(t->store, metric);
 }
 
 static enum status
@@ -140,6 +154,7 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     struct week_entry x = { .key = key, .value = value };
     struct tsuid tsuid;
     struct error why;
+    enum status st;
 
     t->n.weeks++;
     if (key_week_parse(t->layout, key, &x.base, &tsuid, &why) != ST_OK)
@@ -147,11 +162,13 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     x.tsuid = tsuid_slice(&tsuid);
     if (check_drops_orphan(t, key, value, x.tsuid) || value.size == 0)
         return ST_OK;
-    if (check_is_expired(t, x.tsuid, x.base))
-        return week_decode(value, x.base, HOURS_NONE, &b->week, &why) == ST_OK
-                   ? ST_OK
-                   : check_drops_bad(t, "week-entry", key, value, "%s",
-                                     why.text);
+    st = week_decode(value, x.base, HOURS_NONE, &b->week, &why);
+    x.rows = b->week.rows;
+    if (is_alone(t, x.tsuid, x.base) &&
+        (st != ST_OK || x.rows != WEEK_ROWS_KEPT))
+        return st == ST_OK ? ST_OK
+                           : check_drops_bad(t, "week-entry", key, value, "%s",
+                                             why.text);
     return x.base >= b->done ? ST_OK : gather_entry(t, b, &x, e);
 }
 

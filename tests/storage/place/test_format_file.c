@@ -200,8 +200,8 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 3\nwhat version 3 needs\n", "reads formats 1 to 2" },
-    { "halite 4294967295\n", "reads formats 1 to 2" },
+    { "halite 4\nwhat version 4 needs\n", "reads formats 1 to 3" },
+    { "halite 4294967295\n", "reads formats 1 to 3" },
     { "halite 0\n", "malformed" },
     { "halite 01\n", "malformed" },
     { "halite 1\n", "malformed" },

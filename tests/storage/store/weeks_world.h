@@ -37,9 +37,6 @@ struct world {
         bool gone;
     } points[POINTS];
     size_t len;
-    /* Points came to weeks before the raw cut that have no hourly values yet.
-     */
-    bool fresh[SERIES][WEEKS];
 };
 
 static inline int64_t
@@ -119,8 +116,8 @@ world_close(struct world *w)
     tempdir_free(&w->dir);
 }
 
-static inline void
-put_only(struct world *w, unsigned series, int64_t ts_ms, double v)
+static inline enum status
+try_put(struct world *w, unsigned series, int64_t ts_ms, double v)
 {
     bool is_float = series % 2 == 1;
     struct series_point p = { .point = { ts_ms, { .d = v }, is_float } };
@@ -131,7 +128,18 @@ put_only(struct world *w, unsigned series, int64_t ts_ms, double v)
         p.point.v.i = (int64_t)v;
     ck_assert_int_eq(
         store_series(w->s, name(series, bytes), false, &p.series, &e), ST_OK);
-    ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &e), ST_OK);
+    return store_put(w->s, &p, 1, &lsn, &e);
+}
+
+static inline void
+add_to_model(struct world *w, unsigned series, int64_t ts_ms, double v)
+{
+    for (size_t i = 0; i < w->len; i++)
+        w->points[i].gone |=
+            w->points[i].series == series && w->points[i].ts_ms == ts_ms;
+    w->points[w->len].series = series;
+    w->points[w->len].ts_ms = ts_ms;
+    w->points[w->len++].value = v;
 }
 
 static inline void
@@ -141,13 +149,8 @@ put(struct world *w, unsigned series, int64_t ts_ms)
 
     if (w->len == POINTS)
         return;
-    put_only(w, series, ts_ms, v);
-    for (size_t i = 0; i < w->len; i++)
-        w->points[i].gone |=
-            w->points[i].series == series && w->points[i].ts_ms == ts_ms;
-    w->points[w->len].series = series;
-    w->points[w->len].ts_ms = ts_ms;
-    w->points[w->len++].value = v;
+    ck_assert_int_eq(try_put(w, series, ts_ms, v), ST_OK);
+    add_to_model(w, series, ts_ms, v);
 }
 
 /* From a time on, of any series. */
@@ -381,7 +384,6 @@ summarise(struct world *w)
     for (int i = 0; i < 60000 && !is_summarised(w); i++)
         (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     ck_assert(is_summarised(w));
-    memset(w->fresh, 0, sizeof w->fresh);
 }
 
 static inline void
