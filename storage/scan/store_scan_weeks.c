@@ -613,7 +613,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     uint64_t range_end = (uint64_t)scan->spec.to_base + HOUR_S;
     bool is_part = w->day < from || w->end > range_end;
     /* The range may begin and end within an hour. */
-    bool is_edge = cut_times_are_alone(&w->cut, week_base(w->day)) &&
+    bool is_edge = cut_times_are_alone_in(&w->cut, week_base(w->day)) &&
                    (w->day <= from || w->end >= range_end);
     bool *entry_used = entry_used_flag(w, tsuid);
     struct error why;

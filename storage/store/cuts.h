@@ -70,6 +70,13 @@ cut_times_keep_hours(const struct cut_times *t, uint32_t time_s)
     return time_s >= t->hourly_s && time_s < t->raw_s;
 }
 
+/* The same of a week, which may have begun before the hourly cut. */
+static inline bool
+cut_times_are_alone_in(const struct cut_times *t, uint32_t week)
+{
+    return t->hourly_s < t->alone_s && week < t->alone_s;
+}
+
 struct cuts {
     struct lock lock;
     struct cut *list GUARDED_BY(lock); /* by metric */

@@ -59,7 +59,7 @@ static inline bool
 store_week_is_final(const struct week *w, const struct cut_times *cut)
 {
     return !w->unfit && w->rows != WEEK_ROWS_KEPT &&
-           cut->hourly_s < cut->alone_s && w->base < cut->alone_s;
+           cut_times_are_alone_in(cut, w->base);
 }
 
 /* Where the entries of these buckets in the table of weeks end, of any owner:

@@ -202,7 +202,7 @@ store_weeks_is_final(struct store *s, struct slice key, uint32_t week,
     struct week w;
     bool final;
 
-    if (cut->hourly_s >= cut->alone_s || week >= cut->alone_s)
+    if (!cut_times_are_alone_in(cut, week))
         return false;
     status = kv_get(s->kv, key, &value, NULL);
     final = status != ST_NOT_FOUND;
@@ -341,7 +341,7 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
     if (!tsuid_tags_begin_at(&s->layout, tsuid, 1) || span < cut.hourly_s)
         return;
     key = slice_of(bytes, key_week(&s->layout, tsuid, span, bytes));
-    if (cut_times_are_alone(&cut, week) &&
+    if (cut_times_are_alone_in(&cut, week) &&
         mark_late(s, bucket, key, week, stale, &cut))
         return;
     if (span >= w->watched)

@@ -264,7 +264,7 @@ drop_entries(struct filling *f, const struct key_place *p, struct error *e)
     lock_take(&s->flush_lock);
     for (bool on_key = kv_iter_seek(it, prefix); on_key;
          on_key = kv_iter_next(it))
-        if (!cut_times_are_alone(&cut, p->base) ||
+        if (!cut_times_are_alone_in(&cut, p->base) ||
             kv_iter_value(it).size == 0 ||
             (week_decode(kv_iter_value(it), p->base, HOURS_NONE, &w, NULL) ==
                  ST_OK &&

@@ -23,7 +23,7 @@ GET /metrics
 ~ \nhalite_disk_used_bytes 
 ~ \nhalite_disk_min_free_bytes 67108864\n
 # Points.
-~ # HELP halite_points_rejected_total Points rejected by storage; points with a bad value; points with bad arguments; points of unknown metrics.\n# TYPE halite_points_rejected_total counter\nhalite_points_rejected_total{reason="storage"} 0\nhalite_points_rejected_total{reason="value"} 1\nhalite_points_rejected_total{reason="argument"} 1\nhalite_points_rejected_total{reason="unknown_name"} 0\n
+~ # HELP halite_points_rejected_total Points rejected by storage; points with a bad value; points with bad arguments; points of unknown metrics; points older than their retention policy; late points of hours that are kept as hourly values alone.\n# TYPE halite_points_rejected_total counter\nhalite_points_rejected_total{reason="storage"} 0\nhalite_points_rejected_total{reason="value"} 1\nhalite_points_rejected_total{reason="argument"} 1\nhalite_points_rejected_total{reason="unknown_name"} 0\nhalite_points_rejected_total{reason="expired"} 0\nhalite_points_rejected_total{reason="counted"} 0\n
 ~ \nhalite_points_received_total 4\n
 ~ \nhalite_points_accepted_total 2\n
 ~ \nhalite_points_future_total 0\n

@@ -58,9 +58,28 @@ GET /api/stats
 = 200
 ~ "metric":"tsd.retention.datapoints","timestamp":
 
-# Late points are taken, and dropped; a kill between loses nothing.
+# A point that is older than its policy is rejected, and told why, also of a metric that has no
+# cut yet; others of its batch are stored.
 > put r.old 1356998420 4 host=a
+<~ put: illegal argument: the point is older than the retention policy of its metric
 > put r.kept 1356998420 5 host=a
+> version
+<~ built
+<~ Built
+PUT /api/retention {"policies":"r.old 90d; r.new 7d 30d; r.* forever"}
+= 200
+~ "clock":"believed"
+POST /api/put?details [{"metric":"r.new","timestamp":1356998420,"value":1,"tags":{"host":"a"}},{"metric":"r.kept","timestamp":1356998430,"value":6,"tags":{"host":"a"}}]
+= 400
+~ "success":1,"failed":1
+~ the point is older than the retention policy
+GET /metrics
+= 200
+~ halite_points_rejected_total{reason="expired"} 2
+# A longer policy takes what the cut says is gone.
+PUT /api/retention {"policies":"r.old 36500d; r.* forever"}
+= 200
+> put r.old 1356998420 4 host=a
 > version
 <~ built
 kill
@@ -68,8 +87,18 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:r.old&show_stats
 = 200
 ~ "1356998420":4
 ~ "warning":"raw points before 
+# A kill between loses nothing, and recovery rejects nothing; the pass drops it.
+PUT /api/retention {"policies":"r.old 90d; r.* forever"}
+= 200
+kill
 restart
 until /api/retention "pattern":"r.old","raw":"90d","hourly":"90d","metrics":1,"rows":1,"points":1
+PUT /api/retention {"confirmClock":true}
+= 200
+~ "clock":"believed"
+PUT /api/retention {"confirmClock":false}
+= 400
+~ Missing policies
 
 # The list is there after a start, and gone when it is deleted.
 restart

@@ -84,6 +84,8 @@ telnet_put_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
         [PUT_UNKNOWN_NAME] = "unknown metric",
         [PUT_STORAGE] = "storage error",
         [PUT_NO_ROLLUP] = "No such rollup",
+        [PUT_EXPIRED] = "illegal argument",
+        [PUT_COUNTED] = "illegal argument",
         [PUT_FOUND_LATE] = "HBase error",
     };
     struct telnet_loop *l = ctx;

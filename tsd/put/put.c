@@ -191,6 +191,8 @@ static const enum counter fault_counters[] = {
     [PUT_UNKNOWN_NAME] = CNT_ERR_METRICS,
     [PUT_STORAGE] = CNT_ERR_STORAGE,
     [PUT_NO_ROLLUP] = CNT_ERR_ARGUMENTS,
+    [PUT_EXPIRED] = CNT_ERR_EXPIRED,
+    [PUT_COUNTED] = CNT_ERR_COUNTED,
     [PUT_FOUND_LATE] = CNT_ERR_ARGUMENTS,
 };
 

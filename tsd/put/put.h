@@ -58,10 +58,13 @@ enum put_fault {
     PUT_UNKNOWN_NAME, /* "put: unknown metric: .." */
     PUT_STORAGE,      /* "put: storage error: .." */
     PUT_NO_ROLLUP,    /* "rollup: No such rollup: .." */
+    PUT_EXPIRED,      /* "put: illegal argument: ..", and the same below: the
+                         point is older than its retention policy */
+    PUT_COUNTED,      /* its hour's points were summed up and dropped */
     PUT_FOUND_LATE,   /* "rollup: HBase error: ..", an argument's fault that
                          OpenTSDB finds on the way to its storage */
 };
-#define PUT_FAULTS 6
+#define PUT_FAULTS 8
 
 /* Why a point was rejected that failed with this status. */
 enum put_fault put_fault_of(enum status status);

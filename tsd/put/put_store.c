@@ -7,6 +7,24 @@
 #include "storage/store/store.h"
 #include "tsd/put/put_priv.h"
 
+/* 'e' tells of one point of the batch. */
+static void
+reject_row(struct put_batch *b, size_t row, enum status status,
+           const struct error *e)
+{
+    if (status == ST_EXPIRED)
+        (void)PUT_REJECT(b, row, PUT_EXPIRED,
+                         "the point is older than the retention policy of its "
+                         "metric keeps it (see /api/retention)");
+    else if (status == ST_CONFLICT)
+        (void)PUT_REJECT(b, row, PUT_COUNTED,
+                         "the raw points of this hour were dropped, and their "
+                         "hourly values stay as they are (see docs/RETENTION.md"
+                         ")");
+    else
+        (void)PUT_REJECT(b, row, PUT_STORAGE, "%s", e->text);
+}
+
 /* What became of the points: taken, rejected, or to be offered again, which is
  * kept, in order.  After the first that the store is too busy for, all are
  * offered again, taken or not: the last write must stay the last. */
@@ -34,7 +52,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
                 continue;
             b->again[i] = true;
         } else if (status != ST_OK && status != ST_BUSY) {
-            (void)PUT_REJECT(b, row, PUT_STORAGE, "%s", e->text);
+            reject_row(b, row, status, e);
             continue;
         }
         b->out[kept] =

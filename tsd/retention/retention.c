@@ -14,6 +14,7 @@
 #include "base/process/thread.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/retention/retention_clock.h"
 #include "uid/names/uid_names.h"
 
 #define RETENTION_MAGIC FOURCC('R', 'T', 'N', 'T')
@@ -23,6 +24,13 @@ struct in_force {
     struct retention_policies policies;
     struct retention_freed *freed;
     bool is_set;
+};
+
+/* Which policy counts for a metric, for old points that are put. */
+#define KNOWN_POLICIES 1024
+struct known_policy {
+    uint64_t metric; /* plus 1; 0: free */
+    size_t policy;
 };
 
 struct retention {
@@ -40,6 +48,12 @@ struct retention {
     struct in_force now GUARDED_BY(lock);
     int64_t passed_ms GUARDED_BY(lock);
     struct error failure GUARDED_BY(lock);
+    struct retention_clock belief GUARDED_BY(pass_lock);
+    /* For puts, by the last pass that believed the clock. */
+    int64_t put_now_ms GUARDED_BY(lock); /* 0: nothing is expired */
+    struct known_policy known[KNOWN_POLICIES] GUARDED_BY(lock);
+    uint64_t known_epoch GUARDED_BY(lock);     /* of names */
+    int64_t doubted_since_ms GUARDED_BY(lock); /* the last pass before; 0 */
 };
 
 static void
@@ -89,6 +103,7 @@ put_in_force(struct retention *r, struct in_force *f)
     lock_take(&r->lock);
     old = r->now;
     r->now = *f;
+    memset(r->known, 0, sizeof r->known);
     lock_drop(&r->lock);
     in_force_fini(&old);
 }
@@ -122,12 +137,116 @@ read_in_force(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
     return st;
 }
 
+/* -- the clock, and what is expired when it is put ------------------------- */
+
+/* How far the clock may be ahead of the last pass: the shortest RAW, but at
+ * least a day. */
+static int64_t
+most_ahead_ms(const struct retention_policies *p)
+{
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < p->len; i++)
+        if (p->list[i].raw_ms < least)
+            least = p->list[i].raw_ms;
+    return least < DAY_MS ? DAY_MS : least;
+}
+
+/* No policy drops what is younger. */
+static int64_t
+youngest_expired_ms(const struct retention_policies *p, int64_t now_ms)
+{
+    int64_t youngest = 0;
+
+    for (size_t i = 0; i < p->len; i++) {
+        int64_t ms = retention_expired_ms(p->list[i].hourly_ms, now_ms);
+
+        if (ms > youngest)
+            youngest = ms;
+    }
+    return youngest;
+}
+
+/* '*now_ms' is 0 if the clock is not believed. Without policies it does not
+ * matter, and nothing is written. */
+static enum status
+check_clock(struct retention *r, int64_t *now_ms, struct error *e)
+    REQUIRES(r->pass_lock)
+{
+    struct retention_clock *c = &r->belief;
+    int64_t most_ms, last_ms;
+    enum status st = ST_OK;
+    bool has_policies;
+
+    lock_take(&r->lock);
+    most_ms = most_ahead_ms(&r->now.policies);
+    has_policies = r->now.policies.len > 0;
+    lock_drop(&r->lock);
+    *now_ms = clock_now_ms(r->clock);
+    if (has_policies)
+        st = retention_clock_check(c, most_ms, now_ms, e);
+    last_ms = c->believed_ms;
+    if (st != ST_OK || (has_policies && c->doubted))
+        *now_ms = 0;
+    lock_take(&r->lock);
+    r->put_now_ms = *now_ms;
+    r->doubted_since_ms = has_policies && c->doubted ? last_ms : 0;
+    store_set_expired_ms(
+        r->store,
+        *now_ms == 0 ? 0 : youngest_expired_ms(&r->now.policies, *now_ms));
+    lock_drop(&r->lock);
+    return st;
+}
+
+/* 'policies.len': none. */
+static size_t
+policy_of(struct retention *r, uint64_t metric) REQUIRES(r->lock)
+{
+    struct known_policy *known = &r->known[metric % KNOWN_POLICIES];
+    uint64_t epoch = uid_epoch(r->uids);
+    struct buf name = BUF_INIT;
+    enum status st;
+    size_t i;
+
+    if (r->known_epoch != epoch)
+        memset(r->known, 0, sizeof r->known);
+    r->known_epoch = epoch;
+    if (known->metric == metric + 1)
+        return known->policy;
+    st = uid_name(r->uids, UID_METRIC, metric, &name, NULL);
+    i = st == ST_OK
+            ? retention_policies_find(&r->now.policies, buf_slice(&name))
+            : r->now.policies.len;
+    if (st == ST_OK)
+        *known = (struct known_policy){ metric + 1, i };
+    buf_fini(&name);
+    return i;
+}
+
+/* A store_policy. */
+static int64_t
+expired_ms(void *ctx, uint64_t metric)
+{
+    struct retention *r = ctx;
+    int64_t ms = 0;
+    size_t i;
+
+    lock_take(&r->lock);
+    i = r->put_now_ms == 0 ? r->now.policies.len : policy_of(r, metric);
+    if (i < r->now.policies.len)
+        ms = retention_expired_ms(r->now.policies.list[i].hourly_ms,
+                                  r->put_now_ms);
+    lock_drop(&r->lock);
+    return ms;
+}
+
 enum status
 retention_set(struct retention *r, const struct slice *text, struct error *e)
 {
     struct retention_policies parsed = { .len = 0 };
     struct kv_batch *b = kv_batch_new();
     uint64_t lsn = 0;
+    int64_t now_ms;
     enum status st = ST_OK;
 
     OBJ_CHECK(r, RETENTION_MAGIC);
@@ -145,8 +264,27 @@ retention_set(struct retention *r, const struct slice *text, struct error *e)
         st = store_commit(r->store, lsn, true, e);
     if (st == ST_OK)
         st = read_in_force(r, e);
+    if (st == ST_OK && text != NULL)
+        st = retention_clock_confirm(&r->belief, e);
+    if (st == ST_OK)
+        st = check_clock(r, &now_ms, e);
     lock_drop(&r->pass_lock);
     kv_batch_free(&b);
+    return st;
+}
+
+enum status
+retention_confirm(struct retention *r, struct error *e)
+{
+    int64_t now_ms;
+    enum status st;
+
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    lock_take(&r->pass_lock);
+    st = retention_clock_confirm(&r->belief, e);
+    if (st == ST_OK)
+        st = check_clock(r, &now_ms, e);
+    lock_drop(&r->pass_lock);
     return st;
 }
 
@@ -278,7 +416,6 @@ run_pass(struct pass *p, struct error *e)
     enum status st;
 
     p->freed = mem_new_array(p->policies->len + 1, sizeof *p->freed);
-    p->now_ms = clock_now_ms(p->r->clock);
     st = p->policies->len == 0
              ? ST_OK
              : uid_suggest(p->r->uids, UID_METRIC, slice_str(""), 0,
@@ -338,6 +475,11 @@ apply_locked(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
     lock_take(&r->lock);
     p.policies = &r->now.policies;
     lock_drop(&r->lock);
+    st = check_clock(r, &p.now_ms, e);
+    if (st == ST_OK && p.now_ms != 0)
+        st = store_cuts_lower(r->store, p.now_ms, e);
+    if (st != ST_OK || p.now_ms == 0)
+        return st;
     st = run_pass(&p, e);
     count_pass(&p);
     free(p.freed);
@@ -377,6 +519,7 @@ retention_dry_run(struct retention *r, const struct slice *text,
         st = retention_policies_parse(*text, &out->policies, e);
     }
     p.policies = &out->policies;
+    p.now_ms = clock_now_ms(r->clock);
     if (st == ST_OK) {
         st = run_pass(&p, e);
         free(out->freed);
@@ -414,6 +557,7 @@ retention_view(struct retention *r, struct retention_view *out)
     out->is_set = is_new ? is_set : r->now.is_set;
     out->passed_ms = r->passed_ms;
     out->failure = r->failure;
+    out->doubted_since_ms = r->doubted_since_ms;
     lock_drop(&r->lock);
     buf_fini(&text);
 }
@@ -443,6 +587,12 @@ retention_open(const struct settings *settings, struct store *s,
     r->configured = settings_text(settings, "halite.retention");
     r->interval_ms =
         settings_unsigned(settings, "halite.retention.interval_ms");
+    r->belief = (struct retention_clock){
+        .store = s,
+        .clock = clock,
+        .confirm_ms =
+            settings_unsigned(settings, "halite.retention.confirm_ms"),
+    };
     lock_init(&r->pass_lock);
     lock_init(&r->lock);
     cond_init(&r->wake);
@@ -484,7 +634,18 @@ retention_thread(void *arg)
 enum status
 retention_start(struct retention *r, struct error *e)
 {
+    const struct store_policy policy = { r, expired_ms };
+    int64_t now_ms;
+    enum status st;
+
     OBJ_CHECK(r, RETENTION_MAGIC);
+    store_set_policy(r->store, &policy);
+    lock_take(&r->pass_lock);
+    st = check_clock(r, &now_ms, e);
+    lock_drop(&r->pass_lock);
+    if (st != ST_OK) /* the first pass tries again */
+        log_warn("retention", "no point is rejected for its age yet: %s",
+                 e->text);
     return thread_start(&r->thread, retention_thread, r, "retention", e);
 }
 

@@ -30,9 +30,12 @@ MUST_CHECK enum status retention_start(struct retention *r, struct error *e);
 void retention_close(struct retention **r);
 
 /* Sets the list; NULL: that of the settings counts again.  ST_INVALID: it stays
- * as it was.  The next pass applies it. */
+ * as it was.  The next pass applies it.  Who sets a list confirms the clock. */
 MUST_CHECK enum status retention_set(struct retention *r,
                                      const struct slice *text, struct error *e);
+
+/* An operator says that the clock is right (retention_clock.h). */
+MUST_CHECK enum status retention_confirm(struct retention *r, struct error *e);
 
 /* Of one policy. */
 struct retention_freed {
@@ -47,6 +50,8 @@ struct retention_view {
     bool is_set;                   /* by retention_set() */
     int64_t passed_ms;             /* when the last pass ended; 0: none did */
     struct error failure;          /* of the last pass */
+    int64_t doubted_since_ms; /* the clock is doubted; the clock of the last
+                               * pass that believed it; 0: it is believed */
 };
 void retention_view(struct retention *r, struct retention_view *out);
 void retention_view_fini(struct retention_view *v);

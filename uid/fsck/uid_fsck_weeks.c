@@ -138,13 +138,16 @@ gather_entry(struct tables *t, struct bucket_weeks *b,
     return ST_OK;
 }
 
-/* May its rows be dropped? */
+/* May rows be dropped that the entry of this week was made of? */
 static bool
-is_alone(struct tables *t, struct slice tsuid, uint32_t base)
+lacks_rows(struct tables *t, struct slice tsuid, uint32_t base,
+           enum row_state rows)
 {
     uint64_t metric = tsuid_metric_id(t->layout, tsuid);
+    int64_t ms = (int64_t)base * 1000;
 
-    return (int64_t)base * 1000 < store_alone_ms(t->store, metric);
+    return ms < store_hourly_cut_ms(t->store, metric) ||
+           (rows != WEEK_ROWS_KEPT && ms < store_alone_ms(t->store, metric));
 }
 
 static enum status
@@ -164,8 +167,8 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
         return ST_OK;
     st = week_decode(value, x.base, HOURS_NONE, &b->week, &why);
     x.rows = b->week.rows;
-    if (is_alone(t, x.tsuid, x.base) &&
-        (st != ST_OK || x.rows != WEEK_ROWS_KEPT))
+    if (lacks_rows(t, x.tsuid, x.base,
+                   st == ST_OK ? x.rows : WEEK_ROWS_UNKNOWN))
         return st == ST_OK ? ST_OK
                            : check_drops_bad(t, "week-entry", key, value, "%s",
                                              why.text);

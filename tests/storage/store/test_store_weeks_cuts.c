@@ -2,7 +2,7 @@
  * points, deletions, copies and starts. */
 #include "tests/storage/store/weeks_world.h"
 
-#define HOURLY_CUT (T0 + WEEK_S)
+#define HOURLY_CUT (T0 + WEEK_S + DAY_S) /* within a week, on a day */
 #define RAW_CUT    (T0 + 3 * WEEK_S)
 
 static const struct store_cut cuts = { 1, RAW_CUT *INT64_C(1000),

@@ -29,6 +29,17 @@ source_of(const struct retention_view *v)
 }
 
 static void
+put_doubt(struct buf *b, int64_t since_ms)
+{
+    json_put_int(b, "believedUntil", since_ms);
+    json_put_text(
+        b, "doubt",
+        slice_str("The clock is far ahead of the last pass. Nothing is dropped "
+                  "until points with times near it have come for a while. If "
+                  "it is right, PUT {\"confirmClock\":true}"));
+}
+
+static void
 put_view(struct buf *b, const struct retention_view *v, bool dry_run)
 {
     buf_put_u8(b, '{');
@@ -36,6 +47,10 @@ put_view(struct buf *b, const struct retention_view *v, bool dry_run)
     json_put_text(b, "policies", slice_str(v->policies.text));
     json_put_bool(b, "dryRun", dry_run);
     json_put_int(b, "lastPass", v->passed_ms);
+    json_put_text(b, "clock",
+                  slice_str(v->doubted_since_ms != 0 ? "doubted" : "believed"));
+    if (v->doubted_since_ms != 0)
+        put_doubt(b, v->doubted_since_ms);
     if (v->failure.status != ST_OK)
         json_put_text(b, "failure", slice_str(v->failure.text));
     json_open(b, "list", '[');
@@ -44,14 +59,19 @@ put_view(struct buf *b, const struct retention_view *v, bool dry_run)
     buf_put_str(b, "]}");
 }
 
+/* 'out' has no data if the body only confirms the clock. */
 static bool
 read_text(const json_t *body, struct slice *out, struct http_reply *reply)
 {
     const json_t *v = json_object_get(body, "policies");
 
+    *out = slice_of(NULL, 0);
+    if (v == NULL && json_is_true(json_object_get(body, "confirmClock")))
+        return true;
     if (!json_is_string(v)) {
         http_reply_error(reply, 400, "Missing policies",
-                         "The body is {\"policies\":\"sys.* 90d 2y; ...\"}");
+                         "The body is {\"policies\":\"sys.* 90d 2y; ...\"}, "
+                         "or {\"confirmClock\":true}");
         return false;
     }
     *out = slice_of(json_string_value(v), json_string_length(v));
@@ -74,8 +94,15 @@ serve_text(const struct api *a, const struct http_request *r,
     enum status st;
 
     if (http_has_param(r, "dry_run"))
-        return retention_dry_run(a->retention, text, api_cancel(r), out, e);
-    st = changes(r) ? retention_set(a->retention, text, e) : ST_OK;
+        return retention_dry_run(
+            a->retention, text != NULL && text->data == NULL ? NULL : text,
+            api_cancel(r), out, e);
+    if (!changes(r))
+        st = ST_OK;
+    else if (text != NULL && text->data == NULL)
+        st = retention_confirm(a->retention, e);
+    else
+        st = retention_set(a->retention, text, e);
     if (st == ST_OK)
         retention_view(a->retention, out);
     return st;
