@@ -230,9 +230,11 @@ bool http_is_cancelled(const struct http_request *r);
 struct arena *http_arena(const struct http_request *r);
 /* One more arena with the same limits, for what is dropped earlier. */
 struct arena *http_arena_new(const struct http_request *r);
-/* Charges the budget of all bodies for what is made of this request's body;
- * returned when the body is freed.  False: the budget is exhausted. */
-bool http_body_charge(const struct http_request *r, size_t size);
+/* Charges half of the budget of all bodies, so that bodies still have the other
+ * half, for what is made of this request's body; returned when the body is
+ * freed.  ST_BUSY: that is exhausted; ST_LIMIT: it will never fit. */
+MUST_CHECK enum status http_body_charge(const struct http_request *r,
+                                        size_t size, struct error *e);
 /* NULL: nothing; see http_is_quick. */
 void *http_kept(const struct http_request *r);
 

@@ -12,6 +12,7 @@
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
  * is told that its client is gone, if not "?stay"; "/api/large"
  * answers as many bytes as "?n=" says, in as many chunks as "&chunks=" says;
+ * "/api/charge" charges "?n=" bytes for what it makes of its body;
  * "/api/trust" answers what it is trusted with; "/api/fail" errors;
  * "/api/lack?status=" fails for want of memory;
  * "/api/empty" 204;
@@ -191,6 +192,18 @@ rig_trust(void *ctx, const struct http_request *r, struct http_reply *out)
 }
 
 static inline void
+rig_charge(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct slice s = { 0 };
+    uint64_t n = 0;
+    struct error e;
+
+    if (http_param(r, "n", &s) && number_parse_u64(s, &n) &&
+        http_body_charge(r, (size_t)n, &e) != ST_OK)
+        http_reply_failure(out, &e);
+}
+
+static inline void
 rig_fail(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct error e;
@@ -270,6 +283,7 @@ rig_start(const struct http_options *from)
         { "/api/quick", any, true, rig_quick, NULL, 0, 0, 0, rig_is_quick },
         { "/api/large", HTTP_GET, true, rig_large, NULL, 0, 0, 0, NULL },
         { "/api/fail", HTTP_GET, false, rig_fail, NULL, 0, 0, 0, NULL },
+        { "/api/charge", any, false, rig_charge, NULL, 0, 0, 0, NULL },
         { "/api/trust", HTTP_GET, false, rig_trust, NULL, 0, 0, 0, NULL },
         { "/api/lack", HTTP_GET, false, rig_lack, NULL, 0, 0, 0, NULL },
         { "/api/empty", any, false, rig_empty, NULL, 0, 0, 0, NULL },

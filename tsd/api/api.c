@@ -36,14 +36,14 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
 
 /* The texts of the tree are at most as large as the body; a cleaned copy of it,
  * in a buffer that doubles, takes at most twice as much. */
-static bool
-charge_json(const struct http_request *r, struct slice body)
+static enum status
+charge_json(const struct http_request *r, struct slice body, struct error *e)
 {
     size_t values = json_form(body).values;
 
     if (values > JSON_REQUEST_VALUES)
         values = 0; /* it will be rejected */
-    return http_body_charge(r, values * JSON_VALUE_BYTES + 3 * body.size);
+    return http_body_charge(r, values * JSON_VALUE_BYTES + 3 * body.size, e);
 }
 
 /* Bodies that need to be cleaned are rare: only what was rejected is looked
@@ -56,10 +56,9 @@ api_parse_json(const struct http_request *r, struct slice body,
     enum status st;
 
     *out = NULL;
-    if (!charge_json(r, body))
-        return error_set(e, ST_BUSY,
-                         "The memory for the bodies of all requests is used "
-                         "up (halite.http.bodies_bytes)");
+    st = charge_json(r, body, e);
+    if (st != ST_OK)
+        return st;
     st = json_parse(body, JSON_REQUEST_VALUES, out, e);
     if (st == ST_INVALID && json_clean(body, &clean))
         st = json_parse(buf_slice(&clean), JSON_REQUEST_VALUES, out, e);

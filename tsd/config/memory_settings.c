@@ -63,8 +63,10 @@ memory_settings_fit(struct settings *s, uint64_t limit)
     }
 }
 
-/* What libmicrohttpd keeps for a head is most of it. */
-#define CONNECTION_BYTES        UINT64_C(40960)
+/* A connection takes some KB; one whose head is large, up to 40 KB of
+ * libmicrohttpd's, until halite.http.head_ms is over.  If all of them did, they
+ * would still fit into the part of the memory that is not budgeted. */
+#define CONNECTION_BYTES        UINT64_C(16384)
 #define CONNECTIONS_THOUSANDTHS 100
 
 size_t

@@ -315,6 +315,8 @@ http_server_start(const struct http_options *o, struct http_server **out,
     s->o = *o;
     http_fill_defaults(&s->o);
     s->bodies.max = s->o.bodies_bytes;
+    s->derived.max = s->o.bodies_bytes / 2;
+    s->derived.parent = &s->bodies;
     s->answers.max = s->o.answers_bytes;
     s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
     if (o->routes_len > 0)

@@ -13,10 +13,10 @@
 #include "base/utf8.h"
 #include "base/mem.h"
 
-#define GROW_MIN ((size_t)16 << 10)
-
-/* What zlib allocates to inflate: 32 KB of window and its tables. */
-#define INFLATE_BYTES ((size_t)44 << 10)
+#define GROW_MIN   ((size_t)16 << 10)
+#define FREE_BYTES ((size_t)8 << 10)
+/* Only as many bodies as there are workers are inflated at a time. */
+#define INFLATED_FREE_BYTES ((size_t)64 << 10)
 
 static void
 body_reject(struct http_request *r, unsigned status, const char *message,
@@ -52,6 +52,14 @@ reject_coding(struct http_request *r)
                 "It is not what its Content-Encoding says");
 }
 
+/* A small body does not count, so that clients which send little are served
+ * while others have exhausted the budget. */
+static size_t
+body_counted(const struct http_body *b, size_t cap)
+{
+    return cap <= (b->inflated ? INFLATED_FREE_BYTES : FREE_BYTES) ? 0 : cap;
+}
+
 /* How large to make it, for at least 'need' bytes: need <= body_bytes. */
 static size_t
 next_cap(const struct http_body *b, size_t need, size_t limit)
@@ -73,7 +81,7 @@ reserve(struct http_request *r, size_t size)
 {
     struct http_server *s = r->server;
     struct http_body *b = &r->body;
-    size_t limit = s->o.body_bytes, cap;
+    size_t limit = s->o.body_bytes, cap, more;
     uint8_t *p;
 
     if (size > limit - b->size) {
@@ -83,13 +91,14 @@ reserve(struct http_request *r, size_t size)
     if (b->size + size <= b->cap)
         return true;
     cap = next_cap(b, b->size + size, limit);
-    if (!budget_take(&s->bodies, cap - b->cap)) {
+    more = body_counted(b, cap) - body_counted(b, b->cap);
+    if (!budget_take(&s->bodies, more)) {
         reject_budget(r);
         return false;
     }
     p = mem_try_resize(b->data, cap);
     if (p == NULL) {
-        budget_return(&r->server->bodies, cap - b->cap);
+        budget_return(&r->server->bodies, more);
         reject_budget(r);
         return false;
     }
@@ -103,23 +112,32 @@ http_body_free(struct http_request *r)
 {
     struct http_body *b = &r->body;
 
-    budget_return(&r->server->bodies, b->cap + b->charged);
+    budget_return(&r->server->bodies, body_counted(b, b->cap));
+    budget_return(&r->server->derived, b->charged);
     b->charged = 0;
     free(b->data);
     b->data = NULL;
     b->size = b->cap = 0;
 }
 
-bool
-http_body_charge(const struct http_request *r, size_t size)
+enum status
+http_body_charge(const struct http_request *r, size_t size, struct error *e)
 {
     struct http_request *mine = (void *)(uintptr_t)r;
+    struct budget *derived = &r->server->derived;
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    if (!budget_take(&r->server->bodies, size))
-        return false;
+    if (size > derived->max)
+        return error_set(e, ST_LIMIT,
+                         "The request's body would take %zu bytes of memory; "
+                         "the limit, half of halite.http.bodies_bytes, is %zu",
+                         size, derived->max);
+    if (!budget_take(derived, size))
+        return error_set(e, ST_BUSY,
+                         "The memory for the bodies of all requests is used "
+                         "up (halite.http.bodies_bytes)");
     mine->body.charged += size;
-    return true;
+    return ST_OK;
 }
 
 /* "deflate" is zlib's format by the standard, and raw in some clients: the
@@ -216,10 +234,9 @@ http_body_take(struct http_request *r, struct slice chunk)
 static void
 inflate_body(struct http_request *r)
 {
-    struct http_server *s = r->server;
     struct http_body *b = &r->body;
     struct slice coded = slice_of(b->data, b->size);
-    size_t cap = b->cap;
+    size_t counted = body_counted(b, b->cap);
     uint8_t *data = b->data;
 
     if (r->answered || b->coding == CODING_NONE || b->received == 0)
@@ -227,18 +244,16 @@ inflate_body(struct http_request *r)
     b->data = NULL;
     b->size = b->cap = 0;
     b->expected = UINT64_MAX;
+    b->inflated = true;
     if (coded.size < 2) {
         reject_coding(r);
     } else if (coded.size > UINT32_MAX) {
         http_reject_size(r);
-    } else if (!budget_take(&s->bodies, INFLATE_BYTES)) {
-        reject_budget(r);
     } else {
         inflate_all(r, coded);
-        budget_return(&r->server->bodies, INFLATE_BYTES);
     }
     free(data);
-    budget_return(&r->server->bodies, cap);
+    budget_return(&r->server->bodies, counted);
 }
 
 void

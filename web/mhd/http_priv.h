@@ -105,6 +105,7 @@ struct http_body {
     uint64_t received; /* bytes that came, as they came */
     uint64_t dropped;  /* of them, after it was rejected */
     size_t charged;    /* for what is made of it */
+    bool inflated;     /* 'data' is what came of it */
     enum http_coding coding;
     bool is_latin1; /* ISO-8859-1, to be made UTF-8 */
 };
@@ -289,6 +290,7 @@ struct http_server {
     _Atomic int64_t quick_again_us; /* until then none of a worker's is quick */
     atomic_bool stopping;           /* replies close their connections */
     atomic_bool aborting;           /* http_is_cancelled() is true for all */
+    struct budget derived;          /* of it: what is made of bodies */
     struct budget bodies;           /* bytes held for bodies */
     struct budget answers;          /* bytes of replies that are not yet sent */
     struct latency latency;         /* of requests, from first line to reply */

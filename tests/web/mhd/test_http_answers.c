@@ -94,6 +94,36 @@ START_TEST(ends_long_reads)
 }
 END_TEST
 
+/* What is made of bodies has half of their budget: so bodies have the rest. */
+START_TEST(limits_what_is_made_of_bodies)
+{
+    static const struct {
+        size_t held, n;
+        unsigned status;
+    } asks[] = { { 0, 600000, 413 },
+                 { 0, 500000, 200 },
+                 { 400000, 200000, 503 },
+                 { 400000, 100000, 200 } };
+    char request[200];
+
+    rig_start(&(struct http_options){ .bodies_bytes = 1 << 20 });
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
+        struct answer a;
+
+        ck_assert(budget_take(&rig.server->derived, asks[i].held));
+        (void)snprintf(request, sizeof request,
+                       "POST /api/charge?n=%zu HTTP/1.1\r\nHost: x\r\n"
+                       "Content-Length: 1\r\n\r\nx",
+                       asks[i].n);
+        a = rig_ask(request);
+        budget_return(&rig.server->derived, asks[i].held);
+        ck_assert_uint_eq(a.status, asks[i].status);
+        ck_assert_uint_eq(budget_used(&rig.server->bodies), 0);
+        buf_fini(&a.body);
+    }
+}
+END_TEST
+
 TEST_MAIN_WITH(NULL, rig_stop, "http_answers", TEST(limits_all_answers),
-               TEST(limits_an_answer), TEST(answers_count_while_they_grow),
-               TEST(ends_long_reads))
+               TEST(limits_an_answer), TEST(limits_what_is_made_of_bodies),
+               TEST(answers_count_while_they_grow), TEST(ends_long_reads))
