@@ -223,6 +223,8 @@ keep_text(struct put_cache *c, struct slice s) REQUIRES(c->lock)
     uint64_t hash = hash_slice(s, c->seed);
     uint32_t i = table_find(&c->text_index, hash, text_is, c->texts, &s);
     struct text *x;
+    const struct text **texts;
+    size_t cap;
 
     if (i != TABLE_NONE)
         return c->texts[i];
@@ -232,10 +234,15 @@ keep_text(struct put_cache *c, struct slice s) REQUIRES(c->lock)
     x->size = (uint32_t)s.size;
     memcpy(x->bytes, s.data, s.size);
     if (c->texts_len == c->texts_cap) {
-        c->texts_cap += c->texts_cap / 2 + 16;
-        c->texts = mem_resize(c->texts, c->texts_cap, sizeof *c->texts);
+        cap = c->texts_cap + c->texts_cap / 2 + 16;
+        texts = mem_try_resize(c->texts, cap * sizeof(struct text *));
+        if (texts == NULL)
+            return NULL;
+        c->texts = texts;
+        c->texts_cap = cap;
     }
-    table_add(&c->text_index, hash, (uint32_t)c->texts_len);
+    if (!table_try_add(&c->text_index, hash, (uint32_t)c->texts_len))
+        return NULL;
     c->texts[c->texts_len++] = x;
     return x;
 }
@@ -253,6 +260,8 @@ enter(struct put_cache *c, const struct put_key *key, uint32_t hash,
 {
     size_t text = key->metric_size + key->tags_size + 2 * 32;
     const struct text *metric, *tags;
+    struct entry *entries;
+    size_t cap;
 
     if (c->len >= c->max_entries ||
         bytes_of(c) + ENTRY_BYTES + 2 * TEXT_BYTES + text > c->max_bytes)
@@ -264,10 +273,15 @@ enter(struct put_cache *c, const struct put_key *key, uint32_t hash,
     if (metric == NULL || tags == NULL)
         return;
     if (c->len == c->cap) {
-        c->cap += c->cap / 2 + 16;
-        c->entries = mem_resize(c->entries, c->cap, sizeof *c->entries);
+        cap = c->cap + c->cap / 2 + 16;
+        entries = mem_try_resize(c->entries, cap * sizeof *entries);
+        if (entries == NULL)
+            return; /* it is parsed again the next time */
+        c->entries = entries;
+        c->cap = cap;
     }
-    table_add(&c->index, hash, (uint32_t)c->len);
+    if (!table_try_add(&c->index, hash, (uint32_t)c->len))
+        return;
     c->entries[c->len++] = (struct entry){
         .ref = ref, .metric = metric, .tags = tags, .kind = key->kind
     };
