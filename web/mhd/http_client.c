@@ -230,6 +230,7 @@ is_of_this_machine(const struct http_request *r)
            host_is_one_of(r, hosts == NULL ? "" : hosts);
 }
 
+/* FROM_ANYWHERE stands for FROM_HERE, too. */
 static enum http_from
 from_where(const struct http_request *r)
 {
@@ -252,14 +253,20 @@ from_where(const struct http_request *r)
     }
     if (is_cross_site(http_header(r, "Sec-Fetch-Site")))
         return foreign;
-    return is_of_this_machine(r) ? FROM_HERE : FROM_ANYWHERE;
+    return FROM_ANYWHERE;
 }
 
 bool
 http_is_trusted(const struct http_request *r, enum http_deed deed)
 {
+    enum http_from from = from_where(r);
+
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return from_where(r) <= needs[deed];
+    /* Most requests need not be of this machine, so it is found out last. */
+    if (from == FROM_ANYWHERE && needs[deed] == FROM_HERE &&
+        is_of_this_machine(r))
+        from = FROM_HERE;
+    return from <= needs[deed];
 }
 
 void
