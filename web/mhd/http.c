@@ -54,7 +54,7 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
                                     .request = r,
                                     .status = 200 };
     buf_init_after(&r->reply.body, s->o.reply_bytes, ANSWER_FREE_BYTES,
-                   &s->answers);
+                   &http_share_of(r)->answers);
     c->request = r;
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(c) == CONN_IDLE)
@@ -72,7 +72,7 @@ http_request_free(struct http_request *r)
     http_report_failure(r); /* the client did not wait for the answer */
     r->conn->request = NULL;
     http_body_free(r);
-    budget_return(&s->answers, r->answer_bytes);
+    budget_return(&http_share_of(r)->answers, r->answer_bytes);
     http_reply_fini(&r->reply);
     http_mhd_response_free(r->response);
     arena_free(&r->arena);
@@ -316,8 +316,12 @@ http_server_start(const struct http_options *o, struct http_server **out,
     http_fill_defaults(&s->o);
     s->bodies.max = s->o.bodies_bytes;
     s->derived.max = s->o.bodies_bytes / 2;
-    s->derived.parent = &s->bodies;
     s->answers.max = s->o.answers_bytes;
+    for (size_t i = 0; i < HTTP_SHARES; i++)
+        s->shares[i] = (struct http_share){
+            .answers = { .max = s->answers.max / 4 * 3, .parent = &s->answers },
+            .bodies = { .max = s->bodies.max / 4 * 3, .parent = &s->bodies },
+        };
     s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
     if (o->routes_len > 0)
         memcpy(s->routes, o->routes, o->routes_len * sizeof *s->routes);

@@ -79,9 +79,9 @@ next_cap(const struct http_body *b, size_t need, size_t limit)
 static bool
 reserve(struct http_request *r, size_t size)
 {
-    struct http_server *s = r->server;
+    struct budget *bodies = &http_share_of(r)->bodies;
     struct http_body *b = &r->body;
-    size_t limit = s->o.body_bytes, cap, more;
+    size_t limit = r->server->o.body_bytes, cap, more;
     uint8_t *p;
 
     if (size > limit - b->size) {
@@ -92,13 +92,13 @@ reserve(struct http_request *r, size_t size)
         return true;
     cap = next_cap(b, b->size + size, limit);
     more = body_counted(b, cap) - body_counted(b, b->cap);
-    if (!budget_take(&s->bodies, more)) {
+    if (!budget_take(bodies, more)) {
         reject_budget(r);
         return false;
     }
     p = mem_try_resize(b->data, cap);
     if (p == NULL) {
-        budget_return(&r->server->bodies, more);
+        budget_return(bodies, more);
         reject_budget(r);
         return false;
     }
@@ -112,7 +112,8 @@ http_body_free(struct http_request *r)
 {
     struct http_body *b = &r->body;
 
-    budget_return(&r->server->bodies, body_counted(b, b->cap));
+    budget_return(&http_share_of(r)->bodies,
+                  body_counted(b, b->cap) + b->charged);
     budget_return(&r->server->derived, b->charged);
     b->charged = 0;
     free(b->data);
@@ -132,12 +133,16 @@ http_body_charge(const struct http_request *r, size_t size, struct error *e)
                          "The request's body would take %zu bytes of memory; "
                          "the limit, half of halite.http.bodies_bytes, is %zu",
                          size, derived->max);
-    if (!budget_take(derived, size))
-        return error_set(e, ST_BUSY,
-                         "The memory for the bodies of all requests is used "
-                         "up (halite.http.bodies_bytes)");
-    mine->body.charged += size;
-    return ST_OK;
+    if (budget_take(derived, size)) {
+        if (budget_take(&http_share_of(r)->bodies, size)) {
+            mine->body.charged += size;
+            return ST_OK;
+        }
+        budget_return(derived, size);
+    }
+    return error_set(e, ST_BUSY,
+                     "The memory for the bodies of all requests is used up "
+                     "(halite.http.bodies_bytes)");
 }
 
 /* "deflate" is zlib's format by the standard, and raw in some clients: the
@@ -253,7 +258,7 @@ inflate_body(struct http_request *r)
         inflate_all(r, coded);
     }
     free(data);
-    budget_return(&r->server->bodies, counted);
+    budget_return(&http_share_of(r)->bodies, counted);
 }
 
 void

@@ -27,7 +27,7 @@ struct budget *
 http_reply_budget(struct http_reply *out)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
-    return &out->request->server->answers;
+    return &http_share_of(out->request)->answers;
 }
 
 bool

@@ -1,4 +1,5 @@
 /* What an endpoint may ask a request; the headers are mhd.c's. */
+#include "base/hash.h"
 #include "base/process/clock.h"
 #include "web/mhd/http_priv.h"
 
@@ -37,6 +38,12 @@ struct arena *
 http_arena_of(struct http_server *s, struct budget *budget)
 {
     return arena_new_after(s->o.arena_bytes, ARENA_FREE_BYTES, budget);
+}
+
+struct http_share *
+http_share_of(const struct http_request *r)
+{
+    return &r->server->shares[hash_u64(r->conn->address) % HTTP_SHARES];
 }
 
 struct budget *

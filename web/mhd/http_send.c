@@ -309,7 +309,7 @@ static void
 keep_charge(struct http_request *r)
 {
     struct http_chunks *p = &r->reply.chunks;
-    struct budget *answers = &r->server->answers;
+    struct budget *answers = http_reply_budget(&r->reply);
     size_t size;
 
     for (size_t i = 0; i < p->len; i++) {

@@ -10,7 +10,7 @@ START_TEST(limits_all_answers)
     struct answer a;
     int fds[3];
 
-    rig_start(&(struct http_options){ .answers_bytes = 50 << 20 });
+    rig_start(&(struct http_options){ .answers_bytes = 67 << 20 });
     for (int i = 0; i < 3; i++) {
         struct pollfd begun;
 
@@ -94,6 +94,37 @@ START_TEST(ends_long_reads)
 }
 END_TEST
 
+/* One address has three quarters of a budget; another one has the rest. */
+START_TEST(leaves_room_for_other_addresses)
+{
+    struct http_share *mine = NULL;
+    struct answer a;
+
+    rig_start(&(struct http_options){ .answers_bytes = 4 << 20 });
+    a = rig_ask("GET /api/large?n=3000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    a = rig_ask("GET /api/large?n=3500000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 503);
+    buf_fini(&a.body);
+    /* Another address takes all that it may have. */
+    for (size_t i = 0; i < HTTP_SHARES && mine == NULL; i++) {
+        struct budget *other = &rig.server->shares[i].answers;
+
+        ck_assert(budget_take(other, 3 << 20));
+        ck_assert(!budget_take(other, 1));
+        a = rig_ask("GET /api/large?n=900000 HTTP/1.1\r\nHost: x\r\n\r\n");
+        budget_return(other, 3 << 20);
+        if (a.status == 503)
+            mine = &rig.server->shares[i]; /* it was our own */
+        else
+            ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+    }
+    ck_assert_ptr_nonnull(mine);
+}
+END_TEST
+
 /* What is made of bodies has half of their budget: so bodies have the rest. */
 START_TEST(limits_what_is_made_of_bodies)
 {
@@ -125,5 +156,6 @@ START_TEST(limits_what_is_made_of_bodies)
 END_TEST
 
 TEST_MAIN_WITH(NULL, rig_stop, "http_answers", TEST(limits_all_answers),
-               TEST(limits_an_answer), TEST(limits_what_is_made_of_bodies),
+               TEST(limits_an_answer), TEST(leaves_room_for_other_addresses),
+               TEST(limits_what_is_made_of_bodies),
                TEST(answers_count_while_they_grow), TEST(ends_long_reads))
