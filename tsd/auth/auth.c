@@ -263,15 +263,24 @@ find_user(struct auth *a, struct slice name) REQUIRES(a->lock)
     return NULL;
 }
 
+#define PASSWORD_MAX 512 /* crypt(3) takes no longer ones */
+
 static bool
 auth_matches(const char *hash, struct slice password)
 {
-    struct crypt_data *data = mem_new(sizeof *data);
-    char *text = mem_strndup(password.data, password.size);
-    const char *got = crypt_r(text, hash, data);
+    struct crypt_data *data;
+    char *text;
+    const char *got;
     size_t size = strlen(hash);
-    bool same = got != NULL && strlen(got) == size &&
-                gnutls_memcmp(got, hash, size) == 0;
+    bool same;
+
+    if (password.size > PASSWORD_MAX)
+        return false;
+    data = mem_new(sizeof *data);
+    text = mem_strndup(password.data, password.size);
+    got = crypt_r(text, hash, data);
+    same = got != NULL && strlen(got) == size &&
+           gnutls_memcmp(got, hash, size) == 0;
 
     gnutls_memset(text, 0, password.size);
     gnutls_memset(data, 0, sizeof *data);

@@ -231,14 +231,17 @@ decide_login(void *arg)
     lock_drop(&l->lock);
 }
 
-/* True: under way.  False: too many are. */
+/* True: under way.  False: too many are, or there is no memory. */
 static bool
 check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
             struct slice secret)
 {
     const struct telnet_options *o = &l->telnet->o;
-    struct telnet_check *k = mem_new(sizeof *k + name.size + secret.size);
+    struct telnet_check *k =
+        mem_try_array(1, sizeof *k + name.size + secret.size);
 
+    if (k == NULL)
+        return false;
     k->loop = l;
     k->conn = c;
     k->verdict = AUTH_WRONG;

@@ -58,7 +58,9 @@ tool_args_parse(struct tool_args *a, const struct tool_option *own,
     enum status st = ST_OK;
 
     *a = (struct tool_args){ .tables = { own, common } };
-    a->words = mem_new_array(argc + 1, sizeof *a->words);
+    a->words = mem_try_array(argc + 1, sizeof *a->words);
+    if (a->words == NULL)
+        return error_no_memory(e);
     for (size_t i = 0; i < argc && st == ST_OK; i++)
         if (ended || argv[i][0] != '-' || argv[i][1] == '\0')
             a->words[a->len++] = argv[i];

@@ -180,6 +180,21 @@ check_mode(struct tool *t, struct error *e)
     return ST_OK;
 }
 
+/* The words are as long as a request's body may be. */
+static bool
+copy_words(struct run *run, const struct tool_call *call)
+{
+    run->words = mem_try_array(call->len, sizeof *run->words);
+    for (; run->words != NULL && run->words_len < call->len; run->words_len++) {
+        char *copy = strdup(call->words[run->words_len]);
+
+        if (copy == NULL)
+            break;
+        run->words[run->words_len] = copy;
+    }
+    return run->words_len == call->len;
+}
+
 static enum status
 run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         struct run **out, struct error *e)
@@ -195,9 +210,10 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     run->runs = r;
     cond_init(&run->changed);
     make_id(run->id);
-    run->words = mem_new_array(call->len, sizeof *run->words);
-    for (; run->words_len < call->len; run->words_len++)
-        run->words[run->words_len] = mem_strdup(call->words[run->words_len]);
+    if (!copy_words(run, call)) {
+        run_free(run);
+        return error_no_memory(e);
+    }
     run->asked_us = clock_monotonic_us();
     run->tool = (struct tool){
         .command = c,
