@@ -122,7 +122,7 @@ async function foreign(t) {
     const changing = [['POST', '/api/put', guarded[0][2]], ['POST', '/api/tool', '{"words":["mkmetric","stolen"]}'], ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/diediedie'], ['GET', '/logs?level=debug'],
         ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['DELETE', '/api/query?start=1&m=sum:baseline'], ['POST', '/api/annotation', `{"startTime":1,"description":"stolen"}`], ['POST', '/api/put?jsonp=x', guarded[0][2]]];
     const marks = [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://x.evil.example' }, { Origin: 'https://x' }, { Origin: 'http://x:1' }, { Origin: 'http://xx' }, { Origin: 'http://x@evil.example' }, { Origin: 'http://evil.example/http://x' }, { Origin: '' , 'Sec-Fetch-Site': 'cross-site' },
-        { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, { 'sec-fetch-site': 'CROSS-SITE' }, { ORIGIN: 'http://evil.example' }, { Origin: 'file://' }, { Origin: 'http://evil.example', 'Content-Type': 'text/plain' }];
+        { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, { 'sec-fetch-site': 'CROSS-SITE' }, { ORIGIN: 'http://evil.example' }, { Origin: 'file://' }, { Origin: 'http://evil.example', 'Content-Type': 'text/plain' }, { Referer: 'http://evil.example/x' }, { Referer: 'http://x@evil.example/' }, { referer: 'http://evil.example/?http://127.0.0.1' }];
     for (const [method, path, body] of changing)
         for (const headers of marks) {
             const r = await ask(t.port, method, path, body, { headers });
