@@ -55,6 +55,14 @@ GET /api/query?start=1356998400&end=1356998500&m=none:percentiles[50]:e.g
 GET /api/query?start=1356998400&end=1356998500&m=sum:e.g
 ~ "1356998460":7
 
+# Blanks may be doubled in lines, too.
+> histogram  e.blanks  1356998400  10,20=1:u=3  host=a
+> histogram  1356998400 10,20=1:u=3 host=a
+< histogram: illegal argument: empty metric name
+GET /api/query?start=1356998400&end=1356998500&m=sum:percentiles[50]:e.blanks
+= 200
+~ "dps":{"1356998400":15.0}
+
 # Several documents in a body.
 POST /api/histogram?summary {"metric":"e.two","timestamp":1356998400,"tags":{"host":"b"},"buckets":{"20,50":1}}\n{"metric":"e.two","timestamp":1356998401,"tags":{"host":"b"},"buckets":{"20,50":1}}
 = 200

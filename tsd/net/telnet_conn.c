@@ -126,13 +126,8 @@ telnet_split(struct telnet_call *call, struct slice line)
     bool more = true;
 
     for (call->words_len = 0; more && call->words_len < TELNET_MAX_WORDS;) {
-        struct slice word;
+        struct slice word = slice_cut(&line, ' ');
 
-        /* Blanks may be doubled between words, but a line that begins with one
-         * has no command. */
-        if (call->words_len > 0 && slice_skip(line, ' ').size > 0)
-            line = slice_skip(line, ' ');
-        word = slice_cut(&line, ' ');
         call->words[call->words_len++] = word;
         more = word.data + word.size < end;
     }

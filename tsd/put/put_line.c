@@ -108,9 +108,8 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
     size_t row = put_add_row(b, id, NULL, rollup);
     struct put_key *key = &b->keys[row];
 
-    line = slice_skip(line, ' ');
     b->ready[row] = !rollup && line.size > 0 && line.size <= UINT32_MAX &&
-                    scan(line, key, &b->points[row]);
+                    scan(slice_skip(line, ' '), key, &b->points[row]);
     if (!b->ready[row])
         *key = (struct put_key){ .metric = line.data,
                                  .metric_size = (uint32_t)line.size };
@@ -129,11 +128,12 @@ text_of(struct put_batch *b, size_t row)
     return utf8_or_latin1(s, &b->text);
 }
 
-/* Words may have several blanks between them. */
+/* The next word, after one blank or, with 'skip', after any number of them. */
 static struct slice
-next_word(struct slice *left)
+next_word(struct slice *left, bool skip)
 {
-    *left = slice_skip(*left, ' ');
+    if (skip)
+        *left = slice_skip(*left, ' ');
     return slice_cut(left, ' ');
 }
 
@@ -143,6 +143,7 @@ put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
     bool rollup = b->rollup[row];
     size_t words = b->keys[row].metric == NULL ? 0 : 1;
     struct slice left = text_of(b, row), value;
+    bool skip = put_may_skip_blanks(left, rollup ? 3 : 2);
 
     for (size_t i = 0; i < left.size; i++)
         words += left.data[i] == ' ';
@@ -150,18 +151,18 @@ put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "not enough arguments (need least %d, got %zu)",
                           rollup ? 7 : 4, words);
-    if (rollup && !put_rollup_split(next_word(&left), x))
+    if (rollup && !put_rollup_split(next_word(&left, skip), x))
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "Missing interval or aggregator");
-    x->metric = next_word(&left);
+    x->metric = next_word(&left, skip);
     if (x->metric.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty metric name");
-    if (!put_parse_time(next_word(&left), &x->time, &b->why))
+    if (!put_parse_time(next_word(&left, skip), &x->time, &b->why))
         return put_reject(b, row, PUT_BAD_VALUE);
     if (x->time <= 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "invalid timestamp: %lld",
                           (long long)x->time);
-    value = next_word(&left);
+    value = next_word(&left, skip);
     if (value.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {

@@ -129,6 +129,18 @@ put_parse_double(struct slice s, double *out, struct buf *why)
 }
 
 bool
+put_may_skip_blanks(struct slice line, size_t value_at)
+{
+    struct slice word = { NULL, 0 };
+
+    for (size_t i = 0; i <= value_at; i++) {
+        line = slice_skip(line, ' ');
+        word = slice_cut(&line, ' ');
+    }
+    return word.size > 0 && memchr(word.data, '=', word.size) == NULL;
+}
+
+bool
 put_parse_time(struct slice s, int64_t *out, struct buf *why)
 {
     uint8_t text[64];

@@ -138,7 +138,7 @@ static const struct {
     E("a.b 0 1 h=a", ARG "invalid timestamp: 0"),
     E("a.b -5 1 h=a", ARG "invalid timestamp: -5"),
     E("a.b abc 1 h=a", VAL "Invalid character 'a' in abc"),
-    E("a.b  1 h=a", VAL "Invalid character 'h' in h=a"),
+    E("a.b  1 h=a", VAL "Empty string"),
     E("a.b . 1 h=a", VAL "Empty string"),
     E("a.b 13569984000000000000000 1 h=a",
       VAL "Value too long: 13569984000000000000000"),
@@ -150,7 +150,11 @@ static const struct {
     E("a.b 1 1 ", ARG "Need at least one tag (metric=a.b, tags={})"),
     E("a.b   ", VAL "Empty string"),
     E("a.b 1  ", ARG "empty value"),
-    E("    ", ARG "not enough arguments (need least 4, got 1)"),
+    E("    ", ARG "empty metric name"),
+    /* A word is missing. */
+    E(" 1356998400 1 h=a", ARG "empty metric name"),
+    E(" 1356998400 1 h=a dc=x", ARG "empty metric name"),
+    E("a.b 1  h=a", ARG "empty value"),
     /* Doubled blanks. */
     S(" a.b 1 1 h=a", "a.b{h=a} 1000 1"),
     S("a.b  1 1 h=a", "a.b{h=a} 1000 1"),

@@ -24,6 +24,34 @@ struct line {
     LINE_REJECT(l, "illegal argument", PUT_BAD_ARGUMENT, __VA_ARGS__)
 
 static bool
+is_time(struct slice word)
+{
+    for (size_t i = 0; i < word.size; i++)
+        if (word.data[i] != '.' && (word.data[i] < '0' || word.data[i] > '9'))
+            return false;
+    return word.size > 0;
+}
+
+/* Drops the empty words between doubled blanks, unless the metric or the time
+ * seems to be missing. */
+static void
+join_blanks(struct telnet_call *call)
+{
+    size_t len = 0, second = 0;
+
+    for (size_t i = 1; i < call->words_len && len < 2; i++)
+        if (call->words[i].size > 0 && ++len == 2)
+            second = i;
+    if (len < 2 || !is_time(call->words[second]))
+        return;
+    len = 1;
+    for (size_t i = 1; i < call->words_len; i++)
+        if (call->words[i].size > 0)
+            call->words[len++] = call->words[i];
+    call->words_len = len;
+}
+
+static bool
 parse_words(const struct telnet_call *call, struct line *l)
 {
     const struct histogram_codecs *codecs = &l->w.a->histograms;
@@ -91,6 +119,7 @@ telnet_histogram(void *ctx, struct telnet_call *call)
     char peer[ADDRESS_NAME_SIZE];
 
     histogram_writer_init(&l.w, a);
+    join_blanks(call);
     if (!parse_words(call, &l) || !line_store(&l)) {
         address_name(call->peer, peer, sizeof peer);
         put_path_rejected(a->put, l.fault, peer, l.p.metric, buf_slice(&l.why));

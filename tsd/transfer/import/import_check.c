@@ -97,11 +97,12 @@ find_series(struct import_check *c, struct slice metric, struct put_tags *tags)
     c->found = table_find(&c->table, c->hash, has_name, c, c);
 }
 
-/* Words may have several blanks between them; OpenTSDB rejects these. */
+/* The next word, after one blank or, with 'skip', after any number of them. */
 static struct slice
-next_word(struct slice *left)
+next_word(struct slice *left, bool skip)
 {
-    *left = slice_skip(*left, ' ');
+    if (skip)
+        *left = slice_skip(*left, ' ');
     return slice_cut(left, ' ');
 }
 
@@ -111,17 +112,18 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
             struct slice *value, struct put_tags *tags, struct buf *why)
 {
     struct slice left = utf8_or_latin1(line, &c->text), word;
+    bool skip = put_may_skip_blanks(left, 2);
     size_t words = 1;
     int64_t time;
 
     for (size_t i = 0; i < left.size; i++)
         words += left.data[i] == ' ';
-    *metric = next_word(&left);
+    *metric = next_word(&left, skip);
     if (metric->size == 0)
         return import_fail(why, "invalid metric: ");
     if (words < 2)
         return import_fail(why, "Index 1 out of bounds for length 1");
-    if (!put_parse_time(next_word(&left), &time, why))
+    if (!put_parse_time(next_word(&left, skip), &time, why))
         return false;
     if (time <= 0) {
         buf_printf(why, "invalid timestamp: %lld", (long long)time);
@@ -129,7 +131,7 @@ check_words(struct import_check *c, struct slice line, struct slice *metric,
     }
     if (words < 3)
         return import_fail(why, "Index 2 out of bounds for length 2");
-    *value = next_word(&left);
+    *value = next_word(&left, skip);
     if (value->size == 0)
         return import_fail(why, "invalid value: ");
     while (left.size > 0) {

@@ -25,6 +25,8 @@ static const struct {
     { "m 1356998404.5 1 a=b", NULL },
     { "", "invalid metric: " },
     { "  ", "invalid metric: " },
+    { " 1356998400 1 a=b", "invalid metric: " },
+    { "m 1356998400  a=b", "invalid value: " },
     { "  m  1356998403  1  a=b  g=h", NULL },
     { "#m 1356998400 1 a=b",
       "a line cannot begin with a metric that begins with #: 'halite import' "
