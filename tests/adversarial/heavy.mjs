@@ -178,6 +178,12 @@ export default [
                 t.check(r.status === 413 || r.status === 400, `${what}: ${r.status} ${r.body.slice(0, 100)}`);
                 t.quick(Date.now() - from < 1200, `${what}: ${Date.now() - from} ms with a timeout of 200`);
             }
+            // The log tells of queries that were too much, but does not fill the disk with them.
+            let logged = 0;
+            t.server.child.stderr.on('data', (d) => { logged += d.length; });
+            const large = JSON.stringify({ start: T0 - YEARS, end: T0 + 60, queries: Array.from({ length: 800 }, (_, i) => ({ aggregator: 'sum', metric: 'many', downsample: `${i + 1}s-avg` })) });
+            for (let i = 0; i < 100; i++) await ask(t.port, 'POST', '/api/query', large);
+            t.check(logged > 1e5 && logged < 3e6, `100 rejected queries of ${large.length} bytes are ${logged} bytes of the log`);
         },
     },
 ];

@@ -1,7 +1,11 @@
 #include "tsd/api/query/serve.h"
 
+#include <stdatomic.h>
+
+#include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "base/process/log_throttle.h"
 #include "query/answer/chunks.h"
 #include "tsd/stats/queries.h"
 
@@ -158,17 +162,45 @@ serve_check_size(const struct serving *s, struct error *e)
     return b->fault == BUF_TOO_LARGE ? too_large(s, e) : no_room(e);
 }
 
-/* Whoever runs the server must find out which query was too much, and whose it
- * was; others were the client's mistake. */
+#define LOGGED_QUERY_MAX  ((size_t)64 << 10) /* bytes of one query */
+#define LOGGED_MINUTE_MAX ((size_t)1 << 20)  /* bytes of all queries */
+
+/* Returns true if 'size' bytes of queries may be written to the log: at most
+ * LOGGED_MINUTE_MAX in a minute, so that a client which repeats a large query
+ * does not fill the disk. */
+static bool
+may_log(size_t size)
+{
+    static _Atomic uint64_t minute;
+    static atomic_size_t logged; /* bytes in that minute */
+    uint64_t now = (uint64_t)clock_monotonic_us() / 60000000;
+
+    if (atomic_exchange(&minute, now) != now)
+        atomic_store(&logged, 0);
+    return atomic_fetch_add(&logged, size) + size <= LOGGED_MINUTE_MAX;
+}
+
+/* Logs which query exceeded a limit, and whose it was, for the operator. Other
+ * rejected queries are the client's mistake. */
 static void
 log_rejection(const struct serving *s, unsigned status, const char *why,
               struct slice query)
 {
-    char what[200];
+    static struct log_throttle throttle;
+    size_t size = query.size < LOGGED_QUERY_MAX ? query.size : LOGGED_QUERY_MAX;
+    char what[200], more[LOG_MORE_SIZE];
 
-    (void)snprintf(what, sizeof what, "%u for %s: %.120s", status,
-                   http_peer(s->r), why);
-    log_text(status == 413 ? LOG_INFO : LOG_DEBUG, "query", what, query);
+    if (status != 413) {
+        log_debug("query", "%u for %s: %s: %s", status, http_peer(s->r), why,
+                  log_quote(query));
+        return;
+    }
+    (void)snprintf(what, sizeof what, "413 for %s: %.120s", http_peer(s->r),
+                   why);
+    if (may_log(size))
+        log_text(LOG_INFO, "query", what, slice_of(query.data, size));
+    else if (log_throttle_pass(&throttle, more))
+        log_info("query", "%s (the query is not logged)%s", what, more);
 }
 
 void
