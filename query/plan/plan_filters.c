@@ -219,7 +219,21 @@ passes(struct planner *p, uint64_t tagk, struct slice name,
     return true;
 }
 
-/* Evaluates the tagk's filters on the names of up to NAMES_AT_ONCE values. */
+/* Was the name of each value that has none in 'names' deleted? */
+static bool
+lacks_only_deleted(const struct planner *p, const uint64_t *tagvs,
+                   const struct slice *names, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (names[i].data == NULL &&
+            !uid_is_deleted(p->c->uids, UID_TAGV, tagvs[i]))
+            return false;
+    return true;
+}
+
+/* Evaluates the tagk's filters on the names of up to NAMES_AT_ONCE values.  A
+ * value whose name was deleted passes none of them, so that a deletion of
+ * points cannot hit a series that the filters were not compared with. */
 static enum status
 evaluate(struct planner *p, uint64_t tagk, const uint64_t *tagvs, size_t len,
          bool *matches, struct error *e)
@@ -233,8 +247,11 @@ evaluate(struct planner *p, uint64_t tagk, const uint64_t *tagvs, size_t len,
     arena_reset(p->names);
     status =
         uid_name_many(p->c->uids, UID_TAGV, tagvs, len, p->names, names, e);
+    if (status == ST_NOT_FOUND && lacks_only_deleted(p, tagvs, names, len))
+        status = ST_OK;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
-        matches[i] = passes(p, tagk, names[i], &failed);
+        matches[i] =
+            names[i].data != NULL && passes(p, tagk, names[i], &failed);
         status = failed.status;
     }
     return failed.status != ST_OK ? error_set(e, status, "%s", failed.text)

@@ -42,6 +42,20 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:1m-sum:n.m
 GET /api/query?start=1356998400&end=1356998500&m=sum:n.m{dc=*}{host=not_literal_or(a)}
 = 200
 ~ "dps":{"1356998400":4}
+# Filters that need the values' names: a deleted one passes none of them.
+GET /api/query?start=1356998400&end=1356998500&m=sum:n.m{host=not_literal_or(a)}
+= 200
+~ "tags":{"host":"b","dc":"x"},"aggregateTags":[],"dps":{"1356998400":4}
+!~ "dps":{"1356998400":2}
+GET /api/query?start=1356998400&end=1356998500&m=sum:n.m{}{host=regexp(.*)}
+= 200
+~ "dps":{"1356998400":5}
+GET /api/query?start=1356998400&end=1356998500&m=sum:n.m{host=o*}
+= 200
+| []
+GET /api/query?start=1356998400&end=1356998500&m=sum:n.m{}{host=iliteral_or(A|OLD)}
+= 200
+~ "dps":{"1356998400":1}
 GET /api/query?start=1356998400&end=1356998500&m=sum:n.k
 = 200
 ~ "tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":16}

@@ -102,8 +102,9 @@ MUST_CHECK enum status uid_name(struct uid_table *u, enum uid_kind kind,
                                 uint64_t id, struct buf *out, struct error *e);
 /* The names of many ids, which may repeat, with a NUL behind each, in the
  * arena: with few locks, and by one read of the engine those that the cache
- * lacks.  Fails as uid_name() does for the first that has no name; ST_LIMIT
- * past the arena's cap. */
+ * lacks.  Fails as uid_name() does for the first that has no name; the others
+ * are in 'names' even then, and its data is NULL.  ST_LIMIT past the arena's
+ * cap. */
 MUST_CHECK enum status uid_name_many(struct uid_table *u, enum uid_kind kind,
                                      const uint64_t *ids, size_t len,
                                      struct arena *a, struct slice *names,
@@ -139,6 +140,8 @@ MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
                                        struct arena *a, struct uid_deleted *out,
                                        struct error *e);
 bool uid_deleted_has(const struct uid_deleted *d, uint64_t id);
+/* The same for one id, without a copy: after a read of its name failed. */
+bool uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id);
 
 /* Calls f with the names that start with 'prefix', in byte order, at most 'max'
  * of them (0: all), until f returns false. */

@@ -103,3 +103,18 @@ uid_deleted_has(const struct uid_deleted *d, uint64_t id)
     }
     return false;
 }
+
+bool
+uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
+{
+    const struct uid_ids *ids = &u->deleted[kind];
+    bool found;
+    size_t at;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    rwlock_take_read(&u->deleted_lock);
+    at = place_of(ids, id);
+    found = at < ids->len && ids->ids[at] == id;
+    rwlock_drop_read(&u->deleted_lock);
+    return found;
+}
