@@ -227,6 +227,10 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
         return error_set(e, ST_INVALID,
                          "Unknown time unit=%.*s in window=%.*s. " UNITS,
                          SLICE_ARG(unit), SLICE_ARG(text));
+    if (count > QUERY_INTERVAL_MAX_S * 1000 / unit_ms)
+        return error_set(e, ST_INVALID,
+                         "The window is longer than %lld seconds: %.*s",
+                         (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
     *out_ms = count * unit_ms;
     return ST_OK;
 }
