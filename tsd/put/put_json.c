@@ -114,7 +114,7 @@ time_of_fraction(struct slice raw, int64_t *out)
 {
     struct slice left = raw, seconds = slice_cut(&left, '.');
 
-    if (seconds.size > 10 || left.size == 0)
+    if (seconds.size == 0 || seconds.size > 10 || left.size == 0)
         return false;
     for (size_t i = 0; i < left.size; i++)
         if (left.data[i] < '0' || left.data[i] > '9')
@@ -122,6 +122,36 @@ time_of_fraction(struct slice raw, int64_t *out)
     if (left.size > 3)
         raw.size = seconds.size + 4;
     return put_parse_time(raw, out, NULL);
+}
+
+/* Seconds with a fraction and an exponent, "1.5187995165E9", which is how Java
+ * writes a double from 10^7 on. */
+static bool
+time_of_exponent(struct slice raw, int64_t *out)
+{
+    struct slice exponent = raw, decimals = slice_cut(&exponent, 'E');
+    struct slice whole;
+    uint8_t text[32];
+    size_t size = 0;
+    int64_t point;
+
+    if (decimals.size == raw.size) {
+        exponent = raw;
+        decimals = slice_cut(&exponent, 'e');
+    }
+    whole = slice_cut(&decimals, '.');
+    if (whole.size + decimals.size >= sizeof text ||
+        !number_parse_i64(exponent, &point) || point < -30 || point > 10)
+        return false;
+    /* Only digits and the new place of the point are left. */
+    point += (int64_t)whole.size;
+    for (size_t i = 0; i < whole.size + decimals.size; i++) {
+        if ((int64_t)i == point)
+            text[size++] = '.';
+        text[size++] =
+            i < whole.size ? whole.data[i] : decimals.data[i - whole.size];
+    }
+    return time_of_fraction(slice_of(text, size), out);
 }
 
 /* A time: a whole number, or seconds with a fraction, also as a text. */
@@ -140,7 +170,8 @@ take_time(struct json_cursor *c, int64_t *out)
     if (token == JSON_TOKEN_STRING)
         ok = whole_of_string(raw, out) || time_of_fraction(java_trim(raw), out);
     else if (token == JSON_TOKEN_NUMBER)
-        ok = time_of_fraction(raw, out) || whole_of_number(raw, out);
+        ok = time_of_fraction(raw, out) || time_of_exponent(raw, out) ||
+             whole_of_number(raw, out);
     else if (token == JSON_TOKEN_BOOL)
         ok = false;
     return ok || json_fail(c, "a time is neither a whole number nor seconds "
