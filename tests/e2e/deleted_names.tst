@@ -1,4 +1,4 @@
-! disk tsd.query.skip_unresolved_tagvs=true
+! disk tsd.query.skip_unresolved_tagvs=true tsd.core.meta.enable_realtime_ts=true tsd.core.meta.enable_tsuid_tracking=true
 # A series of which a name was deleted is left out of answers, and counted; the other
 # series of its metric are answered.
 > put n.m 1356998400 1 host=a
@@ -98,6 +98,13 @@ GET /api/query/last?tsuids=000001000001000001,000001000001000002&resolve
 GET /api/search/lookup?m=n.m
 = 200
 ~ "totalResults":2
+GET /api/uid/tsmeta?m=n.m
+= 200
+~ "tsuid":"000001000001000001"
+!~ "tsuid":"000001000001000002"
+GET /api/cardinality?metric=n.k
+= 200
+~ "tags":[{"name":"host","series":2,"values":1,"top":[{"name":"a","series":2}]}]}
 # tsd.query.skip_unresolved_tagvs holds for these two, too.
 GET /api/query/last?timeseries=n.m{host=nosuch}
 = 200

@@ -10,6 +10,7 @@
 
 #include "query/parse/parse.h"
 #include "tsd/api/series_json.h"
+#include "uid/series/nameless.h"
 
 /* A metric and tags of a request, as ids. */
 struct named {
@@ -114,10 +115,11 @@ get_by_tsuid(struct api_call *w, struct slice text)
         http_reply_failure(w->out, &e);
 }
 
-/* The series that have all the tags. */
+/* The series that have all the tags, and all their names. */
 struct found {
     struct api_call *w;
     const struct named *named;
+    struct nameless nameless;
     struct tsuid_list list;
     uint64_t seen;
 };
@@ -130,7 +132,7 @@ tsmeta_visit(void *ctx, struct slice tsuid)
     if (++f->seen % 1024 == 0 && http_is_cancelled(f->w->r))
         return false;
     return !series_has_tags(f->w->a, tsuid, &f->named->tags) ||
-           tsuid_list_add(&f->list, tsuid);
+           nameless_has(&f->nameless, tsuid) || tsuid_list_add(&f->list, tsuid);
 }
 
 /* Series with points, and those with metadata alone: both ascending. */
@@ -139,9 +141,12 @@ find_all(struct found *f, struct error *e)
 {
     const struct key_layout *layout = store_layout(f->w->a->store);
     uint8_t metric[8];
-    enum status st = series_each(f->w->a->series, f->named->metric, NULL,
-                                 tsmeta_visit, f, e);
+    enum status st =
+        nameless_find(f->w->a->uids, layout, f->w->arena, &f->nameless, e);
 
+    if (st == ST_OK)
+        st = series_each(f->w->a->series, f->named->metric, NULL, tsmeta_visit,
+                         f, e);
     key_put_uint(metric, f->named->metric, layout->metric_width);
     if (st == ST_OK)
         st = meta_each_series(f->w->a->records,

@@ -117,7 +117,8 @@ write_metrics(struct work *w, struct error *e)
 
 /* -- one metric ------------------------------------------------------------ */
 
-/* {"name":"host","series":..,"values":..,"top":[..]} */
+/* {"name":"host","series":..,"values":..,"top":[..]}; nothing for a key whose
+ * name was deleted. */
 static enum status
 write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
            struct error *e)
@@ -129,6 +130,8 @@ write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
     enum status st =
         uid_name_dup(w->a->uids, UID_TAGK, tagk->id, w->arena, &name, e);
 
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
     if (st == ST_OK && top == NULL)
         st = error_no_memory(e);
     if (st == ST_OK)
