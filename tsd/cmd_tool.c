@@ -21,6 +21,7 @@
 #include "tsd/config/store_place.h"
 #include "tsd/database.h"
 #include "tsd/pool.h"
+#include "tsd/retention/retention.h"
 #include "tsd/tool/run/tool_commands.h"
 #include "tsd/tool/run/tool_place.h"
 #include "tsd/tool/run/tool_remote.h"
@@ -191,6 +192,7 @@ run_here(struct tool *t, struct settings *s, const char *store)
     struct database d = { 0 };
     struct error e, why;
     int rc = TOOL_FAILED;
+    enum status st;
 
     settings_set(s, "halite.store", store);
     store = settings_text(s, "halite.store");
@@ -199,9 +201,15 @@ run_here(struct tool *t, struct settings *s, const char *store)
                          "%s: there is no store; --store=PLACE names another "
                          "one, --server=ADDRESS a server",
                          store);
-    if (database_open(&d, s, &e) == ST_OK) {
-        if ((t->command->flags & TOOL_AT_CLIENT) != 0)
-            end_in_order(t);
+    st = database_open(&d, s, &e);
+    if (st == ST_OK && (t->command->flags & TOOL_AT_CLIENT) != 0) {
+        end_in_order(t);
+        st = retention_open(s, d.api.store, d.api.uids, d.api.clock,
+                            &d.api.retention, &e);
+        if (st == ST_OK)
+            retention_check_puts(d.api.retention);
+    }
+    if (st == ST_OK) {
         t->api = &d.api;
         rc = tool_run(t);
         t->api = NULL;
@@ -210,6 +218,7 @@ run_here(struct tool *t, struct settings *s, const char *store)
     } else {
         tool_say(t, "%s", e.text);
     }
+    retention_close(&d.api.retention);
     if (database_close(&d, &why) != ST_OK)
         rc = tool_fail(t, "%s", why.text);
     return rc;

@@ -314,14 +314,13 @@ put_checked(struct put *p, unsigned bucket, const uint16_t *order, size_t len,
 static void
 put_late(struct put *p, unsigned bucket, struct late_order *late)
 {
-    struct store *s = p->log.s;
     size_t len;
 
-    lock_take(&s->late_lock);
+    lock_take(&p->log.s->late_lock);
     len = store_put_check_late(p, late);
     if (len > 0)
         (void)put_checked(p, bucket, late->order, len, 0);
-    lock_drop(&s->late_lock);
+    lock_drop(&p->log.s->late_lock);
 }
 
 static void

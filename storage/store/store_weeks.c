@@ -275,6 +275,7 @@ begin_batch(struct store *s, unsigned bucket, struct kv_batch *stale)
 static bool
 mark_late(struct store *s, unsigned bucket, struct slice key, uint32_t week,
           struct kv_batch *stale, const struct cut_times *cut)
+    REQUIRES(s->flush_lock)
 {
     struct buf value = BUF_INIT;
     enum status status = kv_get(s->kv, key, &value, NULL);

@@ -81,6 +81,11 @@ for to in '>/dev/full' '>&-'; do
     says '*halite: standard output: not all was written'
 done
 ends 0 sh -c '"$0" import --data data lines 2>&-' "$halite"
+# What a policy of the settings would drop at once is rejected without a server, too.
+echo 'halite.retention = m.old 7d' >policies
+echo 'm.old 1356998400 1 host=web01' >old
+ends 1 "$halite" import --config policies --data old-data old
+says '*older than the retention policy*'
 gives 0 'm.a 1356998400 1 host=web01' "$halite" scan --data data --import
 
 # What root makes in a service's folder is the service's, which can start again.

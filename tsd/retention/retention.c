@@ -631,21 +631,29 @@ retention_thread(void *arg)
     }
 }
 
-enum status
-retention_start(struct retention *r, struct error *e)
+void
+retention_check_puts(struct retention *r)
 {
     const struct store_policy policy = { r, expired_ms };
+    struct error e;
     int64_t now_ms;
     enum status st;
 
     OBJ_CHECK(r, RETENTION_MAGIC);
     store_set_policy(r->store, &policy);
     lock_take(&r->pass_lock);
-    st = check_clock(r, &now_ms, e);
+    st = check_clock(r, &now_ms, &e);
     lock_drop(&r->pass_lock);
     if (st != ST_OK) /* the first pass tries again */
         log_warn("retention", "no point is rejected for its age yet: %s",
-                 e->text);
+                 e.text);
+}
+
+enum status
+retention_start(struct retention *r, struct error *e)
+{
+    OBJ_CHECK(r, RETENTION_MAGIC);
+    retention_check_puts(r);
     return thread_start(&r->thread, retention_thread, r, "retention", e);
 }
 

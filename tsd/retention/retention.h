@@ -25,7 +25,10 @@ MUST_CHECK enum status retention_open(const struct settings *settings,
                                       struct store *s, struct uid_table *u,
                                       const struct clock *clock,
                                       struct retention **out, struct error *e);
-/* Starts the thread; its first pass is an interval away. */
+/* From here on points that are expired are rejected when they are put. Before
+ * points come; for a command that stores points and has no passes. */
+void retention_check_puts(struct retention *r);
+/* Does the same, and starts the thread; its first pass is an interval away. */
 MUST_CHECK enum status retention_start(struct retention *r, struct error *e);
 void retention_close(struct retention **r);
 
