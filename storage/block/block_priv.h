@@ -30,8 +30,11 @@
 /* The version of a block without a checksum: the row that has it has one. */
 #define BLOCK_WITHOUT_CRC 4
 /* The version of a block that is all of a row; of how many hours follows. */
-#define BLOCK_OF_ROW   5
-#define BLOCK_MIN_SIZE 6 /* without BLOCK_CRC_SIZE */
+#define BLOCK_OF_ROW 5
+/* Instead of a block of an hour in a row's value: the block is stored in a part
+ * of the row (storage/block/row_parts.h).  Nothing follows. */
+#define BLOCK_ELSEWHERE 6
+#define BLOCK_MIN_SIZE  6 /* without BLOCK_CRC_SIZE */
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */

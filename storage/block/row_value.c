@@ -22,6 +22,28 @@ open_value(struct slice *value, uint32_t base, struct error *e)
 }
 
 bool
+row_hour_is_elsewhere(struct slice block)
+{
+    return block.size == 1 && block.data[0] == BLOCK_ELSEWHERE;
+}
+
+struct slice
+row_hour_elsewhere(void)
+{
+    static const uint8_t elsewhere[] = { BLOCK_ELSEWHERE };
+
+    return slice_of(elsewhere, sizeof elsewhere);
+}
+
+/* What may be the block of an hour in a row of several. */
+static bool
+is_hour(struct slice block)
+{
+    return block.size > 0 &&
+           (block.data[0] == BLOCK_WITHOUT_CRC || row_hour_is_elsewhere(block));
+}
+
+bool
 row_is_one_block(const struct key_layout *s, struct slice value)
 {
     block_unpad(&value);
@@ -79,7 +101,7 @@ row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
     if (h->hours != 0)
         size = cursor_varint(&c);
     if (c.failed || size > cursor_left(&c) ||
-        (!h->is_bare && (size == 0 || c.at[0] != BLOCK_WITHOUT_CRC))) {
+        (!h->is_bare && !is_hour(slice_of(c.at, (size_t)size)))) {
         h->bad = true;
         h->hours = 0;
         return false;
@@ -173,19 +195,19 @@ row_blocks_fini(struct row_blocks *p)
     memset(p->blocks, 0, sizeof p->blocks);
 }
 
-/* Makes of an hour's block what stays of it: none if nothing does. */
-static enum status
-delete_from_block(struct slice *block, uint32_t base, int64_t from_ms,
-                  int64_t to_ms, struct buf *out, struct points *deleted,
-                  struct error *e)
+enum status
+row_block_delete(struct slice *block, uint32_t base, int64_t from_ms,
+                 int64_t to_ms, struct buf *out, struct points *deleted,
+                 struct error *e)
 {
     struct points all = { 0 }, kept = { 0 };
     enum status status = block_decode(*block, base, &all, e);
 
+    points_clear(deleted);
     buf_clear(out);
     if (status == ST_OK && !points_split(&all, from_ms, to_ms, deleted, &kept))
         status = ST_LIMIT;
-    if (status == ST_OK && kept.len < all.len) {
+    if (status == ST_OK && deleted->len > 0) {
         if (kept.len > 0)
             block_encode(&kept, base, out);
         *block = buf_slice(out);
@@ -193,23 +215,6 @@ delete_from_block(struct slice *block, uint32_t base, int64_t from_ms,
     }
     points_fini(&all);
     points_fini(&kept);
-    return status;
-}
-
-enum status
-row_blocks_delete(const struct key_layout *s, uint32_t base, struct slice value,
-                  int64_t from_ms, int64_t to_ms, struct row_blocks *out,
-                  struct buf *blocks, struct points *deleted, struct error *e)
-{
-    enum status status = row_blocks_of(s, base, value, out, e);
-
-    for (unsigned i = 0; i < s->row_hours && status == ST_OK; i++) {
-        uint32_t at = base + i * HOUR_S;
-
-        if (out->blocks[i].size > 0 && hour_overlaps(at, from_ms, to_ms))
-            status = delete_from_block(&out->blocks[i], at, from_ms, to_ms,
-                                       &blocks[i], deleted, e);
-    }
     return status == ST_LIMIT
                ? error_set(e, ST_BUSY, "no memory to delete points")
                : status;
@@ -219,7 +224,7 @@ row_blocks_delete(const struct key_layout *s, uint32_t base, struct slice value,
 static struct slice
 without_crc(struct slice block)
 {
-    if (block.data[0] == BLOCK_WITHOUT_CRC)
+    if (block.data[0] == BLOCK_WITHOUT_CRC || row_hour_is_elsewhere(block))
         return block;
     INSIST(block.data[0] == BLOCK_VERSION && block.size > BLOCK_CRC_SIZE);
     return slice_of(block.data, block.size - BLOCK_CRC_SIZE);
@@ -247,7 +252,8 @@ row_value_put(const struct key_layout *s, uint32_t base,
 
         if ((hours & (hours - 1)) != 0)
             buf_put_varint(out, block.size);
-        buf_put_u8(out, BLOCK_WITHOUT_CRC);
+        buf_put_u8(out, row_hour_is_elsewhere(block) ? BLOCK_ELSEWHERE
+                                                     : BLOCK_WITHOUT_CRC);
         buf_put_slice(out, slice_of(block.data + 1, block.size - 1));
     }
     if (!out->failed)

@@ -30,6 +30,13 @@ struct row_hours {
     bool bad;         /* it ended too early, or too late */
 };
 
+/* The block of an hour, as row_hours_next() and row_blocks_of() lend it, says
+ * only that the hour is stored in a part of the row
+ * (storage/block/row_parts.h). The functions of block.h find it damaged. */
+bool row_hour_is_elsewhere(struct slice block);
+/* Such a block. */
+struct slice row_hour_elsewhere(void);
+
 /* Is it one block of a row's hours? */
 bool row_is_one_block(const struct key_layout *s, struct slice value);
 
@@ -60,13 +67,14 @@ MUST_CHECK enum status row_blocks_of(const struct key_layout *s, uint32_t base,
                                      struct error *e);
 void row_blocks_fini(struct row_blocks *p);
 
-/* The same, without the points of 'from_ms' <= time <= 'to_ms', which are added
- * to 'deleted'.  Hours that lose points are encoded into 'blocks', of
- * ROW_HOURS_MAX.  ST_BUSY without memory. */
-MUST_CHECK enum status
-row_blocks_delete(const struct key_layout *s, uint32_t base, struct slice value,
-                  int64_t from_ms, int64_t to_ms, struct row_blocks *out,
-                  struct buf *blocks, struct points *deleted, struct error *e);
+/* Takes the points from 'from_ms' to 'to_ms', both included, out of the block
+ * of an hour.  '*deleted' is replaced by these points.  If there are any,
+ * '*block' becomes what stays, encoded into 'out', or empty.  ST_BUSY without
+ * memory. */
+MUST_CHECK enum status row_block_delete(struct slice *block, uint32_t base,
+                                        int64_t from_ms, int64_t to_ms,
+                                        struct buf *out, struct points *deleted,
+                                        struct error *e);
 
 /* Appends the value, with blocks as block_encode() or a value gave them;
  * nothing when there is no block at all. */

@@ -23,12 +23,12 @@
 #include "base/cancel.h"
 #include "base/slice.h"
 #include "storage/block/block.h"
+#include "storage/head/open_row.h"
 #include "storage/head/series_point.h"
 #include "storage/row/key.h"
 
 struct head;     /* opaque */
 struct head_row; /* opaque */
-struct open_row; /* storage/head/open_row.h */
 
 /* An open row, or a block of an encoded one, as it is lent: by head_each_row()
  * under the bucket's lock; by a pass until it is done with it, for an immutable
@@ -124,11 +124,19 @@ MUST_CHECK enum status head_put(struct head *h, const struct head_put *p,
  * A new head has all of them here. */
 void head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere);
 
-/* What a deletion took away. */
+/* The times of points of an hour that were deleted, packed as an open row of
+ * zeros: they take no more memory than the points took. */
+struct deleted_hours {
+    struct open_row *hours; /* several may be of one hour */
+    size_t len, cap;
+};
+void deleted_hours_fini(struct deleted_hours *d);
+
+/* What a deletion takes away. */
 struct head_deletion {
     struct slice tsuid;
-    int64_t from_ms, to_ms; /* both included */
-    struct points *deleted; /* appended to, in no order */
+    int64_t from_ms, to_ms;        /* both included */
+    struct deleted_hours *deleted; /* appended to, in no order */
     /* Called first, under the bucket's lock; when it fails, nothing is deleted.
      * NULL: nothing to log. */
     enum status (*log)(void *ctx, struct error *e);
@@ -210,6 +218,7 @@ struct head_flushing {
     uint32_t span;     /* its first second */
     bool is_encoded;   /* 'v.bytes' are the value of a row; it comes first */
     bool is_unflushed; /* surely no row of its series is in the engine */
+    bool is_written;   /* set by who flushes */
 };
 
 #define HEAD_PASS_ROWS 4096
@@ -230,10 +239,10 @@ void head_pass_begin(struct head_pass *p, struct head *h, unsigned bucket,
 /* Makes the next rows immutable and lends them; returns how many, 0 at the end.
  * 'rows' has room for HEAD_PASS_ROWS + ROW_HOURS_MAX. */
 size_t head_pass_next(struct head_pass *p, struct head_flushing *rows);
-/* Drops what head_pass_next() lent, in any order, if it was written; otherwise
- * it takes points again. */
+/* Ends the loan of what head_pass_next() lent, in any order: rows that are
+ * written are dropped, the others take points again. */
 void head_pass_done(struct head_pass *p, const struct head_flushing *rows,
-                    size_t len, bool written);
+                    size_t len);
 
 /* Which open rows are encoded: their hour is over for so long, by the clock,
  * and nothing came to them for so long. */

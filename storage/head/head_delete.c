@@ -3,8 +3,44 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/obj.h"
 #include "storage/block/row_value.h"
+
+void
+deleted_hours_fini(struct deleted_hours *d)
+{
+    for (size_t i = 0; i < d->len; i++)
+        open_row_fini(&d->hours[i]);
+    free(d->hours);
+    *d = (struct deleted_hours){ 0 };
+}
+
+/* False when there is no memory. */
+static bool
+add_hour(struct deleted_hours *d, uint32_t base, const struct points *points)
+{
+    struct open_row hour = { .base = base };
+    bool good = true;
+
+    if (points->len == 0)
+        return true;
+    if (d->len == d->cap) {
+        size_t cap = d->cap == 0 ? 8 : 2 * d->cap;
+        struct open_row *hours =
+            mem_try_resize(d->hours, cap * sizeof *d->hours);
+
+        if (hours == NULL)
+            return false;
+        d->hours = hours;
+        d->cap = cap;
+    }
+    for (size_t i = 0; i < points->len && good; i++)
+        good =
+            open_row_append(&hour, (struct point){ .ts_ms = points->ts_ms[i] });
+    d->hours[d->len++] = hour;
+    return good;
+}
 
 /* The row is written again with the points that stay; false: no memory. */
 static bool
@@ -12,10 +48,11 @@ delete_from_row(struct head *h, const struct head_deletion *d,
                 struct head_row *r)
 {
     struct open_row fresh = { .base = r->open.base };
-    struct points all = { 0 }, kept = { 0 };
+    struct points all = { 0 }, deleted = { 0 }, kept = { 0 };
     bool good = open_row_unpack(slice_of(r->open.bytes, r->open.size),
                                 r->open.count, r->open.base, &all) &&
-                points_split(&all, d->from_ms, d->to_ms, d->deleted, &kept);
+                points_split(&all, d->from_ms, d->to_ms, &deleted, &kept) &&
+                add_hour(d->deleted, r->open.base, &deleted);
 
     for (size_t i = 0; good && i < kept.len; i++)
         good = open_row_append(&fresh, points_at(&kept, i));
@@ -29,8 +66,32 @@ delete_from_row(struct head *h, const struct head_deletion *d,
         open_row_fini(&fresh);
     }
     points_fini(&all);
+    points_fini(&deleted);
     points_fini(&kept);
     return good;
+}
+
+static enum status
+delete_from_blocks(const struct head *h, const struct head_deletion *d,
+                   uint32_t span, struct row_blocks *parts, struct buf *blocks,
+                   struct error *e)
+{
+    struct points deleted = { 0 };
+    enum status status = ST_OK;
+
+    for (unsigned i = 0; i < h->layout->row_hours && status == ST_OK; i++) {
+        uint32_t base = span + i * HOUR_S;
+
+        if (parts->blocks[i].size == 0 ||
+            !hour_overlaps(base, d->from_ms, d->to_ms))
+            continue;
+        status = row_block_delete(&parts->blocks[i], base, d->from_ms, d->to_ms,
+                                  &blocks[i], &deleted, e);
+        if (status == ST_OK && !add_hour(d->deleted, base, &deleted))
+            status = error_set(e, ST_BUSY, "no memory to delete points");
+    }
+    points_fini(&deleted);
+    return status;
 }
 
 /* The blocks of an encoded row without those points. */
@@ -42,11 +103,12 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
     uint32_t span = r->open.base - 1;
     struct buf blocks[ROW_HOURS_MAX] = { { 0 } }, value = BUF_INIT;
     struct row_blocks parts = { .blocks = { { NULL, 0 } } };
-    enum status status = row_blocks_delete(
-        h->layout, span, slice_of(r->open.bytes, r->open.size), d->from_ms,
-        d->to_ms, &parts, blocks, d->deleted, e);
+    enum status status = row_blocks_of(
+        h->layout, span, slice_of(r->open.bytes, r->open.size), &parts, e);
     struct slice copy;
 
+    if (status == ST_OK)
+        status = delete_from_blocks(h, d, span, &parts, blocks, e);
     if (status == ST_OK)
         row_value_put(h->layout, span, &parts, &value);
     copy = head_copy_value(&value);

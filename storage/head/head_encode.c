@@ -19,6 +19,10 @@
 #define STEP_LOOKS 1024
 #define STEP_ROWS  64
 
+/* Larger open rows stay open: the value of an encoded row is copied, and its
+ * checksum is computed, under the bucket's lock. */
+#define ENCODED_MOST ((uint32_t)4 << 20)
+
 struct encoding {
     struct head *h;
     struct head_bucket *b;
@@ -64,7 +68,8 @@ takes(const struct encoding *x, const struct head_row *r) REQUIRES(x->b->lock)
     return !r->encoded && !r->immutable &&
            (int64_t)r->open.base + HOUR_S + rule->delay_s <= rule->wall_s &&
            head_idle_s(rule->now_s, r->touched_s) >= rule->delay_s &&
-           head_predecessor(r) == NULL && !is_over_block(x, r);
+           r->open.size <= ENCODED_MOST && head_predecessor(r) == NULL &&
+           !is_over_block(x, r);
 }
 
 /* The rows of the next step; false when all were looked at. */

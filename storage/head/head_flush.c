@@ -144,7 +144,7 @@ head_pass_next(struct head_pass *p, struct head_flushing *rows)
 
 void
 head_pass_done(struct head_pass *p, const struct head_flushing *rows,
-               size_t len, bool written)
+               size_t len)
 {
     struct head_bucket *b = &p->h->buckets[p->bucket];
 
@@ -153,7 +153,7 @@ head_pass_done(struct head_pass *p, const struct head_flushing *rows,
         struct head_row *r = rows[i].v.row;
 
         r->series->is_unflushed = false;
-        if (written)
+        if (rows[i].is_written)
             head_drop_row(p->h, b, r);
         else
             r->immutable = false;

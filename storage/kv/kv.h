@@ -85,6 +85,8 @@ void kv_batch_delete(struct kv_batch *b, struct slice key);
 /* How many there should be: a batch that lacks some is rejected when it is
  * written, and one that lacks all is not empty. */
 size_t kv_batch_len(const struct kv_batch *b);
+/* Bytes of its operations. */
+size_t kv_batch_bytes(const struct kv_batch *b);
 /* What is added after the mark is taken out again by a rewind to it; the batch
  * is as it was, also when it had become too large meanwhile. */
 struct kv_batch_mark {
@@ -141,9 +143,9 @@ MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 MUST_CHECK enum status kv_iter_end(struct kv_iter **it, enum status st,
                                    struct error *e);
 
-/* Each returns true when the iterator stands on a key afterwards. */
 /* Until then (monotonic; 0: never) a step that times out is tried again. */
 void kv_iter_deadline(struct kv_iter *it, int64_t end_us);
+/* The next two return true when the iterator stands on a key afterwards. */
 bool kv_iter_seek(struct kv_iter *it, struct slice key); /* first >= key */
 bool kv_iter_next(struct kv_iter *it);
 struct slice kv_iter_key(const struct kv_iter *it);

@@ -100,6 +100,13 @@ kv_batch_len(const struct kv_batch *b)
     return b->len;
 }
 
+size_t
+kv_batch_bytes(const struct kv_batch *b)
+{
+    OBJ_CHECK(b, KV_BATCH_MAGIC);
+    return b->ops.size;
+}
+
 struct kv_batch_mark
 kv_batch_mark(const struct kv_batch *b)
 {

@@ -1,6 +1,8 @@
 /* The one place that knows how keys are laid out. */
 #include "storage/row/key.h"
 
+#include <stdio.h>
+
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/obj.h"
@@ -274,11 +276,30 @@ key_row_in(const struct key_layout *s, unsigned bucket, struct slice tsuid,
     return put_key(s, TABLE_ROWS, bucket, tsuid, key_span_base(s, time_s), out);
 }
 
+size_t
+key_row_part(const struct key_layout *s, struct slice tsuid, uint32_t base,
+             uint8_t *out)
+{
+    INSIST(base % 3600 == 0);
+    return put_key(s, TABLE_ROWS, key_salt(s, tsuid), tsuid, base, out);
+}
+
 enum status
 key_row_parse(const struct key_layout *s, struct slice key, uint32_t *base,
               struct tsuid *tsuid, struct error *e)
 {
-    return parse_key(s, TABLE_ROWS, "row", key_span_s(s), key, base, tsuid, e);
+    return parse_key(s, TABLE_ROWS, "row", 3600, key, base, tsuid, e);
+}
+
+enum status
+key_row_error(struct slice tsuid, uint32_t base, enum status status,
+              struct error *e)
+{
+    char hex[2 * TSUID_MAX + 1] = "";
+
+    for (size_t i = 0; i < tsuid.size && i < TSUID_MAX; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02X", tsuid.data[i]);
+    return error_wrap(e, status, "series %s, hour %u", hex, base);
 }
 
 size_t

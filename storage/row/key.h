@@ -9,7 +9,9 @@
  * hash(TSUID) mod buckets, so time never moves a series to another bucket.
  *
  * A row holds the hours of one *span*: 'row_hours' of them, beginning at a
- * multiple of so many since 1970.
+ * multiple of so many since 1970.  An hour that is too large to be stored in
+ * the row's value is a *part* of the row (storage/block/row_parts.h): its key
+ * is that of a row whose base is the first second of the hour.
  *
  * Threads: any; these are functions of their arguments. */
 #pragma once
@@ -140,14 +142,26 @@ size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
 size_t key_row_in(const struct key_layout *s, unsigned bucket,
                   struct slice tsuid, uint32_t time_s, uint8_t *out);
 
-/* Splits a row key.  ST_CORRUPT when the bytes are no row key of this key
- * layout: another table, tags that are no valid TSUID's, a time at which no row
- * begins, another's salt. */
+/* The key of the part of a row that has the hour at 'base'. */
+size_t key_row_part(const struct key_layout *s, struct slice tsuid,
+                    uint32_t base, uint8_t *out);
+
+/* Splits the key of a row, or of a part of one: then '*base' is that of an hour
+ * at which no span begins.  The first hour of a span has no part.  ST_CORRUPT
+ * when the bytes are no such key of this key layout: another table, tags that
+ * are no valid TSUID's, a time at which no hour of a row begins, another's
+ * salt. */
 MUST_CHECK enum status key_row_parse(const struct key_layout *s,
                                      struct slice key, uint32_t *base,
                                      struct tsuid *tsuid, struct error *e);
 
-/* The same two of weeks (storage/week/week.h): of the one that has 'time_s'.
+/* Puts the series and the hour of a row in front of the text of 'e', and
+ * returns 'status'. */
+enum status key_row_error(struct slice tsuid, uint32_t base, enum status status,
+                          struct error *e);
+
+/* key_row() and key_row_parse() of weeks (storage/week/week.h): of the one that
+ * has 'time_s'.
  */
 size_t key_week(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                 uint8_t *out);

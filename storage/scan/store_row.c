@@ -1,6 +1,4 @@
 /* The points of a row that a scan lent: its block, and what is over it. */
-#include <stdio.h>
-
 #include "storage/head/open_row.h"
 #include "storage/scan/store_row.h"
 
@@ -141,15 +139,4 @@ store_row_summary(const struct store_row *row, struct summary *out, bool *known,
     if (*known)
         *out = *row->open->summary;
     return ST_OK;
-}
-
-enum status
-store_row_error(struct slice tsuid, uint32_t base, enum status status,
-                struct error *e)
-{
-    char hex[2 * TSUID_MAX + 1] = "";
-
-    for (size_t i = 0; i < tsuid.size && i < TSUID_MAX; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02X", tsuid.data[i]);
-    return error_wrap(e, status, "series %s, hour %u", hex, base);
 }

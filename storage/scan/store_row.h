@@ -48,10 +48,6 @@ struct store_row {
                           */
 };
 
-/* Says which row it was in front of 'e'. */
-enum status store_row_error(struct slice tsuid, uint32_t base,
-                            enum status status, struct error *e);
-
 /* Appends the row's points, head over block, ascending and unique. */
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);

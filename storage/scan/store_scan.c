@@ -166,7 +166,7 @@ check_row(struct store_scan *scan, enum status status)
 {
     if (status != ST_OK)
         scan->error.status =
-            store_row_error(scan->tsuid, scan->span, status, &scan->error);
+            key_row_error(scan->tsuid, scan->span, status, &scan->error);
     return status == ST_OK;
 }
 
@@ -201,12 +201,29 @@ has_hour(const struct store_scan *scan)
            scan->block_base <= scan->to_base;
 }
 
+/* The block of an hour that is stored in a part of the row at hand; false if
+ * there is none any more, or after a failure. */
+static bool
+read_part(struct store_scan *scan)
+{
+    const struct row_of_parts row = { store_kv(scan->s), scan->layout,
+                                      scan->tsuid, scan->span };
+
+    return check_row(scan,
+                     row_part_read(&row, scan->block_base, &scan->part_value,
+                                   &scan->block, &scan->error)) &&
+           scan->block.size > 0;
+}
+
 static bool
 next_hour(struct store_scan *scan)
 {
     while (scan->error.status == ST_OK &&
            row_hours_next(&scan->hours, &scan->block_base, &scan->block))
-        if (is_one_block(scan) ? store_scan_has_part(scan) : has_hour(scan))
+        if (is_one_block(scan)
+                ? store_scan_has_part(scan)
+                : has_hour(scan) &&
+                      (!row_hour_is_elsewhere(scan->block) || read_part(scan)))
             return true;
     if (scan->error.status == ST_OK)
         (void)check_row(scan, row_hours_end(&scan->hours, &scan->error));
@@ -402,6 +419,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
         return status;
     store_scan_end_weeks(scan);
     points_fini(&scan->scratch);
+    buf_fini(&scan->part_value);
     if (status == ST_OK && scan->error.status != ST_OK) {
         status = scan->error.status;
         if (e != NULL)

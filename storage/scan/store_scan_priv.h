@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/cursor.h"
-#include "storage/block/row_value.h"
+#include "storage/block/row_parts.h"
 #include "storage/head/head.h"
 #include "storage/kv/kv.h"
 #include "storage/scan/column.h"
@@ -52,6 +52,7 @@ struct store_scan {
     struct tsuid engine_tsuid;
     struct scan_weeks *weeks; /* NULL: none are lent */
     struct points scratch;
+    struct buf part_value; /* of the part that has 'block' */
     struct scan_counts counts;
     size_t unchecked;   /* steps since 'spec.cancel' was asked */
     struct error error; /* ST_OK: none */

@@ -18,7 +18,8 @@ struct walk {
     bool cancelled;
     /* Where the iterator stands. */
     bool on_row;
-    uint32_t base;
+    uint32_t base;             /* of the span, .. */
+    uint32_t row_base;         /* .. and of the row, or of the part of one */
     uint8_t head[ROW_KEY_MAX]; /* table, salt, metric */
     size_t head_size;
 };
@@ -37,8 +38,10 @@ takes(void *ctx, struct slice tsuid)
 static bool
 arrive(struct walk *w, bool on_key)
 {
-    while (on_key && !key_base(w->layout, kv_iter_key(w->it), &w->base))
+    while (on_key && !key_base(w->layout, kv_iter_key(w->it), &w->row_base))
         on_key = kv_iter_next(w->it);
+    if (on_key)
+        w->base = key_span_base(w->layout, w->row_base);
     if (++w->steps % STEPS_A_CALL == 0 && cancel_asked(w->spec->cancel))
         w->cancelled = true;
     w->on_row = on_key && !w->cancelled;
@@ -104,7 +107,7 @@ take_row(struct walk *w)
     struct slice block;
     uint32_t base;
 
-    if (row_hours_begin(w->layout, w->base, kv_iter_value(w->it), &hours,
+    if (row_hours_begin(w->layout, w->row_base, kv_iter_value(w->it), &hours,
                         NULL) != ST_OK)
         return;
     while (row_hours_next(&hours, &base, &block))
@@ -118,7 +121,7 @@ take_rows(struct walk *w, uint32_t last)
 {
     while (is_of_metric(w) && w->base <= last) {
         if (is_left_out(w)) {
-            (void)seek_metric(w, w->base, w->spec->least_tagk);
+            (void)seek_metric(w, w->row_base, w->spec->least_tagk);
         } else {
             take_row(w);
             (void)arrive(w, kv_iter_next(w->it));

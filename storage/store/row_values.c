@@ -8,6 +8,7 @@
 #define ROOM_FIRST 128
 #define ROOM_MOST  1024
 #define ROOM_BYTES ((size_t)4 << 20)
+#define KEPT_BYTES (4 * ROOM_BYTES) /* what is beyond is read one by one */
 
 void
 row_values_fini(struct row_values *v)
@@ -42,7 +43,10 @@ row_values_add(struct row_values *v, struct slice key)
     v->keys[v->len++] = key;
 }
 
-/* Of what comes twice the last counts. */
+/* The data of values that are there, but were not kept. */
+static const uint8_t not_kept;
+
+/* If a key comes twice, the last value counts. */
 static void
 keep_value(void *ctx, size_t i, const struct slice *value)
 {
@@ -51,7 +55,8 @@ keep_value(void *ctx, size_t i, const struct slice *value)
     v->values[i] = value == NULL ? slice_of(NULL, 0) : *value;
     if (value == NULL)
         return;
-    v->failed |= !arena_keep(v->arena, &v->values[i]);
+    if (v->bytes > KEPT_BYTES || !arena_keep(v->arena, &v->values[i]))
+        v->values[i] = slice_of(&not_kept, 0);
     v->bytes += value->size;
 }
 
@@ -94,7 +99,7 @@ row_values_get(struct row_values *v, struct kv *kv, size_t i,
 {
     enum status st;
 
-    if (v->one_by_one) {
+    if (v->one_by_one || v->values[i].data == &not_kept) {
         st = kv_get(kv, v->keys[i], &v->one, e);
         *value = buf_slice(&v->one);
         return st;

@@ -8,7 +8,9 @@
  *
  * Owns:    copies of the keys and values, until the next clear.
  * Threads: owner.
- * Bounds:  the caller adds at most row_values_room() keys. */
+ * Bounds:  the caller adds at most row_values_room() keys.  Values that are
+ * large together, or for which there is no memory, are read again one by one by
+ * row_values_get(). */
 #pragma once
 
 #include "base/arena.h"

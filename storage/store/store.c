@@ -14,6 +14,7 @@
 #include "storage/place/format.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_medium.h"
+#include "storage/block/row_parts.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define MB ((size_t)1 << 20)
@@ -43,6 +44,8 @@ fill_defaults(struct store_options *o)
         o->encode_delay_ms = 600000;
     if (o->summary_delay_ms == 0)
         o->summary_delay_ms = 70000; /* rows that lie idle are flushed then */
+    if (o->row_value_bytes == 0)
+        o->row_value_bytes = ROW_VALUE_BYTES;
     if (o->min_free_bytes == 0)
         o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)
@@ -469,6 +472,7 @@ store_counts(struct store *s)
         .rows_rewritten = atomic_load(&s->rows_rewritten),
         .rows_quarantined = atomic_load(&s->rows_quarantined),
         .rows_unreadable = atomic_load(&s->rows_unreadable),
+        .rows_set_aside = atomic_load(&s->rows_set_aside),
         .weeks_written = atomic_load(&s->weeks_written),
     };
     c.replay_us = s->replay_us;

@@ -44,7 +44,8 @@ struct store_options {
     unsigned summary_delay_ms; /* 0: 70 s after the last late row */
     bool no_summaries;         /* a command's: weeks are left to servers */
     uint64_t
-        min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
+        min_free_bytes;     /* 0: 64 MB; writes wait for so much room on disk */
+    size_t row_value_bytes; /* 0: 24 MB; larger hours are parts of their row */
     size_t engine_write_buffer_bytes; /* 0: 32 MB */
     size_t engine_cache_bytes;        /* 0: 32 MB */
     const struct clock *clock;        /* NULL: the system's */
@@ -147,6 +148,9 @@ struct store_counts {
     /* Damaged ones that made way for new points: kept in quarantine; lost,
      * because the engine cannot read them. */
     uint64_t rows_quarantined, rows_unreadable;
+    /* Rows that a pass of flushing could not write, for want of memory: they
+     * stay open, and other rows are written. */
+    uint64_t rows_set_aside;
     int64_t replay_us; /* that recovery took */
     struct wal_counts wal;
 };

@@ -4,49 +4,168 @@
 
 #include "storage/store/store_weeks_priv.h"
 #include "base/process/crash.h"
+#include "storage/block/row_parts.h"
 
 struct deletion {
     struct store *s;
     struct slice tsuid;
     int64_t from_ms, to_ms;
     struct points scratch;
-    struct points deleted;                   /* of all */
-    struct row_blocks parts;                 /* of the row at hand */
-    struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
+    struct deleted_hours from_head; /* ascending */
+    size_t at;                      /* those before it are counted */
+    struct points deleted;          /* of the hour at hand */
+    uint64_t count;                 /* points deleted so far */
+    struct row_blocks parts;        /* of the row at hand */
+    struct buf blocks[ROW_HOURS_MAX], value, part; /* of the row at hand */
     struct kv_batch *batch, *stale;
     const struct buf *record; /* NULL: the WAL has it */
     uint64_t *lsn;
 };
 
+/* -- counting -------------------------------------------------------------- */
+
+/* A point may have been in the head and in the engine, and an hour of the head
+ * in several open rows: each is counted once, hour by hour, ascending.
+ *
+ * 'd->deleted' has the points of the hour at 'base' that the engine had. */
+static enum status
+count_hour(struct deletion *d, uint32_t base, struct error *e)
+{
+    struct deleted_hours *head = &d->from_head;
+    bool good = true;
+
+    for (; good && d->at < head->len && head->hours[d->at].base == base;
+         d->at++) {
+        struct open_row *hour = &head->hours[d->at];
+
+        good = open_row_unpack(slice_of(hour->bytes, hour->size), hour->count,
+                               base, &d->deleted);
+        open_row_fini(hour);
+    }
+    if (!good || !points_sort_unique(&d->deleted))
+        return error_set(e, ST_BUSY, "no memory to count deleted points");
+    d->count += d->deleted.len;
+    points_clear(&d->deleted);
+    return ST_OK;
+}
+
+/* Hours before 'base' of which the engine had nothing. */
+static enum status
+count_before(struct deletion *d, uint64_t base, struct error *e)
+{
+    const struct deleted_hours *head = &d->from_head;
+    enum status status = ST_OK;
+
+    points_clear(&d->deleted);
+    while (status == ST_OK && d->at < head->len &&
+           head->hours[d->at].base < base)
+        status = count_hour(d, head->hours[d->at].base, e);
+    return status;
+}
+
+static int
+compare_hours(const void *a, const void *b)
+{
+    const struct open_row *x = a, *y = b;
+
+    return (x->base > y->base) - (x->base < y->base);
+}
+
+/* -- rows of the engine ---------------------------------------------------- */
+
+static enum status
+write_row(struct deletion *d, struct error *e)
+{
+    enum status status = store_weeks_mark_stale(d->s, d->stale, e);
+
+    if (status == ST_OK)
+        status = store_write_owned(d->s, d->batch, e);
+    crash_point("delete-written");
+    kv_batch_clear(d->batch);
+    return status;
+}
+
+/* Writes what stays of the part of an hour.  Nothing does: the row no longer
+ * refers to it, and it goes together with the row's new value. */
+static enum status
+put_part(struct deletion *d, uint32_t base, struct slice *block, bool *emptied,
+         struct error *e)
+{
+    const struct key_layout *layout = &d->s->layout;
+    uint8_t key[ROW_KEY_MAX];
+
+    *emptied = block->size == 0;
+    if (*emptied)
+        return ST_OK;
+    row_part_encode(layout, base, *block, &d->part);
+    if (d->part.failed)
+        return error_set(e, ST_BUSY, "no memory to delete points");
+    kv_batch_put(d->batch,
+                 slice_of(key, key_row_part(layout, d->tsuid, base, key)),
+                 buf_slice(&d->part));
+    *block = row_hour_elsewhere();
+    return write_row(d, e);
+}
+
+/* '*changes': the row's value. */
+static enum status
+delete_from_hour(struct deletion *d, uint32_t span, unsigned i, bool *changes,
+                 bool *emptied, struct error *e)
+{
+    const struct row_of_parts row = { d->s->kv, &d->s->layout, d->tsuid, span };
+    struct slice *block = &d->parts.blocks[i], stored = *block;
+    uint32_t base = span + i * HOUR_S;
+    bool is_part = row_hour_is_elsewhere(stored);
+    enum status status = count_before(d, base, e);
+
+    if (status == ST_OK && is_part)
+        status = row_part_read(&row, base, &d->part, &stored, e);
+    if (status == ST_OK && stored.size > 0)
+        status = row_block_delete(&stored, base, d->from_ms, d->to_ms,
+                                  &d->blocks[i], &d->deleted, e);
+    if (status != ST_OK || d->deleted.len == 0)
+        return status;
+    store_weeks_collect_stale(d->s, d->tsuid, span, d->stale);
+    if (is_part)
+        status = put_part(d, base, &stored, emptied, e);
+    *changes |= !is_part || *emptied;
+    *block = stored;
+    return status == ST_OK ? count_hour(d, base, e) : status;
+}
+
 /* store_apply_delete() has the flush lock. */
 static enum status
-delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
+delete_from_stored(struct deletion *d, struct slice key, uint32_t span,
                    struct slice value, struct error *e) NO_TS_CHECK
 {
     const struct key_layout *layout = &d->s->layout;
-    struct row_blocks *parts = &d->parts;
-    size_t before = d->deleted.len;
-    enum status status =
-        row_blocks_delete(layout, base, value, d->from_ms, d->to_ms, parts,
-                          d->blocks, &d->deleted, e);
+    bool changes = false, emptied[ROW_HOURS_MAX] = { false };
+    uint8_t part[ROW_KEY_MAX];
+    enum status status = row_blocks_of(layout, span, value, &d->parts, e);
 
-    buf_clear(&d->value);
     kv_batch_clear(d->batch);
-    if (status != ST_OK || d->deleted.len == before)
+    for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++) {
+        if (d->parts.blocks[i].size > 0 &&
+            hour_overlaps(span + i * HOUR_S, d->from_ms, d->to_ms))
+            status = delete_from_hour(d, span, i, &changes, &emptied[i], e);
+    }
+    if (status != ST_OK || !changes)
         return status;
-    row_value_pack(layout, base, parts, &d->scratch, &d->value);
+    buf_clear(&d->value);
+    row_value_pack(layout, span, &d->parts, &d->scratch, &d->value);
     if (d->value.failed)
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->value.size == 0)
         kv_batch_delete(d->batch, key);
     else
         kv_batch_put(d->batch, key, buf_slice(&d->value));
-    store_weeks_collect_stale(d->s, d->tsuid, base, d->stale);
-    status = store_weeks_mark_stale(d->s, d->stale, e);
-    if (status == ST_OK)
-        status = store_write_owned(d->s, d->batch, e);
-    crash_point("delete-written");
-    return status;
+    for (unsigned i = 0; i < layout->row_hours; i++)
+        if (emptied[i])
+            kv_batch_delete(
+                d->batch,
+                slice_of(part, key_row_part(layout, d->tsuid, span + i * HOUR_S,
+                                            part)));
+    return write_row(d, e);
 }
 
 /* From row to row of the series.  A damaged row stays, and is reported when
@@ -111,7 +230,7 @@ delete_in_order(struct deletion *d, struct error *e)
         .tsuid = d->tsuid,
         .from_ms = d->from_ms,
         .to_ms = d->to_ms,
-        .deleted = &d->deleted,
+        .deleted = &d->from_head,
         .log = d->record == NULL ? NULL : log_delete,
         .ctx = d,
     };
@@ -119,6 +238,9 @@ delete_in_order(struct deletion *d, struct error *e)
 
     if (status == ST_OK)
         status = head_delete(d->s->head, &from_head, e);
+    if (d->from_head.len > 0)
+        qsort(d->from_head.hours, d->from_head.len, sizeof *d->from_head.hours,
+              compare_hours);
     /* In the WAL before the engine changes, so that a crash half-way is
      * completed by the replay. */
     if (status == ST_OK && d->record != NULL)
@@ -152,15 +274,17 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
         status = store_weeks_delete(s, tsuid, d.from_ms, d.to_ms, e);
     if (status == ST_OK)
         status = delete_from_engine(&d, e);
-    /* A point may have been in both: counted once. */
-    (void)!points_sort_unique(&d.deleted);
-    *deleted = d.deleted.len;
+    if (status == ST_OK)
+        status = count_before(&d, UINT64_MAX, e);
+    *deleted = d.count;
+    deleted_hours_fini(&d.from_head);
     points_fini(&d.scratch);
     points_fini(&d.deleted);
     row_blocks_fini(&d.parts);
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&d.blocks[i]);
     buf_fini(&d.value);
+    buf_fini(&d.part);
     kv_batch_free(&d.batch);
     kv_batch_free(&d.stale);
     return status;

@@ -14,7 +14,11 @@
  *
  *     stored block  <  block of the encoded row  <  open row
  *
- * of each hour, where a later one wins. */
+ * of each hour, where a later one wins.
+ *
+ * A row that cannot be written, for want of memory, is *set aside*: it stays
+ * open, is counted and logged, and the pass goes on with the others.  Only what
+ * concerns all rows, a failure of the engine, ends a pass. */
 #include <stdlib.h>
 
 #include "base/process/log.h"
@@ -22,6 +26,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "storage/head/open_row.h"
+#include "storage/block/row_parts.h"
 #include "storage/store/row_values.h"
 #include "storage/store/store_weeks_priv.h"
 
@@ -35,18 +40,30 @@
 #define PADDED_UP_TO 1536
 #define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
 
+/* Rows are written before their batch is larger than this and one row. */
+#define BATCH_BYTES ((size_t)8 << 20)
+
+#define ASIDE_EVERY_US INT64_C(60000000) /* of lines in the log */
+
 struct flush_batch {
     struct head_flushing *rows; /* put in order and written together */
     size_t len;
+    size_t written; /* of 'rows', which are in the engine or were set aside */
     struct points fresh, stored, merged;
     struct row_blocks parts;       /* of the row at hand */
     struct row_values stored_rows; /* of the next rows in order */
     struct slice stored_value;     /* of the row at hand */
-    struct buf value, padded;
+    struct buf value, padded, part;
     struct buf blocks[ROW_HOURS_MAX]; /* of the row at hand */
+    uint32_t elsewhere; /* of the row at hand: 'blocks' that are parts, a bit
+                           each */
     struct kv_batch *writes;
-    struct kv_batch *stale; /* weeks of their rows, written before them */
+    struct kv_batch *stale;   /* weeks of their rows, written before them */
+    struct kv_batch_mark row; /* of 'writes', where the row at hand begins */
     size_t quarantined, unreadable; /* rows in 'writes' */
+    size_t aside;                   /* rows, of the pass */
+    struct error why;               /* of the first one */
+    bool engine_failed; /* the status of this flushing concerns all rows */
 };
 
 /* -- one batch ------------------------------------------------------------- */
@@ -62,6 +79,27 @@ zeros_for(size_t key_size, size_t block_size)
     if (block_size > PADDED_UP_TO || size <= shrinks)
         return 0;
     return size / 7 + 16;
+}
+
+/* Writes and clears the batch.  What was put for the row at hand so far is
+ * right without the rest of it: parts, and damaged values. */
+static enum status
+write_batch(struct store *s, struct flush_batch *b, struct error *e)
+    REQUIRES(s->flush_lock)
+{
+    enum status status = store_weeks_mark_stale(s, b->stale, e);
+
+    if (status == ST_OK)
+        status = store_write_owned(s, b->writes, e);
+    b->engine_failed = status != ST_OK;
+    if (status == ST_OK) {
+        atomic_fetch_add(&s->rows_quarantined, b->quarantined);
+        atomic_fetch_add(&s->rows_unreadable, b->unreadable);
+    }
+    kv_batch_clear(b->writes);
+    b->quarantined = b->unreadable = 0;
+    b->row = kv_batch_mark(b->writes);
+    return status;
 }
 
 static enum status
@@ -80,7 +118,37 @@ put_row(struct store *s, struct flush_batch *b, struct slice key,
     if (b->value.failed || b->padded.failed)
         return error_set(e, ST_BUSY, "no memory for a row");
     kv_batch_put(b->writes, key, value);
-    return ST_OK;
+    return kv_batch_check(b->writes, e);
+}
+
+/* Moves the large hours of the row at hand to parts. */
+static enum status
+put_parts(struct store *s, struct flush_batch *b, const struct head_flushing *x,
+          struct error *e) REQUIRES(s->flush_lock)
+{
+    uint8_t key[ROW_KEY_MAX];
+    uint32_t hours =
+        b->elsewhere |
+        row_parts_to_move(&s->layout, &b->parts, s->options.row_value_bytes);
+    enum status status = ST_OK;
+
+    for (; hours != 0 && status == ST_OK; hours &= hours - 1) {
+        unsigned i = (unsigned)__builtin_ctz(hours);
+        uint32_t base = x->span + i * HOUR_S;
+
+        row_part_encode(&s->layout, base, b->parts.blocks[i], &b->part);
+        if (b->part.failed)
+            return error_set(e, ST_BUSY, "no memory for a part of a row");
+        kv_batch_put(
+            b->writes,
+            slice_of(key, key_row_part(&s->layout, x->v.tsuid, base, key)),
+            buf_slice(&b->part));
+        b->parts.blocks[i] = row_hour_elsewhere();
+        status = kv_batch_check(b->writes, e);
+        if (status == ST_OK && kv_batch_bytes(b->writes) >= BATCH_BYTES)
+            status = write_batch(s, b, e);
+    }
+    return status;
 }
 
 /* -- damage ---------------------------------------------------------------- */
@@ -90,14 +158,14 @@ put_row(struct store *s, struct flush_batch *b, struct slice key,
  * writes the row; once, even if several of its hours are damaged. */
 static void
 quarantine(struct store *s, struct flush_batch *b, struct slice key,
-           const char *what, const struct error *why)
+           struct slice value, const char *what, const struct error *why)
 {
     uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
 
     memcpy(bytes + 1, key.data, key.size);
     key_put_uint(bytes + 1 + key.size, (uint64_t)clock_now_ms(s->options.clock),
                  8);
-    kv_batch_put(b->writes, slice_of(bytes, 1 + key.size + 8), b->stored_value);
+    kv_batch_put(b->writes, slice_of(bytes, 1 + key.size + 8), value);
     b->quarantined++;
     log_error("store",
               "%s is damaged; new points replace it, and the row's value is "
@@ -132,7 +200,44 @@ take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
     status = row_blocks_of(&s->layout, span, b->stored_value, parts, &why);
     if (status != ST_CORRUPT)
         return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
-    quarantine(s, b, key, "a stored row", &why);
+    quarantine(s, b, key, b->stored_value, "a stored row", &why);
+    return ST_OK;
+}
+
+static void
+quarantine_part(struct store *s, struct flush_batch *b,
+                const struct head_row_view *r, const struct error *why)
+{
+    uint8_t key[ROW_KEY_MAX];
+    size_t size = key_row_part(&s->layout, r->tsuid, r->base, key);
+
+    quarantine(s, b, slice_of(key, size), buf_slice(&b->part),
+               "a part of a stored row", why);
+}
+
+/* What the engine has of an hour that is a part of its row: nothing where it is
+ * damaged. */
+static enum status
+take_part(struct store *s, struct flush_batch *b, const struct head_row_view *r,
+          struct slice *block, struct error *e)
+{
+    const struct row_of_parts row = { s->kv, &s->layout, r->tsuid,
+                                      key_span_base(&s->layout, r->base) };
+    struct error why;
+    enum status status = row_part_read(&row, r->base, &b->part, block, &why);
+
+    if (status != ST_CORRUPT)
+        return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
+    *block = slice_of(NULL, 0);
+    if (b->part.size > 0) {
+        quarantine_part(s, b, r, &why);
+        return ST_OK;
+    }
+    b->unreadable++;
+    log_error("store",
+              "a part of a stored row is unreadable; new points replace it, "
+              "and nothing of it is kept: %s",
+              why.text);
     return ST_OK;
 }
 
@@ -177,6 +282,12 @@ flush_hour(struct store *s, struct flush_batch *b,
     struct buf *out = &b->blocks[hour];
     enum status status = ST_OK;
 
+    if (row_hour_is_elsewhere(*block)) {
+        b->elsewhere |= UINT32_C(1) << hour;
+        status = take_part(s, b, r, block, e);
+    }
+    if (status != ST_OK)
+        return status;
     if (r->is_block && block->size == 0) {
         *block = r->bytes;
         return ST_OK;
@@ -192,7 +303,11 @@ flush_hour(struct store *s, struct flush_batch *b,
         return status;
     status = encode_over(s, b, r->base, *block, out, why);
     if (status == ST_CORRUPT) {
-        *damaged = true;
+        /* A part's damage is that of the part. */
+        if ((b->elsewhere >> hour & 1) == 0)
+            *damaged = true;
+        else
+            quarantine_part(s, b, r, why);
         status = encode_over(s, b, r->base, slice_of(NULL, 0), out, why);
     }
     *block = buf_slice(out);
@@ -236,6 +351,7 @@ flush_span(struct store *s, struct flush_batch *b,
     struct error why;
 
     memset(parts->blocks, 0, sizeof parts->blocks);
+    b->elsewhere = 0;
     if (!x->is_unflushed)
         status = take_stored(s, b, (*stored)++, x->span, parts, e);
     for (size_t i = 0; i < len && status == ST_OK; i++)
@@ -243,10 +359,13 @@ flush_span(struct store *s, struct flush_batch *b,
     if (status != ST_OK)
         return status;
     if (damaged && b->quarantined == quarantined)
-        quarantine(s, b, key, "an hour of a stored row", &why);
+        quarantine(s, b, key, b->stored_value, "an hour of a stored row", &why);
+    store_weeks_collect_stale(s, x->v.tsuid, x->span, b->stale);
+    status = put_parts(s, b, x, e);
+    if (status != ST_OK)
+        return status;
     buf_clear(&b->value);
     row_value_pack(&s->layout, x->span, parts, &b->merged, &b->value);
-    store_weeks_collect_stale(s, x->v.tsuid, x->span, b->stale);
     return put_row(s, b, key, e);
 }
 
@@ -299,42 +418,100 @@ read_stored(struct store *s, struct flush_batch *b, size_t from, size_t *to,
     return row_values_read(v, s->kv, e);
 }
 
+/* What is in the batch without the row at hand. */
 static enum status
-encode_rows(struct store *s, struct flush_batch *b, struct error *e)
+write_others(struct store *s, struct flush_batch *b, struct error *e)
     REQUIRES(s->flush_lock)
 {
-    enum status status = ST_OK;
+    kv_batch_rewind(b->writes, b->row);
+    return write_batch(s, b, e);
+}
 
-    for (size_t i = 0, to, n; i < b->len && status == ST_OK;) {
-        size_t stored = 0;
+/* The rows from 'i' on cannot be written. */
+static void
+set_aside(struct store *s, struct flush_batch *b, size_t i, size_t len,
+          const struct error *why)
+{
+    struct error e = *why;
 
-        status = read_stored(s, b, i, &to, e);
-        for (; i < to && status == ST_OK; i += n) {
-            n = span_len(&b->rows[i], to - i);
-            status = flush_span(s, b, &b->rows[i], n, &stored, e);
-        }
+    if (b->aside == 0) {
+        (void)key_row_error(b->rows[i].v.tsuid, b->rows[i].span, why->status,
+                            &e);
+        b->why = e;
     }
-    return status;
+    b->aside += len;
+    atomic_fetch_add(&s->rows_set_aside, len);
+}
+
+static void
+note_written(struct flush_batch *b, size_t to, bool are)
+{
+    for (; b->written < to; b->written++)
+        b->rows[b->written].is_written = are;
+}
+
+/* The rows i .. i + n - 1, which are of one span: where memory is short once
+ * more without the rows before it, and if that does not help, not at all. */
+static enum status
+flush_or_set_aside(struct store *s, struct flush_batch *b, size_t i, size_t n,
+                   size_t *stored, struct error *e) REQUIRES(s->flush_lock)
+{
+    size_t before = *stored;
+    struct error why;
+    enum status status;
+
+    b->row = kv_batch_mark(b->writes);
+    status = flush_span(s, b, &b->rows[i], n, stored, &why);
+    if (status != ST_OK && !b->engine_failed && kv_batch_len(b->writes) > 0) {
+        status = write_others(s, b, e);
+        if (status != ST_OK)
+            return status;
+        note_written(b, i, true);
+        *stored = before;
+        status = flush_span(s, b, &b->rows[i], n, stored, &why);
+    }
+    if (status == ST_OK || b->engine_failed || status == ST_IO ||
+        status == ST_TIMEOUT)
+        return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
+    status = write_others(s, b, e);
+    if (status != ST_OK)
+        return status;
+    note_written(b, i, true);
+    set_aside(s, b, i, n, &why);
+    note_written(b, i + n, false);
+    return ST_OK;
 }
 
 static enum status
 flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     REQUIRES(s->flush_lock)
 {
-    enum status status;
+    enum status status = ST_OK;
 
     kv_batch_clear(b->writes);
-    b->quarantined = b->unreadable = 0;
-    status = encode_rows(s, b, e);
+    b->quarantined = b->unreadable = b->written = 0;
+    b->engine_failed = false;
+    for (size_t i = 0; i < b->len; i++)
+        b->rows[i].is_written = false;
+    for (size_t i = 0, to, n; i < b->len && status == ST_OK;) {
+        size_t stored = 0;
+
+        status = read_stored(s, b, i, &to, e);
+        for (; i < to && status == ST_OK; i += n) {
+            n = span_len(&b->rows[i], to - i);
+            status = flush_or_set_aside(s, b, i, n, &stored, e);
+            if (status == ST_OK && kv_batch_bytes(b->writes) >= BATCH_BYTES) {
+                status = write_batch(s, b, e);
+                if (status == ST_OK)
+                    note_written(b, i + n, true);
+            }
+        }
+    }
     crash_point("flush-encoded");
     if (status == ST_OK)
-        status = store_weeks_mark_stale(s, b->stale, e);
+        status = write_batch(s, b, e);
     if (status == ST_OK)
-        status = store_write_owned(s, b->writes, e);
-    if (status == ST_OK) {
-        atomic_fetch_add(&s->rows_quarantined, b->quarantined);
-        atomic_fetch_add(&s->rows_unreadable, b->unreadable);
-    }
+        note_written(b, b->len, true);
     crash_point("flush-written");
     return status;
 }
@@ -350,11 +527,14 @@ flush_bucket(struct store *s, unsigned bucket, const struct flush_rule *rule,
     kv_batch_set_bucket(b->writes, bucket);
     head_pass_begin(&pass, s->head, bucket, rule, keep);
     while (status == ST_OK && (b->len = head_pass_next(&pass, b->rows)) > 0) {
+        size_t written = 0;
+
         qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
         status = flush_rows(s, b, e);
-        head_pass_done(&pass, b->rows, b->len, status == ST_OK);
-        if (status == ST_OK)
-            atomic_fetch_add(&s->rows_flushed, b->len);
+        for (size_t i = 0; i < b->len; i++)
+            written += b->rows[i].is_written;
+        head_pass_done(&pass, b->rows, b->len);
+        atomic_fetch_add(&s->rows_flushed, written);
     }
     return status;
 }
@@ -383,8 +563,27 @@ flush_batch_fini(struct flush_batch *b)
         buf_fini(&b->blocks[i]);
     buf_fini(&b->value);
     buf_fini(&b->padded);
+    buf_fini(&b->part);
     kv_batch_free(&b->writes);
     kv_batch_free(&b->stale);
+}
+
+/* Those of a pass that is over. */
+static void
+report_aside(struct store *s, const struct flush_batch *b)
+    REQUIRES(s->flush_lock)
+{
+    int64_t now_us = clock_monotonic_us();
+
+    s->aside = b->why;
+    if (b->aside == 0 || (s->aside_logged_us != 0 &&
+                          now_us - s->aside_logged_us < ASIDE_EVERY_US))
+        return;
+    s->aside_logged_us = now_us;
+    log_error("store",
+              "%zu rows cannot be flushed and stay in memory; the others are "
+              "flushed, and these are tried again: %s",
+              b->aside, b->why.text);
 }
 
 enum status
@@ -406,6 +605,7 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }
+    report_aside(s, &b);
     flush_batch_fini(&b);
     return status;
 }
@@ -423,6 +623,7 @@ store_flush_bucket(struct store *s, unsigned bucket, struct error *e)
                     !head_bucket_is_empty(s->head, bucket);
          i++)
         status = flush_bucket(s, bucket, &rule, 0, &b, e);
+    report_aside(s, &b);
     flush_batch_fini(&b);
     if (status == ST_OK && !head_bucket_is_empty(s->head, bucket))
         status = error_set(e, ST_IO, "some rows of salt bucket %u stay open",

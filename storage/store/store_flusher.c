@@ -59,6 +59,9 @@ store_flush(struct store *s, struct error *e)
     OBJ_CHECK(s, STORE_MAGIC);
     lock_take(&s->flush_lock);
     status = store_flush_all(s, e);
+    if (status == ST_OK && s->aside.status != ST_OK)
+        status = error_set(e, s->aside.status, "some rows stay open: %s",
+                           s->aside.text);
     if (status == ST_OK && s->wal != NULL) {
         wal_rotate(s->wal);
         status = store_trim(s, e);

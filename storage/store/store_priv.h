@@ -92,6 +92,10 @@ struct store {
     _Atomic uint64_t rows_rewritten;
     _Atomic uint64_t rows_quarantined;
     _Atomic uint64_t rows_unreadable;
+    _Atomic uint64_t rows_set_aside;
+    /* Of the pass that set rows aside last: why, and when it was logged. */
+    struct error aside GUARDED_BY(flush_lock);
+    int64_t aside_logged_us GUARDED_BY(flush_lock);
     _Atomic uint64_t weeks_written;
     int64_t replay_us; /* set before the threads start */
 };

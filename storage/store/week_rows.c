@@ -36,8 +36,10 @@ add_span(const struct week_rows *r, struct kv_iter *it, uint32_t span,
         if (!on_key)
             break; /* behind all rows */
         if (week_rows_find(it, &on_key, key))
-            st = week_add_row(&weeks[i], r->layout, span, kv_iter_value(it),
-                              scratch, e);
+            st = week_add_row(
+                &weeks[i],
+                &(struct row_of_parts){ r->kv, r->layout, r->tsuids[i], span },
+                kv_iter_value(it), scratch, e);
     }
     return st;
 }

@@ -194,18 +194,26 @@ add_row_block(struct week *w, struct slice block, uint32_t base,
 }
 
 enum status
-week_add_row(struct week *w, const struct key_layout *layout, uint32_t span,
-             struct slice value, struct points *scratch, struct error *e)
+week_add_row(struct week *w, const struct row_of_parts *row, struct slice value,
+             struct points *scratch, struct error *e)
 {
     struct row_hours hours;
+    struct buf part = BUF_INIT;
     struct slice block;
     uint32_t base;
-    enum status status = row_hours_begin(layout, span, value, &hours, e);
+    enum status status =
+        row_hours_begin(row->layout, row->span, value, &hours, e);
 
-    while (status == ST_OK && row_hours_next(&hours, &base, &block))
+    while (status == ST_OK && row_hours_next(&hours, &base, &block)) {
+        if (row_hour_is_elsewhere(block))
+            status = row_part_read(row, base, &part, &block, e);
+        if (status != ST_OK || block.size == 0)
+            continue;
         status = hours.block_s == HOUR_S
                      ? week_add(w, block, base, scratch, e)
                      : add_row_block(w, block, base, scratch, e);
+    }
+    buf_fini(&part);
     if (status == ST_OK)
         status = row_hours_end(&hours, e);
     if (status != ST_CORRUPT)

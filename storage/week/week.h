@@ -12,6 +12,7 @@
 #pragma once
 
 #include "storage/block/block.h"
+#include "storage/block/row_parts.h"
 #include "storage/row/key.h"
 
 #define WEEK_DAYS  7
@@ -82,12 +83,12 @@ MUST_CHECK enum status week_add(struct week *w, struct slice block,
                                 uint32_t base, struct points *scratch,
                                 struct error *e);
 
-/* The same of a row of this span.  One that is damaged makes the week unfit: it
- * is what the row's reader is to see. */
+/* Adds the hours of a row that has 'value', its parts included.  A damaged row
+ * makes the week unfit: who reads the row is to see the damage. */
 MUST_CHECK enum status week_add_row(struct week *w,
-                                    const struct key_layout *layout,
-                                    uint32_t span, struct slice value,
-                                    struct points *scratch, struct error *e);
+                                    const struct row_of_parts *row,
+                                    struct slice value, struct points *scratch,
+                                    struct error *e);
 
 /* The same of the points of one hour, ascending and unique. */
 MUST_CHECK enum status week_add_points(struct week *w, struct points *hour,

@@ -139,7 +139,7 @@ row_key(const struct recode *r, struct slice key, uint8_t out[ROW_KEY_MAX])
 
     if (key_row_parse(&r->from, key, &base, &tsuid, NULL) != ST_OK)
         return key;
-    return slice_of(out, key_row(&r->to, tsuid_slice(&tsuid), base, out));
+    return slice_of(out, key_row_part(&r->to, tsuid_slice(&tsuid), base, out));
 }
 
 /* Of those the copy's store reads the ones whose points are gone, and makes the

@@ -3,7 +3,7 @@
 
 #include "storage/histogram/histogram.h"
 #include "storage/block/block.h"
-#include "storage/block/row_value.h"
+#include "storage/block/row_parts.h"
 #include "storage/week/week.h"
 #include "storage/store/store_retention.h"
 
@@ -95,11 +95,26 @@ move_row(struct tables *t, struct slice key, struct slice value)
     return true;
 }
 
+/* The part itself is checked where the walk over the table meets it. */
+static enum status
+check_part(struct tables *t, struct slice tsuid, uint32_t span, uint32_t base,
+           struct error *why)
+{
+    const struct row_of_parts row = { t->kv, t->layout, tsuid, span };
+    struct buf value = BUF_INIT;
+    struct slice block;
+    enum status st = row_part_read(&row, base, &value, &block, why);
+
+    buf_fini(&value);
+    return st;
+}
+
 /* Looks at each block; takes the hours of those that are bad out of 'good' and
  * says of the last one why. */
 static enum status
-check_hours(struct tables *t, uint32_t base, struct slice value,
-            struct row_blocks *good, bool *bad, struct error *why)
+check_hours(struct tables *t, struct slice tsuid, uint32_t base,
+            struct slice value, struct row_blocks *good, bool *bad,
+            struct error *why)
 {
     *bad = false;
     if (row_is_one_block(t->layout, value)) {
@@ -117,7 +132,9 @@ check_hours(struct tables *t, uint32_t base, struct slice value,
         /* Alone in its row an hour has a block, if it is no good one. */
         if (good->blocks[i].size == 0 && t->layout->row_hours > 1)
             continue;
-        st = check_block(t, good->blocks[i], hour, why);
+        st = row_hour_is_elsewhere(good->blocks[i])
+                 ? check_part(t, tsuid, base, hour, why)
+                 : check_block(t, good->blocks[i], hour, why);
         if (st != ST_OK && st != ST_CORRUPT)
             return st;
         if (st == ST_OK)
@@ -181,6 +198,18 @@ count_expired(struct tables *t, struct slice tsuid, uint32_t base,
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
+/* Does its row refer to the part?  A row that is damaged is reported itself. */
+static bool
+is_unused_part(struct tables *t, struct slice tsuid, uint32_t base)
+{
+    const struct row_of_parts row = { t->kv, t->layout, tsuid,
+                                      key_span_base(t->layout, base) };
+    bool used;
+
+    return base != row.span &&
+           row_part_is_used(&row, base, &used, NULL) == ST_OK && !used;
+}
+
 enum status
 check_row(struct tables *t, struct slice key, struct slice value,
           struct error *e)
@@ -202,6 +231,9 @@ check_row(struct tables *t, struct slice key, struct slice value,
     tsuid = tsuid_slice(&series);
     if (check_orphan(t, "row-orphan", key, value, tsuid))
         return ST_OK;
+    if (is_unused_part(t, tsuid, base))
+        return check_drops_bad(t, "row-part", key, value,
+                               "the part of a row that does not refer to it");
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
@@ -210,7 +242,7 @@ check_row(struct tables *t, struct slice key, struct slice value,
         return st;
     st = row_blocks_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
-        st = check_hours(t, base, value, &parts, &bad, &why);
+        st = check_hours(t, tsuid, base, value, &parts, &bad, &why);
     if (bad && (st == ST_OK || st == ST_CORRUPT))
         drop_hours(t, key, value, tsuid, base, &parts, &why);
     row_blocks_fini(&parts);

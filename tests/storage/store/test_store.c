@@ -459,7 +459,7 @@ START_TEST(two_rows_of_an_hour_are_flushed_in_order)
     ck_assert_uint_eq(head_pass_next(&flushing, rows), 1);
     put(3, T0 + 1000, 3);
     put(3, T0 + 2000, 4);
-    head_pass_done(&flushing, rows, 1, false);
+    head_pass_done(&flushing, rows, 1);
     free(rows);
     ck_assert_uint_eq(store_counts(s).head_rows, 2);
     for (int pass = 0; pass < 2; pass++) {

@@ -6,8 +6,10 @@
 #include "storage/scan/column.h"
 #include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"
+#include "storage/scan/store_times.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
+#include "tests/nomem.h"
 #include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
@@ -28,7 +30,12 @@ struct world {
     size_t rows_of_one_block;      /* that were read */
 };
 
-static const uint8_t spans[] = { 1, 6, 24 };
+/* Hours of a row, and the bytes of its value: 0, parts are for rows that are
+ * larger than these. */
+static const struct span {
+    uint8_t hours;
+    size_t value_bytes;
+} spans[] = { { 1, 0 }, { 6, 0 }, { 24, 0 }, { 6, 250 }, { 24, 900 } };
 
 static void
 open_world(struct world *w)
@@ -37,7 +44,7 @@ open_world(struct world *w)
 }
 
 static struct world *
-world_new(uint8_t hours)
+world_new(const struct span *span)
 {
     struct world *w = mem_new(sizeof *w);
 
@@ -45,7 +52,8 @@ world_new(uint8_t hours)
     w->options = (struct store_options){ .dir = w->dir,
                                          .layout = KEY_LAYOUT_DEFAULT,
                                          .sync = WAL_SYNC_OFF };
-    w->options.layout.row_hours = hours;
+    w->options.layout.row_hours = span->hours;
+    w->options.row_value_bytes = span->value_bytes;
     for (size_t i = 0; i < SERIES; i++)
         for (size_t k = 0; k < SLOTS; k++)
             w->values[i][k] = ABSENT;
@@ -278,12 +286,70 @@ check_last(struct world *w, unsigned series, size_t until)
     ck_assert_int_eq(st, ST_NOT_FOUND);
 }
 
+/* The keys of the table of rows; '*parts' of them are no spans'. */
+static size_t
+count_keys(struct world *w, size_t *parts)
+{
+    const struct key_layout *layout = store_layout(w->s);
+    struct kv_iter *it = kv_iter_open(store_kv(w->s), KEY_TABLE(TABLE_ROWS));
+    size_t rows = 0;
+    uint32_t base;
+
+    *parts = 0;
+    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ROWS)); on;
+         on = kv_iter_next(it)) {
+        ck_assert(key_base(layout, kv_iter_key(it), &base));
+        *parts += base != key_span_base(layout, base);
+        rows++;
+    }
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    return rows;
+}
+
+static void
+check_times(struct world *w)
+{
+    const struct store_times_spec spec = { .least_tagk = 1 };
+    struct point_times want = POINT_TIMES_NONE, times;
+
+    for (size_t i = 0; i < SERIES; i++)
+        for (size_t k = 0; k < SLOTS; k++)
+            if (w->values[i][k] != ABSENT)
+                point_times_widen(&want, ms_of(k), ms_of(k));
+    ck_assert_int_eq(store_times(w->s, &spec, &times, &e), ST_OK);
+    ck_assert_int_eq(times.oldest_ms, want.oldest_ms);
+    ck_assert_int_eq(times.newest_ms, want.newest_ms);
+}
+
+/* Nothing of what is deleted is left, no part of a row either. */
+static void
+check_all_is_deleted(struct world *w)
+{
+    size_t parts;
+
+    for (unsigned i = 0; i < SERIES; i++) {
+        uint8_t bytes[TSUID_BYTES];
+        uint64_t deleted, want = 0;
+
+        for (size_t k = 0; k < SLOTS; k++) {
+            want += w->values[i][k] != ABSENT;
+            w->values[i][k] = ABSENT;
+        }
+        ck_assert_int_eq(store_delete(w->s, tsuid(bytes, i), 0, INT64_MAX,
+                                      &deleted, NULL, &e),
+                         ST_OK);
+        ck_assert_uint_eq(deleted, want);
+    }
+    ck_assert_uint_eq(count_keys(w, &parts), 0);
+}
+
 START_TEST(all_is_as_the_model_says)
 {
     static const enum access_path ways[] = { SCAN_HINTS, SCAN_RANGE,
                                              SCAN_SEEKS };
-    struct world *w = world_new(spans[_i]);
+    struct world *w = world_new(&spans[_i]);
     uint64_t r = harness_seed((uint64_t)_i + 1);
+    size_t parts;
 
     for (int i = 0; i < 400; i++) {
         uint32_t from = (uint32_t)(harness_random(&r) % HOURS);
@@ -308,8 +374,13 @@ START_TEST(all_is_as_the_model_says)
                        harness_random(&r) % SLOTS);
         }
     }
-    ck_assert_uint_eq(store_layout(w->s)->row_hours, spans[_i]);
-    ck_assert((w->rows_of_one_block > 0) == (spans[_i] > 1));
+    ck_assert_uint_eq(store_layout(w->s)->row_hours, spans[_i].hours);
+    ck_assert((w->rows_of_one_block > 0) == (spans[_i].hours > 1));
+    ck_assert_int_eq(store_flush(w->s, &e), ST_OK);
+    (void)count_keys(w, &parts);
+    ck_assert((parts > 0) == (spans[_i].value_bytes > 0));
+    check_times(w);
+    check_all_is_deleted(w);
     world_free(&w);
 }
 END_TEST
@@ -332,7 +403,7 @@ START_TEST(points_far_apart_have_a_newest_one)
 {
     uint64_t r = harness_seed((uint64_t)_i + 10);
     struct clock clock = { .fixed_ms = ms_of(0) };
-    struct world w = { .options.layout = { 0, 1, 3, 3, 3, spans[_i] },
+    struct world w = { .options.layout = { 0, 1, 3, 3, 3, spans[_i].hours },
                        .options.clock = &clock };
     int64_t times[40];
     uint8_t bytes[TSUID_BYTES];
@@ -369,6 +440,149 @@ START_TEST(points_far_apart_have_a_newest_one)
             ck_assert(want == ABSENT || last.ts_ms == want);
         }
     }
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+}
+END_TEST
+
+/* Reads some hours of a series, and says how that ended. */
+static enum status
+scan_hours(struct world *w, unsigned series, uint32_t from, uint32_t to)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct slice t = tsuid(bytes, series);
+    const struct scan_spec spec = {
+        .bucket = key_salt(store_layout(w->s), t),
+        .path = SCAN_SEEKS,
+        .from_base = T0_S + from * HOUR_S,
+        .to_base = T0_S + to * HOUR_S,
+        .series = &t,
+        .series_len = 1,
+        .metric = slice_of(t.data, 3),
+    };
+    struct store_scan *scan;
+    struct store_row row;
+
+    ck_assert_int_eq(store_scans_open(w->s, &spec, 1, &scan, &e), ST_OK);
+    while (store_scan_next(scan, &row))
+        ;
+    return store_scan_close(&scan, NULL, ST_OK, &e);
+}
+
+/* A row for which there is no memory stays open, the others are flushed, and
+ * nothing is lost. */
+START_TEST(a_row_without_memory_is_set_aside)
+{
+    struct world *w = world_new(&spans[_i]);
+    uint64_t r = harness_seed((uint64_t)_i + 1);
+    struct store_counts c = { 0 };
+
+    ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
+    w->options.dir = NULL; /* an engine that fails is another matter */
+    open_world(w);
+    for (unsigned n = 0; n == 0 || nomem_failed(); n++) {
+        uint64_t flushed = store_counts(w->s).rows_flushed;
+        uint64_t aside = c.rows_set_aside;
+        enum status st;
+
+        for (unsigned i = 0; i < SERIES; i++)
+            put(w, i, (n + 60 * i) % SLOTS, n);
+        ck_assert(nomem_begin(n));
+        st = store_flush(w->s, &e);
+        nomem_end();
+        ck_assert_msg(st == ST_OK || nomem_failed(), "%s", e.text);
+        c = store_counts(w->s);
+        if (c.rows_set_aside > aside)
+            ck_assert_uint_gt(c.rows_flushed, flushed);
+        check_hours(w, SCAN_HINTS, 0, HOURS - 1);
+        put_some(w, &r);
+    }
+    ck_assert_uint_gt(c.rows_set_aside, 0);
+    check_all_is_deleted(w);
+    world_free(&w);
+}
+END_TEST
+
+/* A part that is damaged, or missing, fails who reads its hour, and no other;
+ * new points replace it, and the damaged value is kept. */
+START_TEST(a_damaged_part_makes_way)
+{
+    struct world *w = world_new(&(struct span){ 6, 250 });
+    const struct key_layout *layout = store_layout(w->s);
+    struct kv_batch *b = kv_batch_new();
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct slice part;
+    size_t parts;
+
+    for (size_t k = 0; k < 360; k++)
+        put(w, 1, k, (int64_t)(k * k * 7919 % 100003));
+    ck_assert_int_eq(store_flush(w->s, &e), ST_OK);
+    (void)count_keys(w, &parts);
+    ck_assert_uint_eq(parts, 5);
+    part =
+        slice_of(key, key_row_part(layout, tsuid(bytes, 1), T0_S + 7200, key));
+    if (_i == 0)
+        kv_batch_delete(b, part);
+    else
+        kv_batch_put(b, part, slice_str("damage"));
+    ck_assert_int_eq(store_write(w->s, b, NULL, &e), ST_OK);
+    kv_batch_free(&b);
+    ck_assert_int_eq(scan_hours(w, 1, 0, 1), ST_OK);
+    ck_assert_int_eq(scan_hours(w, 1, 3, 5), ST_OK);
+    ck_assert_int_eq(scan_hours(w, 1, 0, 5), ST_CORRUPT);
+    for (size_t k = 120; k < 180; k++)
+        w->values[1][k] = ABSENT;
+    put(w, 1, 150, 1);
+    ck_assert_int_eq(store_flush(w->s, &e), ST_OK);
+    check_hours(w, SCAN_SEEKS, 0, 5);
+    ck_assert_uint_eq(store_counts(w->s).rows_quarantined, _i == 0 ? 0 : 1);
+    ck_assert_uint_eq(store_counts(w->s).rows_unreadable, _i == 0 ? 1 : 0);
+    world_free(&w);
+}
+END_TEST
+
+/* One series at 1 kHz of doubles that do not compress: more than the engine
+ * takes as one value.  All that is put is flushed and read, also by others. */
+START_TEST(a_row_of_any_size_is_stored)
+{
+    struct world w = { .options.layout = KEY_LAYOUT_DEFAULT };
+    const size_t len = 8800000, step = 4000;
+    struct series_point *points = mem_new_array(step, sizeof *points);
+    struct point_times times;
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t r = harness_seed(1), lsn, deleted;
+    size_t parts;
+
+    open_world(&w);
+    for (size_t i = 0; i < len; i += step) {
+        series_ref series;
+
+        ck_assert_int_eq(store_series(w.s, tsuid(bytes, 1), false, &series, &e),
+                         ST_OK);
+        for (size_t k = 0; k < step; k++)
+            points[k] = (struct series_point){
+                .series = series,
+                .point = { ms_of(0) + (int64_t)(i + k), { .d = 0 }, true },
+            };
+        for (size_t k = 0; k < step; k++)
+            points[k].point.v.d = (double)harness_random(&r) / 3e10;
+        ck_assert_int_eq(store_put(w.s, points, step, &lsn, &e), ST_OK);
+    }
+    put(&w, 2, 0, 1);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(w.s).head_rows, 0);
+    ck_assert_uint_eq(count_keys(&w, &parts), 4);
+    ck_assert_uint_eq(parts, 2);
+    ck_assert_int_eq(store_times(w.s,
+                                 &(struct store_times_spec){ .least_tagk = 1 },
+                                 &times, &e),
+                     ST_OK);
+    ck_assert_int_eq(times.newest_ms, ms_of(0) + (int64_t)len - 1);
+    ck_assert_int_eq(
+        store_delete(w.s, tsuid(bytes, 1), 0, INT64_MAX, &deleted, NULL, &e),
+        ST_OK);
+    ck_assert_uint_eq(deleted, len);
+    ck_assert_uint_eq(count_keys(&w, &parts), 1);
+    free(points);
     ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
 }
 END_TEST
@@ -421,7 +635,7 @@ static const char *const kept_files[] = { "LOCK", "FORMAT.1" };
 
 START_TEST(an_older_store_becomes_of_this_version)
 {
-    struct world *w = world_new(6);
+    struct world *w = world_new(&(struct span){ 6, 0 });
     struct format f, copy;
     char *from = tempdir_path(w->dir, kept_files[_i]),
          *to = tempdir_path(w->dir, "kept");
@@ -453,4 +667,6 @@ END_TEST
 TEST_MAIN("store_spans",
           LOOP(an_older_store_becomes_of_this_version, kept_files),
           LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once),
-          LOOP(points_far_apart_have_a_newest_one, spans))
+          LOOP(points_far_apart_have_a_newest_one, spans),
+          LOOP(a_row_without_memory_is_set_aside, spans),
+          TIMES(a_damaged_part_makes_way, 2), TEST(a_row_of_any_size_is_stored))

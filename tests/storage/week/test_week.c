@@ -172,9 +172,11 @@ summarise_rows(const struct points *p, struct week *w)
         }
         buf_clear(&block);
         block_encode_row(&row, span, layout.row_hours, &block);
-        ck_assert_int_eq(
-            week_add_row(w, &layout, span, buf_slice(&block), &scratch, NULL),
-            ST_OK);
+        ck_assert_int_eq(week_add_row(w,
+                                      &(struct row_of_parts){ .layout = &layout,
+                                                              .span = span },
+                                      buf_slice(&block), &scratch, NULL),
+                         ST_OK);
     }
     points_fini(&scratch);
     buf_fini(&block);

@@ -436,7 +436,9 @@ put_week(struct rig *r, const char *tsuid, bool more)
     OK(kv_get(store_kv(r->f.store), slice_of(key, row_key(tsuid, key)), &row,
               &e));
     week_init(&w, week_base(BASE));
-    OK(week_add_row(&w, &layout_default, BASE, buf_slice(&row), &scratch, &e));
+    OK(week_add_row(
+        &w, &(struct row_of_parts){ .layout = &layout_default, .span = BASE },
+        buf_slice(&row), &scratch, &e));
     if (more) {
         ck_assert(points_add(
             &one, (struct point){ .ts_ms = (BASE + 7200) * INT64_C(1000) }));

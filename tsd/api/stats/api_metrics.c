@@ -171,6 +171,10 @@ put_store(const struct api *a, struct buf *b)
     prom_total(b, "halite_rows_unreadable_total",
                "Damaged rows that could not be kept.",
                (double)c.rows_unreadable);
+    prom_total(
+        b, "halite_rows_set_aside_total",
+        "Rows that could not be flushed with the others, and stayed open.",
+        (double)c.rows_set_aside);
     prom_gauge(b, "halite_replay_seconds",
                "How long the start took to replay the WAL.",
                (double)c.replay_us / 1e6);

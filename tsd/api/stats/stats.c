@@ -39,6 +39,7 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
     found(ctx, "storage.rows.quarantined", "", c.rows_quarantined);
     found(ctx, "storage.rows.unreadable", "", c.rows_unreadable);
+    found(ctx, "storage.rows.set_aside", "", c.rows_set_aside);
     /* What OpenTSDB does to rows of cells, flushing does to open rows. */
     found(ctx, "compaction.count", "", c.rows_flushed);
     found(ctx, "compaction.queue.size", "", c.head_rows);
