@@ -87,7 +87,8 @@ struct head_put {
     struct series_point *points; /* 'status' is set */
     const uint16_t *order;
     size_t len;       /* at most HEAD_PUT_MAX */
-    uint64_t segment; /* the log's before the call: not behind the record's */
+    uint64_t segment; /* the log's before the call: not behind the record's; or
+                         0, if the rows do not need this process's log */
     uint32_t now_s;
     /* Logs what the head took, under the bucket's lock: ids[i] is of the series
      * of points[order[i]], or NULL if that was not taken.  NULL: nothing is

@@ -129,7 +129,12 @@ new_row(struct head *h, struct head_bucket *b, struct head_series *s,
     if (r == NULL)
         return NULL;
     r->open.base = base;
+    /* The bucket's rows are in the order of segments.  A put that stood still
+     * between asking for the segment and taking the lock may come with an older
+     * one than the youngest row has; its record will be behind that row's. */
     r->segment = (uint32_t)segment;
+    if (b->youngest != NULL && b->youngest->segment > r->segment)
+        r->segment = b->youngest->segment;
     r->series = s;
     r->behind = head_newest_row(h, b, s, base) != NULL;
     r->next = s->rows;

@@ -51,11 +51,12 @@ open_row_check(struct slice bytes, uint32_t count)
         if ((control & TIME_FOLLOWS) != 0 && !check_step(&c, &step_ms))
             return false;
         offset_ms += step_ms;
-        if ((control & IS_DOUBLE) != 0)
-            size = (high & 7) + (high >> 3) > 8 ? UINT8_MAX
-                                                : 8 - (high & 7) - (high >> 3);
-        else
+        if ((control & IS_DOUBLE) == 0)
             size = int_size(high);
+        else if ((high & 7) + (high >> 3) > 8)
+            return false;
+        else
+            size = 8 - (high & 7) - (high >> 3);
         (void)cursor_bytes(&c, size);
         if (c.failed || offset_ms < 0 || offset_ms >= HOUR_MS || len == count)
             return false;

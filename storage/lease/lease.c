@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/process/clock.h"
 #include "base/hash.h"
@@ -29,6 +30,17 @@ hold(struct lease *l, struct error *e)
                           l->duration_ms, CEPH_LOCK_KEEP, e);
 }
 
+/* Microseconds of a clock that goes on while the machine sleeps: the lease ends
+ * meanwhile, and CLOCK_MONOTONIC would not tell. */
+static int64_t
+lease_clock_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
 /* Counted from before it was asked for: the OSD's time begins later. */
 static void
 held_from(struct lease *l, int64_t from_us)
@@ -43,7 +55,7 @@ lease_is_good(const struct lease *l)
     if ((l->without & LEASE_WITHOUT_CLOCK) != 0)
         return true;
     return !atomic_load(&l->is_lost) &&
-           clock_monotonic_us() <
+           lease_clock_us() <
                atomic_load(&l->until_us) - (int64_t)l->duration_ms * 250;
 }
 
@@ -53,7 +65,7 @@ lease_remaining_us(const struct lease *l, int64_t *duration_us)
     OBJ_CHECK(l, LEASE_MAGIC);
     if (duration_us != NULL)
         *duration_us = (int64_t)l->duration_ms * 1000;
-    return atomic_load(&l->until_us) - clock_monotonic_us();
+    return atomic_load(&l->until_us) - lease_clock_us();
 }
 
 void
@@ -102,7 +114,7 @@ lease_set_mode(struct lease *l, const char *mode, struct error *e)
 static enum status
 hold_on(struct lease *l, struct error *e)
 {
-    int64_t from_us = clock_monotonic_us();
+    int64_t from_us = lease_clock_us();
     bool ended = from_us >= atomic_load(&l->until_us);
     struct member self;
     char object[32];
@@ -227,7 +239,7 @@ join(struct lease *l, struct error *e)
 
     if (st == ST_OK)
         st = name_self(l, e);
-    from_us = clock_monotonic_us();
+    from_us = lease_clock_us();
     if (st == ST_OK)
         st = hold(l, e);
     if (st == ST_OK)

@@ -27,7 +27,8 @@ struct lease {
     void *ctx;
     unsigned without; /* enum lease_without */
     struct thread thread;
-    /* Monotonic: until when the cluster holds it for this process, at least. */
+    /* Until when the cluster holds it for this process, at least, by a clock
+     * that goes on while the machine sleeps (lease.c). */
     atomic_int_fast64_t until_us;
     atomic_bool is_lost;
     atomic_uint_fast64_t wal_bytes;

@@ -262,6 +262,7 @@ new_scan(struct store *s, const struct scan_spec *spec)
     scan->s = s;
     scan->layout = store_layout(s);
     scan->spec = *spec;
+    buf_init_within(&scan->part_value, 0, spec->budget);
     scan->end_size = key_place(store_layout(s), &place, scan->end);
     memcpy(scan->begin, scan->end, scan->end_size);
     scan->series = spec->series;

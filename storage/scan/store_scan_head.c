@@ -202,8 +202,10 @@ copy_remote(struct opening *o, int64_t end_us)
     size_t len = 0;
 
     for (size_t i = 0; i < o->len; i++)
-        if (o->scans[i]->arena == NULL)
+        if (o->scans[i]->arena == NULL) {
+            buf_init_within(&sent[len], 0, o->specs[i].budget);
             specs[len++] = o->specs[i];
+        }
     status = r->head(r->ctx, specs, len, sent, end_us, o->e);
     for (size_t i = 0, at = 0; i < o->len && status == ST_OK; i++)
         if (o->scans[i]->arena == NULL)

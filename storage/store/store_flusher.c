@@ -182,7 +182,7 @@ evict_series(struct store *s)
 
     /* So soon after the machine's start no series has been idle for long. */
     if (head_counts(s->head).series <= s->options.head_series ||
-        now_s < delay_s)
+        now_s < delay_s || atomic_load(&s->replays) > 0)
         return;
     head_evict(s->head, keep, now_s - delay_s);
 }

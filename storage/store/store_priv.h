@@ -98,6 +98,9 @@ struct store {
     int64_t aside_logged_us GUARDED_BY(flush_lock);
     _Atomic uint64_t weeks_written;
     int64_t replay_us; /* set before the threads start */
+    /* Replays of dead owners' WALs under way, which hold references to series:
+     * meanwhile no series is evicted. */
+    _Atomic unsigned replays;
 };
 
 #define FLUSH_PASSES 4 /* over all that is open, until nothing is */

@@ -184,7 +184,9 @@ forward_points(void *ctx, const struct head_put *p,
     if (st != ST_OK) {
         wal_forget_ids(w);
         w->link_ids.next = first; /* the owner has not seen them */
-        return st == ST_NOT_FOUND ? AGAIN : error_set(e, st, "%s", why.text);
+        return st == ST_NOT_FOUND
+                   ? AGAIN
+                   : error_set(e, store_put_failed(st), "%s", why.text);
     }
     put->forwarded = mem_grow(put->forwarded, put->forwarded_len,
                               &put->forwarded_cap, sizeof *put->forwarded);
@@ -216,11 +218,12 @@ forwarded_end(struct put *p, const struct forwarded *f, enum status st,
     for (size_t i = f->from; i < f->from + f->len; i++)
         if (series_ref_bucket(p->points[i].series) == f->bucket &&
             p->points[i].status == ST_OK)
-            p->points[i].status = st == ST_NOT_FOUND ? AGAIN : st;
+            p->points[i].status =
+                st == ST_NOT_FOUND ? AGAIN : store_put_failed(st);
     if (st == ST_NOT_FOUND) {
         store_put_note_again(p, f->bucket);
     } else if (is_first_failure(p)) {
-        p->status = error_set(p->e, st, "%s", why->text);
+        p->status = error_set(p->e, store_put_failed(st), "%s", why->text);
     }
 }
 

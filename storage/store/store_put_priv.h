@@ -10,8 +10,17 @@ struct forwarded {
     size_t from, len; /* of the points: those of the bucket among them */
 };
 
-/* Of a point whose bucket had no owner, or moved, until it is put again. */
+/* The status of a point whose bucket had no owner, or moved, until it is put
+ * again.  No failure of a put has it: an owner that gives no answer in time is
+ * ST_BUSY (store_put_failed()). */
 #define AGAIN ST_TIMEOUT
+
+/* What the client is told of the failure of another owner. */
+static inline enum status
+store_put_failed(enum status status)
+{
+    return status == ST_TIMEOUT ? ST_BUSY : status;
+}
 
 struct put {
     struct store_log log;

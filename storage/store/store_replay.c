@@ -193,8 +193,10 @@ store_replay_dead(struct store *s, const struct bucket_claim *claims,
     struct replay r = { .claims = claims, .len = len };
     enum status st;
 
+    atomic_fetch_add(&s->replays, 1);
     applier_init(&r.applier, s);
     st = replay_wal(&r, dead, e);
+    atomic_fetch_sub(&s->replays, 1);
     if (st == ST_OK)
         log_info("store",
                  "took %llu points of %zu salt buckets from the WAL of a "

@@ -340,5 +340,35 @@ START_TEST(rows_of_a_metric_ascend)
 }
 END_TEST
 
+/* A put that stood still before it got the bucket's lock has an older segment
+ * than rows that were made meanwhile. */
+NO_TS_CHECK static void
+check_segments(void)
+{
+    struct rig r;
+    struct head_row *rows[3];
+    const uint64_t segments[] = { 7, 5, 8 };
+
+    rig_open(&r);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct point p = { .ts_ms = i * HOUR_MS };
+
+        ck_assert(
+            head_append(r.head, r.b, r.series[0], NULL, p, segments[i], 1));
+        rows[i] = r.series[0]->rows;
+    }
+    ck_assert_uint_eq(head_oldest_segment(r.head, 10), 7);
+    for (uint32_t i = 1; i < 3; i++)
+        ck_assert_uint_ge(rows[i]->segment, rows[i - 1]->segment);
+    head_free(&r.head);
+}
+
+START_TEST(rows_are_in_the_order_of_segments)
+{
+    check_segments();
+}
+END_TEST
+
 TEST_MAIN("head", LOOP(rows_are_found, cases), TEST(a_put_logs_what_it_took),
+          TEST(rows_are_in_the_order_of_segments),
           LOOP(rows_are_due, timestamps), TIMES(rows_of_a_metric_ascend, 10))

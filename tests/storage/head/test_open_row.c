@@ -293,6 +293,25 @@ START_TEST(repeated_points_are_compacted)
 }
 END_TEST
 
+/* A double that leaves out more bytes than it has, from a peer; so many bytes
+ * follow that a size of 255 is there. */
+START_TEST(malformed_doubles_are_seen)
+{
+    uint8_t bytes[300] = { 0 };
+
+    for (unsigned top = 0; top < 8; top++)
+        for (unsigned bottom = 0; bottom < 8; bottom++) {
+            unsigned n = top + bottom > 8 ? 0 : 8 - top - bottom;
+
+            bytes[0] = (uint8_t)(2 | top << 2 | bottom << 5);
+            ck_assert_int_eq(open_row_check(slice_of(bytes, 1 + n), 1),
+                             top + bottom <= 8);
+            ck_assert(!open_row_check(slice_of(bytes, 1 + 255), 1));
+        }
+}
+END_TEST
+
 TEST_MAIN("open_row", LOOP(summaries_are_those_of_blocks, cases),
           LOOP(no_summary_of_disorder, cases), TEST(small_rows_keep_none),
+          TEST(malformed_doubles_are_seen),
           LOOP(repeated_points_are_compacted, repeats))
