@@ -163,6 +163,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
             uint32_t now_s)
 {
     uint32_t held, count;
+    bool unordered;
 
     if (r == NULL || r->immutable)
         r = head_newest_row(h, b, s, hour_base(p.ts_ms));
@@ -172,6 +173,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
         return false;
     held = open_row_held(&r->open);
     count = r->open.count;
+    unordered = r->open.unordered;
     if (!open_row_append(&r->open, p)) {
         if (r->open.count == 0) /* it was made for this point */
             head_drop_row(h, b, r);
@@ -179,7 +181,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     }
     if (open_row_held(&r->open) != held)
         atomic_fetch_add(&h->bytes, open_row_held(&r->open) - (size_t)held);
-    if (r->open.count <= count) /* it was compacted */
+    if (unordered && r->open.count <= count) /* it was compacted */
         atomic_fetch_sub(&h->points, count + 1u - r->open.count);
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;

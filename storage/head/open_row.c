@@ -164,11 +164,14 @@ compact(struct open_row *r)
         r->count > OPEN_ROW_POINTS_MAX / 2 ? OPEN_ROW_POINTS_MAX : 2 * r->count;
 }
 
+/* Compacts a row that is not in order if that is worth it; false if it takes no
+ * more points.  A row in order cannot have so many. */
 static bool
-is_worth_compacting(const struct open_row *r)
+make_room_by_compacting(struct open_row *r)
 {
-    return r->unordered && r->count >= WORTH_COMPACTING &&
-           r->count >= r->compact_at;
+    if (r->count >= WORTH_COMPACTING && r->count >= r->compact_at)
+        compact(r);
+    return r->count < OPEN_ROW_POINTS_MAX;
 }
 
 bool
@@ -178,9 +181,7 @@ open_row_append(struct open_row *r, struct point p)
     uint8_t *control, *at;
 
     INSIST(offset >= 0 && offset < HOUR_MS);
-    if (is_worth_compacting(r))
-        compact(r);
-    if (r->count == OPEN_ROW_POINTS_MAX)
+    if (r->unordered && !make_room_by_compacting(r))
         return false;
     step = offset - r->last_offset_ms;
     if (r->cap - r->size < POINT_BYTES && !grow(r))
@@ -190,10 +191,11 @@ open_row_append(struct open_row *r, struct point p)
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
-    r->unordered |= r->count > 0 && step <= 0;
-    r->uneven |= r->unordered ||
-                 (r->count > 0 && p.is_float != r->last_is_double) ||
-                 (r->count > 1 && step != r->last_step_ms);
+    if (step <= 0 && r->count > 0)
+        r->unordered = true;
+    r->uneven |=
+        (r->count > 0 && (step <= 0 || p.is_float != r->last_is_double)) ||
+        (r->count > 1 && step != r->last_step_ms);
     if (step != r->last_step_ms) {
         *control = TIME_FOLLOWS;
         at = put_step(at, step);
