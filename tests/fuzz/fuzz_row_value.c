@@ -61,7 +61,8 @@ may_be_put(const struct row_blocks *parts)
 {
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         if (parts->blocks[i].size > 0 &&
-            parts->blocks[i].data[0] != BLOCK_WITHOUT_CRC)
+            parts->blocks[i].data[0] != BLOCK_WITHOUT_CRC &&
+            !row_hour_is_elsewhere(parts->blocks[i]))
             return false;
     return true;
 }

@@ -540,6 +540,33 @@ START_TEST(a_damaged_part_makes_way)
 }
 END_TEST
 
+/* A WAL of more than the head holds, with rows that are larger than a value, is
+ * replayed: the replay flushes them. */
+START_TEST(large_rows_are_replayed)
+{
+    struct world *w = world_new(&(struct span){ 6, 250 });
+    struct world copy = { .options = w->options };
+    char *dir = tempdir_new(), command[300];
+
+    for (unsigned i = 0; i < SERIES; i++)
+        for (size_t k = 0; k < 360; k += 1 + i)
+            put(w, i, k, (int64_t)(k * k * 7919 % 100003));
+    ck_assert_int_lt(
+        snprintf(command, sizeof command, "cp -a %s/. %s", w->dir, dir),
+        (int)sizeof command);
+    ck_assert_int_eq(system(command), 0);
+    memcpy(copy.values, w->values, sizeof copy.values);
+    copy.options.dir = dir;
+    copy.options.head_bytes = 2048;
+    open_world(&copy);
+    ck_assert_uint_gt(store_counts(copy.s).rows_flushed, 0);
+    check_hours(&copy, SCAN_HINTS, 0, 5);
+    ck_assert_int_eq(store_close(&copy.s, &e), ST_OK);
+    tempdir_free(&dir);
+    world_free(&w);
+}
+END_TEST
+
 /* One series at 1 kHz of doubles that do not compress: more than the engine
  * takes as one value.  All that is put is flushed and read, also by others. */
 START_TEST(a_row_of_any_size_is_stored)
@@ -669,4 +696,5 @@ TEST_MAIN("store_spans",
           LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once),
           LOOP(points_far_apart_have_a_newest_one, spans),
           LOOP(a_row_without_memory_is_set_aside, spans),
-          TIMES(a_damaged_part_makes_way, 2), TEST(a_row_of_any_size_is_stored))
+          TIMES(a_damaged_part_makes_way, 2), TEST(large_rows_are_replayed),
+          TEST(a_row_of_any_size_is_stored))

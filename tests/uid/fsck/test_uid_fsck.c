@@ -328,11 +328,7 @@ other_span(struct rig *r)
     buf_fini(&value);
 }
 
-static void
-no_hour(struct rig *r)
-{
-    move_block(r, 8, 1, false);
-}
+#include "tests/uid/fsck/plant_parts.h"
 
 static void
 wrong_salt(struct rig *r)
@@ -631,6 +627,8 @@ static const struct {
     { "row-series row-series", NULL, NULL, no_directory },
     { "row-block", NULL, NULL, spoil_block },
     { "row-block", NULL, NULL, other_span },
+    { "row-part", NULL, NULL, unused_part },
+    { "row-block", NULL, NULL, missing_part },
     { "row-key", NULL, NULL, no_hour },
     { "row-key", NULL, NULL, half_a_tag },
     { "row-salt", NULL, NULL, wrong_salt },
