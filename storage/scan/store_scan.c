@@ -208,11 +208,15 @@ read_part(struct store_scan *scan)
 {
     const struct row_of_parts row = { store_kv(scan->s), scan->layout,
                                       scan->tsuid, scan->span };
+    /* A failure of the scan sticks, and an engine that looks in two places may
+     * fill in an error on its way to success. */
+    struct error why;
+    enum status status = row_part_read(&row, scan->block_base,
+                                       &scan->part_value, &scan->block, &why);
 
-    return check_row(scan,
-                     row_part_read(&row, scan->block_base, &scan->part_value,
-                                   &scan->block, &scan->error)) &&
-           scan->block.size > 0;
+    if (status != ST_OK)
+        scan->error = why;
+    return check_row(scan, status) && scan->block.size > 0;
 }
 
 static bool

@@ -125,6 +125,20 @@ delete_some(struct world *w, uint64_t *r)
     ck_assert_uint_eq(deleted, want);
 }
 
+/* Names that the engine gathers, and looks for whatever is asked for in. */
+static void
+write_name(struct world *w)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    kv_batch_put(b,
+                 slice_str("ukn"
+                           "name"),
+                 slice_str("id"));
+    ck_assert_int_eq(store_write(w->s, b, NULL, &e), ST_OK);
+    kv_batch_free(&b);
+}
+
 /* Hours of the head become blocks there, which lie over what is stored. */
 static void
 encode_head(struct world *w)
@@ -368,6 +382,8 @@ START_TEST(all_is_as_the_model_says)
             ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
             open_world(w);
         }
+        if (what == 14)
+            write_name(w);
         if (i % 3 == 0) {
             check_hours(w, ways[harness_random(&r) % 3], from, to);
             check_last(w, (unsigned)(harness_random(&r) % SERIES),
