@@ -1,6 +1,13 @@
 /* See storage/block/row_parts.h. */
 #include "storage/block/row_parts.h"
 
+/* Of an hour that is in the row's value. */
+static size_t
+size_within(struct slice block)
+{
+    return row_hour_is_elsewhere(block) ? 0 : block.size;
+}
+
 uint32_t
 row_parts_to_move(const struct key_layout *s, const struct row_blocks *parts,
                   size_t most)
@@ -9,9 +16,9 @@ row_parts_to_move(const struct key_layout *s, const struct row_blocks *parts,
     uint32_t hours = 0;
 
     for (unsigned i = 1; i < s->row_hours; i++)
-        sum += parts->blocks[i].size;
+        sum += size_within(parts->blocks[i]);
     for (unsigned i = 1; i < s->row_hours && sum > most; i++)
-        if (parts->blocks[i].size > most / s->row_hours)
+        if (size_within(parts->blocks[i]) > most / s->row_hours)
             hours |= UINT32_C(1) << i;
     return hours;
 }
