@@ -110,7 +110,7 @@ packed_hour_keep(const struct store_row *row, struct arena *a,
     *out = h;
     status = describe(h, e);
     return status == ST_OK ? ST_OK
-                           : key_row_error(row->tsuid, row->base, status, e);
+                           : store_row_error(row->tsuid, row->base, status, e);
 }
 
 /* Is the hour the column's next points, at its step? */
@@ -199,7 +199,7 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
                      ? store_row_points(&h->row, out, e)
                      : store_row_spaced(&h->row, wanted, out, &spacing, e);
         if (status != ST_OK)
-            status = key_row_error(h->row.tsuid, h->row.base, status, e);
+            status = store_row_error(h->row.tsuid, h->row.base, status, e);
     }
     return status;
 }
