@@ -539,6 +539,15 @@ add_late_hour(struct store_scan *scan, struct slice tsuid, uint32_t base,
     if ((row.block.size == 0 && row.open_len == 0) ||
         w->week.count[(base - w->week.base) / HOUR_S] > 0)
         return ST_OK;
+    if (row_hour_is_elsewhere(row.block)) {
+        const struct row_of_parts parts = { store_kv(scan->s), scan->layout,
+                                            tsuid,
+                                            key_span_base(scan->layout, base) };
+
+        status = row_part_read(&parts, base, &scan->part_value, &row.block, e);
+        if (status != ST_OK || (row.block.size == 0 && row.open_len == 0))
+            return status;
+    }
     points_clear(&scan->scratch);
     status = store_row_points(&row, &scan->scratch, e);
     return status == ST_OK ? week_add_points(&w->late, &scan->scratch, e)

@@ -3,7 +3,7 @@
 
 #include "base/process/crash.h"
 #include "base/mem.h"
-#include "storage/block/row_value.h"
+#include "storage/block/row_parts.h"
 #include "storage/store/store_retention.h"
 #include "storage/store/store_weeks_priv.h"
 
@@ -13,10 +13,40 @@ struct merging {
     struct week entry, late;
     struct row_blocks parts; /* of the row at hand */
     struct points points;
+    struct buf part;
     struct kv_batch *batch;
     struct store_dropped gone;
     bool some_stay; /* rows that cannot be merged */
 };
+
+/* The hours of a row that are parts of it are among its blocks, one at a time;
+ * 'block' is that of the hour at 'base'. */
+static enum status
+read_part(struct merging *m, uint32_t span, uint32_t base, struct slice *block,
+          struct error *e)
+{
+    const struct row_of_parts row = { m->s->kv, &m->s->layout, m->tsuid, span };
+
+    return row_hour_is_elsewhere(*block)
+               ? row_part_read(&row, base, &m->part, block, e)
+               : ST_OK;
+}
+
+/* A row goes with its parts. */
+static void
+delete_row(struct merging *m, uint32_t span, struct slice key)
+{
+    const struct key_layout *layout = &m->s->layout;
+    uint8_t part[ROW_KEY_MAX];
+
+    kv_batch_delete(m->batch, key);
+    for (unsigned i = 0; i < layout->row_hours; i++)
+        if (row_hour_is_elsewhere(m->parts.blocks[i]))
+            kv_batch_delete(
+                m->batch,
+                slice_of(part, key_row_part(layout, m->tsuid, span + i * HOUR_S,
+                                            part)));
+}
 
 /* Adds the hours of a row that the entry does not count. */
 static enum status
@@ -26,14 +56,17 @@ add_row(struct merging *m, uint32_t span, struct slice value, struct error *e)
     enum status status = row_blocks_of(layout, span, value, &m->parts, e);
 
     for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++) {
+        struct slice block = m->parts.blocks[i];
         uint32_t base = span + i * HOUR_S;
 
-        if (m->parts.blocks[i].size == 0 ||
+        if (block.size == 0 ||
             m->entry.count[(base - m->entry.base) / HOUR_S] > 0)
             continue;
         points_clear(&m->points);
-        status = block_decode(m->parts.blocks[i], base, &m->points, e);
-        if (status == ST_OK)
+        status = read_part(m, span, base, &block, e);
+        if (status == ST_OK && block.size > 0)
+            status = block_decode(block, base, &m->points, e);
+        if (status == ST_OK && m->points.len > 0)
             status = week_add_points(&m->late, &m->points, e);
     }
     return status;
@@ -58,7 +91,7 @@ take_row(struct merging *m, uint32_t span, struct slice key, struct slice value,
     m->gone.rows++;
     m->gone.points += row_points(&m->s->layout, span, value);
     m->gone.bytes += key.size + value.size;
-    kv_batch_delete(m->batch, key);
+    delete_row(m, span, key);
     return ST_OK;
 }
 
@@ -152,6 +185,7 @@ store_weeks_merge(struct store *s, struct slice tsuid, uint32_t week,
     buf_fini(&value);
     row_blocks_fini(&m->parts);
     points_fini(&m->points);
+    buf_fini(&m->part);
     kv_batch_free(&m->batch);
     free(m);
     return status == ST_NOT_FOUND ? ST_OK : status;
