@@ -7,6 +7,7 @@
 #include "query/engine/engine_priv.h"
 #include "query/histogram/histograms.h"
 #include "query/plan/rollup_candidates.h"
+#include "storage/store/store_retention.h"
 
 #define WARN_EVERY_US (INT64_C(60) * 1000000)
 
@@ -170,10 +171,28 @@ make_downsamplers(const struct execution *x, const struct sub_query *sq,
     return (struct downsamplers){ all, len };
 }
 
+/* Leaves those out that filters by name do not take, of a plan that could not
+ * ask the directory. */
+static enum status
+filter_by_name(const struct execution *x, struct plan *p, struct fetch *f)
+{
+    size_t n = 0;
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < f->len && status == ST_OK; i++) {
+        bool takes;
+
+        status = plan_takes(p, f->series[i]->tsuid, &takes, x->e);
+        if (status == ST_OK && takes)
+            f->series[n++] = f->series[i];
+    }
+    f->len = n;
+    return status;
+}
+
 static enum status
 fetch_series(const struct execution *x, const struct sub_query *sq,
-             const struct plan *p, struct downsamplers downsamplers,
-             struct fetch *f)
+             struct plan *p, struct downsamplers downsamplers, struct fetch *f)
 {
     int64_t from_us = clock_monotonic_us();
     enum status status;
@@ -184,12 +203,12 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     x->stats->scan_us += clock_monotonic_us() - from_us;
     add_scans(x->stats, f, x->arena);
     /* Annotations lie among points, never among rollups. */
-    if (status != ST_OK || rollup_is_used(&sq->rollup))
-        return status;
-    status = find_annotated(x, sq, p, &f->annotated);
-    return status == ST_OK
-               ? fetch_add_annotated(f, &f->annotated, x->arena, x->e)
-               : status;
+    if (status == ST_OK && !rollup_is_used(&sq->rollup))
+        status = find_annotated(x, sq, p, &f->annotated);
+    if (status == ST_OK && !rollup_is_used(&sq->rollup))
+        status = fetch_add_annotated(f, &f->annotated, x->arena, x->e);
+    return status == ST_OK && p->by_name != NULL ? filter_by_name(x, p, f)
+                                                 : status;
 }
 
 /* Aggregates each group and, where the result has chunks, writes it. */
@@ -338,6 +357,17 @@ note_dropped(const struct execution *x, const struct sub_query *sq,
     }
 }
 
+/* Hourly values, where rows are dropped: each sub-query says so. */
+static void
+note_damaged(const struct execution *x, const struct plan *p)
+{
+    int64_t cut_ms = store_cut_ms(x->en->context.store, p->metric);
+
+    x->stats->damaged_before_ms = cut_ms;
+    for (size_t i = 1; i < x->scan->len; i++)
+        x->run->stats[x->scan->subs[i]].damaged_before_ms = cut_ms;
+}
+
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
 static enum status
 execute(const struct execution *x, const struct rollup_candidate *c,
@@ -363,6 +393,8 @@ execute(const struct execution *x, const struct rollup_candidate *c,
         status = aggregate_and_answer(x, c, &p, &f, out);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
         note_dropped(x, &c->sub, &p, f.counts.lacks_rows);
+    if (status == ST_OK && f.counts.lacks_weeks)
+        note_damaged(x, &p);
     fetch_fini(&f);
     plan_fini(&p);
     return status;

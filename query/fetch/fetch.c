@@ -215,6 +215,7 @@ spec_of(struct task *t)
         .summaries = d->len > 0 && stream_downsampler_uses_summaries(d->all),
         .weeks = weeks,
         .hours = hours,
+        .rows_first = t->job->rows_first,
         .window = t->job->window,
         .arena = d->len == 0 ? t->batch->arena : NULL,
         .max_bytes =
@@ -492,7 +493,7 @@ make_tasks(struct fetch_job *job)
 }
 
 static void
-make_turns(struct fetch_job *job, bool alone, struct fetch *out)
+make_turns(struct fetch_job *job, struct fetch *out)
 {
     const struct plan *p = job->p;
     uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
@@ -502,7 +503,7 @@ make_turns(struct fetch_job *job, bool alone, struct fetch *out)
     if (!kv_traits(store_kv(job->c->store))->shared &&
         rows / ROWS_A_BATCH + 1 < job->batches_len)
         job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
-    if (alone && job->batches_len > 1)
+    if (job->alone && job->batches_len > 1)
         job->batches_len = 1;
     job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
     out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
@@ -513,19 +514,20 @@ make_turns(struct fetch_job *job, bool alone, struct fetch *out)
 }
 
 static enum status
-run_job(struct fetch_job *job, struct workers *workers, bool alone,
-        struct fetch *out, struct error *e)
+run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
+        struct error *e)
 {
     enum status status;
 
     *out = (struct fetch){ .downsampled = job->downsamplers.len > 0 };
     make_tasks(job);
-    make_turns(job, alone, out);
+    make_turns(job, out);
     workers_run(workers, job->batches_len, run_batch, job);
     status = gather(job, out, e);
     free(job->batches);
     free(job->tasks);
     job->batches_len = job->tasks_len = 0;
+    job->weeks_are_damaged = out->counts.weeks_are_damaged;
     if (status != ST_OK)
         fetch_fini(out);
     return status;
@@ -540,6 +542,17 @@ may_fit_alone(const struct fetch_job *job, size_t refused)
 
     return job->downsamplers.len > 0 && job->downsamplers.all->collects &&
            budget != NULL && atomic_load(&budget->refused) != refused;
+}
+
+/* What failed in a way that another one may not?  Then the job is changed. */
+static bool
+runs_again(struct fetch_job *job, enum status status, size_t refused)
+{
+    if (status != ST_OK && job->weeks_are_damaged && !job->rows_first)
+        return job->rows_first = true;
+    if (status == ST_LIMIT && may_fit_alone(job, refused) && !job->alone)
+        return job->alone = true;
+    return false;
 }
 
 enum status
@@ -558,13 +571,14 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     uint64_t bytes = atomic_load(&limits->bytes);
     size_t refused =
         limits->budget == NULL ? 0 : atomic_load(&limits->budget->refused);
-    enum status status = run_job(&job, workers, false, out, e);
+    enum status status = run_job(&job, workers, out, e);
 
-    if (status != ST_LIMIT || !may_fit_alone(&job, refused))
-        return status;
-    atomic_store(&limits->points, points);
-    atomic_store(&limits->bytes, bytes);
-    return run_job(&job, workers, true, out, e);
+    while (runs_again(&job, status, refused)) {
+        atomic_store(&limits->points, points);
+        atomic_store(&limits->bytes, bytes);
+        status = run_job(&job, workers, out, e);
+    }
+    return status;
 }
 
 struct column

@@ -47,6 +47,9 @@ struct fetch_job {
     struct downsamplers downsamplers;
     const struct column_window *window;
     struct fetch_limits *limits;
+    bool rows_first; /* see struct scan_spec */
+    bool alone;      /* one batch, so that only one bucket is unpacked */
+    bool weeks_are_damaged;
     struct task *tasks;
     size_t tasks_len;
     struct fetch_batch *batches;

@@ -50,6 +50,8 @@ scan_counts_add(struct scan_counts *sum, const struct scan_counts *more)
     sum->weeks += more->weeks;
     sum->bytes += more->bytes;
     sum->lacks_rows |= more->lacks_rows;
+    sum->weeks_are_damaged |= more->weeks_are_damaged;
+    sum->lacks_weeks |= more->lacks_weeks;
     sum->keys += more->keys;
     sum->seeks += more->seeks;
 }
@@ -84,6 +86,9 @@ struct result_stats {
     const char *plan;  /* which way, and why */
     bool joins_series; /* a group has several */
     struct dropped dropped;
+    /* Hourly values from before this time, of which rows are dropped, are
+     * damaged: the answer lacks them; 0: none. */
+    int64_t damaged_before_ms;
     struct annotated annotated; /* of a query that deletes */
 };
 

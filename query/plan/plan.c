@@ -5,6 +5,7 @@
 
 #include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
+#include "storage/store/damage.h"
 
 #define LIST_LIMIT 200000
 
@@ -387,6 +388,41 @@ plan_tsuids(struct planner *p)
 /* -- all of it ------------------------------------------------------------- */
 
 static enum status
+list_series_of_filters(struct planner *p)
+{
+    enum status status = ST_OK;
+
+    if (planner_smallest_set(p) == NULL)
+        status = planner_names(p);
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        p->by_name |= p->restrictions[i].by_name;
+    return status == ST_OK ? list_matches(p) : status;
+}
+
+/* The directory is damaged: rows tell which series there are. */
+static enum status
+plan_without_list(struct planner *p)
+{
+    store_note_damage(p->c->store, "the directory of series",
+                      "queries read all rows of the metric", p->e);
+    p->p->empty = p->p->listed = false;
+    if (!p->by_name)
+        return ST_OK;
+    p->p->by_name = arena_copy(p->a, p, sizeof *p);
+    if (p->p->by_name == NULL)
+        return error_no_memory(p->e);
+    p->p->by_name->c = arena_copy(p->a, p->c, sizeof *p->c);
+    return p->p->by_name->c == NULL ? error_no_memory(p->e) : ST_OK;
+}
+
+enum status
+plan_takes(struct plan *p, struct slice tsuid, bool *takes, struct error *e)
+{
+    p->by_name->e = e;
+    return series_matches_filters(p->by_name, tsuid, takes);
+}
+
+static enum status
 plan_metric(struct planner *p)
 {
     struct plan *out = p->p;
@@ -412,12 +448,10 @@ plan_metric(struct planner *p)
             !p->restrictions[i].any;
     p->narrows |= p->kind == 0 && out->series <= RARE_SERIES &&
                   out->series <= p->total / RARE;
-    if (p->narrows && planner_smallest_set(p) == NULL)
-        status = planner_names(p);
-    for (size_t i = 0; i < p->restrictions_len; i++)
-        p->by_name |= p->restrictions[i].by_name;
-    if (status == ST_OK && p->narrows)
-        status = list_matches(p);
+    if (p->narrows)
+        status = list_series_of_filters(p);
+    if (status == ST_CORRUPT)
+        status = plan_without_list(p);
     return status == ST_OK && !out->empty ? make_buckets(p) : status;
 }
 
@@ -462,7 +496,8 @@ plan_make(const struct plan_context *c, const struct query *q,
     if (out->buckets == NULL)
         return error_no_memory(e);
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
-    planner_fini(&p);
+    if (out->by_name == NULL) /* else it is a copy, which has all of it */
+        planner_fini(&p);
     if (status != ST_OK)
         plan_fini(out);
     return status;
@@ -472,6 +507,9 @@ void
 plan_fini(struct plan *p)
 {
     mask_set_free(&p->masks);
+    if (p->by_name != NULL)
+        planner_fini(p->by_name);
+    p->by_name = NULL;
 }
 
 struct slice *

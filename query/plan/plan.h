@@ -14,6 +14,10 @@
  *     hints   one seek for each run of matching neighbours, and the matches
  *     seeks   one seek for each series and span
  *
+ * The directory is derived from rows: where it is damaged nothing is listed,
+ * and the rows of the metric are read by masks; filters by name are evaluated
+ * on the series that come.
+ *
  * Owns:    all is in the arena, but for the masks: plan_fini().
  * Threads: frozen once made. */
 #pragma once
@@ -41,6 +45,9 @@ struct plan {
     bool listed; /* every series of the answer is in the buckets' lists */
     bool is_taken;
     struct mask_set *masks; /* NULL: seeks only, or nothing to read */
+    /* Filters by name that masks do not say, because the series could not be
+     * listed: see plan_takes(); or NULL. */
+    struct planner *by_name;
     struct plan_bucket *buckets;
     size_t buckets_len;
     uint64_t series;  /* of the metric, in tag-key sets that could match */
@@ -79,6 +86,12 @@ void plan_fini(struct plan *p);
 /* The 'matches' series of a plan that lists them, bucket by bucket; NULL past
  * the arena. */
 struct slice *plan_series(const struct plan *p, struct arena *a);
+
+/* Do the filters by name of a plan that has some take a series that it reads?
+ *
+ * Threads: one at a time. */
+MUST_CHECK enum status plan_takes(struct plan *p, struct slice tsuid,
+                                  bool *takes, struct error *e);
 
 /* Does the plan read this series?  For plans that list none. */
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,

@@ -37,6 +37,9 @@ struct scan_spec {
      * none. */
     bool weeks;
     enum week_hours hours; /* of weeks */
+    /* The table of weeks is damaged: weeks are lent only where rows may be
+     * dropped, those that can be read. */
+    bool rows_first;
     /* Points that are wanted: of open rows others may be left out; NULL: all.
      */
     const struct column_window *window;
@@ -65,6 +68,11 @@ struct scan_counts {
     uint64_t bytes;
     /* Rows were to be read of a time of which hourly values alone are kept. */
     bool lacks_rows;
+    /* The table of weeks is damaged: what was lent may lack some.  The scan
+     * fails, unless it was to read rows first. */
+    bool weeks_are_damaged;
+    /* Hourly values are damaged of a time of which they alone are kept. */
+    bool lacks_weeks;
 };
 
 struct store_scan; /* opaque */

@@ -17,12 +17,19 @@
  *
  * Entries are read after the head was copied and the engine's rows are: what
  * was flushed before that has made them stale, and what was not is in the head.
- */
+ *
+ * Entries are derived from rows.  One that is damaged is unfit: its rows are
+ * read.  Where the engine finds damage it passes over all keys of a block, and
+ * nothing tells which: the scan fails with 'weeks_are_damaged', and who reads
+ * does so again, by rows.  Such a scan ('rows_first') reads entries only where
+ * rows may be dropped, each week with an iterator of its own, and tells when
+ * some are lost. */
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "storage/scan/store_scan_priv.h"
+#include "storage/store/damage.h"
 
 #define DAYS_AT_LEAST 2 /* for less it is not worth a look */
 #define FEW           8 /* one of so many series is sought */
@@ -76,7 +83,7 @@ days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
         spec->from_base > cut.hourly_s ? spec->from_base : cut.hourly_s;
     uint64_t end = (uint64_t)spec->to_base + HOUR_S;
 
-    if (done < alone)
+    if (done < alone || spec->rows_first)
         done = alone;
     if (end > done)
         end = done;
@@ -90,6 +97,26 @@ days_of(struct store *s, const struct scan_spec *spec, uint32_t done,
     *to = (uint32_t)(end / DAY_S * DAY_S);
     return *to > *from &&
            (*from < alone || *to - *from >= DAYS_AT_LEAST * DAY_S);
+}
+
+/* The iterator has come to its end, or another takes its place. */
+static void
+end_iterator(struct store_scan *scan)
+{
+    struct scan_weeks *w = scan->weeks;
+    struct error why;
+    enum status status = kv_iter_close(&w->it, &why);
+    bool is_damage = status == ST_CORRUPT || status == ST_IO;
+
+    if (is_damage) {
+        scan->counts.weeks_are_damaged = true;
+        scan->counts.lacks_weeks |= scan->spec.rows_first;
+        store_note_damage(scan->s, "the table of weeks", "queries read rows",
+                          &why);
+    }
+    if (status != ST_OK && !(is_damage && scan->spec.rows_first) &&
+        scan->error.status == ST_OK)
+        scan->error = why;
 }
 
 /* Of the days at hand, in the range. */
@@ -108,6 +135,12 @@ begin_week(struct store_scan *scan, uint32_t day)
     uint32_t end = week_base(day) + WEEK_S;
     size_t len;
 
+    if (scan->spec.rows_first) {
+        end_iterator(scan);
+        w->it = kv_iter_open(store_kv(scan->s), KEY_TABLE(TABLE_WEEKS));
+        kv_iter_deadline(w->it, scan->spec.end_us);
+        w->on_key = w->ended = false;
+    }
     w->state = ENTRIES;
     w->day = day;
     w->end = end < w->to ? end : w->to;
@@ -267,7 +300,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             scans[i]->counts.lacks_rows = cuts;
             continue;
         }
-        if (it == NULL) {
+        if (it == NULL && !spec->rows_first) {
             it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_WEEKS));
             kv_iter_deadline(it, first->end_us);
         }
@@ -275,10 +308,10 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         *w = (struct scan_weeks){
             .from = from,
             .to = to,
-            .done = done[i],
+            .done = spec->rows_first ? 0 : done[i],
             .cut = cut,
-            .it = it,
-            .shares = true,
+            .it = spec->rows_first ? NULL : it,
+            .shares = !spec->rows_first,
             .names = arena_new(0),
         };
         if (from > spec->from_base)
@@ -301,8 +334,7 @@ store_scan_end_weeks(struct store_scan *scan)
     if (w == NULL)
         return;
     if (!w->shares)
-        scan->error.status =
-            kv_iter_end(&w->it, scan->error.status, &scan->error);
+        end_iterator(scan);
     arena_free(&w->names);
     free(w->noted);
     free(w->in_head);
@@ -436,7 +468,7 @@ begin_entries(struct store_scan *scan)
     w->seek_at = 0;
     memcpy(bytes, scan->begin, scan->end_size);
     bytes[0] = TABLE_WEEKS;
-    if (w->day == w->from) {
+    if (w->day == w->from || scan->spec.rows_first) {
         memcpy(w->range_end, bytes, scan->end_size);
         key_put_uint(w->range_end + base_at(scan),
                      week_base(w->to - DAY_S) + 1u, 4);
@@ -610,6 +642,20 @@ add_late(struct store_scan *scan, struct slice tsuid)
         w->week = entry;
 }
 
+static void
+note_damaged_entry(struct store_scan *scan, struct slice tsuid,
+                   const struct error *why)
+{
+    struct error named = *why;
+
+    (void)store_row_error(tsuid, week_base(scan->weeks->day), why->status,
+                          &named);
+    scan->counts.lacks_weeks |=
+        cut_times_are_alone_in(&scan->weeks->cut, week_base(scan->weeks->day));
+    store_note_damage(scan->s, "the hourly values of a week",
+                      "queries read its rows", &named);
+}
+
 /* Can the entry be read in the place of rows? */
 static bool
 reads_entry(struct store_scan *scan, struct slice tsuid)
@@ -639,8 +685,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
                              : scan->spec.hours,
                          &w->week, &why);
     if (status != ST_OK)
-        (void)error_set(&scan->error, status, "the week of %u of a series: %s",
-                        (unsigned)week_base(w->day), why.text);
+        note_damaged_entry(scan, tsuid, &why);
     if (status != ST_OK || w->week.unfit)
         return false;
     w->is_final = store_week_is_final(&w->week, &w->cut);

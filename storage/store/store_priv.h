@@ -62,6 +62,7 @@ struct store {
     struct wal_bucket *wal_buckets;    /* by salt bucket; NULL: no records */
     const struct store_remote *remote; /* NULL: all buckets are local */
     _Atomic uint8_t *states; /* by salt bucket, changed with the flush lock */
+    _Atomic int64_t damage_logged_us; /* monotonic; 0: never */
     struct lock flush_lock;
     uint64_t
         trimmed GUARDED_BY(flush_lock); /* segments before it are deleted */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "storage/row/key.h"
 #include "storage/row/mask.h"
+#include "storage/store/damage.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 #include "uid/series/tagk_sets.h"
@@ -41,6 +42,55 @@ load_tagk_sets(struct series_directory *d, struct error *e)
             tagk_sets_raise(d->tagk_sets, key, key_get_uint(value.data, 8));
     }
     return kv_iter_end(&it, st, e);
+}
+
+/* For each series of the directory: f hears the key of its tag-key set. */
+static enum status
+each_tagk_sets_key(struct series_directory *d,
+                   void (*f)(struct tagk_sets *s, struct slice key),
+                   struct error *e)
+{
+    struct slice table = KEY_TABLE(TABLE_SERIES);
+    struct kv_iter *it = kv_iter_open(store_kv(d->store), table);
+    uint8_t key[TAGK_SETS_KEY_MAX];
+
+    for (bool on = kv_iter_seek(it, table); on; on = kv_iter_next(it)) {
+        struct slice tsuid = kv_iter_key(it);
+
+        tsuid.data++;
+        tsuid.size--;
+        if (tsuid_is_valid(&d->widths, tsuid))
+            f(d->tagk_sets, tagk_sets_key(&d->widths, d->shared, tsuid, key));
+    }
+    return kv_iter_close(&it, e);
+}
+
+static void
+begin_count(struct tagk_sets *s, struct slice key)
+{
+    tagk_sets_set(s, key, 0);
+}
+
+static void
+count_one(struct tagk_sets *s, struct slice key)
+{
+    tagk_sets_set(s, key, tagk_sets_get(s, key) + 1);
+}
+
+/* Tag-key sets are derived from the directory: where some cannot be read, the
+ * series are counted.  Others use them only later. */
+static enum status
+load_or_count_tagk_sets(struct series_directory *d, struct error *e)
+{
+    struct error why;
+    enum status st = load_tagk_sets(d, &why);
+
+    if (st != ST_CORRUPT)
+        return st == ST_OK ? st : error_set(e, st, "%s", why.text);
+    store_note_damage(d->store, "the table of tag-key sets",
+                      "all series are counted", &why);
+    st = each_tagk_sets_key(d, begin_count, e);
+    return st == ST_OK ? each_tagk_sets_key(d, count_one, e) : st;
 }
 
 void
@@ -88,7 +138,7 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     lock_init(&d->lock);
     lock_init(&d->refresh_lock);
     series_was_recent(d);
-    st = load_tagk_sets(d, e);
+    st = load_or_count_tagk_sets(d, e);
     if (st != ST_OK)
         series_close(&d);
     *out = d;

@@ -116,6 +116,29 @@ START_TEST(a_state_needs_its_memory)
 }
 END_TEST
 
-TEST_MAIN("store_weeks", LOOP(weeks_stand_for_rows, layouts),
+/* Its rows are read in the place of a damaged entry. */
+START_TEST(damaged_entries_are_read_around)
+{
+    static struct world w;
+    static struct seen seen;
+
+    world_open(&w, 0);
+    for (unsigned k = 0; k < SERIES - 1; k++)
+        for (uint32_t t = T0; t < END; t += 6 * 3600)
+            put(&w, k, (int64_t)t * 1000);
+    summarise(&w);
+    damage_entry(&w, 3, T0 + WEEK_S);
+    for (size_t i = 0; i < 3; i++) {
+        check(&w, ways[i], T0, END - 3600, false, &seen);
+        ck_assert_uint_eq(seen.rows, 28);
+        ck_assert_uint_eq(seen.weeks, (SERIES - 1) * WEEKS - 1);
+        ck_assert(!seen.lacks_weeks);
+    }
+    world_close(&w);
+}
+END_TEST
+
+TEST_MAIN("store_weeks", TEST(damaged_entries_are_read_around),
+          LOOP(weeks_stand_for_rows, layouts),
           TEST(late_points_cost_their_series_alone),
           TEST(summaries_come_in_time), TEST(a_state_needs_its_memory))

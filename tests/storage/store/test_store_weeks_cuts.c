@@ -381,7 +381,41 @@ START_TEST(deletions_in_a_copy_count)
 }
 END_TEST
 
-TEST_MAIN("store_weeks_cuts", LOOP(hourly_values_outlive_points, layouts),
+/* Where hourly values are all there is, the others are read, and the scan tells
+ * that some are lost. */
+START_TEST(damaged_hourly_values_are_told)
+{
+    static struct world w;
+    static struct seen all, seen;
+
+    world_open(&w, 0);
+    for (unsigned k = 0; k < SERIES - 1; k++)
+        for (uint32_t t = HOURLY_CUT; t < END; t += 6 * 3600)
+            put(&w, k, (int64_t)t * 1000);
+    summarise(&w);
+    expire(&w);
+    check(&w, SCAN_RANGE, HOURLY_CUT, END - 3600, false, &all);
+    ck_assert(!all.lacks_weeks);
+    damage_entry(&w, 3, HOURLY_CUT);
+    for (size_t i = 0; i < 3; i++) {
+        memset(&seen, 0, sizeof seen);
+        scan(&w, ways[i], HOURLY_CUT, END - 3600, false, &seen);
+        ck_assert(seen.lacks_weeks);
+        ck_assert_uint_eq(seen.weeks, all.weeks - 1);
+        ck_assert_uint_eq(seen.rows, all.rows);
+        for (unsigned k = 0; k < SERIES; k++)
+            for (size_t day = 0; day < DAYS; day++)
+                ck_assert(seen.days[k][day].sum ==
+                          (k == 3 && day >= 7 && day < 14
+                               ? 0
+                               : all.days[k][day].sum));
+    }
+    world_close(&w);
+}
+END_TEST
+
+TEST_MAIN("store_weeks_cuts", TEST(damaged_hourly_values_are_told),
+          LOOP(hourly_values_outlive_points, layouts),
           LOOP(hourly_values_need_no_state, layouts),
           LOOP(a_copy_has_hourly_values_of_what_expires_meanwhile, layouts),
           LOOP(a_replay_leaves_hourly_values, layouts),

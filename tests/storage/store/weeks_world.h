@@ -191,7 +191,7 @@ struct sums {
 struct seen {
     struct sums days[SERIES][DAYS];
     size_t weeks, rows;
-    bool lacks_rows;
+    bool lacks_rows, lacks_weeks;
 };
 
 static inline unsigned
@@ -308,6 +308,7 @@ scan(struct world *w, enum access_path way, uint32_t from, uint32_t to,
         ck_assert_msg(store_scan_close(&scans[i], &counts, ST_OK, &e) == ST_OK,
                       "%s", e.text);
         seen->lacks_rows |= counts.lacks_rows;
+        seen->lacks_weeks |= counts.lacks_weeks;
     }
     mask_set_free(&masks);
 }
@@ -355,6 +356,19 @@ check_some(struct world *w, bool rejects)
 
     check(w, ways[below(w, 3)], from, to, rejects, &seen);
     check(w, ways[below(w, 3)], T0, END - 3600, rejects, &seen);
+}
+
+/* Replaces the value of a series' week. */
+static inline void
+damage_entry(struct world *w, unsigned series, uint32_t week)
+{
+    struct kv_batch *b = kv_batch_new();
+    uint8_t tsuid[15], key[ROW_KEY_MAX];
+    size_t size = key_week(store_layout(w->s), name(series, tsuid), week, key);
+
+    kv_batch_put(b, slice_of(key, size), slice_str("no hourly values"));
+    ck_assert_int_eq(kv_write(store_kv(w->s), b, &e), ST_OK);
+    kv_batch_free(&b);
 }
 
 /* -- summarising ----------------------------------------------------------- */

@@ -79,6 +79,9 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                (double)st->plan_us / 1000, (double)st->scan_us / 1000,
                (double)st->numbers_us / 1000);
     json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
+    if (st->damaged_before_ms > 0)
+        buf_printf(b, ",\"damagedBefore\":%lld",
+                   (long long)st->damaged_before_ms);
     if (st->dropped.before_ms == 0)
         return;
     dropped_text(&st->dropped, text);

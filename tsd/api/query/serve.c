@@ -116,6 +116,25 @@ warn_of_dropped(const struct serving *s)
     buf_fini(&b);
 }
 
+/* Where hourly values are all there is, and some cannot be read. */
+static void
+warn_of_damage(const struct serving *s)
+{
+    int64_t before_ms = 0;
+    char text[120];
+
+    for (size_t i = 0; i < s->result.stats_len; i++)
+        if (s->result.stats[i].damaged_before_ms > before_ms)
+            before_ms = s->result.stats[i].damaged_before_ms;
+    if (before_ms == 0)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "299 - \"hourly values before %lld are damaged, and some "
+                   "are missing\"",
+                   (long long)before_ms / 1000);
+    http_reply_header(s->out, "Warning", text);
+}
+
 static enum status
 too_large(const struct serving *s, struct error *e)
 {
@@ -144,8 +163,10 @@ serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
     st = engine_run(s->a->engine, q, (struct cancel){ is_over, s }, chunks,
                     http_arena(s->r), &s->result, e);
     s->chunks = NULL;
-    if (st == ST_OK)
+    if (st == ST_OK) {
         warn_of_dropped(s);
+        warn_of_damage(s);
+    }
     if (st == ST_BUSY && chunks != NULL && atomic_load(&chunks->failed))
         st = atomic_load(&chunks->no_room) ? no_room(&e->message)
                                            : too_large(s, &e->message);
