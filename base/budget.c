@@ -75,6 +75,8 @@ budget_force(struct budget *b, size_t size)
 void
 budget_return(struct budget *b, size_t size)
 {
+    if (size == 0)
+        return;
     for (; b != NULL; b = b->parent)
         (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
 }

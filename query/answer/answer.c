@@ -173,6 +173,7 @@ prefetch_series(const struct job *job, size_t i, size_t end)
         return;
     __builtin_prefetch(job->g->order[at + PREFETCH_SERIES]);
     __builtin_prefetch((const char *)job->g->order[at + PREFETCH_SERIES] + 64);
+    __builtin_prefetch((const char *)job->g->order[at + PREFETCH_SERIES] + 128);
     series = job->g->order[at + PREFETCH_POINTS];
     __builtin_prefetch(series->tsuid.data);
     if (job->w->fetch->downsampled) {

@@ -54,6 +54,21 @@ grow_series(struct task *t)
     return true;
 }
 
+/* Memory for one more; NULL: there is none. */
+static struct fetched *
+new_fetched(struct task *t)
+{
+    if (t->room_len == 0) {
+        t->room_len = t->len < 4 ? 4 : t->len < 128 ? t->len : 128;
+        t->room =
+            arena_array_raw(t->batch->arena, t->room_len, sizeof *t->room);
+    }
+    if (t->room == NULL)
+        return NULL;
+    t->room_len--;
+    return t->room++;
+}
+
 static struct fetched *
 add_series(struct task *t, const struct store_row *row)
 {
@@ -61,7 +76,7 @@ add_series(struct task *t, const struct store_row *row)
     struct slice tsuid = row->tsuid;
     struct bucket_acc *more = NULL;
     struct fetched_rows *rows = NULL;
-    struct fetched *f = arena_alloc(t->batch->arena, sizeof *f);
+    struct fetched *f = new_fetched(t);
 
     /* Of a row that is kept, the head's stays. */
     if (row->block.size > 0 || downsamplers > 0)
@@ -354,10 +369,26 @@ run_batch(void *ctx, size_t i)
 
 /* -- together -------------------------------------------------------------- */
 
-/* What is left of a task's series. */
+/* What is left of a task's series, and the head of the first of them. */
 struct rest {
     struct fetched **next, **end;
+    uint64_t head[FETCHED_HEAD];
 };
+
+static void
+read_head(struct rest *r)
+{
+    memcpy(r->head, (*r->next)->head, sizeof r->head);
+}
+
+static inline bool
+is_rest_before(const struct rest *a, const struct rest *b)
+{
+    for (size_t i = 0; i < FETCHED_HEAD; i++)
+        if (a->head[i] != b->head[i])
+            return a->head[i] < b->head[i];
+    return is_before(*a->next, *b->next);
+}
 
 /* Moves rests[i] of a heap, whose root has the least next series, down to where
  * it belongs. */
@@ -367,10 +398,9 @@ sift_down(struct rest *rests, size_t len, size_t i)
     struct rest x = rests[i];
 
     for (size_t child; (child = 2 * i + 1) < len; i = child) {
-        if (child + 1 < len &&
-            is_before(*rests[child + 1].next, *rests[child].next))
+        if (child + 1 < len && is_rest_before(&rests[child + 1], &rests[child]))
             child++;
-        if (!is_before(*rests[child].next, *x.next))
+        if (!is_rest_before(&rests[child], &x))
             break;
         rests[i] = rests[child];
     }
@@ -426,15 +456,19 @@ gather_series(const struct fetch_job *job, size_t total, struct fetch *out,
     enum status status = fetch_make_room(out, total, job->limits->budget, e);
 
     for (size_t i = 0; i < job->tasks_len; i++)
-        if (tasks[i].len > 0)
-            rests[n++] = (struct rest){ tasks[i].series,
-                                        tasks[i].series + tasks[i].len };
+        if (tasks[i].len > 0) {
+            rests[n] = (struct rest){ .next = tasks[i].series,
+                                      .end = tasks[i].series + tasks[i].len };
+            read_head(&rests[n++]);
+        }
     for (size_t i = n / 2; i-- > 0;)
         sift_down(rests, n, i);
     while (n > 0 && status == ST_OK) {
         out->series[out->len++] = *rests->next++;
         if (rests->next == rests->end)
             *rests = rests[--n];
+        else
+            read_head(rests);
         sift_down(rests, n, 0);
         status = deadline_tick(&deadline, GATHER_STEPS, e);
     }

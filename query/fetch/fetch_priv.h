@@ -24,6 +24,10 @@ struct task {
     struct fetch_batch *batch;
     struct fetched **series; /* in the batch's arena */
     size_t len, cap;
+    /* Room for the next ones: those of a task follow each other in memory, as
+     * they are read again in this order. */
+    struct fetched *room;
+    size_t room_len;
     struct hash_table table; /* of the series, by TSUID */
     size_t table_bytes;      /* of the budget, for the table */
     struct store_scan *scan;

@@ -4,7 +4,8 @@
 
 #define FIRST_CAP   8
 #define POINT_BYTES (sizeof(int64_t) + sizeof(union number) + 1)
-#define FEW         24 /* points that are sorted one by one */
+#define FREE_CAP    256 /* so few points count in no budget */
+#define FEW         24  /* points that are sorted one by one */
 
 static bool
 resize_arrays(struct points *p, size_t cap)
@@ -28,15 +29,24 @@ resize_arrays(struct points *p, size_t cap)
     return true;
 }
 
+static size_t
+charge_of(size_t cap)
+{
+    return cap <= FREE_CAP ? 0 : cap * POINT_BYTES;
+}
+
 static bool
 resize(struct points *p, size_t cap)
 {
+    size_t charge;
+
     if (cap > SIZE_MAX / (2 * POINT_BYTES))
         return false;
-    if (!budget_take(p->budget, (cap - p->cap) * POINT_BYTES))
+    charge = charge_of(cap) - charge_of(p->cap);
+    if (charge > 0 && !budget_take(p->budget, charge))
         return false;
     if (!resize_arrays(p, cap)) {
-        budget_return(p->budget, (cap - p->cap) * POINT_BYTES);
+        budget_return(p->budget, charge);
         return false;
     }
     p->cap = cap;
@@ -56,7 +66,7 @@ points_reserve(struct points *p, size_t more)
     while (cap < need)
         if (__builtin_mul_overflow(cap, 2, &cap))
             return false;
-    if (budget_left(p->budget) / POINT_BYTES < cap - p->cap)
+    if (cap > FREE_CAP && budget_left(p->budget) / POINT_BYTES < cap)
         cap = need; /* there may still be so much */
     return resize(p, cap);
 }
@@ -123,7 +133,7 @@ points_fini(struct points *p)
     free(p->ts_ms);
     free(p->v);
     free(p->is_float);
-    budget_return(p->budget, p->cap * POINT_BYTES);
+    budget_return(p->budget, charge_of(p->cap));
     *p = (struct points){ .budget = p->budget };
 }
 
