@@ -16,6 +16,7 @@ struct reading {
     struct mask_set *masks; /* that take rows of all of them */
     struct series_points *out;
     struct cancel cancel;
+    struct arena *arena; /* of the masks */
 };
 
 static bool
@@ -29,15 +30,18 @@ same_tagks(const struct key_layout *layout, struct slice a, struct slice b)
     return true;
 }
 
-/* Of the series from 'first' on that have its tagks, and their values. */
+/* Of the series from 'first' on that have its tagks, and their values; NULL:
+ * there is no memory. */
 static struct mask *
 make_mask(const struct reading *r, size_t first)
 {
     const struct key_layout *layout = r->layout;
     struct slice tsuid = r->tsuids[first];
-    uint64_t *values = mem_new_array(r->len, sizeof *values);
-    struct mask *m = mask_new();
+    uint64_t *values = arena_array_raw(r->arena, r->len, sizeof *values);
+    struct mask *m = mask_new_in(r->arena);
 
+    if (values == NULL || m == NULL)
+        return NULL;
     mask_add_fixed(m, KEY_TABLE(TABLE_ROWS));
     mask_add_any(m, layout->salt_width);
     mask_add_fixed(m, tsuid_metric(layout, tsuid));
@@ -52,17 +56,19 @@ make_mask(const struct reading *r, size_t first)
         mask_add_fixed(m, tsuid_tagk(layout, tsuid, i));
         mask_add_set(m, values, len, layout->tagv_width);
     }
-    free(values);
     return m;
 }
 
-/* One for each tag-key set. */
+/* One for each tag-key set; NULL: there is no memory. */
 static struct mask_set *
 make_masks(const struct reading *r)
 {
-    struct mask_set *set = mask_set_new();
-    size_t *firsts = mem_new_array(r->len, sizeof *firsts), firsts_len = 0;
+    struct mask_set *set = mask_set_new_in(r->arena);
+    size_t *firsts = arena_array_raw(r->arena, r->len, sizeof *firsts);
+    size_t firsts_len = 0;
 
+    if (set == NULL || firsts == NULL)
+        return NULL;
     for (size_t i = 0; i < r->len; i++) {
         struct mask *m;
         size_t k = 0;
@@ -76,8 +82,7 @@ make_masks(const struct reading *r)
         m = make_mask(r, i);
         mask_set_give(set, &m);
     }
-    free(firsts);
-    return set;
+    return mask_set_failed(set) ? NULL : set;
 }
 
 static enum status
@@ -143,15 +148,18 @@ series_points(struct store *s, const struct slice *tsuids, size_t len,
 
     if (len == 0)
         return ST_OK;
+    r.arena = arena_new(0);
     wanted = mem_new_array(r.layout->salt_buckets, sizeof *wanted);
     for (size_t i = 0; i < len; i++)
         wanted[key_salt(r.layout, tsuids[i])] = true;
     memset(out, 0, len * sizeof *out);
     r.masks = make_masks(&r);
+    if (r.masks == NULL)
+        st = error_no_memory(e);
     for (unsigned i = 0; i < r.layout->salt_buckets && st == ST_OK; i++)
         if (wanted[i])
             st = read_bucket(&r, i, e);
-    mask_set_free(&r.masks);
+    arena_free(&r.arena);
     free(wanted);
     return st;
 }

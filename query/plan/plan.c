@@ -120,20 +120,23 @@ add_pairs(const struct planner *p, const struct series_tagk_set *s,
         if (r == NULL || !r->has_set)
             mask_add_any(m, vw);
         else
-            mask_add_set(m, r->set, r->set_len, vw);
+            mask_lend_set(m, r->set, r->set_len, vw);
     }
 }
 
-/* Of rows in any salt bucket, or of the directory's series. */
+/* Of rows in any salt bucket, or of the directory's series; NULL: there is no
+ * memory. */
 static struct mask_set *
 make_masks(const struct planner *p, enum table table)
 {
     const struct key_layout *layout = p->layout;
-    struct mask_set *set = mask_set_new();
+    struct mask_set *set = mask_set_new_in(p->a);
 
-    for (size_t i = 0; i < p->tagk_sets_len; i++) {
-        struct mask *m = mask_new();
+    for (size_t i = 0; i < p->tagk_sets_len && set != NULL; i++) {
+        struct mask *m = mask_new_in(p->a);
 
+        if (m == NULL)
+            return NULL;
         mask_add_fixed(m, KEY_TABLE((uint8_t)table));
         if (table == TABLE_ROWS)
             mask_add_any(m, layout->salt_width);
@@ -145,7 +148,7 @@ make_masks(const struct planner *p, enum table table)
         add_pairs(p, &p->tagk_sets[i], m);
         mask_set_give(set, &m);
     }
-    return set;
+    return set != NULL && mask_set_failed(set) ? NULL : set;
 }
 
 /* -- the list of series ---------------------------------------------------- */
@@ -220,6 +223,8 @@ list_matches(struct planner *p)
     const struct restriction *set = planner_smallest_set(p);
     enum status status;
 
+    if (masks == NULL)
+        return error_no_memory(p->e);
     status = series_each_with(
         p->c->series, p->p->metric, masks, set == NULL ? 0 : set->tagk,
         set == NULL ? NULL : set->set, set == NULL ? 0 : set->set_len,
@@ -341,8 +346,11 @@ make_buckets(struct planner *p)
         paths[b->path]++;
         /* Seeks need none, nor does a bucket in which nothing is looked for. */
         if (out->masks == NULL && b->path != SCAN_SEEKS &&
-            (!out->listed || b->series_len > 0))
+            (!out->listed || b->series_len > 0)) {
             out->masks = make_masks(p, TABLE_ROWS);
+            if (out->masks == NULL)
+                status = error_no_memory(p->e);
+        }
     }
     most = paths[SCAN_HINTS] >= paths[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
     most = paths[SCAN_SEEKS] >= paths[most] ? SCAN_SEEKS : most;

@@ -24,14 +24,17 @@
 struct field {
     size_t at; /* offset in the key */
     unsigned width;
-    uint64_t lo, hi, step; /* (hi - lo) % step is 0 */
-    uint64_t *numbers;     /* NULL, or a set: ascending, no value twice */
-    size_t len;            /* of them */
+    uint64_t lo, hi, step;   /* (hi - lo) % step is 0 */
+    const uint64_t *numbers; /* NULL, or a set: ascending, no value twice */
+    size_t len;              /* of them */
+    uint64_t *own;           /* the same, on the heap; or NULL */
 };
 
 struct mask {
     uint32_t magic;
-    bool never; /* some field allows nothing */
+    struct arena *arena; /* NULL: the heap */
+    bool failed;         /* the arena had no room */
+    bool never;          /* some field allows nothing */
     struct field *fields;
     size_t len, cap;
     uint8_t min[ROW_KEY_MAX]; /* the smallest match, unless 'never' */
@@ -45,8 +48,10 @@ struct mask {
 
 struct mask_set {
     uint32_t magic;
+    struct arena *arena; /* NULL: the heap */
+    bool failed;
     struct mask **masks;
-    size_t len;
+    size_t len, cap;
 };
 
 /* -- building ------------------------------------------------------------- */
@@ -60,6 +65,18 @@ mask_new(void)
     return m;
 }
 
+struct mask *
+mask_new_in(struct arena *a)
+{
+    struct mask *m = arena_array(a, 1, sizeof *m);
+
+    if (m == NULL)
+        return NULL;
+    m->magic = MASK_MAGIC;
+    m->arena = a;
+    return m;
+}
+
 void
 mask_free(struct mask **m)
 {
@@ -67,8 +84,12 @@ mask_free(struct mask **m)
 
     if (old == NULL)
         return;
+    if (old->arena != NULL) {
+        OBJ_CLEAR(old);
+        return;
+    }
     for (size_t i = 0; i < old->len; i++)
-        free(old->fields[i].numbers);
+        free(old->fields[i].own);
     free(old->fields);
     OBJ_FREE(old);
 }
@@ -83,15 +104,25 @@ largest(unsigned width)
 static void
 add(struct mask *m, struct field f)
 {
+    struct field *fields;
+
     OBJ_CHECK(m, MASK_MAGIC);
     INSIST(m->size + f.width <= ROW_KEY_MAX);
+    fields = m->arena == NULL
+                 ? mem_grow(m->fields, m->len, &m->cap, sizeof *m->fields)
+                 : arena_grow(m->arena, m->fields, m->len, &m->cap,
+                              sizeof *m->fields);
+    if (fields == NULL) {
+        m->failed = true;
+        return;
+    }
+    m->fields = fields;
     f.at = m->size;
     if (f.lo == f.hi)
         memset(m->fixed + m->size, 0xff, f.width);
     else if (f.lo > 0 || f.hi < largest(f.width) || f.step > 1 ||
              f.numbers != NULL)
         m->chosen[m->chosen_len++] = (uint16_t)m->len;
-    m->fields = mem_grow(m->fields, m->len, &m->cap, sizeof *m->fields);
     m->fields[m->len++] = f;
     key_put_uint(m->min + m->size, f.lo, f.width);
     m->size += f.width;
@@ -139,23 +170,49 @@ mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
                            .step = step });
 }
 
+/* 'own': the same, which the field frees; or NULL. */
+static void
+add_set(struct mask *m, const uint64_t *numbers, size_t len, unsigned width,
+        uint64_t *own)
+{
+    struct field f = {
+        .width = width, .hi = largest(width), .step = 1, .own = own
+    };
+
+    if (len == 0) {
+        m->never = true;
+    } else {
+        f.numbers = numbers;
+        f.len = len;
+        f.lo = numbers[0];
+        f.hi = numbers[len - 1];
+    }
+    add(m, f);
+}
+
 void
 mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
              unsigned width)
 {
-    struct field f = { .width = width, .hi = largest(width), .step = 1 };
+    uint64_t *copy = m->arena == NULL
+                         ? mem_new_array(len, sizeof *copy)
+                         : arena_array_raw(m->arena, len, sizeof *copy);
 
-    if (len == 0) {
-        m->never = true;
-        add(m, f);
+    if (copy == NULL) {
+        m->failed = true;
         return;
     }
-    f.numbers = mem_new_array(len, sizeof *f.numbers);
-    memcpy(f.numbers, numbers, len * sizeof *numbers);
-    f.len = sort_unique_u64(f.numbers, len);
-    f.lo = f.numbers[0];
-    f.hi = f.numbers[f.len - 1];
-    add(m, f);
+    if (len > 0)
+        memcpy(copy, numbers, len * sizeof *numbers);
+    len = sort_unique_u64(copy, len);
+    add_set(m, copy, len, width, m->arena == NULL ? copy : NULL);
+}
+
+void
+mask_lend_set(struct mask *m, const uint64_t *numbers, size_t len,
+              unsigned width)
+{
+    add_set(m, numbers, len, width, NULL);
 }
 
 /* -- one field ------------------------------------------------------------ */
@@ -285,13 +342,48 @@ mask_set_new(void)
     return s;
 }
 
+struct mask_set *
+mask_set_new_in(struct arena *a)
+{
+    struct mask_set *s = arena_array(a, 1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->magic = MASK_SET_MAGIC;
+    s->arena = a;
+    return s;
+}
+
+bool
+mask_set_failed(const struct mask_set *s)
+{
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    return s->failed;
+}
+
 void
 mask_set_give(struct mask_set *s, struct mask **m)
 {
+    struct mask **masks;
+
     OBJ_CHECK(s, MASK_SET_MAGIC);
+    if (*m == NULL || (*m)->failed) {
+        s->failed = true;
+        mask_free(m);
+        return;
+    }
     OBJ_CHECK(*m, MASK_MAGIC);
     INSIST((*m)->size > 0);
-    s->masks = mem_resize(s->masks, s->len + 1, sizeof(struct mask *));
+    masks = s->arena == NULL
+                ? mem_grow(s->masks, s->len, &s->cap, sizeof(struct mask *))
+                : arena_grow(s->arena, s->masks, s->len, &s->cap,
+                             sizeof(struct mask *));
+    if (masks == NULL) {
+        s->failed = true;
+        mask_free(m);
+        return;
+    }
+    s->masks = masks;
     s->masks[s->len++] = *m;
     *m = NULL;
 }
@@ -305,6 +397,10 @@ mask_set_free(struct mask_set **s)
         return;
     for (size_t i = 0; i < old->len; i++)
         mask_free(&old->masks[i]);
+    if (old->arena != NULL) {
+        OBJ_CLEAR(old);
+        return;
+    }
     free(old->masks);
     OBJ_FREE(old);
 }

@@ -10,10 +10,12 @@
  * one pass: a key matches when one of them matches; the hint is the smallest
  * hint.
  *
- * Owns:    what its builder was given is copied.
- * Threads: frozen once built. */
+ * Owns:    what its builder was given is copied.  Masks in an arena are sized
+ * by clients: what finds no room there makes the set fail, for which its maker
+ * asks once, at the end. Threads: frozen once built. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/error.h"
@@ -23,6 +25,7 @@ struct mask_set; /* opaque */
 
 /* Fields are added from left to right; the key's size is their sum. */
 struct mask *mask_new(void);
+struct mask *mask_new_in(struct arena *a); /* NULL: there is no room */
 void mask_free(struct mask **m);
 
 void mask_add_fixed(struct mask *m, struct slice bytes);
@@ -36,6 +39,11 @@ void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
 void mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
                   unsigned width);
 
+/* The same of numbers that ascend, no two of them equal, and that are there as
+ * long as the mask is. */
+void mask_lend_set(struct mask *m, const uint64_t *numbers, size_t len,
+                   unsigned width);
+
 bool mask_match(const struct mask *m, struct slice key);
 
 /* Writes the smallest key >= 'key' that matches to 'out'; its size, or 0 when
@@ -44,7 +52,10 @@ bool mask_match(const struct mask *m, struct slice key);
 size_t mask_hint(const struct mask *m, struct slice key, uint8_t *out);
 
 struct mask_set *mask_set_new(void);
-/* Takes '*m' over and sets it to NULL. */
+struct mask_set *mask_set_new_in(struct arena *a); /* NULL: there is no room */
+/* Did one of its masks, or the set, find no room in the arena? */
+bool mask_set_failed(const struct mask_set *s);
+/* Takes '*m' over and sets it to NULL; a NULL makes the set fail. */
 void mask_set_give(struct mask_set *s, struct mask **m);
 void mask_set_free(struct mask_set **s);
 bool mask_set_match(const struct mask_set *s, struct slice key);

@@ -62,7 +62,7 @@ struct scan_weeks {
     struct slice *in_head;
     bool *entry_used;
     size_t in_head_len;
-    struct arena *names;
+    struct arena *names; /* of all of these */
     struct slice *noted;
     size_t noted_len, noted_cap;
     bool walks_all; /* rows of other series are stepped over */
@@ -129,6 +129,13 @@ first_hour(const struct store_scan *scan)
 }
 
 static void
+lack_memory(struct store_scan *scan)
+{
+    if (scan->error.status == ST_OK)
+        (void)error_no_memory(&scan->error);
+}
+
+static void
 begin_week(struct store_scan *scan, uint32_t day)
 {
     struct scan_weeks *w = scan->weeks;
@@ -146,23 +153,24 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->end = end < w->to ? end : w->to;
     w->begun = w->walks_all = w->but_these = false;
     w->is_done = week_base(day) < w->done;
-    w->entries = w->noted_len = 0;
+    w->entries = w->noted_len = w->noted_cap = 0;
+    w->noted = NULL;
     arena_reset(w->names);
     store_scan_stretch(scan, first_hour(scan),
                        w->end - HOUR_S < scan->spec.to_base
                            ? w->end - HOUR_S
                            : scan->spec.to_base);
     len = scan->head_end - scan->head_at;
-    w->in_head =
-        len == 0 ? w->in_head : mem_resize(w->in_head, len, sizeof *w->in_head);
+    w->in_head = arena_array_raw(w->names, len, sizeof *w->in_head);
+    w->entry_used = arena_array(w->names, len, sizeof *w->entry_used);
+    w->in_head_len = 0;
+    if (w->in_head == NULL || w->entry_used == NULL) {
+        lack_memory(scan);
+        return;
+    }
     for (size_t i = 0; i < len; i++)
         w->in_head[i] = scan->head[scan->head_at + i].tsuid;
     w->in_head_len = slices_sort_unique(w->in_head, len);
-    w->entry_used = len == 0
-                        ? w->entry_used
-                        : mem_resize(w->entry_used, len, sizeof *w->entry_used);
-    if (len > 0)
-        memset(w->entry_used, 0, len * sizeof *w->entry_used);
 }
 
 /* Of a series of the head; NULL: it is none. */
@@ -190,26 +198,34 @@ leave_out_late(struct store_scan *scan)
 }
 
 static void
-note(struct scan_weeks *w, struct slice tsuid)
+note(struct store_scan *scan, struct slice tsuid)
 {
-    w->noted =
-        mem_grow(w->noted, w->noted_len, &w->noted_cap, sizeof *w->noted);
+    struct scan_weeks *w = scan->weeks;
+    struct slice *noted = arena_grow(w->names, w->noted, w->noted_len,
+                                     &w->noted_cap, sizeof *noted);
+
+    if (noted == NULL) {
+        lack_memory(scan);
+        return;
+    }
+    w->noted = noted;
     w->noted[w->noted_len++] = tsuid;
 }
 
 /* The series of the scan instead that are not noted. */
 static void
-note_others(struct scan_weeks *w, const struct scan_spec *spec)
+note_others(struct store_scan *scan)
 {
-    struct slice *noted = w->noted;
+    struct scan_weeks *w = scan->weeks;
+    const struct scan_spec *spec = &scan->spec;
+    const struct slice *noted = w->noted;
     size_t len = w->noted_len;
 
     w->noted = NULL;
     w->noted_len = w->noted_cap = 0;
     for (size_t i = 0; i < spec->series_len; i++)
         if (slices_find(noted, len, spec->series[i]) == NULL)
-            note(w, spec->series[i]);
-    free(noted);
+            note(scan, spec->series[i]);
 }
 
 /* The rows of what is not in entries. */
@@ -222,11 +238,11 @@ begin_rows(struct store_scan *scan)
     w->state = ROWS;
     for (size_t i = 0; w->is_done && i < w->in_head_len; i++)
         if (!w->entry_used[i])
-            note(w, w->in_head[i]);
+            note(scan, w->in_head[i]);
     leave_out_late(scan);
     w->noted_len = slices_sort_unique(w->noted, w->noted_len);
     if (!w->is_done && seeks)
-        note_others(w, &scan->spec);
+        note_others(scan);
     w->but_these = !w->is_done && !seeks;
     w->walks_all = w->but_these || (!seeks && w->noted_len * FEW > w->entries);
     scan->path = w->walks_all ? scan->spec.path : SCAN_SEEKS;
@@ -312,7 +328,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .cut = cut,
             .it = spec->rows_first ? NULL : it,
             .shares = !spec->rows_first,
-            .names = arena_new(0),
+            .names = arena_new_within(0, spec->budget),
         };
         if (from > spec->from_base)
             store_scan_stretch(scans[i], spec->from_base, from - HOUR_S);
@@ -336,9 +352,6 @@ store_scan_end_weeks(struct store_scan *scan)
     if (!w->shares)
         end_iterator(scan);
     arena_free(&w->names);
-    free(w->noted);
-    free(w->in_head);
-    free(w->entry_used);
     row_blocks_fini(&w->parts);
     free(w);
     scan->weeks = NULL;
@@ -501,9 +514,10 @@ next_entry(struct store_scan *scan)
 static void
 note_entry(struct store_scan *scan, struct slice tsuid)
 {
-    if (!arena_keep(scan->weeks->names, &tsuid) && scan->error.status == ST_OK)
-        (void)error_set(&scan->error, ST_LIMIT, "no memory for series");
-    note(scan->weeks, tsuid);
+    if (arena_keep(scan->weeks->names, &tsuid))
+        note(scan, tsuid);
+    else
+        lack_memory(scan);
 }
 
 static struct slice
@@ -760,8 +774,8 @@ store_scan_reject(struct store_scan *scan)
         *entry_used = false;
     if (w->is_done)
         note_entry(scan, tsuid_of_entry(scan));
-    else
-        w->noted_len--; /* it was lent */
+    else if (w->noted_len > 0) /* 0: there was no memory to note it */
+        w->noted_len--;        /* it was lent */
 }
 
 void

@@ -236,9 +236,12 @@ static void
 write_filter_ids(struct buf *b, const struct sub_query *s,
                  struct uid_table *uids)
 {
-    uint64_t *ids = mem_new_array(s->filters_len + 1, sizeof *ids);
+    uint64_t *ids = mem_try_array(s->filters_len + 1, sizeof *ids);
     size_t len = 0;
 
+    b->failed |= ids == NULL;
+    if (ids == NULL)
+        return;
     json_name(b, "filterTagKs");
     if (s->filters_len == 0) {
         buf_put_str(b, "null");
