@@ -16,16 +16,23 @@ too_many_buckets(struct error *e)
                      "ask for less time or a longer interval.");
 }
 
-static size_t
-grid_count(const struct buckets *b, int64_t from, int64_t to)
-{
-    size_t n = 0;
+#define CALENDAR_STEPS 64 /* of the deadline, for the next bucket */
 
-    if (b->length != 0)
-        return from >= to ? 0 : (size_t)((to - from - 1) / b->length + 1);
-    for (; from < to; n++)
+static enum status
+grid_count(const struct downsampler *d, int64_t from, int64_t to, size_t *n,
+           struct error *e)
+{
+    const struct buckets *b = &d->buckets;
+    enum status st = ST_OK;
+
+    *n = 0;
+    if (b->length != 0 && from < to)
+        *n = (size_t)((to - from - 1) / b->length + 1);
+    for (; b->length == 0 && from < to && st == ST_OK; ++*n) {
         from = bucket_next(b, from);
-    return n;
+        st = deadline_tick(d->deadline, CALENDAR_STEPS, e);
+    }
+    return st;
 }
 
 /* Every bucket from the one that holds the start of the scanned range up to,
@@ -39,18 +46,22 @@ make_grid(struct downsampler *d, struct error *e)
     int64_t to = b->to == INT64_MAX
                      ? bucket_floor(b, d->window.scan_end_ms)
                      : bucket_next(b, bucket_floor(b, b->to - 1));
+    enum status st;
 
     if (b->spec->calendar && to == at) /* rollups of a split query */
         to = bucket_next(b, at);
-    d->grid_len = grid_count(b, at, to);
+    st = grid_count(d, at, to, &d->grid_len, e);
+    if (st != ST_OK)
+        return st;
     d->grid = arena_array_raw(d->arena, d->grid_len, sizeof *d->grid);
     if (d->grid_len > 0 && d->grid == NULL)
         return too_many_buckets(e);
-    for (size_t i = 0; i < d->grid_len; i++) {
+    for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
         d->grid[i] = at;
         at = bucket_next(b, at);
+        st = deadline_tick(d->deadline, b->length != 0 ? 1 : CALENDAR_STEPS, e);
     }
-    return ST_OK;
+    return st;
 }
 
 enum status

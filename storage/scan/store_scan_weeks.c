@@ -475,12 +475,13 @@ begin_entries(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
     uint8_t bytes[ROW_KEY_MAX];
-    struct slice key = slice_of(bytes, scan->end_size);
+    struct slice key;
 
     w->begun = true;
     w->seek_at = 0;
     memcpy(bytes, scan->begin, scan->end_size);
     bytes[0] = TABLE_WEEKS;
+    key = slice_of(bytes, scan->end_size);
     if (w->day == w->from || scan->spec.rows_first) {
         memcpy(w->range_end, bytes, scan->end_size);
         key_put_uint(w->range_end + base_at(scan),

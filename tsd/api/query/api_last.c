@@ -42,6 +42,7 @@ struct last {
     bool not_found; /* the last of them */
     bool resolve;
     int64_t back_scan; /* hours; 0: no limit */
+    size_t seen;       /* series of metrics that were asked for */
     struct tsuid_list found;
 };
 
@@ -84,6 +85,8 @@ visit(void *ctx, struct slice tsuid)
     struct wanted *w = ctx;
     const struct api *a = w->l->a;
 
+    if (++w->l->seen % 1024 == 0 && http_is_cancelled(w->l->r))
+        return false; /* write_answer() says why */
     if (w->exact && tsuid_tags(store_layout(a->store), tsuid) != w->tags.len)
         return true;
     return !series_has_tags(a, tsuid, &w->tags) ||
