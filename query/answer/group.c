@@ -32,10 +32,14 @@ make_key(const struct key_layout *layout, const struct plan *p,
 }
 
 /* By the bytes of the keys, the last one first.  Stable: equal keys keep the
- * order of their TSUIDs. */
-static void
-sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
+ * order of their TSUIDs.  False: no memory. */
+static bool
+sort_by_keys(struct keyed *v, size_t len, size_t key_size, struct arena *a)
 {
+    struct keyed *tmp = arena_array_raw(a, len, sizeof *tmp);
+
+    if (tmp == NULL)
+        return false;
     for (size_t byte = key_size; byte-- > 0;) {
         size_t ends[256] = { 0 }, at = 0;
 
@@ -53,6 +57,17 @@ sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
             tmp[ends[v[i].key[byte]]++] = v[i];
         memcpy(v, tmp, len * sizeof *v);
     }
+    return true;
+}
+
+static size_t
+count_keys(const struct keyed *v, size_t len, size_t key_size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        n += i == 0 || memcmp(v[i - 1].key, v[i].key, key_size) != 0;
+    return n;
 }
 
 /* The series that have all their names, in 'out->order'. */
@@ -80,11 +95,10 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
     size_t all = out->order_len;
     size_t key_size = p->group_tagks_len * layout->tagv_width, len = 0;
     struct keyed *keyed = arena_alloc(a, all * sizeof *keyed);
-    struct keyed *tmp = arena_alloc(a, all * sizeof *tmp);
     uint8_t *keys = arena_alloc(a, all * key_size);
     bool ascending = true;
 
-    if (keyed == NULL || tmp == NULL || keys == NULL)
+    if (keyed == NULL || keys == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < all; i++) {
         uint8_t *key = keys + len * key_size;
@@ -97,8 +111,12 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
                     (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
         keyed[len++] = (struct keyed){ out->order[i], key };
     }
-    if (!ascending)
-        sort_by_keys(keyed, tmp, len, key_size);
+    if (!ascending && !sort_by_keys(keyed, len, key_size, a))
+        return error_no_memory(e);
+    out->groups = arena_array_raw(a, count_keys(keyed, len, key_size),
+                                  sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
             out->groups[out->groups_len++] =
@@ -122,14 +140,17 @@ group_series(const struct plan_context *c, const struct plan *p,
 
     *out = (struct grouping){ 0 };
     out->order = arena_alloc(a, f->len * sizeof(struct fetched *));
-    out->groups = arena_alloc(a, f->len * sizeof *out->groups);
-    if (status == ST_OK && (out->order == NULL || out->groups == NULL))
+    if (status == ST_OK && out->order == NULL)
         return error_no_memory(e);
     if (status != ST_OK)
         return status;
     order_named(&nameless, f, out);
     if (!each_alone && p->group_tagks_len > 0)
         return group_by_keys(layout, p, a, out, e);
+    out->groups =
+        arena_array_raw(a, each_alone ? f->len : 1, sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_no_memory(e);
     for (size_t i = 0; i < out->order_len && each_alone; i++)
         out->groups[i] = (struct group){ .first = i, .len = 1 };
     if (!each_alone && out->order_len > 0)

@@ -47,18 +47,18 @@ struct column {
     const union number *v;   /* NULL: packed */
     const uint8_t *is_float; /* NULL: all are integers, or all doubles */
     size_t len;
-    bool all_int;               /* without 'is_float' */
     int64_t first_ms, last_ms;  /* without 'ts_ms' */
     int64_t step_ms;            /* even; one point alone has none: 0 */
     struct packed_hour *hours;  /* packed, in the order of time */
     struct packed_hour *newest; /* of them */
     size_t skip;                /* so many values of them are left out */
-    bool uneven;                /* though packed */
-    /* Packed, and even: the hours have points of which these are the rates, all
-     * doubles.  Who unpacks them takes the rates. */
-    enum { RATES_NONE, RATES_OF_INTS, RATES_OF_DOUBLES } rates;
     /* Of averages over rollups: how many points each sum is of; else NULL. */
     const int64_t *counts;
+    bool all_int; /* without 'is_float' */
+    bool uneven;  /* though packed */
+    /* Packed, and even: the hours have points of which these are the rates, all
+     * doubles.  Who unpacks them takes the rates. */
+    enum { RATES_NONE, RATES_OF_INTS, RATES_OF_DOUBLES } rates : 8;
     /* Buckets instead of points, all doubles: what a stream_downsampler made of
      * points from first_ms to last_ms, if the series 'has_points' in the
      * scanned rows. */
