@@ -191,6 +191,17 @@ find_address(struct daemon *d, struct error *e)
     return ST_OK;
 }
 
+/* What is wrong in the settings is found before the store's folder is made. */
+static enum status
+check_http(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+
+    return http_cors_check(settings_text(s, "tsd.http.request.cors_domains"),
+                           settings_text(s, "tsd.http.request.cors_headers"),
+                           e);
+}
+
 static enum status
 open_database(struct daemon *d, struct error *e)
 {
@@ -316,8 +327,8 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
              struct error *e)
 {
     static enum status (*const parts[])(struct daemon * d, struct error * e) = {
-        open_auth,  open_tls,     open_listener,  open_database,
-        start_http, start_telnet, start_listener,
+        open_auth,     open_tls,   open_listener, check_http,
+        open_database, start_http, start_telnet,  start_listener,
     };
     struct daemon *d = mem_new(sizeof *d);
     enum status st = ST_OK;

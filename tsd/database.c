@@ -269,7 +269,7 @@ database_open(struct database *d, const struct settings *s, struct error *e)
 {
     static enum status (*const parts[])(struct database * d,
                                         struct error * e) = {
-        fill_api, open_store, open_names, open_rollups, open_engine, serve_pool,
+        fill_api, open_rollups, open_store, open_names, open_engine, serve_pool,
     };
     enum status st = ST_OK;
 

@@ -147,6 +147,12 @@ struct http_options {
     void *closed_ctx;
 };
 
+/* Are these fit for the options of the same names?  http_server_start() asks
+ * this too; who makes something for the server first asks before that.
+ * ST_INVALID. */
+MUST_CHECK enum status http_cors_check(const char *domains, const char *headers,
+                                       struct error *e);
+
 MUST_CHECK enum status http_server_start(const struct http_options *o,
                                          struct http_server **out,
                                          struct error *e);

@@ -6,7 +6,7 @@ grep '^[|-] `' "$top/docs/SETTINGS.md" | diff - settings || bad=1
 
 # A wrong value ends the start with status 2 and the name of its setting.
 while read -r name value; do
-    ends 2 "$halite" tsd --memory --port=0 --bind=127.0.0.1 "$name=$value"
+    ends 2 "$halite" tsd --data=refused --port=0 --bind=127.0.0.1 "$name=$value"
     says "*$name*"
 done <<END
 halite.no_such_setting 1
@@ -120,4 +120,9 @@ diff wanted told || complain "told: $(cat log)"
 serve --data widths
 stop
 grep 'a new store alone' log && complain 'of defaults nothing is told'
+
+# A start that is rejected, for one of these settings or for those above, leaves nothing behind.
+ends 2 "$halite" tsd --data=refused --port=0 --bind=127.0.0.1 tsd.rollups.enable=true \
+    tsd.rollups.config=/nofile
+test ! -e refused || complain 'a start that was rejected made the folder of its store'
 exit $bad

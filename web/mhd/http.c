@@ -282,7 +282,7 @@ server_free(struct http_server *s)
 static enum status
 start_parts(struct http_server *s, struct error *e)
 {
-    enum status st = http_cors_check(&s->o, e);
+    enum status st = http_cors_check(s->o.cors_domains, s->o.cors_headers, e);
 
     if (st != ST_OK)
         return st;

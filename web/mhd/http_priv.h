@@ -381,8 +381,6 @@ void http_request_free(struct http_request *r);
 /* Shall the request's body be read?  Not if it is rejected already, the client
  * waits for our leave to send it, or it is too large to be dropped. */
 bool http_is_read_on(const struct http_request *r);
-MUST_CHECK enum status http_cors_check(const struct http_options *o,
-                                       struct error *e);
 
 /* Calls the route, unless the request is answered, and makes the response. */
 void http_serve_now(struct http_request *r);
