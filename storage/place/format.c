@@ -159,35 +159,68 @@ lock_exclusively(int fd)
     return 0;
 }
 
-enum status
-format_lock(const char *dir, int *fd, struct error *e)
+static enum status
+in_use(const char *dir, struct error *e)
 {
-    char *path = files_path(dir, "LOCK"), pid[16] = "";
+    char *path = files_path(dir, "LOCK");
+    struct buf pid = BUF_INIT;
+
+    if (file_read(path, 16 + FORMAT_NOTE_MAX, &pid, NULL) == ST_OK &&
+        *buf_cstr(&pid) >= '1' && *buf_cstr(&pid) <= '9')
+        (void)error_set(e, ST_IO, "'%s' is in use by another process (pid %lu)",
+                        dir, strtoul(buf_cstr(&pid), NULL, 10));
+    else
+        (void)error_set(e, ST_IO, "'%s' is in use by another process", dir);
+    buf_fini(&pid);
+    free(path);
+    return ST_IO;
+}
+
+/* Network file systems lock no folders: there LOCK alone counts. */
+static enum status
+lock_folder(const char *dir, int *fd, struct error *e)
+{
+    *fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return error_set(e, ST_IO, "cannot open '%s': %m", dir);
+    return lock_exclusively(*fd) == 0 || errno != EWOULDBLOCK ? ST_OK
+                                                              : in_use(dir, e);
+}
+
+static enum status
+lock_file(const char *dir, int *fd, struct error *e)
+{
+    char *path = files_path(dir, "LOCK");
     enum status st = ST_OK;
 
     *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (*fd < 0) {
+    if (*fd < 0 && errno != EROFS)
         st = error_set(e, ST_IO, "cannot open '%s': %m", path);
-    } else if (lock_exclusively(*fd) == 0) {
-        if (ftruncate(*fd, 0) == 0) /* on a full disk it holds without */
-            format_lock_note(*fd, NULL);
-    } else if (errno != EWOULDBLOCK) {
-        st = error_set(e, ST_IO, "cannot lock '%s': %m", path);
-    } else if (pread(*fd, pid, sizeof pid - 1, 0) > 0 && pid[0] >= '1' &&
-               pid[0] <= '9') {
-        st = error_set(e, ST_IO, "'%s' is in use by another process (pid %lu)",
-                       dir, strtoul(pid, NULL, 10));
-    } else {
-        st = error_set(e, ST_IO, "'%s' is in use by another process", dir);
-    }
-    if (st != ST_OK)
-        format_unlock(fd);
+    else if (*fd >= 0 && lock_exclusively(*fd) != 0)
+        st = errno == EWOULDBLOCK
+                 ? in_use(dir, e)
+                 : error_set(e, ST_IO, "cannot lock '%s': %m", path);
     free(path);
     return st;
 }
 
+enum status
+format_lock(const char *dir, struct format_lock *lock, struct error *e)
+{
+    enum status st = lock_folder(dir, &lock->folder, e);
+
+    lock->file = -1;
+    if (st == ST_OK)
+        st = lock_file(dir, &lock->file, e);
+    if (st != ST_OK)
+        format_unlock(lock);
+    else if (lock->file >= 0 && ftruncate(lock->file, 0) == 0)
+        format_lock_note(lock, NULL); /* on a full disk it holds without */
+    return st;
+}
+
 void
-format_lock_note(int fd, const char *note)
+format_lock_note(const struct format_lock *lock, const char *note)
 {
     char text[17 + FORMAT_NOTE_MAX];
     int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
@@ -195,7 +228,7 @@ format_lock_note(int fd, const char *note)
     if (note != NULL)
         n += snprintf(text + n, FORMAT_NOTE_MAX, "%.*s\n", FORMAT_NOTE_MAX - 2,
                       note);
-    if (pwrite(fd, text, (size_t)n, 0) != n)
+    if (lock->file >= 0 && pwrite(lock->file, text, (size_t)n, 0) != n)
         return; /* who looks for it finds none */
 }
 
@@ -216,24 +249,35 @@ format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX])
     free(path);
 }
 
-bool
-format_is_locked(const char *dir)
+/* Does another process hold a lock of what was opened?  Closes it. */
+static bool
+is_held(int fd)
 {
-    char *path = files_path(dir, "LOCK");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool locked =
+    bool held =
         fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 
     if (fd >= 0)
         (void)close(fd);
+    return held;
+}
+
+bool
+format_is_locked(const char *dir)
+{
+    char *path = files_path(dir, "LOCK");
+    bool locked = is_held(open(path, O_RDONLY | O_CLOEXEC)) ||
+                  is_held(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
     free(path);
     return locked;
 }
 
 void
-format_unlock(int *fd)
+format_unlock(struct format_lock *lock)
 {
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
+    if (lock->file >= 0)
+        (void)close(lock->file);
+    if (lock->folder >= 0)
+        (void)close(lock->folder);
+    *lock = (struct format_lock)FORMAT_NOT_LOCKED;
 }

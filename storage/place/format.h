@@ -62,15 +62,28 @@ MUST_CHECK enum status format_read(const char *dir, struct format *out,
 MUST_CHECK enum status format_write(const char *dir, const struct format *f,
                                     struct error *e);
 
-/* Takes the folder for this process.  '*fd' holds it until format_unlock(), or
- * until the process ends, however it ends. */
-MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
+/* Two locks hold a folder: one of the folder itself, which nothing but the end
+ * of its process takes away, and one of the file LOCK in it, which older
+ * programs look at and which tells the pid. */
+struct format_lock {
+    int folder, file; /* -1: not held */
+};
+#define FORMAT_NOT_LOCKED \
+    {                     \
+        -1, -1            \
+    }
+
+/* Takes the folder for this process.  '*lock' holds it until format_unlock(),
+ * or until the process ends, however it ends.  On a file system that is
+ * read-only the folder's own lock is enough. */
+MUST_CHECK enum status format_lock(const char *dir, struct format_lock *lock,
+                                   struct error *e);
 /* Writes a line behind the pid, for who wants to ask the process that has the
  * folder; reads it, without the newline: "" when there is none. */
 #define FORMAT_NOTE_MAX 200
-void format_lock_note(int fd, const char *note);
+void format_lock_note(const struct format_lock *lock, const char *note);
 void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
-/* Has a process taken the folder? */
+/* Has a process taken the folder?  Also when its LOCK was deleted. */
 bool format_is_locked(const char *dir);
-/* Sets '*fd' to -1; -1 is unlocked already. */
-void format_unlock(int *fd);
+/* What is not locked is unlocked already. */
+void format_unlock(struct format_lock *lock);

@@ -173,7 +173,7 @@ open_files(struct store *s, struct error *e)
     if (status == ST_OK)
         status = check_is_ours(s->dir, e);
     if (status == ST_OK)
-        status = format_lock(s->dir, &s->lock_fd, e);
+        status = format_lock(s->dir, &s->lock, e);
     if (status == ST_OK)
         status = open_format(s, &f, e);
     if (status == ST_OK)
@@ -193,9 +193,9 @@ store_destroy(struct store *s)
     if (s->options.wal != NULL) /* it was not opened */
         s->options.wal->ops->close(s->options.wal);
     kv_close(&s->kv);
-    if (s->lock_fd >= 0)
+    if (s->lock.folder >= 0)
         folder_give_to_owner(s->dir);
-    format_unlock(&s->lock_fd);
+    format_unlock(&s->lock);
     for (size_t i = 0; s->wal_buckets != NULL && i < s->layout.salt_buckets;
          i++) {
         wal_points_fini(&s->wal_buckets[i].writer);
@@ -259,7 +259,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     s->kv = o->kv;
     s->remote = o->remote;
     fill_defaults(&s->options);
-    s->lock_fd = -1;
+    s->lock = (struct format_lock)FORMAT_NOT_LOCKED;
     lock_init(&s->flush_lock);
     lock_init(&s->late_lock);
     lock_init(&s->write_lock);
@@ -328,8 +328,7 @@ void
 store_announce(struct store *s, const char *address)
 {
     OBJ_CHECK(s, STORE_MAGIC);
-    if (s->lock_fd >= 0)
-        format_lock_note(s->lock_fd, address);
+    format_lock_note(&s->lock, address);
 }
 
 const struct key_layout *

@@ -13,6 +13,7 @@
 #include "base/cursor.h"
 #include "base/process/lock.h"
 #include "base/process/thread.h"
+#include "storage/place/format.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
@@ -55,7 +56,7 @@ struct store {
     struct store_options options; /* with the defaults filled in */
     struct key_layout layout;
     char *dir; /* NULL: in memory */
-    int lock_fd;
+    struct format_lock lock;
     struct kv *kv;
     struct wal *wal; /* NULL: in memory */
     struct head *head;

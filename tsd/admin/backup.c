@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file/file.h"
 #include "base/process/log.h"
@@ -132,7 +133,9 @@ static enum status
 verify(const char *dir, struct check_counts *counts, struct error *e)
 {
     struct first first = { "" };
-    struct fsck f = { .dir = dir, .say = keep_first, .ctx = &first };
+    struct fsck f = {
+        .dir = dir, .is_held = true, .say = keep_first, .ctx = &first
+    };
     enum status st = fsck_look(&f, e);
 
     *counts = f.counts;
@@ -216,7 +219,8 @@ copy(struct store *s, const char *from, struct backup *b, struct error *e)
     if (st != ST_OK && folder_delete(partial, &why) != ST_OK)
         log_error("backup", "%s", why.text);
 out:
-    format_unlock(&fd);
+    if (fd >= 0)
+        (void)close(fd);
     free(partial);
     return st;
 }

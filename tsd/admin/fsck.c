@@ -22,23 +22,24 @@ scratch_of(const char *dir)
 }
 
 static enum status
-lock(const char *dir, int *fd, struct error *e)
+lock(const struct fsck *f, struct format_lock *lock, struct error *e)
 {
-    struct format f;
+    struct format format;
     struct error why;
 
-    *fd = -1; /* nothing is written into a folder that is no store */
-    if (format_read(dir, &f, &why) == ST_NOT_FOUND)
+    *lock = (struct format_lock)FORMAT_NOT_LOCKED;
+    /* Nothing is written into a folder that is no store. */
+    if (format_read(f->dir, &format, &why) == ST_NOT_FOUND)
         return error_set(e, ST_INVALID, "%s", why.text);
-    return format_lock(dir, fd, e);
+    return f->is_held ? ST_OK : format_lock(f->dir, lock, e);
 }
 
 static void
-unlock(const char *dir, int *fd)
+unlock(const char *dir, struct format_lock *lock)
 {
-    if (*fd >= 0)
+    if (lock->folder >= 0)
         folder_give_to_owner(dir);
-    format_unlock(fd);
+    format_unlock(lock);
 }
 
 /* Everything is in the engine when this has opened it. */
@@ -122,12 +123,12 @@ look(struct fsck *f, struct error *e)
 enum status
 fsck_look(struct fsck *f, struct error *e)
 {
-    int fd;
-    enum status st = lock(f->dir, &fd, e);
+    struct format_lock held;
+    enum status st = lock(f, &held, e);
 
     if (st == ST_OK)
         st = look(f, e);
-    unlock(f->dir, &fd);
+    unlock(f->dir, &held);
     return st;
 }
 
@@ -138,11 +139,12 @@ say_nothing(void *ctx, const struct finding *f)
 
 /* The store takes the lock by itself. */
 static enum status
-repair(struct fsck *f, struct check *c, int *fd, struct error *e)
+repair(struct fsck *f, struct check *c, struct format_lock *held,
+       struct error *e)
 {
     enum status st = check_files(f->dir, c, e);
 
-    unlock(f->dir, fd);
+    unlock(f->dir, held);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
         uint64_t before = c->repaired;
 
@@ -161,22 +163,22 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
 {
     struct check c = { .say = f->say, .ctx = f->ctx, .aside = aside };
     struct fsck silent = { .dir = f->dir, .say = say_nothing };
-    int fd;
-    enum status st = lock(f->dir, &fd, e);
+    struct format_lock held;
+    enum status st = lock(f, &held, e);
 
     if (st == ST_OK)
         st = look(&silent, e);
     if (st == ST_OK && silent.found > 0) {
         st = folder_copy(f->dir, copy, true, e);
         if (st == ST_OK)
-            st = repair(f, &c, &fd, e);
+            st = repair(f, &c, &held, e);
         take_results(f, &c);
     } else {
         silent.say = f->say;
         silent.ctx = f->ctx;
         *f = silent;
     }
-    unlock(f->dir, &fd);
+    unlock(f->dir, &held);
     return st;
 }
 

@@ -15,6 +15,7 @@
 
 struct fsck {
     const char *dir; /* of fsck_look() and fsck_repair() */
+    bool is_held;    /* the caller has locked it */
     void (*say)(void *ctx, const struct finding *f);
     void *ctx;
     /* Results. */

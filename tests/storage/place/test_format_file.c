@@ -259,26 +259,35 @@ START_TEST(the_lock_keeps_others_out)
 {
     char *dir = tempdir_new(), *path, sentence[64];
     struct error e = { 0 };
-    int fd, other, child, ready[2];
+    struct format_lock lock, second;
+    int other, child, ready[2];
 
-    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
+    ck_assert_int_eq(format_lock(dir, &lock, &e), ST_OK);
     (void)snprintf(sentence, sizeof sentence,
                    "in use by another process (pid %ld)", (long)getpid());
     child = fork();
     if (child == 0)
-        _exit(format_lock(dir, &other, &e) == ST_IO && other == -1 &&
-                      strstr(e.text, sentence) != NULL
+        _exit(format_lock(dir, &second, &e) == ST_IO && second.folder == -1 &&
+                      second.file == -1 && strstr(e.text, sentence) != NULL
                   ? 0
                   : 1);
     ck_assert_int_eq(waitpid(child, &other, 0), child);
     ck_assert_int_eq(other, 0);
-    ck_assert_int_eq(format_lock(dir, &other, &e), ST_IO);
-    format_unlock(&fd);
-    ck_assert_int_eq(fd, -1);
-    format_unlock(&fd);
-    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
-    format_unlock(&fd);
-    ck_assert_int_eq(format_lock("/nowhere/at/all", &fd, &e), ST_IO);
+    ck_assert_int_eq(format_lock(dir, &second, &e), ST_IO);
+    ck_assert(format_is_locked(dir));
+    /* Without LOCK the folder's own lock keeps others out. */
+    path = tempdir_path(dir, "LOCK");
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(format_is_locked(dir));
+    ck_assert_int_eq(format_lock(dir, &second, &e), ST_IO);
+    free(path);
+    format_unlock(&lock);
+    ck_assert_int_eq(lock.folder, -1);
+    ck_assert(!format_is_locked(dir));
+    format_unlock(&lock);
+    ck_assert_int_eq(format_lock(dir, &lock, &e), ST_OK);
+    format_unlock(&lock);
+    ck_assert_int_eq(format_lock("/nowhere/at/all", &lock, &e), ST_IO);
     /* Who looks whether it is locked holds it briefly. */
     path = tempdir_path(dir, "LOCK");
     ck_assert_int_eq(pipe(ready), 0);
@@ -291,8 +300,8 @@ START_TEST(the_lock_keeps_others_out)
         _exit(0);
     }
     ck_assert_int_eq(read(ready[0], sentence, 1), 1);
-    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
-    format_unlock(&fd);
+    ck_assert_int_eq(format_lock(dir, &lock, &e), ST_OK);
+    format_unlock(&lock);
     ck_assert_int_eq(waitpid(child, &other, 0), child);
     ck_assert_int_eq(other, 0);
     (void)close(ready[0]);
@@ -300,7 +309,7 @@ START_TEST(the_lock_keeps_others_out)
     /* What a link names is no lock, and stays as it is. */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(symlink("victim", path), 0);
-    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_IO);
+    ck_assert_int_eq(format_lock(dir, &lock, &e), ST_IO);
     free(path);
     path = tempdir_path(dir, "victim");
     ck_assert_int_eq(access(path, F_OK), -1);
