@@ -7,6 +7,7 @@
 #include "base/time/timezone.h"
 #include "query/engine/engine.h"
 #include "query/model/rollup.h"
+#include "storage/place/datadir.h"
 #include "tsd/config/limits.h"
 #include "tsd/config/store_place.h"
 #include "tsd/config/uid_filter.h"
@@ -151,6 +152,33 @@ open_names(struct database *d, struct error *e)
     return st;
 }
 
+/* A store that nothing can be written to: it is opened beside, with its WAL,
+ * and rejects writes. */
+static enum status
+open_read_only(struct database *d, const char *dir, struct store_options *o,
+               struct error *e)
+{
+    bool serves = d->pool.address != NULL;
+    enum status st;
+
+    if (serves && strcmp(settings_text(d->api.settings, "tsd.mode"), "ro") != 0)
+        return error_set(e, ST_IO,
+                         "%s is on a file system that is read-only: a server "
+                         "of it needs tsd.mode=ro",
+                         dir);
+    st = format_lock(dir, &d->held, e);
+    if (st == ST_OK)
+        st = folder_shadow(dir, &d->shadow, e);
+    if (st != ST_OK)
+        return st;
+    log_info("store", "%s is on a file system that is read-only: opened in %s",
+             dir, d->shadow);
+    o->dir = d->shadow;
+    o->read_only = o->no_summaries = true;
+    o->sync = WAL_SYNC_OFF;
+    return store_open(o, &d->api.store, e);
+}
+
 static enum status
 open_store(struct database *d, struct error *e)
 {
@@ -180,6 +208,8 @@ open_store(struct database *d, struct error *e)
     if (place.kind == PLACE_POOL)
         return pool_open(&d->pool, &d->api, place.at, &o, e);
     o.dir = place.kind == PLACE_FOLDER ? place.at : NULL;
+    if (o.dir != NULL && folder_is_read_only(o.dir))
+        return open_read_only(d, o.dir, &o, e);
     return store_open(&o, &d->api.store, e);
 }
 
@@ -274,6 +304,7 @@ database_open(struct database *d, const struct settings *s, struct error *e)
     enum status st = ST_OK;
 
     d->api.settings = s;
+    d->held = (struct format_lock)FORMAT_NOT_LOCKED;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && st == ST_OK; i++)
         st = parts[i](d, e);
     return st;
@@ -294,6 +325,9 @@ database_close(struct database *d, struct error *e)
     uid_filter_free(&d->uid_filter);
     st = a->cluster != NULL ? pool_close(&d->pool, e)
                             : store_close(&a->store, e);
+    if (d->shadow != NULL)
+        format_unlock(&d->held);
+    folder_shadow_delete(&d->shadow);
     queries_free(&a->queries);
     point_range_free(&a->point_range);
     rollups_close(&d->rollups);

@@ -9,6 +9,7 @@
  * Fails:   with a sentence for the operator: a folder in use, a bad setting. */
 #pragma once
 
+#include "storage/place/format.h"
 #include "tsd/api/api.h"
 #include "tsd/pool.h"
 
@@ -18,6 +19,9 @@ struct database {
     struct uid_filter *uid_filter; /* NULL: all names may have ids */
     atomic_bool backup_busy;
     struct pool pool; /* where the store lies in one */
+    /* Where a store on a file system that is read-only is opened; or NULL. */
+    char *shadow;
+    struct format_lock held; /* of the folder that it shadows */
 };
 
 /* '*d' is all zero before.  The settings must outlive it.  database_close() in

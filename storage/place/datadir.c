@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file/durable.h"
@@ -17,9 +18,27 @@
 
 #define DEEPEST 3
 
+/* How tables get into a copy. */
+enum tables { TABLES_COPIED, TABLES_LINKED, TABLES_NAMED };
+
+/* True: the copy has the table without its bytes. */
+static bool
+share_table(const char *from, const char *to, enum tables tables)
+{
+    char *path;
+    bool shared;
+
+    if (tables == TABLES_LINKED)
+        return link(from, to) == 0;
+    path = tables == TABLES_NAMED ? realpath(from, NULL) : NULL;
+    shared = path != NULL && symlink(path, to) == 0;
+    free(path);
+    return shared;
+}
+
 static enum status
-copy_file(const char *from, const char *to, const char *name, bool share,
-          struct error *e)
+copy_file(const char *from, const char *to, const char *name,
+          enum tables tables, struct error *e)
 {
     char *a = files_path(from, name), *b = files_path(to, name);
     int fd = open(a, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -35,8 +54,8 @@ copy_file(const char *from, const char *to, const char *name, bool share,
     } else if (fd < 0 || !S_ISREG(info.st_mode)) {
         st = error_set(e, ST_INVALID,
                        "%s is no regular file: a copy has files alone", a);
-    } else if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
-               link(a, b) != 0) {
+    } else if (level_file_of(name, &number) != LEVEL_FILE_TABLE ||
+               !share_table(a, b, tables)) {
         st = file_read_fd(fd, a, SIZE_MAX, &bytes, e);
         if (st == ST_OK)
             st = files_write(b, buf_slice(&bytes), e);
@@ -66,7 +85,8 @@ is_folder(const char *dir, const struct dirent *entry)
 }
 
 static enum status
-copy_files(const char *from, const char *to, bool share, struct error *e)
+copy_files(const char *from, const char *to, enum tables tables,
+           struct error *e)
 {
     DIR *d = opendir(from);
     const struct dirent *entry;
@@ -84,14 +104,15 @@ copy_files(const char *from, const char *to, bool share, struct error *e)
         if (!is_folder(from, entry) && strcmp(name, "LOCK") != 0 &&
             strncmp(name, "LOG", 3) != 0 && strcmp(name, "FORMAT.tmp") != 0 &&
             strcmp(name, "FORMAT.1.tmp") != 0)
-            st = copy_file(from, to, name, share, e);
+            st = copy_file(from, to, name, tables, e);
     }
     (void)closedir(d);
     return st == ST_OK ? files_sync_dir(to, e) : st;
 }
 
-enum status
-folder_copy(const char *from, const char *to, bool share, struct error *e)
+static enum status
+copy_folder(const char *from, const char *to, enum tables tables,
+            struct error *e)
 {
     static const char *const parts[] = { "", "engine", "journal" };
     bool empty = false;
@@ -102,11 +123,60 @@ folder_copy(const char *from, const char *to, bool share, struct error *e)
     for (size_t i = 0; st == ST_OK && i < 3; i++) {
         char *a = files_path(from, parts[i]), *b = files_path(to, parts[i]);
 
-        st = copy_files(a, b, share, e);
+        st = copy_files(a, b, tables, e);
         free(a);
         free(b);
     }
     return st == ST_OK ? files_sync_parent(to, e) : st;
+}
+
+enum status
+folder_copy(const char *from, const char *to, bool share, struct error *e)
+{
+    return copy_folder(from, to, share ? TABLES_LINKED : TABLES_COPIED, e);
+}
+
+bool
+folder_is_read_only(const char *dir)
+{
+    struct statvfs v;
+
+    return statvfs(dir, &v) == 0 && (v.f_flag & ST_RDONLY) != 0;
+}
+
+enum status
+folder_shadow(const char *dir, char **shadow, struct error *e)
+{
+    const char *tmp = getenv("TMPDIR");
+    enum status st;
+
+    *shadow = NULL;
+    if (asprintf(shadow, "%s/halite-ro-XXXXXX",
+                 tmp == NULL || *tmp == '\0' ? "/tmp" : tmp) < 0) {
+        *shadow = NULL;
+        return error_set(e, ST_LIMIT, "no memory for a path");
+    }
+    if (mkdtemp(*shadow) == NULL) {
+        st = error_set(e, ST_IO,
+                       "%s is on a file system that is read-only, and its WAL "
+                       "finds no place in %s: %m (TMPDIR names another one)",
+                       dir, *shadow);
+        free(*shadow);
+        *shadow = NULL;
+        return st;
+    }
+    return copy_folder(dir, *shadow, TABLES_NAMED, e);
+}
+
+void
+folder_shadow_delete(char **shadow)
+{
+    struct error e;
+
+    if (*shadow != NULL && folder_delete(*shadow, &e) != ST_OK)
+        log_warn("store", "%s", e.text);
+    free(*shadow);
+    *shadow = NULL;
 }
 
 enum status

@@ -19,6 +19,16 @@
 MUST_CHECK enum status folder_copy(const char *from, const char *to, bool share,
                                    struct error *e);
 
+/* Is the folder on a file system that is read-only? */
+bool folder_is_read_only(const char *dir);
+/* Makes a folder in TMPDIR (/tmp) in which the store can be opened as if it
+ * were this one, and to which all writes go: tables are symbolic links, what
+ * else there is, the WAL and the engine's log, is copied.  '*shadow' is its
+ * path, for folder_shadow_delete(); NULL when nothing was made. */
+MUST_CHECK enum status folder_shadow(const char *dir, char **shadow,
+                                     struct error *e);
+void folder_shadow_delete(char **shadow);
+
 /* Is it absent, or an empty folder? */
 MUST_CHECK enum status folder_is_empty(const char *dir, bool *out,
                                        struct error *e);

@@ -294,6 +294,8 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
         else
             status = open_rows(s, e);
     }
+    if (status == ST_OK && o->read_only)
+        store_reject_writes(s);
     if (status == ST_OK)
         status = store_flusher_start(s, e);
     if (status != ST_OK) {

@@ -42,6 +42,7 @@ struct store_options {
     unsigned flush_delay_ms;   /* 0: 60 s after its span has passed */
     unsigned encode_delay_ms;  /* 0: 10 minutes after its hour has passed */
     unsigned summary_delay_ms; /* 0: 70 s after the last late row */
+    bool read_only;            /* store_write() and store_put() are rejected */
     bool no_summaries;         /* a command's: weeks are left to servers */
     uint64_t
         min_free_bytes;     /* 0: 64 MB; writes wait for so much room on disk */

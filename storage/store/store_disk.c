@@ -115,12 +115,22 @@ recover_wal(struct store *s, struct error *e)
 }
 
 void
+store_reject_writes(struct store *s)
+{
+    lock_take(&s->wake_lock);
+    (void)error_set(&s->rejection, ST_BUSY,
+                    "the store is on a file system that is read-only");
+    atomic_store(&s->rejecting, true);
+    lock_drop(&s->wake_lock);
+}
+
+void
 store_check_disk(struct store *s)
 {
     struct error why, e;
     enum status status;
 
-    if (s->wal == NULL)
+    if (s->wal == NULL || s->options.read_only)
         return;
     status = wal_status(s->wal, &why);
     /* Once: while it cannot be begun anew, that is the reason. */

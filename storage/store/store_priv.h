@@ -194,6 +194,8 @@ MUST_CHECK enum status store_flush_until(struct store *s, size_t keep_bytes,
 /* Looks whether the disk has room and the WAL works, and makes it work
  * again when it can.  Called by the flusher, once a second. */
 void store_check_disk(struct store *s);
+/* For good: the store is only read. */
+void store_reject_writes(struct store *s);
 
 /* UINT64_MAX when it is unknown, and for NULL. */
 uint64_t store_free_bytes(const char *dir);

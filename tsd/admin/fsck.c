@@ -75,13 +75,19 @@ look_at_tables(const char *dir, struct check *c, struct check_counts *counts,
 static enum status
 look_in_scratch(struct fsck *f, struct check *c, struct error *e)
 {
-    char *scratch = scratch_of(f->dir);
+    bool is_read_only = folder_is_read_only(f->dir);
+    char *scratch = is_read_only ? NULL : scratch_of(f->dir);
     const struct slice no_key = { NULL, 0 };
     struct error why;
-    enum status st = folder_delete(scratch, e);
+    enum status st;
 
-    if (st == ST_OK)
-        st = folder_copy(f->dir, scratch, true, e);
+    if (is_read_only) {
+        st = folder_shadow(f->dir, &scratch, e);
+    } else {
+        st = folder_delete(scratch, e);
+        if (st == ST_OK)
+            st = folder_copy(f->dir, scratch, true, e);
+    }
     if (st == ST_OK) {
         st = look_at_tables(scratch, c, &f->counts, &why);
         f->looked_at_all = st == ST_OK;
@@ -91,7 +97,8 @@ look_in_scratch(struct fsck *f, struct check *c, struct error *e)
         } else if (st != ST_OK)
             (void)error_set(e, st, "%s", why.text);
     }
-    if (folder_delete(scratch, st == ST_OK ? e : NULL) != ST_OK && st == ST_OK)
+    if (scratch != NULL &&
+        folder_delete(scratch, st == ST_OK ? e : NULL) != ST_OK && st == ST_OK)
         st = ST_IO;
     free(scratch);
     return st;
