@@ -14,6 +14,7 @@
 #include "query/engine/engine.h"
 #include "tsd/config/memory_settings.h"
 #include "tsd/database.h"
+#include "tsd/forget.h"
 #include "tsd/net/listener.h"
 #include "tsd/routes.h"
 #include "tsd/net/tls.h"
@@ -37,6 +38,7 @@ struct daemon {
     struct http_server *http;
     struct put_failures put_failures;
     struct telnet *telnet;
+    struct forgetting *forgetting;
     unsigned drain_ms;
 };
 
@@ -316,6 +318,8 @@ start_listener(struct daemon *d, struct error *e)
         strcmp(settings_text(d->settings, "tsd.mode"), "ro") != 0)
         st = retention_start(d->db.api.retention, e);
     if (st == ST_OK)
+        st = forgetting_start(&d->db.api, &d->forgetting, e);
+    if (st == ST_OK)
         store_announce(d->db.api.store, listener_address(d->listener));
     return st;
 }
@@ -381,6 +385,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     listener_close(&d->listener);
     tool_runs_close(&d->db.api.tools);
     auth_close(&auth);
+    forgetting_stop(&d->forgetting);
     retention_close(&d->db.api.retention);
     st = database_close(&d->db, e);
     free(d->address);

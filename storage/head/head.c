@@ -22,8 +22,8 @@ head_new(const struct key_layout *layout)
     return h;
 }
 
-static void
-free_series(struct head_series *s)
+void
+head_series_fini(struct head_series *s)
 {
     while (s->rows != NULL) {
         struct head_row *r = s->rows;
@@ -32,7 +32,6 @@ free_series(struct head_series *s)
         open_row_fini(&r->open);
         free(r);
     }
-    free(s);
 }
 
 NO_TS_CHECK void
@@ -48,7 +47,8 @@ head_free(struct head **hp)
 
         for (size_t k = 0; k < b->series_len; k++)
             if (b->series[k] != NULL)
-                free_series(b->series[k]);
+                head_series_fini(b->series[k]);
+        arena_free(&b->memory);
         free(b->series);
         table_fini(&b->by_tsuid);
         for (size_t k = 0; k < b->metrics_len; k++)
@@ -98,9 +98,9 @@ find_metric(const struct head *h, const struct head_bucket *b,
     return i == TABLE_NONE ? NULL : &b->metrics[i];
 }
 
-static void
-add_to_metric(const struct head *h, struct head_bucket *b,
-              const struct head_series *s) REQUIRES(b->lock)
+void
+head_metric_add(const struct head *h, struct head_bucket *b,
+                const struct head_series *s)
 {
     struct slice metric = tsuid_metric(h->layout, head_tsuid(s));
     struct head_metric *m = find_metric(h, b, metric);
@@ -114,7 +114,7 @@ add_to_metric(const struct head *h, struct head_bucket *b,
         *m = (struct head_metric){ 0 };
     }
     if (m->len == m->cap) {
-        m->cap = m->cap == 0 ? 2 : m->cap * 3 / 2;
+        m->cap = m->cap + m->cap / 2 + 1;
         m->series = mem_resize(m->series, m->cap, sizeof *m->series);
     }
     if (m->sorted == m->len &&
@@ -313,7 +313,11 @@ new_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     struct head_series *s;
 
     INSIST(tsuid.size <= TSUID_MAX);
-    s = mem_new(offsetof(struct head_series, tsuid) + tsuid.size);
+    if (b->memory == NULL)
+        b->memory = arena_new(0);
+    s = arena_array(b->memory, 1,
+                    offsetof(struct head_series, tsuid) + tsuid.size);
+    INSIST(s != NULL);
     s->tsuid_size = (uint16_t)tsuid.size;
     memcpy(s->tsuid, tsuid.data, tsuid.size);
     s->index = take_index(b);
@@ -322,7 +326,7 @@ new_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     b->series[s->index] = s;
     b->series_live++;
     table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);
-    add_to_metric(h, b, s);
+    head_metric_add(h, b, s);
     atomic_fetch_add(&h->series, 1);
     return s;
 }
@@ -388,85 +392,16 @@ head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
 }
 
 bool
-head_has_series(struct head *h, struct slice tsuid, bool *all)
+head_has_series(struct head *h, struct slice tsuid, uint64_t *evictions)
 {
     struct head_bucket *b = head_bucket_of(h, tsuid);
     bool has;
 
     lock_take(&b->lock);
     has = head_find(h, b, tsuid) != NULL;
-    *all = !atomic_load(&h->evicted);
+    *evictions = atomic_load(&h->evictions);
     lock_drop(&b->lock);
     return has;
-}
-
-/* Takes out of the metrics' lists the series that are not there any more. */
-static void
-drop_from_metrics(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
-{
-    size_t metrics = b->metrics_len;
-
-    table_fini(&b->by_metric);
-    b->metrics_len = 0;
-    for (size_t i = 0; i < metrics; i++) {
-        struct head_metric m = b->metrics[i];
-        size_t len = m.len, sorted = m.sorted;
-
-        m.len = m.sorted = 0;
-        for (size_t k = 0; k < len; k++) {
-            if (b->series[m.series[k]] == NULL)
-                continue;
-            m.series[m.len++] = m.series[k];
-            m.sorted += k < sorted;
-        }
-        if (m.len == 0) {
-            free(m.series);
-            continue;
-        }
-        table_add(&b->by_metric,
-                  hash_slice(tsuid_metric(h->layout,
-                                          head_tsuid(b->series[m.series[0]])),
-                             h->seed),
-                  (uint32_t)b->metrics_len);
-        b->metrics[b->metrics_len++] = m;
-    }
-}
-
-static void
-evict(struct head *h, struct head_bucket *b, size_t keep,
-      uint32_t idle_before_s) REQUIRES(b->lock)
-{
-    size_t before = b->series_live;
-
-    for (size_t i = 0; i < b->series_len && b->series_live > keep; i++) {
-        struct head_series *s = b->series[i];
-
-        if (s == NULL || s->rows != NULL || s->touched_s >= idle_before_s)
-            continue;
-        table_remove(&b->by_tsuid, hash_slice(head_tsuid(s), h->seed),
-                     (uint32_t)i);
-        b->series[i] = NULL;
-        b->series_live--;
-        free_series(s);
-    }
-    if (b->series_live == before)
-        return;
-    atomic_fetch_sub(&h->series, before - b->series_live);
-    b->free_index = 0;
-    drop_from_metrics(h, b);
-}
-
-void
-head_evict(struct head *h, size_t keep, uint32_t idle_before_s)
-{
-    atomic_store(&h->evicted, true);
-    for (size_t i = 0; i < h->buckets_len; i++) {
-        struct head_bucket *b = &h->buckets[i];
-
-        lock_take(&b->lock);
-        evict(h, b, keep, idle_before_s);
-        lock_drop(&b->lock);
-    }
 }
 
 enum status
@@ -491,6 +426,7 @@ head_counts(const struct head *h)
 {
     return (struct head_counts){
         .series = atomic_load(&h->series),
+        .forgotten = atomic_load(&h->forgotten),
         .rows = atomic_load(&h->rows),
         .points = atomic_load(&h->points),
         .encoded = atomic_load(&h->encoded),

@@ -17,7 +17,8 @@
  *
  * Owns:    series, rows.
  * Threads: any; passes of flushing and deletions one at a time.
- * Bounds:  rows by what the store flushes; series by head_evict(). */
+ * Bounds:  rows by what the store flushes; series by head_evict(), and their
+ *          memory by head_shrink(). */
 #pragma once
 
 #include "base/cancel.h"
@@ -53,8 +54,9 @@ void head_free(struct head **h);
 series_ref head_series(struct head *h, struct slice tsuid, bool is_new,
                        uint32_t now_s);
 
-/* Is the series in memory?  '*all' is true while none was ever evicted. */
-bool head_has_series(struct head *h, struct slice tsuid, bool *all);
+/* Is the series in memory?  '*evictions' counts the times that series were
+ * forgotten: as long as it does not change, all that came since are here. */
+bool head_has_series(struct head *h, struct slice tsuid, uint64_t *evictions);
 
 /* Whose handle it is; false: the series was forgotten. */
 bool head_tsuid_of(struct head *h, series_ref ref, struct tsuid *out);
@@ -65,8 +67,15 @@ bool head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
                    uint32_t to_s);
 
 /* Forgets idle series without rows until at most 'keep' are left in each
- * bucket. */
+ * bucket.  The bucket's lock is dropped now and then. */
 void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
+
+/* Gives the memory of forgotten series back, where that is a good part of a
+ * bucket's.  With 'renumber' it also shortens lists that are mostly empty,
+ * which makes the bucket's handles invalid: a put of one answers ST_NOT_FOUND,
+ * as if the series had been forgotten.  Returns whether it did.  Not while a
+ * pass goes on. */
+bool head_shrink(struct head *h, bool renumber);
 
 /* -- points ---------------------------------------------------------------- */
 
@@ -208,6 +217,7 @@ struct flush_rule {
     uint64_t segment;       /* rows from before this one; 0: none */
     uint32_t now_s;
     uint32_t idle_s;
+    uint32_t forget_s; /* all rows of a series that is idle for so long */
     int64_t wall_s;
 };
 
@@ -277,8 +287,9 @@ head_while_empty(struct head *h, enum status (*f)(void *ctx, struct error *e),
 
 struct head_counts {
     size_t series, rows, points;
-    size_t encoded; /* hours that were, ever */
-    size_t bytes;   /* of rows */
+    uint64_t forgotten; /* series, ever */
+    size_t encoded;     /* hours that were, ever */
+    size_t bytes;       /* of rows */
 };
 struct head_counts head_counts(const struct head *h);
 size_t head_bytes(const struct head *h);

@@ -37,6 +37,9 @@ takes(const struct head_pass *p, const struct head_row *r)
         return true;
     if (!rule->idle)
         return false;
+    if (rule->forget_s != 0 &&
+        head_idle_s(rule->now_s, series->touched_s) >= rule->forget_s)
+        return true;
     return head_row_is_due(
         &(struct flush_times){
             .idle_s = head_idle_s(rule->now_s, r->touched_s),

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/arena.h"
 #include "base/process/lock.h"
 #include "base/table.h"
 #include "storage/head/head.h"
@@ -63,6 +64,8 @@ struct head_bucket {
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);
+    struct arena *memory GUARDED_BY(lock); /* of the series; NULL: none yet */
+    size_t dead GUARDED_BY(lock); /* series in 'memory' that were forgotten */
     uint32_t free_index GUARDED_BY(lock);        /* where to look for a hole */
     struct hash_table by_tsuid GUARDED_BY(lock); /* of 'series' */
     struct head_metric *metrics GUARDED_BY(lock);
@@ -82,9 +85,10 @@ struct head {
     size_t buckets_len;
     struct head_bucket *buckets;
     uint64_t seed;
-    _Atomic bool evicted;   /* a series, ever */
-    _Atomic uint64_t epoch; /* of what puts were checked by */
-    _Atomic size_t bytes;   /* of rows */
+    _Atomic uint64_t epoch;     /* of what puts were checked by */
+    _Atomic uint64_t evictions; /* steps of head_evict() that forgot some */
+    _Atomic uint64_t forgotten; /* series, ever */
+    _Atomic size_t bytes;       /* of rows */
     _Atomic size_t rows;
     _Atomic size_t points; /* in rows */
     _Atomic size_t encoded;
@@ -94,6 +98,18 @@ struct head {
 /* NULL when there is none. */
 struct head_series *head_find(const struct head *h, struct head_bucket *b,
                               struct slice tsuid) REQUIRES(b->lock);
+
+/* Frees the rows of a series; its own memory goes with the bucket's arena. */
+void head_series_fini(struct head_series *s);
+
+/* Adds a series to the list of its metric. */
+void head_metric_add(const struct head *h, struct head_bucket *b,
+                     const struct head_series *s) REQUIRES(b->lock);
+
+/* Makes the index of rows as large as its rows need.  'map', unless NULL, has
+ * the new index of each series. */
+void head_index_rebuild(const struct head *h, struct head_bucket *b,
+                        const uint32_t *map) REQUIRES(b->lock);
 
 /* The newest row of that hour, or NULL.  It looks at the series' newest row,
  * and if that is of another hour at the index, from head_home() on. */

@@ -39,6 +39,30 @@ grow_index(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
     free(old);
 }
 
+void
+head_index_rebuild(const struct head *h, struct head_bucket *b,
+                   const uint32_t *map)
+{
+    struct head_slot *old = b->index;
+    size_t old_len = b->index_len;
+
+    if (old == NULL)
+        return;
+    while (b->index_len > FIRST_SLOTS && b->index_used * 4 <= b->index_len)
+        b->index_len /= 2;
+    b->index = mem_new_array(b->index_len, sizeof *b->index);
+    for (size_t i = 0; i < old_len; i++) {
+        struct head_slot x = old[i];
+
+        if (x.row == NULL)
+            continue;
+        if (map != NULL)
+            x.series = map[x.series];
+        *slot_of(h, b, x.series, x.base) = x;
+    }
+    free(old);
+}
+
 /* In the place of an older one of its hour, if there is one. */
 static void
 index_row(const struct head *h, struct head_bucket *b, struct head_row *r)

@@ -34,6 +34,8 @@ fill_defaults(struct store_options *o)
         o->head_bytes = 192 * MB;
     if (o->head_series == 0)
         o->head_series = 4000000;
+    if (o->series_idle_ms == 0)
+        o->series_idle_ms = 3600000;
     if (o->wal_bytes == 0)
         o->wal_bytes = 512 * MB;
     if (o->wal_segment_bytes == 0)
@@ -467,6 +469,8 @@ store_counts(struct store *s)
         .head_rows = head.rows,
         .head_points = head.points,
         .head_bytes = head.bytes,
+        .series_forgotten = head.forgotten,
+        .series_renumbered = atomic_load(&s->series_renumbered),
         .hours_encoded = head.encoded,
         .rows_flushed = atomic_load(&s->rows_flushed),
         .rows_merged = atomic_load(&s->rows_merged),

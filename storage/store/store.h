@@ -37,6 +37,9 @@ struct store_options {
     unsigned sync_interval_ms; /* 0: 1000 */
     size_t head_bytes;         /* 0: 192 MB of open rows, then pushes back */
     size_t head_series;        /* 0: 4 million, then idle ones are dropped */
+    /* A series that no point came to for so long leaves memory, and its rows
+     * are flushed for that.  0: an hour. */
+    unsigned series_idle_ms;
     size_t wal_bytes;          /* 0: 512 MB, then rows are flushed early */
     size_t wal_segment_bytes;  /* 0: 64 MB */
     unsigned flush_delay_ms;   /* 0: 60 s after its span has passed */
@@ -80,9 +83,10 @@ MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
                                     bool is_new, series_ref *out,
                                     struct error *e);
 
-/* Is the series in memory?  '*all' is true while every series that
- * store_series() was asked for still is. */
-bool store_has_series(struct store *s, struct slice tsuid, bool *all);
+/* Is the series in memory?  '*evictions' counts the times that series left it:
+ * every series that store_series() was asked for since it changed last still
+ * is. */
+bool store_has_series(struct store *s, struct slice tsuid, uint64_t *evictions);
 
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
@@ -140,6 +144,9 @@ void store_announce(struct store *s, const char *address);
 struct store_counts {
     uint64_t points_added;
     uint64_t head_series, head_rows, head_points, head_bytes;
+    uint64_t series_forgotten; /* that lay idle: they left memory */
+    /* How often all handles of a salt bucket became invalid for that. */
+    uint64_t series_renumbered;
     uint64_t hours_encoded; /* in the head */
     uint64_t rows_flushed;  /* of the head */
     /* Of these, whose hour was stored already; rows of the engine that were

@@ -10,6 +10,7 @@
 
 #define SWEEP_EVERY_S   5
 #define ENCODE_EVERY_MS 60000
+#define FORGET_TIMES    8
 #define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
 
 enum status
@@ -122,6 +123,15 @@ has_to_flush(struct store *s)
     return has || head_bytes(s->head) > s->options.head_bytes / 4 * 3;
 }
 
+/* At least a second, which is what the head counts in. */
+static uint32_t
+forget_after_s(const struct store *s)
+{
+    unsigned ms = s->options.series_idle_ms;
+
+    return ms < 1000 ? 1 : ms / 1000;
+}
+
 static enum status
 sweep(struct store *s, struct error *e)
 {
@@ -129,6 +139,7 @@ sweep(struct store *s, struct error *e)
         .idle = true,
         .now_s = store_now_s(),
         .idle_s = s->options.flush_delay_ms / 1000,
+        .forget_s = forget_after_s(s),
         .wall_s = clock_now_ms(s->options.clock) / 1000,
     };
     enum status status;
@@ -174,17 +185,50 @@ encode_hours(struct store *s, int64_t *done_ms)
     *done_ms = clock_monotonic_us() / 1000;
 }
 
+/* So soon after the machine's start no series has been idle for long. */
+static void
+evict_idle(struct store *s, size_t keep, uint32_t idle_s)
+{
+    uint32_t now_s = store_now_s();
+
+    if (now_s >= idle_s)
+        head_evict(s->head, keep / s->layout.salt_buckets, now_s - idle_s);
+}
+
+/* Looking at millions of series takes a while: it is done some times in the
+ * time after which they are idle. */
+static bool
+is_time_to_forget(struct store *s)
+{
+    uint32_t every_s = forget_after_s(s) / FORGET_TIMES, now_s = store_now_s();
+
+    if (now_s - s->forgot_s < every_s)
+        return false;
+    s->forgot_s = now_s;
+    return true;
+}
+
+/* Series that lie idle leave memory; sooner where there are too many.  Handles
+ * become invalid where few of many are left; not in a pool, where points that
+ * were forwarded wait with their handles. */
 static void
 evict_series(struct store *s)
 {
-    size_t keep = s->options.head_series / s->layout.salt_buckets;
-    uint32_t now_s = store_now_s(), delay_s = s->options.flush_delay_ms / 1000;
+    uint64_t before = head_counts(s->head).forgotten;
 
-    /* So soon after the machine's start no series has been idle for long. */
-    if (head_counts(s->head).series <= s->options.head_series ||
-        now_s < delay_s || atomic_load(&s->replays) > 0)
+    /* A replay puts points by the handles that it has. */
+    if (atomic_load(&s->replays) > 0)
         return;
-    head_evict(s->head, keep, now_s - delay_s);
+    if (is_time_to_forget(s))
+        evict_idle(s, 0, forget_after_s(s));
+    if (head_counts(s->head).series > s->options.head_series)
+        evict_idle(s, s->options.head_series, s->options.flush_delay_ms / 1000);
+    if (head_counts(s->head).forgotten == before)
+        return;
+    lock_take(&s->flush_lock);
+    if (head_shrink(s->head, s->remote == NULL))
+        atomic_fetch_add(&s->series_renumbered, 1);
+    lock_drop(&s->flush_lock);
 }
 
 /* Reports what became of a flush to those who wait for room, and to the log
@@ -209,10 +253,12 @@ static void *
 flusher(void *arg)
 {
     struct store *s = arg;
-    uint32_t swept_s = store_now_s();
+    uint32_t swept_s = store_now_s(), sweep_s = SWEEP_EVERY_S;
     int64_t encoded_ms = clock_monotonic_us() / 1000;
     unsigned wait_ms = encode_every_ms(s) < 1000 ? encode_every_ms(s) : 1000;
 
+    if (sweep_s > forget_after_s(s))
+        sweep_s = forget_after_s(s);
     signals_block();
     for (;;) {
         struct error e;
@@ -235,7 +281,7 @@ flusher(void *arg)
         }
         if (head_bytes(s->head) > s->options.head_bytes / 4 * 3)
             status = store_flush_until(s, s->options.head_bytes / 2, &e);
-        if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
+        if (status == ST_OK && store_now_s() - swept_s >= sweep_s) {
             swept_s = store_now_s();
             status = sweep(s, &e);
             evict_series(s);

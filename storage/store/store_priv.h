@@ -99,6 +99,8 @@ struct store {
     struct error aside GUARDED_BY(flush_lock);
     int64_t aside_logged_us GUARDED_BY(flush_lock);
     _Atomic uint64_t weeks_written;
+    _Atomic uint64_t series_renumbered;
+    uint32_t forgot_s; /* monotonic; the flusher's */
     int64_t replay_us; /* set before the threads start */
     /* Replays of dead owners' WALs under way, which hold references to series:
      * meanwhile no series is evicted. */

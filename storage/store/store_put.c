@@ -34,10 +34,10 @@ store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
 }
 
 bool
-store_has_series(struct store *s, struct slice tsuid, bool *all)
+store_has_series(struct store *s, struct slice tsuid, uint64_t *evictions)
 {
     OBJ_CHECK(s, STORE_MAGIC);
-    return head_has_series(s->head, tsuid, all);
+    return head_has_series(s->head, tsuid, evictions);
 }
 
 /* -- ids ------------------------------------------------------------------- */

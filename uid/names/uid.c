@@ -63,7 +63,15 @@ bool
 uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id)
 {
     return !u->shared && !(kind == UID_METRIC && u->random_metrics) &&
-           id > u->kinds[kind].opened;
+           id > atomic_load(&u->kinds[kind].aged);
+}
+
+void
+uid_age_ids(struct uid_table *u)
+{
+    for (int kind = 0; kind < UID_KINDS_ALL; kind++)
+        atomic_store(&u->kinds[kind].aged,
+                     atomic_load(&u->kinds[kind].highest));
 }
 
 const char *
@@ -109,13 +117,15 @@ static enum status
 open_kind(struct uid_table *u, enum uid_kind kind, struct error *e)
 {
     struct uid_state *k = &u->kinds[kind];
+    uint64_t opened = 0;
     enum status st;
 
     k->width = uid_key_width(store_layout(u->store), kind);
-    st = uid_read_counter(u, kind, &k->opened, e);
-    atomic_store(&k->highest, k->opened);
-    k->next = k->opened + 1;
-    k->end = u->shared ? k->opened : uid_max(u, kind);
+    st = uid_read_counter(u, kind, &opened, e);
+    atomic_store(&k->highest, opened);
+    atomic_store(&k->aged, opened);
+    k->next = opened + 1;
+    k->end = u->shared ? opened : uid_max(u, kind);
     return st == ST_OK ? uid_deleted_load(u, kind, e) : st;
 }
 
@@ -506,6 +516,13 @@ uid_drop_caches(struct uid_table *u)
 {
     OBJ_CHECK(u, UID_MAGIC);
     uid_cache_clear(u->cache);
+}
+
+void
+uid_shrink_caches(struct uid_table *u)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    uid_cache_shrink(u->cache);
 }
 
 struct uid_counts

@@ -150,9 +150,15 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
             size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
             void *ctx, struct error *e);
 
-/* Was the id given out since uid_open(), so that no other process can know of
- * it?  False where ids are random, and on shared engines. */
+/* Was the id given out since uid_open(), or uid_age_ids(), so that nothing from
+ * before has it?  False where ids are random, and on shared engines. */
 bool uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id);
+/* From now on no id that was given out so far is fresh. */
+void uid_age_ids(struct uid_table *u);
+
+/* Forgets the names in memory, which are read again when they are needed.
+ * Nothing has changed: uid_epoch() stays. */
+void uid_shrink_caches(struct uid_table *u);
 
 void uid_drop_caches(struct uid_table *u);
 

@@ -180,17 +180,23 @@ uid_cache_new(size_t entries)
 }
 
 void
-uid_cache_clear(struct uid_cache *c)
+uid_cache_shrink(struct uid_cache *c)
 {
     OBJ_CHECK(c, CACHE_MAGIC);
-    /* As in uid_cache_forget(). */
-    atomic_fetch_add(&c->epoch, 1);
     for (size_t i = 0; i < 2 * c->shards_len; i++) {
         lock_take(&c->shards[i].lock);
         shard_age(&c->shards[i]);
         shard_age(&c->shards[i]);
         lock_drop(&c->shards[i].lock);
     }
+}
+
+void
+uid_cache_clear(struct uid_cache *c)
+{
+    /* As in uid_cache_forget(). */
+    atomic_fetch_add(&c->epoch, 1);
+    uid_cache_shrink(c);
     atomic_fetch_add(&c->epoch, 1);
 }
 

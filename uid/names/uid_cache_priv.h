@@ -42,6 +42,8 @@ void uid_cache_add(struct uid_cache *c, enum uid_kind kind, struct slice name,
 void uid_cache_forget(struct uid_cache *c, enum uid_kind kind,
                       struct slice name, uint64_t id);
 void uid_cache_clear(struct uid_cache *c);
+/* Drops all records, which are still right: the epoch stays. */
+void uid_cache_shrink(struct uid_cache *c);
 
 /* Records of this kind, both directions together. */
 size_t uid_cache_len(struct uid_cache *c, enum uid_kind kind);

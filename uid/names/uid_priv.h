@@ -24,7 +24,8 @@ struct uid_state {
     /* The counter: what was given out in order; on shared engines also what
      * some process has for its next names.  Written under the lock. */
     _Atomic uint64_t highest;
-    uint64_t opened; /* 'highest' when the table was opened */
+    /* 'highest' when the table was opened, or at the last uid_age_ids(). */
+    _Atomic uint64_t aged;
     /* Ids for the next names, both included; on shared engines a block that
      * this process took from the counter.  Under the lock. */
     uint64_t next, end;

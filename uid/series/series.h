@@ -88,7 +88,8 @@ struct series_entry {
     struct slice tsuid;
     series_ref ref;       /* out */
     enum status rejected; /* out: ST_OK, or ST_LIMIT, see series_reject() */
-    bool missing;         /* series_enter()'s own */
+    /* series_enter()'s own: is it new, and was the engine asked? */
+    bool missing, asked;
 };
 
 /* The second half, for many: enters those that are not there yet, all in one

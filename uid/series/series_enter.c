@@ -145,21 +145,30 @@ repeats(struct hash_table *new, const struct series_entry *entries, size_t i)
     return false;
 }
 
-/* Is it new, for sure?  'entered' is how many there were before the engine was
- * asked. */
+/* Sets 'missing' to whether the series is new, for sure.  'entered' is how many
+ * there were before the engine was asked.  Series with ids from before others
+ * left memory may be among these, so only younger ids are fresh from then on.
+ */
 static enum status
-is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
-           bool *missing, struct error *e) REQUIRES(d->lock)
+find_if_missing(struct series_directory *d, struct series_entry *x,
+                uint64_t entered, struct error *e) REQUIRES(d->lock)
 {
     uint32_t created_s;
-    bool all, exists = store_has_series(d->store, tsuid, &all) && !d->failed;
-    bool sure = all && !d->failed &&
-                (is_fresh(d, tsuid) || entered == atomic_load(&d->entered));
+    uint64_t evictions;
+    bool exists =
+        store_has_series(d->store, x->tsuid, &evictions) && !d->failed;
+    bool sure;
     enum status st = ST_OK;
 
+    if (evictions != d->evictions) {
+        d->evictions = evictions;
+        uid_age_ids(d->uids);
+    }
+    sure = !d->failed && (is_fresh(d, x->tsuid) ||
+                          (x->asked && entered == atomic_load(&d->entered)));
     if (!exists && !sure)
-        st = series_read_entry(d, tsuid, &exists, &created_s, e);
-    *missing = !exists;
+        st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
+    x->missing = !exists;
     return st;
 }
 
@@ -212,7 +221,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
         struct series_entry *x = &entries[i];
 
         if (x->missing)
-            st = is_missing(d, x->tsuid, entered, &x->missing, e);
+            st = find_if_missing(d, x, entered, e);
         if (x->missing && d->failed)
             x->missing = !repeats(&new, entries, i);
         if (st != ST_OK || !x->missing)
@@ -281,7 +290,8 @@ find_missing(struct series_directory *d, struct series_entry *entries,
         uint8_t *key = bytes + n * SERIES_KEY_MAX;
 
         entries[i].missing = true;
-        if (is_fresh(d, entries[i].tsuid))
+        entries[i].asked = !is_fresh(d, entries[i].tsuid);
+        if (!entries[i].asked)
             continue;
         keys[n] = slice_of(key, key_series(entries[i].tsuid, key));
         a.entries[n++] = &entries[i];

@@ -34,7 +34,8 @@ struct series_directory {
     _Atomic int64_t recent_until_us; /* what is found may be news to others */
     struct lock lock;                /* enters series; across one WAL append */
     _Atomic uint64_t entered;        /* so many since the start */
-    bool failed GUARDED_BY(lock);    /* memory may know what the engine lacks */
+    uint64_t evictions GUARDED_BY(lock); /* store_has_series(), the last time */
+    bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };
 
 /* Is there room for one series more of the metric (0: of a new one)?  Beside so

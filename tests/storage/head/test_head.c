@@ -369,6 +369,128 @@ START_TEST(rows_are_in_the_order_of_segments)
 }
 END_TEST
 
+/* -- idle series ----------------------------------------------------------- */
+
+#define MANY       20000
+#define KEEP_EVERY 50 /* of these one has a row */
+
+static struct slice
+many_tsuid(unsigned i, uint8_t out[9])
+{
+    key_put_uint(out, 2, 3);
+    key_put_uint(out + 3, 1, 3);
+    key_put_uint(out + 6, i + 1, 3);
+    return slice_of(out, 9);
+}
+
+static enum status
+put_one(struct rig *r, series_ref ref, int64_t ts_ms)
+{
+    struct series_point p = { .series = ref, .point = { .ts_ms = ts_ms } };
+    uint16_t order = 0;
+    const struct head_put put = {
+        .points = &p, .order = &order, .len = 1, .now_s = 3
+    };
+    size_t taken;
+
+    return head_put(r->head, &put, &taken, NULL);
+}
+
+/* All that are left have their rows, in order, and take points. */
+static void
+check_left(struct rig *r, const series_ref *refs)
+{
+    static const uint8_t metric[3] = { 0, 0, 2 };
+    struct seen seen = { .len = 0 };
+    struct head_visit visit = {
+        .metric = slice_of(metric, 3), .to_base = 0, .f = see, .ctx = &seen
+    };
+    uint8_t bytes[9];
+
+    head_each_row(r->head, &visit);
+    ck_assert_uint_eq(seen.len, MANY / KEEP_EVERY);
+    for (unsigned i = 0; i < MANY; i += KEEP_EVERY) {
+        series_ref ref =
+            refs != NULL ? refs[i]
+                         : head_series(r->head, many_tsuid(i, bytes), false, 3);
+
+        ck_assert_int_eq(put_one(r, ref, i + 1), ST_OK);
+        ck_assert_int_eq(put_one(r, ref, HOUR_MS + i), ST_OK);
+    }
+}
+
+/* The memory of idle series goes back, whether or not handles stay valid. */
+NO_TS_CHECK static void
+check_idle(bool renumber)
+{
+    series_ref *refs = calloc(MANY, sizeof *refs);
+    struct rig r;
+    uint8_t bytes[9];
+    uint64_t evictions;
+
+    rig_open(&r);
+    for (unsigned i = 0; i < MANY; i++) {
+        refs[i] = head_series(r.head, many_tsuid(i, bytes), true, 1);
+        if (i % KEEP_EVERY == 0)
+            ck_assert_int_eq(put_one(&r, refs[i], i), ST_OK);
+    }
+    ck_assert(head_has_series(r.head, many_tsuid(1, bytes), &evictions));
+    ck_assert_uint_eq(evictions, 0);
+    head_evict(r.head, 0, 2);
+    ck_assert(!head_has_series(r.head, many_tsuid(1, bytes), &evictions));
+    ck_assert_uint_gt(evictions, 0);
+    ck_assert_uint_eq(head_counts(r.head).series, MANY / KEEP_EVERY);
+    ck_assert_uint_ge(head_counts(r.head).forgotten, MANY - MANY / KEEP_EVERY);
+    check_left(&r, refs);
+    ck_assert_int_eq(head_shrink(r.head, renumber), renumber);
+    ck_assert_uint_le(arena_used(r.b->memory), MANY / KEEP_EVERY * 100);
+    if (renumber) {
+        ck_assert_uint_le(r.b->series_cap, MANY / KEEP_EVERY * 2);
+        ck_assert_int_eq(put_one(&r, refs[KEEP_EVERY], 1), ST_NOT_FOUND);
+    }
+    ck_assert_int_eq(put_one(&r, refs[1], 1), ST_NOT_FOUND);
+    check_left(&r, renumber ? NULL : refs);
+    for (unsigned i = 0; i < MANY; i++) /* they come back */
+        ck_assert_int_eq(
+            put_one(&r, head_series(r.head, many_tsuid(i, bytes), false, 4), i),
+            ST_OK);
+    ck_assert_uint_eq(head_counts(r.head).series, MANY);
+    head_free(&r.head);
+    free(refs);
+}
+
+START_TEST(idle_series_leave_memory)
+{
+    check_idle(_i % 2 != 0);
+}
+END_TEST
+
+/* A row of a series that is idle for so long is flushed, whatever its time. */
+START_TEST(rows_of_idle_series_are_flushed)
+{
+    static struct head_flushing rows[HEAD_PASS_ROWS + ROW_HOURS_MAX];
+    struct flush_rule rule = {
+        .idle = true, .idle_s = 60, .forget_s = 10, .now_s = 12
+    };
+    struct rig r;
+    struct head_pass pass;
+    uint8_t bytes[9];
+
+    rig_open(&r);
+    r.layout.row_hours = 6;
+    ck_assert_int_eq(
+        put_one(&r, head_series(r.head, many_tsuid(0, bytes), true, 3), 1),
+        ST_OK);
+    for (; rule.now_s <= 13; rule.now_s++) {
+        head_pass_begin(&pass, r.head, 0, &rule, 0);
+        ck_assert_uint_eq(head_pass_next(&pass, rows), rule.now_s == 13);
+    }
+    head_free(&r.head);
+}
+END_TEST
+
 TEST_MAIN("head", LOOP(rows_are_found, cases), TEST(a_put_logs_what_it_took),
           TEST(rows_are_in_the_order_of_segments),
-          LOOP(rows_are_due, timestamps), TIMES(rows_of_a_metric_ascend, 10))
+          LOOP(rows_are_due, timestamps), TIMES(rows_of_a_metric_ascend, 10),
+          TIMES(idle_series_leave_memory, 2),
+          TEST(rows_of_idle_series_are_flushed))

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "storage/place/format.h"
@@ -427,6 +428,29 @@ START_TEST(a_forgotten_series_is_not_another_one)
 }
 END_TEST
 
+/* Its row is of the hour that is now, and is flushed for that. */
+START_TEST(an_idle_series_leaves_memory)
+{
+    struct series_point p = { .point = { .v.i = 1 } };
+    int64_t give_up_us = clock_monotonic_us() + 60 * INT64_C(1000000);
+    uint64_t lsn;
+
+    set_options(_i);
+    o.series_idle_ms = 1000;
+    open_store();
+    p.series = series(1);
+    p.point.ts_ms = clock_now_ms(&clock_system);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    while (store_counts(s).series_forgotten == 0 &&
+           clock_monotonic_us() < give_up_us)
+        (void)usleep(20000);
+    ck_assert_uint_eq(store_counts(s).series_forgotten, 1);
+    ck_assert_uint_eq(store_counts(s).head_series, 0);
+    ck_assert_uint_eq(store_counts(s).head_points, 0);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_NOT_FOUND);
+}
+END_TEST
+
 START_TEST(a_small_head_flushes_early)
 {
     set_options(_i);
@@ -726,6 +750,7 @@ TEST_MAIN_WITH(NULL, teardown, "store", LOOP(points_come_back, kinds),
                LOOP(finds_the_last_point, kinds),
                LOOP(rejects_what_no_row_can_hold, kinds),
                LOOP(a_forgotten_series_is_not_another_one, kinds),
+               LOOP(an_idle_series_leaves_memory, kinds),
                LOOP(a_small_head_flushes_early, kinds),
                LOOP(two_rows_of_an_hour_are_flushed_in_order, kinds),
                TEST(the_journal_is_trimmed),

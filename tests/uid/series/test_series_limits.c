@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "storage/head/head.h"
+#include "storage/store/store_state.h"
 #include "tests/uid/fixture.h"
 
 static const struct series_rules rules = { true, true, true, 8, false };
@@ -173,5 +175,23 @@ START_TEST(limits_racers)
 }
 END_TEST
 
-TEST_MAIN("series_limits", TEST(limits_a_metric), TEST(limits_all),
-          TEST(limits_a_batch), TEST(names_a_sibling), TEST(limits_racers))
+/* A series that left memory is not taken for new: it was entered since the
+ * start, as its names were, and stays so. */
+START_TEST(what_left_memory_is_entered_once)
+{
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
+    struct error e;
+
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 5 + round; i++)
+            ck_assert_int_eq(try_one(&f, "m", i, &e), ST_OK);
+        ck_assert_uint_eq(series_total(f.series), 5 + round);
+        head_evict(store_head(f.store), 0, UINT32_MAX);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("series_limits", TEST(what_left_memory_is_entered_once),
+          TEST(limits_a_metric), TEST(limits_all), TEST(limits_a_batch),
+          TEST(names_a_sibling), TEST(limits_racers))
