@@ -1,6 +1,5 @@
 #include "tsd/forget.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -8,7 +7,11 @@
 #include "base/process/lock.h"
 #include "base/process/signals.h"
 #include "base/process/thread.h"
+#include "base/process/clock.h"
+#include "base/process/counters.h"
+#include "base/process/log.h"
 #include "tsd/put/put.h"
+#include "uid/purge/purge.h"
 
 #define FORGETTING_MAGIC FOURCC('F', 'O', 'R', 'G')
 
@@ -24,6 +27,10 @@ struct forgetting {
     bool stopping GUARDED_BY(lock);
     /* As the store counted when the caches were emptied last. */
     uint64_t forgotten, renumbered;
+    /* When the last purge ended, monotonic, and how many rows retention had
+     * dropped when it began. */
+    int64_t purged_us;
+    uint64_t dropped;
 };
 
 /* When the caches know as many series that left memory as ones that are still
@@ -49,7 +56,60 @@ empty_caches(struct forgetting *f)
     f->renumbered = now.series_renumbered;
     put_path_drop_cache(f->api->put);
     uid_shrink_caches(f->api->uids);
-    (void)malloc_trim(0);
+    mem_give_back();
+}
+
+/* -- what is gone ---------------------------------------------------------- */
+
+static bool
+is_stopping(void *ctx)
+{
+    struct forgetting *f = ctx;
+    bool stopping;
+
+    lock_take(&f->lock);
+    stopping = f->stopping;
+    lock_drop(&f->lock);
+    return stopping;
+}
+
+static bool
+is_purge_due(const struct forgetting *f)
+{
+    const struct settings *s = f->api->settings;
+    int64_t every_us = settings_int(s, "halite.purge.interval_ms") * 1000;
+
+    return every_us > 0 && clock_monotonic_us() - f->purged_us >= every_us &&
+           counter_get(CNT_RETENTION_ROWS) != f->dropped &&
+           strcmp(settings_text(s, "tsd.mode"), "ro") != 0 &&
+           !kv_traits(store_kv(f->api->store))->shared;
+}
+
+static void
+purge_what_is_gone(struct forgetting *f)
+{
+    struct purge p = { .cancel = { is_stopping, f } };
+    const struct api *a = f->api;
+    struct error e;
+
+    if (!is_purge_due(f))
+        return;
+    f->dropped = counter_get(CNT_RETENTION_ROWS);
+    if (purge_run(&p, a->series, a->store, a->uids, &e) == ST_OK)
+        log_info("purge",
+                 "forgot %llu of %llu series, %llu metrics, %llu tag keys and "
+                 "%llu tag values of which retention left nothing",
+                 (unsigned long long)p.forgotten,
+                 (unsigned long long)p.looked_at,
+                 (unsigned long long)p.names[UID_METRIC],
+                 (unsigned long long)p.names[UID_TAGK],
+                 (unsigned long long)p.names[UID_TAGV]);
+    else if (!is_stopping(f))
+        log_warn("purge",
+                 "series of which retention left nothing stay for now, after "
+                 "%llu were forgotten: %s",
+                 (unsigned long long)p.forgotten, e.text);
+    f->purged_us = clock_monotonic_us();
 }
 
 static bool
@@ -71,8 +131,10 @@ forgetting_thread(void *arg)
     struct forgetting *f = arg;
 
     signals_block();
-    while (wait_for_a_look(f))
+    while (wait_for_a_look(f)) {
         empty_caches(f);
+        purge_what_is_gone(f);
+    }
     return NULL;
 }
 
@@ -84,6 +146,7 @@ forgetting_start(const struct api *a, struct forgetting **out, struct error *e)
 
     f->magic = FORGETTING_MAGIC;
     f->api = a;
+    f->purged_us = clock_monotonic_us();
     lock_init(&f->lock);
     cond_init(&f->wake);
     *out = f;

@@ -346,6 +346,7 @@ head_series(struct head *h, struct slice tsuid, bool is_new, uint32_t now_s)
         s->is_unflushed = is_new;
     }
     s->touched_s = now_s;
+    s->is_touched = true;
     ref = (uint64_t)bucket << 56 | (uint64_t)s->generation << 32 | s->index;
     lock_drop(&b->lock);
     return ref;

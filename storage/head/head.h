@@ -70,6 +70,15 @@ bool head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
  * bucket.  The bucket's lock is dropped now and then. */
 void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
 
+/* From now on the head notes which series get points, or are asked for by
+ * head_series(). */
+void head_watch(struct head *h);
+
+/* Forgets those of 'tsuids' that have no rows and were not touched since
+ * head_watch(); sets kept[i] for the others that are in memory. */
+void head_forget(struct head *h, const struct slice *tsuids, size_t len,
+                 bool *kept);
+
 /* Gives the memory of forgotten series back, where that is a good part of a
  * bucket's.  With 'renumber' it also shortens lists that are mostly empty,
  * which makes the bucket's handles invalid: a put of one answers ST_NOT_FOUND,

@@ -10,6 +10,7 @@
 #include "storage/head/head_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -105,6 +106,65 @@ head_evict(struct head *h, size_t keep, uint32_t idle_before_s)
             at = evict_step(h, b, at, keep, idle_before_s);
             lock_drop(&b->lock);
         }
+    }
+}
+
+void
+head_watch(struct head *h)
+{
+    for (size_t i = 0; i < h->buckets_len; i++) {
+        struct head_bucket *b = &h->buckets[i];
+
+        lock_take(&b->lock);
+        for (size_t k = 0; k < b->series_len; k++)
+            if (b->series[k] != NULL)
+                b->series[k]->is_touched = false;
+        lock_drop(&b->lock);
+    }
+}
+
+/* Those of one bucket; returns how many were forgotten. */
+static size_t
+forget_of_bucket(struct head *h, struct head_bucket *b,
+                 const struct slice *tsuids, size_t len, bool *kept)
+    REQUIRES(b->lock)
+{
+    size_t forgotten = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        struct head_series *s = head_bucket_of(h, tsuids[i]) == b
+                                    ? head_find(h, b, tsuids[i])
+                                    : NULL;
+
+        if (s == NULL)
+            continue;
+        kept[i] = s->rows != NULL || s->is_touched;
+        if (kept[i])
+            continue;
+        if (forgotten++ == 0)
+            atomic_fetch_add(&h->evictions, 1);
+        forget_series(h, b, s);
+    }
+    if (forgotten > 0) {
+        b->free_index = 0;
+        drop_from_metrics(h, b);
+    }
+    return forgotten;
+}
+
+void
+head_forget(struct head *h, const struct slice *tsuids, size_t len, bool *kept)
+{
+    memset(kept, 0, len * sizeof *kept);
+    for (size_t i = 0; i < h->buckets_len; i++) {
+        struct head_bucket *b = &h->buckets[i];
+        size_t forgotten;
+
+        lock_take(&b->lock);
+        forgotten = forget_of_bucket(h, b, tsuids, len, kept);
+        lock_drop(&b->lock);
+        atomic_fetch_sub(&h->series, forgotten);
+        atomic_fetch_add(&h->forgotten, forgotten);
     }
 }
 

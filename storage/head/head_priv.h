@@ -34,6 +34,7 @@ struct head_series {
     uint32_t generation;   /* differs from that of others of its index; not 0 */
     uint16_t tsuid_size;
     bool is_unflushed : 1; /* surely no row of it is in the engine */
+    bool is_touched : 1;   /* since head_watch() */
     uint8_t tsuid[];
 };
 

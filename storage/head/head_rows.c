@@ -209,6 +209,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
         atomic_fetch_sub(&h->points, count + 1u - r->open.count);
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;
+    s->is_touched = true;
     return true;
 }
 

@@ -88,6 +88,15 @@ MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
  * is. */
 bool store_has_series(struct store *s, struct slice tsuid, uint64_t *evictions);
 
+/* While a purge works ('on'), no idle series leave memory, and it is noted
+ * which get points or are asked for by store_series(). */
+void store_watch_series(struct store *s, bool on);
+/* Takes those of 'tsuids' out of memory that have no open rows and were not
+ * touched since the watch began: points that still come with their handles are
+ * answered ST_NOT_FOUND.  Sets kept[i] for the others that are in memory. */
+void store_forget_series(struct store *s, const struct slice *tsuids,
+                         size_t len, bool *kept);
+
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
  * failure, and each point's 'status': ST_NOT_FOUND, ask for the series again;

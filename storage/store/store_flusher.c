@@ -208,27 +208,50 @@ is_time_to_forget(struct store *s)
     return true;
 }
 
-/* Series that lie idle leave memory; sooner where there are too many.  Handles
- * become invalid where few of many are left; not in a pool, where points that
- * were forwarded wait with their handles. */
+/* Series that lie idle leave memory; sooner where there are too many. */
+static void
+forget_idle(struct store *s) REQUIRES(s->flush_lock)
+{
+    if (is_time_to_forget(s))
+        evict_idle(s, 0, forget_after_s(s));
+    if (head_counts(s->head).series > s->options.head_series)
+        evict_idle(s, s->options.head_series, s->options.flush_delay_ms / 1000);
+}
+
+/* Handles become invalid where few of many series are left; not in a pool,
+ * where points that were forwarded wait with their handles. */
 static void
 evict_series(struct store *s)
 {
     uint64_t before = head_counts(s->head).forgotten;
 
-    /* A replay puts points by the handles that it has. */
-    if (atomic_load(&s->replays) > 0)
-        return;
-    if (is_time_to_forget(s))
-        evict_idle(s, 0, forget_after_s(s));
-    if (head_counts(s->head).series > s->options.head_series)
-        evict_idle(s, s->options.head_series, s->options.flush_delay_ms / 1000);
-    if (head_counts(s->head).forgotten == before)
-        return;
     lock_take(&s->flush_lock);
-    if (head_shrink(s->head, s->remote == NULL))
+    /* A replay puts points by the handles that it has. */
+    if (!s->series_watched && atomic_load(&s->replays) == 0)
+        forget_idle(s);
+    if (head_counts(s->head).forgotten != before &&
+        head_shrink(s->head, s->remote == NULL))
         atomic_fetch_add(&s->series_renumbered, 1);
     lock_drop(&s->flush_lock);
+}
+
+void
+store_watch_series(struct store *s, bool on)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    lock_take(&s->flush_lock);
+    s->series_watched = on;
+    if (on)
+        head_watch(s->head);
+    lock_drop(&s->flush_lock);
+}
+
+void
+store_forget_series(struct store *s, const struct slice *tsuids, size_t len,
+                    bool *kept)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    head_forget(s->head, tsuids, len, kept);
 }
 
 /* Reports what became of a flush to those who wait for room, and to the log

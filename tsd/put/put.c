@@ -434,13 +434,15 @@ identify(struct put_batch *b, size_t row)
 }
 
 /* Asks the directory for all that wait, and enters its answers into the cache.
- * Rows that get no series are rejected. */
+ * Rows that get no series are rejected.  Those of which a name was purged
+ * meanwhile are identified again: the name gets another id. */
 static void
 enter(struct put_batch *b)
 {
     struct error e;
     enum status status = error_set(&e, ST_BUSY, "no memory for new series");
-    size_t at = 0;
+    uint16_t again[PUT_BATCH_MAX];
+    size_t at = 0, again_len = 0;
 
     for (size_t i = 0; i < b->entries_len; at = b->tsuid_ends[i++])
         b->entries[i].tsuid =
@@ -452,6 +454,10 @@ enter(struct put_batch *b)
         size_t row = b->entry_rows[i];
         enum status rejected = status;
 
+        if (status == ST_OK && b->entries[i].rejected == ST_CONFLICT) {
+            again[again_len++] = (uint16_t)row;
+            continue;
+        }
         if (status == ST_OK && b->entries[i].rejected != ST_OK)
             rejected = series_reject(b->path->directory, &e);
         if (rejected != ST_OK) {
@@ -465,6 +471,10 @@ enter(struct put_batch *b)
     }
     b->entries_len = 0;
     buf_clear(&b->tsuids);
+    for (size_t i = 0; i < again_len; i++)
+        (void)identify(b, again[i]);
+    if (b->entries_len > 0)
+        enter(b);
 }
 
 /* A name that was renamed or deleted leads elsewhere now: what was looked up

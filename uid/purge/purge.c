@@ -6,71 +6,33 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/table.h"
+#include "base/arena.h"
+#include "base/numbers.h"
 #include "storage/store/cuts.h"
 #include "uid/meta/annotation.h"
 #include "uid/names/uid_names.h"
-#include "uid/series/tagk_sets.h"
+#include "uid/series/series_purge.h"
 
 #define BATCH_SERIES      256
 #define ENTRIES_UNCHECKED 4096
-
-/* A set of numbers: ids, or hashes. */
-struct numbers {
-    struct hash_table table;
-    uint64_t *list;
-    size_t cap;
-};
 
 struct purging {
     struct purge *p;
     struct store *store;
     struct kv *kv;
     struct uid_table *uids;
+    struct series_directory *directory;
     const struct key_layout *layout;
     uint64_t seed;
     size_t steps;
     struct numbers alive;            /* series, by their hashes */
     struct numbers used[UID_KINDS];  /* ids of these */
     struct numbers freed[UID_KINDS]; /* ids of those that are forgotten */
-    struct tagk_sets *tagk_sets;
-    struct kv_batch *batch;
-    size_t batch_series;
+    /* Series that nothing was found of, and that are not taken out yet. */
+    struct slice waiting[BATCH_SERIES];
+    size_t waiting_len;
+    struct arena *arena; /* their TSUIDs */
 };
-
-/* -- numbers --------------------------------------------------------------- */
-
-static bool
-is_number(const void *list, uint32_t i, const void *key)
-{
-    return ((const uint64_t *)list)[i] == *(const uint64_t *)key;
-}
-
-static bool
-numbers_have(const struct numbers *n, uint64_t v)
-{
-    return table_find(&n->table, hash_bytes(&v, sizeof v, 0), is_number,
-                      n->list, &v) != TABLE_NONE;
-}
-
-static void
-numbers_add(struct numbers *n, uint64_t v)
-{
-    size_t len = n->table.len;
-
-    if (numbers_have(n, v))
-        return;
-    n->list = mem_grow(n->list, len, &n->cap, sizeof *n->list);
-    n->list[len] = v;
-    table_add(&n->table, hash_bytes(&v, sizeof v, 0), (uint32_t)len);
-}
-
-static void
-numbers_fini(struct numbers *n)
-{
-    table_fini(&n->table);
-    free(n->list);
-}
 
 /* -- reading --------------------------------------------------------------- */
 
@@ -165,16 +127,6 @@ take_counted(struct purging *x, struct slice key, struct slice value,
 }
 
 static enum status
-take_count(struct purging *x, struct slice key, struct slice value,
-           struct error *e)
-{
-    if (!tagk_sets_key_is_valid(x->layout, false, key) || value.size != 8)
-        return damaged("the count of a tag-key set", e);
-    tagk_sets_set(x->tagk_sets, key, key_get_uint(value.data, 8));
-    return ST_OK;
-}
-
-static enum status
 find_alive(struct purging *x, struct error *e)
 {
     static const struct {
@@ -186,7 +138,6 @@ find_alive(struct purging *x, struct error *e)
         { TABLE_QUARANTINE, take_quarantined },
         { TABLE_HISTOGRAMS, take_counted },
         { TABLE_ANNOTATIONS, take_counted },
-        { TABLE_TAGK_SETS, take_count },
     };
     enum status st = ST_OK;
 
@@ -197,61 +148,42 @@ find_alive(struct purging *x, struct error *e)
 
 /* -- series ---------------------------------------------------------------- */
 
-/* The ids of clients' names: a rollup's kind is none of them. */
+static bool
+add_id(void *ctx, enum uid_kind kind, uint64_t id)
+{
+    struct numbers *sets = ctx;
+
+    numbers_add(&sets[kind], id);
+    return true;
+}
+
 static void
 add_ids(const struct purging *x, struct numbers sets[UID_KINDS],
         struct slice tsuid)
 {
-    const struct key_layout *w = x->layout;
-
-    numbers_add(&sets[UID_METRIC], tsuid_metric_id(w, tsuid));
-    for (size_t i = 0; i < tsuid_tags(w, tsuid); i++) {
-        uint64_t tagk = tsuid_tagk_id(w, tsuid, i);
-
-        if (tagk == 0)
-            continue;
-        numbers_add(&sets[UID_TAGK], tagk);
-        numbers_add(&sets[UID_TAGV], tsuid_tagv_id(w, tsuid, i));
-    }
+    (void)series_each_id(x->layout, tsuid, add_id, sets);
 }
 
+/* Those that are in use again stay. */
 static enum status
-write_batch(struct purging *x, struct error *e)
+forget_waiting(struct purging *x, struct error *e)
 {
-    uint64_t lsn;
+    bool kept[BATCH_SERIES] = { false };
+    struct purge *p = x->p;
     enum status st = ST_OK;
 
-    if (kv_batch_len(x->batch) > 0)
-        st = store_write(x->store, x->batch, &lsn, e);
-    if (st == ST_OK && kv_batch_len(x->batch) > 0)
-        st = store_commit(x->store, lsn, false, e);
-    kv_batch_clear(x->batch);
-    x->batch_series = 0;
+    if (!p->dry_run && x->waiting_len > 0)
+        st = series_purge_series(x->directory, x->waiting, x->waiting_len, kept,
+                                 e);
+    for (size_t i = 0; i < x->waiting_len && st == ST_OK; i++) {
+        add_ids(x, kept[i] ? x->used : x->freed, x->waiting[i]);
+        p->forgotten += !kept[i];
+        if (!kept[i] && p->series != NULL)
+            p->series(p->ctx, x->waiting[i]);
+    }
+    x->waiting_len = 0;
+    arena_reset(x->arena);
     return st;
-}
-
-static enum status
-forget_series(struct purging *x, struct slice key, struct slice tsuid,
-              struct error *e)
-{
-    uint8_t set_key[TAGK_SETS_KEY_MAX],
-        meta[2 + TSUID_MAX] = { TABLE_META, 't' };
-    struct slice set = tagk_sets_key(x->layout, false, tsuid, set_key);
-    uint64_t left = tagk_sets_get(x->tagk_sets, set);
-    uint8_t count[8];
-
-    if (left == 0)
-        return damaged("the count of a tag-key set", e);
-    tagk_sets_set(x->tagk_sets, set, left - 1);
-    kv_batch_delete(x->batch, key);
-    memcpy(meta + 2, tsuid.data, tsuid.size);
-    kv_batch_delete(x->batch, slice_of(meta, 2 + tsuid.size));
-    key_put_uint(count, left - 1, sizeof count);
-    if (left == 1)
-        kv_batch_delete(x->batch, set);
-    else
-        kv_batch_put(x->batch, set, slice_of(count, sizeof count));
-    return ++x->batch_series < BATCH_SERIES ? ST_OK : write_batch(x, e);
 }
 
 static enum status
@@ -271,11 +203,11 @@ take_series(struct purging *x, struct slice key, struct slice value,
         add_ids(x, x->used, tsuid);
         return ST_OK;
     }
-    add_ids(x, x->freed, tsuid);
-    p->forgotten++;
-    if (p->series != NULL)
-        p->series(p->ctx, tsuid);
-    return p->dry_run ? ST_OK : forget_series(x, key, tsuid, e);
+    x->waiting[x->waiting_len] =
+        slice_of(arena_copy(x->arena, tsuid.data, tsuid.size), tsuid.size);
+    if (x->waiting[x->waiting_len].data == NULL)
+        return error_no_memory(e);
+    return ++x->waiting_len < BATCH_SERIES ? ST_OK : forget_waiting(x, e);
 }
 
 /* Whose ids are used though they have no entry: notes may be of any TSUID. */
@@ -297,20 +229,44 @@ take_note(struct purging *x, struct slice key, struct slice value,
 
 /* -- names ----------------------------------------------------------------- */
 
+/* What belongs to an id without a name. */
 static enum status
-forget_name(struct purging *x, enum uid_kind kind, struct slice name,
-            uint64_t id, struct error *e)
+forget_id(struct purging *x, enum uid_kind kind, uint64_t id, struct error *e)
 {
     unsigned width = uid_key_width(x->layout, kind);
     uint8_t meta[2 + 8] = { TABLE_META, (uint8_t)UID_KIND_BYTES[kind] };
     uint8_t cut[CUTS_KEY_MAX];
-    enum status st = uid_delete(x->uids, kind, name, e);
+    struct kv_batch *b = kv_batch_new();
+    uint64_t lsn;
+    enum status st;
 
     key_put_uint(meta + 2, id, width);
-    kv_batch_delete(x->batch, slice_of(meta, 2 + width));
+    kv_batch_delete(b, slice_of(meta, 2 + width));
     if (kind == UID_METRIC)
-        kv_batch_delete(x->batch, slice_of(cut, cuts_key(x->layout, id, cut)));
-    return st == ST_OK ? write_batch(x, e) : st;
+        kv_batch_delete(b, slice_of(cut, cuts_key(x->layout, id, cut)));
+    st = store_write(x->store, b, &lsn, e);
+    kv_batch_free(&b);
+    return st == ST_OK ? store_commit(x->store, lsn, false, e) : st;
+}
+
+static enum status
+forget_name(struct purging *x, enum uid_kind kind, struct slice name,
+            uint64_t id, struct error *e)
+{
+    struct purge *p = x->p;
+    bool kept = false;
+    enum status st = ST_OK;
+
+    if (!p->dry_run)
+        st = series_purge_name(x->directory, kind, name, id, &kept, e);
+    if (st == ST_OK && !kept && !p->dry_run)
+        st = forget_id(x, kind, id, e);
+    if (st != ST_OK || kept)
+        return st;
+    p->names[kind]++;
+    if (p->name != NULL)
+        p->name(p->ctx, kind, name, id);
+    return ST_OK;
 }
 
 /* A name's entry goes while the iterator is behind it, which sees what was
@@ -332,11 +288,7 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
             continue;
         buf_clear(&copy);
         buf_put_slice(&copy, name);
-        p->names[kind]++;
-        if (p->name != NULL)
-            p->name(p->ctx, kind, buf_slice(&copy), id);
-        if (!p->dry_run)
-            st = forget_name(x, kind, buf_slice(&copy), id, e);
+        st = forget_name(x, kind, buf_slice(&copy), id, e);
         if (st == ST_OK && cancel_asked(p->cancel))
             st = error_set(e, ST_BUSY, "cancelled");
     }
@@ -346,38 +298,49 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
                                           : st;
 }
 
-enum status
-purge_run(struct purge *p, struct store *s, struct uid_table *u,
-          struct error *e)
+static enum status
+purge_all(struct purging *x, struct error *e)
 {
-    struct purging x = { .p = p, .store = s, .kv = store_kv(s), .uids = u };
-    enum status st;
+    enum status st = store_flush(x->store, e);
 
-    if (kv_traits(x.kv)->shared)
-        return error_set(e, ST_INVALID,
-                         "names and series of a store in a pool are not "
-                         "forgotten: other servers may use them");
-    x.layout = store_layout(s);
-    x.seed = hash_random_seed();
-    x.tagk_sets = tagk_sets_new(x.layout, false);
-    x.batch = kv_batch_new();
-    st = store_flush(s, e);
     if (st == ST_OK)
-        st = find_alive(&x, e);
+        st = find_alive(x, e);
     if (st == ST_OK)
-        st = each_entry(&x, TABLE_SERIES, take_series, e);
+        st = each_entry(x, TABLE_SERIES, take_series, e);
     if (st == ST_OK)
-        st = write_batch(&x, e);
+        st = forget_waiting(x, e);
     if (st == ST_OK)
-        st = each_entry(&x, TABLE_ANNOTATIONS, take_note, e);
+        st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
     for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
-        st = forget_names(&x, (enum uid_kind)kind, e);
-    numbers_fini(&x.alive);
-    for (int kind = 0; kind < UID_KINDS; kind++) {
-        numbers_fini(&x.used[kind]);
-        numbers_fini(&x.freed[kind]);
+        st = forget_names(x, (enum uid_kind)kind, e);
+    return st;
+}
+
+enum status
+purge_run(struct purge *p, struct series_directory *d, struct store *s,
+          struct uid_table *u, struct error *e)
+{
+    struct purging *x = mem_new(sizeof *x);
+    enum status st = series_purge_begin(d, e);
+
+    *x = (struct purging){ .p = p,
+                           .store = s,
+                           .kv = store_kv(s),
+                           .uids = u,
+                           .directory = d,
+                           .layout = store_layout(s),
+                           .seed = hash_random_seed(),
+                           .arena = arena_new(0) };
+    if (st == ST_OK) {
+        st = purge_all(x, e);
+        series_purge_end(d);
     }
-    tagk_sets_free(&x.tagk_sets);
-    kv_batch_free(&x.batch);
+    numbers_fini(&x->alive);
+    for (int kind = 0; kind < UID_KINDS; kind++) {
+        numbers_fini(&x->used[kind]);
+        numbers_fini(&x->freed[kind]);
+    }
+    arena_free(&x->arena);
+    free(x);
     return st;
 }

@@ -10,14 +10,17 @@
  * 'unused_names' is set.
  *
  * Bounds:  some 20 bytes a series that has something, and each id.
- * Threads: owner; no other uses the store, and uid and series tables that
- *          are open are to be closed next.
+ * Others may use the store meanwhile: what is put or entered since it began
+ * stays (uid/series/series_purge.h).
+ *
+ * Threads: owner; beside any others.
  * Fails:   ST_IO, ST_CORRUPT; ST_INVALID where the engine is shared; ST_BUSY
- *          when it is cancelled. */
+ *          when it is cancelled, or another one is under way. */
 #pragma once
 
 #include "base/cancel.h"
 #include "uid/names/uid.h"
+#include "uid/series/series.h"
 
 struct purge {
     bool dry_run;
@@ -33,5 +36,6 @@ struct purge {
     uint64_t names[UID_KINDS];     /* out: forgotten */
 };
 
-MUST_CHECK enum status purge_run(struct purge *p, struct store *s,
-                                 struct uid_table *u, struct error *e);
+MUST_CHECK enum status purge_run(struct purge *p, struct series_directory *d,
+                                 struct store *s, struct uid_table *u,
+                                 struct error *e);

@@ -152,6 +152,10 @@ series_close(struct series_directory **dp)
 
     if (d == NULL)
         return;
+    for (int kind = 0; kind < UID_KINDS; kind++) {
+        numbers_fini(&d->entered_ids[kind]);
+        numbers_fini(&d->gone_ids[kind]);
+    }
     series_index_free(&d->index);
     tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
@@ -346,13 +350,15 @@ series_resolve(struct series_directory *d, const struct series_rules *rules,
                struct error *e)
 {
     struct series_entry entry = { .ref = SERIES_REF_NONE };
-    enum status st =
-        series_identify(d, rules, kind, metric, tags, tags_len, tsuid, e);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    entry.tsuid = tsuid_slice(tsuid);
-    st = series_enter(d, &entry, 1, e);
+    do { /* again where a purge took a name away meanwhile */
+        st = series_identify(d, rules, kind, metric, tags, tags_len, tsuid, e);
+        if (st != ST_OK)
+            return st;
+        entry.tsuid = tsuid_slice(tsuid);
+        st = series_enter(d, &entry, 1, e);
+    } while (st == ST_OK && entry.rejected == ST_CONFLICT);
     if (st == ST_OK && entry.rejected != ST_OK)
         st = series_reject(d, e);
     *ref = entry.ref;

@@ -86,8 +86,10 @@ bool series_of_metric(struct series_directory *d, struct slice metric,
 
 struct series_entry {
     struct slice tsuid;
-    series_ref ref;       /* out */
-    enum status rejected; /* out: ST_OK, or ST_LIMIT, see series_reject() */
+    series_ref ref; /* out */
+    /* out: ST_OK; ST_LIMIT, see series_reject(); ST_CONFLICT, an id lost its
+     * name (series_purge.h): look its names up again. */
+    enum status rejected;
     /* series_enter()'s own: is it new, and was the engine asked? */
     bool missing, asked;
 };

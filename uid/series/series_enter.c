@@ -226,6 +226,10 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             x->missing = !repeats(&new, entries, i);
         if (st != ST_OK || !x->missing)
             continue;
+        if (!series_purge_admits(d, x->tsuid)) {
+            x->rejected = ST_CONFLICT;
+            continue;
+        }
         if (!series_has_room(d, series_metric(d, x->tsuid))) {
             x->rejected = ST_LIMIT;
             continue;
@@ -305,21 +309,46 @@ find_missing(struct series_directory *d, struct series_entry *entries,
 }
 
 static enum status
-enter_here(struct series_directory *d, struct series_entry *entries, size_t len,
-           struct error *e)
+give_handles(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
 {
-    uint64_t entered = atomic_load(&d->entered);
-    enum status st = find_missing(d, entries, len, e);
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if (entries[i].rejected == ST_OK && entries[i].ref == SERIES_REF_NONE)
+            st = store_series(d->store, entries[i].tsuid, false,
+                              &entries[i].ref, e);
+    return st;
+}
+
+static bool
+any_missing(const struct series_entry *entries, size_t len)
+{
     bool missing = false;
 
     for (size_t i = 0; i < len; i++)
         missing |= entries[i].missing;
+    return missing;
+}
+
+static enum status
+enter_here(struct series_directory *d, struct series_entry *entries, size_t len,
+           struct error *e)
+{
+    uint64_t entered = atomic_load(&d->entered);
+    uint64_t purged = atomic_load(&d->purged);
+    enum status st = find_missing(d, entries, len, e);
+
     /* An entry may be found before its writer has counted it: after the lock
      * queries see the series. */
     if (st == ST_OK && len > 0) {
         lock_take(&d->lock);
-        if (missing)
+        if (purged != atomic_load(&d->purged)) /* what was found may be gone */
+            st = find_missing(d, entries, len, e);
+        if (st == ST_OK && any_missing(entries, len))
             st = enter_locked(d, entries, len, entered, e);
+        if (st == ST_OK) /* a purge knows from now on that they are used */
+            st = give_handles(d, entries, len, e);
         lock_drop(&d->lock);
     }
     return st;
@@ -338,10 +367,6 @@ series_enter(struct series_directory *d, struct series_entry *entries,
     }
     st = (d->shared ? series_enter_shared : enter_here)(d, entries, len, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (entries[i].rejected != ST_OK)
-            counter_add(CNT_SERIES_REJECTED, 1);
-        else if (entries[i].ref == SERIES_REF_NONE)
-            st = store_series(d->store, entries[i].tsuid, false,
-                              &entries[i].ref, e);
-    return st;
+        counter_add(CNT_SERIES_REJECTED, entries[i].rejected == ST_LIMIT);
+    return st == ST_OK ? give_handles(d, entries, len, e) : st;
 }

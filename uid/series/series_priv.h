@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/numbers.h"
 #include "base/process/lock.h"
 #include "uid/series/series.h"
 
@@ -34,6 +35,13 @@ struct series_directory {
     _Atomic int64_t recent_until_us; /* what is found may be news to others */
     struct lock lock;                /* enters series; across one WAL append */
     _Atomic uint64_t entered;        /* so many since the start */
+    /* Of purges (series_purge.h): whether one works; how many batches of series
+     * were taken out of the directory; ids that were entered since it began;
+     * and ids whose names it took away. */
+    bool purging GUARDED_BY(lock);
+    _Atomic uint64_t purged;
+    struct numbers entered_ids[UID_KINDS] GUARDED_BY(lock);
+    struct numbers gone_ids[UID_KINDS] GUARDED_BY(lock);
     uint64_t evictions GUARDED_BY(lock); /* store_has_series(), the last time */
     bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };
@@ -52,6 +60,11 @@ series_has_room(struct series_directory *d, uint64_t metric)
 bool series_is_full(struct series_directory *d, struct slice metric);
 
 uint64_t series_metric(const struct series_directory *d, struct slice tsuid);
+
+/* A new series is about to be entered: false when the name of one of its ids
+ * was taken away meanwhile.  Else its ids are noted, if a purge works. */
+bool series_purge_admits(struct series_directory *d, struct slice tsuid)
+    REQUIRES(d->lock);
 
 /* Reads the tag-key sets again, if events were missed.  Before each use. */
 MUST_CHECK enum status series_refresh(struct series_directory *d,

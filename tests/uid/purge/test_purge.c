@@ -2,10 +2,15 @@
  * against the check of tables, which must find nothing afterwards. */
 #include "uid/purge/purge.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "storage/histogram/histogram_table.h"
 #include "storage/store/store_retention.h"
 #include "tests/uid/one_fixture.h"
 #include "uid/fsck/uid_fsck.h"
+#include "uid/series/series_purge.h"
 
 #define T0 INT64_C(1356998400000)
 
@@ -79,7 +84,7 @@ static void
 purge(struct purge *p, uint64_t series, uint64_t metrics, uint64_t tagks,
       uint64_t tagvs)
 {
-    OK(purge_run(p, f.store, f.uids, &e));
+    OK(purge_run(p, f.series, f.store, f.uids, &e));
     ck_assert_uint_eq(p->forgotten, series);
     ck_assert_uint_eq(p->names[UID_METRIC], metrics);
     ck_assert_uint_eq(p->names[UID_TAGK], tagks);
@@ -200,12 +205,101 @@ START_TEST(a_damaged_row_forbids_it)
     kv_batch_put(b, slice_str("rx"), slice_str(""));
     OK(store_write(f.store, b, NULL, &e));
     kv_batch_free(&b);
-    ck_assert_int_eq(purge_run(&p, f.store, f.uids, &why), ST_CORRUPT);
+    ck_assert_int_eq(purge_run(&p, f.series, f.store, f.uids, &why),
+                     ST_CORRUPT);
     ck_assert_uint_eq(p.forgotten, 0);
+}
+END_TEST
+
+/* -- beside others --------------------------------------------------------- */
+
+#define HOSTS  40
+#define ROUNDS 3000
+
+static uint64_t put_by_others;
+static atomic_uint purges; /* that have ended */
+
+/* A point, as the put path does it: with a handle that is not valid any more
+ * the series is looked up again. */
+static void
+put_as_clients_do(unsigned host, int64_t ms)
+{
+    struct series_point p = { .point = { ms, { .i = 1 }, false } };
+    char name[16];
+    struct tsuid tsuid;
+    uint64_t lsn;
+    enum status st;
+
+    (void)snprintf(name, sizeof name, "h%u", host);
+    resolve("busy", name, "", &p.series, &tsuid);
+    while ((st = store_put(f.store, &p, 1, &lsn, NULL)) == ST_NOT_FOUND)
+        resolve("busy", name, "", &p.series, &tsuid);
+    ck_assert_int_eq(st, ST_OK);
+    put_by_others++;
+}
+
+/* Most series are entered and get their point some rounds later. */
+static void *
+put_beside(void *ctx)
+{
+    atomic_bool *ended = ctx;
+    char name[16];
+
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        unsigned before = atomic_load(&purges);
+        struct tsuid tsuid;
+        series_ref ref;
+
+        while (n % 100 == 99 && atomic_load(&purges) == before)
+            (void)usleep(100);
+        (void)snprintf(name, sizeof name, "h%u", n / 8);
+        resolve("busy", name, "", &ref, &tsuid);
+        if (n % 8 == 7 && n / 8 >= HOSTS && n % 3 != 0)
+            put_as_clients_do(n / 8 - HOSTS, T0 + (int64_t)n);
+    }
+    atomic_store(ended, true);
+    return NULL;
+}
+
+/* What is put while it works has its series and its names afterwards. */
+START_TEST(what_is_put_meanwhile_stays)
+{
+    atomic_bool ended = false;
+    uint64_t forgotten = 0;
+    struct store_counts n;
+    pthread_t other;
+
+    put_by_others = 0;
+    ck_assert_int_eq(pthread_create(&other, NULL, put_beside, &ended), 0);
+    while (!atomic_load(&ended)) {
+        struct purge p = { .dry_run = false };
+
+        OK(purge_run(&p, f.series, f.store, f.uids, &e));
+        forgotten += p.forgotten;
+        atomic_fetch_add(&purges, 1);
+    }
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    n = store_counts(f.store);
+    ck_assert_uint_eq(n.points_added, put_by_others);
+    ck_assert_uint_gt(forgotten, 0);
+    check(); /* each row has its series in the directory, each id its name */
+}
+END_TEST
+
+START_TEST(one_at_a_time)
+{
+    struct purge p = { .dry_run = true };
+
+    OK(series_purge_begin(f.series, &e));
+    FAILS(purge_run(&p, f.series, f.store, f.uids, &e), ST_BUSY,
+          "another purge is under way");
+    series_purge_end(f.series);
+    OK(purge_run(&p, f.series, f.store, f.uids, &e));
 }
 END_TEST
 
 TEST_MAIN_WITH(setup_on_disk, teardown, "purge",
                TEST(forgets_what_nothing_is_left_of),
                TEST(keeps_what_has_something), TEST(takes_some_metrics_alone),
-               TEST(counts_are_right), TEST(a_damaged_row_forbids_it))
+               TEST(counts_are_right), TEST(a_damaged_row_forbids_it),
+               TEST(what_is_put_meanwhile_stays), TEST(one_at_a_time))

@@ -78,12 +78,9 @@ tool_purge(struct tool *t)
     struct error e;
     enum status st;
 
-    if (t->at_server && !kv_traits(store_kv(t->api->store))->shared)
-        return tool_fail(t, "Names and series of a store that is in use are "
-                            "not forgotten: stop its server");
     st = read_patterns(&x, &e);
     if (st == ST_OK)
-        st = purge_run(&p, t->api->store, t->api->uids, &e);
+        st = purge_run(&p, t->api->series, t->api->store, t->api->uids, &e);
     retention_policies_fini(&x.patterns);
     if (st != ST_OK)
         return tool_fail(t, "%s", e.text);
