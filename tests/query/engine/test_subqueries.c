@@ -40,11 +40,13 @@ play(void *ctx, size_t i, struct subquery_run *r)
         return st;
     r->result.len = i + 1;
     r->result.groups = arena_array(r->arena, i + 1, sizeof *r->result.groups);
-    ck_assert_ptr_nonnull(r->result.groups);
+    if (r->result.groups == NULL) /* another one holds the memory just now */
+        return fetch_out_of_memory(&r->limits, &r->error);
     r->result.groups[i].tags_len = i;
     r->stats.series = i;
     r->stats.scans = arena_array(r->arena, 1, sizeof *r->stats.scans);
-    ck_assert_ptr_nonnull(r->stats.scans);
+    if (r->stats.scans == NULL)
+        return fetch_out_of_memory(&r->limits, &r->error);
     r->stats.scans[0].us = (int64_t)i;
     r->stats.scans_len = 1;
     return s->fails[i] == ST_OK ? ST_OK

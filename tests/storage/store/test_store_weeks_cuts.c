@@ -392,8 +392,7 @@ START_TEST(damaged_hourly_values_are_told)
     for (unsigned k = 0; k < SERIES - 1; k++)
         for (uint32_t t = HOURLY_CUT; t < END; t += 6 * 3600)
             put(&w, k, (int64_t)t * 1000);
-    summarise(&w);
-    expire(&w);
+    expire_all(&w);
     check(&w, SCAN_RANGE, HOURLY_CUT, END - 3600, false, &all);
     ck_assert(!all.lacks_weeks);
     damage_entry(&w, 3, HOURLY_CUT);
