@@ -149,32 +149,39 @@ is_between_words(uint8_t c)
     return memchr(":{},=", c, 5) != NULL;
 }
 
-/* Copies a metric without the blanks around its signs; those in parentheses are
- * a value's.  Returns its size, or 0 if a blank is within a name. */
+/* Copies a metric to 'copy' without the blanks around ':', '{', '}', ',' and
+ * '='.  Text in parentheses is copied as it is.  Returns the size of the copy,
+ * or 0 if a name contains a blank. */
 static size_t
 copy_metric(struct slice text, uint8_t *copy)
 {
-    size_t size = 0, depth = 0;
+    size_t size = 0, verbatim = 0; /* 'verbatim': where blanks count again */
     bool blank = false;
 
     for (size_t i = 0; i < text.size; i++) {
         uint8_t c = text.data[i];
 
-        if (depth == 0 && is_blank(c)) {
+        if (i >= verbatim && is_blank(c)) {
             blank = true;
             continue;
         }
         if (blank && !is_between_words(c) && !is_between_words(copy[size - 1]))
             return 0;
         blank = false;
-        depth += c == '(';
-        depth -= c == ')' && depth > 0;
+        if (i >= verbatim && c == '(') {
+            size_t end = nesting_find(slice_of(text.data + i, text.size - i),
+                                      "]:{},= \t\n\r");
+
+            if (end == NESTING_BROKEN)
+                return 0;
+            verbatim = i + end;
+        }
         copy[size++] = c;
     }
     return size;
 }
 
-/* Its first name is taken; a ':' is next. */
+/* Reads the rest of a metric, from the ':' after its first name on. */
 static void
 parse_metric(struct parser *p, struct slice first)
 {

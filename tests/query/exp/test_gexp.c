@@ -30,6 +30,10 @@ static const struct {
     { "scale(sum:a{}{h=regexp((?:a|b) [,)}]x{2,3}\\))},2)",
       1,
       { "sum:a{}{h=regexp((?:a|b) [,)}]x{2,3}\\))}" } },
+    { "scale(sum:a { h = regexp(a\\) b[)] c) } ,2)",
+      1,
+      { "sum:a{h=regexp(a\\) b[)] c)}" } },
+    { "scale(sum:a{h=[(x y)] },2)", 1, { "sum:a{h=[(x y)]}" } },
     { "scale(sum:a,2) and what follows (", 1, { "sum:a" } },
 };
 
