@@ -70,7 +70,8 @@ count_keys(const struct keyed *v, size_t len, size_t key_size)
     return n;
 }
 
-/* The series that have all their names, in 'out->order'. */
+/* Copies the series that have all their names to 'out->order', and counts the
+ * others. */
 static void
 order_named(const struct nameless *n, const struct fetch *f,
             struct grouping *out)
@@ -87,7 +88,7 @@ order_named(const struct nameless *n, const struct fetch *f,
             out->order[out->order_len++] = f->series[i];
 }
 
-/* Those of 'out->order'; on return it is in the order of the groups. */
+/* Groups the series of 'out->order', and sorts them by group. */
 static enum status
 group_by_keys(const struct key_layout *layout, const struct plan *p,
               struct arena *a, struct grouping *out, struct error *e)

@@ -24,8 +24,9 @@ struct duration {
     int64_t ms;
 };
 
-/* The size of an error's text without the list of units, if OpenTSDB rejects
- * the duration with these words; else, also for other texts, the whole size. */
+/* If 'text' is an error of parse_duration() and OpenTSDB rejects the duration
+ * with the same words, returns the size of these words, without the list of
+ * units.  Otherwise returns the size of the whole text. */
 size_t duration_message_size(const char *text);
 
 MUST_CHECK enum status parse_duration(struct slice text, struct duration *out,

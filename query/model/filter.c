@@ -219,7 +219,8 @@ filter_make(struct arena *a, struct slice type, struct slice tagk,
     return make(a, out, e);
 }
 
-/* A value, or a wildcard. */
+/* Makes the filter of a text without a filter type: a wildcard if the text
+ * contains a '*', else one value or several with '|' between them. */
 static enum status
 make_plain(struct arena *a, struct filter *out, struct error *e)
 {
@@ -246,8 +247,8 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     if (value.size == 0)
         return error_set(e, ST_INVALID, "Filter cannot be null or empty");
     paren = memchr(value.data, '(', value.size);
-    /* No filter type is before a parenthesis at the start: it is the value's.
-     */
+    /* A parenthesis at the start follows no filter type, so it is part of the
+     * value. */
     if (paren == NULL || paren == value.data)
         return make_plain(a, out, e);
     size = (size_t)(paren - value.data);

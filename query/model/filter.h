@@ -55,11 +55,13 @@ MUST_CHECK enum status filter_make(struct arena *a, struct slice type,
                                    bool group_by, struct filter *out,
                                    struct error *e);
 
-/* How filter_from_tag() makes a filter; 'true' is the first. */
+/* Flags for filter_from_tag(). */
 enum filter_flags {
-    FILTER_GROUPS = 1, /* series are grouped by its tag */
-    /* Names may have parentheses (tsd.core.tag.allow_specialchars): "x(y)" is a
-     * value if x is no filter type, not a mistake. */
+    FILTER_GROUPS = 1, /* series are grouped by the filter's tag */
+    /* Names may contain parentheses (tsd.core.tag.allow_specialchars), so
+     * "x(y)" is a value unless x is a filter type.  Without this flag it is an
+     * error.
+     */
     FILTER_PARENS = 2,
 };
 

@@ -21,8 +21,9 @@ parse_fail(struct parse_error *e, enum status st)
     return st;
 }
 
-/* A duration that OpenTSDB rejects, too, keeps its message, which programs look
- * at; the list of units is in the details then. */
+/* Copies the message to the details.  If OpenTSDB rejects the duration, too,
+ * the message is OpenTSDB's, because programs compare it, and only the details
+ * contain the list of units. */
 static inline enum status
 parse_fail_twice(struct parse_error *e, enum status st)
 {

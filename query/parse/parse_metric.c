@@ -28,7 +28,8 @@ list_add(struct list *l, const struct filter *f, struct error *e)
     return ST_OK;
 }
 
-/* Outside of brackets, if they match. */
+/* Does 'value' contain a '=' outside of its brackets?  If the brackets do not
+ * match, every '=' counts. */
 static bool
 has_equals(struct slice value)
 {
@@ -109,8 +110,9 @@ struct braces {
     struct slice tags, filters;
 };
 
-/* The text inside the braces at the start of '*left', which it steps over.
- * False if '*left' does not begin with a pair of them. */
+/* Sets 'inside' to the text between the braces at the start of 'left', and
+ * moves 'left' after them.  Returns false if 'left' does not begin with a pair
+ * of braces. */
 static bool
 take_braces(struct slice *left, struct slice *inside)
 {
@@ -127,7 +129,8 @@ take_braces(struct slice *left, struct slice *inside)
     return true;
 }
 
-/* One or two pairs of braces, and nothing behind them. */
+/* Splits a text that consists of one or two pairs of braces.  Returns false if
+ * it has another form. */
 static bool
 find_nested(struct slice text, struct braces *out)
 {
@@ -137,7 +140,8 @@ find_nested(struct slice text, struct braces *out)
            text.size == 0;
 }
 
-/* As OpenTSDB finds them: up to the first '}', and from the last '{'. */
+/* Splits the text as OpenTSDB does: the tags end at the first '}', and the
+ * filters begin after the last '{'. */
 static enum status
 find_flat(struct slice text, size_t curly, struct braces *out, struct error *e)
 {

@@ -176,8 +176,8 @@ is_option(struct slice word)
     return false;
 }
 
-/* Where names may have colons, the metric begins at the first word that is no
- * option: joins it with the rest. */
+/* Where names may contain colons, the metric begins at the first word that is
+ * not an option.  Joins this word and all later ones to one part. */
 static void
 join_metric(struct slice *parts, size_t *len)
 {

@@ -54,7 +54,7 @@ enum put_json_kind {
     PUT_JSON_SERIES, /* import's and scan's */
 };
 
-/* Where the reader stands. */
+/* The position of the reader. */
 enum put_json_state {
     PUT_JSON_AT_OBJECT,      /* at a document that is one point */
     PUT_JSON_AT_ARRAY,       /* after the bracket that opens an array */

@@ -35,7 +35,7 @@ take_digits(struct text *t, int64_t *out)
     return t->at > from;
 }
 
-/* At least one. */
+/* Steps over the blanks at the cursor.  Returns false if there is none. */
 static inline bool
 take_blanks(struct text *t)
 {

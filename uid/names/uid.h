@@ -126,7 +126,9 @@ MUST_CHECK enum status uid_rename(struct uid_table *u, enum uid_kind kind,
 MUST_CHECK enum status uid_delete(struct uid_table *u, enum uid_kind kind,
                                   struct slice name, struct error *e);
 
-/* Was any name deleted, of all kinds?  One load, for who asks at each query. */
+/* Was a name of any kind deleted?  This is one load, so that each query can
+ * ask.
+ */
 bool uid_has_deleted(const struct uid_table *u);
 
 /* The ids whose names were deleted, ascending; a copy in an arena. */
@@ -134,8 +136,8 @@ struct uid_deleted {
     uint64_t *ids;
     size_t len;
 };
-/* ST_LIMIT past the arena's cap.  Names that an older program deleted are found
- * only once they were asked for, which was ST_NOT_FOUND. */
+/* Fails with ST_LIMIT past the arena's cap.  A name that an older program
+ * deleted is known only after a read of this name has failed. */
 MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
                                        struct arena *a, struct uid_deleted *out,
                                        struct error *e);

@@ -1,17 +1,17 @@
-/* Series of which a name was deleted ('uid delete').  Their points are where
- * they were, but answers leave them out, since they cannot be called by a name;
- * the other series of the metric are answered.
+/* A series is nameless if the name of its metric, or of one of its tag keys or
+ * values, was deleted ('uid delete').  Its points are still stored, but answers
+ * leave it out, because it cannot be shown by name.
  *
  *     nameless_find() -> nameless_has() for each series
  *
  * Owns:    nothing; the ids are in the arena.
- * Threads: frozen once found. */
+ * Threads: nameless_has() may be called by several at a time. */
 #pragma once
 
 #include "uid/names/uid.h"
 
 struct nameless {
-    bool any; /* mostly not, and then nameless_has() costs one test */
+    bool any; /* was any name deleted? */
     const struct key_layout *layout;
     struct uid_deleted ids[UID_KINDS];
 };
