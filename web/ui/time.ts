@@ -60,7 +60,7 @@ function fromWall(utc: number, zone: string): number {
 export function absolute(text: string, now: number, zone: string): number {
   text = text.trim();
   if (!text || text === 'now') return now;
-  const ago = /^(.*)[- ]ago$/i.exec(text);
+  const ago = /^(\d+[a-z]+)[- ]ago$/i.exec(text);
   if (ago) return now - (seconds(ago[1]) || NaN);
   /* Up to ten digits are seconds, which may have a fraction; more are milliseconds. */
   if (/^\d{1,10}(\.\d{1,3})?$/.test(text)) return +text;
