@@ -1,13 +1,14 @@
 /* Where calendar buckets start: base/time/timezone.h states the rule.
  *
- * Everything follows from one picture: a clock that is held while it shows what
- * it has shown before.  A bucket starts when this clock first shows the
- * bucket's first reading, or passes it because the clock is put forward.  So
- * the buckets of a zone are a function of the zone alone, they follow each
- * other without gaps and overlaps, and none is started twice.  The exception
- * are buckets that are not longer than the time by which the clock is put back:
- * each of them is started again, or an hour of buckets of a minute would end
- * with one of 61. */
+ * The rule follows from one picture: instead of being put back, the local clock
+ * stops until it would show a new time again.  A bucket starts when this clock
+ * first shows the bucket's start, or when it is put forward past it.  Therefore
+ * the buckets depend on the zone only, they follow each other without gaps and
+ * overlaps, and none starts twice.
+ *
+ * There is one exception: buckets that are not longer than the time by which
+ * the clock is put back are repeated.  Otherwise the clock that stops for an
+ * hour would make one bucket of 61 minutes among buckets of a minute. */
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 
@@ -18,12 +19,13 @@
 #define MS_PER_HOUR   INT64_C(3600000)
 #define MS_PER_DAY    INT64_C(86400000)
 
-/* Farther than any point's time, and near enough that adding a bucket of the
- * largest size stays within 64 bits. */
+/* Later than the time of any point, and small enough that adding a bucket of
+ * the largest size does not overflow 64 bits. */
 #define TS_MAX_MS INT64_C(1000000000000000000)
 #define DAYS_MAX  (2 * TS_MAX_MS / MS_PER_DAY)
 
-/* The first day of the week, from Sunday on, that contains 1970-01-01. */
+/* Sunday, 1969-12-28, in days since 1970-01-01.  On this day the first week of
+ * 1970 starts, the one that contains January 1. */
 #define FIRST_SUNDAY (-4)
 
 static int64_t
@@ -32,8 +34,8 @@ clamp(int64_t v, int64_t max)
     return v > max ? max : v < -max ? -max : v;
 }
 
-/* The length of buckets that are counted on the clock; 0: they are counted in
- * dates. */
+/* The length in ms of buckets that are counted in time: hours and smaller
+ * units, and single days.  0 if they are counted in dates. */
 static int64_t
 clock_size(int count, enum time_unit unit)
 {
@@ -52,12 +54,12 @@ clock_size(int count, enum time_unit unit)
 
 /* -- the clock ------------------------------------------------------------- */
 
-/* The moment at which the clock first shows 'wall_ms', which counts from
- * 1970-01-01 00:00 of the clock, or passes it. */
+/* The first moment at which the local clock shows 'wall_ms' (ms since
+ * 1970-01-01 00:00 on that clock) or a later time. */
 static int64_t
 first_moment(const struct timezone *z, int64_t wall_ms)
 {
-    /* No clock is as far from UTC. */
+    /* Start early enough: no zone is two days ahead of UTC. */
     struct zone_stretch s = timezone_stretch(z, wall_ms - 2 * MS_PER_DAY);
 
     while (wall_ms - s.offset_ms >= s.until_ms)
@@ -66,16 +68,16 @@ first_moment(const struct timezone *z, int64_t wall_ms)
     return wall_ms > s.since_ms ? wall_ms : s.since_ms;
 }
 
-/* By how much the clock was put forward where a stretch begins; negative: back.
- */
+/* By how many ms the clock was put forward at the start of 's'; negative if it
+ * was put back. */
 static int64_t
 jump_at(const struct timezone *z, const struct zone_stretch *s)
 {
     return s->offset_ms - timezone_offset_ms(z, s->since_ms - 1);
 }
 
-/* 'size' divides a day: buckets start where the clock shows a multiple of it.
- */
+/* The start of the bucket of 'size' ms that contains 'ts_ms'; 'size' divides a
+ * day. */
 static int64_t
 clock_floor(const struct timezone *z, int64_t ts_ms, int64_t size)
 {
@@ -83,13 +85,13 @@ clock_floor(const struct timezone *z, int64_t ts_ms, int64_t size)
         struct zone_stretch s = timezone_stretch(z, ts_ms);
         int64_t at = ts_ms - floor_mod(ts_ms + s.offset_ms, size), jump, wall;
 
-        if (at - s.since_ms >= size) /* the change is too far to matter */
+        if (at - s.since_ms >= size) /* no change is near */
             return at;
         jump = jump_at(z, &s);
-        /* The clock is held until it shows what it has not shown before. */
+        /* After it was put back, the clock stops for -jump ms. */
         if (at >= s.since_ms + (jump < 0 && -jump < size ? -jump : 0))
             return at;
-        /* A start that the clock skips is at the change. */
+        /* If the clock skips the start of a bucket, it starts at the change. */
         wall = s.since_ms + s.offset_ms;
         if (jump > 0 &&
             floor_div(wall, size) > floor_div(wall - jump - 1, size))
@@ -128,7 +130,8 @@ months_of(int count, enum time_unit unit)
     return unit == UNIT_Y ? count * INT64_C(12) : count;
 }
 
-/* The first day of the bucket that contains a day, or of the one after it. */
+/* The first day of the bucket that contains 'day', or with 'after' = 1 of the
+ * next bucket. */
 static int64_t
 first_day(int64_t day, int count, enum time_unit unit, int64_t after)
 {
@@ -146,7 +149,7 @@ first_day(int64_t day, int count, enum time_unit unit, int64_t after)
                           1 + floor_mod(months, 12), 1);
 }
 
-/* The date on which a day starts that starts at 'ts_ms'. */
+/* The date, in days since 1970-01-01, that the local clock shows at 'ts_ms'. */
 static int64_t
 date_of(const struct timezone *z, int64_t ts_ms)
 {
@@ -193,8 +196,8 @@ calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
         return bucket_ms + size;
     day = first_day(date_of(z, bucket_ms), count, unit, 1);
     at = start_of_day(z, day);
-    /* No zone of these times goes back by a day; one that does must not stop
-     * those who walk from bucket to bucket. */
+    /* If a clock is put back by a day or more, the next day can have started
+     * earlier.  Loops from bucket to bucket must end all the same. */
     return at > bucket_ms ? at : bucket_ms + MS_PER_DAY;
 }
 
@@ -207,14 +210,15 @@ calendar_length(const struct timezone *z, int64_t from_ms, int64_t to_ms,
 
     if (size == 0 || MS_PER_DAY % size != 0)
         return size;
-    /* No bucket is twice as long. */
+    /* Buckets at both ends can reach beyond the range; each is shorter than
+     * 2 * size. */
     s = timezone_stretch(z, clamp(from_ms, TS_MAX_MS) - 2 * size);
     to_ms = clamp(to_ms, TS_MAX_MS) + size;
     while (s.until_ms <= to_ms) {
         struct zone_stretch next = timezone_stretch(z, s.until_ms);
         int64_t jump = next.offset_ms - s.offset_ms;
 
-        /* Put forward within a bucket, the clock skips a start. */
+        /* If the clock is put forward within a bucket, this one is shorter. */
         if (jump % size != 0 ||
             (jump > 0 && (s.until_ms + s.offset_ms) % size != 0))
             return 0;

@@ -369,8 +369,8 @@ period_by_rule(const struct timezone *z, int64_t s, bool wall)
     return period;
 }
 
-/* Times at which the rule changes the clock, in the years around 's': the
- * last one not after it, and the first one after it. */
+/* When the rule changes the clock: '*last' is the last change not after 's',
+ * '*next' the first one after it.  INT64_MIN and INT64_MAX: there is none. */
 static void
 changes_by_rule(const struct zone_rule *r, int64_t s, int64_t *last,
                 int64_t *next)

@@ -42,33 +42,38 @@ enum time_unit {
     UNIT_Y
 };
 
-/* Calendar buckets of 'count' > 0 units, as the clock of the zone shows them.
- * Where they start depends on the arguments alone, never on a first point:
+/* Calendar buckets of 'count' > 0 units, as the local clock of the zone shows
+ * them.  Where a bucket starts depends on the zone, the unit and 'count' only,
+ * never on the first point of a series:
  *
- * - Days start at local midnight, or at the first moment of the day where the
- *   clock skips midnight; weeks on Sunday; months on the 1st; years in January.
- *   A multiple of them counts from the first such unit of 1970: 7 days from
- *   Thursday, January 1, two weeks from the week that holds this day, and so
- *   3 months start in January, April, July and October.
- * - Hours and smaller units whose multiple divides a day start where the local
- *   clock shows a multiple since midnight (12 hours: 00:00 and 12:00).  Where
- * the clock is put forward over such a time, the bucket starts at the change.
- *   Where the clock is put back, a bucket that is longer than the change is
- *   longer once (2 hours: three), and shorter ones come again (1 hour: 25 on
- *   that day).
- * - Other multiples of them have equal lengths and count from the first moment
- *   of 1970 on the local clock.
+ * - A day starts at local midnight, or at its first moment if the clock skips
+ *   midnight.  If midnight comes twice, the day starts at the first one.  Weeks
+ *   start on Sunday, months on the 1st, years on January 1.
+ * - Several days, weeks, months or years are counted from the first such unit
+ *   of 1970: 7 days from Thursday, January 1; 3 months from January, so that
+ *   they also start in April, July and October; 2 weeks from the week that
+ *   contains January 1 and starts on Sunday, 1969-12-28.  A calendar whose
+ *   weeks start on Sunday (java.util.Calendar's) calls this one the first week
+ *   of 1970, and OpenTSDB's fill policies count from it, too.
+ * - Hours and smaller units: if 'count' of them divide a day, they are counted
+ *   from midnight on the local clock (12 hours start at 00:00 and 12:00).  If
+ *   the clock is put forward past such a time, the bucket starts at the change.
+ *   If it is put back, a bucket that is longer than the change is extended by
+ *   it (one of 2 hours lasts 3), and buckets that are not longer are repeated
+ *   (25 buckets of 1 hour on that day).
+ * - Otherwise (7 hours, 30 hours, 48 hours) all buckets have equal lengths, and
+ *   are counted from the first moment of 1970 on the local clock.
  *
  * A day that the zone skips has no bucket. */
 
 /* The start of the bucket that contains 'ts_ms'. */
 int64_t calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
                        enum time_unit unit);
-/* The start of the bucket after the one that starts at 'bucket_ms': later than
- * it, whatever the zone. */
+/* The start of the bucket after the one that starts at 'bucket_ms'.  It is
+ * later than 'bucket_ms' in every zone, so a loop over buckets ends. */
 int64_t calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
                       enum time_unit unit);
-/* The length of all buckets that start between these times, both included, if
- * they are equally long; or 0. */
+/* The length in ms of all buckets that start between 'from_ms' and 'to_ms',
+ * both included; 0 if their lengths differ, or may differ. */
 int64_t calendar_length(const struct timezone *z, int64_t from_ms,
                         int64_t to_ms, int count, enum time_unit unit);

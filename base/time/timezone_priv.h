@@ -51,12 +51,13 @@ struct timezone {
 /* The time between two changes of the clock, in which the offset stays the
  * same: since_ms <= t < until_ms. */
 struct zone_stretch {
-    int64_t since_ms, until_ms; /* +-ZONE_EVER_MS: there is no change */
-    int64_t offset_ms;          /* to add to UTC */
+    /* -ZONE_EVER_MS and ZONE_EVER_MS if no change comes before or after. */
+    int64_t since_ms, until_ms;
+    int64_t offset_ms; /* to add to UTC */
 };
 
-/* Farther than any moment that a calendar is asked for, and near enough that
- * the sum of two such times fits into 64 bits. */
+/* Later than any time that a caller asks for, and small enough that the sum of
+ * two such times fits into 64 bits. */
 #define ZONE_EVER_MS INT64_C(4000000000000000000)
 
 /* The stretch that contains 'utc_ms'. */
@@ -90,7 +91,7 @@ floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Of a positive 'b': 0 .. b - 1. */
+/* The rest of the division, from 0 to b - 1; 'b' is positive. */
 static inline int64_t
 floor_mod(int64_t a, int64_t b)
 {

@@ -225,6 +225,7 @@ static const struct {
     { "UTC", 30, UNIT_H, { 1970, 1, 1, 0, 0 }, { 30 H, 30 H } },
     { "Europe/Zurich", 30, UNIT_H, { 1969, 12, 31, 23, 0 }, { 30 H, 30 H } },
     { "Europe/Zurich", 30, UNIT_H, { 2024, 10, 26, 11, 0 }, { 30 H, 30 H } },
+    { "Europe/Zurich", 48, UNIT_H, { 2024, 7, 1, 23, 0 }, { 48 H, 48 H } },
     { "UTC", 7, UNIT_M, { 1970, 1, 1, 0, 0 }, { 7, 7 } },
 };
 
