@@ -4,7 +4,7 @@
 
 #define STARTS_MOST 65536
 
-/* The length of all buckets that hold times between these, or 0. */
+/* The length of all buckets between these times; 0 if lengths can differ. */
 static int64_t
 length_between(const struct downsample *s, int64_t first_ms, int64_t last_ms)
 {
@@ -35,8 +35,8 @@ bucket_next(const struct buckets *b, int64_t start)
     return calendar_next(s->zone, start, s->count, s->unit);
 }
 
-/* Of the list, the bucket that holds 'ms'; false: none does.  The nominal
- * length leads close to its place. */
+/* Looks up the bucket that contains 'ms' in the list; false: it is not listed.
+ * The search starts where the bucket would be if all had the nominal length. */
 static bool
 find_listed(const struct buckets *b, int64_t ms, struct bucket *out)
 {

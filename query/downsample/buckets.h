@@ -1,8 +1,7 @@
-/* The buckets of a downsampling: of equal length from 1970 on, the calendar's,
- * or one for all.  Each is a start and the next one's start, whatever their
- * kind. Where they start depends on no series and no range
- * (base/time/timezone.h), so those of a query can be listed once for all of its
- * series.
+/* The buckets of a downsampling: of equal length from 1970 on, of the calendar,
+ * or a single one for all points ("0all").  A bucket is its start and the start
+ * of the next one.  Where buckets start does not depend on the series
+ * (base/time/timezone.h), so a query lists them once for all of its series.
  *
  * Threads: struct buckets: frozen once made.  struct bucket: owner. */
 #pragma once
@@ -14,11 +13,11 @@ struct window;
 
 struct buckets {
     const struct downsample *spec;
-    int64_t length;   /* of each; 0: of unequal ones, or one for all */
+    int64_t length;   /* of each bucket; 0: lengths differ, or "0all" */
     int64_t from, to; /* points with from <= time < to take part */
-    int64_t start;    /* of the one for all */
-    size_t most;      /* that a series can have; about, by the calendar */
-    /* Those from 'from' on, each the next of the one before; or NULL. */
+    int64_t start;    /* of the single bucket of "0all" */
+    size_t most;      /* buckets that a series can have; calendar: about */
+    /* The starts of consecutive buckets from 'from' on; NULL: no list. */
     const int64_t *starts;
     size_t starts_len;
 };
@@ -40,13 +39,14 @@ void buckets_list(struct buckets *b, struct arena *a);
 /* From a bucket to a later one which holds 'ms', if it does not hold it. */
 void bucket_move(const struct buckets *b, struct bucket *at, int64_t ms);
 
-/* The start of the bucket that holds 'ms'; and that of the bucket after the one
- * that starts at 'start', which is later.  Not of one for all. */
+/* The start of the bucket that contains 'ms', and the start of the bucket after
+ * the one that starts at 'start'.  Not for "0all". */
 int64_t bucket_floor(const struct buckets *b, int64_t ms);
 int64_t bucket_next(const struct buckets *b, int64_t start);
 
-/* From when on points count in the numbers that are shown, in ms.  Buckets
- * before the start of the query do where there are rates, and where a group
- * joins series, which are interpolated. */
+/* The time of the first point that the shown numbers can depend on, in ms.  It
+ * is earlier than the start of the query if an earlier bucket is needed for the
+ * first rate, or to interpolate the series of a group ('joins_series': a group
+ * has several). */
 int64_t numbers_needed_from(const struct query *q, const struct sub_query *sq,
                             bool joins_series);

@@ -35,9 +35,10 @@ grid_count(const struct downsampler *d, int64_t from, int64_t to, size_t *n,
     return st;
 }
 
-/* Every bucket from the one that holds the start of the scanned range up to,
- * but without, the one that holds its end; of the calendar, up to the one that
- * holds the end of the query. */
+/* The grid has every bucket from the one that contains the start of the scanned
+ * range.  The bucket that contains the end of that range is the first one that
+ * it lacks; of calendar buckets, the one that contains the end of the query is
+ * the last one that it has. */
 static enum status
 make_grid(struct downsampler *d, struct error *e)
 {
@@ -48,7 +49,8 @@ make_grid(struct downsampler *d, struct error *e)
                      : bucket_next(b, bucket_floor(b, b->to - 1));
     enum status st;
 
-    if (b->spec->calendar && to == at) /* rollups of a split query */
+    /* The rollups of a split query can end within their first bucket. */
+    if (b->spec->calendar && to == at)
         to = bucket_next(b, at);
     st = grid_count(d, at, to, &d->grid_len, e);
     if (st != ST_OK)
@@ -82,7 +84,8 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
     return make_grid(d, e);
 }
 
-/* Of rollups: a sum of counts, or of sums over counts, which wrap as Java's. */
+/* The value of a bucket of rollups: the sum of their counts, or the sum of
+ * their sums divided by it.  The sum of counts wraps at 64 bits, as in Java. */
 static double
 rollups_value(const struct downsampler *d, const struct column *in, size_t from,
               size_t to)

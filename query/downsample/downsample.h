@@ -41,9 +41,9 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct column *in,
                                        struct column *out, struct error *e);
 
-/* Writes the starts of the buckets of ascending times ts[from] .. ts[*end - 1]
- * to the same places of 'starts', and returns 'from': the others are in no
- * bucket. Not for one bucket for all. */
+/* Writes the start of the bucket of each time ts[from] .. ts[*end - 1] to the
+ * same place of 'starts', and returns 'from'.  The other times are in no
+ * bucket. 'ts' is ascending.  Not for "0all". */
 size_t downsample_starts(const struct downsample *spec, const struct window *w,
                          const int64_t *ts, size_t len, int64_t *starts,
                          size_t *end);

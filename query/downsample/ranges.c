@@ -30,8 +30,9 @@ scan_start_s(const struct query *q, const struct sub_query *sq)
     return s > 0 ? s : 0;
 }
 
-/* Buckets of the calendar end where the query does.  The rollups of a split
- * query go on to where its points begin. */
+/* The last calendar bucket ends with the query.  In a query that is split
+ * between rollups and points, the buckets of the rollups end where the points
+ * begin. */
 static bool
 ends_with_query(const struct query *q, const struct sub_query *sq)
 {

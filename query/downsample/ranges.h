@@ -29,8 +29,8 @@ bool series_in_range(const struct numbers_bounds *b, const struct column *s);
 struct window {
     int64_t scan_start_ms, scan_end_ms;
     int64_t start_ms, end_ms;
-    /* Points from then on are in no bucket but that of "0all": buckets of the
-     * calendar end at 'end_ms'. */
+    /* Points from this time on are in no bucket: the last calendar bucket ends
+     * with the query.  INT64_MAX for other buckets.  Not for "0all". */
     int64_t buckets_end_ms;
 };
 struct window numbers_window(const struct query *q, const struct sub_query *sq);

@@ -60,10 +60,13 @@ bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
                                    enum week_hours *hours);
 
-/* Adds these days of a week.  False: the rows must be read; nothing has
- * changed. 'loose': there may be no rows, so it is true.  Sums of doubles are
- * added though not in their order, and hours of which not all points need be in
- * one bucket, or in the range, are left out: '*left_out' is set then. */
+/* Adds the days 'day' <= i < 'day_end' of a week.  Returns false if the rows
+ * must be read instead; nothing has changed then.
+ *
+ * 'loose': the rows may be gone, so the function never returns false.  Sums of
+ * doubles are then added in another order, and an hour whose points may belong
+ * to two buckets, or may be outside the range, is left out: '*left_out' is set.
+ */
 bool bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
                      const struct week *w, unsigned day, unsigned day_end,
                      bool loose, bool *left_out, struct arena *a);

@@ -115,10 +115,13 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* -- weeks ----------------------------------------------------------------- */
 
-/* The times of an hour's points are not known, but for the first and the last
- * of the day: they are taken to fill it.  Where there are no rows they are
- * taken for whole seconds, so that a query which ends at 23:59:59 has the last
- * hour.  False: an hour could not be added, and with 'all' none after it was.
+/* Adds the hours of a day one by one.  The times of their points are not known,
+ * except for the first and the last point of the day, so points are assumed
+ * from the first to the last ms of the hour.  If there are no rows
+ * ('s->loose'), the last point is assumed a second before the end of the hour:
+ * a query that ends at 23:59:59 then includes the last hour.  Returns false if
+ * an hour could not be added; with 'all' it stops there, without it only that
+ * hour is left out.
  */
 static bool
 add_hours(const struct stream_downsampler *f, struct bucket_acc *s,

@@ -318,7 +318,7 @@ answer_sharers(const struct execution *x, const struct plan *p,
     return status;
 }
 
-/* Of queries that need dropped points one a minute is logged. */
+/* Logs at most one query a minute that needs dropped points. */
 static void
 log_dropped(const struct execution *x, const struct sub_query *sq,
             const struct dropped *dropped)
@@ -337,9 +337,9 @@ log_dropped(const struct execution *x, const struct sub_query *sq,
              log_quote(sq->metric), (long long)x->q->start_ms / 1000, text);
 }
 
-/* What retention dropped looks like what never was: the answer says so, for
- * each of the sub-queries that share the scan.  After the fetch, as the cut is
- * written before rows go. */
+/* Notes for each sub-query that shares the scan what retention has dropped of
+ * it. This comes after the fetch: a cut is written before its rows are dropped,
+ * so it covers all rows that the fetch missed. */
 static void
 note_dropped(const struct execution *x, const struct sub_query *sq,
              const struct plan *p, bool lacks_rows)

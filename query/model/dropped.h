@@ -9,11 +9,11 @@
 #define DROPPED_TEXT 80
 
 struct dropped {
-    int64_t before_ms; /* what is older is gone; 0: nothing is missing */
-    const char *what;  /* "raw points"; "hourly values" where these answer */
+    int64_t before_ms; /* older data is gone; 0: the query needs none of it */
+    const char *what;  /* "raw points", or "hourly values" if these are read */
 };
 
-/* For headers, statistics, logs and people. */
+/* Writes the sentence for headers, statistics and logs to 'text'. */
 static inline void
 dropped_text(const struct dropped *d, char text[DROPPED_TEXT])
 {

@@ -26,9 +26,9 @@ struct explanation {
     uint64_t hours;
     uint64_t rows, seeks; /* at most */
     uint64_t price, prices[3];
-    /* As far as it is known before anything is read: an hour that is cut may
-     * need raw points as well, and series may turn out to be alone in their
-     * groups. */
+    /* An estimate, as nothing is read: the query can also need the raw points
+     * of an hour that the edge of a bucket cuts, or it can need less if each
+     * group turns out to have one series. */
     struct dropped dropped;
 };
 

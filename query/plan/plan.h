@@ -97,8 +97,9 @@ MUST_CHECK enum status plan_takes(struct plan *p, struct slice tsuid,
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
 
-/* What of the points that a plan for points reads is dropped.  'needs_rows':
- * hourly values are not enough.  'joins_series': a group has several. */
+/* What retention has dropped of the points that the sub-query needs; 'p' does
+ * not read rollups.  'needs_rows': hourly values are not enough.
+ * 'joins_series': a group has several series. */
 struct dropped plan_find_dropped(const struct plan_context *c,
                                  const struct query *q,
                                  const struct sub_query *sq,

@@ -1,5 +1,5 @@
-/* What looks in an answer like points that never were, since retention dropped
- * them: the answer and the dry run say so. */
+/* Points that an answer lacks because retention dropped them look like points
+ * that never existed.  Therefore the answer and the dry run name them. */
 #include "query/downsample/buckets.h"
 #include "query/plan/plan.h"
 #include "storage/store/store_retention.h"

@@ -93,8 +93,8 @@ bool store_scan_next(struct store_scan *scan, struct store_row *row);
 /* The week that was lent last does not do, and is not the only source: what it
  * is made of comes as rows, before any later week of the series. */
 void store_scan_reject(struct store_scan *scan);
-/* The reader left out hours of the week that was lent last, which is the only
- * source: it would have needed their points. */
+/* Tells the scan that the reader left out hours of the week that was lent last:
+ * it would need their points, but the week is the only source. */
 void store_scan_lacks_rows(struct store_scan *scan);
 /* Why it stopped: the end (ST_OK), or a failure.  'st': of the loop, which may
  * have failed itself. */

@@ -9,7 +9,7 @@
 #include "query/answer/chunks.h"
 #include "tsd/stats/queries.h"
 
-/* No further warning once a header has as many. */
+/* No warning is added to a header that has so many bytes. */
 #define WARNING_BYTES 1024
 
 unsigned
@@ -77,7 +77,8 @@ same_dropped(const struct dropped *a, const struct dropped *b)
     return a->before_ms == b->before_ms && strcmp(a->what, b->what) == 0;
 }
 
-/* One warning, and which sub-queries it is about if not the only one. */
+/* Writes one warning.  If the query has several sub-queries, it lists those
+ * that the warning is about. */
 static void
 put_warning(struct buf *b, const struct query_result *r, size_t first)
 {
@@ -93,8 +94,8 @@ put_warning(struct buf *b, const struct query_result *r, size_t first)
     buf_put_u8(b, '"');
 }
 
-/* An answer without statistics, or without a single group, says so as well.  Of
- * very many warnings the statistics have the rest. */
+/* A header also reaches those who ask for no statistics, and answers without
+ * groups.  Warnings beyond WARNING_BYTES are in the statistics only. */
 static void
 warn_of_dropped(const struct serving *s)
 {
