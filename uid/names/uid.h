@@ -144,6 +144,10 @@ MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
 bool uid_deleted_has(const struct uid_deleted *d, uint64_t id);
 /* The same for one id, without a copy: after a read of its name failed. */
 bool uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id);
+/* Forgets that the id's name was deleted, because no series has the id any
+ * more: answers need not look for it.  The entry in the store goes with 'b'. */
+void uid_deleted_forget(struct uid_table *u, enum uid_kind kind, uint64_t id,
+                        struct kv_batch *b);
 
 /* Calls f with the names that start with 'prefix', in byte order, at most 'max'
  * of them (0: all), until f returns false. */

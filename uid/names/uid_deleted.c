@@ -118,3 +118,24 @@ uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
     rwlock_drop_read(&u->deleted_lock);
     return found;
 }
+
+void
+uid_deleted_forget(struct uid_table *u, enum uid_kind kind, uint64_t id,
+                   struct kv_batch *b)
+{
+    struct uid_ids *ids = &u->deleted[kind];
+    uint8_t key[UID_KEY_MAX];
+    size_t at;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    kv_batch_delete(b, uid_key(store_layout(u->store), kind, 'd', id, key));
+    rwlock_take_write(&u->deleted_lock);
+    at = place_of(ids, id);
+    if (at < ids->len && ids->ids[at] == id) {
+        ids->len--;
+        memmove(ids->ids + at, ids->ids + at + 1,
+                (ids->len - at) * sizeof *ids->ids);
+        atomic_fetch_sub(&u->deleted_len, 1);
+    }
+    rwlock_drop_write(&u->deleted_lock);
+}

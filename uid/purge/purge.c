@@ -242,6 +242,7 @@ forget_id(struct purging *x, enum uid_kind kind, uint64_t id, struct error *e)
 
     key_put_uint(meta + 2, id, width);
     kv_batch_delete(b, slice_of(meta, 2 + width));
+    uid_deleted_forget(x->uids, kind, id, b);
     if (kind == UID_METRIC)
         kv_batch_delete(b, slice_of(cut, cuts_key(x->layout, id, cut)));
     st = store_write(x->store, b, &lsn, e);
