@@ -19,9 +19,11 @@
 #define STEP_LOOKS 1024
 #define STEP_ROWS  64
 
-/* Larger open rows stay open: the value of an encoded row is copied, and its
- * checksum is computed, under the bucket's lock. */
+/* Larger open rows stay open, and so do those that would make an encoded row
+ * larger: its value is copied, and its checksum is computed, under the bucket's
+ * lock. */
 #define ENCODED_MOST ((uint32_t)4 << 20)
+#define STEP_BYTES   ((size_t)1 << 20) /* of such values under one lock */
 
 struct encoding {
     struct head *h;
@@ -49,15 +51,21 @@ parts_of(const struct head *h, const struct head_row *encoded)
     return parts;
 }
 
+/* Returns whether the encoded row of the span has neither a block of this hour
+ * nor too many bytes already. */
 static bool
-is_over_block(const struct encoding *x, const struct head_row *r)
+has_encoded_room(const struct encoding *x, const struct head_row *r)
     REQUIRES(x->b->lock)
 {
     uint32_t span = key_span_base(x->h->layout, r->open.base);
-    struct row_blocks parts =
-        parts_of(x->h, head_encoded_row(x->h, x->b, r->series, span));
+    const struct head_row *other =
+        head_encoded_row(x->h, x->b, r->series, span);
+    struct row_blocks parts;
 
-    return parts.blocks[row_hour_of(x->h->layout, r->open.base)].size > 0;
+    if (other != NULL && other->open.size + r->open.size > ENCODED_MOST)
+        return false;
+    parts = parts_of(x->h, other);
+    return parts.blocks[row_hour_of(x->h->layout, r->open.base)].size == 0;
 }
 
 static bool
@@ -69,7 +77,7 @@ takes(const struct encoding *x, const struct head_row *r) REQUIRES(x->b->lock)
            (int64_t)r->open.base + HOUR_S + rule->delay_s <= rule->wall_s &&
            head_idle_s(rule->now_s, r->touched_s) >= rule->delay_s &&
            r->open.size <= ENCODED_MOST && head_predecessor(r) == NULL &&
-           !is_over_block(x, r);
+           has_encoded_room(x, r);
 }
 
 /* The rows of the next step; false when all were looked at. */
@@ -139,7 +147,10 @@ put_block(struct encoding *x, size_t i) REQUIRES(x->b->lock)
     struct slice value;
 
     other = head_encoded_row(x->h, x->b, r->series, span);
-    value = make_value(x, other, r, &x->blocks[i]);
+    if (other != NULL && other->open.size + x->blocks[i].size > ENCODED_MOST)
+        value = (struct slice){ NULL, 0 };
+    else
+        value = make_value(x, other, r, &x->blocks[i]);
     if (value.data == NULL) {
         r->immutable = false;
         return false;
@@ -168,10 +179,16 @@ put_blocks(struct encoding *x)
 {
     size_t done = 0;
 
-    lock_take(&x->b->lock);
-    for (size_t i = 0; i < x->len; i++)
-        done += put_block(x, i);
-    lock_drop(&x->b->lock);
+    for (size_t i = 0; i < x->len;) {
+        size_t bytes = 0;
+
+        lock_take(&x->b->lock);
+        for (; i < x->len && bytes < STEP_BYTES; i++) {
+            done += put_block(x, i);
+            bytes += x->value.size;
+        }
+        lock_drop(&x->b->lock);
+    }
     return done;
 }
 

@@ -59,6 +59,7 @@ struct head_slot {
 
 struct head_bucket {
     struct lock lock;
+    bool crowded GUARDED_BY(lock);   /* a row is, since the put at hand began */
     bool elsewhere GUARDED_BY(lock); /* its rows are another process's */
     struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
     uint32_t generation GUARDED_BY(lock);         /* of the newest series */

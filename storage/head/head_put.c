@@ -132,6 +132,79 @@ put_point(struct head *h, struct head_bucket *b, const struct head_put *p,
     return x->status;
 }
 
+/* -- compaction ------------------------------------------------------------ */
+
+/* The open row that points of this time are appended to, or NULL. */
+static struct head_row *
+open_row_for(const struct head *h, const struct head_bucket *b,
+             const struct series_point *x) REQUIRES(b->lock)
+{
+    uint32_t index = (uint32_t)x->series;
+    const struct head_series *s =
+        index < b->series_len ? b->series[index] : NULL;
+    uint32_t base = hour_base(x->point.ts_ms);
+    struct head_row *r;
+
+    if (s == NULL || s->generation != (x->series >> 32 & HEAD_GENERATION_MAX))
+        return NULL;
+    r = head_newest_row(h, b, s, base);
+    return r == NULL || r->immutable || r->encoded || r->open.base != base
+               ? NULL
+               : r;
+}
+
+/* Sorts the row of 'x' while others use the bucket. */
+static void
+compact_row(struct head *h, struct head_bucket *b, const struct series_point *x)
+{
+    struct compaction c = { 0 };
+    struct head_row *r;
+    bool good;
+
+    lock_take(&b->lock);
+    r = open_row_for(h, b, x);
+    good = r != NULL && open_row_is_crowded(&r->open) &&
+           compaction_begin(&c, &r->open);
+    lock_drop(&b->lock);
+    if (good && compaction_sort(&c)) {
+        lock_take(&b->lock);
+        r = open_row_for(h, b, x);
+        if (r != NULL) {
+            size_t held = open_row_held(&r->open);
+            uint32_t count = r->open.count;
+
+            (void)compaction_end(&c, &r->open);
+            atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
+            atomic_fetch_sub(&h->points, (size_t)count - r->open.count);
+        }
+        lock_drop(&b->lock);
+    }
+    compaction_fini(&c);
+}
+
+/* Writes to 'crowded' which points of the put went to crowded rows, and returns
+ * how many. */
+static size_t
+find_crowded(const struct head *h, const struct head_bucket *b,
+             const struct head_put *p, uint16_t *crowded) REQUIRES(b->lock)
+{
+    const struct head_row *last = NULL;
+    size_t len = 0;
+
+    for (size_t i = 0; i < p->len; i++) {
+        const struct series_point *x = &p->points[p->order[i]];
+        const struct head_row *r =
+            x->status == ST_OK ? open_row_for(h, b, x) : NULL;
+
+        if (r != NULL && r != last && open_row_is_crowded(&r->open))
+            crowded[len++] = p->order[i];
+        last = r;
+    }
+    return len;
+}
+
+/* -- a put ----------------------------------------------------------------- */
+
 /* The points, and of each that was taken the id in the log. */
 static enum status
 put_all(struct head *h, struct head_bucket *b, const struct head_put *p,
@@ -230,7 +303,8 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
 {
     struct head_bucket *b = &h->buckets[p->bucket];
     struct head_log_id *ids[HEAD_PUT_MAX];
-    size_t len = 0;
+    uint16_t crowded[HEAD_PUT_MAX];
+    size_t len = 0, crowded_len = 0;
     enum status status, logged = ST_OK;
 
     INSIST(p->len <= HEAD_PUT_MAX);
@@ -247,11 +321,14 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
         *taken = 0;
         return ST_CONFLICT;
     }
+    b->crowded = false;
     /* Before rows are compacted, which subtracts points. */
     atomic_fetch_add(&h->points, p->len);
     status = put_all(h, b, p, ids, &len, e);
     if (len < p->len)
         atomic_fetch_sub(&h->points, p->len - len);
+    if (b->crowded)
+        crowded_len = find_crowded(h, b, p, crowded);
     if (p->log != NULL && len > 0)
         logged = p->log(p->ctx, p, ids, e);
     /* Logged or not, the rows hold them; and no row of them is dropped before
@@ -263,6 +340,8 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
             p->points[p->order[i]].status = logged;
     }
     lock_drop(&b->lock);
+    for (size_t i = 0; i < crowded_len; i++)
+        compact_row(h, b, &p->points[crowded[i]]);
     *taken = len;
     return status;
 }

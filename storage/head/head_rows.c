@@ -186,8 +186,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
             struct head_row *r, struct point p, uint64_t segment,
             uint32_t now_s)
 {
-    uint32_t held, count;
-    bool unordered;
+    uint32_t held;
 
     if (r == NULL || r->immutable)
         r = head_newest_row(h, b, s, hour_base(p.ts_ms));
@@ -196,8 +195,6 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     if (r == NULL)
         return false;
     held = open_row_held(&r->open);
-    count = r->open.count;
-    unordered = r->open.unordered;
     if (!open_row_append(&r->open, p)) {
         if (r->open.count == 0) /* it was made for this point */
             head_drop_row(h, b, r);
@@ -205,8 +202,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     }
     if (open_row_held(&r->open) != held)
         atomic_fetch_add(&h->bytes, open_row_held(&r->open) - (size_t)held);
-    if (unordered && r->open.count <= count) /* it was compacted */
-        atomic_fetch_sub(&h->points, count + 1u - r->open.count);
+    b->crowded |= open_row_is_crowded(&r->open);
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;
     s->is_touched = true;

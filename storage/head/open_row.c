@@ -7,19 +7,18 @@
 #include "base/obj.h"
 #include "storage/block/bits.h"
 
-#define FIRST_CAP        24
-#define POINT_BYTES      16  /* the most that one point takes */
-#define WORTH_SUMMED     128 /* bytes that take longer than to remember */
-#define WORTH_MARKED     128
-#define MARK_EVERY       24    /* points */
-#define WORTH_COMPACTING 16384 /* points; fewer cost little in any case */
+#define FIRST_CAP    24
+#define POINT_BYTES  16  /* the most that one point takes */
+#define WORTH_SUMMED 128 /* bytes that take longer than to remember */
+#define WORTH_MARKED 128
+#define MARK_EVERY   24 /* points */
 
 /* Of the points in the first 'size' bytes; where to go on.  It lies behind the
  * row's bytes and marks once it was kept. */
 struct summary_state {
     uint32_t size;
-    bool ordered;         /* so far; if not, there is no more to say */
-    struct reader reader; /* its 'at' means nothing */
+    bool ordered;               /* so far; if not, there is no more to say */
+    struct point_reader reader; /* its 'at' means nothing */
     struct summary summary;
 };
 
@@ -130,50 +129,6 @@ put_step(uint8_t *at, int32_t step_ms)
     return varint_put(at, z << 1 | seconds);
 }
 
-/* The row's points, sorted, in a row of their own; false when there is no
- * memory. */
-static bool
-sort_row(const struct open_row *r, struct open_row *sorted)
-{
-    struct points p = { 0 };
-    bool good =
-        open_row_unpack(slice_of(r->bytes, r->size), r->count, r->base, &p) &&
-        points_sort_unique(&p);
-
-    *sorted = (struct open_row){ .base = r->base };
-    for (size_t i = 0; good && i < p.len; i++)
-        good = open_row_append(sorted, points_at(&p, i));
-    points_fini(&p);
-    return good;
-}
-
-/* Without memory the row stays as it is until it has grown again. */
-static void
-compact(struct open_row *r)
-{
-    struct open_row sorted;
-    bool good = sort_row(r, &sorted);
-
-    if (good) {
-        open_row_fini(r);
-        *r = sorted;
-    } else {
-        open_row_fini(&sorted);
-    }
-    r->compact_at =
-        r->count > OPEN_ROW_POINTS_MAX / 2 ? OPEN_ROW_POINTS_MAX : 2 * r->count;
-}
-
-/* Compacts a row that is not in order if that is worth it; false if it takes no
- * more points.  A row in order cannot have so many. */
-static bool
-make_room_by_compacting(struct open_row *r)
-{
-    if (r->count >= WORTH_COMPACTING && r->count >= r->compact_at)
-        compact(r);
-    return r->count < OPEN_ROW_POINTS_MAX;
-}
-
 bool
 open_row_append(struct open_row *r, struct point p)
 {
@@ -181,7 +136,7 @@ open_row_append(struct open_row *r, struct point p)
     uint8_t *control, *at;
 
     INSIST(offset >= 0 && offset < HOUR_MS);
-    if (r->unordered && !make_room_by_compacting(r))
+    if (r->count >= OPEN_ROW_POINTS_MAX)
         return false;
     step = offset - r->last_offset_ms;
     if (r->cap - r->size < POINT_BYTES && !grow(r))
@@ -254,7 +209,7 @@ open_row_seek(const struct open_row *r, uint32_t *n)
 static inline __attribute__((always_inline)) bool
 summarize(struct summary_state *x, const struct open_row *r, bool all_int)
 {
-    struct reader in = x->reader;
+    struct point_reader in = x->reader;
     const uint8_t *end = r->bytes + r->size;
     struct summary s = x->summary;
 

@@ -39,21 +39,54 @@ struct open_row {
     int32_t last_offset_ms;
     int32_t last_step_ms;
     uint32_t tail; /* behind so many bytes each point is one, an integer */
-    uint32_t compact_at; /* points; 0: never compacted so far */
+    uint32_t compact_at; /* points; 0: it was never compacted */
     uint64_t last;       /* the bits of the last value */
 };
 
 #define OPEN_ROW_POINTS_MAX ((UINT32_C(1) << 27) - 1)
 
-/* Appends 'p', which must be in the row's hour.  Returns false when there is no
- * memory.
- *
- * A row that is not in order is compacted now and then: its points are sorted,
- * and of points with the same time only the last stays.  So a row has at most
- * twice as many points as its hour has times, however often a client repeats
- * them, and appending takes constant time on average. */
+/* Appends 'p', which must be in the row's hour.  Returns false if there is no
+ * memory, or if the row has OPEN_ROW_POINTS_MAX points. */
 bool open_row_append(struct open_row *r, struct point p);
 void open_row_fini(struct open_row *r);
+
+/* Compaction.
+ *
+ * A client may send points of one hour again and again.  A row that is not in
+ * order is compacted whenever it has doubled: its points are sorted, and of
+ * points with the same time only the last stays.  So a row has about twice as
+ * many points as its hour has times, and appending takes constant time on
+ * average.
+ *
+ * Sorting some million points takes most of a second, so it is done without the
+ * lock that guards the row:
+ *
+ *     lock       open_row_is_crowded(), compaction_begin(): copies the bytes
+ *     no lock    compaction_sort()
+ *     lock       compaction_end(): appends what came since, replaces the row */
+struct compaction {
+    uint8_t *bytes; /* of the row when it began; owned */
+    uint32_t size, count, base;
+    struct point_reader {
+        const uint8_t *at;
+        int64_t ts_ms, step;
+        uint64_t last_int, last_double; /* the one that was not last is 0 */
+    } reader;                           /* behind the last of 'bytes' */
+    struct open_row sorted;
+};
+
+/* Returns whether 'r' should be compacted. */
+bool open_row_is_crowded(const struct open_row *r);
+
+/* The row is not crowded any more until it has doubled.  Returns false if there
+ * is no memory.  In any case compaction_fini() is called in the end. */
+bool compaction_begin(struct compaction *c, struct open_row *r);
+bool compaction_sort(struct compaction *c);
+/* 'r' is the row of the same series and hour, which may be another one now.
+ * Returns false if it does not begin with the bytes that were sorted, or if
+ * there is no memory: then it has not changed. */
+bool compaction_end(struct compaction *c, struct open_row *r);
+void compaction_fini(struct compaction *c);
 
 /* Are these bytes, which another process sent, those of such a row?  The rest
  * below takes that for granted. */

@@ -16,13 +16,6 @@ int_size(unsigned high)
     return high < 60 ? 0 : 1u << (high - 60);
 }
 
-/* Between two points. */
-struct reader {
-    const uint8_t *at;
-    int64_t ts_ms, step;
-    uint64_t last_int, last_double; /* the one that was not last is 0 */
-};
-
 static inline uint64_t
 get_le(const uint8_t **at, unsigned n)
 {
@@ -55,7 +48,7 @@ get_step(const uint8_t **at)
 
 /* True if it is a double. */
 static inline __attribute__((always_inline)) bool
-read_point(struct reader *in, union number *v)
+read_point(struct point_reader *in, union number *v)
 {
     uint8_t control = *in->at++;
     unsigned high = control >> 2;

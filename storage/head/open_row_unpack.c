@@ -68,7 +68,8 @@ bool
 open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
                 struct points *out)
 {
-    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    struct point_reader in = { .at = bytes.data,
+                               .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end;
     size_t len = out->len;
 
@@ -150,7 +151,7 @@ read_shorts(const uint8_t *at, const uint8_t *end, uint64_t *last,
 /* Doubles, as long as the step is the same and there are bytes behind to load
  * at once. */
 static size_t
-read_doubles(struct reader *in, const uint8_t *end, union number *v)
+read_doubles(struct point_reader *in, const uint8_t *end, union number *v)
 {
     const uint8_t *at = in->at;
     uint64_t x = in->last_double, w;
@@ -173,8 +174,8 @@ read_doubles(struct reader *in, const uint8_t *end, union number *v)
 /* Integers, likewise, and at most 'most'.  How many bytes one takes is computed
  * without a branch: those of a counter take one or another, as it comes. */
 static size_t
-read_ints(struct reader *in, const uint8_t *end, size_t most, union number *v,
-          struct spacing *s)
+read_ints(struct point_reader *in, const uint8_t *end, size_t most,
+          union number *v, struct spacing *s)
 {
     const uint8_t *at = in->at;
     uint64_t x = in->last_int, w;
@@ -206,10 +207,10 @@ read_ints(struct reader *in, const uint8_t *end, size_t most, union number *v,
 
 /* Values of one kind, as long as the step is the same; returns how many. */
 static inline __attribute__((always_inline)) size_t
-read_even(struct reader *in, const uint8_t *end, uint8_t kind, union number *v,
-          struct spacing *s)
+read_even(struct point_reader *in, const uint8_t *end, uint8_t kind,
+          union number *v, struct spacing *s)
 {
-    struct reader x = *in;
+    struct point_reader x = *in;
     size_t len = 0;
 
     if (kind == IS_DOUBLE)
@@ -238,7 +239,8 @@ bool
 open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                      struct points *out, struct spacing *s)
 {
-    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    struct point_reader in = { .at = bytes.data,
+                               .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end;
     union number *v;
     size_t len = 1;
@@ -267,7 +269,7 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
 
 /* Behind a point, without its value; true if it is a double. */
 static inline bool
-skip_point(struct reader *in)
+skip_point(struct point_reader *in)
 {
     uint8_t control = *in->at++;
     unsigned high = control >> 2;
@@ -286,7 +288,8 @@ void
 open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
                   struct point_times *times)
 {
-    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    struct point_reader in = { .at = bytes.data,
+                               .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end = bytes.data + bytes.size;
     int64_t last_ms = 0;
 
@@ -326,7 +329,7 @@ bool
 open_row_unpack_end(struct slice bytes, uint32_t count, union number last,
                     struct points *out, struct spacing *s)
 {
-    struct reader in = { .at = bytes.data };
+    struct point_reader in = { .at = bytes.data };
     const uint8_t *end = bytes.data + bytes.size;
     uint64_t is = (uint64_t)last.i, by;
     bool is_float = s->is_float;

@@ -233,7 +233,7 @@ store_session_put(struct store_session *ss, struct slice record, uint64_t *lsn,
     enum status room, st;
 
     OBJ_CHECK(ss, SESSION_MAGIC);
-    room = store_wait_for_room(s, &why);
+    room = store_wait_for_room(s, 0, &why);
     if (room == ST_OK && s->wal != NULL)
         room = store_disk_failed(wal_wait_for_room(s->wal, &why), &why);
     r->points = r->skipped = 0;

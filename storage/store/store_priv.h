@@ -210,8 +210,11 @@ bool store_has_room(const struct store *s);
 MUST_CHECK enum status store_flush_all(struct store *s, struct error *e)
     REQUIRES(s->flush_lock);
 
-/* Waits until the head has room; ST_BUSY if it does not get it soon. */
-MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
+/* Waits until the head has room for a put of 'points' points, at most 5 s; then
+ * it returns ST_BUSY.  An eighth of the head is left for small puts, so that
+ * clients that fill the head wait for flushing, and the others do not. */
+MUST_CHECK enum status store_wait_for_room(struct store *s, size_t points,
+                                           struct error *e);
 
 /* Deletes WAL segments that nothing open needs any more. */
 MUST_CHECK enum status store_trim(struct store *s, struct error *e)

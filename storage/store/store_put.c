@@ -18,6 +18,7 @@
 #define MOST_IDS     (UINT32_C(1) << 24) /* of a bucket, on a link */
 #define ROOM_WAIT_MS 100
 #define ROOM_WAITS   50
+#define BULK_POINTS  256 /* a put of so many waits before the head is full */
 
 enum status
 store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
@@ -449,16 +450,19 @@ store_put_rest(struct put *p, size_t len)
 }
 
 enum status
-store_wait_for_room(struct store *s, struct error *e)
+store_wait_for_room(struct store *s, size_t points, struct error *e)
 {
+    size_t most = s->options.head_bytes;
     enum status status = ST_OK;
 
     if (store_may_write(s, e) != ST_OK)
         return ST_IO;
-    if (head_bytes(s->head) <= s->options.head_bytes)
+    if (points >= BULK_POINTS)
+        most = most / 8 * 7;
+    if (head_bytes(s->head) <= most)
         return ST_OK;
     lock_take(&s->wake_lock);
-    for (int i = 0; head_bytes(s->head) > s->options.head_bytes; i++) {
+    for (int i = 0; head_bytes(s->head) > most; i++) {
         if (i == ROOM_WAITS) {
             status = error_set(e, ST_BUSY,
                                "Please throttle writes: the head "
@@ -490,7 +494,7 @@ store_put(struct store *s, struct series_point *points, size_t len,
     };
 
     OBJ_CHECK(s, STORE_MAGIC);
-    p.room = store_wait_for_room(s, e);
+    p.room = store_wait_for_room(s, len, e);
     store_put_chunks(&p, len);
     if (p.room != ST_OK && s->remote == NULL) {
         p.status = p.room;

@@ -95,7 +95,7 @@ store_window_put(struct store_window *w, struct series_point *points,
     };
 
     OBJ_CHECK(w, WINDOW_MAGIC);
-    p.room = store_wait_for_room(w->s, e);
+    p.room = store_wait_for_room(w->s, len, e);
     note_waiting(w, &p);
     store_put_chunks(&p, len);
     for (size_t i = 0; i < p.forwarded_len; i++)
@@ -154,7 +154,7 @@ store_window_end(struct store_window *w, uint64_t *lsn, size_t *rejected,
     *lsn = *rejected = 0;
     if (w->len == 0)
         return ST_OK;
-    p.room = store_wait_for_room(w->s, &why);
+    p.room = store_wait_for_room(w->s, w->len, &why);
     note_waiting(w, &p);
     store_put_rest(&p, w->len);
     store_count_added(w->s, p.taken);

@@ -2,6 +2,10 @@
  * the newest of each hour is found, and takes points unless it is immutable. */
 #include "storage/head/head_priv.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "tests/harness.h"
 
 #define SERIES_LEN 6
@@ -242,6 +246,92 @@ START_TEST(a_put_logs_what_it_took)
     ck_assert_int_eq(put(&r, NULL, points, 4, &taken, &e), ST_NOT_FOUND);
     ck_assert_uint_eq(taken, 1);
     head_free(&r.head);
+}
+END_TEST
+
+#define WRITERS       2
+#define WRITER_TIMES  20000
+#define WRITER_ROUNDS 6
+
+/* Writes each WRITERS-th time of one hour, in rounds that go backwards. */
+struct writer {
+    pthread_t thread;
+    struct rig *rig;
+    series_ref series;
+    unsigned first;
+};
+
+static void *
+write_backwards(void *ctx)
+{
+    uint16_t order[HEAD_PUT_MAX];
+    const struct writer *w = ctx;
+    struct series_point *points = mem_new_array(HEAD_PUT_MAX, sizeof *points);
+    struct head_put p = { .points = points, .order = order, .now_s = 1 };
+    size_t taken;
+
+    for (uint16_t i = 0; i < HEAD_PUT_MAX; i++)
+        order[i] = i;
+    for (int64_t i = WRITER_TIMES * WRITER_ROUNDS; i-- > 0;) {
+        points[p.len].series = w->series;
+        points[p.len++].point =
+            (struct point){ .ts_ms = i % WRITER_TIMES * WRITERS + w->first,
+                            .v.i = i };
+        if (p.len < HEAD_PUT_MAX && i > 0)
+            continue;
+        ck_assert_int_eq(head_put(w->rig->head, &p, &taken, NULL), ST_OK);
+        ck_assert_uint_eq(taken, p.len);
+        p.len = 0;
+    }
+    free(points);
+    return NULL;
+}
+
+/* Rows are compacted while others write to them: each time keeps the value that
+ * was put last, and the head counts what is left. */
+NO_TS_CHECK static void
+check_compaction(void)
+{
+    uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    struct writer writers[WRITERS];
+    const struct open_row *row;
+    struct points all = { 0 };
+    struct rig r;
+
+    rig_open(&r);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){
+            .rig = &r,
+            .series = head_series(r.head, slice_of(tsuid, 9), true, 1),
+            .first = i,
+        };
+        ck_assert_int_eq(pthread_create(&writers[i].thread, NULL,
+                                        write_backwards, &writers[i]),
+                         0);
+    }
+    for (unsigned i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
+    row = &r.series[0]->rows->open;
+    ck_assert_uint_lt(row->count, 5 * WRITERS * WRITER_TIMES);
+    ck_assert_uint_eq(head_counts(r.head).points, row->count);
+    ck_assert(
+        open_row_unpack(slice_of(row->bytes, row->size), row->count, 0, &all));
+    ck_assert(points_sort_unique(&all));
+    ck_assert_uint_eq(all.len, WRITERS * WRITER_TIMES);
+    for (size_t i = 0; i < all.len; i++) {
+        ck_assert_int_eq(all.ts_ms[i], (int64_t)i);
+        ck_assert_int_eq(all.v[i].i, (int64_t)i / WRITERS);
+    }
+    head_drop_row(r.head, r.b, r.series[0]->rows);
+    ck_assert_uint_eq(head_counts(r.head).bytes, 0);
+    ck_assert_uint_eq(head_counts(r.head).points, 0);
+    points_fini(&all);
+    head_free(&r.head);
+}
+
+START_TEST(rows_are_compacted_beside_puts)
+{
+    check_compaction();
 }
 END_TEST
 
@@ -490,6 +580,7 @@ START_TEST(rows_of_idle_series_are_flushed)
 END_TEST
 
 TEST_MAIN("head", LOOP(rows_are_found, cases), TEST(a_put_logs_what_it_took),
+          TEST(rows_are_compacted_beside_puts),
           TEST(rows_are_in_the_order_of_segments),
           LOOP(rows_are_due, timestamps), TIMES(rows_of_a_metric_ascend, 10),
           TIMES(idle_series_leave_memory, 2),

@@ -260,13 +260,40 @@ static const struct repeats {
     { 40000, 1, true }, /* late, but never again: all of them stay */
 };
 
+/* Compacts as the head does.  Points come between the beginning and the end of
+ * one compaction in three of four cases. */
+struct compacting {
+    struct compaction c;
+    bool goes_on;
+    size_t left, runs; /* appends until it ends; compactions that ended */
+};
+
+static void
+compact_now_and_then(struct compacting *x, struct open_row *r, size_t i)
+{
+    if (!x->goes_on && open_row_is_crowded(r)) {
+        ck_assert(compaction_begin(&x->c, r));
+        ck_assert(!open_row_is_crowded(r));
+        ck_assert(compaction_sort(&x->c));
+        x->goes_on = true;
+        x->left = i % 4 * 50;
+    }
+    if (x->goes_on && x->left-- == 0) {
+        ck_assert(compaction_end(&x->c, r));
+        compaction_fini(&x->c);
+        x->goes_on = false;
+        x->runs++;
+    }
+}
+
 /* A row is bounded by the times that it has, and the last value stays. */
 START_TEST(repeated_points_are_compacted)
 {
     const struct repeats *x = &repeats[_i];
     uint64_t random = harness_seed((unsigned long)_i);
     int64_t *last = calloc(x->times, sizeof *last);
-    size_t most = 2 * (x->times > 16384 ? x->times : 16384);
+    size_t most = 2 * (x->times > 16384 ? x->times : 16384) + 300;
+    struct compacting compacting = { .goes_on = false };
     struct open_row r = { .base = BASE };
     struct points out = { 0 };
 
@@ -277,8 +304,11 @@ START_TEST(repeated_points_are_compacted)
 
         last[at] = p.v.i;
         ck_assert(open_row_append(&r, p));
+        compact_now_and_then(&compacting, &r, i);
         ck_assert_uint_le(r.count, most);
     }
+    ck_assert_uint_gt(compacting.runs, 0);
+    compaction_fini(&compacting.c);
     ck_assert_uint_le(open_row_held(&r), 16 * most);
     ck_assert(open_row_unpack(slice_of(r.bytes, r.size), r.count, BASE, &out));
     ck_assert(points_sort_unique(&out));
@@ -290,6 +320,31 @@ START_TEST(repeated_points_are_compacted)
     points_fini(&out);
     open_row_fini(&r);
     free(last);
+}
+END_TEST
+
+/* A compaction whose row was flushed meanwhile changes nothing. */
+START_TEST(another_row_is_not_replaced)
+{
+    struct open_row r = { .base = BASE }, other = { .base = BASE };
+    struct compaction c;
+
+    for (int i = 0; i < 20000; i++) {
+        struct point p = { .ts_ms = BASE_MS + i % 1000, .v.i = i };
+
+        ck_assert(open_row_append(&r, p));
+        p.v.i = i + (i == 10000);
+        ck_assert(open_row_append(&other, p));
+    }
+    ck_assert(compaction_begin(&c, &r) && compaction_sort(&c));
+    ck_assert(!compaction_end(&c, &other));
+    ck_assert_uint_eq(other.count, 20000);
+    ck_assert(compaction_end(&c, &r));
+    ck_assert_uint_eq(r.count, 1000);
+    ck_assert(!compaction_end(&c, &r));
+    compaction_fini(&c);
+    open_row_fini(&r);
+    open_row_fini(&other);
 }
 END_TEST
 
@@ -313,5 +368,5 @@ END_TEST
 
 TEST_MAIN("open_row", LOOP(summaries_are_those_of_blocks, cases),
           LOOP(no_summary_of_disorder, cases), TEST(small_rows_keep_none),
-          TEST(malformed_doubles_are_seen),
+          TEST(malformed_doubles_are_seen), TEST(another_row_is_not_replaced),
           LOOP(repeated_points_are_compacted, repeats))
