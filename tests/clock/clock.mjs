@@ -447,7 +447,7 @@ async function round(untilMs) {
     chances = new Random(seed);
     trail = [];
     setClock(Date.UTC(2024, below(12), 1 + below(28)) / 1000 + below(DAY));
-    world = { dir: path.join(root, `data-${seed}`), generation: 0, checks: 0, first: now() - 200 * DAY, end: 4200000000, ref: now(), passed: -Infinity, doubted: false };
+    world = { dir: path.join(root, `data-${seed}`), generation: 0, checks: 0, first: now() - 1000 * DAY, end: 4200000000, ref: now(), passed: -Infinity, doubted: false };
     world.m = new Metrics(0);
     world.server = await start(world.dir);
     await passAs(false);
