@@ -77,7 +77,8 @@ order_named(const struct nameless *n, const struct fetch *f,
             struct grouping *out)
 {
     if (!n->any) {
-        memcpy(out->order, f->series, f->len * sizeof *out->order);
+        if (f->len > 0) /* else there is no array to copy from */
+            memcpy(out->order, f->series, f->len * sizeof *out->order);
         out->order_len = f->len;
         return;
     }

@@ -81,8 +81,10 @@ function setClock(t) {
 // -- the server ---------------------------------------------------------------
 async function start(dir) {
     const s = { log: '', port: 0 };
+    // A program that was built with AddressSanitizer starts beside the library, too.
+    const sanitizer = `${process.env.ASAN_OPTIONS ? `${process.env.ASAN_OPTIONS}:` : ''}verify_asan_link_order=0`;
     s.process = spawn(halite, ['tsd', '--bind', '127.0.0.1', '--port', '0', '--data', dir, ...settings],
-        { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LD_PRELOAD: library, HALITE_CLOCK: clockFile } });
+        { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, LD_PRELOAD: library, HALITE_CLOCK: clockFile, ASAN_OPTIONS: sanitizer } });
     running.add(s);
     s.gone = new Promise((r) => s.process.on('exit', (code, signal) => { running.delete(s); r(signal ?? code); }));
     await new Promise((resolve) => {
