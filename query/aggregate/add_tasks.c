@@ -283,10 +283,10 @@ work_of(const struct packed_hour *h)
 {
     size_t bytes = 0;
 
-    if (h->row.open_len == 0 || h->spacing.is_float)
+    if (h->open_len == 0 || h->is_float)
         return h->unpacked;
-    for (size_t i = 0; i < h->row.open_len; i++)
-        bytes += h->row.open[i].bytes.size;
+    for (size_t i = 0; i < h->open_len; i++)
+        bytes += h->open[i].bytes.size;
     return bytes > h->unpacked ? bytes - h->unpacked : 0;
 }
 

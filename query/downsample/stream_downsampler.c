@@ -81,7 +81,8 @@ own_times(struct bucket_acc *s, size_t cap, struct arena *a)
     }
     if (s->len > 0)
         memcpy(ts, s->ts, s->len * sizeof *ts);
-    s->ts = s->own = ts;
+    s->ts = ts;
+    s->owns = true;
     return true;
 }
 
@@ -92,7 +93,7 @@ are_listed(const struct buckets *b, struct bucket_acc *s, int64_t at, size_t n)
 {
     size_t i = s->len;
 
-    if (s->own != NULL)
+    if (s->owns)
         return false;
     i = i > 0 ? i + (size_t)(s->ts - b->starts)
               : times_seek(b->starts, b->starts_len, at);
@@ -107,12 +108,15 @@ static bool
 add_times(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
           size_t n, struct arena *a)
 {
+    int64_t *own;
+
     if (are_listed(&f->buckets, s, at, n))
         return true;
-    if (s->own == NULL && !own_times(s, s->cap, a))
+    if (!s->owns && !own_times(s, s->cap, a))
         return false;
+    own = (int64_t *)(uintptr_t)s->ts; /* an array that own_times() made */
     for (size_t i = 0; i < n; i++)
-        s->own[s->len + i] = at + (int64_t)i * f->buckets.length;
+        own[s->len + i] = at + (int64_t)i * f->buckets.length;
     return true;
 }
 
@@ -130,7 +134,7 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
     if (cap < s->len + more || cap > UINT32_MAX)
         cap = s->len + more + 16;
     v = arena_array_raw(a, cap, sizeof *v);
-    if (v == NULL || (s->own != NULL && !own_times(s, cap, a))) {
+    if (v == NULL || (s->owns && !own_times(s, cap, a))) {
         s->failed = true;
         return false;
     }
@@ -153,16 +157,17 @@ void
 bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
                  struct arena *a)
 {
-    if (s->all == 0 || !bucket_acc_room(f, s, s->bucket.start, 1, a))
+    if (!s->filled || !bucket_acc_room(f, s, s->bucket.start, 1, a))
         return;
     s->v[s->len++].d = acc_value(f, s);
-    s->all = 0;
+    s->filled = false;
 }
 
 static void
 empty_bucket(const struct stream_downsampler *f, struct bucket_acc *s)
 {
-    s->all = s->count = 0;
+    s->filled = false;
+    s->count = 0;
     s->bound = 0;
     s->value = aggregator_arithmetic[f->kind].start[1].d;
 }
@@ -233,7 +238,7 @@ acc_doubles(const struct stream_downsampler *f, struct bucket_acc *s,
             const union number *v, size_t len)
 {
     union number a = { .d = s->value }, b = { .i = 0 };
-    uint32_t before = s->all > 0, n = before;
+    uint32_t before = s->filled, n = before;
 
     aggregator_arithmetic[f->kind].all[1](&n, &a, &b, v, len);
     s->value = f->kind == KIND_LAST ? b.d : a.d;
@@ -280,7 +285,7 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
             acc_doubles(f, s, p->v + from, len);
         else
             acc_ints(f, s, p->v + from, len, greatest);
-        s->all += len;
+        s->filled |= len > 0;
         from += len;
     }
 }
@@ -410,7 +415,7 @@ acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
         acc_doubles(f, s, v, n);
     else
         acc_ints(f, s, v, n, (double)p->greatest);
-    s->all += n;
+    s->filled |= n > 0;
     return n;
 }
 

@@ -31,16 +31,19 @@ struct stream_downsampler {
 
 /* One series; begins as zeros. */
 struct bucket_acc {
-    const int64_t *ts; /* of complete buckets; 'own', or those of the list */
-    int64_t *own;
+    /* Times of complete buckets: they are located in the list, unless the
+     * series 'owns' them. */
+    const int64_t *ts;
     union number *v;
     uint32_t len, cap;
-    uint64_t all, count; /* points of the bucket, and those that are no NaN */
+    uint64_t count; /* points of the bucket that are not NaN */
     struct bucket bucket;
     double value;
     double bound; /* of the sum's absolute value while it is of integers */
     int64_t first_ms, last_ms; /* of all points that were given */
     bool some;                 /* there was one */
+    bool owns;                 /* 'ts' is the series' own array */
+    bool filled;               /* the bucket has points, NaN included */
     bool loose;  /* sums of doubles are added that are no sums in their order */
     bool failed; /* the arena is full; later calls do nothing */
 };

@@ -65,7 +65,7 @@ static inline bool
 acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
           const struct known *k, struct arena *a)
 {
-    bool fresh = s->all == 0 || k->first_ms >= s->bucket.next;
+    bool fresh = !s->filled || k->first_ms >= s->bucket.next;
     double bound = 0, v = k->value;
 
     if (s->failed)
@@ -82,13 +82,13 @@ acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
     bucket_acc_move(f, s, k->first_ms, a);
     if (adds_up(f))
         s->value += v;
-    else if (s->all == 0 || f->kind == KIND_LAST ||
+    else if (!s->filled || f->kind == KIND_LAST ||
              (f->kind == KIND_MIN && v < s->value) ||
              (f->kind == KIND_MAX && v > s->value))
         s->value = v;
     s->bound = bound;
     s->count += k->count;
-    s->all += k->count;
+    s->filled |= k->count > 0;
     return true;
 }
 

@@ -17,20 +17,6 @@
 
 /* -- series of a task ------------------------------------------------------ */
 
-/* The first bytes behind the metric, four tags of most; zeros where there are
- * fewer. */
-static void
-set_head(const struct plan *p, struct fetched *f)
-{
-    size_t at = p->metric_id.size, left = f->tsuid.size - at;
-    uint8_t bytes[sizeof f->head] = { 0 };
-
-    memcpy(bytes, f->tsuid.data + at,
-           left < sizeof bytes ? left : sizeof bytes);
-    for (size_t i = 0; i < FETCHED_HEAD; i++)
-        f->head[i] = key_get_uint(bytes + 8 * i, 8);
-}
-
 /* Makes room for one more. */
 static bool
 grow_series(struct task *t)
@@ -52,6 +38,21 @@ grow_series(struct task *t)
     t->series = series;
     t->cap = cap;
     return true;
+}
+
+/* Returns the room for series that did not come. */
+static void
+trim_series(struct task *t)
+{
+    size_t size = sizeof(struct fetched *);
+    struct fetched **series =
+        t->len == 0 ? NULL : mem_try_resize(t->series, t->len * size);
+
+    if (series == NULL)
+        return;
+    budget_return(t->job->limits->budget, (t->cap - t->len) * size);
+    t->series = series;
+    t->cap = t->len;
 }
 
 /* Memory for one more; NULL: there is none. */
@@ -89,7 +90,6 @@ add_series(struct task *t, const struct store_row *row)
         (fetch_collects(t->job) && rows == NULL) || !grow_series(t))
         return NULL;
     *f = (struct fetched){ .tsuid = tsuid, .more = more, .rows = rows };
-    set_head(t->job->p, f);
     t->current = t->len++;
     return t->series[t->current] = f;
 }
@@ -241,23 +241,13 @@ spec_of(struct task *t)
     };
 }
 
-/* By TSUID, of one metric. */
-static inline bool
-is_before(const struct fetched *a, const struct fetched *b)
-{
-    for (size_t i = 0; i < FETCHED_HEAD; i++)
-        if (a->head[i] != b->head[i])
-            return a->head[i] < b->head[i];
-    return slice_cmp(a->tsuid, b->tsuid) < 0;
-}
-
 static int
 compare_fetched(const void *a, const void *b)
 {
     const struct fetched *x = *(struct fetched *const *)a;
     const struct fetched *y = *(struct fetched *const *)b;
 
-    return is_before(x, y) ? -1 : is_before(y, x);
+    return slice_cmp(x->tsuid, y->tsuid);
 }
 
 /* Most do ascend. */
@@ -266,7 +256,8 @@ sort_series(struct task *t)
 {
     size_t i = 1;
 
-    while (i < t->len && is_before(t->series[i - 1], t->series[i]))
+    while (i < t->len &&
+           slice_cmp(t->series[i - 1]->tsuid, t->series[i]->tsuid) < 0)
         i++;
     if (i < t->len)
         qsort(t->series, t->len, sizeof *t->series, compare_fetched);
@@ -311,6 +302,7 @@ read_bucket(struct task *t, struct store_scan **scan)
                                    &t->error);
     }
     sort_series(t);
+    trim_series(t);
     status = store_scan_close(scan, &t->counts, status, &t->error);
     return status == ST_OK ? check_limits(t, &t->error) : status;
 }
@@ -369,25 +361,33 @@ run_batch(void *ctx, size_t i)
 
 /* -- together -------------------------------------------------------------- */
 
-/* What is left of a task's series, and the head of the first of them. */
+/* What is left of a task's series.  'head' has the bytes of the next TSUID that
+ * follow the metric, which are those of four tags at most; zeros where there
+ * are fewer. */
 struct rest {
     struct fetched **next, **end;
-    uint64_t head[FETCHED_HEAD];
+    uint64_t head[3];
 };
 
 static void
-read_head(struct rest *r)
+read_head(const struct plan *p, struct rest *r)
 {
-    memcpy(r->head, (*r->next)->head, sizeof r->head);
+    struct slice tsuid = (*r->next)->tsuid;
+    size_t at = p->metric_id.size, left = tsuid.size - at;
+    uint8_t bytes[sizeof r->head] = { 0 };
+
+    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
+    for (size_t i = 0; i < sizeof r->head / sizeof *r->head; i++)
+        r->head[i] = key_get_uint(bytes + 8 * i, 8);
 }
 
 static inline bool
 is_rest_before(const struct rest *a, const struct rest *b)
 {
-    for (size_t i = 0; i < FETCHED_HEAD; i++)
+    for (size_t i = 0; i < sizeof a->head / sizeof *a->head; i++)
         if (a->head[i] != b->head[i])
             return a->head[i] < b->head[i];
-    return is_before(*a->next, *b->next);
+    return slice_cmp((*a->next)->tsuid, (*b->next)->tsuid) < 0;
 }
 
 /* Moves rests[i] of a heap, whose root has the least next series, down to where
@@ -459,7 +459,7 @@ gather_series(const struct fetch_job *job, size_t total, struct fetch *out,
         if (tasks[i].len > 0) {
             rests[n] = (struct rest){ .next = tasks[i].series,
                                       .end = tasks[i].series + tasks[i].len };
-            read_head(&rests[n++]);
+            read_head(job->p, &rests[n++]);
         }
     for (size_t i = n / 2; i-- > 0;)
         sift_down(rests, n, i);
@@ -468,7 +468,7 @@ gather_series(const struct fetch_job *job, size_t total, struct fetch *out,
         if (rests->next == rests->end)
             *rests = rests[--n];
         else
-            read_head(rests);
+            read_head(job->p, rests);
         sift_down(rests, n, 0);
         status = deadline_tick(&deadline, GATHER_STEPS, e);
     }

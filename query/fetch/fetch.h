@@ -16,12 +16,9 @@
 #include "storage/scan/column.h"
 #include "uid/meta/annotation.h"
 
-#define FETCHED_HEAD 3
-
 /* It and its column lie in arenas of the fetch. */
 struct fetched {
     struct slice tsuid;
-    uint64_t head[FETCHED_HEAD]; /* of it, what follows the metric */
     union {
         struct bucket_acc acc; /* with a downsampler: the first one's */
         struct column column;

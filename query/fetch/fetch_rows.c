@@ -205,17 +205,17 @@ static enum status
 keep_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
     struct store_row kept = *row;
-    struct packed_hour *hour;
+    uint32_t read;
     enum status status;
 
     kept.tsuid = f->tsuid;
-    status = packed_hour_keep(&kept, t->batch->arena, &hour, &t->error);
+    status =
+        column_add_row(&f->column, &kept, t->batch->arena, &read, &t->error);
     if (status == ST_LIMIT)
         return fetch_out_of_memory(t->job->limits, &t->error);
     if (status != ST_OK)
         return status;
-    column_add(&f->column, hour);
-    count_points(t, hour->read);
+    count_points(t, read);
     return ST_OK;
 }
 

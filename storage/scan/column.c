@@ -35,8 +35,16 @@ column_window_range(const struct column_window *w, int64_t first_ms,
 
 /* -- hours ----------------------------------------------------------------- */
 
+/* What is known of an hour without unpacking it. */
+struct hour_traits {
+    struct spacing spacing;
+    struct point_times times;
+    uint32_t count, unpacked; /* see struct packed_hour */
+    uint32_t read;            /* points, with those that the scan left out */
+};
+
 static enum status
-describe_block(struct packed_hour *h, struct slice block, uint32_t base,
+describe_block(struct hour_traits *h, struct slice block, uint32_t base,
                const struct block_part *part, struct error *e)
 {
     struct summary s;
@@ -59,7 +67,7 @@ describe_block(struct packed_hour *h, struct slice block, uint32_t base,
 }
 
 static void
-describe_open(struct packed_hour *h, const struct open_copy *c)
+describe_open(struct hour_traits *h, const struct open_copy *c)
 {
     const struct spacing *s = &c->spacing;
 
@@ -75,11 +83,11 @@ describe_open(struct packed_hour *h, const struct open_copy *c)
 }
 
 static enum status
-describe(struct packed_hour *h, struct error *e)
+describe(const struct store_row *row, struct hour_traits *h, struct error *e)
 {
-    const struct store_row *row = &h->row;
     enum status status = ST_OK;
 
+    *h = (struct hour_traits){ .times = POINT_TIMES_NONE };
     if (row->block.size > 0)
         status = describe_block(h, row->block, row->base, &row->part, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++) {
@@ -94,28 +102,9 @@ describe(struct packed_hour *h, struct error *e)
     return status;
 }
 
-enum status
-packed_hour_keep(const struct store_row *row, struct arena *a,
-                 struct packed_hour **out, struct error *e)
-{
-    struct packed_hour *h = arena_alloc(a, sizeof *h);
-    enum status status;
-
-    if (h == NULL)
-        return error_no_memory(e);
-    *h = (struct packed_hour){ .row = *row, .times = POINT_TIMES_NONE };
-    h->row.block.data = arena_copy(a, row->block.data, row->block.size);
-    if (h->row.block.data == NULL)
-        return error_no_memory(e);
-    *out = h;
-    status = describe(h, e);
-    return status == ST_OK ? ST_OK
-                           : store_row_error(row->tsuid, row->base, status, e);
-}
-
 /* Is the hour the column's next points, at its step? */
 static bool
-goes_on(const struct column *c, const struct packed_hour *h)
+goes_on(const struct column *c, const struct hour_traits *h)
 {
     int64_t gap = h->spacing.first_ms - c->last_ms;
 
@@ -124,24 +113,80 @@ goes_on(const struct column *c, const struct packed_hour *h)
            (h->count == 1 || h->spacing.step_ms == gap);
 }
 
-void
-column_add(struct column *c, struct packed_hour *h)
+static void
+column_append(struct column *c, struct packed_hour *hour,
+              const struct hour_traits *h)
 {
     if (c->hours == NULL) {
-        c->hours = h;
+        c->hours = hour;
         c->all_int = !h->spacing.is_float;
         c->uneven = !h->spacing.even;
         c->first_ms = h->times.oldest_ms;
         c->step_ms = h->spacing.step_ms;
     } else {
-        c->newest->next = h;
+        c->newest->next = hour;
         if (!goes_on(c, h))
             c->uneven = true;
         c->step_ms = h->times.oldest_ms - c->last_ms;
     }
-    c->newest = h;
+    c->newest = hour;
     c->len += h->count;
     c->last_ms = h->times.newest_ms;
+}
+
+enum status
+column_add_row(struct column *c, const struct store_row *row, struct arena *a,
+               uint32_t *read, struct error *e)
+{
+    struct packed_hour *hour = arena_alloc(a, sizeof *hour);
+    const struct block_part *part = NULL;
+    const uint8_t *block = NULL;
+    struct hour_traits h;
+    enum status status;
+
+    if (row->block.size > 0)
+        block = arena_copy(a, row->block.data, row->block.size);
+    if (row->part.count > 0)
+        part = arena_copy(a, &row->part, sizeof *part);
+    if (hour == NULL || (row->block.size > 0 && block == NULL) ||
+        (row->part.count > 0 && part == NULL))
+        return error_no_memory(e);
+    status = describe(row, &h, e);
+    if (status != ST_OK)
+        return store_row_error(row->tsuid, row->base, status, e);
+    *hour = (struct packed_hour){
+        .open = row->open,
+        .tsuid = row->tsuid.data,
+        .block = block,
+        .part = part,
+        .block_size = (uint32_t)row->block.size,
+        .open_len = (uint32_t)row->open_len,
+        .base = row->base,
+        .count = h.count,
+        .unpacked = h.unpacked,
+        .tsuid_size = (uint16_t)row->tsuid.size,
+        .is_float = h.spacing.is_float,
+    };
+    *read = h.read;
+    column_append(c, hour, &h);
+    return ST_OK;
+}
+
+/* The row that the hour was made of. */
+static struct store_row
+row_of(const struct packed_hour *h)
+{
+    struct store_row row = {
+        .tsuid = slice_of(h->tsuid, h->tsuid_size),
+        .base = h->base,
+        .block = slice_of(h->block, h->block_size),
+        .open = h->open,
+        .open_len = h->open_len,
+    };
+
+    if (h->part != NULL)
+        row.part = *h->part;
+    return row;
 }
 
 struct column
@@ -153,11 +198,12 @@ column_part(const struct column *c, size_t from, size_t len)
     part.first_ms = column_time(c, from);
     part.last_ms = column_time(c, from + len - 1);
     part.len = len;
-    part.skip += from;
-    while (part.skip >= part.hours->count) {
-        part.skip -= part.hours->count;
+    from += c->skip;
+    while (from >= part.hours->count) {
+        from -= part.hours->count;
         part.hours = part.hours->next;
     }
+    part.skip = (uint32_t)from;
     return part;
 }
 
@@ -191,15 +237,15 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
         struct value_range wanted = { out->len < c->skip ? c->skip - out->len
                                                          : 0,
                                       c->skip + c->len - out->len };
+        struct store_row row = row_of(h);
         struct spacing spacing;
 
         if (!c->uneven && out->len >= c->skip + c->len)
             break;
-        status = c->uneven
-                     ? store_row_points(&h->row, out, e)
-                     : store_row_spaced(&h->row, wanted, out, &spacing, e);
+        status = c->uneven ? store_row_points(&row, out, e)
+                           : store_row_spaced(&row, wanted, out, &spacing, e);
         if (status != ST_OK)
-            status = store_row_error(h->row.tsuid, h->row.base, status, e);
+            status = store_row_error(row.tsuid, row.base, status, e);
     }
     return status;
 }

@@ -16,15 +16,19 @@
 #include "base/arena.h"
 #include "storage/scan/store_row.h"
 
-/* An hour that a scan lent, kept. */
+/* An hour that a scan lent, kept.  A query may hold one for each of a million
+ * series, so this has only what unpacking needs of a struct store_row. */
 struct packed_hour {
-    struct packed_hour *next; /* of a column: a later one */
-    struct store_row row;
-    struct spacing spacing;
-    struct point_times times;
+    struct packed_hour *next; /* the next later hour of the column, or NULL */
+    const struct open_copy *open;
+    const uint8_t *tsuid, *block;
+    const struct block_part *part; /* NULL: all of the block */
+    uint32_t block_size, open_len;
+    uint32_t base;
     uint32_t count;
-    uint32_t read;     /* points, with those that the scan left out */
     uint32_t unpacked; /* points that are unpacked for it */
+    uint16_t tsuid_size;
+    bool is_float; /* its points are even, and doubles */
 };
 
 /* Points between two times, both included, and so many buckets with points
@@ -47,22 +51,25 @@ struct column {
     const union number *v;   /* NULL: packed */
     const uint8_t *is_float; /* NULL: all are integers, or all doubles */
     size_t len;
-    int64_t first_ms, last_ms;  /* without 'ts_ms' */
-    int64_t step_ms;            /* even; one point alone has none: 0 */
-    struct packed_hour *hours;  /* packed, in the order of time */
-    struct packed_hour *newest; /* of them */
-    size_t skip;                /* so many values of them are left out */
-    /* Of averages over rollups: how many points each sum is of; else NULL. */
-    const int64_t *counts;
-    bool all_int; /* without 'is_float' */
-    bool uneven;  /* though packed */
+    int64_t first_ms, last_ms; /* without 'ts_ms' */
+    int64_t step_ms;           /* even; one point alone has none: 0 */
+    struct packed_hour *hours; /* packed, in the order of time */
+    union {
+        struct packed_hour *newest; /* packed: the last of 'hours' */
+        /* Not packed: how many points each sum of an average over rollups is
+         * made of; else NULL. */
+        const int64_t *counts;
+    };
+    uint32_t skip;    /* values that are left out of the first hour */
+    bool all_int : 1; /* without 'is_float' */
+    bool uneven : 1;  /* though packed */
     /* Packed, and even: the hours have points of which these are the rates, all
      * doubles.  Who unpacks them takes the rates. */
     enum { RATES_NONE, RATES_OF_INTS, RATES_OF_DOUBLES } rates : 8;
     /* Buckets instead of points, all doubles: what a stream_downsampler made of
      * points from first_ms to last_ms, if the series 'has_points' in the
      * scanned rows. */
-    bool downsampled, has_points;
+    bool downsampled : 1, has_points : 1;
 };
 
 static inline bool
@@ -88,16 +95,14 @@ column_is_float(const struct column *c, size_t i)
 /* The first point at or behind 'ms'; 'len' when there is none. */
 size_t column_seek(const struct column *c, int64_t ms);
 
-/* Keeps an hour, of which the TSUID and open rows stay as long as the arena
- * does: its block is copied, and nothing is unpacked.  ST_LIMIT: the arena is
- * full. */
-MUST_CHECK enum status packed_hour_keep(const struct store_row *row,
-                                        struct arena *a,
-                                        struct packed_hour **out,
-                                        struct error *e);
-
-/* Adds a later hour to a column of hours; one of zeros has none yet. */
-void column_add(struct column *c, struct packed_hour *hour);
+/* Adds a later hour to a column of hours; a column of zeros has none yet.  The
+ * TSUID and the open rows of 'row' must live as long as the arena does; its
+ * block is copied, and nothing is unpacked.  'read' is set to the number of
+ * points, with those that the scan left out.  ST_LIMIT: the arena is full. */
+MUST_CHECK enum status column_add_row(struct column *c,
+                                      const struct store_row *row,
+                                      struct arena *a, uint32_t *read,
+                                      struct error *e);
 
 /* Points from .. from + len - 1, one at least, of a packed, even column, which
  * stays as it is. */
@@ -120,15 +125,14 @@ column_fetch(const struct column *c, unsigned step)
             __builtin_prefetch(c->v);
     } else if (step == 0) {
         __builtin_prefetch(h);
-        __builtin_prefetch((const char *)h + 64);
     } else if (step == 1) {
-        __builtin_prefetch(h->row.block.data);
-        if (h->row.open_len > 0) {
-            __builtin_prefetch(h->row.open);
-            __builtin_prefetch((const char *)h->row.open + 64);
+        __builtin_prefetch(h->block);
+        if (h->open_len > 0) {
+            __builtin_prefetch(h->open);
+            __builtin_prefetch((const char *)h->open + 64);
         }
-    } else if (h->row.open_len > 0) {
-        __builtin_prefetch(h->row.open->bytes.data);
+    } else if (h->open_len > 0) {
+        __builtin_prefetch(h->open->bytes.data);
     }
 }
 

@@ -44,6 +44,29 @@ cut_row(const struct column_window *w, const struct open_row *r,
     return at;
 }
 
+/* Room for one more copy.  They are collected in an array of the heap, which
+ * can grow in place, and moved to the arena when all are there. */
+static bool
+grow_copies(struct store_scan *scan)
+{
+    size_t size = sizeof *scan->head;
+    size_t cap = scan->head_cap == 0 ? 16 : scan->head_cap * 2;
+    struct open_copy *head;
+
+    if (scan->head_len < scan->head_cap)
+        return true;
+    if (!budget_take(scan->spec.budget, (cap - scan->head_cap) * size))
+        return false;
+    head = mem_try_resize(scan->head, cap * size);
+    if (head == NULL) {
+        budget_return(scan->spec.budget, (cap - scan->head_cap) * size);
+        return false;
+    }
+    scan->head = head;
+    scan->head_cap = cap;
+    return true;
+}
+
 /* An open row or a block of the head, under its bucket's lock, or of another's:
  * false when there is no room for a copy. */
 static bool
@@ -59,12 +82,9 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     size_t size = v->bytes.size - at;
     struct summary s, *summary = NULL;
     uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
-    struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
-                                        &scan->head_cap, sizeof *head);
 
-    if (bytes == NULL || head == NULL)
+    if (bytes == NULL || !grow_copies(scan))
         return false;
-    scan->head = head;
     memcpy(bytes, v->tsuid.data, v->tsuid.size);
     memcpy(bytes + v->tsuid.size, v->bytes.data + at, size);
     c.tsuid = slice_of(bytes, v->tsuid.size);
@@ -76,8 +96,15 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     if (summary != NULL)
         *summary = s;
     c.summary = summary;
-    head[scan->head_len++] = c;
+    scan->head[scan->head_len++] = c;
     return true;
+}
+
+static void
+no_room(struct store_scan *scan)
+{
+    (void)error_set(&scan->error, ST_LIMIT,
+                    "copies of open rows take more than they may");
 }
 
 static bool
@@ -90,8 +117,7 @@ take_row(void *ctx, const struct head_row_view *v)
     if (!store_takes_row(scan->layout, &scan->spec, v))
         return true;
     if (!copy_row(scan, v))
-        (void)error_set(&scan->error, ST_LIMIT,
-                        "copies of open rows take more than they may");
+        no_room(scan);
     return scan->error.status == ST_OK;
 }
 
@@ -126,6 +152,27 @@ sort_head(struct store_scan *scan)
         i++;
     if (i < scan->head_len)
         qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
+}
+
+/* Moves the copies from the heap to the arena, which frees them with the rows
+ * that are lent. */
+static void
+keep_copies(struct store_scan *scan)
+{
+    size_t size = sizeof *scan->head;
+    struct open_copy *heap = scan->head;
+
+    scan->head = scan->error.status != ST_OK || scan->head_len == 0
+                     ? NULL
+                     : arena_copy(scan->arena, heap, scan->head_len * size);
+    if (scan->head == NULL && scan->head_len > 0) {
+        scan->head_len = 0;
+        if (scan->error.status == ST_OK)
+            no_room(scan);
+    }
+    free(heap);
+    budget_return(scan->spec.budget, scan->head_cap * size);
+    scan->head_cap = 0;
 }
 
 /* Of this process's head. */
@@ -182,6 +229,7 @@ copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
         copy_head(scan);
     else
         copy_sent(scan, buf_slice(sent));
+    keep_copies(scan);
     if (scan->spec.arena == NULL)
         o->taken += arena_used(scan->arena);
     if (o->status == ST_OK && scan->error.status != ST_OK) {

@@ -58,15 +58,15 @@ below(unsigned n)
 static void
 add_hour(struct world *w, size_t i, unsigned hour, const struct points *p)
 {
-    struct packed_hour *packed;
     struct store_row row;
+    uint32_t read;
 
     if (p->len == 0)
         return;
     row = make_hour(&w->hours[i][hour], slice_of(w->tsuids[i], 9),
                     BASE + hour * HOUR_S, p, below(10) < 7);
-    ck_assert_int_eq(packed_hour_keep(&row, w->arena, &packed, &e), ST_OK);
-    column_add(&w->columns[i], packed);
+    ck_assert_int_eq(column_add_row(&w->columns[i], &row, w->arena, &read, &e),
+                     ST_OK);
 }
 
 static void
@@ -206,12 +206,12 @@ START_TEST(says_what_is_damaged)
     random_state = 1;
     w = make(k);
     for (size_t i = SERIES / 3; i < SERIES; i++) {
-        struct slice *block = &w->columns[i].hours->row.block;
+        struct packed_hour *hour = w->columns[i].hours;
 
-        if (block->size == 0)
+        if (hour->block_size == 0)
             continue;
-        *(uint8_t *)(uintptr_t)block->data = BLOCK_WITHOUT_CRC;
-        block->size -= BLOCK_CRC_SIZE + 1;
+        *(uint8_t *)(uintptr_t)hour->block = BLOCK_WITHOUT_CRC;
+        hour->block_size -= BLOCK_CRC_SIZE + 1;
         damaged++;
     }
     ck_assert_uint_gt(damaged, 10);

@@ -325,6 +325,71 @@ START_TEST(queries_fail_without_memory)
 }
 END_TEST
 
+/* -- many series ----------------------------------------------------------- */
+
+#define MANY     100000 /* series of one point */
+#define MANY_SET 4096   /* that are put at once */
+
+static void
+put_many(struct world *many)
+{
+    struct series_rules rules = { true, true, true, 8, false };
+    struct series_point *p = calloc(MANY_SET, sizeof *p);
+
+    for (size_t i = 0, n = 0; i < MANY; i++) {
+        char text[16];
+        struct tag tag = { slice_str("host"), { 0 } };
+        struct tsuid tsuid;
+
+        (void)snprintf(text, sizeof text, "h%zu", i);
+        tag.value = slice_str(text);
+        ck_assert_int_eq(series_resolve(many->series, &rules, 0, slice_str("m"),
+                                        &tag, 1, &p[n].series, &tsuid, &e),
+                         ST_OK);
+        p[n++].point = (struct point){ T0 + (int64_t)(i % 7) * 1000,
+                                       { .i = (int64_t)i },
+                                       false };
+        if (n < MANY_SET && i + 1 < MANY)
+            continue;
+        ck_assert_int_eq(store_put(many->store, p, n, NULL, &e), ST_OK);
+        n = 0;
+    }
+    free(p);
+}
+
+/* How many bytes of halite.query.bytes a series of one point may take, with
+ * what the arenas of the threads and of the scans have left in their chunks. */
+static const struct {
+    const char *m;
+    size_t bytes;
+} costs[] = {
+    { "sum:m", 640 },        { "count:m", 640 },      { "p99:m", 650 },
+    { "sum:1h-sum:m", 460 }, { "max:1h-p99:m", 460 },
+};
+
+START_TEST(a_series_takes_few_bytes)
+{
+    struct world many = open_engine(4, (struct engine_options){ .threads = 2 });
+    struct world old = w;
+
+    put_many(&many);
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        struct engine_options eo = { .threads = 2,
+                                     .query_bytes = MANY * costs[i].bytes };
+        enum status status;
+
+        engine_free(&many.engine);
+        many.engine = engine_new(many.store, many.uids, many.series, &eo);
+        w = many;
+        status = ask(costs[i].m, T0 + HOUR_MS);
+        w = old;
+        ck_assert_msg(status == ST_OK, "%s takes more than %zu bytes a series",
+                      costs[i].m, costs[i].bytes);
+    }
+    close_world(&many);
+}
+END_TEST
+
 TEST_MAIN_WITH(setup, teardown, "memory", TEST(queries_keep_to_their_memory),
-               TEST(all_queries_keep_to_theirs),
+               TEST(a_series_takes_few_bytes), TEST(all_queries_keep_to_theirs),
                TEST(queries_fail_without_memory))

@@ -28,16 +28,16 @@ static void
 add_hour(struct made *m, size_t i, const struct points *p, bool packs)
 {
     static const uint8_t tsuid[] = { 0, 0, 1, 0, 0, 1, 0, 0, 2 };
-    struct packed_hour *hour;
     struct store_row row;
+    uint32_t read;
 
     if (p->len == 0)
         return;
     row = make_hour(&m->hours[i], slice_of(tsuid, sizeof tsuid),
                     BASE + (uint32_t)i * HOUR_S, p, packs);
     ck_assert_int_eq(store_row_points(&row, &m->all, &e), ST_OK);
-    ck_assert_int_eq(packed_hour_keep(&row, m->arena, &hour, &e), ST_OK);
-    column_add(&m->column, hour);
+    ck_assert_int_eq(column_add_row(&m->column, &row, m->arena, &read, &e),
+                     ST_OK);
 }
 
 /* Mostly even, of one kind. */
@@ -192,9 +192,9 @@ START_TEST(says_what_is_damaged_when_it_is_unpacked)
                                            { .i = i * i % 37 },
                                            false }));
     add_hour(&m, 0, &p, true);
-    bytes = (uint8_t *)(uintptr_t)m.column.hours->row.block.data;
+    bytes = (uint8_t *)(uintptr_t)m.column.hours->block;
     bytes[0] = BLOCK_WITHOUT_CRC;
-    m.column.hours->row.block.size -= BLOCK_CRC_SIZE + 1;
+    m.column.hours->block_size -= BLOCK_CRC_SIZE + 1;
     ck_assert_int_eq(column_values(&m.column, &p, &v, &e), ST_CORRUPT);
     ck_assert_msg(strncmp(e.text,
                           "series 000001000001000002, hour 1356998400: "

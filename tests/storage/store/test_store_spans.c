@@ -175,11 +175,10 @@ check_column(const struct store_row *row, const struct points *p)
     struct arena *a = arena_new(0);
     struct points scratch = { 0 }, spaced = { 0 };
     struct column c = { 0 }, all;
-    struct packed_hour *hour;
     struct spacing s;
+    uint32_t read;
 
-    ck_assert_int_eq(packed_hour_keep(row, a, &hour, &e), ST_OK);
-    column_add(&c, hour);
+    ck_assert_int_eq(column_add_row(&c, row, a, &read, &e), ST_OK);
     ck_assert_int_eq(column_unpack(&c, &scratch, &all, &e), ST_OK);
     ck_assert_uint_eq(all.len, p->len);
     ck_assert_int_eq(c.first_ms, p->ts_ms[0]);
