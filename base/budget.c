@@ -42,13 +42,17 @@ budget_unref(struct budget **bp)
 static bool
 take_from(struct budget *b, size_t size)
 {
-    size_t used =
-        atomic_fetch_add_explicit(&b->used, size, memory_order_relaxed);
+    size_t used = atomic_load_explicit(&b->used, memory_order_relaxed);
 
-    if (b->max == 0 || (used <= b->max && size <= b->max - used))
-        return true;
-    (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
-    return false;
+    /* 'used' never contains bytes that are refused: otherwise a taker who asks
+     * for too much would make others fail meanwhile who ask for little. */
+    do {
+        if (b->max != 0 && (used > b->max || size > b->max - used))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &b->used, &used, used + size, memory_order_relaxed,
+        memory_order_relaxed));
+    return true;
 }
 
 bool
@@ -60,6 +64,7 @@ budget_take(struct budget *b, size_t size)
         if (budget_take(b->parent, size))
             return true;
         (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
+        atomic_fetch_add_explicit(&b->refused_above, 1, memory_order_relaxed);
     }
     atomic_fetch_add_explicit(&b->refused, 1, memory_order_relaxed);
     return false;

@@ -20,8 +20,9 @@ struct budget {
     size_t max; /* bytes; 0: no limit */
     struct budget *parent;
     atomic_size_t used;
-    atomic_size_t refs;    /* 0: it is not counted */
-    atomic_size_t refused; /* how often a taker was refused */
+    atomic_size_t refs;          /* 0: it is not counted */
+    atomic_size_t refused;       /* how often a taker was refused */
+    atomic_size_t refused_above; /* of them, because the parent had less */
 };
 
 /* NULL: there is no memory. */

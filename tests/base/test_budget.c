@@ -1,6 +1,8 @@
 /* Budgets: what is taken from a part is taken from the whole. */
 #include "base/budget.h"
 
+#include <pthread.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "tests/harness.h"
@@ -29,6 +31,39 @@ START_TEST(a_part_takes_from_the_whole)
     ck_assert_uint_eq(atomic_load(&all.used), 0);
     budget_unref(&a);
     budget_unref(&b);
+}
+END_TEST
+
+struct refused {
+    struct budget *budget;
+    atomic_bool stop;
+};
+
+static void *
+ask_for_too_much(void *arg)
+{
+    struct refused *r = arg;
+
+    while (!atomic_load(&r->stop))
+        ck_assert(!budget_take(r->budget, 1000));
+    return NULL;
+}
+
+/* What is refused to one taker is never missing for another one. */
+START_TEST(a_refusal_hides_no_room)
+{
+    struct budget budget = { .max = 999 };
+    struct refused r = { .budget = &budget };
+    pthread_t greedy;
+
+    ck_assert_int_eq(pthread_create(&greedy, NULL, ask_for_too_much, &r), 0);
+    for (int i = 0; i < 1000000; i++) {
+        ck_assert(budget_take(&budget, 1));
+        budget_return(&budget, 1);
+    }
+    atomic_store(&r.stop, true);
+    ck_assert_int_eq(pthread_join(greedy, NULL), 0);
+    ck_assert_uint_eq(budget_used(&budget), 0);
 }
 END_TEST
 
@@ -134,4 +169,5 @@ END_TEST
 
 TEST_MAIN("budget", TEST(small_buffers_need_no_budget),
           TEST(small_arenas_need_no_budget), TEST(a_part_takes_from_the_whole),
-          TEST(none_counts_nothing), TEST(buffers_take_before_they_grow))
+          TEST(a_refusal_hides_no_room), TEST(none_counts_nothing),
+          TEST(buffers_take_before_they_grow))
