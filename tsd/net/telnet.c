@@ -11,6 +11,7 @@
 #include "base/process/counters.h"
 #include "base/process/log.h"
 #include "base/address.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -40,7 +41,8 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c = mem_new(sizeof *c);
     c->socket = (struct watch){ .fd = fd, .data = (uintptr_t)c };
-    buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, &t->budget);
+    c->budget = &t->shares[hash_u64(address_key(peer)) % TELNET_SHARES];
+    buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, c->budget);
     c->active_us = clock_monotonic_us();
     if (peer_size <= sizeof c->peer)
         memcpy(&c->peer, peer, peer_size);
@@ -89,7 +91,7 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
     }
     if (c->write_failed || at == c->out.size) {
         buf_fini(&c->out);
-        buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, &l->telnet->budget);
+        buf_init_after(&c->out, 0, TELNET_OUT_FREE_BYTES, c->budget);
     } else {
         memmove(c->out.data, c->out.data + at, c->out.size - at);
         c->out.size -= at;
@@ -270,8 +272,7 @@ telnet_on_event(void *loop, uint64_t data, uint32_t events)
     if (!c->closing && !c->waiting &&
         (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
         /* What is read now may have to be kept. */
-        if (l->stalled && budget_used(&l->telnet->budget) > 0 &&
-            budget_used(&l->telnet->budget) >= l->telnet->budget.max)
+        if (l->stalled && budget_left(c->budget) == 0)
             telnet_conn_wait(l, c);
         else
             (void)telnet_conn_read(l, c, TELNET_READ_BYTES);
@@ -434,6 +435,9 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
     if (t->o.output_bytes == 0)
         t->o.output_bytes = (size_t)64 << 10;
     t->budget.max = o->total_bytes == 0 ? (size_t)64 << 20 : o->total_bytes;
+    for (size_t i = 0; i < TELNET_SHARES; i++)
+        t->shares[i] = (struct budget){ .max = t->budget.max / 4 * 3,
+                                        .parent = &t->budget };
     /* A rest, a line's end, a chunk, and the end of a last line. */
     t->buf_bytes = t->o.line_bytes + 3 + TELNET_READ_BYTES;
     for (size_t i = 0; i < o->routes_len; i++)

@@ -457,7 +457,7 @@ static void
 drop_rest(struct telnet_loop *l, struct telnet_conn *c)
 {
     free(c->in);
-    budget_return(&l->telnet->budget, c->in_charged);
+    budget_return(c->budget, c->in_charged);
     if (c->in_charged > 0)
         (void)atomic_fetch_add(&l->telnet->freed, c->in_charged);
     c->in = NULL;
@@ -478,7 +478,7 @@ static bool
 keep_rest(struct telnet_loop *l, struct telnet_conn *c, struct slice rest,
           bool whole)
 {
-    struct budget *budget = &l->telnet->budget;
+    struct budget *budget = c->budget;
     size_t charge = rest.size > TELNET_FREE_BYTES ? rest.size : 0;
     uint8_t *in;
 

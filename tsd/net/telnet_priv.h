@@ -23,11 +23,17 @@
 /* And so much of its output. */
 #define TELNET_OUT_FREE_BYTES ((size_t)4 << 10)
 
+/* One address may use three quarters of the budget, so that there is room for
+ * others while it exhausts its part.  Addresses with the same hash share one.
+ */
+#define TELNET_SHARES 64
+
 struct telnet_conn {
     struct loop_conn link;
     struct watch socket;
     struct sockaddr_storage peer;
-    uint8_t *in; /* read, but not run yet; NULL: nothing */
+    struct budget *budget; /* the share of its address */
+    uint8_t *in;           /* read, but not run yet; NULL: nothing */
     size_t in_size;
     size_t in_charged; /* what of it counts in the budget */
     struct buf out;
@@ -85,8 +91,9 @@ struct telnet {
     bool has_put;
     size_t buf_bytes;     /* of a loop's buffer */
     struct budget budget; /* total_bytes */
-    atomic_size_t freed;  /* bytes freed since memory was given back */
-    atomic_uint next;     /* the loop for the next connection */
+    struct budget shares[TELNET_SHARES];
+    atomic_size_t freed; /* bytes freed since memory was given back */
+    atomic_uint next;    /* the loop for the next connection */
     struct log_throttle slow, unknown, too_long, forbidden; /* lines rejected */
     unsigned loops_len;
     struct telnet_loop *loops;

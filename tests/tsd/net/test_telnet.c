@@ -1,5 +1,6 @@
 #include "tsd/net/telnet.h"
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 
 #include "base/process/clock.h"
@@ -98,17 +99,24 @@ tear_down(void)
 }
 
 static int
-join(void)
+join_as(const struct sockaddr *peer, socklen_t peer_size)
 {
-    struct sockaddr peer = { .sa_family = AF_UNIX };
     int fds[2];
     struct error e;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     wire_nonblocking(fds[1]);
-    ck_assert_int_eq(
-        telnet_adopt_socket(telnet, fds[1], &peer, sizeof peer, &e), ST_OK);
+    ck_assert_int_eq(telnet_adopt_socket(telnet, fds[1], peer, peer_size, &e),
+                     ST_OK);
     return fds[0];
+}
+
+static int
+join(void)
+{
+    struct sockaddr peer = { .sa_family = AF_UNIX };
+
+    return join_as(&peer, sizeof peer);
 }
 
 /* Says goodbye, and hears all that is said to it. */
@@ -563,7 +571,7 @@ START_TEST(limits_what_all_keep)
     telnet_stop(&telnet, 0);
     o = options(1);
     o.line_bytes = 4000;
-    o.total_bytes = 10000;
+    o.total_bytes = 13334; /* 10,000 for one address */
     start(&o);
     memset(half, 'x', sizeof half);
     memcpy(half, "version\nput m 1 1 a=", 20);
@@ -599,6 +607,44 @@ START_TEST(limits_what_all_keep)
 }
 END_TEST
 
+/* One address cannot use up the budget: what another one begins is kept. */
+START_TEST(leaves_room_for_other_addresses)
+{
+    struct sockaddr_in other = { .sin_family = AF_INET,
+                                 .sin_addr.s_addr = htonl(0x0a000001) };
+    char half[3000];
+    struct telnet_options o;
+    int fds[5], fd;
+
+    set_up(1);
+    telnet_stop(&telnet, 0);
+    o = options(1);
+    o.line_bytes = 4000;
+    o.total_bytes = 13334;
+    start(&o);
+    memset(half, 'x', sizeof half);
+    memcpy(half, "version\n", 8);
+    for (int i = 0; i < 5; i++) {
+        fds[i] = join();
+        wire_send(fds[i], half, sizeof half);
+        ck_assert(wire_read(fds[i], &heard, 16));
+    }
+    buf_clear(&heard);
+    fd = join_as((const struct sockaddr *)&other, sizeof other);
+    wire_send(fd, half, sizeof half);
+    ck_assert(wire_read(fd, &heard, 16));
+    wire_send(fd, "\nversion\n", 9);
+    part(fd);
+    /* The line of 2,992 bytes was read as a whole. */
+    ck_assert_ptr_nonnull(
+        memmem(heard.data, heard.size, "unknown command", 15));
+    ck_assert_ptr_null(memmem(heard.data, heard.size, "too long", 8));
+    for (int i = 0; i < 5; i++)
+        part(fds[i]);
+    buf_clear(&heard);
+}
+END_TEST
+
 /* So do answers that are not read. */
 START_TEST(limits_answers_that_are_not_read)
 {
@@ -626,6 +672,7 @@ END_TEST
 
 TEST_MAIN_WITH(
     NULL, tear_down, "telnet", TEST(limits_what_all_keep),
+    TEST(leaves_room_for_other_addresses),
     TEST(limits_answers_that_are_not_read), LOOP(talks_in_one_chunk, talks),
     LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
     TEST(answers_after_the_commit), TEST(commits_points_that_wait),
