@@ -260,7 +260,7 @@ class Neighbour {
 async function memorySettings(port) {
     const r = await ask(port, 'GET', '/api/config', undefined, { from: '127.0.0.2' });
     const config = JSON.parse(r.body), sum = {};
-    for (const key of ['halite.store.head_bytes', 'halite.store.cache_bytes', 'halite.put.cache_bytes', 'halite.queries.bytes', 'halite.answers.bytes', 'halite.http.bodies_bytes', 'halite.telnet.bytes'])
+    for (const key of ['halite.store.head_bytes', 'halite.store.cache_bytes', 'halite.put.cache_bytes', 'halite.queries.bytes', 'halite.answers.bytes', 'halite.http.bodies_bytes', 'halite.telnet.total_bytes'])
         if (config[key] !== undefined) sum[key] = Number(config[key].replace(/[KMG]$/, '')) * ({ K: 1 << 10, M: 1 << 20, G: 1 << 30 }[config[key].slice(-1)] ?? 1) / (1 << 20);
     if (config['halite.store.write_buffer_bytes'] !== undefined) sum['halite.store.write_buffer_bytes (2)'] = 2 * (parseInt(config['halite.store.write_buffer_bytes'], 10) > 100000 ? parseInt(config['halite.store.write_buffer_bytes'], 10) / (1 << 20) : parseInt(config['halite.store.write_buffer_bytes'], 10));
     return sum;
@@ -292,7 +292,7 @@ async function main(halite, seconds, megabytes) {
                 if (process.env.GREEDY_VERBOSE) console.log(`${((Date.now() - endMs) / 1000 + seconds).toFixed(0)} s: ${m.attack} took ${m.ms} ms; rss ${server.alive ? server.rss().toFixed(0) : '-'} MB, peak ${server.alive ? server.peak().toFixed(0) : '-'}; neighbour's worst ${slow.toFixed(0)} ms, failures ${neighbour.failed.length}`);
             }
         });
-        return new Promise((r) => c.on('exit', r));
+        return { child: c, gone: new Promise((r) => c.on('exit', r)) };
     });
     let peak = 0, peakRss = 0;
     while (Date.now() < endMs && server.alive) {
@@ -302,7 +302,8 @@ async function main(halite, seconds, megabytes) {
     neighbour.over = true;
     await living;
     if (!server.alive) bad.push(`the server ended: ${server.ended}\n${server.log.slice(-2000)}`);
-    await Promise.race([Promise.all(others), sleep(20000)]);
+    await Promise.race([Promise.all(others.map((o) => o.gone)), sleep(20000)]);
+    for (const o of others) o.child.kill('SIGKILL');
     const took = neighbour.took.slice(quiet).map((x) => x.ms).sort((a, b) => a - b);
     const p99 = took[Math.floor(took.length * 0.99)] ?? Infinity, worst = took.at(-1) ?? Infinity;
     const before = neighbour.took.slice(0, quiet).map((x) => x.ms).sort((a, b) => a - b);
