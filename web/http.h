@@ -236,9 +236,11 @@ bool http_is_cancelled(const struct http_request *r);
 struct arena *http_arena(const struct http_request *r);
 /* One more arena with the same limits, for what is dropped earlier. */
 struct arena *http_arena_new(const struct http_request *r);
-/* Charges half of the budget of all bodies, so that bodies still have the other
- * half, for what is made of this request's body; returned when the body is
- * freed.  ST_BUSY: that is exhausted; ST_LIMIT: it will never fit. */
+/* Charges what is made of this request's body, such as a JSON tree, to the
+ * budget of all bodies, until the body is freed.  Trees may use three quarters
+ * of that budget, those of one address half of it, so that there is room for
+ * bodies of points.  Up to 64 KB of a request are free.  ST_BUSY: there is no
+ * room now; ST_LIMIT: it will never fit. */
 MUST_CHECK enum status http_body_charge(const struct http_request *r,
                                         size_t size, struct error *e);
 /* NULL: nothing; see http_is_quick. */

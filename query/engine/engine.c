@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/process/clock.h"
 #include "base/obj.h"
 #include "query/answer/chunks.h"
 #include "query/engine/engine_priv.h"
@@ -179,19 +180,66 @@ run_within(struct engine *en, const struct query *q, struct cancel cancel,
                : status;
 }
 
+/* The budget of all queries, or the part of it in which 'a' counts: that of the
+ * client. */
+static struct budget *
+budget_of_client(struct engine *en, struct arena *a)
+{
+    struct budget *part = arena_budget(a);
+
+    /* A counted budget is that of an earlier query with the same arena. */
+    while (part != NULL && atomic_load(&part->refs) > 0)
+        part = part->parent;
+    for (struct budget *b = part; b != NULL; b = b->parent)
+        if (b == &en->budget)
+            return part;
+    return &en->budget;
+}
+
+/* NULL: there is no memory. */
+static struct budget *
+new_query_budget(struct engine *en, struct arena *a)
+{
+    struct budget *parent = budget_of_client(en, a);
+    size_t max = en->options.query_bytes;
+
+    /* A query that cannot fit into a larger budget is told so at once. */
+    for (struct budget *b = parent; b != NULL; b = b->parent)
+        if (b->max != 0 && b->max < max)
+            max = b->max;
+    return budget_new(max, parent);
+}
+
+/* Was a query refused memory only because other queries had it?  Then the same
+ * query succeeds later. */
+static bool
+lacked_memory_of_others(const struct budget *budget,
+                        const struct deadline *deadline)
+{
+    size_t above = atomic_load(&budget->refused_above);
+
+    return above > 0 && above == atomic_load(&budget->refused) &&
+           (deadline->end_us == 0 || clock_monotonic_us() < deadline->end_us);
+}
+
 enum status
 engine_run(struct engine *en, const struct query *q, struct cancel cancel,
            struct chunks *chunks, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
-    struct budget *budget = budget_new(en->options.query_bytes, &en->budget);
+    struct budget *budget;
     enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
+    budget = new_query_budget(en, a);
     if (budget == NULL)
         return error_no_memory(&e->message);
     arena_set_budget(a, budget);
     status = run_within(en, q, cancel, chunks, a, out, e);
+    if (status == ST_LIMIT && lacked_memory_of_others(budget, &out->deadline))
+        status = error_set(&e->message, ST_BUSY,
+                           "The memory for queries is used up by other "
+                           "queries (halite.queries.bytes). Please try again.");
     budget_unref(&budget); /* what is in the arena keeps it */
     return status;
 }

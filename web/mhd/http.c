@@ -43,7 +43,7 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     r->server = s;
     r->conn = c;
     r->mhd = mhd;
-    r->arena = http_arena_of(s, &s->bodies);
+    r->arena = http_arena_of(s, &http_share_of(r)->bodies);
     r->start_us = clock_monotonic_us();
     r->failures = mem_failures();
     r->method_text = "";
@@ -308,19 +308,23 @@ http_server_start(const struct http_options *o, struct http_server **out,
                   struct error *e)
 {
     struct http_server *s = mem_new(sizeof *s);
+    size_t arenas_max;
     enum status st;
 
     *out = NULL;
     s->magic = HTTP_SERVER_MAGIC;
     s->o = *o;
     http_fill_defaults(&s->o);
+    arenas_max = s->o.arenas == NULL ? 0 : s->o.arenas->max;
     s->bodies.max = s->o.bodies_bytes;
-    s->derived.max = s->o.bodies_bytes / 2;
+    s->derived.max = s->o.bodies_bytes / 4 * 3;
     s->answers.max = s->o.answers_bytes;
     for (size_t i = 0; i < HTTP_SHARES; i++)
         s->shares[i] = (struct http_share){
             .answers = { .max = s->answers.max / 4 * 3, .parent = &s->answers },
             .bodies = { .max = s->bodies.max / 4 * 3, .parent = &s->bodies },
+            .derived = { .max = s->bodies.max / 2, .parent = &s->derived },
+            .arenas = { .max = arenas_max / 4 * 3, .parent = s->o.arenas },
         };
     s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
     if (o->routes_len > 0)

@@ -17,6 +17,8 @@
 #define FREE_BYTES ((size_t)8 << 10)
 /* Only as many bodies as there are workers are inflated at a time. */
 #define INFLATED_FREE_BYTES ((size_t)64 << 10)
+/* The JSON tree of a body is free up to this size, for the same reasons. */
+#define DERIVED_FREE_BYTES ((size_t)64 << 10)
 
 static void
 body_reject(struct http_request *r, unsigned status, const char *message,
@@ -114,7 +116,7 @@ http_body_free(struct http_request *r)
 
     budget_return(&http_share_of(r)->bodies,
                   body_counted(b, b->cap) + b->charged);
-    budget_return(&r->server->derived, b->charged);
+    budget_return(&http_share_of(r)->derived, b->charged);
     b->charged = 0;
     free(b->data);
     b->data = NULL;
@@ -125,9 +127,11 @@ enum status
 http_body_charge(const struct http_request *r, size_t size, struct error *e)
 {
     struct http_request *mine = (void *)(uintptr_t)r;
-    struct budget *derived = &r->server->derived;
+    struct budget *derived = &http_share_of(r)->derived;
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    if (mine->body.charged == 0 && size <= DERIVED_FREE_BYTES)
+        return ST_OK;
     if (size > derived->max)
         return error_set(e, ST_LIMIT,
                          "The request's body would take %zu bytes of memory; "

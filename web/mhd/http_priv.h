@@ -275,12 +275,13 @@ enum head_fault {
 void http_head_rejected(struct http_server *s, const char *peer,
                         enum head_fault fault);
 
-/* Of each budget one address has three quarters, so that there is room for
- * others while it exhausts its part.  Addresses whose hashes agree share it. */
+/* The parts of the budgets that one address may use, so that there is room for
+ * others while it exhausts its part.  Addresses with the same hash share one.
+ */
 #define HTTP_SHARES 256
 
 struct http_share {
-    struct budget answers, bodies;
+    struct budget answers, bodies, derived, arenas;
 };
 
 struct http_share *http_share_of(const struct http_request *r);
@@ -300,10 +301,10 @@ struct http_server {
     _Atomic int64_t quick_again_us; /* until then none of a worker's is quick */
     atomic_bool stopping;           /* replies close their connections */
     atomic_bool aborting;           /* http_is_cancelled() is true for all */
-    struct budget derived;          /* what is made of bodies */
-    struct budget bodies;           /* bytes held for bodies */
-    struct budget answers;          /* bytes of replies that are not yet sent */
-    struct http_share shares[HTTP_SHARES]; /* of the two budgets above */
+    struct budget derived; /* JSON trees, which count in 'bodies' too */
+    struct budget bodies;  /* bodies, trees, arenas of writes */
+    struct budget answers; /* bytes of replies that are not yet sent */
+    struct http_share shares[HTTP_SHARES]; /* of these budgets and 'o.arenas' */
     struct latency latency; /* of requests, from first line to reply */
     struct log_throttle heads[HEAD_FAULTS];
     struct log_throttle slow[CONN_STATES]; /* connections that were cut */

@@ -52,7 +52,9 @@ http_arena_budget(const struct http_request *r)
     struct http_server *s = r->server;
     bool writes = r->route == NULL || r->route->requires == HTTP_WRITES;
 
-    return writes ? &s->bodies : s->o.arenas;
+    if (writes)
+        return &http_share_of(r)->bodies;
+    return s->o.arenas == NULL ? NULL : &http_share_of(r)->arenas;
 }
 
 struct arena *

@@ -411,7 +411,8 @@ http_finish(struct http_request *r)
     if (out->body.failed && !out->empty)
         reply_no_room(out);
     if (!make_body(r, &type, &coding)) {
-        out->body.fault = BUF_NO_BUDGET;
+        if (!out->body.failed)
+            out->body.fault = BUF_NO_BUDGET;
         reply_no_room(out);
         coding = CODING_NONE;
         (void)make_body(r, &type, &coding);

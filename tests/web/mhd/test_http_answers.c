@@ -125,16 +125,17 @@ START_TEST(leaves_room_for_other_addresses)
 }
 END_TEST
 
-/* What is made of bodies has half of their budget: so bodies have the rest. */
+/* What is made of bodies has three quarters of their budget, half of it for one
+ * address: so bodies have the rest.  What is small is free. */
 START_TEST(limits_what_is_made_of_bodies)
 {
     static const struct {
         size_t held, n;
         unsigned status;
-    } asks[] = { { 0, 600000, 413 },
-                 { 0, 500000, 200 },
-                 { 400000, 200000, 503 },
-                 { 400000, 100000, 200 } };
+    } asks[] = { { 0, 600000, 413 },      { 0, 500000, 200 },
+                 { 400000, 200000, 200 }, { 600000, 200000, 503 },
+                 { 600000, 100000, 200 }, { 786432, 70000, 503 },
+                 { 786432, 65536, 200 } };
     char request[200];
 
     rig_start(&(struct http_options){ .bodies_bytes = 1 << 20 });

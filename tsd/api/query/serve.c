@@ -202,8 +202,8 @@ may_log(size_t size)
     return atomic_fetch_add(&logged, size) + size <= LOGGED_MINUTE_MAX;
 }
 
-/* Logs which query exceeded a limit, and whose it was, for the operator. Other
- * rejected queries are the client's mistake. */
+/* Logs which query exceeded a limit or found no memory, and whose it was, for
+ * the operator. Other rejected queries are the client's mistake. */
 static void
 log_rejection(const struct serving *s, unsigned status, const char *why,
               struct slice query)
@@ -212,13 +212,13 @@ log_rejection(const struct serving *s, unsigned status, const char *why,
     size_t size = query.size < LOGGED_QUERY_MAX ? query.size : LOGGED_QUERY_MAX;
     char what[200], more[LOG_MORE_SIZE];
 
-    if (status != 413) {
+    if (status != 413 && (status != 503 || http_is_cancelled(s->r))) {
         log_debug("query", "%u for %s: %s: %s", status, http_peer(s->r), why,
                   log_quote(query));
         return;
     }
-    (void)snprintf(what, sizeof what, "413 for %s: %.120s", http_peer(s->r),
-                   why);
+    (void)snprintf(what, sizeof what, "%u for %s: %.120s", status,
+                   http_peer(s->r), why);
     if (may_log(size))
         log_text(LOG_INFO, "query", what, slice_of(query.data, size));
     else if (log_throttle_pass(&throttle, more))
