@@ -212,6 +212,7 @@ struct dropping {
     struct store *s;
     struct store_drop *d;
     struct cut_times before; /* what expired */
+    uint32_t entries_from;   /* no entry counts for rows before this time */
     uint8_t table;           /* rows, and then weeks */
     unsigned bucket;
     uint32_t end;     /* of the spans that go; one begins at it */
@@ -251,16 +252,25 @@ static void
 note_row(struct dropping *x, struct slice tsuid, uint32_t base,
          struct slice key, struct slice value)
 {
-    struct expired_row *row = &x->rows[x->rows_len++];
+    struct expired_row *row = &x->rows[x->rows_len];
     uint8_t week[ROW_KEY_MAX];
+    enum fate fate = ROW_GOES;
 
+    /* The policy was shorter when hourly values before 'entries_from' were
+     * dropped. What is left, or came since, has no others, though an entry of
+     * its week may exist. */
+    if (cut_times_keep_hours(&x->before, base) && base < x->entries_from)
+        return;
+    if (cut_times_keep_hours(&x->before, base))
+        fate = ROW_STAYS; /* unless ask_weeks() finds its hourly values */
+    x->rows_len++;
     *row = (struct expired_row){
         .at = x->keys.size,
         .size = key.size,
         .week = base - base % WEEK_S,
         .points = row_points(&x->s->layout, base, value),
         .bytes = key.size + value.size,
-        .fate = cut_times_keep_hours(&x->before, base) ? ROW_STAYS : ROW_GOES,
+        .fate = fate,
     };
     x->noted += row->bytes;
     buf_put_slice(&x->keys, key);
@@ -288,8 +298,7 @@ tsuid_of_row(const struct dropping *x, const struct expired_row *row)
     return tsuid;
 }
 
-/* Are rows of that week still to come?  A dry run has no lock and does not
- * count them as they will be found. */
+/* Are rows of that week still to come? */
 static bool
 is_awaited(const struct dropping *x, const struct expired_row *row) NO_TS_CHECK
 {
@@ -345,13 +354,16 @@ take_week(void *ctx, size_t i, const struct slice *value)
     buf_fini(&entry);
 }
 
-/* Finds out which rows' weeks have their hourly values. */
+/* Finds out which rows' weeks have their hourly values. A dry run, which does
+ * not hold the flush lock, takes it: it guards the list of late weeks. */
 static enum status
-ask_weeks(struct dropping *x, struct error *e)
+ask_weeks(struct dropping *x, struct error *e) NO_TS_CHECK
 {
     struct slice keys[BATCH_ROWS];
     struct asked_weeks asked = { .x = x };
+    bool locks = x->d->dry_run && !x->d->foresees;
     size_t len = 0;
+    enum status st;
 
     for (size_t i = 0; i < x->rows_len; i++) {
         struct expired_row *row = &x->rows[i];
@@ -362,8 +374,14 @@ ask_weeks(struct dropping *x, struct error *e)
         keys[len++] =
             slice_of(x->keys.data + row->at + row->size, row->week_size);
     }
-    return len == 0 ? ST_OK
-                    : kv_get_many(x->s->kv, keys, len, take_week, &asked, e);
+    if (len == 0)
+        return ST_OK;
+    if (locks)
+        lock_take(&x->s->flush_lock);
+    st = kv_get_many(x->s->kv, keys, len, take_week, &asked, e);
+    if (locks)
+        lock_drop(&x->s->flush_lock);
+    return st;
 }
 
 static void
@@ -600,6 +618,7 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
         .s = s,
         .d = d,
         .before = times_of_cut(s, &d->before),
+        .entries_from = store_cut_times(s, d->before.metric).hourly_s,
         .batch = kv_batch_new(),
     };
     enum status st;

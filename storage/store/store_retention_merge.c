@@ -101,10 +101,15 @@ take_rows(struct merging *m, struct error *e)
     const struct key_layout *layout = &m->s->layout;
     struct buf value = BUF_INIT;
     uint8_t bytes[ROW_KEY_MAX];
+    const struct cut_times cut = store_cut_times_of(m->s, m->tsuid);
+    uint32_t from = m->entry.base;
     enum status status = ST_OK;
 
+    /* Before the cut of hourly values, rows are read and the entry is not. */
+    if (from < cut.hourly_s)
+        from = cut.hourly_s;
     week_init(&m->late, m->entry.base);
-    for (uint32_t span = m->entry.base;
+    for (uint32_t span = from;
          span - m->entry.base < WEEK_S && status == ST_OK;
          span += key_span_s(layout)) {
         struct slice key =

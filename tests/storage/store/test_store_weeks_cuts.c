@@ -280,6 +280,44 @@ START_TEST(a_copy_has_hourly_values_of_what_expires_meanwhile)
 }
 END_TEST
 
+/* Hourly values before a cut were dropped in the middle of a week. The policy
+ * became longer, and points from before that cut come: the entry of their week
+ * does not count there, so their rows stay, whatever else is merged. */
+START_TEST(a_longer_policy_keeps_points_before_the_cut)
+{
+    static struct world w;
+    const struct store_cut longer = { 1, RAW_CUT * INT64_C(1000),
+                                      T0 * INT64_C(1000) };
+    const int64_t old_ms = (HOURLY_CUT - 3 * 3600) * INT64_C(1000);
+    size_t accepted = 0;
+
+    world_open(&w, _i);
+    for (uint32_t t = HOURLY_CUT; t < RAW_CUT; t += 6 * 3600)
+        for (unsigned k = 0; k < 4; k++)
+            put(&w, k, (int64_t)t * 1000);
+    expire_all(&w);
+    for (unsigned k = 0; k < 6; k++) /* the last two have no entries */
+        put(&w, k, old_ms + k);
+    for (uint32_t t = HOURLY_CUT + 3600; t < RAW_CUT; t += DAY_S) {
+        put(&w, 1, (int64_t)t * 1000);
+        accepted++;
+    }
+    ck_assert_uint_gt(accepted, 0);
+    summarise(&w);
+    check_old(&w);
+    for (int i = 0; i < 60; i++) {
+        struct store_drop d = { .before = longer };
+
+        ck_assert_int_eq(store_cuts_set(w.s, &longer, 1, &e), ST_OK);
+        ck_assert_int_eq(store_drop_rows(w.s, &d, &e), ST_OK);
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    check_old(&w);
+    ck_assert_uint_eq(count_old_rows(&w), 6);
+    world_close(&w);
+}
+END_TEST
+
 /* Late points that only the log has, more of them than the head takes. */
 START_TEST(a_replay_leaves_hourly_values)
 {
@@ -417,6 +455,7 @@ TEST_MAIN("store_weeks_cuts", TEST(damaged_hourly_values_are_told),
           LOOP(hourly_values_outlive_points, layouts),
           LOOP(hourly_values_need_no_state, layouts),
           LOOP(a_copy_has_hourly_values_of_what_expires_meanwhile, layouts),
+          LOOP(a_longer_policy_keeps_points_before_the_cut, layouts),
           LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
           LOOP(late_points_in_a_copy_count, layouts),
