@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/process/counters.h"
 #include "base/process/log.h"
 #include "storage/store/store_priv.h"
 
@@ -158,4 +159,23 @@ store_disk_failed(enum status status, struct error *e)
     return status == ST_IO || status == ST_CONFLICT
                ? error_wrap(e, ST_BUSY, "not acknowledged")
                : status;
+}
+
+enum status
+store_pass_over_damage(struct store *s, enum status status,
+                       const struct error *why)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (status != ST_CORRUPT && status != ST_IO)
+        return status;
+    if (status == ST_IO && kv_traits(s->kv)->shared)
+        return status; /* the network may be the reason */
+    counter_add(CNT_DAMAGE_READ_AROUND, 1);
+    if (!atomic_exchange(&s->damage_passed_over, true))
+        log_error("store",
+                  "rows cannot be read (%s): they are neither summed up nor "
+                  "dropped, and all others are. This is logged once: run "
+                  "'halite fsck --repair'",
+                  why->text);
+    return ST_OK;
 }

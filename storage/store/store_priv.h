@@ -64,6 +64,7 @@ struct store {
     const struct store_remote *remote; /* NULL: all buckets are local */
     _Atomic uint8_t *states; /* by salt bucket, changed with the flush lock */
     _Atomic int64_t damage_logged_us; /* monotonic; 0: never */
+    _Atomic bool damage_passed_over;  /* by a pass, which has told it */
     struct lock flush_lock;
     uint64_t
         trimmed GUARDED_BY(flush_lock); /* segments before it are deleted */
@@ -226,3 +227,10 @@ MUST_CHECK enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
                    uint64_t *lsn, struct error *e) REQUIRES(s->flush_lock);
+
+/* For passes over rows (the summariser, retention), which come to the same
+ * place again and again. Returns ST_OK instead of 'status' if that says that an
+ * engine of this machine could not read a block: the pass goes on without it.
+ * That is counted, and logged once after each start. */
+enum status store_pass_over_damage(struct store *s, enum status status,
+                                   const struct error *why);

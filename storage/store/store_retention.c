@@ -223,6 +223,7 @@ struct dropping {
     struct expired_row *rows; /* BATCH_ROWS, of the batch */
     size_t rows_len, sure;    /* of them so many go anyway */
     uint64_t noted;           /* bytes of these rows */
+    bool damaged;             /* some rows of the bucket cannot be read */
     struct buf keys;
 };
 
@@ -354,6 +355,25 @@ take_week(void *ctx, size_t i, const struct slice *value)
     buf_fini(&entry);
 }
 
+/* Some entries cannot be read: their rows stay. */
+static void
+ask_each_week(struct dropping *x, struct asked_weeks *asked,
+              const struct slice *keys, size_t len)
+{
+    struct buf value = BUF_INIT;
+
+    for (size_t i = 0; i < len; i++) {
+        enum status st = kv_get(x->s->kv, keys[i], &value, NULL);
+        struct slice entry = buf_slice(&value);
+
+        if (st == ST_OK || st == ST_NOT_FOUND)
+            take_week(asked, i, st == ST_OK ? &entry : NULL);
+        else
+            asked->rows[i]->fate = ROW_STAYS;
+    }
+    buf_fini(&value);
+}
+
 /* Finds out which rows' weeks have their hourly values. A dry run, which does
  * not hold the flush lock, takes it: it guards the list of late weeks. */
 static enum status
@@ -362,6 +382,7 @@ ask_weeks(struct dropping *x, struct error *e) NO_TS_CHECK
     struct slice keys[BATCH_ROWS];
     struct asked_weeks asked = { .x = x };
     bool locks = x->d->dry_run && !x->d->foresees;
+    struct error why;
     size_t len = 0;
     enum status st;
 
@@ -378,10 +399,14 @@ ask_weeks(struct dropping *x, struct error *e) NO_TS_CHECK
         return ST_OK;
     if (locks)
         lock_take(&x->s->flush_lock);
-    st = kv_get_many(x->s->kv, keys, len, take_week, &asked, e);
+    st = kv_get_many(x->s->kv, keys, len, take_week, &asked, &why);
+    if (st != ST_OK && store_pass_over_damage(x->s, st, &why) == ST_OK) {
+        st = ST_OK;
+        ask_each_week(x, &asked, keys, len);
+    }
     if (locks)
         lock_drop(&x->s->flush_lock);
-    return st;
+    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why.text);
 }
 
 static void
@@ -446,6 +471,7 @@ gather(struct dropping *x, bool *more, struct error *e)
     struct kv_iter *it =
         kv_iter_open(x->s->kv, slice_of(x->from.data, x->head_size));
     uint8_t end[ROW_KEY_MAX];
+    struct error why;
     size_t steps = 0;
     enum status st;
     bool on;
@@ -462,8 +488,13 @@ gather(struct dropping *x, bool *more, struct error *e)
         buf_clear(&x->from);
         buf_put_slice(&x->from, kv_iter_key(it));
     }
-    st = kv_iter_close(&it, e);
-    if (st == ST_OK && (x->keys.failed || x->from.failed))
+    /* The iterator has stepped over a block that cannot be read. */
+    st = kv_iter_close(&it, &why);
+    x->damaged |= st != ST_OK;
+    if (st != ST_OK && store_pass_over_damage(x->s, st, &why) != ST_OK)
+        return error_set(e, st, "%s", why.text);
+    st = ST_OK;
+    if (x->keys.failed || x->from.failed)
         st = error_set(e, ST_BUSY, "no memory to drop rows");
     if (st == ST_OK)
         st = ask_weeks(x, e);
@@ -478,18 +509,22 @@ static enum status
 merge_late(struct dropping *x, struct error *e)
     REQUIRES(x->s->flush_lock, x->s->late_lock)
 {
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < x->rows_len && st == ST_OK; i++) {
+    for (size_t i = 0; i < x->rows_len; i++) {
         struct tsuid tsuid;
+        struct error why;
+        enum status st;
 
         if (x->rows[i].fate != ROW_IS_LATE)
             continue;
         tsuid = tsuid_of_row(x, &x->rows[i]);
         st = store_weeks_merge(x->s, tsuid_slice(&tsuid), x->rows[i].week,
-                               &x->in_batch, e);
+                               &x->in_batch, &why);
+        if (st != ST_OK && store_pass_over_damage(x->s, st, &why) == ST_OK)
+            st = ST_OK; /* its late rows stay */
+        if (st != ST_OK)
+            return error_set(e, st, "%s", why.text);
     }
-    return st;
+    return ST_OK;
 }
 
 static enum status
@@ -557,6 +592,7 @@ drop_bucket(struct dropping *x, struct error *e)
     enum status st = ST_OK;
     bool more = true;
 
+    x->damaged = false;
     x->head_size = key_base_at(&x->s->layout);
     head = slice_of(end, x->head_size);
     buf_clear(&x->from);
@@ -567,8 +603,10 @@ drop_bucket(struct dropping *x, struct error *e)
             st = breathe(x->d, e);
     }
     /* LevelDB keeps deleted rows until it has another reason to look there,
-     * and steps over them whenever the metric's first row is looked for. */
-    if (!x->d->dry_run && x->d->dropped.bytes - bytes >= WORTH_COMPACTING)
+     * and steps over them whenever the metric's first row is looked for. It
+     * takes no more writes after a compaction that met a damaged block. */
+    if (!x->d->dry_run && !x->damaged &&
+        x->d->dropped.bytes - bytes >= WORTH_COMPACTING)
         kv_compact(x->s->kv, head, to);
     return st;
 }

@@ -109,8 +109,7 @@ take_rows(struct merging *m, struct error *e)
     if (from < cut.hourly_s)
         from = cut.hourly_s;
     week_init(&m->late, m->entry.base);
-    for (uint32_t span = from;
-         span - m->entry.base < WEEK_S && status == ST_OK;
+    for (uint32_t span = from; span - m->entry.base < WEEK_S && status == ST_OK;
          span += key_span_s(layout)) {
         struct slice key =
             slice_of(bytes, key_row(layout, m->tsuid, span, bytes));

@@ -105,7 +105,15 @@ read_weeks(struct filling *f, uint32_t week, struct error *e)
     const struct week_rows rows = { f->s->kv, &f->s->layout, f->tsuids,
                                     f->len };
 
-    return week_rows_sum(&rows, week, f->weeks, &f->scratch, e);
+    struct error why;
+    enum status status =
+        week_rows_sum(&rows, week, f->weeks, &f->scratch, &why);
+
+    if (status == ST_OK)
+        return ST_OK;
+    if (store_pass_over_damage(f->s, status, &why) == ST_OK)
+        return week_rows_sum_each(&rows, week, f->weeks, &f->scratch, e);
+    return error_set(e, status, "%s", why.text);
 }
 
 static enum status

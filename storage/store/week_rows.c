@@ -58,3 +58,37 @@ week_rows_sum(const struct week_rows *r, uint32_t base, struct week *weeks,
         st = add_span(r, it, span, weeks, scratch, e);
     return kv_iter_end(&it, st, e);
 }
+
+static enum status
+add_row_of_span(const struct week_rows *r, size_t i, uint32_t span,
+                struct week *week, struct points *scratch, struct error *e)
+{
+    const struct row_of_parts row = { r->kv, r->layout, r->tsuids[i], span };
+    struct buf value = BUF_INIT;
+    uint8_t key[ROW_KEY_MAX];
+    enum status st = kv_get(
+        r->kv, slice_of(key, key_row(r->layout, r->tsuids[i], span, key)),
+        &value, e);
+
+    if (st == ST_OK)
+        st = week_add_row(week, &row, buf_slice(&value), scratch, e);
+    buf_fini(&value);
+    week->unfit |= st == ST_CORRUPT || st == ST_IO;
+    return st == ST_NOT_FOUND || week->unfit ? ST_OK : st;
+}
+
+enum status
+week_rows_sum_each(const struct week_rows *r, uint32_t base, struct week *weeks,
+                   struct points *scratch, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < r->len && st == ST_OK; i++) {
+        week_init(&weeks[i], base);
+        for (uint32_t span = base;
+             span - base < WEEK_S && !weeks[i].unfit && st == ST_OK;
+             span += key_span_s(r->layout))
+            st = add_row_of_span(r, i, span, &weeks[i], scratch, e);
+    }
+    return st;
+}

@@ -26,6 +26,14 @@ MUST_CHECK enum status week_rows_sum(const struct week_rows *r, uint32_t base,
                                      struct week *weeks, struct points *scratch,
                                      struct error *e);
 
+/* The same, row by row: the week of a series one of whose rows the engine
+ * cannot read is unfit. So its rows stay, and whoever reads them sees the
+ * damage. */
+MUST_CHECK enum status week_rows_sum_each(const struct week_rows *r,
+                                          uint32_t base, struct week *weeks,
+                                          struct points *scratch,
+                                          struct error *e);
+
 /* Moves an iterator forward to the first key at or after 'key', by a few steps
  * if that is near, and returns whether 'key' is there.  The keys of
  * successive calls ascend.  '*on_key': is the iterator on a key, before and

@@ -1,5 +1,13 @@
 /* Hourly values that outlive their points, held against a model: through late
  * points, deletions, copies and starts. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/process/counters.h"
+#include "storage/store/week_rows.h"
 #include "tests/storage/store/weeks_world.h"
 
 #define HOURLY_CUT (T0 + WEEK_S + DAY_S) /* within a week, on a day */
@@ -340,6 +348,132 @@ START_TEST(a_replay_leaves_hourly_values)
 }
 END_TEST
 
+/* -- blocks that the engine cannot read ------------------------------------ */
+
+/* Flips a bit in the middle of the largest table file: in a block of rows. */
+static void
+damage_rows(const struct world *w)
+{
+    char folder[512], path[1024], largest[1024];
+    struct dirent *entry;
+    struct stat st;
+    off_t size = 0;
+    uint8_t byte;
+    DIR *d;
+    int fd;
+
+    (void)snprintf(folder, sizeof folder, "%s/engine", w->dir);
+    d = opendir(folder);
+    ck_assert_ptr_nonnull(d);
+    while ((entry = readdir(d)) != NULL) {
+        const char *dot = strrchr(entry->d_name, '.');
+
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (dot == NULL || strcmp(dot, ".ldb") != 0 || stat(path, &st) != 0 ||
+            st.st_size <= size)
+            continue;
+        size = st.st_size;
+        memcpy(largest, path, sizeof path);
+    }
+    (void)closedir(d);
+    ck_assert_int_gt(size, 8192);
+    fd = open(largest, O_RDWR);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pread(fd, &byte, 1, size / 2), 1);
+    byte ^= 1;
+    ck_assert_int_eq(pwrite(fd, &byte, 1, size / 2), 1);
+    (void)close(fd);
+}
+
+START_TEST(rows_beside_an_unreadable_block_are_dropped)
+{
+    static struct world w;
+    const struct store_cut all = { 1, END * INT64_C(1000),
+                                   END * INT64_C(1000) };
+    struct store_drop d = { .before = all };
+    struct store_drop left = { .before = all, .dry_run = true };
+    size_t rows = (SERIES - 1) * DAYS * 4;
+    uint64_t damaged;
+
+    world_open(&w, 0);
+    w.options.no_summaries = true;
+    reopen(&w);
+    for (unsigned k = 0; k < SERIES - 1; k++)
+        for (uint32_t t = T0; t < END; t += 6 * 3600)
+            put(&w, k, (int64_t)t * 1000);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+    kv_compact_log(store_kv(w.s), 0);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+    damage_rows(&w);
+    open_store(&w);
+    damaged = counter_get(CNT_DAMAGE_READ_AROUND);
+    ck_assert_int_eq(store_cuts_set(w.s, &all, 1, &e), ST_OK);
+    ck_assert_msg(store_drop_rows(w.s, &d, &e) == ST_OK, "%s", e.text);
+    ck_assert_uint_gt(counter_get(CNT_DAMAGE_READ_AROUND), damaged);
+    ck_assert_uint_gt(d.dropped.rows, rows / 2);
+    ck_assert_uint_lt(d.dropped.rows, rows);
+    ck_assert_int_eq(store_drop_rows(w.s, &left, &e), ST_OK);
+    ck_assert_uint_eq(left.dropped.rows, 0);
+    (void)!store_close(&w.s, &e);
+    tempdir_free(&w.dir);
+}
+END_TEST
+
+/* The week of each series that has no row in the block is summed up as before;
+ * of the others it is unfit, or has no row there. */
+START_TEST(weeks_beside_an_unreadable_block_are_summed_up)
+{
+    static struct world w;
+    static struct week whole[SERIES - 1], weeks[SERIES - 1];
+    static uint8_t names[SERIES - 1][15];
+    struct slice tsuids[SERIES - 1];
+    struct week_rows r = { .tsuids = tsuids, .len = SERIES - 1 };
+    struct points scratch = { 0 };
+    size_t unfit = 0, same = 0;
+
+    world_open(&w, 1); /* one salt bucket */
+    w.options.no_summaries = true;
+    w.options.layout.row_hours = 24;
+    reopen(&w);
+    for (unsigned k = 0; k < SERIES - 1; k++) {
+        tsuids[k] = name(k, names[k]);
+        for (uint32_t t = T0; t < T0 + 2 * WEEK_S; t += 6 * 3600)
+            put(&w, k, (int64_t)t * 1000);
+    }
+    for (unsigned turn = 0; turn < 2; turn++) {
+        r.kv = store_kv(w.s);
+        r.layout = store_layout(w.s);
+        if (turn == 0)
+            ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
+        for (uint32_t week = T0; week < T0 + 2 * WEEK_S; week += WEEK_S) {
+            enum status st = week_rows_sum(&r, week, whole, &scratch, &e);
+
+            ck_assert_int_eq(week_rows_sum_each(&r, week, weeks, &scratch, &e),
+                             ST_OK);
+            ck_assert(turn == 1 || st == ST_OK);
+            for (size_t k = 0; k < SERIES - 1; k++) {
+                unfit += weeks[k].unfit;
+                same +=
+                    !weeks[k].unfit && memcmp(weeks[k].count, whole[k].count,
+                                              sizeof whole[k].count) == 0;
+            }
+        }
+        if (turn == 1)
+            break;
+        ck_assert_uint_eq(unfit, 0);
+        ck_assert_uint_eq(same, 2 * (SERIES - 1));
+        kv_compact_log(store_kv(w.s), 0);
+        ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+        damage_rows(&w);
+        open_store(&w);
+    }
+    ck_assert_uint_gt(unfit, 0);
+    points_fini(&scratch);
+    (void)!store_close(&w.s, &e);
+    tempdir_free(&w.dir);
+}
+END_TEST
+
 /* Of weeks that are not summarised, nothing goes. */
 START_TEST(points_stay_until_they_are_summarised)
 {
@@ -455,6 +589,8 @@ TEST_MAIN("store_weeks_cuts", TEST(damaged_hourly_values_are_told),
           LOOP(hourly_values_outlive_points, layouts),
           LOOP(hourly_values_need_no_state, layouts),
           LOOP(a_copy_has_hourly_values_of_what_expires_meanwhile, layouts),
+          TEST(rows_beside_an_unreadable_block_are_dropped),
+          TEST(weeks_beside_an_unreadable_block_are_summed_up),
           LOOP(a_longer_policy_keeps_points_before_the_cut, layouts),
           LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
