@@ -25,6 +25,8 @@ const here = path.dirname(new URL(import.meta.url).pathname);
 const HOUR = 3600, DAY = 86400, WEEK = 7 * DAY, SPAN = 6 * HOUR;
 const RAW = { k: Infinity, r: 3 * DAY, h: 4 * DAY }, KEPT = { k: Infinity, r: 3 * DAY, h: 40 * DAY };
 const DOUBT = 3 * DAY; // the shortest RAW
+// How long a step may take on a loaded machine (s): no verdict depends on how fast this one is.
+const SLOW = 300;
 const CONFIRM_MS = 400, HOSTS = ['a', 'b', 'c'];
 const settings = ['halite.retention=r.* 3d; h.* 4d 40d', 'halite.retention.interval_ms=100',
     ...spawnSync(halite, ['tsd', '--help-markdown'], { encoding: 'utf8' }).stdout.includes('halite.retention.confirm_ms') ? [`halite.retention.confirm_ms=${CONFIRM_MS}`] : [],
@@ -124,18 +126,18 @@ class Metrics {
 }
 const expiredBefore = (kind, t) => floor(t - KEPT[kind], SPAN);
 function believe(t = now()) { // from here on the server may believe it
-    world.m.believed = Math.max(world.m.believed, t + 60);
+    world.m.believed = Math.max(world.m.believed, t + SLOW);
 }
 
 // One pass began and ended since.
 async function pass(s = world.server) {
     let last, changes = 0;
-    for (const until = Date.now() + 20000; changes < 3;) {
+    for (const until = Date.now() + SLOW * 1000; changes < 3;) {
         const r = (await ask(s, 'GET', '/api/retention')).json;
         if (r.failure) fail(`a pass fails: ${r.failure}`);
         if (last !== undefined && r.lastPass !== last) changes++;
         last = r.lastPass;
-        if (Date.now() > until) fail('passes have ended');
+        if (Date.now() > until) fail('no pass has ended for long');
         if (changes < 3) await sleep(25);
         else return r;
     }
@@ -143,11 +145,13 @@ async function pass(s = world.server) {
 // The state of the clock is as it must be.
 async function passAs(doubted) {
     if (!doubted) believe();
-    const r = await pass();
+    const from = now(), r = await pass();
     if (r.clock !== undefined && (r.clock === 'doubted') !== doubted)
         fail(`the clock ${date(now())} is ${r.clock}; the last pass was at ${date(world.ref)}`);
     world.doubted = doubted;
-    if (!doubted) world.ref = world.passed = now();
+    if (doubted) return;
+    world.ref = now();
+    world.passed = from; // or later
 }
 
 // -- steps --------------------------------------------------------------------
@@ -162,7 +166,6 @@ async function put(points, what) {
     for (let at = 0; at < points.length; at += 400) {
         const part = points.slice(at, at + 400);
         const body = part.map((p) => ({ metric: m.name[p.kind], timestamp: p.t, value: p.v, tags: { host: p.host } }));
-        const limit = believedNow();
         const r = await ask(world.server, 'POST', '/api/put?details', body);
         if (r.json?.success === undefined) fail(`put: ${r.status} ${r.text}`);
         const rejected = new Map();
@@ -171,7 +174,7 @@ async function put(points, what) {
         if (r.json.failed !== rejected.size) fail(`${r.json.failed} points failed, ${rejected.size} are named`);
         for (const p of part) {
             const why = rejected.get(`${m.name[p.kind]} ${p.host} ${p.t}`);
-            if (why === undefined) accept(p); else reject(p, why, limit);
+            if (why === undefined) accept(p); else reject(p, why);
         }
     }
     note(`${what}: ${points.length} points of ${points[0]?.kind} ${points[0]?.host}, ${points.length && date(points[0].t)} to ${points.length && date(points.at(-1).t)}`);
@@ -271,8 +274,11 @@ async function evidence() {
         await ask(world.server, 'POST', '/api/put', { metric: 'evidence', timestamp: now() + 7200, value: 1, tags: { a: 'b' } });
     await passAs(true);
     believe();
-    for (const until = Date.now() + 1.5 * CONFIRM_MS; Date.now() < until; await sleep(50))
+    // On a loaded machine that may be one request in CONFIRM_MS.
+    for (const until = Date.now() + SLOW * 1000; (await ask(world.server, 'GET', '/api/retention')).json.clock === 'doubted'; await sleep(50)) {
+        if (Date.now() > until) fail('points near the clock come, and it is doubted');
         await ask(world.server, 'POST', '/api/put', { metric: 'evidence', timestamp: now() - 5, value: 1, tags: { a: 'b' } });
+    }
     note('points near the clock came');
     await passAs(false);
 }
@@ -306,12 +312,14 @@ async function away() {
 }
 async function backwards() {
     const ref = now();
-    setClock(ref - between(60, below(2) ? 300 * DAY : 5 * HOUR));
+    let back = between(60, below(2) ? 300 * DAY : 5 * HOUR);
+    if (Math.abs(back - DOUBT) < HOUR) back += 2 * HOUR; // too close to tell
+    setClock(ref - back);
     note('the clock goes back');
     await passAs(false);
     if (below(2)) await live();
     await check();
-    const far = ref - now() >= DOUBT - HOUR;
+    const far = back > DOUBT;
     setClock(ref + 60);
     note('and forth');
     if (!far) { believe(); return passAs(false); }
@@ -406,7 +414,7 @@ async function allGone() {
     await flush();
     const m = world.m;
     const due = { r: expiredBefore('r', world.passed), h: floor(world.passed - RAW.h - 30 * HOUR, WEEK) };
-    for (const until = Date.now() + 20000; ;) {
+    for (const until = Date.now() + SLOW * 1000; ;) {
         const left = [];
         for (const kind of 'rh')
             for (const [host, dps] of Object.entries(await answer(world.server, `start=${world.first}&end=${due[kind] - 1}&m=sum:${m.name[kind]}{host=*}`)))
