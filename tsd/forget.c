@@ -25,17 +25,17 @@ struct forgetting {
     struct lock lock;
     struct cond wake;
     bool stopping GUARDED_BY(lock);
-    /* As the store counted when the caches were emptied last. */
+    /* The store's counts when the caches were last emptied. */
     uint64_t forgotten, renumbered;
-    /* When the last purge ended, monotonic, and how many rows retention had
-     * dropped when it began. */
-    int64_t purged_us;
-    uint64_t dropped;
+    int64_t purged_us; /* monotonic: when the last purge ended */
+    uint64_t dropped;  /* rows that retention had dropped when the last purge
+                          that succeeded began */
 };
 
-/* When the caches know as many series that left memory as ones that are still
- * there: then what is read again costs less than was saved.  And when their
- * handles are invalid anyway. */
+/* Returns whether the caches should be emptied: if at least half as many series
+ * have left memory as are still there, or if the handles in the caches have
+ * become invalid.  Emptying costs time, because names that are still sent are
+ * looked up again. */
 static bool
 is_worth_it(const struct forgetting *f, const struct store_counts *now)
 {
@@ -90,25 +90,28 @@ purge_what_is_gone(struct forgetting *f)
 {
     struct purge p = { .cancel = { is_stopping, f } };
     const struct api *a = f->api;
+    uint64_t dropped = counter_get(CNT_RETENTION_ROWS);
     struct error e;
 
     if (!is_purge_due(f))
         return;
-    f->dropped = counter_get(CNT_RETENTION_ROWS);
-    if (purge_run(&p, a->series, a->store, a->uids, &e) == ST_OK)
+    if (purge_run(&p, a->series, a->store, a->uids, &e) == ST_OK) {
+        f->dropped = dropped;
         log_info("purge",
-                 "forgot %llu of %llu series, %llu metrics, %llu tag keys and "
-                 "%llu tag values of which retention left nothing",
+                 "removed %llu of %llu series, %llu metrics, %llu tag keys and "
+                 "%llu tag values that have no points any more",
                  (unsigned long long)p.forgotten,
                  (unsigned long long)p.looked_at,
                  (unsigned long long)p.names[UID_METRIC],
                  (unsigned long long)p.names[UID_TAGK],
                  (unsigned long long)p.names[UID_TAGV]);
-    else if (!is_stopping(f))
+    } else if (!is_stopping(f)) {
         log_warn("purge",
-                 "series of which retention left nothing stay for now, after "
-                 "%llu were forgotten: %s",
+                 "removing series without points stopped after %llu series; "
+                 "the others stay until the next attempt, in "
+                 "halite.purge.interval_ms: %s",
                  (unsigned long long)p.forgotten, e.text);
+    }
     f->purged_us = clock_monotonic_us();
 }
 

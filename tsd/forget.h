@@ -1,12 +1,12 @@
-/* Forgets what is idle or gone: a thread that gives memory back when series
- * have left the head (halite.series.idle_ms).  The caches of put lines and of
- * names know these series too; the caches are emptied when many of what they
- * hold may be idle, and fill again with what is still sent.  Then pages that
- * became free go back to the system.
+/* A thread that gives memory back when series have left the head
+ * (halite.series.idle_ms).  The caches of put lines and of names contain these
+ * series too.  The thread empties the caches when many of their entries may be
+ * idle; they fill again with what clients still send.  Then it returns free
+ * pages to the system.
  *
- * And once in halite.purge.interval_ms, if retention has dropped rows since, it
- * takes series and names of which nothing is left out of the store
- * (uid/purge/purge.h), as 'halite purge' does.
+ * Once in halite.purge.interval_ms, if retention has dropped rows since the
+ * last purge that succeeded, the thread also removes series and names that have
+ * nothing left in the store (uid/purge/purge.h), as 'halite purge' does.
  *
  * Owns:    its thread.
  * Threads: owner. */
