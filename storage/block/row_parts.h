@@ -13,8 +13,8 @@
  * stays one until it has no points.  The first hour of a span has the row's own
  * key, and is never a part.
  *
- * A mask over row keys does not match parts, since no span begins there.  Who
- * walks over all keys of the table meets them as rows of one hour.
+ * A mask over row keys does not match parts, since no span begins there.  Code
+ * that walks over all keys of the table meets parts as rows of one hour.
  *
  * Threads: any; a part does not change while the flush lock is held. */
 #pragma once

@@ -70,7 +70,7 @@ bool head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
  * bucket.  The bucket's lock is dropped now and then. */
 void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
 
-/* From now on the head notes which series get points, or are asked for by
+/* From now on the head notes which series get points or are returned by
  * head_series(). */
 void head_watch(struct head *h);
 
@@ -79,11 +79,12 @@ void head_watch(struct head *h);
 void head_forget(struct head *h, const struct slice *tsuids, size_t len,
                  bool *kept);
 
-/* Gives the memory of forgotten series back, where that is a good part of a
- * bucket's.  With 'renumber' it also shortens lists that are mostly empty,
- * which makes the bucket's handles invalid: a put of one answers ST_NOT_FOUND,
- * as if the series had been forgotten.  Returns whether it did.  Not while a
- * pass goes on. */
+/* Gives the memory of forgotten series back in buckets where a fifth of the
+ * series or more was forgotten.  With 'renumber' it also shortens lists that
+ * are mostly empty, which makes all handles of the bucket invalid: a put with
+ * one of them answers ST_NOT_FOUND, as if the series had been forgotten.
+ * Returns whether handles became invalid.  Not while a pass of flushing is
+ * running. */
 bool head_shrink(struct head *h, bool renumber);
 
 /* -- points ---------------------------------------------------------------- */

@@ -1,12 +1,12 @@
-/* Series that lie idle leave memory:
+/* Idle series leave memory:
  *
- *     head_evict()    step by step under the bucket's lock: takes idle series
- *                     out of the tables
- *     head_shrink()   gives back what they took: copies the series that are
- *                     left into a new arena, and drops the old one
+ *     head_evict()    removes idle series from the tables, some thousands under
+ *                     one hold of the bucket's lock
+ *     head_shrink()   gives their memory back: copies the series that are left
+ *                     into a new arena, and frees the old one
  *
- * Series of one bucket share an arena, so that those that are left do not keep
- * the pages of thousands of others. */
+ * The series of a bucket share an arena.  Copying is needed because one series
+ * that is left would keep a page of many others that are gone. */
 #include "storage/head/head_priv.h"
 
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 #include "base/mem.h"
 #include "base/obj.h"
 
-#define STEP_SERIES ((size_t)1 << 15) /* looked at under one lock */
-#define WORTH_COPY  1024 /* fewer forgotten series are left where they are */
+#define STEP_SERIES ((size_t)1 << 15) /* checked under one hold of the lock */
+#define WORTH_COPY  1024 /* the memory of fewer series is not given back */
 
 /* -- forgetting ------------------------------------------------------------ */
 
-/* Takes out of the metrics' lists the series that are not there any more. */
+/* Removes series that were forgotten from the lists of their metrics. */
 static void
 drop_from_metrics(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
 {
@@ -68,7 +68,8 @@ forget_series(struct head *h, struct head_bucket *b, struct head_series *s)
     head_series_fini(s);
 }
 
-/* From the index 'at' on; returns where the next step begins. */
+/* Checks series from the index 'at' on.  Returns the index at which the next
+ * step begins, or SIZE_MAX if there is none. */
 static size_t
 evict_step(struct head *h, struct head_bucket *b, size_t at, size_t keep,
            uint32_t idle_before_s) REQUIRES(b->lock)
@@ -81,7 +82,7 @@ evict_step(struct head *h, struct head_bucket *b, size_t at, size_t keep,
 
         if (s == NULL || s->rows != NULL || s->touched_s >= idle_before_s)
             continue;
-        /* First the count: see head_has_series(). */
+        /* The count changes before a series is gone: see head_has_series(). */
         if (b->series_live == before)
             atomic_fetch_add(&h->evictions, 1);
         forget_series(h, b, s);
@@ -123,7 +124,8 @@ head_watch(struct head *h)
     }
 }
 
-/* Those of one bucket; returns how many were forgotten. */
+/* Forgets those of 'tsuids' that are in the bucket and idle.  Returns how many
+ * were forgotten. */
 static size_t
 forget_of_bucket(struct head *h, struct head_bucket *b,
                  const struct slice *tsuids, size_t len, bool *kept)
@@ -170,8 +172,9 @@ head_forget(struct head *h, const struct slice *tsuids, size_t len, bool *kept)
 
 /* -- giving memory back ---------------------------------------------------- */
 
-/* Moves a series that is left into the new arena.  Only rows point to it: what
- * a pass lends does too, so none goes on. */
+/* Moves a series to the arena 'to'.  Its rows point to it and are changed here.
+ * A pass of flushing lends pointers to series as well, so none may be under
+ * way. */
 static void
 move_series(struct head_bucket *b, size_t i, struct arena *to) REQUIRES(b->lock)
 {
@@ -203,7 +206,7 @@ copy_series(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
     b->dead = 0;
 }
 
-/* The series that are left get the first indexes, and keep their order. */
+/* Gives the series that are left the indexes from 0 on, in the same order. */
 static void
 renumber_series(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
 {

@@ -37,8 +37,8 @@ struct store_options {
     unsigned sync_interval_ms; /* 0: 1000 */
     size_t head_bytes;         /* 0: 192 MB of open rows, then pushes back */
     size_t head_series;        /* 0: 4 million, then idle ones are dropped */
-    /* A series that no point came to for so long leaves memory, and its rows
-     * are flushed for that.  0: an hour. */
+    /* A series that got no point for so long is flushed and leaves memory.
+     * 0: an hour. */
     unsigned series_idle_ms;
     size_t wal_bytes;          /* 0: 512 MB, then rows are flushed early */
     size_t wal_segment_bytes;  /* 0: 64 MB */
@@ -153,8 +153,8 @@ void store_announce(struct store *s, const char *address);
 struct store_counts {
     uint64_t points_added;
     uint64_t head_series, head_rows, head_points, head_bytes;
-    uint64_t series_forgotten; /* that lay idle: they left memory */
-    /* How often all handles of a salt bucket became invalid for that. */
+    uint64_t series_forgotten; /* idle series that left memory */
+    /* How often this made all handles of some salt buckets invalid. */
     uint64_t series_renumbered;
     uint64_t hours_encoded; /* in the head */
     uint64_t rows_flushed;  /* of the head */

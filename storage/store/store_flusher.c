@@ -185,7 +185,8 @@ encode_hours(struct store *s, int64_t *done_ms)
     *done_ms = clock_monotonic_us() / 1000;
 }
 
-/* So soon after the machine's start no series has been idle for long. */
+/* 'now_s' counts from the start of the machine: if that was less than 'idle_s'
+ * ago, no series has been idle for so long. */
 static void
 evict_idle(struct store *s, size_t keep, uint32_t idle_s)
 {
@@ -195,8 +196,8 @@ evict_idle(struct store *s, size_t keep, uint32_t idle_s)
         head_evict(s->head, keep / s->layout.salt_buckets, now_s - idle_s);
 }
 
-/* Looking at millions of series takes a while: it is done some times in the
- * time after which they are idle. */
+/* Checking millions of series takes a while, so it is done FORGET_TIMES times
+ * in the period after which a series is idle. */
 static bool
 is_time_to_forget(struct store *s)
 {
@@ -208,7 +209,8 @@ is_time_to_forget(struct store *s)
     return true;
 }
 
-/* Series that lie idle leave memory; sooner where there are too many. */
+/* Idle series leave memory; they leave sooner if there are more than
+ * 'head_series' of them. */
 static void
 forget_idle(struct store *s) REQUIRES(s->flush_lock)
 {
@@ -218,8 +220,9 @@ forget_idle(struct store *s) REQUIRES(s->flush_lock)
         evict_idle(s, s->options.head_series, s->options.flush_delay_ms / 1000);
 }
 
-/* Handles become invalid where few of many series are left; not in a pool,
- * where points that were forwarded wait with their handles. */
+/* Handles become invalid in buckets where few of many series are left.  Not in
+ * a pool: there, points that were forwarded may be put again with their
+ * handles. */
 static void
 evict_series(struct store *s)
 {

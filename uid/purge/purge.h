@@ -1,21 +1,24 @@
-/* Forgets series of which nothing is left, and the names that only they had.
+/* Removes series that have nothing left in the store, and the names that only
+ * these series had.
  *
- *     rows, histograms, annotations, quarantine  ->  which series have some
- *     the directory    the others go, with their metadata and their counts
- *     the UID table    names that no series has any more go; their ids stay
- *                      used, with an empty name (uid_delete())
+ *     1. rows, weeks, quarantine, histograms, annotations are read to find the
+ *        series that have something
+ *     2. the other series are removed from the directory, together with their
+ *        metadata and their counts
+ *     3. names that no series has any more are removed from the UID table;
+ *        their ids are not used again (uid_delete())
  *
- * Each series goes in one batch with its count, so a kill leaves the directory
- * whole; names of series that are forgotten already then stay, unless
- * 'unused_names' is set.
+ * A series and its count are removed in one batch, so a kill leaves the
+ * directory consistent.  Names of series that were removed before the kill
+ * stay, unless a later purge has 'unused_names' set.
  *
- * Bounds:  some 20 bytes a series that has something, and each id.
- * Others may use the store meanwhile: what is put or entered since it began
- * stays (uid/series/series_purge.h).
+ * Bounds:  about 20 bytes for each series that has something, and for each id.
+ * Others may use the store meanwhile: series that get a point or are entered
+ * after the purge began stay (uid/series/series_purge.h).
  *
  * Threads: owner; beside any others.
- * Fails:   ST_IO, ST_CORRUPT; ST_INVALID where the engine is shared; ST_BUSY
- *          when it is cancelled, or another one is under way. */
+ * Fails:   ST_IO; ST_CORRUPT; ST_INVALID if several processes share the engine;
+ *          ST_BUSY if it is cancelled, or if another purge is running. */
 #pragma once
 
 #include "base/cancel.h"
@@ -24,10 +27,10 @@
 
 struct purge {
     bool dry_run;
-    bool unused_names; /* also those that no series had */
-    /* Asked for each metric that has a series; NULL: all of them. */
+    bool unused_names; /* also removes names that no series ever had */
+    /* Returns whether series of the metric may be removed.  NULL: all may. */
     bool (*takes)(void *ctx, uint64_t metric);
-    /* What goes; or NULL. */
+    /* Called for each series and name that is removed; or NULL. */
     void (*series)(void *ctx, struct slice tsuid);
     void (*name)(void *ctx, enum uid_kind kind, struct slice name, uint64_t id);
     void *ctx;

@@ -1,48 +1,51 @@
-/* Takes series and names of which nothing is left out of the directory and the
- * table of names, while others put points.
+/* Removes series that have nothing left, and names that no series has, from the
+ * directory and the UID table while other threads put points.
  *
- *     series_purge_begin()   from now on it is noted what is put and entered
- *        (the caller reads which series have something)
- *     series_purge_series()  takes series out that nothing was noted of
- *     series_purge_name()    takes a name away that no series has
+ *     series_purge_begin()   from now on the store notes which series get
+ *                            points or are entered
+ *        (the caller finds out which series have something)
+ *     series_purge_series()  removes series that were not noted
+ *     series_purge_name()    removes a name that no series has
  *     series_purge_end()
  *
- * A put that comes at the same moment finds one of these:
+ * A put that comes at the same moment meets one of three cases:
  *
- * - its handle is not valid any more: it looks the series up again, which
- * enters it again;
- * - the directory named the series before it went: series_enter() asks again
- * when something was purged since it asked;
- * - an id that it found for a name has lost that name: series_enter() rejects
- * the series with ST_CONFLICT, and who has its names looks them up again, which
- *   gives the name another id.
+ * - Its handle is no longer valid.  It looks the series up again, which enters
+ *   the series again.
+ * - It found the series in the directory before the series was removed.
+ *   series_enter() sees that a purge removed something since then, and looks
+ *   again.
+ * - It found an id for a name, and the name was removed since then.
+ *   series_enter() rejects the series with ST_CONFLICT.  The caller looks the
+ *   names up again, which gives the name a new id.
  *
- * Threads: one purge at a time, beside any others.
- * Fails:   in a store that several processes share: ST_INVALID. */
+ * Threads: one purge at a time; beside any other calls.
+ * Fails:   ST_INVALID in a store that several processes share. */
 #pragma once
 
 #include "uid/series/series.h"
 
-/* Calls f for the ids of clients' names in the TSUID, until it returns false;
- * returns whether it did not. */
+/* Calls 'f' for each id in the TSUID that belongs to a name of a client, until
+ * 'f' returns false.  Returns whether all calls returned true. */
 bool series_each_id(const struct key_layout *w, struct slice tsuid,
                     bool (*f)(void *ctx, enum uid_kind kind, uint64_t id),
                     void *ctx);
 
-/* ST_BUSY: another purge works. */
+/* ST_BUSY: another purge is running. */
 MUST_CHECK enum status series_purge_begin(struct series_directory *d,
                                           struct error *e);
 void series_purge_end(struct series_directory *d);
 
-/* Takes 'len' series out of the directory, with their metadata and their
- * counts. kept[i]: not this one, it is in use. */
+/* Removes 'len' series from the directory, together with their metadata and
+ * their counts.  Sets kept[i] if series i is in use and stays. */
 MUST_CHECK enum status series_purge_series(struct series_directory *d,
                                            const struct slice *tsuids,
                                            size_t len, bool *kept,
                                            struct error *e);
 
-/* Takes the name of an id away, which stays used.  '*kept': a series with the
- * id was entered since the purge began. */
+/* Removes the name of an id; the id is not used again.  Sets '*kept' if the
+ * name stays because a series with this id was entered since the purge began.
+ */
 MUST_CHECK enum status series_purge_name(struct series_directory *d,
                                          enum uid_kind kind, struct slice name,
                                          uint64_t id, bool *kept,
