@@ -385,8 +385,13 @@ slow_iter_next(struct kv_iter *it)
         if (times_out(i->slow, &it->error))
             return;
         buf_put_slice(&key, it->key);
-        read_page(i, buf_slice(&key), true);
+        if (key.failed)
+            (void)error_set(&it->error, ST_LIMIT, "no memory for a key");
+        else
+            read_page(i, buf_slice(&key), true);
         buf_fini(&key);
+        if (it->error.status != ST_OK)
+            return;
     }
     take_entry(i);
 }
