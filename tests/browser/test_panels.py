@@ -184,7 +184,7 @@ def test_retention_is_shown_tried_and_set(page):
     page.button("edit").click()
     page.set("policies", "sys 7")
     page.button("set").click()
-    page.wait(lambda: "is no time such as 90d" in page.text(retention), "why not")
+    page.wait(lambda: "Invalid duration" in page.text(retention), "why not")
     page.button("cancel").click()
     page.button("as the settings say").click()
     page.wait(lambda: "all of it, for ever" in page.text(retention), "none again")
