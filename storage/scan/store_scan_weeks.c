@@ -119,13 +119,17 @@ end_iterator(struct store_scan *scan)
         scan->error = why;
 }
 
-/* Of the days at hand, in the range. */
+/* The first hour of the days at hand that is in the range and that entries
+ * count for: before the cut of hourly values, in the middle of a day, rows do.
+ */
 static uint32_t
 first_hour(const struct store_scan *scan)
 {
-    uint32_t day = scan->weeks->day;
+    uint32_t from = scan->weeks->day;
 
-    return day > scan->spec.from_base ? day : scan->spec.from_base;
+    if (from < scan->weeks->cut.hourly_s)
+        from = scan->weeks->cut.hourly_s;
+    return from > scan->spec.from_base ? from : scan->spec.from_base;
 }
 
 static void
@@ -311,11 +315,13 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
                     spec->from_base < cut.alone_s &&
                     spec->to_base >= cut.hourly_s;
         struct scan_weeks *w;
+        uint32_t rows_end;
 
         if (!spec->weeks || !days_of(s, spec, done[i], &from, &to)) {
             scans[i]->counts.lacks_rows = cuts;
             continue;
         }
+        rows_end = from;
         if (it == NULL && !spec->rows_first) {
             it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_WEEKS));
             kv_iter_deadline(it, first->end_us);
@@ -330,8 +336,11 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .shares = !spec->rows_first,
             .names = arena_new_within(0, spec->budget),
         };
-        if (from > spec->from_base)
-            store_scan_stretch(scans[i], spec->from_base, from - HOUR_S);
+        /* Rows end where entries begin: see first_hour(). */
+        if (from < cut.hourly_s)
+            rows_end = cut.hourly_s;
+        if (rows_end > spec->from_base)
+            store_scan_stretch(scans[i], spec->from_base, rows_end - HOUR_S);
         else
             begin_week(scans[i], from);
     }

@@ -348,6 +348,41 @@ START_TEST(a_replay_leaves_hourly_values)
 }
 END_TEST
 
+/* The same on the day of the cut: entries count from it on, rows before. */
+START_TEST(a_longer_policy_keeps_points_of_the_day_of_the_cut)
+{
+    static struct world w;
+    static struct seen seen;
+    const int64_t cut = HOURLY_CUT + 12 * 3600;
+    const struct store_cut shorter = { 1, RAW_CUT * INT64_C(1000), cut * 1000 };
+    const struct store_cut longer = { 1, RAW_CUT * INT64_C(1000),
+                                      T0 * INT64_C(1000) };
+
+    world_open(&w, 0); /* spans of 6 hours */
+    for (int64_t t = cut; t < RAW_CUT; t += 6 * 3600)
+        for (unsigned k = 0; k < 4; k++)
+            put(&w, k, t * 1000);
+    summarise(&w);
+    for (int i = 0; i < 60; i++) {
+        struct store_drop d = { .before = i < 30 ? shorter : longer };
+
+        ck_assert_int_eq(store_cuts_set(w.s, &d.before, 1, &e), ST_OK);
+        ck_assert_int_eq(store_drop_rows(w.s, &d, &e), ST_OK);
+        (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        for (unsigned k = 0; k < 6 && i == 30; k++) /* two have no entries */
+            put(&w, k, (cut - (int64_t)(k + 1) * 3600) * 1000 + k);
+        if (i == 40)
+            summarise(&w);
+        for (int64_t from = T0; from < cut + 2 * DAY_S && i % 8 == 7;
+             from += 7 * 3600)
+            check(&w, ways[below(&w, 3)], (uint32_t)(from - from % 3600),
+                  END - 3600, false, &seen);
+    }
+    ck_assert_uint_eq(count_old_rows(&w), 6);
+    world_close(&w);
+}
+END_TEST
+
 /* -- blocks that the engine cannot read ------------------------------------ */
 
 /* Flips a bit in the middle of the largest table file: in a block of rows. */
@@ -592,6 +627,7 @@ TEST_MAIN("store_weeks_cuts", TEST(damaged_hourly_values_are_told),
           TEST(rows_beside_an_unreadable_block_are_dropped),
           TEST(weeks_beside_an_unreadable_block_are_summed_up),
           LOOP(a_longer_policy_keeps_points_before_the_cut, layouts),
+          TEST(a_longer_policy_keeps_points_of_the_day_of_the_cut),
           LOOP(a_replay_leaves_hourly_values, layouts),
           LOOP(points_stay_until_they_are_summarised, layouts),
           LOOP(late_points_in_a_copy_count, layouts),

@@ -215,7 +215,8 @@ see_week(struct world *w, struct store_scan *scan, const struct store_row *row,
     for (unsigned i = row->day; i < row->day_end; i++) {
         const struct summary *day = &row->week->day[i];
         struct sums *s = &seen->days[series][(row->base - T0) / DAY_S + i];
-        struct sums hours = { 0 };
+        /* The first hours of a day may have been rows, before a cut. */
+        struct sums hours = { .sum = s->sum };
 
         for (unsigned h = 24 * i; h < 24 * (i + 1); h++) {
             union number sum = row->week->hour.sum[h];
