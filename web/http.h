@@ -36,7 +36,7 @@ enum http_method {
     /* Of a route: "?method_override=" counts on GET, as OpenTSDB has it for
      * query, search, annotation, uid and tree alone. */
     HTTP_OVERRIDE = 128,
-    /* Of a route: it ends in time by itself, 'read_ms' does not count. */
+    /* Of a route: it limits its own time, so 'read_ms' does not apply. */
     HTTP_KEEPS_TIME = 256,
 };
 

@@ -97,8 +97,8 @@ memory_settings_report(const struct settings *s, uint64_t limit)
     if (sum > limit / 10 * 9)
         log_warn("tsd",
                  "the memory settings add up to %llu MB, of %llu MB that may "
-                 "be used: the system may end the server when they are "
-                 "reached; lower those that were given",
+                 "be used: the kernel may kill the server; lower the memory "
+                 "settings that you have set",
                  (unsigned long long)(sum / MB),
                  (unsigned long long)(limit / MB));
     buf_fini(&text);

@@ -375,8 +375,8 @@ settings_default_path(void)
         if (is_ours(paths[i]))
             return paths[i];
         log_error("settings",
-                  "%s is not read: it belongs to another user, or others may "
-                  "write it; name it by --config if it is right",
+                  "%s is ignored: it belongs to another user, or other users "
+                  "may write it; pass it with --config if you trust it",
                   paths[i]);
     }
     return NULL;

@@ -670,8 +670,8 @@ listener_start(struct listener *l, struct http_server *http,
     l->http = http;
     l->telnet = telnet;
     for (size_t i = 1; i < l->endpoints_len; i++)
-        if (i != l->tls_at) /* the daemon tells of the first ones */
-            log_info("listener", "listening on %s, too",
+        if (i != l->tls_at) /* the daemon logs the first of each port */
+            log_info("listener", "also listening on %s",
                      l->endpoints[i].address);
     resume_accepting(l);
     return loop_start(&l->loop, e);

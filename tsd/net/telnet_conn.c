@@ -522,8 +522,13 @@ telnet_conn_wait(struct telnet_loop *l, struct telnet_conn *c)
 static void
 say_no_room(struct telnet_loop *l, struct telnet_conn *c, bool whole)
 {
+    char more[LOG_MORE_SIZE];
+
+    if (log_throttle_pass(&l->telnet->no_room, more))
+        telnet_log_rejection(c, "the memory for telnet connections is used up",
+                             "(halite.telnet.total_bytes)", more);
     if (!whole) {
-        counter_add(CNT_ERR_ARGUMENTS, 1);
+        counter_add(CNT_LINE_LENGTH, 1);
         telnet_say(l, c,
                    slice_str("line too long: skipped, the memory for lines of "
                              "all telnet connections is used up "

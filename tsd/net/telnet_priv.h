@@ -94,7 +94,7 @@ struct telnet {
     struct budget shares[TELNET_SHARES];
     atomic_size_t freed; /* bytes freed since memory was given back */
     atomic_uint next;    /* the loop for the next connection */
-    struct log_throttle slow, unknown, too_long, forbidden; /* lines rejected */
+    struct log_throttle slow, unknown, too_long, no_room, forbidden;
     unsigned loops_len;
     struct telnet_loop *loops;
 };

@@ -33,8 +33,8 @@ static const char *const head_faults[] = {
     [HEAD_NAME] = "the name of a header is empty, or contains a character "
                   "that it may not",
     [HEAD_VALUE] = "the value of a header contains a carriage return",
-    [HEAD_RAW] = "a line is folded, a header has no name, a NUL or more than "
-                 "one kind of line end",
+    [HEAD_RAW] = "a line is folded or contains a NUL, a header has no name, or "
+                 "the line ends differ",
     [HEAD_LENGTHS] = "there is more than one Content-Length",
     [HEAD_CODINGS] = "there is more than one Transfer-Encoding",
     [HEAD_HOSTS] = "there is more than one Host",
@@ -43,7 +43,7 @@ static const char *const head_faults[] = {
     [HEAD_1_0] = "Transfer-Encoding with HTTP/1.0",
     [HEAD_SIZE] = "it is larger than halite.http.head_bytes",
     [HEAD_OTHER_HOST] = "the target is \"*\", or of another host than Host",
-    [HEAD_MALFORMED] = "it is no HTTP/1.1",
+    [HEAD_MALFORMED] = "it is not valid HTTP/1.1",
 };
 
 void

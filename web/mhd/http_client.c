@@ -40,7 +40,7 @@ http_admit_client(struct http_request *r)
     unsigned required = rights_required(r);
 
     r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
-    /* Pages read; none needs another method for that. */
+    /* A page that only reads needs no method_override. */
     if (((required & ~(unsigned)HTTP_READS) != 0 ||
          http_has_param(r, "method_override")) &&
         !http_is_trusted(r, HTTP_TO_CHANGE)) {
@@ -198,7 +198,7 @@ enum http_from {
     FROM_OTHER_SITE, /* a page of another site */
 };
 
-/* What needs what: the least trusted from which it is accepted. */
+/* The least trusted origin from which each deed is accepted. */
 static const enum http_from needs[] = {
     [HTTP_TO_ADMINISTER] = FROM_HERE,
     [HTTP_TO_CHANGE] = FROM_FRIEND,
@@ -230,7 +230,8 @@ is_of_this_machine(const struct http_request *r)
            host_is_one_of(r, hosts == NULL ? "" : hosts);
 }
 
-/* FROM_ANYWHERE stands for FROM_HERE, too. */
+/* Returns FROM_ANYWHERE for requests of this machine, too, which only
+ * is_of_this_machine() tells apart. */
 static enum http_from
 from_where(const struct http_request *r)
 {
@@ -277,11 +278,13 @@ http_reply_not_local(struct http_reply *out, const char *message,
     const char *proxy = proxy_header(r);
     struct buf b = BUF_INIT;
 
-    if (!r->conn->loopback || r->server->o.no_local) {
+    if (!r->conn->loopback) {
         http_reply_error(out, 403, message, details);
         return;
     }
-    if (from_where(r) > FROM_ANYWHERE)
+    if (r->server->o.no_local)
+        buf_printf(&b, "%s, and not while halite.local is none", message);
+    else if (from_where(r) > FROM_ANYWHERE)
         buf_printf(&b, "%s, and no page of another site", message);
     else if (proxy != NULL)
         buf_printf(&b, "%s, and not through a proxy (the request has %s)",

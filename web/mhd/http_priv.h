@@ -386,10 +386,11 @@ bool http_is_read_on(const struct http_request *r);
 /* Calls the route, unless the request is answered, and makes the response. */
 void http_serve_now(struct http_request *r);
 
-/* An arena of a request.  What writes is charged to the budget of bodies, so
- * that puts work while queries have exhausted theirs. */
+/* An arena of a request, charged to 'budget' beyond its first 64 KB. */
 struct arena *http_arena_of(struct http_server *s, struct budget *budget);
-/* Whose budget this request's arenas count in, once its route is known. */
+/* The budget of this request's arenas, once its route is known: that of bodies
+ * if the route writes, so that puts work while queries have exhausted theirs.
+ */
 struct budget *http_arena_budget(const struct http_request *r);
 
 /* What Accept-Encoding asks for, of what we have. */
