@@ -101,7 +101,8 @@ mark_at(const struct open_row *r, uint32_t i)
     return (uint16_t *)(void *)(r->bytes + r->cap) + i;
 }
 
-static bool
+/* Never inline: its registers would be saved for each point. */
+static __attribute__((noinline)) bool
 grow(struct open_row *r)
 {
     struct open_row to = *r;
@@ -146,12 +147,12 @@ open_row_append(struct open_row *r, struct point p)
     control = r->bytes + r->size;
     at = control + 1;
     *control = 0;
-    if (step <= 0 && r->count > 0)
-        r->unordered = true;
-    r->uneven |=
-        (r->count > 0 && (step <= 0 || p.is_float != r->last_is_double)) ||
-        (r->count > 1 && step != r->last_step_ms);
+    if (r->count > 0 && (step <= 0 || p.is_float != r->last_is_double)) {
+        r->uneven = true;
+        r->unordered |= step <= 0;
+    }
     if (step != r->last_step_ms) {
+        r->uneven |= r->count > 1;
         *control = TIME_FOLLOWS;
         at = put_step(at, step);
         r->last_step_ms = step;
