@@ -402,9 +402,10 @@ telnet_run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
     int command = -1;
 
-    if (!c->begun)
+    if (!c->begun) {
         line = utf8_skip_mark(line);
-    c->begun = true;
+        c->begun = true;
+    }
     if (line.size > 0 && line.data[0] == 0xff)
         line = skip_negotiation(line);
     if (line.size > 0 && line.data[line.size - 1] == '\r')

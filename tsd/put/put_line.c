@@ -35,15 +35,13 @@ take_digits(struct text *t, int64_t *out)
     return t->at > from;
 }
 
-/* Steps over the blanks at the cursor.  Returns false if there is none. */
+/* Steps over one blank. Returns false if there is none. */
 static inline bool
-take_blanks(struct text *t)
+take_blank(struct text *t)
 {
     if (t->at == t->end || *t->at != ' ')
         return false;
-    do
-        t->at++;
-    while (t->at < t->end && *t->at == ' ');
+    t->at++;
     return true;
 }
 
@@ -84,15 +82,17 @@ take_value(struct text *t, struct point *p)
     return put_parse_value(take_word(t), p, NULL) && put_value_is_finite(p);
 }
 
+/* Reads a line as nearly all clients write it, with one blank between words.
+ * Lines with more blanks fail here: put_line_parse() reads them. */
 static inline bool
 scan(struct slice line, struct put_key *key, struct point *p)
 {
     const uint8_t *blank = memchr(line.data, ' ', line.size);
     struct text t = { blank, line.data + line.size };
 
-    if (blank == NULL || blank == line.data || !take_blanks(&t) ||
-        !take_time(&t, &p->ts_ms) || !take_blanks(&t) || !take_value(&t, p) ||
-        !take_blanks(&t) || t.at == t.end)
+    if (blank == NULL || blank == line.data || !take_blank(&t) ||
+        !take_time(&t, &p->ts_ms) || !take_blank(&t) || !take_value(&t, p) ||
+        !take_blank(&t) || t.at == t.end)
         return false;
     key->metric = line.data;
     key->metric_size = (uint32_t)(blank - line.data);
@@ -109,7 +109,7 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
     struct put_key *key = &b->keys[row];
 
     b->ready[row] = !rollup && line.size > 0 && line.size <= UINT32_MAX &&
-                    scan(slice_skip(line, ' '), key, &b->points[row]);
+                    scan(line, key, &b->points[row]);
     if (!b->ready[row])
         *key = (struct put_key){ .metric = line.data,
                                  .metric_size = (uint32_t)line.size };
