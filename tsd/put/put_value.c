@@ -133,6 +133,10 @@ put_may_skip_blanks(struct slice line, size_t value_at)
 {
     struct slice word = { NULL, 0 };
 
+    /* Nearly all lines have nothing to skip. */
+    if (line.size == 0 ||
+        (line.data[0] != ' ' && memmem(line.data, line.size, "  ", 2) == NULL))
+        return false;
     for (size_t i = 0; i <= value_at; i++) {
         line = slice_skip(line, ' ');
         word = slice_cut(&line, ' ');

@@ -19,9 +19,10 @@ bool put_parse_long(struct slice s, int64_t *out, struct buf *why);
  * an infinity. */
 bool put_parse_double(struct slice s, double *out, struct buf *why);
 
-/* May blanks be doubled in this line?  Not if the word in place of the value,
- * 'value_at' words after the first, is a tag: then a word before it is missing,
- * which two blanks next to each other are a sign of. */
+/* Returns whether the line begins with blanks or has blanks next to each other,
+ * and they may be skipped. They may not if the word in place of the value,
+ * 'value_at' words after the first, is a tag: then a word before it is missing.
+ */
 bool put_may_skip_blanks(struct slice line, size_t value_at);
 
 /* Reads the time of a line or of a JSON text: an integer as it is, and
