@@ -65,7 +65,7 @@ static bool
 buf_fail(struct buf *b, enum buf_fault why)
 {
     b->failed = true;
-    b->fault = why;
+    b->fault = (uint8_t)why;
     return false;
 }
 

@@ -74,7 +74,7 @@ compare_hours(const void *a, const void *b)
 /* -- rows of the engine ---------------------------------------------------- */
 
 static enum status
-write_row(struct deletion *d, struct error *e)
+write_row(struct deletion *d, struct error *e) REQUIRES(d->s->flush_lock)
 {
     enum status status = store_weeks_mark_stale(d->s, d->stale, e);
 
@@ -89,7 +89,7 @@ write_row(struct deletion *d, struct error *e)
  * refers to it, and it goes together with the row's new value. */
 static enum status
 put_part(struct deletion *d, uint32_t base, struct slice *block, bool *emptied,
-         struct error *e)
+         struct error *e) REQUIRES(d->s->flush_lock)
 {
     const struct key_layout *layout = &d->s->layout;
     uint8_t key[ROW_KEY_MAX];
@@ -110,7 +110,7 @@ put_part(struct deletion *d, uint32_t base, struct slice *block, bool *emptied,
 /* '*changes': the row's value. */
 static enum status
 delete_from_hour(struct deletion *d, uint32_t span, unsigned i, bool *changes,
-                 bool *emptied, struct error *e)
+                 bool *emptied, struct error *e) REQUIRES(d->s->flush_lock)
 {
     const struct row_of_parts row = { d->s->kv, &d->s->layout, d->tsuid, span };
     struct slice *block = &d->parts.blocks[i], stored = *block;

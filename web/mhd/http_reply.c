@@ -107,7 +107,7 @@ http_reply_append_owned(struct http_reply *out, struct buf *chunk)
     }
     buf_fini(chunk);
     out->body.failed = failed;
-    out->body.fault = fault;
+    out->body.fault = (uint8_t)fault;
 }
 
 void

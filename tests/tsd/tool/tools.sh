@@ -49,7 +49,7 @@ gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config '' m
 chmod o+w opentsdb.conf
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config opentsdb.conf m
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --data one m
-says '*./opentsdb.conf is not read: *others may write it*'
+says '*./opentsdb.conf is ignored: *other users may write it*'
 chmod o-w opentsdb.conf
 gives 2 '' "$halite" uid --data one metasync x
 gives 2 '' "$halite" uid --data one fsck bogus

@@ -10,7 +10,7 @@
 #define BASE   1356998400
 #define SPANS  3 /* rows of each series */
 
-static unsigned row_lookups; /* of single rows, one by one */
+static _Atomic unsigned row_lookups; /* of single rows, one by one */
 
 enum status __real_kv_get(struct kv *kv, struct slice key, struct buf *out,
                           struct error *e);
