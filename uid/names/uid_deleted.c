@@ -11,21 +11,23 @@
 #include "base/mem.h"
 #include "uid/names/uid_priv.h"
 
-/* Where 'id' is, or belongs. */
-static size_t
-place_of(const struct uid_ids *ids, uint64_t id)
+/* Searches 'len' ascending ids. Returns whether 'id' is among them; '*at' is
+ * its index, or the index at which it has to be inserted. */
+static bool
+find_id(const uint64_t *ids, size_t len, uint64_t id, size_t *at)
 {
-    size_t from = 0, to = ids->len;
+    size_t from = 0, to = len;
 
     while (from < to) {
         size_t mid = from + (to - from) / 2;
 
-        if (ids->ids[mid] < id)
+        if (ids[mid] < id)
             from = mid + 1;
         else
             to = mid;
     }
-    return from;
+    *at = from;
+    return from < len && ids[from] == id;
 }
 
 void
@@ -35,8 +37,7 @@ uid_deleted_note(struct uid_table *u, enum uid_kind kind, uint64_t id)
     size_t at;
 
     rwlock_take_write(&u->deleted_lock);
-    at = place_of(ids, id);
-    if (at == ids->len || ids->ids[at] != id) {
+    if (!find_id(ids->ids, ids->len, id, &at)) {
         ids->ids = mem_grow(ids->ids, ids->len, &ids->cap, sizeof id);
         memmove(ids->ids + at + 1, ids->ids + at, (ids->len - at) * sizeof id);
         ids->ids[at] = id;
@@ -89,19 +90,9 @@ uid_deleted_ids(struct uid_table *u, enum uid_kind kind, struct arena *a,
 bool
 uid_deleted_has(const struct uid_deleted *d, uint64_t id)
 {
-    size_t from = 0, to = d->len;
+    size_t at;
 
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-
-        if (d->ids[mid] == id)
-            return true;
-        if (d->ids[mid] < id)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    return false;
+    return find_id(d->ids, d->len, id, &at);
 }
 
 bool
@@ -113,8 +104,7 @@ uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
 
     OBJ_CHECK(u, UID_MAGIC);
     rwlock_take_read(&u->deleted_lock);
-    at = place_of(ids, id);
-    found = at < ids->len && ids->ids[at] == id;
+    found = find_id(ids->ids, ids->len, id, &at);
     rwlock_drop_read(&u->deleted_lock);
     return found;
 }
@@ -130,8 +120,7 @@ uid_deleted_forget(struct uid_table *u, enum uid_kind kind, uint64_t id,
     OBJ_CHECK(u, UID_MAGIC);
     kv_batch_delete(b, uid_key(store_layout(u->store), kind, 'd', id, key));
     rwlock_take_write(&u->deleted_lock);
-    at = place_of(ids, id);
-    if (at < ids->len && ids->ids[at] == id) {
+    if (find_id(ids->ids, ids->len, id, &at)) {
         ids->len--;
         memmove(ids->ids + at, ids->ids + at + 1,
                 (ids->len - at) * sizeof *ids->ids);
