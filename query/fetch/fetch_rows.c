@@ -130,7 +130,7 @@ fetch_row_error(struct task *t, struct slice tsuid, uint32_t base,
                 enum status status)
 {
     return status == ST_LIMIT ? fetch_out_of_memory(t->job->limits, &t->error)
-                              : store_row_error(tsuid, base, status, &t->error);
+                              : key_row_error(tsuid, base, status, &t->error);
 }
 
 /* Adds the row to the series' buckets: its block summary, or its points for

@@ -153,7 +153,7 @@ column_add_row(struct column *c, const struct store_row *row, struct arena *a,
         return error_no_memory(e);
     status = describe(row, &h, e);
     if (status != ST_OK)
-        return store_row_error(row->tsuid, row->base, status, e);
+        return key_row_error(row->tsuid, row->base, status, e);
     *hour = (struct packed_hour){
         .open = row->open,
         .tsuid = row->tsuid.data,
@@ -245,7 +245,7 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
         status = c->uneven ? store_row_points(&row, out, e)
                            : store_row_spaced(&row, wanted, out, &spacing, e);
         if (status != ST_OK)
-            status = store_row_error(row.tsuid, row.base, status, e);
+            status = key_row_error(row.tsuid, row.base, status, e);
     }
     return status;
 }

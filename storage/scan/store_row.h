@@ -48,14 +48,6 @@ struct store_row {
                           */
 };
 
-/* Puts the series and the hour of a row in front of the text of 'e'. */
-static inline enum status
-store_row_error(struct slice tsuid, uint32_t base, enum status status,
-                struct error *e)
-{
-    return key_row_error(tsuid, base, status, e);
-}
-
 /* Appends the row's points, head over block, ascending and unique. */
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);

@@ -166,7 +166,7 @@ check_row(struct store_scan *scan, enum status status)
 {
     if (status != ST_OK)
         scan->error.status =
-            store_row_error(scan->tsuid, scan->span, status, &scan->error);
+            key_row_error(scan->tsuid, scan->span, status, &scan->error);
     return status == ST_OK;
 }
 

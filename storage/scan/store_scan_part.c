@@ -74,7 +74,7 @@ store_scan_has_part(struct store_scan *scan)
         return true;
     has = take_part(scan);
     if (scan->error.status != ST_OK)
-        (void)store_row_error(scan->tsuid, scan->span, scan->error.status,
-                              &scan->error);
+        (void)key_row_error(scan->tsuid, scan->span, scan->error.status,
+                            &scan->error);
     return has;
 }

@@ -672,8 +672,8 @@ note_damaged_entry(struct store_scan *scan, struct slice tsuid,
 {
     struct error named = *why;
 
-    (void)store_row_error(tsuid, week_base(scan->weeks->day), why->status,
-                          &named);
+    (void)key_row_error(tsuid, week_base(scan->weeks->day), why->status,
+                        &named);
     scan->counts.lacks_weeks |=
         cut_times_are_alone_in(&scan->weeks->cut, week_base(scan->weeks->day));
     store_note_damage(scan->s, "the hourly values of a week",
