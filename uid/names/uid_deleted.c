@@ -9,26 +9,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "uid/names/uid_priv.h"
-
-/* Searches 'len' ascending ids. Returns whether 'id' is among them; '*at' is
- * its index, or the index at which it has to be inserted. */
-static bool
-find_id(const uint64_t *ids, size_t len, uint64_t id, size_t *at)
-{
-    size_t from = 0, to = len;
-
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-
-        if (ids[mid] < id)
-            from = mid + 1;
-        else
-            to = mid;
-    }
-    *at = from;
-    return from < len && ids[from] == id;
-}
 
 void
 uid_deleted_note(struct uid_table *u, enum uid_kind kind, uint64_t id)
@@ -37,7 +19,8 @@ uid_deleted_note(struct uid_table *u, enum uid_kind kind, uint64_t id)
     size_t at;
 
     rwlock_take_write(&u->deleted_lock);
-    if (!find_id(ids->ids, ids->len, id, &at)) {
+    if (!sort_has_u64(ids->ids, ids->len, id)) {
+        at = sort_place_u64(ids->ids, ids->len, id);
         ids->ids = mem_grow(ids->ids, ids->len, &ids->cap, sizeof id);
         memmove(ids->ids + at + 1, ids->ids + at, (ids->len - at) * sizeof id);
         ids->ids[at] = id;
@@ -90,9 +73,7 @@ uid_deleted_ids(struct uid_table *u, enum uid_kind kind, struct arena *a,
 bool
 uid_deleted_has(const struct uid_deleted *d, uint64_t id)
 {
-    size_t at;
-
-    return find_id(d->ids, d->len, id, &at);
+    return sort_has_u64(d->ids, d->len, id);
 }
 
 bool
@@ -100,11 +81,10 @@ uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
 {
     const struct uid_ids *ids = &u->deleted[kind];
     bool found;
-    size_t at;
 
     OBJ_CHECK(u, UID_MAGIC);
     rwlock_take_read(&u->deleted_lock);
-    found = find_id(ids->ids, ids->len, id, &at);
+    found = sort_has_u64(ids->ids, ids->len, id);
     rwlock_drop_read(&u->deleted_lock);
     return found;
 }
@@ -120,7 +100,8 @@ uid_deleted_forget(struct uid_table *u, enum uid_kind kind, uint64_t id,
     OBJ_CHECK(u, UID_MAGIC);
     kv_batch_delete(b, uid_key(store_layout(u->store), kind, 'd', id, key));
     rwlock_take_write(&u->deleted_lock);
-    if (find_id(ids->ids, ids->len, id, &at)) {
+    if (sort_has_u64(ids->ids, ids->len, id)) {
+        at = sort_place_u64(ids->ids, ids->len, id);
         ids->len--;
         memmove(ids->ids + at, ids->ids + at + 1,
                 (ids->len - at) * sizeof *ids->ids);
