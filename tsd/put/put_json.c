@@ -86,27 +86,6 @@ take_plain_whole(struct json_cursor *c, int64_t *out)
     return true;
 }
 
-static bool
-take_whole(struct json_cursor *c, int64_t *out)
-{
-    enum json_token token;
-    struct slice raw;
-    bool ok = true;
-
-    if (take_plain_whole(c, out))
-        return true;
-    if (!json_take_scalar(c, &token, &raw))
-        return false;
-    *out = 0;
-    if (token == JSON_TOKEN_STRING)
-        ok = whole_of_string(raw, out);
-    else if (token == JSON_TOKEN_NUMBER)
-        ok = whole_of_number(raw, out);
-    else if (token == JSON_TOKEN_BOOL)
-        ok = false;
-    return ok || json_fail(c, "a count is not a whole number");
-}
-
 /* Seconds with a fraction.  Clients that print a double send more than three
  * decimals: what is smaller than a millisecond is cut off. */
 static bool
@@ -154,9 +133,10 @@ time_of_exponent(struct slice raw, int64_t *out)
     return time_of_fraction(slice_of(text, size), out);
 }
 
-/* A time: a whole number, or seconds with a fraction, also as a text. */
+/* Reads a whole number; if 'is_time', also seconds with a fraction. Both may be
+ * texts, and null is 0. */
 static bool
-take_time(struct json_cursor *c, int64_t *out)
+take_number(struct json_cursor *c, bool is_time, int64_t *out)
 {
     enum json_token token;
     struct slice raw;
@@ -168,14 +148,17 @@ take_time(struct json_cursor *c, int64_t *out)
         return false;
     *out = 0;
     if (token == JSON_TOKEN_STRING)
-        ok = whole_of_string(raw, out) || time_of_fraction(java_trim(raw), out);
+        ok = whole_of_string(raw, out) ||
+             (is_time && time_of_fraction(java_trim(raw), out));
     else if (token == JSON_TOKEN_NUMBER)
-        ok = time_of_fraction(raw, out) || time_of_exponent(raw, out) ||
+        ok = (is_time &&
+              (time_of_fraction(raw, out) || time_of_exponent(raw, out))) ||
              whole_of_number(raw, out);
     else if (token == JSON_TOKEN_BOOL)
         ok = false;
-    return ok || json_fail(c, "a time is neither a whole number nor seconds "
-                              "with a fraction");
+    return ok || json_fail(c, is_time ? "a time is neither a whole number nor "
+                                        "seconds with a fraction"
+                                      : "a count is not a whole number");
 }
 
 static bool
@@ -192,7 +175,7 @@ take_buckets(struct json_cursor *c, struct slice *out)
     if (!json_open_object(c, &more))
         return false;
     while (more)
-        if (!json_take_name(c, &raw) || !take_whole(c, &count) ||
+        if (!json_take_name(c, &raw) || !take_number(c, false, &count) ||
             !json_next_member(c, &more))
             return false;
     *out = slice_of(from, (size_t)(c->at - from));
@@ -301,7 +284,7 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
     case MEMBER_METRIC:
         return json_take_scalar(c, &token, &out->metric);
     case MEMBER_TIME:
-        return take_time(c, &out->time);
+        return take_number(c, true, &out->time);
     case MEMBER_VALUE:
         return json_take_scalar(c, &token, &out->value);
     case MEMBER_TAGS:
@@ -315,11 +298,11 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
     case MEMBER_BUCKETS:
         return take_buckets(c, &out->buckets);
     case MEMBER_ID:
-        return take_whole(c, &out->id);
+        return take_number(c, false, &out->id);
     case MEMBER_UNDERFLOW:
-        return take_whole(c, &out->underflow);
+        return take_number(c, false, &out->underflow);
     case MEMBER_OVERFLOW:
-        return take_whole(c, &out->overflow);
+        return take_number(c, false, &out->overflow);
     case MEMBER_KIND:
         return json_take_scalar(c, &token, &out->kind);
     case MEMBER_TIMES:
@@ -579,7 +562,7 @@ put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count)
         return false;
     c = json_cursor_of(*left);
     c.at++; /* the bracket, or the comma */
-    if (!json_take_name(&c, &name) || !take_whole(&c, count))
+    if (!json_take_name(&c, &name) || !take_number(&c, false, count))
         return false;
     (void)json_peek(&c);
     *left = slice_of(c.at, (size_t)(c.end - c.at));
