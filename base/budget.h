@@ -43,5 +43,6 @@ bool budget_change(struct budget *b, size_t from, size_t to);
 
 /* What was taken and not returned. */
 size_t budget_used(const struct budget *b);
-/* What it has left; SIZE_MAX: no limit.  Others may take it meanwhile. */
+/* Returns the bytes that this budget and its parents have left, or SIZE_MAX if
+ * none of them has a limit. Other threads may take them meanwhile. */
 size_t budget_left(const struct budget *b);
