@@ -80,7 +80,8 @@ arena_budget(const struct arena *a)
     return a->budget;
 }
 
-/* What lies elsewhere moves to the new budget, whether it has room or not. */
+/* Memory that arena_charge() counted moves to the new budget, even if that
+ * exceeds the budget's limit. */
 void
 arena_set_budget(struct arena *a, struct budget *budget)
 {

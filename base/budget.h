@@ -41,7 +41,7 @@ void budget_return(struct budget *b, size_t size);
  * fail. */
 bool budget_change(struct budget *b, size_t from, size_t to);
 
-/* What was taken and not returned. */
+/* Returns the bytes that were taken and not returned. */
 size_t budget_used(const struct budget *b);
 /* Returns the bytes that this budget and its parents have left, or SIZE_MAX if
  * none of them has a limit. Other threads may take them meanwhile. */

@@ -45,11 +45,11 @@ void buf_init_within(struct buf *b, size_t max, struct budget *budget);
  * small answers work while large ones have exhausted the budget. */
 void buf_init_after(struct buf *b, size_t max, size_t free_bytes,
                     struct budget *budget);
-/* How much of the budget it holds. */
+/* Returns the bytes of the budget that the buffer holds. */
 size_t buf_counted(const struct buf *b);
-/* Gives memory back that the bytes do not need, if that is a large part. */
+/* Frees the unused part of the buffer's memory, if that part is large. */
 void buf_shrink(struct buf *b);
-/* What it holds does not count there any more. */
+/* The buffer keeps its memory, but no longer counts it in its budget. */
 void buf_leave_budget(struct buf *b);
 void buf_fini(struct buf *b);
 
