@@ -18,12 +18,12 @@ struct arena; /* opaque */
  * budget does not have the memory (base/budget.h). */
 struct arena *arena_new(size_t max_bytes);
 struct arena *arena_new_within(size_t max_bytes, struct budget *budget);
-/* The same, but the first 'free_bytes' do not count in the budget, so that
+/* Makes an arena whose first 'free_bytes' do not count in the budget, so that
  * small requests work while large ones have exhausted it. */
 struct arena *arena_new_after(size_t max_bytes, size_t free_bytes,
                               struct budget *budget);
-/* Memory that the arena takes from now on counts in this budget, in the place
- * of an earlier one. */
+/* Replaces the arena's budget: memory that the arena takes from now on counts
+ * in 'budget'. */
 void arena_set_budget(struct arena *a, struct budget *budget);
 struct budget *arena_budget(const struct arena *a); /* NULL: none */
 void arena_free(struct arena **a);

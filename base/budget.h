@@ -27,7 +27,7 @@ struct budget {
 
 /* NULL: there is no memory. */
 struct budget *budget_new(size_t max, struct budget *parent);
-/* Both accept NULL. */
+/* budget_ref() and budget_unref() accept NULL. */
 struct budget *budget_ref(struct budget *b);
 void budget_unref(struct budget **b);
 

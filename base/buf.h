@@ -41,8 +41,9 @@ struct buf {
 void buf_init(struct buf *b, size_t max);
 /* The buffer fails, too, when the budget has less than it needs. */
 void buf_init_within(struct buf *b, size_t max, struct budget *budget);
-/* The same, but it counts only when it is larger than 'free_bytes', so that
- * small answers work while large ones have exhausted the budget. */
+/* Initialises a buffer that counts in the budget only while it is larger than
+ * 'free_bytes', so that small answers work while large ones have exhausted the
+ * budget. */
 void buf_init_after(struct buf *b, size_t max, size_t free_bytes,
                     struct budget *budget);
 /* Returns the bytes of the budget that the buffer holds. */

@@ -36,7 +36,7 @@ enum http_method {
     /* Of a route: "?method_override=" counts on GET, as OpenTSDB has it for
      * query, search, annotation, uid and tree alone. */
     HTTP_OVERRIDE = 128,
-    /* Of a route: it limits its own time, so 'read_ms' does not apply. */
+    /* The route limits its own time, so 'read_ms' does not apply. */
     HTTP_KEEPS_TIME = 256,
 };
 
@@ -202,14 +202,15 @@ void http_each_header(const struct http_request *r,
                       void *ctx);
 /* "127.0.0.1:4711" */
 const char *http_peer(const struct http_request *r);
-/* What a request does that not everybody is trusted with.  Rights, of clients
- * that are known by name, are another matter. */
+/* Actions that not every request is trusted with. The rights of clients that
+ * are known by name are checked apart from this. */
 enum http_deed {
-    /* Tools, backups, an end of the server: what this machine may do without
-     * credentials.  Not if 'no_local' is set; if a proxy forwarded the request;
-     * if a page of another site made it, whatever the CORS domains say; or if
-     * Host is a name other than localhost and those of 'hosts', since a page
-     * whose name was pointed at this machine (DNS rebinding) sends its own. */
+    /* Running tools, making backups and stopping the server. A client on this
+     * machine may do so without credentials, unless 'no_local' is set, a proxy
+     * forwarded the request, a page of another site made it (whatever the CORS
+     * domains say), or Host is a name other than localhost and those of
+     * 'hosts': a page whose name was pointed at this machine (DNS rebinding)
+     * sends its own name. */
     HTTP_TO_ADMINISTER,
     /* Any change: not by a page of another site, unless the CORS domains name
      * its origin ('*' is no name) or 'allow_cross_site_writes' is set. */
@@ -274,9 +275,10 @@ void http_reply_gzipped(struct http_reply *out);
  * so OpenTSDB has it. */
 void http_reply_error(struct http_reply *out, unsigned status,
                       const char *message, const char *details);
-/* What is wrong was logged and counted already: 'failed' is not called. */
+/* Marks a reply whose failure was logged and counted already, so that the
+ * 'failed' hook is not called for it. */
 void http_reply_reported(struct http_reply *out);
-/* The same as http_reply_error() from an error, by its status. */
+/* Replies with the status and the text of 'e', as http_reply_error() does. */
 void http_reply_failure(struct http_reply *out, const struct error *e);
 /* 405 "Method not allowed" with OpenTSDB's details; every 405 carries Allow. */
 void http_reply_bad_method(struct http_reply *out,

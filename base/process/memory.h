@@ -10,6 +10,6 @@
 /* In bytes.  A limit that cannot be read is left out. */
 uint64_t memory_limit(void);
 
-/* The same for a machine of 'ram' bytes whose /proc and /sys are below the
- * folder 'root', "" for the real ones. */
+/* Returns the limit for a machine with 'ram' bytes of memory whose /proc and
+ * /sys are located in the folder 'root' ("" for the real ones). */
 uint64_t memory_limit_below(const char *root, uint64_t ram);

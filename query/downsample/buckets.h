@@ -27,10 +27,12 @@ struct bucket {
     int64_t start, next;
 };
 
-/* Of what was scanned.  The spec is lent. */
+/* Makes the buckets of the window 'w', which is what was scanned. The spec is
+ * lent. */
 struct buckets buckets_make(const struct downsample *spec,
                             const struct window *w);
-/* Of points from 'first_ms' to 'last_ms', which all take part. */
+/* Makes the buckets of the points from 'first_ms' to 'last_ms', all of which
+ * are downsampled. The spec is lent. */
 struct buckets buckets_between(const struct downsample *spec, int64_t first_ms,
                                int64_t last_ms);
 /* Lists their starts in the arena, unless there are too many. */

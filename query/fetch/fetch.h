@@ -107,10 +107,10 @@ MUST_CHECK enum status fetch_join_counts(struct fetch *f,
                                          const struct fetch *counts,
                                          struct deadline *deadline,
                                          struct arena *a, struct error *e);
-/* Of a fetch without a list of series: makes room for 'len' of them. */
+/* Allocates the list of series of 'f', which has none yet, for 'len' series. */
 MUST_CHECK enum status fetch_make_room(struct fetch *f, size_t len,
                                        struct budget *budget, struct error *e);
-/* Puts the list of 'from', which has nothing else, in the place of that of 'f'.
+/* Replaces the list of series of 'f' by that of 'from', which has nothing else.
  */
 void fetch_take_series(struct fetch *f, struct fetch *from);
 

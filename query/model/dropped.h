@@ -1,4 +1,5 @@
-/* What retention has dropped of what a query needs: docs/RETENTION.md.
+/* The points that a query needs and that retention has dropped
+ * (docs/RETENTION.md).
  *
  * Threads: any. */
 #pragma once

@@ -13,7 +13,7 @@
 #include "base/slice.h"
 #include "base/time/timezone.h"
 
-/* What every error about a unit ends with. */
+/* The end of every error message about a unit. */
 #define DURATION_UNITS                                                   \
     "A duration is a whole number and one of the units ms, s, m, h, d, " \
     "w, n (30 days) or y (365 days), as in 90s or 2h"

@@ -57,7 +57,8 @@ rollup_is_used(const struct rollup_use *use)
 
 struct plan;
 
-/* What a parser sets here is also part of query_canonical(). */
+/* Each member that a parser sets must also be part of query_canonical(), which
+ * decides whether two sub-queries are equal. */
 struct sub_query {
     size_t index; /* its place in the request */
     struct slice aggregator_name;

@@ -152,7 +152,7 @@ struct deleted_hours {
 };
 void deleted_hours_fini(struct deleted_hours *d);
 
-/* What a deletion takes away. */
+/* A deletion of points of one series, and its result. */
 struct head_deletion {
     struct slice tsuid;
     int64_t from_ms, to_ms;        /* both included */

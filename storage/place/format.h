@@ -83,7 +83,7 @@ MUST_CHECK enum status format_lock(const char *dir, struct format_lock *lock,
 #define FORMAT_NOTE_MAX 200
 void format_lock_note(const struct format_lock *lock, const char *note);
 void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
-/* Has a process taken the folder?  Also when its LOCK was deleted. */
+/* Returns whether a process holds the folder, even if LOCK was deleted. */
 bool format_is_locked(const char *dir);
-/* What is not locked is unlocked already. */
+/* Releases the lock. Does nothing if it is not held. */
 void format_unlock(struct format_lock *lock);

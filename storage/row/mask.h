@@ -39,8 +39,8 @@ void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
 void mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
                   unsigned width);
 
-/* The same of numbers that ascend, no two of them equal, and that are there as
- * long as the mask is. */
+/* Appends a field that is one of 'len' numbers. The numbers ascend, no two are
+ * equal, and they are not copied: they must outlive the mask. */
 void mask_lend_set(struct mask *m, const uint64_t *numbers, size_t len,
                    unsigned width);
 

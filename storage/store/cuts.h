@@ -70,7 +70,8 @@ cut_times_keep_hours(const struct cut_times *t, uint32_t time_s)
     return time_s >= t->hourly_s && time_s < t->raw_s;
 }
 
-/* The same of a week, which may have begun before the hourly cut. */
+/* Returns whether hourly values are the only source for the week that begins at
+ * 'week', which may be before the hourly cut. */
 static inline bool
 cut_times_are_alone_in(const struct cut_times *t, uint32_t week)
 {
@@ -102,13 +103,14 @@ void cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
  * 'to' is what it falls to.  False: there is none. */
 bool cuts_find_future(struct cuts *c, const struct key_layout *layout,
                       uint32_t now_s, uint64_t *metric, struct cut_times *to);
-/* They fall, if they are higher. */
+/* Lowers those cuts of 'metric' that are later than 'to'. */
 void cuts_lower(struct cuts *c, uint64_t metric, const struct cut_times *to);
 
 /* At most CUTS_KEY_MAX bytes; returns how many. */
 #define CUTS_KEY_MAX (1 + 8)
 
-/* Of the policies, and of the clock of the last pass (tsd/retention). */
+/* Keys of the table of cuts that are no cut: the list of policies, and the
+ * clock of the last pass (tsd/retention). */
 #define CUTS_CLOCK_KEY \
     ((struct slice){ (const uint8_t *)"clast clock", sizeof "clast clock" - 1 })
 static inline bool

@@ -1,5 +1,6 @@
-/* What puts are told of retention: which points are too old, and whether points
- * with times near the clock come, which is evidence for it.
+/* The part of retention that puts take part in: they reject points that are too
+ * old, and they note that points with times near the clock arrive, which is
+ * evidence that the clock is right.
  *
  * Threads: any, but for store_set_policy(). */
 #pragma once

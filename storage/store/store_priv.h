@@ -43,7 +43,7 @@ struct wal_bucket {
     struct buf owned_record;
 };
 
-/* What puts ask about old points, and the evidence for a clock. */
+/* The state by which puts reject old points, and the evidence for a clock. */
 struct old_points {
     struct store_policy policy;
     _Atomic int64_t expired_ms; /* no policy drops what is younger; 0: none */
@@ -97,7 +97,8 @@ struct store {
     _Atomic uint64_t rows_quarantined;
     _Atomic uint64_t rows_unreadable;
     _Atomic uint64_t rows_set_aside;
-    /* Of the pass that set rows aside last: why, and when it was logged. */
+    /* Why the latest pass that set rows aside did so, and when it was logged.
+     */
     struct error aside GUARDED_BY(flush_lock);
     int64_t aside_logged_us GUARDED_BY(flush_lock);
     _Atomic uint64_t weeks_written;

@@ -15,7 +15,8 @@ struct forwarded {
  * ST_BUSY (store_put_failed()). */
 #define AGAIN ST_TIMEOUT
 
-/* What the client is told of the failure of another owner. */
+/* Returns the status that a client is told if the owner of a salt bucket failed
+ * with 'status'. */
 static inline enum status
 store_put_failed(enum status status)
 {

@@ -26,9 +26,9 @@ MUST_CHECK enum status week_rows_sum(const struct week_rows *r, uint32_t base,
                                      struct week *weeks, struct points *scratch,
                                      struct error *e);
 
-/* The same, row by row: the week of a series one of whose rows the engine
- * cannot read is unfit. So its rows stay, and whoever reads them sees the
- * damage. */
+/* Sums the same weeks up, but reads row by row. If the engine cannot read a
+ * row, the week of its series becomes unfit, so that its rows stay and readers
+ * see the damage. */
 MUST_CHECK enum status week_rows_sum_each(const struct week_rows *r,
                                           uint32_t base, struct week *weeks,
                                           struct points *scratch,

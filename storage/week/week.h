@@ -90,14 +90,14 @@ MUST_CHECK enum status week_add_row(struct week *w,
                                     struct slice value, struct points *scratch,
                                     struct error *e);
 
-/* The same of the points of one hour, ascending and unique. */
+/* Adds the points of one hour, which ascend and are unique. */
 MUST_CHECK enum status week_add_points(struct week *w, struct points *hour,
                                        struct error *e);
 
-/* Moves the hours of 'late' that 'w' has no points of, and only those, to 'w'.
- * Both have all hours. A day that has points of both has their sum, which of
- * doubles may be another in the last bit. False, and both are undefined, if the
- * result cannot be summarised. */
+/* Moves those hours of 'late' for which 'w' has no points to 'w'. Both weeks
+ * must have all their hours. The sum of a day with points of both is the sum of
+ * the two sums, so a sum of doubles may differ in its last bit. Returns false
+ * if the result cannot be summarised; then both weeks are undefined. */
 MUST_CHECK bool week_merge(struct week *w, struct week *late);
 
 bool week_is_empty(const struct week *w);

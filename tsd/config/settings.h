@@ -26,7 +26,7 @@ void settings_free(struct settings **c);
 /* The value is trimmed, but not that of tsd.core.tag.allow_specialchars; a key
  * that is not in the table is kept. */
 void settings_set(struct settings *c, const char *key, const char *value);
-/* The same for a default that was computed: settings_is_given() stays false. */
+/* Sets a default that was computed: settings_is_given() stays false. */
 void settings_set_default(struct settings *c, const char *key,
                           const char *value);
 /* "key=value". */

@@ -142,7 +142,8 @@ MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
                                        struct arena *a, struct uid_deleted *out,
                                        struct error *e);
 bool uid_deleted_has(const struct uid_deleted *d, uint64_t id);
-/* The same for one id, without a copy: after a read of its name failed. */
+/* Returns whether the name of this id was deleted. It makes no copy, and is for
+ * callers that failed to read the name. */
 bool uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id);
 /* Forgets that the id's name was deleted, because no series has the id any
  * more: answers need not look for it.  The entry in the store goes with 'b'. */
