@@ -1,4 +1,5 @@
-/* Series, tasks, threads; fetch_rows.c: what comes of a row. */
+/* Tasks and threads. task_series.c finds the series of a row, fetch_rows.c adds
+ * the row to it. */
 #include "query/fetch/fetch_priv.h"
 
 #include <stdlib.h>
@@ -8,174 +9,17 @@
 
 #define ROWS_BETWEEN_CHECKS 256
 #define GATHER_STEPS        16 /* of the deadline, to place a series */
-/* Of a table for so many series as it has, at most. */
-#define TABLE_SLOT_BYTES_MOST (3 * sizeof(struct table_slot))
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin.  Of a pool each bucket costs round trips, which are
  * better waited for by many threads. */
 #define ROWS_A_BATCH 256
-
-/* -- series of a task ------------------------------------------------------ */
-
-/* Makes room for one more. */
-static bool
-grow_series(struct task *t)
-{
-    size_t cap = t->cap == 0 ? 64 : t->cap * 2;
-    size_t size = sizeof(struct fetched *);
-    struct budget *budget = t->job->limits->budget;
-    struct fetched **series;
-
-    if (t->len < t->cap)
-        return true;
-    if (!budget_take(budget, (cap - t->cap) * size))
-        return false;
-    series = mem_try_resize(t->series, cap * size);
-    if (series == NULL) {
-        budget_return(budget, (cap - t->cap) * size);
-        return false;
-    }
-    t->series = series;
-    t->cap = cap;
-    return true;
-}
-
-/* Returns the room for series that did not come. */
-static void
-trim_series(struct task *t)
-{
-    size_t size = sizeof(struct fetched *);
-    struct fetched **series =
-        t->len == 0 ? NULL : mem_try_resize(t->series, t->len * size);
-
-    if (series == NULL)
-        return;
-    budget_return(t->job->limits->budget, (t->cap - t->len) * size);
-    t->series = series;
-    t->cap = t->len;
-}
-
-/* Memory for one more; NULL: there is none. */
-static struct fetched *
-new_fetched(struct task *t)
-{
-    if (t->room_len == 0) {
-        t->room_len = t->len < 4 ? 4 : t->len < 128 ? t->len : 128;
-        t->room =
-            arena_array_raw(t->batch->arena, t->room_len, sizeof *t->room);
-    }
-    if (t->room == NULL)
-        return NULL;
-    t->room_len--;
-    return t->room++;
-}
-
-static struct fetched *
-add_series(struct task *t, const struct store_row *row)
-{
-    size_t downsamplers = t->job->downsamplers.len;
-    struct slice tsuid = row->tsuid;
-    struct bucket_acc *more = NULL;
-    struct fetched_rows *rows = NULL;
-    struct fetched *f = new_fetched(t);
-
-    /* Of a row that is kept, the head's stays. */
-    if (row->block.size > 0 || downsamplers > 0)
-        tsuid.data = arena_copy(t->batch->arena, tsuid.data, tsuid.size);
-    if (downsamplers > 1)
-        more = arena_array(t->batch->arena, downsamplers - 1, sizeof *more);
-    if (fetch_collects(t->job))
-        rows = arena_array(t->batch->arena, 1, sizeof *rows);
-    if (f == NULL || tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
-        (fetch_collects(t->job) && rows == NULL) || !grow_series(t))
-        return NULL;
-    *f = (struct fetched){ .tsuid = tsuid, .more = more, .rows = rows };
-    t->current = t->len++;
-    return t->series[t->current] = f;
-}
-
-static inline bool
-is_series(const struct task *t, size_t i, struct slice tsuid)
-{
-    struct slice other = t->series[i]->tsuid;
-
-    return other.data == tsuid.data || slice_eq(other, tsuid);
-}
-
-/* For the hash table of a task. */
-static bool
-is_key(const void *ctx, uint32_t i, const void *key)
-{
-    return is_series(ctx, i, *(const struct slice *)key);
-}
-
-/* What the table may take for 'len' series, and as many more, is taken from the
- * budget. */
-static bool
-grow_table_bytes(struct task *t, size_t len)
-{
-    size_t bytes = 2 * (len + 64) * TABLE_SLOT_BYTES_MOST;
-
-    if (!budget_take(t->job->limits->budget, bytes - t->table_bytes))
-        return false;
-    t->table_bytes = bytes;
-    return true;
-}
-
-/* Adds the series that are not in the table. */
-static bool
-fill_table(struct task *t)
-{
-    for (size_t i = t->table.len; i < t->len; i++) {
-        if (i * TABLE_SLOT_BYTES_MOST >= t->table_bytes &&
-            !grow_table_bytes(t, i))
-            return false;
-        if (!table_try_add(&t->table,
-                           hash_slice(t->series[i]->tsuid, t->job->seed),
-                           (uint32_t)i))
-            return false;
-    }
-    return true;
-}
-
-/* The series behind the one that was found last. */
-static size_t
-expected_series(const struct task *t)
-{
-    return t->current + 1 < t->len ? t->current + 1 : 0;
-}
-
-/* Finds or adds; NULL when there is no memory. */
-static struct fetched *
-series_of(struct task *t, const struct store_row *row)
-{
-    struct slice tsuid = row->tsuid;
-    size_t next = expected_series(t);
-
-    if (t->len > 0 && is_series(t, t->current, tsuid))
-        return t->series[t->current];
-    if (t->len == 0 || !is_series(t, next, tsuid)) {
-        /* The first span's ascend: most queries need no table. */
-        if (t->table.len == 0 &&
-            (t->len == 0 || slice_cmp(t->series[t->len - 1]->tsuid, tsuid) < 0))
-            return add_series(t, row);
-        if (!fill_table(t))
-            return NULL;
-        next = table_find(&t->table, hash_slice(tsuid, t->job->seed), is_key, t,
-                          &tsuid);
-        if (next == TABLE_NONE)
-            return add_series(t, row);
-    }
-    t->current = next;
-    return t->series[next];
-}
 
 /* -- the scan -------------------------------------------------------------- */
 
 static enum status
 add_row(struct task *t, const struct store_row *row)
 {
-    struct fetched *f = series_of(t, row);
+    struct fetched *f = task_find_series(t, row);
 
     if (f == NULL)
         return fetch_out_of_memory(t->job->limits, &t->error);
@@ -241,28 +85,6 @@ spec_of(struct task *t)
     };
 }
 
-static int
-compare_fetched(const void *a, const void *b)
-{
-    const struct fetched *x = *(struct fetched *const *)a;
-    const struct fetched *y = *(struct fetched *const *)b;
-
-    return slice_cmp(x->tsuid, y->tsuid);
-}
-
-/* Most do ascend. */
-static void
-sort_series(struct task *t)
-{
-    size_t i = 1;
-
-    while (i < t->len &&
-           slice_cmp(t->series[i - 1]->tsuid, t->series[i]->tsuid) < 0)
-        i++;
-    if (i < t->len)
-        qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-}
-
 /* Why its scan ended early, if it was told to. */
 static enum status
 stopped(struct task *t)
@@ -301,8 +123,7 @@ read_bucket(struct task *t, struct store_scan **scan)
                                    (size_t)(t->decoded - decoded) + END_STEPS,
                                    &t->error);
     }
-    sort_series(t);
-    trim_series(t);
+    task_end_series(t);
     status = store_scan_close(scan, &t->counts, status, &t->error);
     return status == ST_OK ? check_limits(t, &t->error) : status;
 }

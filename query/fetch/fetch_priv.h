@@ -22,7 +22,7 @@ struct task {
     const struct fetch_job *job;
     size_t bucket;
     struct fetch_batch *batch;
-    struct fetched **series; /* in the batch's arena */
+    struct fetched **series; /* the list is on the heap, within the budget */
     size_t len, cap;
     /* Room for the next ones: those of a task follow each other in memory, as
      * they are read again in this order. */
@@ -84,6 +84,13 @@ fetch_collects(const struct fetch_job *job)
     return job->downsamplers.len > 0 && f->collects &&
            !stream_downsampler_ends_with_rows(f);
 }
+
+/* Returns the series of the row, which it adds if the task does not have it, or
+ * NULL if there is no memory. */
+struct fetched *task_find_series(struct task *t, const struct store_row *row);
+/* Sorts the list of series by TSUID, and returns its unused end to the budget:
+ * no series is added after it. */
+void task_end_series(struct task *t);
 
 /* Adds a row to a series of the task, by what the job makes of it.  Fails into
  * the task's error. */
