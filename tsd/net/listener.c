@@ -10,11 +10,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -27,11 +25,10 @@
 #include "base/address.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/net/endpoints.h"
 
 #define LISTENER_MAGIC FOURCC('L', 'I', 'S', 'T')
 #define ACCEPTS_MAX    64 /* a turn */
-#define ADDRESSES_MAX  16 /* of a port; a name may have more, which are left */
-#define PORT_ATTEMPTS  20 /* to find one that is free for all addresses */
 #define PAUSE_MS       20 /* when there is no descriptor at all */
 #define TICK_MS        1000u
 
@@ -44,19 +41,10 @@ struct pending_conn {
     struct sockaddr_storage peer;
 };
 
-/* A socket that listens. */
-struct endpoint {
-    struct watch socket;
-    bool ready; /* in this turn */
-    bool is_tls;
-    char address[NI_MAXHOST + NI_MAXSERV + 4];
-};
-
 struct listener {
     uint32_t magic;
     struct listener_options o;
-    struct endpoint endpoints[2 * ADDRESSES_MAX];
-    size_t endpoints_len;
+    struct endpoints endpoints;
     size_t tls_at; /* the first of TLS */
     struct http_server *http;
     struct telnet *telnet;
@@ -66,176 +54,6 @@ struct listener {
     atomic_uint_fast64_t open, open_http, open_telnet;
     struct log_throttle rejected, silent;
 };
-
-/* -- binding --------------------------------------------------------------- */
-
-static void
-set_option(int fd, int level, int option, int value)
-{
-    (void)setsockopt(fd, level, option, &value, sizeof value);
-}
-
-/* "127.0.0.1:4242", "[::1]:4242" */
-static enum status
-name_address(struct endpoint *d, struct error *e)
-{
-    struct sockaddr_storage a;
-    socklen_t size = sizeof a;
-    char host[NI_MAXHOST], port[NI_MAXSERV];
-
-    if (getsockname(d->socket.fd, (struct sockaddr *)&a, &size) != 0 ||
-        getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port,
-                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return error_set(e, ST_IO, "cannot name the address: %m");
-    (void)snprintf(d->address, sizeof d->address,
-                   strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
-    return ST_OK;
-}
-
-static void
-set_port(struct sockaddr *a, uint16_t port)
-{
-    struct sockaddr_in *v4 = (void *)a;
-    struct sockaddr_in6 *v6 = (void *)a;
-
-    if (a->sa_family == AF_INET6)
-        v6->sin6_port = htons(port);
-    else
-        v4->sin_port = htons(port);
-}
-
-static int
-listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
-{
-    int fd =
-        socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int err;
-
-    if (fd < 0)
-        return -1;
-    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (a->ai_family == AF_INET6)
-        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
-        listen(fd, o->backlog == 0 ? 3072 : o->backlog) == 0)
-        return fd;
-    err = errno;
-    (void)close(fd);
-    errno = err;
-    return -1;
-}
-
-/* Is it an address that was opened before?  Names are listed for more than one
- * socket type or from more than one source. */
-static bool
-is_repeated(const struct addrinfo *all, const struct addrinfo *a)
-{
-    for (; all != a; all = all->ai_next)
-        if (all->ai_addrlen == a->ai_addrlen &&
-            memcmp(all->ai_addr, a->ai_addr, a->ai_addrlen) == 0)
-            return true;
-    return false;
-}
-
-/* Not an error where there is another address: the machine has no IPv6, or none
- * of its interfaces has the address. */
-static bool
-is_absent(int err)
-{
-    return err == EAFNOSUPPORT || err == EADDRNOTAVAIL;
-}
-
-static void
-close_endpoints(struct listener *l, size_t from)
-{
-    while (l->endpoints_len > from)
-        (void)close(l->endpoints[--l->endpoints_len].socket.fd);
-}
-
-/* Opens all of these addresses, with one port: that of the first, if 'port' is
- * 0.  Returns 0, or the errno of the address that failed. */
-static int
-open_addresses(struct listener *l, struct addrinfo *all, bool is_tls,
-               uint16_t port, struct error *e)
-{
-    size_t from = l->endpoints_len;
-    int absent = 0;
-
-    for (struct addrinfo *a = all; a != NULL; a = a->ai_next) {
-        struct endpoint *d = &l->endpoints[l->endpoints_len];
-
-        if (is_repeated(all, a) || l->endpoints_len - from == ADDRESSES_MAX)
-            continue;
-        set_port(a->ai_addr, port);
-        *d = (struct endpoint){ .is_tls = is_tls };
-        d->socket = (struct watch){ .fd = listener_open_socket(&l->o, a),
-                                    .data = (uintptr_t)d };
-        if (d->socket.fd < 0 && is_absent(errno)) {
-            absent = errno;
-            continue;
-        }
-        if (d->socket.fd < 0)
-            return errno;
-        l->endpoints_len++;
-        if (name_address(d, e) != ST_OK)
-            return EIO;
-        port = (uint16_t)atoi(strrchr(d->address, ':') + 1);
-    }
-    return l->endpoints_len == from ? absent : 0;
-}
-
-/* All addresses of the machine are two sockets, so that clients of IPv4 keep
- * their addresses as they are. */
-static int
-find_addresses(const char *host, bool is_any, struct addrinfo **out)
-{
-    struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-                              .ai_socktype = SOCK_STREAM };
-    struct addrinfo *v6 = NULL;
-    int err = getaddrinfo(is_any ? "0.0.0.0" : host, "0", &hints, out);
-
-    if (err == 0 && is_any && getaddrinfo("::", "0", &hints, &v6) == 0)
-        (*out)->ai_next = v6;
-    return err;
-}
-
-/* 'bind_to': NULL, "", "0.0.0.0" and "::" are all addresses of both families,
- * as for Java; a name is each address of it.  An address of IPv6 may have
- * brackets. */
-static enum status
-open_endpoints(struct listener *l, const char *bind_to, uint16_t port,
-               bool is_tls, struct error *e)
-{
-    struct slice host = slice_str(bind_to == NULL ? "" : bind_to);
-    size_t from = l->endpoints_len;
-    struct addrinfo *all = NULL;
-    bool is_any;
-    char *text;
-    int err;
-
-    if (host.size > 2 && host.data[0] == '[' && host.data[host.size - 1] == ']')
-        host = slice_of(host.data + 1, host.size - 2);
-    is_any = host.size == 0 || slice_eq_str(host, "0.0.0.0") ||
-             slice_eq_str(host, "::");
-    text = mem_strndup(host.data, host.size);
-    err = find_addresses(text, is_any, &all);
-    free(text);
-    if (err != 0)
-        return error_set(e, ST_INVALID, "cannot listen on '%s': %s", bind_to,
-                         gai_strerror(err));
-    /* A port that is free for one address need not be free for the others. */
-    for (int i = 0; i < PORT_ATTEMPTS; i++) {
-        err = open_addresses(l, all, is_tls, port, e);
-        if (err == 0 || err != EADDRINUSE || port != 0)
-            break;
-        close_endpoints(l, from);
-    }
-    freeaddrinfo(all);
-    return err == 0 ? ST_OK
-                    : error_set(e, ST_IO, "cannot listen on %s port %u: %s",
-                                is_any ? "all addresses" : bind_to,
-                                (unsigned)port, strerror(err));
-}
 
 static const struct loop_calls listener_calls;
 
@@ -252,6 +70,9 @@ listener_open(const struct listener_options *o, struct listener **out,
               struct error *e)
 {
     struct listener *l = mem_new(sizeof *l);
+    const struct endpoint_place plain = { o->bind, o->port, o->backlog, false };
+    const struct endpoint_place tls = { o->tls_bind, o->tls_port, o->backlog,
+                                        true };
     enum status status;
 
     l->magic = LISTENER_MAGIC;
@@ -261,10 +82,10 @@ listener_open(const struct listener_options *o, struct listener **out,
     if (status == ST_OK && l->reserve < 0)
         status = error_set(e, ST_IO, "/dev/null: %m");
     if (status == ST_OK)
-        status = open_endpoints(l, o->bind, o->port, false, e);
-    l->tls_at = l->endpoints_len;
+        status = endpoints_open(&l->endpoints, &plain, e);
+    l->tls_at = l->endpoints.len;
     if (status == ST_OK && o->tls != NULL)
-        status = open_endpoints(l, o->tls_bind, o->tls_port, true, e);
+        status = endpoints_open(&l->endpoints, &tls, e);
     l->o.bind = l->o.tls_bind = NULL; /* were lent */
     *out = l;
     if (status != ST_OK)
@@ -276,14 +97,14 @@ const char *
 listener_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->endpoints[0].address;
+    return l->endpoints.all[0].address;
 }
 
 const char *
 listener_tls_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->endpoints_len > l->tls_at ? l->endpoints[l->tls_at].address
+    return l->endpoints.len > l->tls_at ? l->endpoints.all[l->tls_at].address
                                         : NULL;
 }
 
@@ -349,12 +170,12 @@ listener_reject(struct listener *l, int fd)
 static void
 listener_set_up(int fd)
 {
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    socket_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* A peer that vanished is noticed after about four minutes. */
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 30);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+    socket_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 30);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
 static void
@@ -528,8 +349,8 @@ detect_protocol(struct listener *l, struct pending_conn *s)
 static void
 pause_accepting(struct listener *l, bool pause)
 {
-    for (size_t i = 0; i < l->endpoints_len; i++)
-        loop_watch(&l->loop, &l->endpoints[i].socket, pause ? 0 : EPOLLIN);
+    for (size_t i = 0; i < l->endpoints.len; i++)
+        loop_watch(&l->loop, &l->endpoints.all[i].socket, pause ? 0 : EPOLLIN);
     l->loop.wait_ms = pause ? PAUSE_MS : 0;
 }
 
@@ -624,9 +445,9 @@ listener_on_event(void *listener, uint64_t data, uint32_t events)
     struct listener *l = listener;
     struct pending_conn *s = (struct pending_conn *)(uintptr_t)data;
 
-    for (size_t i = 0; i < l->endpoints_len; i++)
-        if (data == l->endpoints[i].socket.data) {
-            l->endpoints[i].ready = true;
+    for (size_t i = 0; i < l->endpoints.len; i++)
+        if (data == l->endpoints.all[i].socket.data) {
+            l->endpoints.all[i].ready = true;
             return;
         }
     if (s != NULL && !s->link.dead)
@@ -639,8 +460,8 @@ accept_ready(void *listener)
 {
     struct listener *l = listener;
 
-    for (size_t i = 0; i < l->endpoints_len; i++) {
-        struct endpoint *d = &l->endpoints[i];
+    for (size_t i = 0; i < l->endpoints.len; i++) {
+        struct endpoint *d = &l->endpoints.all[i];
 
         for (int k = 0; d->ready && k < ACCEPTS_MAX && accept_one(l, d); k++)
             ;
@@ -669,10 +490,10 @@ listener_start(struct listener *l, struct http_server *http,
     OBJ_CHECK(l, LISTENER_MAGIC);
     l->http = http;
     l->telnet = telnet;
-    for (size_t i = 1; i < l->endpoints_len; i++)
+    for (size_t i = 1; i < l->endpoints.len; i++)
         if (i != l->tls_at) /* the daemon logs the first of each port */
             log_info("listener", "also listening on %s",
-                     l->endpoints[i].address);
+                     l->endpoints.all[i].address);
     resume_accepting(l);
     return loop_start(&l->loop, e);
 }
@@ -689,10 +510,11 @@ listener_stop(struct listener *l)
          * could be heard of them before all ends. */
         for (size_t k = 0; k < l->tls_at; k++)
             for (int i = 0;
-                 i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[k]); i++)
+                 i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints.all[k]);
+                 i++)
                 ;
     }
-    close_endpoints(l, 0);
+    endpoints_close(&l->endpoints, 0);
     while ((s = (struct pending_conn *)loop_oldest(&l->loop)) != NULL) {
         /* A byte may have come since: then it deserves its answer. */
         detect_protocol(l, s);
