@@ -152,6 +152,11 @@ void applier_forget_ids(struct applier *r);
 MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
                                     bool discards, struct error *e);
 
+struct store_cut;
+/* Returns the times to which 'c' is rounded: rows go by spans, or by weeks
+ * where their hourly values stay. */
+struct cut_times store_times_of_cut(const struct store *s,
+                                    const struct store_cut *c);
 /* Reads the cuts of all metrics. */
 MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
 /* Applies the WAL to head and engine. */
