@@ -1,20 +1,20 @@
-/* Cuts: of each metric the time before which its raw points are dropped, or
- * are being dropped, because they expired, and the one before which their
- * hourly values, which the table of weeks has, are, too (docs/FORMAT.md,
- * "Retention").  A cut is written before the first row goes, and only ever
- * rises, so that a query for older points can say why they are
- * missing.  Only a cut in the future of the clock falls again: a wrong clock
- * raised it.
+/* Cuts: for each metric, the time before which its expired raw points are
+ * dropped or being dropped, and the time before which its hourly values are
+ * dropped (docs/FORMAT.md, "Retention"). Hourly values are in the table of
+ * weeks. A cut is written before the first row is dropped, so that a query for
+ * older points can say why they are missing. Cuts only rise, with one
+ * exception: a cut in the future was raised by a wrong clock, and is lowered
+ * again.
  *
  *     <'c'> <metric>  ->  <raw in s:4>              a span begins at it
  *                     or  <raw in s:4> <hourly:4>   a week begins at 'raw'
  *                     or  <raw in s:4> <hourly:4> <alone:4>   it has fallen
  *
- * Where several processes have the engine, each reads the table again now and
- * then; so a cut that is raised counts for dropping a while later, when all
- * know of it.
+ * If several processes share the engine, each reads the table again now and
+ * then. Rows are dropped by a cut only after all of them have had time to read
+ * it.
  *
- * Owns:    some 32 bytes a metric that has a cut.
+ * Owns:    some 32 bytes for each metric that has a cut.
  * Threads: any. */
 #pragma once
 
@@ -22,21 +22,21 @@
 #include "storage/kv/kv.h"
 #include "storage/row/key.h"
 
-/* In seconds since 1970; 0: there is none.  hourly_s <= raw_s <= alone_s. Where
- * hourly_s == alone_s nothing is kept for longer than points.  Rows of weeks
- * before 'alone_s' may have been dropped whose hourly values stay: it is raw_s,
- * or what that was before it fell, so that what is known of a week survives a
- * clock that was wrong. */
+/* Seconds since 1970; 0: there is no cut. hourly_s <= raw_s <= alone_s. If
+ * hourly_s == alone_s, no hourly values outlive their points. Before 'alone_s',
+ * rows may have been dropped although their hourly values are kept. It equals
+ * raw_s, unless raw_s was lowered after a wrong clock: then it is the earlier
+ * raw_s, because rows were dropped by that. */
 struct cut_times {
     uint32_t raw_s, hourly_s, alone_s;
 };
 
 struct cut {
     uint64_t metric;
-    struct cut_times now; /* what queries say */
-    struct cut_times
-        droppable;    /* what rows may be dropped by until 'since_us' */
-    int64_t since_us; /* monotonic; 'now' is known everywhere from then */
+    struct cut_times now; /* reported by queries */
+    /* Rows are dropped by this one until 'since_us', then by 'now'. */
+    struct cut_times droppable;
+    int64_t since_us; /* monotonic; all processes know 'now' from then on */
 };
 
 static inline struct cut_times
@@ -56,14 +56,16 @@ cut_times_equal(const struct cut_times *a, const struct cut_times *b)
            a->alone_s == b->alone_s;
 }
 
-/* May the rows of this time be dropped already whose hourly values stay? */
+/* Returns whether hourly values of this time are kept, and its rows may have
+ * been dropped already. */
 static inline bool
 cut_times_are_alone(const struct cut_times *t, uint32_t time_s)
 {
     return time_s >= t->hourly_s && time_s < t->alone_s;
 }
 
-/* Are hourly values of that time kept whose points are not? */
+/* Returns whether hourly values of this time are kept, but its points are not.
+ */
 static inline bool
 cut_times_keep_hours(const struct cut_times *t, uint32_t time_s)
 {
@@ -92,21 +94,21 @@ void cuts_init(struct cuts *c);
 void cuts_fini(struct cuts *c);
 
 struct cut_times cuts_get(struct cuts *c, uint64_t metric);
-/* Those that rows may be dropped by. */
+/* Returns the cuts by which rows may be dropped now. */
 struct cut_times cuts_droppable(struct cuts *c, uint64_t metric);
-/* Rows may be dropped by them from 'since_us' on.  A lower one changes nothing.
- */
+/* Raises the cuts of 'metric'. Rows may be dropped by the new ones from
+ * 'since_us' on. A cut that would fall keeps its value. */
 void cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
                 int64_t since_us);
 
-/* The first metric from 'metric' on one of whose cuts is later than 'now_s';
- * 'to' is what it falls to.  False: there is none. */
+/* Finds the first metric, from '*metric' on, with a cut that is later than
+ * 'now_s', and sets 'to' to what it has to be lowered to. Returns false if
+ * there is none. */
 bool cuts_find_future(struct cuts *c, const struct key_layout *layout,
                       uint32_t now_s, uint64_t *metric, struct cut_times *to);
 /* Lowers those cuts of 'metric' that are later than 'to'. */
 void cuts_lower(struct cuts *c, uint64_t metric, const struct cut_times *to);
 
-/* At most CUTS_KEY_MAX bytes; returns how many. */
 #define CUTS_KEY_MAX (1 + 8)
 
 /* Keys of the table of cuts that are no cut: the list of policies, and the
@@ -119,14 +121,16 @@ cuts_is_other_key(struct slice key)
     return key.size == 1 || key.size > CUTS_KEY_MAX;
 }
 
+/* Writes the key of the metric's cut, of at most CUTS_KEY_MAX bytes, and
+ * returns its size. */
 size_t cuts_key(const struct key_layout *layout, uint64_t metric,
                 uint8_t out[CUTS_KEY_MAX]);
-/* ST_CORRUPT when it is no entry of a cut. */
+/* Fails with ST_CORRUPT if these bytes are no cut. */
 MUST_CHECK enum status cuts_parse(const struct key_layout *layout,
                                   struct slice key, struct slice value,
                                   uint64_t *metric, struct cut_times *out,
                                   struct error *e);
-/* Appends the value. */
+/* Appends the value of an entry to 'out'. */
 void cuts_put(struct buf *out, const struct cut_times *t);
 
 /* Reads the table.  A damaged entry is logged and left to fsck. */

@@ -10,21 +10,23 @@
 
 struct store;
 
-/* Who knows the policies.  'expired_ms' is called for points of a metric that
- * are older than store_set_expired_ms() says: what is older than its result
- * will be dropped, and is rejected at once (ST_EXPIRED); 0: nothing is.  Any
- * thread; it may read the engine. */
+/* The hook by which the owner of the policies decides. 'expired_ms' is called
+ * for a metric with points that are older than store_set_expired_ms(). It
+ * returns the time (ms) before which points of the metric will be dropped, or 0
+ * if none will. Older points are rejected at once (ST_EXPIRED). It may be
+ * called by any thread, and may read the engine. */
 struct store_policy {
     void *ctx;
     int64_t (*expired_ms)(void *ctx, uint64_t metric);
 };
-/* Before points come. */
+/* To be called before the first put. */
 void store_set_policy(struct store *s, const struct store_policy *p);
-/* No policy drops what is younger; 0: there is none. */
+/* Sets the time (ms) from which on no policy drops any points; 0: there is no
+ * policy. */
 void store_set_expired_ms(struct store *s, int64_t ms);
 
-/* Notes from now on when points come whose times are near the clock and not
- * ahead of it; or ends that. */
+/* Starts or stops to note when points arrive whose times are near the clock and
+ * not ahead of it. */
 void store_watch_clock(struct store *s, bool on);
-/* For how long they have been coming, from the first to the last one. */
+/* Returns the time (ms) between the first and the last of these points. */
 int64_t store_watched_ms(struct store *s);

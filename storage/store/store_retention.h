@@ -1,33 +1,34 @@
-/* Dropping expired rows: of a metric, those whose whole span lies before a
- * time.  Rows of raw points alone: those of rollups stay.  Where hourly values
- * are kept for longer, a row goes only when the entry of its series' week
- * (store_weeks_priv.h) has them; the entries go when these expire.
+/* Drops expired rows: those rows of a metric whose whole span is before a time.
+ * Only rows of raw points are dropped; rows of rollups stay. If hourly values
+ * are kept for longer, a row is dropped only when the entry of its series and
+ * week (store_weeks_priv.h) contains them; entries are dropped when they
+ * expire.
  *
- *     store_cuts_set()       what goes is written down, on the disk
- *     store_drop_rows()      the rows go, some hundred at a time
+ *     store_cuts_set()       writes the cuts, durably
+ *     store_drop_rows()      drops the rows, some hundred at a time
  *
- * A row goes only if it lies before the metric's cut, too; a query that asks
- * for more can say so by store_cut_ms().
+ * No row is dropped that is not before the metric's cut. Queries report the cut
+ * if they need older points (store_cut_ms()).
  *
- * Where hourly values are kept for longer, nothing that was acknowledged is
- * lost when its row goes:
+ * If hourly values are kept for longer, no acknowledged point is lost when its
+ * row is dropped:
  *
- *  - The row of a series' week goes only with the rows of which the entry was
- *    made: the entry is not stale, the head has no row of that series and week,
- *    and no late row of that week was flushed for a while (store_weeks_held()),
- *    nor has the store just been opened.
- *  - Late points of a week whose rows were dropped are accepted for hours of
- *    which the entry has no points.  Their rows stay until store_drop_rows()
- *    merges these hours into the entry and deletes the row, in one batch.
- *  - Late points of other hours of such a week are rejected by store_put(): a
- *    repeated point could be counted twice.  The late lock makes sure that
- *    no such point is put while its hour's row is dropped or merged.
+ *  - A row is dropped only if the entry of its series and week was made from
+ * all rows: the entry is not stale, the head has no row of that series and
+ * week, and for a while neither was a late row of that week flushed nor the
+ * store opened (store_weeks_held()).
+ *  - A late point of a week whose rows were dropped is accepted if the entry
+ * has no points for its hour. Its row stays until store_drop_rows() merges the
+ *    hour into the entry and deletes the row, in one batch.
+ *  - store_put() rejects late points of all other hours of such a week, because
+ *    a repeated point could be counted twice. The late lock makes sure that no
+ *    such point is put while the row of its hour is dropped or merged.
  *  - Recovery rejects nothing.  A replayed point whose hour the entry counts is
- *    included in it: it was put before that hour was counted, as puts into
- *    counted hours are rejected, and the hour was counted with all points that
- *    had been put: rows are dropped, or merged, only when the head has none of
- *    that week, and everything that left the head is in the engine's row or
- *    has made the entry stale.  So its row is dropped, and merged into nothing.
+ *    included in it. It was put before the hour was counted, because puts into
+ *    counted hours are rejected. And the hour was counted with all points that
+ *    had been put until then: rows are dropped or merged only when the head has
+ *    no row of that week, and whatever left the head is in the engine's row or
+ *    has made the entry stale. So the row of a replayed point is dropped.
  *
  * Threads: any; one call at a time for a metric.
  * Fails:   ST_IO; ST_BUSY when it is cancelled. */
@@ -36,29 +37,31 @@
 #include "storage/store/store.h"
 #include "storage/store/store_policy.h"
 
-/* The metric's raw points before this time are dropped, or about to be; 0: none
- * are.  It falls only if it was in the future. */
+/* Returns the time (ms) before which the metric's raw points are dropped or
+ * about to be dropped, or 0 if none are. It is lowered only if it was in the
+ * future. */
 int64_t store_cut_ms(struct store *s, uint64_t metric);
-/* The same of their hourly values. */
+/* Returns the time (ms) before which the metric's hourly values are dropped. */
 int64_t store_hourly_cut_ms(struct store *s, uint64_t metric);
-/* Before this time, but not before that of the hourly values, entries of weeks
- * may be all that is left. */
+/* Returns the time (ms) before which hourly values may be all that is left,
+ * except before store_hourly_cut_ms(), where they are gone, too. */
 int64_t store_alone_ms(struct store *s, uint64_t metric);
 
-/* Cuts that are in the future of a clock that is right fall to it. */
+/* Lowers all cuts that are later than 'now_ms', the time of a clock that is
+ * believed. */
 MUST_CHECK enum status store_cuts_lower(struct store *s, int64_t now_ms,
                                         struct error *e);
 
-/* What is older goes, by whole spans; where hourly_ms < raw_ms, raw points go
- * by whole weeks. */
+/* Points before 'raw_ms' and hourly values before 'hourly_ms' expire. Rows are
+ * dropped by whole spans, or by whole weeks if hourly_ms < raw_ms. */
 struct store_cut {
     uint64_t metric;
     int64_t raw_ms, hourly_ms;
 };
 
-/* Writes down those that rise, in one batch, on the disk when it returns. Where
- * hourly values are kept for longer, 'raw_ms' counts as far as all buckets are
- * summed up. */
+/* Writes those cuts that rise, in one batch, which is durable on return. If
+ * hourly values are kept for longer, 'raw_ms' is lowered to the time up to
+ * which all salt buckets have summed up their weeks. */
 MUST_CHECK enum status store_cuts_set(struct store *s,
                                       const struct store_cut *cuts, size_t len,
                                       struct error *e);
@@ -70,13 +73,13 @@ struct store_dropped {
 
 struct store_drop {
     struct store_cut before;
-    bool dry_run; /* counts what is there, whatever the cut */
-    /* Of a dry run: what passes are going to drop, also of the buckets of
-     * others and of weeks that are not summed up yet. */
+    bool dry_run; /* counts rows, whatever the cut is, and drops none */
+    /* With 'dry_run': counts all that later passes will drop, also rows of salt
+     * buckets of other owners, and of weeks that are not summed up yet. */
     bool foresees;
-    uint64_t max_rows;            /* and weeks, then it ends; 0: all */
-    struct cancel cancel;         /* asked between batches */
-    struct store_dropped dropped; /* out, added to, after a failure too */
+    uint64_t max_rows;    /* ends after so many rows and weeks; 0: all */
+    struct cancel cancel; /* asked between batches */
+    struct store_dropped dropped; /* output, added to; valid after a failure */
 };
 
 MUST_CHECK enum status store_drop_rows(struct store *s, struct store_drop *d,
