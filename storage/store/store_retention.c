@@ -1,6 +1,7 @@
 /* Drops expired rows under the flush lock, because a flush writes a row again
  * that it has read before. Batches are small, so that the flusher and deletions
- * wait for milliseconds only. store_cuts.c says up to where rows are expired.
+ * wait for milliseconds only. store_retention_cuts.c says up to where rows are
+ * expired.
  */
 #include "storage/store/store_retention.h"
 
