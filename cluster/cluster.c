@@ -42,55 +42,6 @@ make_format(struct cluster *c, struct error *e)
     return st == ST_CONFLICT ? pool_format_read(c->ceph, &c->format, e) : st;
 }
 
-/* Older programs that have the store open would go on, and not know what this
- * one writes. */
-static enum status
-check_has_no_members(struct cluster *c, struct error *e)
-{
-    struct members m;
-    enum status st = members_read(c->ceph, &m, e);
-
-    for (size_t i = 0; st == ST_OK && i < m.len; i++)
-        if (m.list[i].live)
-            st = error_set(e, ST_BUSY,
-                           "the store is of format %u and this program writes "
-                           "format %d: stop all servers of the store first; "
-                           "member %s (%s%s%s, version %s) is alive, and one "
-                           "that was killed counts for some seconds",
-                           c->format.version, FORMAT_VERSION, m.list[i].name,
-                           m.list[i].mode,
-                           m.list[i].address[0] == '\0' ? "" : ", ",
-                           m.list[i].address, m.list[i].version);
-    members_fini(&m);
-    return st;
-}
-
-/* Of several that start on an old store one is the first. */
-static enum status
-renew_format(struct cluster *c, struct error *e)
-{
-    unsigned old = c->format.version;
-    enum status st = check_has_no_members(c, e);
-
-    if (st == ST_BUSY) {
-        struct format now;
-
-        if (pool_format_read(c->ceph, &now, NULL) != ST_OK ||
-            format_is_old(&now))
-            return st;
-        c->format = now;
-        return ST_OK;
-    }
-    if (st == ST_OK)
-        st = pool_format_renew(c->ceph, &c->format, e);
-    if (st == ST_OK)
-        log_info("cluster",
-                 "%s: from format %u to %d: older programs do not open it "
-                 "from now on",
-                 c->options.at, old, FORMAT_VERSION);
-    return st;
-}
-
 static enum status
 open_pool(struct cluster *c, struct error *e)
 {
@@ -102,7 +53,7 @@ open_pool(struct cluster *c, struct error *e)
         st = pool_format_read(c->ceph, &c->format, e);
     if (st == ST_NOT_FOUND && c->ceph != NULL)
         st = make_format(c, e);
-    return st == ST_OK && format_is_old(&c->format) ? renew_format(c, e) : st;
+    return st;
 }
 
 static bool

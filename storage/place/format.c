@@ -28,12 +28,6 @@ format_new(struct format *out, const struct key_layout *layout)
                    hash_random_seed(), hash_random_seed());
 }
 
-bool
-format_is_old(const struct format *f)
-{
-    return f->version < FORMAT_VERSION;
-}
-
 void
 format_print(const struct format *f, struct buf *out)
 {
@@ -70,9 +64,16 @@ format_parse(struct buf *text, const char *path, struct format *out,
                &s->tagv_width, &s->row_hours, &out->window_hours);
     if (n > 0 && out->version > FORMAT_VERSION)
         return error_set(e, ST_CORRUPT,
-                         "'%s' says format %u, this program reads formats %d "
-                         "to %d: a newer Halite wrote into the store",
-                         path, out->version, FORMAT_OLDEST, FORMAT_VERSION);
+                         "'%s' says format %u, this program reads format %d: a "
+                         "newer Halite wrote into the store",
+                         path, out->version, FORMAT_VERSION);
+    if (n > 0 && out->version > 0 && out->version < FORMAT_VERSION)
+        return error_set(e, ST_CORRUPT,
+                         "'%s' says format %u, this program reads format %d: "
+                         "export the store with the program that wrote it "
+                         "('halite scan --json'), and import that into a new "
+                         "store ('halite import --json')",
+                         path, out->version, FORMAT_VERSION);
     out->complete = complete == 1;
     format_print(out, &again);
     if (again.failed) {
@@ -80,7 +81,7 @@ format_parse(struct buf *text, const char *path, struct format *out,
         out->version = 0;
         return error_set(e, ST_IO, "no memory to read '%s'", path);
     }
-    whole = out->version >= FORMAT_OLDEST &&
+    whole = out->version == FORMAT_VERSION &&
             strlen(out->id) == FORMAT_ID_SIZE - 1 &&
             slice_eq(buf_slice(&again), buf_slice(text)) &&
             key_layout_is_valid(s);

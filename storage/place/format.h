@@ -13,7 +13,7 @@
  * So a complete store whose engine is missing is rejected, not made anew.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_IO; ST_CORRUPT for a newer version and a damaged file; each
+ * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
  *          with a sentence for the operator. */
 #pragma once
 
@@ -21,11 +21,8 @@
 #include "base/error.h"
 #include "storage/row/key.h"
 
-/* What this program writes, and the oldest that it reads.  Who opens a store to
- * write into it sets its version to the newer one first (format_is_old()), so
- * that an older program rejects what it could not read. */
+/* The format that this program reads and writes. */
 #define FORMAT_VERSION 3
-#define FORMAT_OLDEST  1
 #define FORMAT_ID_SIZE 33
 
 struct format {
@@ -42,8 +39,6 @@ struct format {
 
 /* A new identity, not complete. */
 void format_new(struct format *out, const struct key_layout *layout);
-/* Was the store made by an older program, and not written to since? */
-bool format_is_old(const struct format *f);
 
 /* The text, without a checksum; and back: ST_CORRUPT for all but what
  * format_print() writes.  'where' names it in the errors. */

@@ -71,28 +71,6 @@ pool_format_complete(struct ceph *c, const struct format *f, const char *xattr,
     return ceph_op_run(op, POOL_FORMAT, e);
 }
 
-/* The secret names the store, and stays. */
-enum status
-pool_format_renew(struct ceph *c, struct format *f, struct error *e)
-{
-    uint8_t secret[POOL_SECRET_SIZE];
-    struct buf text = BUF_INIT;
-    enum status st = pool_secret(c, secret, e);
-
-    INSIST(format_is_old(f) && f->complete);
-    f->version = FORMAT_VERSION;
-    if (st == ST_OK) {
-        struct ceph_op *op = ceph_write_new(c);
-
-        format_print(f, &text);
-        ceph_write_expect_xattr(op, SECRET, slice_of(secret, sizeof secret));
-        ceph_write_full(op, buf_slice(&text));
-        st = ceph_op_run(op, POOL_FORMAT, e);
-    }
-    buf_fini(&text);
-    return st;
-}
-
 enum status
 pool_secret(struct ceph *c, uint8_t out[POOL_SECRET_SIZE], struct error *e)
 {

@@ -38,11 +38,6 @@ MUST_CHECK enum status pool_format_complete(struct ceph *c,
                                             const struct format *f,
                                             const char *xattr, struct error *e);
 
-/* Sets the version of a store that is old (format_is_old()) to that of this
- * program; '*f' too.  ST_CONFLICT: another store is there by now. */
-MUST_CHECK enum status pool_format_renew(struct ceph *c, struct format *f,
-                                         struct error *e);
-
 MUST_CHECK enum status
 pool_secret(struct ceph *c, uint8_t out[POOL_SECRET_SIZE], struct error *e);
 

@@ -94,14 +94,6 @@ open_format(struct store *s, struct format *f, struct error *e)
                  s->dir);
         status = format_write(s->dir, f, e);
     }
-    if (status == ST_OK && format_is_old(f)) {
-        log_info("store",
-                 "%s: from format %u to %d: older programs do not open it "
-                 "from now on",
-                 s->dir, f->version, FORMAT_VERSION);
-        f->version = FORMAT_VERSION;
-        status = format_write(s->dir, f, e);
-    }
     if (status == ST_OK)
         s->layout = f->layout;
     return status;

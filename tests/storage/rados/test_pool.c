@@ -80,33 +80,6 @@ START_TEST(what_is_no_format)
 }
 END_TEST
 
-START_TEST(an_old_one_is_renewed)
-{
-    struct rados_rig rig = rados_rig_new("");
-    struct format f = new_format(), read;
-    uint8_t secret[POOL_SECRET_SIZE], again[POOL_SECRET_SIZE];
-    struct error e = { 0 };
-    struct ceph *c = NULL;
-
-    ck_assert_int_eq(ceph_open(rig.at, &c, &e), ST_OK);
-    f.version = FORMAT_OLDEST;
-    ck_assert_int_eq(pool_format_create(c, &f, &e), ST_OK);
-    ck_assert_int_eq(pool_secret(c, secret, &e), ST_OK);
-    for (int i = 0; i < 2; i++) { /* of two that saw it the second is late */
-        ck_assert_int_eq(pool_format_renew(c, &f, &e), ST_OK);
-        ck_assert_uint_eq(f.version, FORMAT_VERSION);
-        ck_assert_int_eq(pool_format_read(c, &read, &e), ST_OK);
-        ck_assert(!format_is_old(&read));
-        ck_assert_str_eq(read.id, f.id);
-        ck_assert_int_eq(pool_secret(c, again, &e), ST_OK);
-        ck_assert_mem_eq(secret, again, sizeof secret);
-        f.version = FORMAT_OLDEST;
-    }
-    ceph_close(&c);
-    rados_rig_free(&rig);
-}
-END_TEST
-
 /* -- copies -----------------------------------------------------------------
  */
 
@@ -233,6 +206,6 @@ START_TEST(a_copy_is_dropped_and_others_are_not)
 END_TEST
 
 RADOS_TEST_MAIN("pool", TEST(format_is_made_once), TEST(what_is_no_format),
-                TEST(an_old_one_is_renewed), TEST(a_copy_is_a_store_at_its_end),
+                TEST(a_copy_is_a_store_at_its_end),
                 TEST(what_a_copy_left_is_replaced),
                 TEST(a_copy_is_dropped_and_others_are_not))

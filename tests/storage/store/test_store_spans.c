@@ -671,44 +671,8 @@ START_TEST(a_span_is_written_once)
 }
 END_TEST
 
-/* Also one of which a crash left only the copy renewed. */
-/* What stays as it was while the version is made older. */
-static const char *const kept_files[] = { "LOCK", "FORMAT.1" };
-
-START_TEST(an_older_store_becomes_of_this_version)
-{
-    struct world *w = world_new(&(struct span){ 6, 0 });
-    struct format f, copy;
-    char *from = tempdir_path(w->dir, kept_files[_i]),
-         *to = tempdir_path(w->dir, "kept");
-
-    ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
-    ck_assert_int_eq(format_read(w->dir, &f, &e), ST_OK);
-    ck_assert_uint_eq(f.version, FORMAT_VERSION);
-    ck_assert_int_eq(rename(from, to), 0);
-    f.version = FORMAT_OLDEST;
-    ck_assert_int_eq(format_write(w->dir, &f, &e), ST_OK);
-    ck_assert_int_eq(rename(to, from), 0);
-    ck_assert_int_eq(format_read(w->dir, &f, &e), ST_OK);
-    ck_assert(format_is_old(&f) && !f.damaged);
-    open_world(w);
-    ck_assert_int_eq(format_read(w->dir, &copy, &e), ST_OK);
-    ck_assert_uint_eq(copy.version, FORMAT_VERSION);
-    ck_assert_str_eq(copy.id, f.id);
-    free(from);
-    free(to);
-    from = tempdir_path(w->dir, "FORMAT");
-    ck_assert_int_eq(remove(from), 0); /* the copy says the same */
-    ck_assert_int_eq(format_read(w->dir, &copy, &e), ST_OK);
-    ck_assert_uint_eq(copy.version, FORMAT_VERSION);
-    free(from);
-    world_free(&w);
-}
-END_TEST
-
-TEST_MAIN("store_spans",
-          LOOP(an_older_store_becomes_of_this_version, kept_files),
-          LOOP(all_is_as_the_model_says, spans), TEST(a_span_is_written_once),
+TEST_MAIN("store_spans", LOOP(all_is_as_the_model_says, spans),
+          TEST(a_span_is_written_once),
           LOOP(points_far_apart_have_a_newest_one, spans),
           LOOP(a_row_without_memory_is_set_aside, spans),
           TIMES(a_damaged_part_makes_way, 2), TEST(large_rows_are_replayed),
