@@ -187,7 +187,7 @@ copy_store(struct store *s, const char *partial, struct backup *b,
                                     .ctx = b };
     struct recode *r;
     enum status st = recode_new(store_layout(s), &f.layout,
-                                kv_traits(store_kv(s))->shared, pool, &r, e);
+                                kv_traits(store_kv(s))->shared, &r, e);
 
     if (st != ST_OK)
         return st;

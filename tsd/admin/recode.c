@@ -10,8 +10,8 @@
 #define RECODE_MAGIC FOURCC('R', 'C', 'O', 'D')
 #define TIME_SIZE    8 /* behind the key of a row in quarantine */
 
-/* The tag-key sets of one salt bucket, or of the whole store, for the metric
- * that is being read: series come in the order of their metrics. */
+/* The tag-key sets of one salt bucket and of the metric that is being read:
+ * series come in the order of their metrics. */
 struct counted {
     struct counted_set {
         uint8_t key[TAGK_SETS_KEY_MAX];
@@ -24,9 +24,7 @@ struct counted {
 struct recode {
     uint32_t magic;
     struct key_layout from, to;
-    bool by_bucket;          /* tag-key sets are counted in each salt bucket */
-    struct counted *counted; /* one, or one a bucket */
-    size_t counted_len;
+    struct counted *counted; /* one for each salt bucket of the copy */
     uint8_t metric[8];
     bool moves; /* the original is written to meanwhile */
     struct {
@@ -36,8 +34,7 @@ struct recode {
 
 enum status
 recode_new(const struct key_layout *from, const struct key_layout *to,
-           bool from_shared, bool to_shared, struct recode **out,
-           struct error *e)
+           bool from_shared, struct recode **out, struct error *e)
 {
     struct recode *r;
 
@@ -52,10 +49,8 @@ recode_new(const struct key_layout *from, const struct key_layout *to,
     r->magic = RECODE_MAGIC;
     r->from = *from;
     r->to = *to;
-    r->by_bucket = to_shared;
     r->moves = from_shared;
-    r->counted_len = to_shared ? to->salt_buckets : 1;
-    r->counted = mem_new_array(r->counted_len, sizeof *r->counted);
+    r->counted = mem_new_array(to->salt_buckets, sizeof *r->counted);
     *out = r;
     return ST_OK;
 }
@@ -67,7 +62,7 @@ recode_free(struct recode **rp)
 
     if (r == NULL)
         return;
-    for (size_t i = 0; i < r->counted_len; i++)
+    for (size_t i = 0; i < r->to.salt_buckets; i++)
         free(r->counted[i].sets);
     free(r->counted);
     OBJ_FREE(r);
@@ -79,7 +74,7 @@ recode_free(struct recode **rp)
 static void
 put_counted(struct recode *r, struct kv_batch *b)
 {
-    for (size_t i = 0; i < r->counted_len; i++) {
+    for (size_t i = 0; i < r->to.salt_buckets; i++) {
         struct counted *c = &r->counted[i];
 
         for (size_t n = 0; n < c->len; n++) {
@@ -96,9 +91,9 @@ put_counted(struct recode *r, struct kv_batch *b)
 static void
 count_series(struct recode *r, struct slice tsuid)
 {
-    struct counted *c = &r->counted[r->by_bucket ? key_salt(&r->to, tsuid) : 0];
+    struct counted *c = &r->counted[key_salt(&r->to, tsuid)];
     uint8_t key[TAGK_SETS_KEY_MAX];
-    struct slice set = tagk_sets_key(&r->to, r->by_bucket, tsuid, key);
+    struct slice set = tagk_sets_key(&r->to, tsuid, key);
     size_t i = 0;
 
     while (i < c->len &&

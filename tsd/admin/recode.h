@@ -3,7 +3,8 @@
  * the same.
  *
  *     rows, quarantine     with the other store's salt
- *     tag-key sets         left out, and counted anew from the series
+ *     tag-key sets         left out, and counted again from the series, since
+ *                          their keys have salts
  *     number of batches    left out: the copy has no WAL
  *     names                as they are; from a store that other processes write
  *                          to meanwhile each name gives the entry of its id,
@@ -18,13 +19,12 @@
 
 struct recode; /* opaque */
 
-/* Engines that several processes share: of the copy, 'to_shared', a tag-key set
- * is counted in each salt bucket; the original, 'from_shared', is not read as
- * of one moment.  ST_INVALID when the layouts differ in more than salt. */
+/* With 'from_shared', several processes share the engine of the original, so
+ * that its keys are not read as of one point in time.  Fails with ST_INVALID if
+ * the layouts differ in more than the salt. */
 MUST_CHECK enum status recode_new(const struct key_layout *from,
                                   const struct key_layout *to, bool from_shared,
-                                  bool to_shared, struct recode **out,
-                                  struct error *e);
+                                  struct recode **out, struct error *e);
 void recode_free(struct recode **r);
 
 /* How kv_copy() is to put what it reads. */

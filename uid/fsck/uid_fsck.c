@@ -434,12 +434,11 @@ init(struct tables *t, struct store *s, struct check *c)
     *t = (struct tables){ .c = c, .store = s };
     t->kv = store_kv(s);
     t->layout = store_layout(s);
-    t->by_bucket = kv_traits(t->kv)->shared;
     t->seed = hash_random_seed();
     t->arena = arena_new(0);
     t->batch = kv_batch_new();
-    t->tagk_sets = tagk_sets_new(t->layout, t->by_bucket);
-    t->dropped_sets = tagk_sets_new(t->layout, t->by_bucket);
+    t->tagk_sets = tagk_sets_new(t->layout);
+    t->dropped_sets = tagk_sets_new(t->layout);
 }
 
 enum status

@@ -49,7 +49,6 @@ struct tables {
     struct store *store;
     struct kv *kv;
     const struct key_layout *layout;
-    bool by_bucket; /* tag-key sets are counted in each salt bucket */
     uint64_t seed;
     struct check_counts n;
     struct arena *arena; /* of one entry */

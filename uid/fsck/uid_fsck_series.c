@@ -89,7 +89,7 @@ take_series(struct tables *t, struct slice key, struct slice value,
                     "the entry of %s has %zu bytes, not 4",
                     check_describe(t, tsuid, name), value.size);
     }
-    set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
+    set = tagk_sets_key(t->layout, tsuid, set_key);
     tagk_sets_set(t->tagk_sets, set, tagk_sets_get(t->tagk_sets, set) + 1);
     if (check_drops_orphan(t, key, value, tsuid))
         tagk_sets_set(t->dropped_sets, set,
@@ -124,8 +124,8 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
 
     (void)e;
     t->n.tagk_sets++;
-    if (!tagk_sets_key_is_valid(t->layout, t->by_bucket, key) ||
-        value.size != 8)
+    if (value.size != 8 ||
+        !tagk_sets_is_valid(t->layout, key, key_get_uint(value.data, 8)))
         return check_drops_bad(t, "tagk-set-entry", key, value,
                                "a tag-key set with %zu and %zu bytes", key.size,
                                value.size);
@@ -158,7 +158,7 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
     (void)e;
     if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid))
         return ST_OK;
-    set = tagk_sets_key(t->layout, t->by_bucket, tsuid, set_key);
+    set = tagk_sets_key(t->layout, tsuid, set_key);
     series = tagk_sets_get(t->tagk_sets, set);
     if (series == 0 || series == tagk_sets_get(t->dropped_sets, set))
         return ST_OK;

@@ -32,8 +32,8 @@ load_tagk_sets(struct series_directory *d, struct error *e)
          on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 
-        if (!tagk_sets_key_is_valid(&d->widths, d->shared, key) ||
-            value.size != 8)
+        if (value.size != 8 ||
+            !tagk_sets_is_valid(&d->widths, key, key_get_uint(value.data, 8)))
             st = error_set(
                 e, ST_CORRUPT,
                 "tag-key set with a key of %zu and a value of %zu bytes",
@@ -60,7 +60,7 @@ each_tagk_sets_key(struct series_directory *d,
         tsuid.data++;
         tsuid.size--;
         if (tsuid_is_valid(&d->widths, tsuid))
-            f(d->tagk_sets, tagk_sets_key(&d->widths, d->shared, tsuid, key));
+            f(d->tagk_sets, tagk_sets_key(&d->widths, tsuid, key));
     }
     return kv_iter_close(&it, e);
 }
@@ -133,7 +133,7 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->uids = u;
     d->widths = *store_layout(s);
     d->shared = kv_traits(store_kv(s))->shared;
-    d->tagk_sets = tagk_sets_new(&d->widths, d->shared);
+    d->tagk_sets = tagk_sets_new(&d->widths);
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
     lock_init(&d->refresh_lock);

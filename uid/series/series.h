@@ -2,9 +2,8 @@
  * sets, the sets of tagks that it is used with (docs/FORMAT.md, "Series").
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
- *     <'h'> <metric> <tagk>...        -> how many series have this tag-key set
- *                                        (8 bytes); on shared engines with the
- *                                        salt bucket behind, and in this one
+ *     <'h'> <metric> <tagk>... <salt> -> how many series of the salt bucket
+ *                                        have this tag-key set (8 bytes)
  *
  * A series is in the directory before the first of its points can be flushed;
  * the entry and the count of its tag-key set are one batch, which travels

@@ -55,7 +55,7 @@ count_tagk_set(struct series_directory *d, struct counted *c,
                struct slice tsuid)
 {
     uint8_t key[TAGK_SETS_KEY_MAX];
-    struct slice set = tagk_sets_key(&d->widths, false, tsuid, key);
+    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
     size_t i = 0;
 
     tagk_sets_set(d->tagk_sets, set, tagk_sets_get(d->tagk_sets, set) + 1);

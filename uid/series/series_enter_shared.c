@@ -95,7 +95,7 @@ asking_init(struct asking *q, struct series_directory *d,
         a->bucket = key_salt(&d->widths, entries[i].tsuid);
         a->key_size = key_series(entries[i].tsuid, a->key);
         a->set_size =
-            tagk_sets_key(&d->widths, true, entries[i].tsuid, a->set_key).size;
+            tagk_sets_key(&d->widths, entries[i].tsuid, a->set_key).size;
     }
     qsort(q->all, len, sizeof *q->all, compare_asked);
     for (size_t i = 0; i < len; i++) {
@@ -413,8 +413,8 @@ series_hear(struct series_directory *d, struct slice payload, struct error *e)
             tsuid_is_valid(w, bytes) && tsuid_tags(w, bytes) > 0)
             series_index_enter(d->index, series_metric(d, bytes),
                                slice_of(key, key_series(bytes, key)));
-        else if (!c.failed && what == 'h' && d->shared && count <= UINT32_MAX &&
-                 tagk_sets_key_is_valid(w, true, bytes))
+        else if (!c.failed && what == 'h' &&
+                 tagk_sets_is_valid(w, bytes, count))
             tagk_sets_raise(d->tagk_sets, bytes, count);
         else
             return error_set(e, ST_CORRUPT,

@@ -98,7 +98,7 @@ count_series(struct series_directory *d, struct slice tsuid, bool more,
              struct kv_batch *b)
 {
     uint8_t key[TAGK_SETS_KEY_MAX], count[8];
-    struct slice set = tagk_sets_key(&d->widths, false, tsuid, key);
+    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
     uint64_t series = tagk_sets_get(d->tagk_sets, set);
 
     if (!more && series == 0)

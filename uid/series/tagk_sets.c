@@ -16,7 +16,7 @@
 struct node {
     struct node *next; /* of the same metric, newest first */
     uint64_t series;
-    uint32_t *buckets; /* of each; NULL: they are not told apart */
+    uint32_t *buckets; /* series in each salt bucket; NULL: a metric */
     uint16_t size;
     uint8_t key[];
 };
@@ -24,7 +24,6 @@ struct node {
 struct tagk_sets {
     uint32_t magic;
     struct key_layout widths;
-    bool by_bucket;
     uint64_t seed;
     struct lock lock;
     struct hash_table
@@ -35,13 +34,12 @@ struct tagk_sets {
 };
 
 struct tagk_sets *
-tagk_sets_new(const struct key_layout *layout, bool by_bucket)
+tagk_sets_new(const struct key_layout *layout)
 {
     struct tagk_sets *s = mem_new(sizeof *s);
 
     s->magic = TAGK_SETS_MAGIC;
     s->widths = *layout;
-    s->by_bucket = by_bucket;
     s->seed = hash_random_seed();
     lock_init(&s->lock);
     return s;
@@ -67,7 +65,7 @@ tagk_sets_free(struct tagk_sets **sp)
 }
 
 struct slice
-tagk_sets_key(const struct key_layout *w, bool by_bucket, struct slice tsuid,
+tagk_sets_key(const struct key_layout *w, struct slice tsuid,
               uint8_t out[TAGK_SETS_KEY_MAX])
 {
     size_t n = 1u + w->metric_width;
@@ -76,31 +74,30 @@ tagk_sets_key(const struct key_layout *w, bool by_bucket, struct slice tsuid,
     memcpy(out + 1, tsuid.data, w->metric_width);
     for (size_t i = 0; i < tsuid_tags(w, tsuid); i++, n += w->tagk_width)
         memcpy(out + n, tsuid_tagk(w, tsuid, i).data, w->tagk_width);
-    if (by_bucket)
-        out[n++] = (uint8_t)key_salt(w, tsuid);
+    out[n++] = (uint8_t)key_salt(w, tsuid);
     return slice_of(out, n);
 }
 
 bool
-tagk_sets_key_is_valid(const struct key_layout *w, bool by_bucket,
-                       struct slice key)
+tagk_sets_is_valid(const struct key_layout *w, struct slice key,
+                   uint64_t series)
 {
     size_t head = 1u + w->metric_width, tagks;
 
-    if (key.size <= head + by_bucket || key.data[0] != TABLE_TAGK_SETS)
+    if (key.size <= head + 1 || key.data[0] != TABLE_TAGK_SETS)
         return false;
-    tagks = key.size - head - by_bucket;
+    tagks = key.size - head - 1;
     return tagks % w->tagk_width == 0 &&
            tagks / w->tagk_width <= KEY_MAX_TAGS &&
-           (!by_bucket || key.data[key.size - 1] < w->salt_buckets);
+           key.data[key.size - 1] < w->salt_buckets && series <= UINT32_MAX;
 }
 
-/* The set that a key counts, and the salt bucket. */
+/* Divides a key into its tag-key set and its salt bucket. */
 static struct slice
-split(const struct tagk_sets *s, struct slice key, unsigned *bucket)
+split(struct slice key, unsigned *bucket)
 {
-    *bucket = s->by_bucket ? key.data[key.size - 1] : 0;
-    return slice_of(key.data, key.size - s->by_bucket);
+    *bucket = key.data[key.size - 1];
+    return slice_of(key.data, key.size - 1);
 }
 
 /* What heads the list of a metric. */
@@ -149,37 +146,27 @@ find_or_add(struct tagk_sets *s, struct slice key, bool *added)
     return n;
 }
 
-/* What the key counts, for a set that is there. */
-static uint64_t
-count_of(const struct tagk_sets *s, const struct node *n, unsigned bucket)
-{
-    if (!s->by_bucket)
-        return n->series;
-    return n->buckets == NULL ? 0 : n->buckets[bucket];
-}
-
 static void
 set_locked(struct tagk_sets *s, struct slice key, uint64_t series, bool raise)
     REQUIRES(s->lock)
 {
     unsigned bucket;
-    struct slice set = split(s, key, &bucket);
+    struct slice set = split(key, &bucket);
     bool added, head_added;
     struct node *n = find_or_add(s, set, &added);
     struct node *head = find_or_add(
         s, slice_of(key.data, 1u + s->widths.metric_width), &head_added);
-    uint64_t change = series - count_of(s, n, bucket);
+    uint64_t change;
 
     if (added) {
+        n->buckets = mem_new_array(s->widths.salt_buckets, sizeof *n->buckets);
         n->next = head->next;
         head->next = n;
     }
-    if (raise && series <= count_of(s, n, bucket))
+    if (raise && series <= n->buckets[bucket])
         return;
-    if (s->by_bucket && n->buckets == NULL)
-        n->buckets = mem_new_array(s->widths.salt_buckets, sizeof *n->buckets);
-    if (s->by_bucket)
-        n->buckets[bucket] = (uint32_t)series;
+    change = series - n->buckets[bucket];
+    n->buckets[bucket] = (uint32_t)series;
     n->series += change;
     head->series += change;
     s->total += change;
@@ -189,7 +176,7 @@ void
 tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
 {
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(tagk_sets_key_is_valid(&s->widths, s->by_bucket, key));
+    INSIST(tagk_sets_is_valid(&s->widths, key, series));
     lock_take(&s->lock);
     set_locked(s, key, series, false);
     lock_drop(&s->lock);
@@ -199,7 +186,7 @@ void
 tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series)
 {
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(tagk_sets_key_is_valid(&s->widths, s->by_bucket, key));
+    INSIST(tagk_sets_is_valid(&s->widths, key, series));
     lock_take(&s->lock);
     set_locked(s, key, series, true);
     lock_drop(&s->lock);
@@ -214,10 +201,10 @@ tagk_sets_get(struct tagk_sets *s, struct slice key)
     uint64_t series;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    set = split(s, key, &bucket);
+    set = split(key, &bucket);
     lock_take(&s->lock);
     n = node_find(s, set);
-    series = n == NULL ? 0 : count_of(s, n, bucket);
+    series = n == NULL ? 0 : n->buckets[bucket];
     lock_drop(&s->lock);
     return series;
 }

@@ -1,11 +1,12 @@
-/* The tag-key sets of all metrics in memory: each a metric and the tagks of
- * some of its series, with how many series those are.
+/* The tag-key sets of all metrics in memory.  A tag-key set is a metric and the
+ * tagks of some of its series, and has the number of these series.
  *
- * Where several processes enter series, each salt bucket has counts of its own
- * in the engine: here they are added up, and remembered.
+ * In the engine each salt bucket has a count of its own for each tag-key set,
+ * so that the entry of a series and the count are in one salt bucket.  This
+ * object remembers the counts of the salt buckets and adds them up.
  *
- * Bounds:  some 100 bytes for each tag-key set and for each metric; 4 bytes
- *          more a bucket where these have counts of their own.
+ * Bounds:  some 100 bytes for each tag-key set and for each metric, and 4 bytes
+ *          for each tag-key set and salt bucket.
  * Threads: any.  The lock is a leaf. */
 #pragma once
 
@@ -22,24 +23,24 @@ struct series_tagk_set {
 
 struct tagk_sets; /* opaque */
 
-/* 'by_bucket': each salt bucket has counts of its own. */
-struct tagk_sets *tagk_sets_new(const struct key_layout *layout,
-                                bool by_bucket);
+struct tagk_sets *tagk_sets_new(const struct key_layout *layout);
 void tagk_sets_free(struct tagk_sets **s);
 
-/* <'h'> <metric> <tagk>..., ids of their widths; by bucket the salt behind. */
+/* The key of the tag-key set and salt bucket that the TSUID is counted in:
+ * <'h'> <metric> <tagk>... <salt:1>, with ids of their widths. */
 #define TAGK_SETS_KEY_MAX (2 + TSUID_MAX)
-struct slice tagk_sets_key(const struct key_layout *w, bool by_bucket,
-                           struct slice tsuid, uint8_t out[TAGK_SETS_KEY_MAX]);
-bool tagk_sets_key_is_valid(const struct key_layout *w, bool by_bucket,
-                            struct slice key);
+struct slice tagk_sets_key(const struct key_layout *w, struct slice tsuid,
+                           uint8_t out[TAGK_SETS_KEY_MAX]);
+/* Can a tag-key set have this key and this number of series? */
+bool tagk_sets_is_valid(const struct key_layout *w, struct slice key,
+                        uint64_t series);
 
-/* How many series a key counts. */
+/* Sets the number of series that 'key' counts. */
 void tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series);
-/* The same, unless it is known that there are more: counts come in any order
- * from where series are entered. */
+/* Sets the number of series unless it is larger already: the counts of other
+ * processes arrive in any order. */
 void tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series);
-/* 0: it does not exist. */
+/* The number of series that 'key' counts; 0 if it is not known. */
 uint64_t tagk_sets_get(struct tagk_sets *s, struct slice key);
 
 /* As series_tagk_sets(). */

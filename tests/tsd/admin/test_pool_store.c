@@ -50,13 +50,13 @@ add_series(struct fixture *f, size_t i)
 {
     const struct slice entry = slice_of("\x50\xe2\x27\x00", 4);
     uint8_t key[1 + TSUID_MAX], set[TAGK_SETS_KEY_MAX];
-    const struct slice two = slice_of("\0\0\0\0\0\0\0\2", 8);
+    const struct slice one = slice_of("\0\0\0\0\0\0\0\1", 8);
     struct series_point points[50];
     uint64_t lsn;
     series_ref ref;
 
     write_one(f->store, series_key(i, key), &entry);
-    write_one(f->store, tagk_sets_key(&plain, false, tsuid(i), set), &two);
+    write_one(f->store, tagk_sets_key(&plain, tsuid(i), set), &one);
     OK(store_series(f->store, tsuid(i), true, &ref, &e));
     for (int n = 0; n < 50; n++)
         points[n] = (struct series_point){
@@ -73,6 +73,7 @@ source_new(void)
     struct fixture f = fixture_new(plain);
     uint64_t id;
 
+    ck_assert_uint_ne(key_salt(&plain, tsuid(0)), key_salt(&plain, tsuid(1)));
     OK(uid_assign(f.uids, UID_METRIC, slice_str("cpu"), &id, &e));
     OK(uid_assign(f.uids, UID_TAGK, slice_str("host"), &id, &e));
     OK(uid_assign(f.uids, UID_TAGV, slice_str("a"), &id, &e));
@@ -147,10 +148,10 @@ START_TEST(planted_faults_are_found_and_repaired)
     ck_assert_uint_ne(key_salt(&salted, tsuid(0)), key_salt(&salted, tsuid(1)));
     look(s, NULL, "");
     /* A wrong count, in the bucket of one of the two. */
-    write_one(s, tagk_sets_key(store_layout(s), true, tsuid(1), set), &nine);
+    write_one(s, tagk_sets_key(store_layout(s), tsuid(1), set), &nine);
     expect(s, aside, "tagk-set-count");
     /* None. */
-    write_one(s, tagk_sets_key(store_layout(s), true, tsuid(1), set), NULL);
+    write_one(s, tagk_sets_key(store_layout(s), tsuid(1), set), NULL);
     expect(s, aside, "tagk-set-missing");
     /* A name with one direction. */
     write_one(s, slice_of("uki\0\0\1", 6), NULL);

@@ -49,21 +49,14 @@ write_one(struct rig *r, struct slice key, const struct slice *value)
     kv_batch_free(&b);
 }
 
-static bool
-is_shared(const struct rig *r)
-{
-    return kv_traits(store_kv(r->f.store))->shared;
-}
-
-/* Where daemons share the engine, a tag-key set is counted in each salt bucket:
- * here in that of TSUID_A. */
+/* A tag-key set is counted in each salt bucket: here in that of TSUID_A. */
 static struct slice
-hex_key(const struct rig *r, const char *text, uint8_t *out)
+hex_key(const char *text, uint8_t *out)
 {
     size_t n = hex(text, out);
     uint8_t tsuid[100];
 
-    if (out[0] == 'h' && is_shared(r))
+    if (out[0] == 'h')
         out[n++] = (uint8_t)key_salt(&layout_default,
                                      slice_of(tsuid, hex(TSUID_A, tsuid)));
     return slice_of(out, n);
@@ -75,7 +68,7 @@ put(struct rig *r, const char *key, const char *value)
     uint8_t k[200], v[200];
     struct slice s = slice_of(v, hex(value, v));
 
-    write_one(r, hex_key(r, key, k), &s);
+    write_one(r, hex_key(key, k), &s);
 }
 
 static void
@@ -83,7 +76,7 @@ drop(struct rig *r, const char *key)
 {
     uint8_t k[200];
 
-    write_one(r, hex_key(r, key, k), NULL);
+    write_one(r, hex_key(key, k), NULL);
 }
 
 static size_t
@@ -166,11 +159,8 @@ put_tagk_sets(struct rig *r)
     uint8_t key[TAGK_SETS_KEY_MAX], b[100];
     struct slice one = slice_of("\0\0\0\0\0\0\0\1", 8);
 
-    put(r, "68" METRIC HOST,
-        is_shared(r) ? "0000000000000001" : "0000000000000002");
-    if (is_shared(r))
-        write_one(r, tagk_sets_key(&layout_default, true, tsuid_b(b), key),
-                  &one);
+    put(r, "68" METRIC HOST, "0000000000000001");
+    write_one(r, tagk_sets_key(&layout_default, tsuid_b(b), key), &one);
 }
 
 static struct rig
@@ -243,7 +233,7 @@ START_TEST(finds_nothing_where_nothing_is_wrong)
     ck_assert_str_eq(r.codes, "");
     ck_assert_uint_eq(r.n.names, 4);
     ck_assert_uint_eq(r.n.series, 2);
-    ck_assert_uint_eq(r.n.tagk_sets, is_shared(&r) ? 2 : 1);
+    ck_assert_uint_eq(r.n.tagk_sets, 2);
     ck_assert_uint_eq(r.n.rows, 2);
     ck_assert_uint_eq(r.n.points, 100);
     ck_assert_uint_eq(r.n.histograms, 1);
@@ -396,10 +386,7 @@ static void
 no_series(struct rig *r)
 {
     drop(r, "73" TSUID_A);
-    if (is_shared(r))
-        drop(r, "68" METRIC HOST);
-    else
-        put(r, "68" METRIC HOST, "0000000000000001");
+    drop(r, "68" METRIC HOST);
 }
 
 static void
@@ -410,7 +397,7 @@ no_directory(struct rig *r)
     drop(r, "73" TSUID_A);
     drop(r, "73" TSUID_B);
     drop(r, "68" METRIC HOST);
-    write_one(r, tagk_sets_key(&layout_default, true, tsuid_b(b), key), NULL);
+    write_one(r, tagk_sets_key(&layout_default, tsuid_b(b), key), NULL);
 }
 
 static void

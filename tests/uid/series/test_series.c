@@ -353,8 +353,8 @@ START_TEST(documented_bytes)
     (void)resolve("m host=a");
     OK(kv_get(store_kv(f.store), slice_of("s\0\0\1\0\0\1\0\0\1", 10), &v, &e));
     ck_assert_uint_eq(v.size, 4);
-    set = tagk_sets_key(&layout_default, kv_traits(store_kv(f.store))->shared,
-                        slice_of("\0\0\1\0\0\1\0\0\1", 9), key);
+    set =
+        tagk_sets_key(&layout_default, slice_of("\0\0\1\0\0\1\0\0\1", 9), key);
     ck_assert(slice_starts(set, slice_of("h\0\0\1\0\0\1", 7)));
     OK(kv_get(store_kv(f.store), set, &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));

@@ -103,7 +103,7 @@ has_list(struct fixture *f)
 static void
 check_counts(struct fixture *f)
 {
-    struct tagk_sets *s = tagk_sets_new(&layout_default, true);
+    struct tagk_sets *s = tagk_sets_new(&layout_default);
     struct slice series = KEY_TABLE(TABLE_SERIES);
     struct slice counts = KEY_TABLE(TABLE_TAGK_SETS);
     struct kv_iter *it = kv_iter_open(store_kv(f->store), series);
@@ -112,7 +112,7 @@ check_counts(struct fixture *f)
 
     for (bool on = kv_iter_seek(it, series); on; on = kv_iter_next(it)) {
         struct slice k = kv_iter_key(it);
-        struct slice set = tagk_sets_key(&layout_default, true,
+        struct slice set = tagk_sets_key(&layout_default,
                                          slice_of(k.data + 1, k.size - 1), key);
 
         tagk_sets_set(s, set, tagk_sets_get(s, set) + 1);
