@@ -22,7 +22,7 @@ const REPAIRED = Math.max(1, Math.floor(flips / 4)); // of a kind
 const T0 = 1735689600, HOURS = 6;
 const image = path.join(root, 'image'), other = path.join(root, 'other'), trial = path.join(root, 'trial');
 const words = ['halite.sync=always', 'halite.store.journal_segment_bytes=64K', 'halite.store.seal_delay_ms=3600000',
-  'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}', 'tsd.search.enable=true'];
+  'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}'];
 console.log(`seed ${seed}`);
 
 // -- the folder ---------------------------------------------------------------

@@ -181,7 +181,7 @@ async function truncated(t) {
     }
 }
 
-const options = ['tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}', 'tsd.core.tree.enable_processing=true', 'tsd.search.enable=true'];
+const options = ['tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}', 'tsd.core.tree.enable_processing=true'];
 export default [
     { name: 'long lines', run: lines },
     { name: 'long heads', run: heads },

@@ -29,6 +29,12 @@ PUT /api/search/lookup?m=n.cpu
 DELETE /api/search/tsmeta?query=x
 = 400
 ~ "message":"Unsupported method: DELETE"
+GET /api/search/uidmeta
+= 400
+~ Missing parameter <code>query</code>
+POST /api/search/annotation {"query":"x","limit":3}
+= 400
+~ "details":"Searching has not been enabled on this TSD"
 GET /api/search/lookup?m=n.cpu&method_override=put
 = 400
 ~ "message":"Unsupported method: PUT"

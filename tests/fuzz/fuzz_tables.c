@@ -290,14 +290,6 @@ see_name(void *ctx, struct slice name, uint64_t id)
     return true;
 }
 
-static bool
-see_note(void *ctx, const struct annotation *n)
-{
-    (void)ctx;
-    INSIST(n->tsuid.size <= TSUID_MAX);
-    return true;
-}
-
 static void
 read_names(struct world *w)
 {
@@ -342,11 +334,14 @@ see_series(void *ctx, struct slice tsuid)
 static void
 read_rest(struct world *w)
 {
+    const struct slice global = slice_str("");
+    struct annotation *notes;
     struct tree *trees;
     size_t len;
 
     fine(tree_list(w->records, w->arena, &trees, &len, &e));
-    fine(annotation_walk(w->records, see_note, w, &e));
+    fine(annotation_list(w->records, &global, 1, 0, INT64_MAX, NULL, w->arena,
+                         &notes, &len, &e));
     fine(meta_each_series(w->records, slice_str(""), see_series, w, &e));
     (void)series_total(w->series);
 }

@@ -231,30 +231,6 @@ annotation_any(struct records *r)
     return atomic_load(&r->annotated);
 }
 
-enum status
-annotation_walk(struct records *r,
-                bool (*f)(void *ctx, const struct annotation *n), void *ctx,
-                struct error *e)
-{
-    struct arena *arena = arena_new(0);
-    struct kv_iter *it = iter_open(r);
-    enum status st = ST_OK;
-    struct annotation n;
-    int64_t ms;
-
-    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS)); on;
-         on = kv_iter_next(it)) {
-        arena_reset(arena);
-        st = annotation_key_parse(kv_iter_key(it), &n.tsuid, &ms, e);
-        if (st == ST_OK)
-            st = annotation_decode(kv_iter_value(it), arena, &n, e);
-        if (st != ST_OK || !f(ctx, &n))
-            break;
-    }
-    arena_free(&arena);
-    return kv_iter_end(&it, st, e);
-}
-
 /* What is left to delete: of tsuids[at] the notes from 'from_ms' on. */
 struct deletion {
     const struct slice *tsuids;

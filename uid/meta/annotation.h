@@ -80,13 +80,6 @@ MUST_CHECK enum status annotation_delete_range(struct records *r,
                                                int64_t to_ms, uint64_t *deleted,
                                                struct error *e);
 
-/* Calls f with every annotation there is, by TSUID and start, until f returns
- * false.  What it lends dies with the call. */
-MUST_CHECK enum status annotation_walk(struct records *r,
-                                       bool (*f)(void *ctx,
-                                                 const struct annotation *n),
-                                       void *ctx, struct error *e);
-
 /* Between which keys a list of annotations found none, so that the next list of
  * the same answer need not look there; all zero: nothing is known yet. */
 struct annotation_gap {

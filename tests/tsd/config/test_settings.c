@@ -210,7 +210,7 @@ static const struct {
     { { "--read-only", "false" }, "tsd.mode", "rw", ST_OK },
     { { "--read-only=no" }, "tsd.mode", "rw", ST_OK },
     { { "--read-only", "tsd.mode=ro" }, "tsd.mode", "ro", ST_OK },
-    { { "tsd.search.enable=true", "--read-only", "true", "--port=1" },
+    { { "tsd.http.show_stack_trace=true", "--read-only", "true", "--port=1" },
       "tsd.mode",
       "ro",
       ST_OK },

@@ -1,5 +1,4 @@
-/* /api/search/lookup: the series that have a metric, tags, or both.  The other
- * searches are in tsd/api/names/api_search.c. */
+/* /api/search/lookup: the series that have a metric, tags, or both. */
 #include "tsd/api/api.h"
 
 #include <jansson.h>
