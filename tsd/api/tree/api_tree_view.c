@@ -1,14 +1,11 @@
 /* /api/tree/branch, test, collisions, notmatched: what a tree's rules make of
  * the series. */
-#include "base/text/java.h"
 #include "tsd/api/tree/api_tree.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/tree/tree_json.h"
 #include "tsd/api/tree/tree_table.h"
 #include "tsd/api/tree/tree_view.h"
 #include "web/json/json.h"
-
-#define MESSAGES_BYTES ((size_t)64 << 20)
 
 /* -- branch ---------------------------------------------------------------- */
 
@@ -230,52 +227,44 @@ read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
 
 /* -- test ------------------------------------------------------------------ */
 
-/* Series go through the rules one after the other; OpenTSDB builds them all
- * below the same root, which it shows for each as it is at the end: with the
- * leaves of all, and the branches of the last.  So all go twice: the second
- * time what each has done is written, with the root that the first has made. */
+/* Each series goes through the rules by itself: its answer has the messages of
+ * the way and the branches and the leaf that it would get. OpenTSDB builds all
+ * series of a request below one root, and shows each of them with the leaves of
+ * all. */
 struct testing {
     const struct api_call *w;
     const struct tree *tree;
     struct tree_plan *plan;
-    struct arena *scratch[2]; /* of one series, a round each */
-    struct tree_table done;   /* by TSUID, in the order of coming */
-    struct tree_table leaves;
-    bool has_branches;
-    struct tree_path last;
-    struct slice last_tsuid; /* hexadecimal */
+    struct arena *scratch; /* of one series */
     struct error e;
 };
 
+/* Writes null if there is no leaf. */
 static void
 write_test_leaf(struct buf *b, struct slice tsuid, struct slice name)
 {
-    buf_put_str(b, "{\"metric\":\"\",\"tags\":null");
-    write_leaf_end(b, tsuid, name);
-}
-
-static void
-write_root_leaves(struct buf *b, const struct tree_table *leaves)
-{
-    for (size_t i = 0; i < leaves->len; i++) {
-        buf_put_str(b, i == 0 ? "[" : ",");
-        write_test_leaf(b, leaves->entries[i].tsuid, leaves->entries[i].name);
+    if (name.data == NULL) {
+        buf_put_str(b, "null");
+        return;
     }
-    buf_put_str(b, leaves->len == 0 ? "null" : "]");
+    buf_put_str(b, "[{\"metric\":\"\",\"tags\":null");
+    write_leaf_end(b, tsuid, name);
+    buf_put_u8(b, ']');
 }
 
-/* The branches below the root, each the only child of the one before it. */
+/* Writes the branches below the root. Each is the only child of the one before
+ * it. */
 static enum status
-write_test_chain(struct testing *t, struct buf *b)
+write_test_chain(struct testing *t, struct buf *b, struct slice tsuid,
+                 const struct tree_node *top)
 {
-    struct tree_node *const top = t->last.top;
     struct slice *path;
     size_t *ends, len = 0, depth = 1;
 
     for (const struct tree_node *n = top; n != NULL; n = n->child)
         len++;
-    path = arena_array(t->w->arena, len + 1, sizeof *path);
-    ends = arena_array(t->w->arena, len + 1, sizeof *ends);
+    path = arena_array(t->scratch, len + 1, sizeof *path);
+    ends = arena_array(t->scratch, len + 1, sizeof *ends);
     if (path == NULL || ends == NULL)
         return error_no_memory(&t->e);
     path[0] = slice_str("ROOT");
@@ -285,16 +274,10 @@ write_test_chain(struct testing *t, struct buf *b)
             path[depth++] = n->name;
         ends[len++] = depth;
         buf_put_str(b, "[{\"leaves\":");
-        if (n->leaf.data != NULL) {
-            buf_put_u8(b, '[');
-            write_test_leaf(b, t->last_tsuid, n->leaf);
-            buf_put_u8(b, ']');
-        } else {
-            buf_put_str(b, "null");
-        }
+        write_test_leaf(b, tsuid, n->leaf);
         buf_put_str(b, ",\"branches\":");
     }
-    buf_put_str(b, top == NULL ? "[]" : "null");
+    buf_put_str(b, "null");
     while (len-- > 0) {
         tree_write_branch_end(b, t->tree->id, path, ends[len]);
         buf_put_u8(b, ']');
@@ -303,87 +286,55 @@ write_test_chain(struct testing *t, struct buf *b)
 }
 
 static enum status
-write_root(struct testing *t, struct buf *b)
+write_test_root(struct testing *t, struct buf *b, struct slice tsuid,
+                const struct tree_path *way)
 {
     const struct slice path[1] = { slice_str("ROOT") };
-    enum status st = ST_OK;
+    bool is_kept = !way->unmatched || !t->tree->strict_match;
+    enum status st;
 
     buf_put_str(b, "{\"leaves\":");
-    write_root_leaves(b, &t->leaves);
+    write_test_leaf(b, tsuid, way->root_leaf);
     buf_put_str(b, ",\"branches\":");
-    if (t->has_branches)
-        st = write_test_chain(t, b);
-    else
-        buf_put_str(b, "null");
+    st = write_test_chain(t, b, tsuid, is_kept ? way->top : NULL);
     tree_write_branch_end(b, t->tree->id, path, 1);
     return st;
 }
 
-/* The first round. */
 static enum status
-keep_path(struct testing *t, const struct tree_series *series)
-{
-    struct slice leaf = t->last.root_leaf;
-    uint8_t key[4];
-
-    if (t->last.unmatched && t->tree->strict_match)
-        t->last.top = NULL;
-    t->has_branches |= t->last.top != NULL;
-    t->last_tsuid = series->tsuid;
-    key_put_uint(key, java_hash(leaf), sizeof key);
-    return arena_keep(t->w->arena, &t->last_tsuid) &&
-                   (leaf.data == NULL ||
-                    tree_table_add(&t->leaves, slice_of(key, sizeof key), leaf,
-                                   series->tsuid) != NULL)
-               ? ST_OK
-               : error_no_memory(&t->e);
-}
-
-/* The second round. */
-static enum status
-write_test(struct testing *t, struct slice tsuid, const struct meta *meta,
-           struct slice messages, struct buf *b)
+write_test_meta(struct testing *t, struct buf *b, struct slice tsuid,
+                const struct meta *meta)
 {
     const struct api *a = t->w->a;
     struct series_points points;
     enum status st =
         series_points(a->store, &tsuid, 1, &points, api_cancel(t->w->r), &t->e);
 
-    buf_put_str(b, "{\"meta\":");
-    if (st == ST_OK)
-        st =
-            meta_write_series(a, b, tsuid, meta, &points, t->scratch[1], &t->e);
-    buf_put_str(b, ",\"messages\":[");
-    buf_put_slice(b, messages);
-    buf_put_str(b, "],\"branch\":");
-    if (st == ST_OK)
-        st = write_root(t, b);
-    buf_put_u8(b, '}');
-    return st;
+    return st == ST_OK ? meta_write_series(a, b, tsuid, meta, &points,
+                                           t->scratch, &t->e)
+                       : st;
 }
 
 static enum status
 test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
             struct buf *b)
 {
-    struct arena *scratch = t->scratch[b != NULL];
-    struct buf messages;
     struct tree_path path = { 0 };
     struct tree_series series;
     enum status st;
 
-    arena_reset(scratch);
-    buf_init_within(&messages, MESSAGES_BYTES, http_reply_budget(t->w->out));
-    st = tree_names(t->w->a, tsuid, scratch, &series, &t->e);
+    arena_reset(t->scratch);
+    buf_put_str(b, "{\"meta\":");
+    st = write_test_meta(t, b, tsuid, meta);
+    buf_put_str(b, ",\"messages\":[");
     if (st == ST_OK)
-        st = tree_build(t->plan, &series, scratch, b == NULL ? NULL : &messages,
-                        &path, &t->e);
-    if (b == NULL)
-        t->last = path;
+        st = tree_names(t->w->a, tsuid, t->scratch, &series, &t->e);
     if (st == ST_OK)
-        st = b == NULL ? keep_path(t, &series)
-                       : write_test(t, tsuid, meta, buf_slice(&messages), b);
-    buf_fini(&messages);
+        st = tree_build(t->plan, &series, t->scratch, b, &path, &t->e);
+    buf_put_str(b, "],\"branch\":");
+    if (st == ST_OK)
+        st = write_test_root(t, b, series.tsuid, &path);
+    buf_put_u8(b, '}');
     return st;
 }
 
@@ -396,24 +347,21 @@ write_missing(struct buf *b, const char *why)
     buf_put_str(b, "],\"branch\":null}");
 }
 
-/* 'b' is NULL in the first round. */
 static enum status
 test_one(struct testing *t, struct slice text, struct buf *b)
 {
     const char *missing = "Unable to locate TSUID meta data";
     struct slice tsuid;
     struct meta meta;
-    size_t start = 0;
+    size_t start;
     enum status st = meta_read_id(text, t->w->arena, &tsuid, &t->e);
 
-    if (b != NULL) {
-        json_put_item(b, text);
-        buf_put_u8(b, ':');
-        start = b->size;
-    }
+    json_put_item(b, text);
+    buf_put_u8(b, ':');
+    start = b->size;
     if (st == ST_OK)
         st = meta_get_series(t->w->a, tsuid, t->w->arena, &meta, &t->e);
-    if (st == ST_OK && t->tree->rules_len == 0)
+    if (st == ST_OK && t->plan == NULL)
         return error_set(&t->e, ST_INVALID, "The tree has no rules");
     if (st == ST_OK) {
         st = test_series(t, tsuid, &meta, b);
@@ -423,45 +371,34 @@ test_one(struct testing *t, struct slice text, struct buf *b)
     }
     if (st != ST_NOT_FOUND)
         return st;
-    if (b != NULL) {
-        b->size = start;
-        write_missing(b, missing);
-    }
+    b->size = start;
+    write_missing(b, missing);
     return ST_OK;
 }
 
-static enum status
-test_all(struct testing *t, struct buf *b)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < t->done.len && st == ST_OK; i++) {
-        st = api_go_on(t->w->r, t->w->out, &t->e);
-        if (st == ST_OK)
-            st = test_one(t, t->done.entries[i].key, b);
-    }
-    return st;
-}
-
+/* An id that is named several times is tested once. */
 static enum status
 test_tree(struct testing *t, const struct field_list *ids)
 {
-    struct buf *out = http_reply_body(t->w->out);
+    struct buf *b = http_reply_body(t->w->out);
+    struct tree_table done = { .arena = t->w->arena };
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < ids->len; i++)
-        if (tree_table_add(&t->done, ids->texts[i], slice_str(""),
-                           slice_str("")) == NULL)
-            return error_no_memory(&t->e);
-    if (t->tree->rules_len > 0) /* else it is rejected once a series is there */
+    if (t->tree->rules_len > 0)
         st = tree_plan_new(t->tree, &t->plan, &t->e);
-    if (st == ST_OK)
-        st = test_all(t, NULL);
-    tree_table_sort(&t->leaves);
-    buf_put_u8(out, '{');
-    if (st == ST_OK)
-        st = test_all(t, out);
-    buf_put_u8(out, '}');
+    buf_put_u8(b, '{');
+    for (size_t i = 0, len; i < ids->len && st == ST_OK; i++) {
+        len = done.len;
+        if (tree_table_add(&done, ids->texts[i], slice_str(""),
+                           slice_str("")) == NULL)
+            st = error_no_memory(&t->e);
+        else if (done.len > len)
+            st = api_go_on(t->w->r, t->w->out, &t->e);
+        if (st == ST_OK && done.len > len)
+            st = test_one(t, ids->texts[i], b);
+    }
+    buf_put_u8(b, '}');
+    table_fini(&done.table);
     return st;
 }
 
@@ -475,16 +412,11 @@ api_tree_test(const struct api_call *w)
     if (!read_tree_and_tsuids(w, true, &ids, &tree))
         return;
     t.tree = &tree;
-    t.done.arena = t.leaves.arena = w->arena;
-    t.scratch[0] = http_arena_new(w->r);
-    t.scratch[1] = http_arena_new(w->r);
+    t.scratch = http_arena_new(w->r);
     if (test_tree(&t, &ids.list) != ST_OK)
         api_reject(w->out, &t.e);
-    table_fini(&t.done.table);
-    table_fini(&t.leaves.table);
     tree_plan_free(&t.plan);
-    arena_free(&t.scratch[0]);
-    arena_free(&t.scratch[1]);
+    arena_free(&t.scratch);
 }
 
 /* -- collisions ------------------------------------------------------------ */
