@@ -1,9 +1,8 @@
 /* /api/tool/import: a block of lines of a client's 'import'.
  *
- *     POST /api/tool/import?json=true&create=true    lines; or none
+ *     POST /api/tool/import?json=true&create=true&stop=true    lines
  *     POST /api/tool/import?sync=true                and all is on the disk
  *
- *     store <its name>
  *     server <one number as long as the process lives>
  *     taken <points> <records>
  *     next <offset>        the store is busy: lines from here on were not taken
@@ -20,7 +19,7 @@
 
 struct import_block {
     struct slice lines;
-    bool json, create, sync;
+    bool json, create, stop, sync;
 };
 
 static bool
@@ -70,8 +69,11 @@ write_block(const struct api *a, const struct import_block *b, struct buf *out,
     struct import_counts n = { 0 };
     struct buf bad = BUF_INIT;
     size_t taken = b->lines.size;
-    enum status st = import_writer_write(w, b->lines, report_bad, &bad, &n, e);
+    enum status st;
 
+    if (b->stop)
+        import_writer_stop_at_bad(w);
+    st = import_writer_write(w, b->lines, report_bad, &bad, &n, e);
     if (st == ST_BUSY && import_writer_taken(w, &taken) && taken > 0)
         st = ST_OK;
     if (st == ST_OK)
@@ -93,13 +95,12 @@ api_tool_import(const struct api *a, const struct http_request *r,
     struct import_block b = { .lines = http_body(r),
                               .json = is_true(r, "json"),
                               .create = is_true(r, "create"),
+                              .stop = is_true(r, "stop"),
                               .sync = is_true(r, "sync") };
     struct buf *text = http_reply_body(out);
-    char name[IMPORT_STORE_MAX];
     struct error e;
 
-    buf_printf(text, "store %s\nserver %" PRId64 "\n",
-               import_store_name(a, name), a->started_ms);
+    buf_printf(text, "server %" PRId64 "\n", a->started_ms);
     if (write_block(a, &b, text, &e) == ST_OK)
         http_reply_type(out, "text/plain; charset=UTF-8");
     else

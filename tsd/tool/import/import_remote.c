@@ -8,11 +8,13 @@
 #include "base/text/number.h"
 #include "tsd/tool/import/api_import.h"
 
+#define BOOL_TEXT(b) ((b) ? "true" : "false")
+
 #define RETRY_MS 200 /* after a server was too busy */
 
 struct remote_taker {
     struct client *remote;
-    bool json, create;
+    struct import_rules rules;
     uint64_t server; /* which process took; 0: none yet */
     struct cancel cancel;
     struct buf answer;
@@ -142,11 +144,13 @@ take_remote(void *ctx, struct slice lines, import_bad *bad, void *bad_ctx,
     struct remote_taker *x = ctx;
     struct sent sent = { .bad = bad, .ctx = bad_ctx };
     size_t next = 0;
-    char path[80];
+    char path[100];
     enum status st = ST_OK;
 
-    (void)snprintf(path, sizeof path, "/api/tool/import?json=%s&create=%s",
-                   x->json ? "true" : "false", x->create ? "true" : "false");
+    (void)snprintf(path, sizeof path,
+                   "/api/tool/import?json=%s&create=%s&stop=%s",
+                   BOOL_TEXT(x->rules.json), BOOL_TEXT(x->rules.create),
+                   BOOL_TEXT(x->rules.stop_at_bad));
     while (next < lines.size && st == ST_OK) {
         sent.at = next;
         sent.size = lines.size - next;
@@ -173,36 +177,14 @@ sync_remote(void *ctx, struct error *e)
     return st == ST_OK ? read_answer(x, &nothing, &none, &next, e) : st;
 }
 
-enum status
-import_remote_store(struct client *r, char out[IMPORT_STORE_MAX],
-                    struct error *e)
-{
-    struct buf answer = BUF_INIT;
-    struct slice left, line;
-    enum status st = client_post(r, "/api/tool/import", "text/plain",
-                                 slice_str(""), &answer, e);
-
-    if (st == ST_OK) {
-        left = buf_slice(&answer);
-        line = slice_cut(&left, '\n');
-        if (take_word(&line, "store") && line.size < IMPORT_STORE_MAX)
-            (void)snprintf(out, IMPORT_STORE_MAX, "%.*s", SLICE_ARG(line));
-        else
-            st = no_import(e);
-    }
-    buf_fini(&answer);
-    return st;
-}
-
 void
-import_remote_open(const struct client *r, bool json, bool create,
+import_remote_open(const struct client *r, const struct import_rules *rules,
                    struct cancel cancel, struct import_taker *out)
 {
     struct remote_taker *x = mem_new(sizeof *x);
 
     *x = (struct remote_taker){ .remote = client_dup(r),
-                                .json = json,
-                                .create = create,
+                                .rules = *rules,
                                 .cancel = cancel };
     *out = (struct import_taker){ take_remote, sync_remote, x };
 }

@@ -9,11 +9,13 @@
 #include "tsd/client/client.h"
 #include "tsd/transfer/import/import.h"
 
-/* Which store the server has: for a journal. */
-MUST_CHECK enum status import_remote_store(struct client *r,
-                                           char out[IMPORT_STORE_MAX],
-                                           struct error *e);
+struct import_rules {
+    bool json;        /* the lines are records in JSON */
+    bool create;      /* metrics that do not exist */
+    bool stop_at_bad; /* see import_writer_stop_at_bad() */
+};
 
-void import_remote_open(const struct client *r, bool json, bool create,
-                        struct cancel cancel, struct import_taker *out);
+void import_remote_open(const struct client *r,
+                        const struct import_rules *rules, struct cancel cancel,
+                        struct import_taker *out);
 void import_remote_close(struct import_taker *taker);

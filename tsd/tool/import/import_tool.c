@@ -15,7 +15,6 @@
 #include "tsd/transfer/import/import.h"
 
 #define BAD_LINES_SHOWN   20 /* the others are counted */
-#define JOURNAL_FROM      (INT64_C(1) << 30)
 #define FETCH_PROGRESS_US 200000
 #define TO_LINE_START     "\r\x1b[K" /* and what was there is gone */
 
@@ -57,18 +56,6 @@ threads_option(struct tool *t, size_t *out)
 }
 
 static bool
-journal_option(struct tool *t, uint64_t *out)
-{
-    const char *text = tool_option(t, "--journal-from");
-    int64_t n = JOURNAL_FROM;
-
-    if (text != NULL && (!settings_parse_bytes(text, &n) || n < 0))
-        return false;
-    *out = (uint64_t)n;
-    return true;
-}
-
-static bool
 has_bounds(const struct tool *t)
 {
     return tool_option(t, "--since") != NULL ||
@@ -81,7 +68,6 @@ int
 tool_import_check(struct tool *t)
 {
     bool from = tool_option(t, "--from") != NULL;
-    uint64_t bytes;
     size_t threads;
 
     if (tool_words(t) == 0 && !from)
@@ -93,9 +79,6 @@ tool_import_check(struct tool *t)
                              "--from: of files all is imported.");
     if (!threads_option(t, &threads))
         return tool_usage(t, "--threads: a number from 1 to 1024.");
-    if (!journal_option(t, &bytes))
-        return tool_usage(t, "--journal-from: a number of bytes, or 64K, 10M, "
-                             "1G.");
     return from ? 0 : check_first_file(t);
 }
 
@@ -119,16 +102,21 @@ static bool
 open_taker(void *ctx, struct import_taker *out, struct error *e)
 {
     struct import_tool *x = ctx;
-    bool json = tool_option(x->t, "--json") != NULL ||
-                tool_option(x->t, "--from") != NULL;
+    const struct import_rules rules = {
+        .json = tool_option(x->t, "--json") != NULL ||
+                tool_option(x->t, "--from") != NULL,
+        .create = x->creates,
+        .stop_at_bad = x->t->as_tsdb && !x->skip_errors,
+    };
     struct import_writer *w;
 
     if (x->t->api == NULL) {
-        import_remote_open(x->t->remote, json, x->creates, tool_cancel(x->t),
-                           out);
+        import_remote_open(x->t->remote, &rules, tool_cancel(x->t), out);
         return true;
     }
-    w = import_writer_new(x->t->api, x->creates, json, 0);
+    w = import_writer_new(x->t->api, rules.create, rules.json, 0);
+    if (rules.stop_at_bad)
+        import_writer_stop_at_bad(w);
     import_writer_wait_until(w, tool_cancel(x->t));
     *out = (struct import_taker){ take_here, sync_here, w };
     return true;
@@ -225,19 +213,6 @@ report_bad(void *ctx, const char *path, const struct source_line *line,
 }
 
 static void
-tell_of_begin(void *ctx, const char *path, uint64_t resumed_at)
-{
-    struct import_tool *x = ctx;
-
-    if (resumed_at > 0) {
-        clear_progress(x);
-        tool_say(x->t, "%s: goes on at byte %" PRIu64 " of its text", path,
-                 resumed_at);
-    }
-    log_info("import", "reading from file:%s", path);
-}
-
-static void
 tell_of_end(void *ctx, const struct import_file *f)
 {
     log_info("import",
@@ -280,28 +255,21 @@ open_rejects(struct import_tool *x)
     return x->rejects != NULL;
 }
 
-/* Before a journal says that the import is past them.  A pipe has no disk. */
-static enum status
-sync_rejects(void *ctx, struct error *e)
-{
-    const struct import_tool *x = ctx;
-
-    if (x->rejects == NULL ||
-        (ferror(x->rejects) == 0 && fflush(x->rejects) == 0 &&
-         (fdatasync(fileno(x->rejects)) == 0 || errno == EINVAL)))
-        return ST_OK;
-    return error_set(e, ST_IO, "%s: not all bad lines could be written",
-                     tool_option(x->t, "--rejects"));
-}
-
 static enum status
 close_rejects(struct import_tool *x, struct error *e)
 {
-    enum status st = sync_rejects(x, e);
+    FILE *f = x->rejects;
+    bool ok;
 
-    if (x->rejects != NULL)
-        (void)fclose(x->rejects);
-    return st;
+    if (f == NULL)
+        return ST_OK;
+    /* A pipe has no disk to sync. */
+    ok = ferror(f) == 0 && fflush(f) == 0 &&
+         (fdatasync(fileno(f)) == 0 || errno == EINVAL);
+    (void)fclose(f);
+    return ok ? ST_OK
+              : error_set(e, ST_IO, "%s: not all bad lines could be written",
+                          tool_option(x->t, "--rejects"));
 }
 
 /* -- from another server ----------------------------------------------------
@@ -454,36 +422,25 @@ static int
 import_files(struct import_tool *x)
 {
     struct tool *t = x->t;
-    char store[IMPORT_STORE_MAX];
     struct import m = {
         .paths = t->args->words,
         .paths_len = t->args->len,
         .opentsdb = t->as_tsdb,
-        .any_order = settings_bool(
-            t->settings, "tsd.core.bulk.allow_out_of_order_timestamps"),
         .stop_at_bad = t->as_tsdb && !x->skip_errors,
-        .journal_of = store,
         .open = open_taker,
         .close = close_taker,
         .bad = report_bad,
-        .sync_bad = sync_rejects,
         .progress = show_progress,
-        .began = tell_of_begin,
         .ended = tell_of_end,
         .ctx = x,
         .cancel = tool_cancel(t),
     };
     struct import_totals n = { 0 };
     struct error e;
-    enum status st = ST_OK;
+    enum status st;
 
-    INSIST(threads_option(t, &m.threads) && journal_option(t, &m.journal_from));
-    if (t->api != NULL)
-        (void)import_store_name(t->api, store);
-    else
-        st = import_remote_store(t->remote, store, &e);
-    if (st == ST_OK)
-        st = import_run(&m, &n, &e);
+    INSIST(threads_option(t, &m.threads));
+    st = import_run(&m, &n, &e);
     tell_of_all(x, &n);
     if (st != ST_OK && (st != ST_INVALID || !m.stop_at_bad))
         return tool_fail(t, "%s", e.text);

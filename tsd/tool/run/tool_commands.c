@@ -35,8 +35,6 @@ static const struct tool_option import_options[] = {
     { "--metrics", "PATTERN",
       "With --from: metrics like this alone ('*': any text)." },
     { "--threads", "N", "Files at once (one a CPU)." },
-    { "--journal-from", "BYTES",
-      "Files so large go on where they were broken off (1G)." },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
-/* Threads take file after file; each reads a block, has it taken, and adds to
- * the account under the lock. */
+/* Each thread takes file after file. It reads a block, hands it to its taker,
+ * and adds the result to the totals under the lock. */
 #include "tsd/transfer/import/import.h"
 
 #include <sys/stat.h>
@@ -7,19 +7,16 @@
 
 #include "base/process/clock.h"
 #include "base/process/lock.h"
+#include "base/process/log.h"
 #include "base/process/workers.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "tsd/transfer/import/import_check.h"
-#include "tsd/transfer/import/import_journal.h"
 
 #define PROGRESS_US (INT64_C(200) * 1000)
-#define JOURNAL_US  (INT64_C(5) * 1000000)
 #define STOPPED     "%s: stopped before the end"
 
 struct importing {
     struct import *m;
-    struct import_check *check; /* of all files; NULL: not as OpenTSDB */
     struct lock lock;
     size_t next;                 /* file */
     struct import_totals totals; /* of all */
@@ -34,24 +31,23 @@ struct reading {
     struct import_taker *taker;
     struct source *source;
     struct import_file file;
-    uint64_t lines;     /* before the block at hand */
-    uint64_t offset;    /* up to there blocks were taken */
-    uint64_t seen;      /* of the source's bytes, those in the totals */
-    struct slice block; /* at hand */
-    size_t run;         /* where in it what is being taken begins */
-    bool any_bad;       /* in the run */
-    bool journal;
-    int64_t journal_us; /* when it is due */
+    uint64_t lines;     /* before 'block' */
+    uint64_t seen;      /* bytes of the source that the totals include */
+    struct slice block; /* the lines that are being taken */
+    bool any_bad;       /* a line of 'block' is bad */
 };
 
-/* -- bad lines ------------------------------------------------------------- */
+/* -- blocks ---------------------------------------------------------------- */
 
+/* An import_bad. */
 static void
-report_bad(struct reading *r, size_t offset, struct slice why)
+report_bad(void *ctx, size_t offset, struct slice why)
 {
+    struct reading *r = ctx;
     struct importing *x = r->x;
     struct source_line line = source_line_at(r->block, r->lines, offset);
 
+    r->any_bad = true;
     lock_take(&x->lock);
     x->totals.bad++;
     r->file.totals.bad++;
@@ -59,32 +55,17 @@ report_bad(struct reading *r, size_t offset, struct slice why)
     lock_drop(&x->lock);
 }
 
-/* An import_bad, of a run. */
-static void
-on_bad(void *ctx, size_t offset, struct slice why)
-{
-    struct reading *r = ctx;
-
-    r->any_bad = true;
-    report_bad(r, r->run + offset, why);
-}
-
-/* -- blocks ---------------------------------------------------------------- */
-
 static enum status
-take(struct reading *r, size_t from, size_t to, struct error *e)
+take_block(struct reading *r, struct error *e)
 {
     struct import_counts counts = { 0 };
     struct importing *x = r->x;
     enum status st;
 
     r->any_bad = false;
-    r->run = from;
-    if (from == to)
+    if (r->block.size == 0)
         return ST_OK;
-    st =
-        r->taker->take(r->taker->ctx, slice_of(r->block.data + from, to - from),
-                       on_bad, r, &counts, e);
+    st = r->taker->take(r->taker->ctx, r->block, report_bad, r, &counts, e);
     lock_take(&x->lock);
     x->totals.points += counts.points;
     x->totals.records += counts.records;
@@ -94,45 +75,6 @@ take(struct reading *r, size_t from, size_t to, struct error *e)
     return st == ST_OK && r->any_bad && x->m->stop_at_bad
                ? error_set(e, ST_INVALID, "stopped at a bad line")
                : st;
-}
-
-/* As OpenTSDB: what it checks of a line's text is checked here, and the line of
- * a series that was not seen yet is taken alone, so that nothing behind it is
- * when its names are invalid. */
-static enum status
-take_checked(struct reading *r, struct error *e)
-{
-    struct slice left = r->block;
-    struct buf why = BUF_INIT;
-    size_t run = 0;
-    enum status st = ST_OK;
-
-    while (left.size > 0 && st == ST_OK) {
-        size_t at = (size_t)(left.data - r->block.data), end;
-        struct slice line = source_cut_line(&left);
-        bool is_new, ok;
-
-        end = r->block.size - left.size;
-        buf_clear(&why);
-        ok = import_check_line(r->x->check, line, &is_new, &why);
-        if (ok && !is_new) {
-            import_check_accept(r->x->check);
-            continue;
-        }
-        st = take(r, run, at, e);
-        run = end;
-        if (st == ST_OK && ok) {
-            st = take(r, at, end, e);
-            if (st == ST_OK && !r->any_bad)
-                import_check_accept(r->x->check);
-        } else if (st == ST_OK) {
-            report_bad(r, at, buf_slice(&why));
-            if (r->x->m->stop_at_bad)
-                st = error_set(e, ST_INVALID, "stopped at a bad line");
-        }
-    }
-    buf_fini(&why);
-    return st == ST_OK ? take(r, run, r->block.size, e) : st;
 }
 
 /* -- a file ---------------------------------------------------------------- */
@@ -154,55 +96,6 @@ add_progress(struct reading *r)
     lock_drop(&x->lock);
 }
 
-static enum status
-sync_taken(struct reading *r, struct error *e)
-{
-    const struct import *m = r->x->m;
-    enum status st = r->taker->sync(r->taker->ctx, e);
-
-    return st == ST_OK && m->sync_bad != NULL ? m->sync_bad(m->ctx, e) : st;
-}
-
-/* A journal that cannot be written is left; the import goes on without. */
-static enum status
-write_journal(struct reading *r, struct error *e)
-{
-    struct import_mark mark = { r->offset, r->lines, r->file.totals.points,
-                                r->file.totals.records, r->file.totals.bad };
-    enum status st = sync_taken(r, e);
-
-    if (st != ST_OK)
-        return st;
-    r->journal_us = clock_monotonic_us() + JOURNAL_US;
-    if (import_journal_write(r->file.path, source_identity(r->source),
-                             r->x->m->journal_of, &mark, NULL) != ST_OK)
-        r->journal = false;
-    return ST_OK;
-}
-
-static enum status
-resume(struct reading *r, struct error *e)
-{
-    struct import_mark mark;
-    enum status st = ST_OK;
-
-    import_journal_read(r->file.path, source_identity(r->source),
-                        r->x->m->journal_of, &mark);
-    if (mark.offset > 0)
-        st = source_skip(r->source, mark.offset, e);
-    r->lines = mark.lines;
-    r->offset = mark.offset;
-    r->file.totals.points = mark.points;
-    r->file.totals.records = mark.records;
-    r->file.totals.bad = mark.bad;
-    lock_take(&r->x->lock);
-    r->x->totals.points += mark.points;
-    r->x->totals.records += mark.records;
-    r->x->totals.bad += mark.bad;
-    lock_drop(&r->x->lock);
-    return st;
-}
-
 static bool
 is_stopped(struct importing *x)
 {
@@ -214,14 +107,6 @@ is_stopped(struct importing *x)
     stop = x->stop;
     lock_drop(&x->lock);
     return stop;
-}
-
-static enum status
-stop_reading(struct reading *r, struct error *e)
-{
-    enum status st = r->journal ? write_journal(r, e) : ST_OK;
-
-    return st == ST_OK ? error_set(e, ST_BUSY, STOPPED, r->file.path) : st;
 }
 
 /* At the first block of a file. */
@@ -251,22 +136,18 @@ read_blocks(struct reading *r, struct error *e)
 
     while (st == ST_OK && source_next(r->source, &r->block)) {
         if (is_stopped(r->x))
-            return stop_reading(r, e);
-        if (r->offset == 0)
+            return error_set(e, ST_BUSY, STOPPED, r->file.path);
+        if (r->lines == 0)
             st = begin_text(r, e);
         if (st != ST_OK)
             break;
-        st = r->x->check != NULL ? take_checked(r, e)
-                                 : take(r, 0, r->block.size, e);
+        st = take_block(r, e);
         r->lines += source_count_lines(r->block);
-        r->offset = source_offset(r->source);
         add_progress(r);
-        if (st == ST_OK && r->journal && clock_monotonic_us() >= r->journal_us)
-            st = write_journal(r, e);
     }
     if (st == ST_OK)
         st = source_status(r->source, e);
-    return st == ST_OK ? sync_taken(r, e) : st;
+    return st == ST_OK ? r->taker->sync(r->taker->ctx, e) : st;
 }
 
 static enum status
@@ -281,20 +162,8 @@ import_one(struct importing *x, struct import_taker *taker, const char *path,
 
     if (st != ST_OK)
         return st;
-    r.journal = x->m->journal_of != NULL && source_size(r.source) > 0 &&
-                source_size(r.source) >= x->m->journal_from;
-    r.journal_us = from_us + JOURNAL_US;
-    if (r.journal)
-        st = resume(&r, e);
-    if (x->m->began != NULL) {
-        lock_take(&x->lock);
-        x->m->began(x->m->ctx, path, source_offset(r.source));
-        lock_drop(&x->lock);
-    }
-    if (st == ST_OK)
-        st = read_blocks(&r, e);
-    if (st == ST_OK && r.journal)
-        import_journal_remove(path);
+    log_info("import", "reading from file:%s", path);
+    st = read_blocks(&r, e);
     source_close(&r.source);
     r.file.us = clock_monotonic_us() - from_us;
     if (st == ST_OK && x->m->ended != NULL) {
@@ -384,13 +253,10 @@ import_run(struct import *m, struct import_totals *totals, struct error *e)
 
     lock_init(&x.lock);
     x.progress_us = clock_monotonic_us() + PROGRESS_US;
-    if (m->opentsdb)
-        x.check = import_check_new(m->any_order);
     workers_run(workers, len, import_some, &x);
     workers_free(&workers);
     if (x.error.status == ST_OK && is_stopped(&x))
         (void)error_set(&x.error, ST_BUSY, STOPPED, "import");
-    import_check_free(&x.check);
     lock_fini(&x.lock);
     *totals = x.totals;
     *e = x.error;

@@ -1,14 +1,15 @@
-/* Imports files: reads them as blocks of lines, hands these to what takes them,
- * a store of this process or a server, and keeps account.
+/* Imports files: reads them in blocks of lines, hands these to a taker (a store
+ * of this process, or a server), and counts points and bad lines. An import
+ * that ended early is run again from the beginning: points that are stored
+ * already are overwritten with the same values.
  *
- *     files -> source -> [import_check] -> taker -> durable -> journal
+ *     files -> source -> taker -> durable
  *
- * Owns:    its threads, one a file at a time.
- * Bounds:  a block of lines for each thread; as OpenTSDB, also
- *          tsd/transfer/import/import_check.h.
+ * Owns:    its threads; each reads one file at a time.
+ * Bounds:  a block of lines for each thread.
  * Threads: import_run(): one at a time; callbacks as they say.
- * Fails:   ST_INVALID: a bad line, where that is the end; ST_BUSY: cancelled,
- *          journals are written; what source.h and takers say. */
+ * Fails:   ST_INVALID: a bad line, with 'stop_at_bad'; ST_BUSY: cancelled; and
+ *          the failures of source.h and of the taker. */
 #pragma once
 
 #include "base/error.h"
@@ -39,22 +40,16 @@ struct import_file {
 struct import {
     const char *const *paths;
     size_t paths_len;
-    bool opentsdb;    /* OpenTSDB's rules for files and lines; one thread */
-    bool any_order;   /* of these, not that the times of a series rise */
-    bool stop_at_bad; /* nothing behind a bad line is stored */
+    bool opentsdb;    /* OpenTSDB's rules for packed files; one thread */
+    bool stop_at_bad; /* the takers stop at a bad line, and the import ends */
     size_t threads;   /* at most; 0: a CPU each */
-    const char *journal_of; /* which store it is; NULL: no journals */
-    uint64_t journal_from;  /* files of so many bytes have one */
     /* For each thread one. */
     bool (*open)(void *ctx, struct import_taker *out, struct error *e);
     void (*close)(void *ctx, struct import_taker *taker);
     /* Under a lock. */
     void (*bad)(void *ctx, const char *path, const struct source_line *line,
                 struct slice why);
-    /* What bad() wrote survives a power cut; or NULL. */
-    enum status (*sync_bad)(void *ctx, struct error *e);
     void (*progress)(void *ctx, const struct import_totals *t); /* some a s */
-    void (*began)(void *ctx, const char *path, uint64_t resumed_at);
     void (*ended)(void *ctx, const struct import_file *file);
     void *ctx;
     struct cancel cancel; /* asked after each block */

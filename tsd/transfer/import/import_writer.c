@@ -1,14 +1,11 @@
 #include "tsd/transfer/import/import_writer.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/process/clock.h"
-#include "base/file/durable.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/api/api.h"
-#include "tsd/config/store_place.h"
 #include "tsd/transfer/json/json_import.h"
 #include "tsd/transfer/import/source.h"
 
@@ -30,26 +27,11 @@ struct import_writer {
     struct cancel cancel;
     int64_t began_us;
     bool was_busy;
+    bool stops_at_bad;
     bool gave_up; /* it was busy for too long */
     size_t taken; /* bytes of the block, with what was counted then */
     struct import_counts taken_counts;
 };
-
-const char *
-import_store_name(const struct api *a, char out[IMPORT_STORE_MAX])
-{
-    const char *dir = store_place_folder(a->settings);
-    char *path = files_path(dir == NULL ? "." : dir, "FORMAT");
-    struct stat st;
-
-    if (stat(path, &st) != 0)
-        st = (struct stat){ 0 };
-    free(path);
-    (void)snprintf(out, IMPORT_STORE_MAX, "%llx:%llx:%lld.%09ld",
-                   (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-                   (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
-    return out;
-}
 
 static void
 report_bad(struct import_writer *w, size_t offset, struct slice why)
@@ -163,6 +145,13 @@ import_writer_wait_until(struct import_writer *w, struct cancel cancel)
 }
 
 void
+import_writer_stop_at_bad(struct import_writer *w)
+{
+    OBJ_CHECK(w, WRITER_MAGIC);
+    w->stops_at_bad = true;
+}
+
+void
 import_writer_free(struct import_writer **wp)
 {
     struct import_writer *w = OBJ_TAKE(wp, WRITER_MAGIC);
@@ -184,14 +173,16 @@ write_points(struct import_writer *w, struct slice block, struct error *e)
         size_t id = (size_t)(block.data - from);
         struct slice line = source_cut_line(&block);
 
-        if (line.size == 0 || line.data[0] == '#')
+        if (!w->stops_at_bad && (line.size == 0 || line.data[0] == '#'))
             continue;
         if (slice_starts(line, slice_str("put ")))
             line = slice_of(line.data + 4, line.size - 4);
         put_batch_line(w->batch, line, id, false);
-        if (!put_batch_is_full(w->batch))
+        if (!w->stops_at_bad && !put_batch_is_full(w->batch))
             continue;
         st = writer_flush(w, e);
+        if (st == ST_OK && w->stops_at_bad && w->any_bad)
+            break;
         if (st == ST_OK)
             mark_taken(w, (size_t)(block.data - from));
         if (st == ST_OK && is_late(w) && block.size > 0)

@@ -26,10 +26,6 @@ struct import_counts {
     uint64_t records; /* of JSON, other than points */
 };
 
-/* Which store it is, for import_journal.h: a copy of it is another one. */
-#define IMPORT_STORE_MAX 128
-const char *import_store_name(const struct api *a, char out[IMPORT_STORE_MAX]);
-
 struct import_writer; /* opaque */
 
 /* 'create_metrics': makes new metrics, or rejects them, whatever the server's
@@ -39,6 +35,10 @@ struct import_writer *import_writer_new(const struct api *a,
                                         bool create_metrics, bool json,
                                         unsigned wait_ms);
 void import_writer_free(struct import_writer **w);
+
+/* Lines of points are stored one by one, and what follows the first bad line of
+ * a block is not. Empty lines and comments are bad, as in OpenTSDB's import. */
+void import_writer_stop_at_bad(struct import_writer *w);
 
 /* A wait that is cancelled ends with ST_BUSY. */
 void import_writer_wait_until(struct import_writer *w, struct cancel cancel);

@@ -22,8 +22,7 @@ struct source {
     uint32_t magic;
     int fd;
     char *path;
-    char identity[SOURCE_IDENTITY_MAX];
-    uint64_t size, read, offset;
+    uint64_t read; /* bytes of the file */
     enum status (*unpack)(struct source *s, uint8_t *to, size_t room,
                           size_t *got);
     union {
@@ -265,7 +264,7 @@ source_begin(struct source *s, enum source_unpack how)
 }
 
 static enum status
-source_identify(struct source *s)
+source_check_file(struct source *s)
 {
     struct stat st;
 
@@ -273,13 +272,6 @@ source_identify(struct source *s)
         return source_fail(s, ST_IO, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return source_fail(s, ST_NOT_FOUND, strerror(EISDIR));
-    if (!S_ISREG(st.st_mode))
-        return ST_OK;
-    s->size = (uint64_t)st.st_size;
-    (void)snprintf(s->identity, sizeof s->identity, "%llx:%llx:%llu:%lld.%09ld",
-                   (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
-                   (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
-                   st.st_mtim.tv_nsec);
     return ST_OK;
 }
 
@@ -298,7 +290,7 @@ source_open(const char *path, enum source_unpack how, struct source **out,
         st = source_fail(s, errno == ENOENT ? ST_NOT_FOUND : ST_IO,
                          strerror(errno));
     else
-        st = source_identify(s);
+        st = source_check_file(s);
     if (st == ST_OK)
         st = source_begin(s, how);
     if (st != ST_OK) {
@@ -401,7 +393,6 @@ source_next(struct source *s, struct slice *block)
     /* What a failure has cut is no line. */
     s->lent = whole > 0 || s->error.status != ST_OK ? whole : seen;
     *block = slice_of(s->text.data, s->lent);
-    s->offset += s->lent;
     return s->lent > 0;
 }
 
@@ -423,61 +414,11 @@ source_cut_line(struct slice *block)
     return line;
 }
 
-enum status
-source_skip(struct source *s, uint64_t offset, struct error *e)
-{
-    OBJ_CHECK(s, SOURCE_MAGIC);
-    INSIST(s->offset == 0);
-    if (s->unpack == unpack_plain && s->size > 0) {
-        if (offset > s->size || lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
-            (void)source_fail(s, ST_IO, "is shorter than it was");
-        s->in_at = s->in_size = 0;
-        s->in_done = false;
-        s->read = s->offset = offset;
-        return source_status(s, e);
-    }
-    while (s->offset < offset) {
-        size_t step;
-
-        if (s->text.size == 0 && !source_more(s))
-            break;
-        step = offset - s->offset < s->text.size ? (size_t)(offset - s->offset)
-                                                 : s->text.size;
-        s->lent = step;
-        s->offset += step;
-        source_drop_lent(s);
-    }
-    if (s->offset < offset && s->error.status == ST_OK)
-        (void)source_fail(s, ST_IO, "is shorter than it was");
-    return source_status(s, e);
-}
-
-uint64_t
-source_offset(const struct source *s)
-{
-    OBJ_CHECK(s, SOURCE_MAGIC);
-    return s->offset;
-}
-
 uint64_t
 source_bytes_read(const struct source *s)
 {
     OBJ_CHECK(s, SOURCE_MAGIC);
     return s->read;
-}
-
-uint64_t
-source_size(const struct source *s)
-{
-    OBJ_CHECK(s, SOURCE_MAGIC);
-    return s->size;
-}
-
-const char *
-source_identity(const struct source *s)
-{
-    OBJ_CHECK(s, SOURCE_MAGIC);
-    return s->identity;
 }
 
 size_t

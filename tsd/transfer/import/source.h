@@ -50,16 +50,5 @@ struct source_line {
 struct source_line source_line_at(struct slice block, uint64_t before,
                                   size_t offset);
 
-/* Where the next block begins, in bytes of unpacked text. */
-uint64_t source_offset(const struct source *s);
-/* Continues there: before the first source_next(). */
-MUST_CHECK enum status source_skip(struct source *s, uint64_t offset,
-                                   struct error *e);
-
-/* Bytes of the file that were read, and how many it has; 0: not known. */
+/* Bytes of the file that were read so far. */
 uint64_t source_bytes_read(const struct source *s);
-uint64_t source_size(const struct source *s);
-/* Tells a file from what had its name before: device, inode, size, time of its
- * last change.  Empty for what is no file. */
-#define SOURCE_IDENTITY_MAX 96
-const char *source_identity(const struct source *s);

@@ -1,4 +1,4 @@
-/* 'import' that is ended half-way: journals, and bad lines that are kept. */
+/* 'import' that is cancelled half-way, and bad lines that are kept. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -36,15 +36,17 @@ once_a_line_was_bad(void *ctx)
 static int
 import_lines(struct workbench *w, const char *lines, const char *rejects)
 {
-    return RUN(w, "import", "--auto-metric", "--skip-errors", "--journal-from",
-               "1", "--rejects", rejects, lines);
+    return RUN(w, "import", "--auto-metric", "--skip-errors", "--rejects",
+               rejects, lines);
 }
 
-START_TEST(goes_on_and_rejects_once)
+/* An import that was cancelled has kept its bad lines, and is run again from
+ * the beginning. */
+START_TEST(cancelled_and_run_again)
 {
     char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines"),
-         *rejects = tempdir_path(dir, "rejects"),
-         *journal = tempdir_path(dir, "lines.halite-import");
+         *rejects = tempdir_path(dir, "rejects");
+    const struct slice bad = slice_of(BAD_LINE "\n", sizeof BAD_LINE);
     struct buf text = BUF_INIT;
     struct workbench w;
     struct error e;
@@ -54,42 +56,33 @@ START_TEST(goes_on_and_rejects_once)
     w.is_cancelled = once_a_line_was_bad;
     ck_assert_int_eq(import_lines(&w, lines, rejects), 1);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "stopped before the end"));
-    ck_assert_int_eq(file_read(journal, 1000, &text, &e), ST_OK);
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&text), " bad 1\n"));
+    ck_assert_int_eq(file_read(rejects, 1000, &text, &e), ST_OK);
+    ck_assert(slice_eq(buf_slice(&text), bad));
     w.is_cancelled = NULL;
     ck_assert_int_eq(import_lines(&w, lines, rejects), 0);
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.err), "goes on at byte"));
-    ck_assert_int_ne(access(journal, F_OK), 0);
-    buf_clear(&text);
-    ck_assert_int_eq(file_read(rejects, 1000, &text, &e), ST_OK);
-    ck_assert(
-        slice_eq(buf_slice(&text), slice_of(BAD_LINE "\n", sizeof BAD_LINE)));
+    ck_assert_int_eq(RUN(&w, "scan", "--import", "1357038399", "sum", "i.m"),
+                     0);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&w.out), "i.m 1357038399 1 h=a\n"));
     buf_fini(&text);
     workbench_close(&w);
     free(lines);
     free(rejects);
-    free(journal);
     tempdir_free(&dir);
 }
 END_TEST
 
-/* Else the import that goes on would be past lines that are nowhere. */
-START_TEST(no_journal_without_the_rejects)
+START_TEST(rejects_that_cannot_be_written)
 {
-    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines"),
-         *journal = tempdir_path(dir, "lines.halite-import");
+    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines");
     struct workbench w;
 
     workbench_open(&w, NULL);
     write_lines(dir);
-    w.is_cancelled = once_a_line_was_bad;
     ck_assert_int_eq(import_lines(&w, lines, "/dev/full"), 1);
     ck_assert_ptr_nonnull(
         strstr(buf_cstr(&w.err), "/dev/full: not all bad lines"));
-    ck_assert_int_ne(access(journal, F_OK), 0);
     workbench_close(&w);
     free(lines);
-    free(journal);
     tempdir_free(&dir);
 }
 END_TEST
@@ -104,9 +97,6 @@ static const struct {
     { { "--metrics", "m.*" }, "--since, --until, --only and --metrics" },
     { { "--threads", "0" }, "--threads: " },
     { { "--threads=x" }, "--threads: " },
-    { { "--journal-from", "1T" }, "--journal-from: " },
-    { { "--journal-from", "-1" }, "--journal-from: " },
-    { { "--journal-from", "M" }, "--journal-from: " },
 };
 
 START_TEST(options_that_make_no_sense)
@@ -130,22 +120,5 @@ START_TEST(options_that_make_no_sense)
 }
 END_TEST
 
-START_TEST(sizes_have_units)
-{
-    char *dir = tempdir_new(), *lines = tempdir_path(dir, "lines");
-    struct workbench w;
-
-    workbench_open(&w, NULL);
-    write_lines(dir);
-    ck_assert_int_eq(RUN(&w, "import", "--auto-metric", "--skip-errors",
-                         "--threads=2", "--journal-from", "1M", lines),
-                     0);
-    workbench_close(&w);
-    free(lines);
-    tempdir_free(&dir);
-}
-END_TEST
-
 TEST_MAIN("import_tool", LOOP(options_that_make_no_sense, refused),
-          TEST(sizes_have_units), TEST(goes_on_and_rejects_once),
-          TEST(no_journal_without_the_rejects))
+          TEST(cancelled_and_run_again), TEST(rejects_that_cannot_be_written))

@@ -133,37 +133,9 @@ START_TEST(lends_all_lines)
     ck_assert_uint_eq(unended, LINES);
     ck_assert_int_eq(source_status(s, &e), ST_OK);
     ck_assert(slice_eq(buf_slice(&got), buf_slice(&text)));
-    ck_assert_uint_eq(source_size(s), packed.size);
     ck_assert_uint_eq(source_bytes_read(s), packed.size);
-    ck_assert_uint_eq(source_offset(s), text.size);
     source_close(&s);
     ck_assert_ptr_null(s);
-    free(path);
-}
-END_TEST
-
-START_TEST(goes_on_behind_a_block)
-{
-    struct slice block;
-    struct error e;
-    uint64_t at;
-    char *path;
-
-    pack_halves((enum packing)_i);
-    path = write_file("f", buf_slice(&packed));
-    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert(source_next(s, &block) && source_next(s, &block));
-    at = source_offset(s);
-    ck_assert(at > block.size && at < text.size);
-    source_close(&s);
-    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert_int_eq(source_skip(s, at, &e), ST_OK);
-    (void)read_all();
-    ck_assert(
-        slice_eq(buf_slice(&got), slice_of(text.data + at, text.size - at)));
-    source_close(&s);
-    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert_int_eq(source_skip(s, text.size + 1, &e), ST_IO);
     free(path);
 }
 END_TEST
@@ -246,7 +218,6 @@ START_TEST(odd_files)
 
     path = write_file("f", slice_str(odd[_i].text));
     ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
-    ck_assert_str_ne(source_identity(s), "");
     ck_assert_uint_eq(read_all(), odd[_i].lines);
     ck_assert_int_eq(source_status(s, &e), ST_OK);
     free(path);
@@ -378,7 +349,6 @@ END_TEST
 
 TEST_MAIN_WITH(setup, teardown, "source", TEST(lines_are_numbered),
                TIMES(lends_all_lines, PACKINGS),
-               TIMES(goes_on_behind_a_block, PACKINGS),
                TIMES(tells_of_an_early_end, PACKINGS - 1),
                TEST(names_decide_for_tsdb), LOOP(odd_files, odd),
                TIMES(lone_cr_ends_a_line, PACKINGS),
