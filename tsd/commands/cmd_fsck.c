@@ -12,27 +12,14 @@
 #include "storage/place/place.h"
 #include "tsd/admin/fsck.h"
 #include "tsd/admin/pool_store.h"
-
-#define CODES_MAX 64
-#define LINES     100 /* of one code, unless --all */
-
-struct told {
-    const char *code;
-    uint64_t times;
-};
-
-struct teller {
-    struct told told[CODES_MAX];
-    size_t len;
-    int all, quiet; /* true or false, by getopt_long() */
-};
+#include "tsd/tool/fsck_report.h"
 
 struct options {
     const char *store; /* as it was typed */
     struct place place;
     const char *copy;
-    int repair; /* true or false, by getopt_long() */
-    struct teller teller;
+    int repair;     /* true or false, by getopt_long() */
+    int all, quiet; /* true or false, by getopt_long() */
 };
 
 static const char fsck_help[] =
@@ -62,76 +49,29 @@ static const char fsck_help[] =
     "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
     "2 it could not be looked at, or its report was not written.\n";
 
-static uint64_t
-fsck_count(struct teller *t, const char *code)
+static void
+print_line(void *ctx, const char *line)
 {
-    size_t i = 0;
-
-    while (i < t->len && strcmp(t->told[i].code, code) != 0)
-        i++;
-    if (i == CODES_MAX)
-        return 0;
-    if (i == t->len)
-        t->told[t->len++] = (struct told){ code, 0 };
-    return ++t->told[i].times;
+    (void)ctx;
+    (void)puts(line);
 }
 
 static void
-fsck_say(void *ctx, const struct finding *f)
+sum_up(const struct options *o, const struct fsck *f,
+       const struct fsck_report *r)
 {
-    struct teller *t = ctx;
-    uint64_t times;
+    bool is_folder = o->place.kind == PLACE_FOLDER;
 
-    if (f->is_note) {
-        if (!t->quiet)
-            (void)printf("note %s: %s\n", f->code, f->text);
-        return;
-    }
-    times = fsck_count(t, f->code);
-    if (t->quiet || (times > LINES && !t->all))
-        return;
-    (void)printf("%s ", f->code);
-    if (f->key.size == 0)
-        (void)printf("-");
-    for (size_t i = 0; i < f->key.size; i++)
-        (void)printf("%02x", f->key.data[i]);
-    (void)printf(" %s%s%s\n", f->text,
-                 f->repaired == NULL ? "" : "; repaired: ",
-                 f->repaired == NULL ? "" : f->repaired);
-    if (times == LINES && !t->all)
-        (void)printf("%s and maybe more: see --all\n", f->code);
-}
-
-static void
-sum_up(const struct options *o, const struct fsck *f)
-{
-    const struct check_counts *n = &f->counts;
-
-    if (o->place.kind == PLACE_FOLDER)
+    if (is_folder)
         (void)printf("looked at %llu files of %llu bytes\n",
                      (unsigned long long)f->files,
                      (unsigned long long)f->bytes);
     if (f->looked_at_all)
-        (void)printf(
-            "%s %llu names, %llu series of %llu tag-key sets, %llu rows of "
-            "%llu points, %llu histograms, %llu notes, %llu others\n",
-            o->place.kind == PLACE_FOLDER ? "and" : "looked at",
-            (unsigned long long)n->names, (unsigned long long)n->series,
-            (unsigned long long)n->tagk_sets, (unsigned long long)n->rows,
-            (unsigned long long)n->points, (unsigned long long)n->histograms,
-            (unsigned long long)n->notes, (unsigned long long)n->others);
+        fsck_report_counts(r, is_folder ? "and" : "looked at", &f->counts);
     else
         (void)printf("and not at the tables: the store cannot be opened%s\n",
                      o->repair ? "" : " before it is repaired (--repair)");
-    for (size_t i = 0; i < o->teller.len; i++)
-        (void)printf("%s: %llu\n", o->teller.told[i].code,
-                     (unsigned long long)o->teller.told[i].times);
-    if (f->found == 0)
-        (void)printf("clean\n");
-    else
-        (void)printf("%llu found, %llu repaired\n",
-                     (unsigned long long)f->found,
-                     (unsigned long long)f->repaired);
+    fsck_report_end(r, f->found, f->repaired);
 }
 
 static int
@@ -144,8 +84,8 @@ fsck_parse(int argc, char **argv, struct options *o)
         { "copy", required_argument, NULL, 'c' },
         { "data", required_argument, NULL, 'd' },
         { "store", required_argument, NULL, 'd' },
-        { "all", no_argument, &o->teller.all, true },
-        { "quiet", no_argument, &o->teller.quiet, true },
+        { "all", no_argument, &o->all, true },
+        { "quiet", no_argument, &o->quiet, true },
         { "verbose", no_argument, NULL, 'v' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
@@ -268,24 +208,26 @@ int
 cmd_fsck(int argc, char **argv, bool as_tsdb)
 {
     struct options o = { .store = NULL };
-    struct fsck f = { .say = fsck_say };
+    struct fsck_report report = { .print = print_line };
+    struct fsck f = { .say = fsck_report_finding, .ctx = &report };
     struct error e;
     enum status st;
     int rc;
 
-    if (as_tsdb) /* its options and report are OpenTSDB's */
+    if (as_tsdb) /* with OpenTSDB's options, on a store that opens */
         return cmd_tool(argc, argv, as_tsdb);
     rc = fsck_parse(argc, argv, &o);
     if (rc >= 0)
         return rc;
-    f.ctx = &o.teller;
+    report.all = o.all != 0;
+    report.quiet = o.quiet != 0;
     st = fsck_any(&o, &f, &e);
     if (st != ST_OK) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "halite fsck: %s\n", e.text);
         return 2;
     }
-    sum_up(&o, &f);
+    sum_up(&o, &f, &report);
     if (fflush(stdout) != 0 || ferror(stdout)) /* main() says so */
         return 2;
     return f.found == 0 ? 0 : 1;

@@ -70,7 +70,7 @@ done
 # What a server has is verified, and not repaired.
 ln -s "$halite" tsdb
 ./tsdb fsck --full-scan --data data 2>err || complain "fsck: $(cat err)"
-grep -q '^Valid Datapoints: 20002$' err || complain "fsck: $(cat err)"
+grep -q '^looked at .* rows of 20002 points$' err || complain "fsck: $(cat err)"
 fails '*stop its server' ./tsdb fsck --full-scan --fix-all --data data
 "$halite" uid --data data fsck || complain 'uid fsck'
 
@@ -141,13 +141,13 @@ false.1356998460 1356998460000" || complain "imports around a rename: $(cat move
 # Rows of a name that was deleted: found where a server has them, deleted without one.
 serve
 ends 0 "$halite" uid --data data delete metrics true.1356998400
-fails '*Unable to resolve the names of 1 rows*Orphaned UID Rows: 1*Total Errors: 1*' \
+fails '*Unable to resolve the names of 1 rows*1 found, 0 repaired' \
     ./tsdb fsck --full-scan --data data
 fails '*stop its server' ./tsdb fsck --full-scan --fix --delete-orphans --data data
 stop
 ends 0 "$halite" fsck data
 holds "$out" '*note row-orphan: 1 rows*clean'
-fails '*Orphaned UID Rows Deleted: 1*' ./tsdb fsck --full-scan --fix --delete-orphans --data data
+fails '*1 found, 1 repaired*' ./tsdb fsck --full-scan --fix --delete-orphans --data data
 ends 0 ./tsdb fsck --full-scan --data data
 ends 0 "$halite" fsck data
 case $out in *orphan*) complain "still there: $out" ;; esac

@@ -8,13 +8,6 @@
 
 #define ERRORS_MAX 255 /* an exit status */
 
-static void
-take_finding(void *ctx, const struct finding *f)
-{
-    if (!f->is_note)
-        tool_fsck_say(ctx, f);
-}
-
 /* False: a word is neither of the two, which OpenTSDB's passes over. */
 static bool
 read_words(const struct tool *t, bool *fix)
@@ -32,7 +25,8 @@ read_words(const struct tool *t, bool *fix)
 int
 tool_uid_fsck(struct tool *t)
 {
-    struct check c = { .say = take_finding, .ctx = t };
+    struct fsck_report report = tool_fsck_report(t);
+    struct check c = { .say = fsck_report_finding, .ctx = &report };
     struct check_counts n;
     char *aside = NULL;
     struct error e;

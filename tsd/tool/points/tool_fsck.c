@@ -1,4 +1,4 @@
-/* 'tsdb fsck': OpenTSDB's flags and report over our own check. */
+/* 'tsdb fsck': OpenTSDB's options for our own check and its report. */
 #include "tsd/tool/points/tool_fsck.h"
 
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "tsd/config/store_place.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/transfer/dump.h"
-#include "uid/fsck/uid_fsck.h"
 
 #define THREADS_A_CPU 4
 
@@ -22,19 +21,16 @@ static const char *const repairing_flags[] = {
 
 /* -- what 'uid fsck' needs, too -------------------------------------------- */
 
-void
-tool_fsck_say(struct tool *t, const struct finding *f)
+static void
+print_line(void *ctx, const char *line)
 {
-    struct buf line = BUF_INIT;
+    tool_say(ctx, "%s", line);
+}
 
-    buf_printf(&line, "%s ", f->code);
-    if (f->key.size > 0)
-        api_put_hex(&line, f->key);
-    buf_printf(&line, "%s%s%s%s", f->key.size > 0 ? ": " : "", f->text,
-               f->repaired == NULL ? "" : "; repaired: ",
-               f->repaired == NULL ? "" : f->repaired);
-    tool_say(t, "%s", buf_cstr(&line));
-    buf_fini(&line);
+struct fsck_report
+tool_fsck_report(struct tool *t)
+{
+    return (struct fsck_report){ .print = print_line, .ctx = t, .all = true };
 }
 
 char *
@@ -116,140 +112,74 @@ wants_repair(const struct tool *t)
 
 /* -- looking --------------------------------------------------------------- */
 
-/* Of each kind how many were found and repaired. */
-struct tally {
-    uint64_t found, repaired;
-};
-
-struct fscking {
-    struct tool *t;
-    struct check_counts counts;
-    struct tally keys, orphans, values, unknown, all;
-    int64_t from_us;
-};
-
-static void
-count(struct tally *n, const struct finding *f)
-{
-    n->found++;
-    n->repaired += f->repaired != NULL;
-}
-
-static void
-take_finding(void *ctx, const struct finding *f)
-{
-    struct fscking *k = ctx;
-
-    if (f->is_note)
-        return;
-    tool_fsck_say(k->t, f);
-    count(&k->all, f);
-    if (strcmp(f->code, "row-key") == 0 || strcmp(f->code, "row-salt") == 0)
-        count(&k->keys, f);
-    else if (strcmp(f->code, "uid-lost") == 0 ||
-             strcmp(f->code, "series-id") == 0 ||
-             strstr(f->code, "-orphan") != NULL)
-        count(&k->orphans, f);
-    else if (strcmp(f->code, "row-block") == 0)
-        count(&k->values, f);
-    else if (strcmp(f->code, "no-table") == 0)
-        count(&k->unknown, f);
-}
-
+/* A dump's rows are counted. */
 static enum status
-take_row(void *ctx, const struct dump_row *row, struct error *e)
+count_row(void *ctx, const struct dump_row *row, struct error *e)
 {
-    struct fscking *k = ctx;
+    struct check_counts *counts = ctx;
 
     (void)e;
-    k->counts.rows++;
-    k->counts.points += row->points->len;
+    counts->rows++;
+    counts->points += row->points->len;
     return ST_OK;
 }
 
-/* While others write to the store, what one table says of another is in motion:
- * the rows alone are read. */
+/* While others write to the store its tables do not agree with each other at
+ * every moment. So only the rows are read: can they be decoded, and do their
+ * series have names? */
 static enum status
-look_at_rows(struct fscking *k, struct error *e)
+look_at_rows(struct tool *t, struct fsck_report *r, uint64_t *found,
+             struct error *e)
 {
+    struct check_counts counts = { 0 };
     struct dump d = {
-        .a = k->t->api,
+        .a = t->api,
         .to_base = UINT32_MAX,
         .kinds = true,
-        .f = take_row,
-        .ctx = k,
-        .cancel = tool_cancel(k->t),
+        .f = count_row,
+        .ctx = &counts,
+        .cancel = tool_cancel(t),
     };
     enum status st = dump_all(&d, e);
 
-    k->orphans.found += d.nameless;
-    k->all.found += d.nameless;
     if (d.nameless > 0)
-        tool_say(k->t, "Unable to resolve the names of %llu rows",
+        tool_say(t, "Unable to resolve the names of %llu rows",
                  (unsigned long long)d.nameless);
-    if (st != ST_CORRUPT)
+    if (st != ST_OK && st != ST_CORRUPT)
         return st;
-    take_finding(k, &(struct finding){ .code = "row-block", .text = e->text });
+    if (st == ST_CORRUPT)
+        fsck_report_finding(
+            r, &(struct finding){ .code = "row-block", .text = e->text });
+    *found = d.nameless + (st == ST_CORRUPT);
+    tool_say(t, "looked at %llu rows of %llu points",
+             (unsigned long long)counts.rows,
+             (unsigned long long)counts.points);
+    fsck_report_end(r, *found, 0);
     return ST_OK;
 }
 
 static enum status
-look_at_all(struct fscking *k, const char *aside, struct error *e)
+look_at_all(struct tool *t, struct fsck_report *r, const char *aside,
+            uint64_t *found, struct error *e)
 {
+    struct check_counts counts = { 0 };
     struct check c = {
-        .say = take_finding,
-        .ctx = k,
+        .say = fsck_report_finding,
+        .ctx = r,
         .aside = aside,
         .finds_orphans = true,
-        .drops_orphans = wants_orphans_deleted(k->t),
+        .drops_orphans = wants_orphans_deleted(t),
     };
-    enum status st = store_flush(k->t->api->store, e);
+    enum status st = store_flush(t->api->store, e);
 
-    return st == ST_OK ? check_tables(k->t->api->store, &c, &k->counts, e) : st;
-}
-
-/* -- the report ------------------------------------------------------------ */
-
-static void
-report(const struct fscking *k)
-{
-    const struct check_counts *n = &k->counts;
-    const struct {
-        const char *text;
-        uint64_t n;
-    } lines[] = {
-        { "Key Values Processed", n->rows + n->histograms + n->notes },
-        { "Rows Processed", n->rows },
-        { "Valid Datapoints", n->points },
-        { "Annotations", n->notes },
-        { "Invalid Row Keys Found", k->keys.found },
-        { "Invalid Rows Deleted", k->keys.repaired },
-        { "Duplicate Datapoints", 0 },
-        { "Duplicate Datapoints Resolved", 0 },
-        { "Orphaned UID Rows", k->orphans.found },
-        { "Orphaned UID Rows Deleted", k->orphans.repaired },
-        { "Possible Future Objects", 0 },
-        { "Unknown Objects", k->unknown.found },
-        { "Unknown Objects Deleted", k->unknown.repaired },
-        { "Unparseable Datapoint Values", k->values.found },
-        { "Unparseable Datapoint Values Deleted", k->values.repaired },
-        { "Improperly Encoded Floating Point Values", 0 },
-        { "Improperly Encoded Floating Point Values Fixed", 0 },
-        { "Unparseable Compacted Columns", 0 },
-        { "Unparseable Compacted Columns Deleted", 0 },
-        { "Datapoints Qualified for VLE ", 0 },
-        { "Datapoints Compressed with VLE", 0 },
-        { "Bytes Saved with VLE", 0 },
-        { "Total Errors", k->all.found },
-        { "Total Correctable Errors", k->all.found },
-        { "Total Errors Fixed", k->all.repaired },
-    };
-
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        tool_say(k->t, "%s: %llu", lines[i].text,
-                 (unsigned long long)lines[i].n);
-    tool_say(k->t, "Completed fsck in [%lld] seconds",
-             (long long)((clock_monotonic_us() - k->from_us) / 1000000));
+    if (st == ST_OK)
+        st = check_tables(t->api->store, &c, &counts, e);
+    if (st != ST_OK)
+        return st;
+    *found = c.found;
+    fsck_report_counts(r, "looked at", &counts);
+    fsck_report_end(r, c.found, c.repaired);
+    return ST_OK;
 }
 
 static enum status
@@ -294,7 +224,8 @@ check_words(struct tool *t, size_t *queries, struct error *e)
 int
 tool_fsck(struct tool *t)
 {
-    struct fscking k = { .t = t, .from_us = clock_monotonic_us() };
+    struct fsck_report report = tool_fsck_report(t);
+    uint64_t found = 0;
     char *aside = NULL;
     size_t queries;
     struct error e;
@@ -308,10 +239,10 @@ tool_fsck(struct tool *t)
             return TOOL_FAILED;
     }
     if (st == ST_OK)
-        st = t->at_server ? look_at_rows(&k, &e) : look_at_all(&k, aside, &e);
+        st = t->at_server ? look_at_rows(t, &report, &found, &e)
+                          : look_at_all(t, &report, aside, &found, &e);
     free(aside);
     if (st != ST_OK)
         return tool_fail(t, "%s", e.text);
-    report(&k);
-    return k.all.found == 0 ? 0 : TOOL_FAILED;
+    return found == 0 ? 0 : TOOL_FAILED;
 }

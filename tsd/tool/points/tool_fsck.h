@@ -1,13 +1,13 @@
-/* OpenTSDB's 'fsck', and what 'uid fsck' shares with it. */
+/* 'fsck' with OpenTSDB's options, and what 'uid fsck' shares with it. */
 #pragma once
 
-#include "storage/fsck/fsck.h"
+#include "tsd/tool/fsck_report.h"
 #include "tsd/tool/tool.h"
 
 tool_fn tool_fsck, tool_fsck_check;
 
-/* "row-block 0000..: damaged", on 'err'; 'ctx' is the tool. */
-void tool_fsck_say(struct tool *t, const struct finding *f);
+/* A report whose lines go to 'err' of the tool. */
+struct fsck_report tool_fsck_report(struct tool *t);
 
 /* Where a repair puts what it takes out: to be free()d.  NULL with a line on
  * 'err' where it may not repair, as a server uses the store. */

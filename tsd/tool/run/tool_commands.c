@@ -87,8 +87,8 @@ const struct tool_command tool_commands[] = {
     { "fsck", 0, NULL,
       "fsck [FLAG]... --full-scan\n"
       "       fsck [FLAG]... [START [END] QUERY...]\n"
-      "Verifies what is stored, and reports as OpenTSDB does.  What a repair\n"
-      "takes out of the store goes to its folder's aside-DATE.\n",
+      "Verifies what is stored, and reports as 'halite fsck' does.  What a\n"
+      "repair takes out of the store goes to its folder's aside-DATE.\n",
       fsck_options, tool_fsck_check, tool_fsck },
     { "import", TOOL_AT_CLIENT, "",
       "import FILE...                 ('-': standard input)\n"

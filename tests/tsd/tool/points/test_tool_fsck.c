@@ -61,26 +61,25 @@ START_TEST(uid_fsck_counts_and_repairs)
 }
 END_TEST
 
-START_TEST(fsck_reports_as_opentsdb)
+START_TEST(fsck_finds_and_repairs)
 {
     char *dir = tempdir_new();
     struct workbench w;
 
     workbench_open(&w, dir);
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 0);
-    err_has(&w, "Total Errors: 0\n");
+    err_has(&w, "clean\n");
     write_batch(&w, slice_str("zz"), "of no table");
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 1);
-    err_has(&w, "no-table 7A7A: ");
-    err_has(&w, "Unknown Objects: 1\nUnknown Objects Deleted: 0\n");
+    err_has(&w, "no-table 7a7a ");
+    err_has(&w, "no-table: 1\n1 found, 0 repaired\n");
     /* --fix alone repairs nothing, nor does a flag without it. */
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan", "--fix"), 1);
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan", "--delete-unknown-columns"),
                      1);
     ck_assert_int_eq(
         RUN(&w, "fsck", "--full-scan", "--fix", "--delete-unknown-columns"), 1);
-    err_has(&w, "Unknown Objects Deleted: 1\n");
-    err_has(&w, "Total Errors Fixed: 1\n");
+    err_has(&w, "1 found, 1 repaired\n");
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 0);
     workbench_close(&w);
     tempdir_free(&dir);
@@ -103,8 +102,8 @@ static const struct {
     { { "1356998400", "1356998500", "sum", "m", "h=nosuch" },
       1,
       "No such name for 'tagk': 'h'" },
-    { { "1356998400", "sum", "m" }, 0, "Total Errors: 0" },
-    { { "1356998400", "--full-scan" }, 0, "Total Errors: 0" },
+    { { "1356998400", "sum", "m" }, 0, "clean" },
+    { { "1356998400", "--full-scan" }, 0, "clean" },
 };
 
 START_TEST(fsck_checks_queries)
@@ -180,21 +179,19 @@ START_TEST(orphans_are_found_and_deleted)
         RUN(&w, "uid", "delete", orphans[_i].kind, orphans[_i].name), 0);
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 1);
     err_has(&w, orphans[_i].says);
-    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 0\n");
-    err_has(&w, "Total Errors: 3\n");
+    err_has(&w, "row-orphan: 3\n3 found, 0 repaired\n");
     /* Other repairs leave them. */
     ck_assert_int_eq(
         RUN(&w, "fsck", "--full-scan", "--fix", "--delete-bad-rows"), 1);
-    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 0\n");
+    err_has(&w, "row-orphan: 3\n3 found, 0 repaired\n");
     ck_assert_int_eq(
         RUN(&w, "fsck", "--full-scan", "--fix", "--delete-orphans"), 1);
-    err_has(&w, "Orphaned UID Rows: 3\nOrphaned UID Rows Deleted: 3\n");
-    err_has(&w, "Total Errors Fixed: 3\n");
+    err_has(&w, "row-orphan: 3\n3 found, 3 repaired\n");
     workbench_close(&w);
 
     workbench_open(&w, dir);
     ck_assert_int_eq(RUN(&w, "fsck", "--full-scan"), 0);
-    err_has(&w, "Rows Processed: 1\n");
+    err_has(&w, " 1 rows of 1 points, ");
     ck_assert_uint_eq(entries_of(&w, TABLE_ROWS), 1);
     ck_assert_uint_eq(entries_of(&w, TABLE_SERIES), 1);
     ck_assert_uint_eq(entries_of(&w, TABLE_TAGK_SETS), 1);
@@ -219,6 +216,6 @@ START_TEST(what_is_in_use_is_not_repaired)
 END_TEST
 
 TEST_MAIN("tool_fsck", TEST(uid_fsck_counts_and_repairs),
-          TEST(fsck_reports_as_opentsdb), LOOP(fsck_checks_queries, queries),
+          TEST(fsck_finds_and_repairs), LOOP(fsck_checks_queries, queries),
           LOOP(orphans_are_found_and_deleted, orphans),
           TEST(what_is_in_use_is_not_repaired))
