@@ -21,7 +21,7 @@ curl -fsS "$address/api/stats" | grep -o '"metric":"[^"]*"' | sort -u >stats
     sed -n 's/^# TYPE \([a-z_]*\) histogram/\1/p' metrics
     echo up # of Prometheus itself
     # Those of a pool, which this server has none of.
-    grep -ohE '"halite_[a-z_]+"' "$top/tsd/api/stats/metrics_cluster.c" | tr -d '"'
+    grep -ohE '"halite_[a-z_]+"' "$top"/tsd/api/stats/{stats.def,api_metrics.c} | tr -d '"'
 } | sort -u >there
 test "$(wc -l <there)" -gt 60 || complain "few metrics: $(cat metrics)"
 # What promtool would say of units.

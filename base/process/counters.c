@@ -4,13 +4,6 @@
 
 static _Atomic uint64_t values[COUNTER_LEN];
 
-static const struct counter_text texts[COUNTER_LEN] = {
-#define COUNTER(id, name, tags, metric, label, text) \
-    { name, tags, metric, label, text },
-#include "base/process/counters.def"
-#undef COUNTER
-};
-
 void
 counter_add(enum counter c, uint64_t n)
 {
@@ -21,10 +14,4 @@ uint64_t
 counter_get(enum counter c)
 {
     return atomic_load_explicit(&values[c], memory_order_relaxed);
-}
-
-const struct counter_text *
-counter_text(enum counter c)
-{
-    return &texts[c];
 }

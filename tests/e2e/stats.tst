@@ -36,7 +36,7 @@ GET /api/status
 = 200
 | {"status":"ok"}
 > stats
-<~ tsd.connectionmgr.connections
+<~ tsd.rpc.received
 
 # The log, and how much it tells.
 GET /logs

@@ -26,18 +26,20 @@ put_tags(struct buf *b, struct slice tags)
 }
 
 static void
-put_point(void *ctx, const char *name, const char *tags, uint64_t value)
+put_point(void *ctx, const struct stat_row *row, double value)
 {
     struct stats_writer *w = ctx;
     struct buf common = BUF_INIT;
 
+    if (row->name == NULL)
+        return;
     json_next(w->b);
     buf_printf(w->b,
-               "{\"metric\":\"tsd.%s\",\"timestamp\":%lld,\"value\":\"%llu\","
+               "{\"metric\":\"tsd.%s\",\"timestamp\":%lld,\"value\":\"%.0f\","
                "\"tags\":{",
-               name, (long long)w->now_s, (unsigned long long)value);
+               row->name, (long long)w->now_s, value);
     stats_put_tags(w->a, &common);
-    put_tags(w->b, slice_str(tags));
+    put_tags(w->b, slice_str(row->tags));
     put_tags(w->b, buf_slice(&common));
     buf_put_str(w->b, "}}");
     buf_fini(&common);

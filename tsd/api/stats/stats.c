@@ -1,147 +1,144 @@
 #include "tsd/api/stats/stats.h"
 
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
 #include "base/process/counters.h"
 #include "base/process/latency.h"
 #include "query/engine/engine.h"
+#include "storage/store/store.h"
+#include "tsd/config/store_place.h"
 #include "tsd/net/listener.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
 
-static void
-each_uid(const struct api *a, enum uid_kind kind, stats_found *found, void *ctx)
-{
-    struct uid_counts c = uid_counts(a->uids, kind);
-    char tags[40];
-
-    (void)snprintf(tags, sizeof tags, "kind=%s", uid_kind_name(kind));
-    found(ctx, "uid.cache-hit", tags, c.cache_hits);
-    found(ctx, "uid.cache-miss", tags, c.cache_misses);
-    found(ctx, "uid.cache-size", tags, c.cache_size);
-    found(ctx, "uid.random-collisions", tags, 0);
-    found(ctx, "uid.rejected-assignments", tags, c.rejected);
-    found(ctx, "uid.ids-used", tags, c.ids_used);
-    found(ctx, "uid.ids-available", tags, c.ids_available);
-}
+/* Values that are read together. */
+struct gathered {
+    struct store_counts store;
+    struct cluster_counts cluster; /* all zero outside a pool */
+    struct uid_counts names[UID_KINDS];
+    struct process_counts process;
+    struct listener_counts connections;
+    uint64_t silent; /* connections that said nothing yet */
+    struct rlimit files;
+    struct statvfs fs;
+    double now_s;
+    bool in_pool, has_wal, has_disk;
+};
 
 static void
-each_of_store(const struct api *a, stats_found *found, void *ctx)
+gather(const struct api *a, struct gathered *g)
 {
-    struct store_counts c = store_counts(a->store);
+    const char *dir = store_place_folder(a->settings);
+    struct listener_counts c = a->connections(a->connections_ctx);
 
-    found(ctx, "storage.points.added", "", c.points_added);
-    found(ctx, "storage.head.series", "", c.head_series);
-    found(ctx, "storage.head.rows", "", c.head_rows);
-    found(ctx, "storage.head.points", "", c.head_points);
-    found(ctx, "storage.head.bytes", "", c.head_bytes);
-    found(ctx, "storage.hours.encoded", "", c.hours_encoded);
-    found(ctx, "storage.rows.flushed", "", c.rows_flushed);
-    found(ctx, "storage.rows.merged", "", c.rows_merged);
-    found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
-    found(ctx, "storage.rows.quarantined", "", c.rows_quarantined);
-    found(ctx, "storage.rows.unreadable", "", c.rows_unreadable);
-    found(ctx, "storage.rows.set_aside", "", c.rows_set_aside);
-    /* What OpenTSDB does to rows of cells, flushing does to open rows. */
-    found(ctx, "compaction.count", "", c.rows_flushed);
-    found(ctx, "compaction.queue.size", "", c.head_rows);
-    found(ctx, "series.total", "", series_total(a->series));
+    *g = (struct gathered){ .store = store_counts(a->store),
+                            .process = stats_process(),
+                            .connections = c,
+                            .now_s = (double)clock_now_ms(a->clock) / 1e3,
+                            .in_pool = a->cluster != NULL };
+    g->silent = c.open > c.http + c.telnet ? c.open - c.http - c.telnet : 0;
+    if (g->in_pool)
+        a->cluster_counts(a->cluster, &g->cluster);
+    for (int k = 0; k < UID_KINDS; k++)
+        g->names[k] = uid_counts(a->uids, (enum uid_kind)k);
+    (void)getrlimit(RLIMIT_NOFILE, &g->files);
+    g->has_wal = store_sync_latency(a->store) != NULL;
+    g->has_disk = dir != NULL && statvfs(dir, &g->fs) == 0;
 }
 
+static double
+seconds(int64_t us)
+{
+    return (double)us / 1e6;
+}
+
+/* Seconds since a time of the monotonic clock. */
+static double
+age_s(int64_t since_us)
+{
+    return seconds(clock_monotonic_us() - since_us);
+}
+
+/* The rows of both lists. */
 static void
-each_of_cluster(const struct api *a, stats_found *found, void *ctx)
+each_row(const struct api *a, stat_found *found, void *ctx)
 {
-    struct cluster_counts c;
+    struct gathered g;
 
-    if (a->cluster == NULL)
-        return;
-    a->cluster_counts(a->cluster, &c);
-    found(ctx, "cluster.members", "state=live", c.members_live);
-    found(ctx, "cluster.members", "state=dead", c.members_dead);
-    found(ctx, "cluster.buckets", "state=owned", c.buckets_local);
-    found(ctx, "cluster.buckets", "state=unowned", c.buckets_unowned);
-    found(ctx, "cluster.takeovers", "", c.takeovers);
+    gather(a, &g);
+#define ROW(when, value, ...)                               \
+    if (when) {                                             \
+        static const struct stat_row row = { __VA_ARGS__ }; \
+                                                            \
+        found(ctx, &row, (double)(value));                  \
+    }
+#define STAT(value, name, tags) \
+    ROW(true, value, name, tags, NULL, NULL, NULL, NULL)
+#define METRIC(when, value, metric, label, type, text) \
+    ROW(when, value, NULL, NULL, metric, label, type, text)
+#define OF_KIND(kind, word, member, name, metric, type, text)                 \
+    ROW(true, g.names[kind].member, name, "kind=" word, metric, "kind=" word, \
+        type, text)
+#define OF_KINDS(member, name, metric, type, text)                   \
+    OF_KIND(UID_METRIC, "metrics", member, name, metric, type, text) \
+    OF_KIND(UID_TAGK, "tagk", member, name, metric, type, "")        \
+    OF_KIND(UID_TAGV, "tagv", member, name, metric, type, "")
+#define COUNTER(id, name, tags, metric, label, text)                           \
+    ROW(true, counter_get(id), name, tags, "halite_" metric, label, "counter", \
+        text)
+#include "base/process/counters.def"
+#include "tsd/api/stats/stats.def"
+#undef COUNTER
+#undef OF_KINDS
+#undef OF_KIND
+#undef METRIC
+#undef STAT
+#undef ROW
 }
 
-/* The process, in the place of a virtual machine. */
-static void
-each_of_process(stats_found *found, void *ctx)
-{
-    struct process_counts c = stats_process();
-
-    found(ctx, "jvm.thread.count", "", c.threads);
-    found(ctx, "jvm.ramused", "", c.resident_bytes);
-    found(ctx, "jvm.ramfree", "", c.free_bytes);
-}
-
-static uint64_t
+static double
 ms(const struct latency *l, unsigned percent)
 {
-    return latency_percentile(l, percent) / 1000;
+    return (double)(latency_percentile(l, percent) / 1000);
 }
 
-/* Of requests, of points on their way to the WAL, and of reading.  Graph
- * counters exist for compatibility and are always 0. */
+/* OpenTSDB's percentiles of requests, of points on their way to the WAL, and of
+ * reading. Graph counters exist for compatibility and are always 0. */
 static void
-each_latency(const struct api *a, stats_found *found, void *ctx)
+each_latency(const struct api *a, stat_found *found, void *ctx)
 {
     static const unsigned percents[] = { 50, 75, 90, 95 };
-    char name[40];
 
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
         unsigned p = percents[i];
+        char http[40], hbase[40];
+        const struct {
+            struct stat_row row;
+            double value;
+        } rows[] = {
+            { { .name = http, .tags = "type=all" },
+              a->http == NULL ? 0 : ms(http_server_latency(a->http), p) },
+            { { .name = http, .tags = "type=graph" }, 0 },
+            { { .name = http, .tags = "type=gnuplot" }, 0 },
+            { { .name = hbase, .tags = "method=put class=IncomingDataPoints" },
+              a->put == NULL ? 0 : ms(put_path_latency(a->put), p) },
+            { { .name = hbase, .tags = "method=scan class=TsdbQuery" },
+              a->engine == NULL ? 0 : ms(engine_latency(a->engine), p) },
+        };
 
-        (void)snprintf(name, sizeof name, "http.latency_%upct", p);
-        found(ctx, name, "type=all",
-              a->http == NULL ? 0 : ms(http_server_latency(a->http), p));
-        found(ctx, name, "type=graph", 0);
-        found(ctx, name, "type=gnuplot", 0);
-        (void)snprintf(name, sizeof name, "hbase.latency_%upct", p);
-        found(ctx, name, "method=put class=IncomingDataPoints",
-              a->put == NULL ? 0 : ms(put_path_latency(a->put), p));
-        found(ctx, name, "method=scan class=TsdbQuery",
-              a->engine == NULL ? 0 : ms(engine_latency(a->engine), p));
+        (void)snprintf(http, sizeof http, "http.latency_%upct", p);
+        (void)snprintf(hbase, sizeof hbase, "hbase.latency_%upct", p);
+        for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+            found(ctx, &rows[k].row, rows[k].value);
     }
-}
-
-/* OpenTSDB's counts of what cannot happen here, for those who ask for them. */
-static void
-each_absent(stats_found *found, void *ctx)
-{
-    static const struct {
-        const char *name, *tags;
-    } absent[] = {
-        { "rpc.received", "type=http_plugin" },
-        { "http.query.unauthorized", "" },
-        { "http.query.forbidden", "" },
-        { "http.graph.requests", "cache=disk" },
-        { "http.graph.requests", "cache=miss" },
-        { "compaction.duplicates", "type=identical" },
-        { "compaction.duplicates", "type=variant" },
-        { "uid.filter.rejected", "kind=raw" },
-        { "uid.filter.rejected", "kind=aggregate" },
-    };
-
-    for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++)
-        found(ctx, absent[i].name, absent[i].tags, 0);
 }
 
 void
-stats_each(const struct api *a, stats_found *found, void *ctx)
+stats_each(const struct api *a, stat_found *found, void *ctx)
 {
-    found(ctx, "connectionmgr.connections", "type=open",
-          a->connections(a->connections_ctx).open);
-    for (int i = 0; i < COUNTER_LEN; i++) {
-        const struct counter_text *t = counter_text((enum counter)i);
-
-        found(ctx, t->name, t->tags, counter_get((enum counter)i));
-    }
-    for (int k = 0; k < UID_KINDS; k++)
-        each_uid(a, (enum uid_kind)k, found, ctx);
-    each_of_store(a, found, ctx);
-    each_of_cluster(a, found, ctx);
+    each_row(a, found, ctx);
     each_latency(a, found, ctx);
-    each_absent(found, ctx);
-    found(ctx, "query.count", "type=running", queries_running(a->queries));
-    each_of_process(found, ctx);
 }
 
 void
@@ -156,14 +153,15 @@ stats_put_tags(const struct api *a, struct buf *b)
 }
 
 static void
-put_line(void *ctx, const char *name, const char *tags, uint64_t value)
+put_line(void *ctx, const struct stat_row *row, double value)
 {
     const struct stats_writer *l = ctx;
 
-    buf_printf(l->b, "tsd.%s %lld %llu", name, (long long)l->now_s,
-               (unsigned long long)value);
-    if (*tags != '\0')
-        buf_printf(l->b, " %s", tags);
+    if (row->name == NULL)
+        return;
+    buf_printf(l->b, "tsd.%s %lld %.0f", row->name, (long long)l->now_s, value);
+    if (*row->tags != '\0')
+        buf_printf(l->b, " %s", row->tags);
     stats_put_tags(l->a, l->b);
     buf_put_u8(l->b, '\n');
 }
