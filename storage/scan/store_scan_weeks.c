@@ -712,7 +712,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
         note_damaged_entry(scan, tsuid, &why);
     if (status != ST_OK || w->week.unfit)
         return false;
-    w->is_final = store_week_is_final(&w->week, &w->cut);
+    w->is_final = week_is_final(&w->week);
     if (!w->is_final && (entry_used != NULL || !w->is_done))
         return false;
     if (w->is_final && (entry_used != NULL || w->week.rows == WEEK_ROWS_LATE))

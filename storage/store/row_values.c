@@ -87,7 +87,7 @@ row_values_read(struct row_values *v, struct kv *kv, struct error *e)
     st = kv_get_many(kv, v->keys, v->len, keep_value, v, e);
     if (st == ST_OK && v->failed)
         return error_set(e, ST_BUSY, "no memory for rows");
-    v->one_by_one = st == ST_CORRUPT;
+    v->one_by_one = st == ST_CORRUPT || st == ST_IO;
     if (st == ST_OK)
         adapt_room(v);
     return v->one_by_one ? ST_OK : st;

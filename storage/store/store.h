@@ -173,11 +173,13 @@ struct store_counts {
 };
 struct store_counts store_counts(struct store *s);
 
-/* Of the value behind key_weeks_state(), until when weeks are summarised:
- * ST_CORRUPT if it is none.  Behind that time, 4 bytes, are those that have
- * stale entries. */
+/* Reads the times of a salt bucket's weeks (store_weeks_priv.h) from the value
+ * of key_weeks_state(). After these two times, it has the weeks with stale
+ * entries, 4 bytes each. Sets both to 0 and returns ST_CORRUPT if it is not
+ * such a value. */
+#define WEEKS_STATE_SIZE 8
 MUST_CHECK enum status store_weeks_state(struct slice value, uint32_t *done,
-                                         struct error *e);
+                                         uint32_t *until, struct error *e);
 
 /* Of syncs of the WAL; NULL: there is none. */
 const struct latency *store_sync_latency(const struct store *s);

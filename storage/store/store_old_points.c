@@ -203,7 +203,7 @@ look_up_week(struct store *s, uint32_t time_s, struct old_series *x)
     if (x->week_status == ST_OK && value.size > 0)
         x->week_is_final = week_decode(buf_slice(&value), base, HOURS_SUMS,
                                        &x->week, NULL) == ST_OK &&
-                           store_week_is_final(&x->week, &x->cut);
+                           week_is_final(&x->week);
     if (x->week_status == ST_NOT_FOUND)
         x->week_status = ST_OK;
     x->week.base = base;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "storage/store/row_values.h"
 #include "storage/week/week.h"
 #include "storage/store/store_weeks_priv.h"
 
@@ -53,6 +54,7 @@ struct dropping {
     uint64_t noted;           /* bytes of these rows */
     bool damaged;             /* some rows of the bucket cannot be read */
     struct buf keys;
+    struct row_values entries; /* of the weeks of 'rows' */
 };
 
 /* The key behind the rows that go. */
@@ -110,11 +112,6 @@ note_row(struct dropping *x, struct slice tsuid, uint32_t base,
     buf_put(&x->keys, week, row->week_size);
 }
 
-struct asked_weeks {
-    struct dropping *x;
-    struct expired_row *rows[BATCH_ROWS];
-};
-
 static struct tsuid
 tsuid_of_row(const struct dropping *x, const struct expired_row *row)
 {
@@ -152,19 +149,19 @@ fate_of(const struct dropping *x, const struct expired_row *row,
         week_decode(*value, row->week, HOURS_NONE, &w, NULL) != ST_OK ||
         w.unfit)
         return ROW_STAYS;
-    if (w.rows == WEEK_ROWS_UNKNOWN)
+    if (w.rows == WEEK_ROWS_DROPPED)
         return ROW_GOES;
     if (is_awaited(x, row))
         return ROW_STAYS;
     return w.rows == WEEK_ROWS_KEPT ? ROW_GOES_FIRST : ROW_IS_LATE;
 }
 
+/* Decides about a row; 'value' is the entry of its week, or NULL. The first row
+ * that goes makes the entry final. */
 static void
-take_week(void *ctx, size_t i, const struct slice *value)
+decide_row(struct dropping *x, struct expired_row *row,
+           const struct slice *value)
 {
-    const struct asked_weeks *asked = ctx;
-    struct expired_row *row = asked->rows[i];
-    struct dropping *x = asked->x;
     struct buf entry = BUF_INIT;
 
     row->fate = fate_of(x, row, value);
@@ -174,7 +171,7 @@ take_week(void *ctx, size_t i, const struct slice *value)
     if (entry.failed) {
         row->fate = ROW_STAYS;
     } else {
-        week_set_rows(&entry, row->week, WEEK_ROWS_UNKNOWN);
+        week_set_rows(&entry, row->week, WEEK_ROWS_DROPPED);
         kv_batch_put(
             x->batch,
             slice_of(x->keys.data + row->at + row->size, row->week_size),
@@ -183,23 +180,37 @@ take_week(void *ctx, size_t i, const struct slice *value)
     buf_fini(&entry);
 }
 
-/* Some entries cannot be read: their rows stay. */
-static void
-ask_each_week(struct dropping *x, struct asked_weeks *asked,
-              const struct slice *keys, size_t len)
+/* Decides about the rows from '*at' on whose entries are read at once. Where an
+ * entry cannot be read, the row stays. */
+static enum status
+ask_some_weeks(struct dropping *x, size_t *at, struct error *e)
 {
-    struct buf value = BUF_INIT;
+    struct row_values *v = &x->entries;
+    struct expired_row *asked[BATCH_ROWS];
+    enum status st;
 
-    for (size_t i = 0; i < len; i++) {
-        enum status st = kv_get(x->s->kv, keys[i], &value, NULL);
-        struct slice entry = buf_slice(&value);
+    row_values_clear(v);
+    for (; *at < x->rows_len && v->len < row_values_room(v); ++*at) {
+        struct expired_row *row = &x->rows[*at];
 
-        if (st == ST_OK || st == ST_NOT_FOUND)
-            take_week(asked, i, st == ST_OK ? &entry : NULL);
-        else
-            asked->rows[i]->fate = ROW_STAYS;
+        if (row->week_size == 0)
+            continue;
+        asked[v->len] = row;
+        row_values_add(
+            v, slice_of(x->keys.data + row->at + row->size, row->week_size));
     }
-    buf_fini(&value);
+    st = row_values_read(v, x->s->kv, e);
+    for (size_t i = 0; i < v->len && st == ST_OK; i++) {
+        struct slice value;
+        struct error why;
+        enum status got = row_values_get(v, x->s->kv, i, &value, &why);
+
+        if (got == ST_OK || got == ST_NOT_FOUND)
+            decide_row(x, asked[i], got == ST_OK ? &value : NULL);
+        else if (store_pass_over_damage(x->s, got, &why) != ST_OK)
+            st = error_set(e, got, "%s", why.text);
+    }
+    return st;
 }
 
 /* Finds out which rows' weeks have their hourly values. A dry run, which does
@@ -207,34 +218,16 @@ ask_each_week(struct dropping *x, struct asked_weeks *asked,
 static enum status
 ask_weeks(struct dropping *x, struct error *e) NO_TS_CHECK
 {
-    struct slice keys[BATCH_ROWS];
-    struct asked_weeks asked = { .x = x };
     bool locks = x->d->dry_run && !x->d->foresees;
-    struct error why;
-    size_t len = 0;
-    enum status st;
+    enum status st = ST_OK;
 
-    for (size_t i = 0; i < x->rows_len; i++) {
-        struct expired_row *row = &x->rows[i];
-
-        if (row->week_size == 0)
-            continue;
-        asked.rows[len] = row;
-        keys[len++] =
-            slice_of(x->keys.data + row->at + row->size, row->week_size);
-    }
-    if (len == 0)
-        return ST_OK;
     if (locks)
         lock_take(&x->s->flush_lock);
-    st = kv_get_many(x->s->kv, keys, len, take_week, &asked, &why);
-    if (st != ST_OK && store_pass_over_damage(x->s, st, &why) == ST_OK) {
-        st = ST_OK;
-        ask_each_week(x, &asked, keys, len);
-    }
+    for (size_t at = 0; at < x->rows_len && st == ST_OK;)
+        st = ask_some_weeks(x, &at, e);
     if (locks)
         lock_drop(&x->s->flush_lock);
-    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why.text);
+    return st;
 }
 
 static void
@@ -505,6 +498,7 @@ store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
     if (st == ST_OK)
         st = drop_table(&x, TABLE_WEEKS, e);
     free(x.rows);
+    row_values_fini(&x.entries);
     buf_fini(&x.keys);
     buf_fini(&x.from);
     kv_batch_free(&x.batch);

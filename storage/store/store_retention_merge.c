@@ -131,7 +131,7 @@ write_entry(struct merging *m, struct slice key, struct error *e)
     struct buf value = BUF_INIT;
     enum status status = ST_OK;
 
-    m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_UNKNOWN;
+    m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_DROPPED;
     week_encode(&m->entry, &value);
     if (value.failed)
         status = error_set(e, ST_BUSY, "no memory for a week");

@@ -53,15 +53,6 @@ struct cut_times store_cut_times(struct store *s, uint64_t metric);
 /* The same of a TSUID, or of a metric's bytes. */
 struct cut_times store_cut_times_of(struct store *s, struct slice tsuid);
 
-/* Have rows been dropped that the entry was made of, or may they have been?
- * Then it is final (store_weeks_priv.h). */
-static inline bool
-store_week_is_final(const struct week *w, const struct cut_times *cut)
-{
-    return !w->unfit && w->rows != WEEK_ROWS_KEPT &&
-           cut_times_are_alone_in(cut, w->base);
-}
-
 /* Where the entries of these buckets in the table of weeks end, of any owner:
  * all before 'done[i]' may be read. */
 MUST_CHECK enum status store_weeks_done(struct store *s,

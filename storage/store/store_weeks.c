@@ -5,11 +5,14 @@
 
 #include "base/process/log.h"
 #include "base/mem.h"
+#include "storage/store/row_values.h"
 #include "storage/week/week.h"
 
 /* So long after its end rows of a week are in the engine: a span, and the time
  * that it lies idle. */
 #define OVER_AFTER_S (30 * HOUR_S)
+
+#define FORGOTTEN_AT_ONCE 4096 /* entries in a batch */
 
 void
 store_weeks_init(struct store *s)
@@ -41,17 +44,25 @@ store_weeks_over(const struct store *s)
 /* -- the state in the engine ----------------------------------------------- */
 
 enum status
-store_weeks_state(struct slice value, uint32_t *done, struct error *e)
+store_weeks_state(struct slice value, uint32_t *done, uint32_t *until,
+                  struct error *e)
 {
-    *done = 0;
-    if (value.size < 4 || value.size % 4 != 0)
+    enum status status;
+
+    *done = *until = 0;
+    if (value.size < WEEKS_STATE_SIZE || value.size % 4 != 0)
         return error_set(e, ST_CORRUPT, "weeks: a state of %zu bytes",
                          value.size);
     *done = (uint32_t)key_get_uint(value.data, 4);
-    return *done % WEEK_S == 0
-               ? ST_OK
-               : error_set(e, ST_CORRUPT, "weeks: no week begins at %u",
-                           (unsigned)*done);
+    *until = (uint32_t)key_get_uint(value.data + 4, 4);
+    if (*done % WEEK_S == 0 && *until % WEEK_S == 0 && *done <= *until)
+        return ST_OK;
+    status = error_set(e, ST_CORRUPT,
+                       "weeks: no weeks begin at %u and %u, or the first of "
+                       "these times is the later one",
+                       (unsigned)*done, (unsigned)*until);
+    *done = *until = 0;
+    return status;
 }
 
 void
@@ -61,8 +72,9 @@ store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
     uint8_t key[2];
     struct buf value = BUF_INIT;
 
-    buf_make_room(&value, 4 + 4 * w->stale_len);
+    buf_make_room(&value, WEEKS_STATE_SIZE + 4 * w->stale_len);
     buf_put_u32(&value, w->done);
+    buf_put_u32(&value, w->until);
     for (size_t i = 0; i < w->stale_len; i++)
         buf_put_u32(&value, w->stale[i]);
     kv_batch_put(b, slice_of(key, key_weeks_state(&s->layout, bucket, key)),
@@ -70,15 +82,17 @@ store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
     buf_fini(&value);
 }
 
-bool
+void
 store_weeks_note_stale(struct weeks *w, uint32_t week)
 {
     size_t i = w->stale_len;
 
     while (i > 0 && w->stale[i - 1] >= week)
         i--;
-    if (i < w->stale_len && w->stale[i] == week)
-        return false;
+    if (i < w->stale_len && w->stale[i] == week) {
+        w->stale_again |= week + WEEK_S == w->next_stale;
+        return;
+    }
     w->stale =
         mem_grow(w->stale, w->stale_len, &w->stale_cap, sizeof *w->stale);
     memmove(w->stale + i + 1, w->stale + i,
@@ -86,27 +100,6 @@ store_weeks_note_stale(struct weeks *w, uint32_t week)
     w->stale[i] = week;
     w->stale_len++;
     w->unwritten = true;
-    return true;
-}
-
-/* A state that cannot be read makes way: all weeks of the bucket are summarised
- * anew. */
-static enum status
-reset_state(struct store *s, unsigned bucket, const struct error *why,
-            struct error *e) REQUIRES(s->flush_lock)
-{
-    struct kv_batch *b = kv_batch_new();
-    enum status status;
-
-    log_error("store",
-              "the weeks of salt bucket %u are summarised anew, as their state "
-              "is unreadable: %s",
-              bucket, why->text);
-    kv_batch_set_bucket(b, bucket);
-    store_weeks_put_state(s, bucket, b);
-    status = kv_write(s->kv, b, e);
-    kv_batch_free(&b);
-    return status;
 }
 
 static bool
@@ -120,6 +113,69 @@ has_rows(struct store *s, unsigned bucket)
     return kv_iter_close(&it, NULL) == ST_OK && any;
 }
 
+bool
+store_weeks_is_final(struct slice value, uint32_t week,
+                     const struct cut_times *cut)
+{
+    struct week w;
+
+    return cut_times_are_alone_in(cut, week) && value.size > 0 &&
+           (week_decode(value, week, HOURS_NONE, &w, NULL) != ST_OK ||
+            week_is_final(&w));
+}
+
+bool
+store_weeks_read_final(struct store *s, struct slice key, uint32_t week,
+                       const struct cut_times *cut, struct buf *value)
+{
+    enum status status;
+
+    if (!cut_times_are_alone_in(cut, week))
+        return false;
+    status = kv_get(s->kv, key, value, NULL);
+    return status == ST_OK ? store_weeks_is_final(buf_slice(value), week, cut)
+                           : status != ST_NOT_FOUND;
+}
+
+/* Without a state, what entries say is not known to be true: those that are not
+ * final are deleted. */
+static enum status
+forget_entries(struct store *s, unsigned bucket, struct error *e)
+    REQUIRES(s->flush_lock)
+{
+    uint8_t bytes[2];
+    struct slice prefix =
+        slice_of(bytes, key_weeks_state(&s->layout, bucket, bytes));
+    struct kv_iter *it = kv_iter_open(s->kv, prefix);
+    struct kv_batch *b = kv_batch_new();
+    enum status status = ST_OK;
+
+    kv_batch_set_bucket(b, bucket);
+    for (bool on = kv_iter_seek(it, prefix); on && status == ST_OK;
+         on = kv_iter_next(it)) {
+        struct tsuid tsuid;
+        struct cut_times cut;
+        uint32_t week;
+
+        if (key_week_parse(&s->layout, kv_iter_key(it), &week, &tsuid, NULL) !=
+            ST_OK)
+            continue;
+        cut = store_cut_times_of(s, tsuid_slice(&tsuid));
+        if (store_weeks_is_final(kv_iter_value(it), week, &cut))
+            continue;
+        kv_batch_delete(b, kv_iter_key(it));
+        if (kv_batch_len(b) >= FORGOTTEN_AT_ONCE) {
+            status = store_write_owned(s, b, e);
+            kv_batch_clear(b);
+        }
+    }
+    status = kv_iter_end(&it, status, e);
+    if (status == ST_OK)
+        status = store_write_owned(s, b, e);
+    kv_batch_free(&b);
+    return status;
+}
+
 enum status
 store_weeks_load(struct store *s, unsigned bucket, struct error *e)
 {
@@ -131,42 +187,41 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
         kv_get(s->kv, slice_of(key, key_weeks_state(&s->layout, bucket, key)),
                &value, &why);
 
-    w->done = 0;
-    w->stale_len = 0;
-    w->next_stale = 0;
-    w->loaded++;
-    w->late_len = 0;
-    w->loaded_us = clock_monotonic_us();
+    w->done = w->until = w->next_stale = 0;
+    w->stale_len = w->late_len = 0;
+    w->loaded_us = w->passed_us = clock_monotonic_us();
     if (status == ST_OK)
-        status = store_weeks_state(buf_slice(&value), &w->done, &why);
-    for (size_t i = 4; status == ST_OK && i < value.size; i += 4)
-        (void)store_weeks_note_stale(w,
-                                     (uint32_t)key_get_uint(value.data + i, 4));
+        status =
+            store_weeks_state(buf_slice(&value), &w->done, &w->until, &why);
+    for (size_t i = WEEKS_STATE_SIZE; status == ST_OK && i < value.size; i += 4)
+        store_weeks_note_stale(w, (uint32_t)key_get_uint(value.data + i, 4));
     buf_fini(&value);
-    if (status == ST_CORRUPT)
-        w->done = 0;
-    w->unwritten = false;
-    w->watched = w->done;
-    w->passed_us = clock_monotonic_us();
+    w->unwritten = w->unknown = false;
     /* What a new store is filled with comes first. */
-    w->old_row_us = status == ST_NOT_FOUND && !has_rows(s, bucket)
-                        ? clock_monotonic_us()
-                        : 0;
+    w->old_row_us =
+        status == ST_NOT_FOUND && !has_rows(s, bucket) ? w->loaded_us : 0;
     if (status == ST_CORRUPT)
-        return reset_state(s, bucket, &why, e);
-    return status == ST_OK || status == ST_NOT_FOUND
-               ? ST_OK
-               : error_set(e, status, "%s", why.text);
+        log_error("store",
+                  "the weeks of salt bucket %u are summarised anew, as their "
+                  "state is unreadable: %s",
+                  bucket, why.text);
+    if (status == ST_CORRUPT || status == ST_NOT_FOUND)
+        status = forget_entries(s, bucket, &why);
+    /* Damaged entries are there: queries read rows, and fsck repairs. */
+    w->unknown = status != ST_OK;
+    if (status == ST_OK || store_pass_over_damage(s, status, &why) == ST_OK)
+        return ST_OK;
+    return error_set(e, status, "%s", why.text);
 }
 
 static void
 take_state(void *ctx, size_t i, const struct slice *value)
 {
-    uint32_t *done = ctx;
+    uint32_t *done = ctx, until;
 
     done[i] = 0;
-    if (value != NULL && store_weeks_state(*value, &done[i], NULL) != ST_OK)
-        done[i] = 0;
+    if (value != NULL)
+        (void)(store_weeks_state(*value, &done[i], &until, NULL) == ST_OK);
 }
 
 enum status
@@ -189,29 +244,6 @@ store_weeks_done(struct store *s, const unsigned *buckets, size_t len,
     free(keys);
     free(bytes);
     return status;
-}
-
-/* -- becoming stale -------------------------------------------------------- */
-
-bool
-store_weeks_is_final(struct store *s, struct slice key, uint32_t week,
-                     const struct cut_times *cut)
-{
-    struct buf value = BUF_INIT;
-    enum status status;
-    struct week w;
-    bool final;
-
-    if (!cut_times_are_alone_in(cut, week))
-        return false;
-    status = kv_get(s->kv, key, &value, NULL);
-    final = status != ST_NOT_FOUND;
-    if (status == ST_OK)
-        final = value.size > 0 && (week_decode(buf_slice(&value), week,
-                                               HOURS_NONE, &w, NULL) != ST_OK ||
-                                   store_week_is_final(&w, cut));
-    buf_fini(&value);
-    return final;
 }
 
 /* -- late rows ------------------------------------------------------------- */
@@ -260,68 +292,23 @@ store_weeks_held(struct store *s, unsigned bucket, uint32_t week)
     return false;
 }
 
-/* The batch that had the state of a week that was noted may have failed: then
- * the next one has it again. */
-static void
-begin_batch(struct store *s, unsigned bucket, struct kv_batch *stale)
-    REQUIRES(s->flush_lock)
-{
-    kv_batch_set_bucket(stale, bucket);
-    if (s->weeks[bucket].unwritten && kv_batch_len(stale) == 0)
-        store_weeks_put_state(s, bucket, stale);
-}
-
-/* Says in a final entry that rows of other hours come. */
+/* Marks a final entry with WEEK_ROWS_LATE, because rows of other hours come.
+ * Returns false if the entry is not final. */
 static bool
-mark_late(struct store *s, unsigned bucket, struct slice key, uint32_t week,
+mark_late(struct store *s, struct slice key, uint32_t week,
           struct kv_batch *stale, const struct cut_times *cut)
-    REQUIRES(s->flush_lock)
 {
     struct buf value = BUF_INIT;
-    enum status status = kv_get(s->kv, key, &value, NULL);
-    struct week w;
-    bool readable =
-        status == ST_OK && value.size > 0 &&
-        week_decode(buf_slice(&value), week, HOURS_NONE, &w, NULL) == ST_OK;
-    bool final = readable && store_week_is_final(&w, cut);
+    bool final =
+        store_weeks_read_final(s, key, week, cut, &value) && value.size > 0;
 
-    if (final && w.rows != WEEK_ROWS_LATE) {
+    if (final && week_answers(buf_slice(&value), week) &&
+        !week_is_late(buf_slice(&value))) {
         week_set_rows(&value, week, WEEK_ROWS_LATE);
-        begin_batch(s, bucket, stale);
         kv_batch_put(stale, key, buf_slice(&value));
     }
-    /* One that cannot be read is left as it is, and so is its row. */
-    final |= !readable && status != ST_NOT_FOUND && value.size > 0;
     buf_fini(&value);
     return final;
-}
-
-/* A row of a week that is not over by the clock, nor in its future, while weeks
- * up to a later one are summed up: the clock was wrong when they were.  They
- * are summed up again when they are over, not for each of its rows. */
-static bool
-is_ahead(const struct store *s, const struct weeks *w, uint32_t span)
-{
-    return span >= store_weeks_over(s) && w->done > week_base(span) &&
-           (int64_t)span * 1000 <= clock_now_ms(s->options.clock);
-}
-
-static void
-lower_done(struct store *s, unsigned bucket, uint32_t week,
-           struct kv_batch *stale) REQUIRES(s->flush_lock)
-{
-    struct weeks *w = &s->weeks[bucket];
-
-    log_info("store",
-             "salt bucket %u: the clock was ahead; weeks from %u on are "
-             "summed up again",
-             bucket, (unsigned)week);
-    w->done = w->watched = week;
-    w->loaded++; /* a pass under way has seen another state */
-    while (w->stale_len > 0 && w->stale[w->stale_len - 1] >= week)
-        w->stale_len--;
-    kv_batch_set_bucket(stale, bucket);
-    store_weeks_put_state(s, bucket, stale);
 }
 
 void
@@ -341,30 +328,28 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
     }
     if (!tsuid_tags_begin_at(&s->layout, tsuid, 1) || span < cut.hourly_s)
         return;
+    kv_batch_set_bucket(stale, bucket);
     key = slice_of(bytes, key_week(&s->layout, tsuid, span, bytes));
-    if (cut_times_are_alone_in(&cut, week) &&
-        mark_late(s, bucket, key, week, stale, &cut))
+    if (mark_late(s, key, week, stale, &cut) || week >= w->until)
         return;
-    if (span >= w->watched)
-        return;
-    if (is_ahead(s, w, span)) {
-        lower_done(s, bucket, week, stale);
-        return;
-    }
-    begin_batch(s, bucket, stale);
     kv_batch_put(stale, key, slice_of(NULL, 0));
-    /* Also if 'done' is not there yet: the pass under way may be past it. */
-    if (store_weeks_note_stale(w, week))
-        store_weeks_put_state(s, bucket, stale);
+    store_weeks_note_stale(w, week);
 }
 
+/* A batch with the state may have failed: then the next one has it again. */
 enum status
 store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 {
-    enum status status = store_write_owned(s, stale, e);
+    struct weeks *w;
+    enum status status;
 
-    if (status == ST_OK && kv_batch_len(stale) > 0)
-        s->weeks[kv_batch_bucket(stale)].unwritten = false;
+    if (kv_batch_len(stale) == 0)
+        return ST_OK;
+    w = &s->weeks[kv_batch_bucket(stale)];
+    if (w->unwritten && !w->unknown)
+        store_weeks_put_state(s, kv_batch_bucket(stale), stale);
+    status = store_write_owned(s, stale, e);
+    w->unwritten &= status != ST_OK;
     kv_batch_clear(stale);
     return status;
 }
@@ -389,64 +374,66 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
     return cleared;
 }
 
-/* Of the weeks of a series. */
+/* A deletion from the final entries of a series. */
 struct clearing {
     struct store *s;
-    struct slice *keys;
-    uint32_t from; /* the first one */
+    struct slice tsuid;
     int64_t from_ms, to_ms;
+    struct row_values entries;
     struct kv_batch *batch;
-    unsigned bucket;
-    struct cut_times cut;
-    enum status status;
-    struct error *e;
 };
 
-/* An entry of which nothing is left is stale: points that came late may still
- * be there.  One that cannot be read is left to fsck. */
-static void
-clear_week(void *ctx, size_t i, const struct slice *value) NO_TS_CHECK
+/* An entry of which nothing is left becomes stale: points that came late may
+ * still be in rows. One that cannot be decoded is left to fsck. */
+static enum status
+clear_week(struct clearing *x, struct slice key, struct slice value,
+           uint32_t base, struct error *e) REQUIRES(x->s->flush_lock)
 {
-    struct clearing *x = ctx;
-    uint32_t base = x->from + (uint32_t)i * WEEK_S;
     struct buf out = BUF_INIT;
+    enum status status = ST_OK;
     struct week w;
 
-    if (value == NULL || value->size == 0 ||
-        week_decode(*value, base, HOURS_ALL, &w, NULL) != ST_OK ||
-        !store_week_is_final(&w, &x->cut) ||
-        !clear_days(&w, x->from_ms, x->to_ms))
-        return;
-    if (!week_is_empty(&w))
+    if (value.size == 0 ||
+        week_decode(value, base, HOURS_ALL, &w, NULL) != ST_OK ||
+        !week_is_final(&w) || !clear_days(&w, x->from_ms, x->to_ms))
+        return ST_OK;
+    if (week_is_empty(&w))
+        store_weeks_note_stale(&x->s->weeks[kv_batch_bucket(x->batch)], base);
+    else
         week_encode(&w, &out);
     if (out.failed)
-        x->status = error_set(x->e, ST_BUSY, "no memory for a week");
+        status = error_set(e, ST_BUSY, "no memory for a week");
     else
-        kv_batch_put(x->batch, x->keys[i], buf_slice(&out));
-    if (out.size == 0 && store_weeks_note_stale(&x->s->weeks[x->bucket], base))
-        store_weeks_put_state(x->s, x->bucket, x->batch);
+        kv_batch_put(x->batch, key, buf_slice(&out));
     buf_fini(&out);
+    return status;
 }
 
+/* As many weeks from '*base' on as are read at once. */
 static enum status
-clear_weeks(struct clearing *x, struct slice tsuid, size_t len)
+clear_weeks(struct clearing *x, uint64_t *base, uint32_t end, struct error *e)
+    REQUIRES(x->s->flush_lock)
 {
-    uint8_t *bytes = mem_new_array(len, ROW_KEY_MAX);
+    struct row_values *v = &x->entries;
+    uint32_t first = (uint32_t)*base;
+    uint8_t key[ROW_KEY_MAX];
     enum status status;
 
-    x->keys = mem_new_array(len, sizeof *x->keys);
-    for (size_t i = 0; i < len; i++)
-        x->keys[i] = slice_of(bytes + i * ROW_KEY_MAX,
-                              key_week(&x->s->layout, tsuid,
-                                       x->from + (uint32_t)i * WEEK_S,
-                                       bytes + i * ROW_KEY_MAX));
-    status = kv_get_many(x->s->kv, x->keys, len, clear_week, x, x->e);
-    if (status == ST_OK)
-        status = x->status;
-    if (status == ST_OK)
-        status = store_write_owned(x->s, x->batch, x->e);
-    free(x->keys);
-    free(bytes);
+    row_values_clear(v);
+    for (; *base < end && v->len < row_values_room(v); *base += WEEK_S)
+        row_values_add(v, slice_of(key, key_week(&x->s->layout, x->tsuid,
+                                                 (uint32_t)*base, key)));
+    status = row_values_read(v, x->s->kv, e);
+    for (size_t i = 0; i < v->len && status == ST_OK; i++) {
+        struct slice value;
+
+        status = row_values_get(v, x->s->kv, i, &value, e);
+        if (status == ST_OK)
+            status = clear_week(x, v->keys[i], value,
+                                first + (uint32_t)i * WEEK_S, e);
+        else if (status == ST_NOT_FOUND)
+            status = ST_OK;
+    }
     return status;
 }
 
@@ -456,26 +443,27 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
 {
     const struct cut_times cut = store_cut_times_of(s, tsuid);
     uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.alone_s;
+    uint64_t base = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s);
     struct clearing x = {
         .s = s,
-        .from = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s),
+        .tsuid = tsuid,
         .from_ms = from_ms,
         .to_ms = to_ms,
-        .bucket = key_salt(&s->layout, tsuid),
-        .cut = cut,
-        .status = ST_OK,
-        .e = e,
     };
-    enum status status;
+    enum status status = ST_OK;
 
     if (to_ms / 1000 < end)
         end = (uint32_t)(to_ms / 1000) + 1;
-    if (cut.hourly_s == cut.alone_s || x.from >= end ||
+    if (cut.hourly_s == cut.alone_s || base >= end ||
         !tsuid_tags_begin_at(&s->layout, tsuid, 1))
         return ST_OK;
     x.batch = kv_batch_new();
-    kv_batch_set_bucket(x.batch, x.bucket);
-    status = clear_weeks(&x, tsuid, (end - x.from + WEEK_S - 1) / WEEK_S);
+    kv_batch_set_bucket(x.batch, key_salt(&s->layout, tsuid));
+    while (base < end && status == ST_OK)
+        status = clear_weeks(&x, &base, end, e);
+    if (status == ST_OK)
+        status = store_weeks_mark_stale(s, x.batch, e);
+    row_values_fini(&x.entries);
     kv_batch_free(&x.batch);
     return status;
 }

@@ -19,7 +19,6 @@
 struct filling {
     struct store *s;
     unsigned bucket;
-    unsigned loaded;   /* of the bucket, when the pass began */
     uint32_t from, to; /* weeks with from <= base < to */
     struct week *weeks;
     struct slice tsuids[CHUNK]; /* in 'bytes' */
@@ -27,7 +26,7 @@ struct filling {
     struct buf bytes, value;
     struct points scratch;
     struct kv_batch *batch;
-    bool again;       /* entries that were stale: some have no rows any more */
+    bool again;       /* a stale week: some entries have no rows any more */
     uint64_t entries; /* written */
 };
 
@@ -130,7 +129,7 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
         struct slice key =
             slice_of(bytes, key_week(&s->layout, f->tsuids[i], week, bytes));
 
-        if (store_weeks_is_final(s, key, week, &cut))
+        if (store_weeks_read_final(s, key, week, &cut, &f->value))
             continue;
         f->weeks[i].rows = WEEK_ROWS_KEPT;
         if (!week_is_empty(&f->weeks[i])) {
@@ -151,13 +150,14 @@ write_weeks(struct filling *f, uint32_t week, struct error *e)
     return status;
 }
 
-/* Has the bucket been this process's since the pass began?  If not, others may
- * have written rows of these weeks. */
+/* While the pass was not under the flush lock, the bucket may have gone to
+ * another process, and come back. Meanwhile that one kept to what the engine
+ * says of the bucket. */
 static bool
 is_ours(const struct store *s, const struct filling *f) REQUIRES(s->flush_lock)
 {
     return store_bucket_state(s, f->bucket) == BUCKET_LOCAL &&
-           s->weeks[f->bucket].loaded == f->loaded;
+           f->to <= s->weeks[f->bucket].until;
 }
 
 /* Of the series that were gathered. */
@@ -256,55 +256,6 @@ refill_week(struct filling *f, const struct key_place *p, struct error *e)
     return status == ST_OK ? fill_chunk(f, p->base, e) : status;
 }
 
-static enum status
-drop_entries(struct filling *f, const struct key_place *p, struct error *e)
-{
-    struct store *s = f->s;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
-    struct kv_iter *it = kv_iter_open(s->kv, prefix);
-    const struct cut_times cut = store_cut_times(s, p->metric);
-    enum status status;
-    struct week w;
-
-    kv_batch_clear(f->batch);
-    kv_batch_set_bucket(f->batch, f->bucket);
-    lock_take(&s->flush_lock);
-    for (bool on_key = kv_iter_seek(it, prefix); on_key;
-         on_key = kv_iter_next(it))
-        if (!cut_times_are_alone_in(&cut, p->base) ||
-            kv_iter_value(it).size == 0 ||
-            (week_decode(kv_iter_value(it), p->base, HOURS_NONE, &w, NULL) ==
-                 ST_OK &&
-             !store_week_is_final(&w, &cut)))
-            kv_batch_delete(f->batch, kv_iter_key(it));
-    status = kv_iter_close(&it, e);
-    if (status == ST_OK && !is_ours(s, f))
-        status = store_not_owner(f->bucket, e);
-    if (status == ST_OK)
-        status = store_write_owned(s, f->batch, e);
-    lock_drop(&s->flush_lock);
-    return status;
-}
-
-/* A pass that did not come to its end may have left entries which nothing has
- * made stale since: all of them go, but final ones. */
-static enum status
-drop_ahead(struct filling *f, struct error *e)
-{
-    struct key_place p = { TABLE_WEEKS, f->bucket, 0, 0 };
-    struct filling ahead = *f;
-    enum status status = ST_OK;
-
-    ahead.to = UINT32_MAX;
-    while (status == ST_OK && next_week(&ahead, &p, e, &status)) {
-        p.base = week_base(p.base);
-        status = drop_entries(f, &p, e);
-        next_in_metric(&p);
-    }
-    return status;
-}
-
 /* -- a bucket -------------------------------------------------------------- */
 
 static enum status
@@ -325,13 +276,12 @@ walk(struct filling *f, uint8_t table,
 }
 
 static enum status
-put_state(struct store *s, struct filling *f, struct error *e)
-    REQUIRES(s->flush_lock)
+put_state(struct filling *f, struct error *e) REQUIRES(f->s->flush_lock)
 {
     kv_batch_clear(f->batch);
     kv_batch_set_bucket(f->batch, f->bucket);
-    store_weeks_put_state(s, f->bucket, f->batch);
-    return store_write_owned(s, f->batch, e);
+    store_weeks_put_state(f->s, f->bucket, f->batch);
+    return store_write_owned(f->s, f->batch, e);
 }
 
 /* Weeks of late rows would be summarised again and again: they are when none
@@ -346,51 +296,97 @@ is_time(const struct store *s, const struct weeks *w)
            now_us - w->passed_us >= MOST_DELAYS * delay_us;
 }
 
-/* Then one stale week after the other, each once. */
+/* Chooses what to do next: the weeks that are over since the last pass, or then
+ * one stale week after the other, each once. A week that is not over stays
+ * stale: the clock was ahead when it was summed up, and it still changes. */
 static bool
 begins(struct store *s, struct filling *f, struct weeks *w)
     REQUIRES(s->flush_lock)
 {
+    uint32_t over = store_weeks_over(s);
     size_t i = 0;
 
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL ||
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown ||
         (w->next_stale == 0 && !is_time(s, w)))
         return false;
-    f->loaded = w->loaded;
     f->from = w->done;
-    f->to = store_weeks_over(s);
-    if (f->from < f->to) {
-        w->watched = f->to;
+    f->to = over;
+    if (f->from < f->to)
         return true;
-    }
     while (i < w->stale_len && w->stale[i] < w->next_stale)
         i++;
-    if (i == w->stale_len) {
+    if (i == w->stale_len || w->stale[i] >= over) {
         w->next_stale = 0;
         return false;
     }
-    /* What becomes stale from now on is noted again. */
     f->again = true;
     f->from = w->stale[i];
     f->to = w->next_stale = f->from + WEEK_S;
-    w->stale_len--;
-    memmove(w->stale + i, w->stale + i + 1,
-            (w->stale_len - i) * sizeof *w->stale);
+    w->stale_again = false;
     return true;
 }
 
+/* Writes up to where entries will be, before the first one is written. */
 static enum status
-ends(struct store *s, struct filling *f, struct weeks *w, enum status status,
-     struct error *e) REQUIRES(s->flush_lock)
+raise_until(struct filling *f, struct error *e)
 {
-    if (!is_ours(s, f))
-        return status; /* it was loaded anew if it came back */
-    if (f->again && status != ST_OK)
-        (void)store_weeks_note_stale(w, f->from);
-    if (!f->again && status == ST_OK)
-        w->done = f->to;
-    w->watched = w->done;
-    return status == ST_OK ? put_state(s, f, e) : status;
+    struct store *s = f->s;
+    struct weeks *w = &s->weeks[f->bucket];
+    enum status status = ST_OK;
+
+    lock_take(&s->flush_lock);
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown) {
+        status = store_not_owner(f->bucket, e);
+    } else if (w->until < f->to) {
+        w->until = f->to;
+        status = put_state(f, e);
+    }
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
+/* After a week that became stale, once more or of another series, entries stay
+ * to be made again. */
+static enum status
+ends(struct filling *f, struct error *e)
+{
+    struct store *s = f->s;
+    struct weeks *w = &s->weeks[f->bucket];
+    enum status status = ST_OK;
+    size_t i = 0;
+
+    lock_take(&s->flush_lock);
+    if (!is_ours(s, f)) {
+        status = store_not_owner(f->bucket, e);
+    } else if (!f->again) {
+        w->done = w->done > f->to ? w->done : f->to;
+        status = put_state(f, e);
+    } else if (w->next_stale == f->to && !w->stale_again) {
+        while (w->stale[i] != f->from)
+            i++;
+        w->stale_len--;
+        memmove(w->stale + i, w->stale + i + 1,
+                (w->stale_len - i) * sizeof *w->stale);
+        status = put_state(f, e);
+    }
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
+static enum status
+do_pass(struct filling *f, struct error *e)
+{
+    enum status status;
+
+    buf_make_room(&f->bytes, (size_t)CHUNK * TSUID_MAX);
+    if (f->bytes.failed)
+        return error_set(e, ST_BUSY, "no memory to summarise weeks");
+    status = raise_until(f, e);
+    if (status == ST_OK)
+        status = f->again ? walk(f, TABLE_WEEKS, refill_week, e)
+                          : walk(f, TABLE_ROWS, fill_week, e);
+    crash_point("weeks-filled");
+    return status == ST_OK ? ends(f, e) : status;
 }
 
 /* One pass over a bucket; '*more' if there was something to do. */
@@ -399,7 +395,7 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
 {
     struct filling f = { .s = s, .bucket = bucket };
     struct weeks *w = &s->weeks[bucket];
-    enum status status = ST_OK;
+    enum status status;
 
     lock_take(&s->flush_lock);
     *more = begins(s, &f, w);
@@ -408,17 +404,8 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
         return ST_OK;
     f.weeks = mem_new_array(CHUNK, sizeof *f.weeks);
     f.batch = kv_batch_new();
-    buf_make_room(&f.bytes, (size_t)CHUNK * TSUID_MAX);
-    if (f.bytes.failed)
-        status = error_set(e, ST_BUSY, "no memory to summarise weeks");
-    if (status == ST_OK && !f.again)
-        status = drop_ahead(&f, e);
-    if (status == ST_OK)
-        status = f.again ? walk(&f, TABLE_WEEKS, refill_week, e)
-                         : walk(&f, TABLE_ROWS, fill_week, e);
-    crash_point("weeks-filled");
+    status = do_pass(&f, e);
     lock_take(&s->flush_lock);
-    status = ends(s, &f, w, status, e);
     w->passed_us = clock_monotonic_us();
     lock_drop(&s->flush_lock);
     atomic_fetch_add(&s->weeks_written, f.entries);

@@ -1,32 +1,35 @@
 /* The table of weeks, which long queries read instead of rows
- * (storage/week/week.h).
+ * (storage/week/week.h). docs/WEEKS.md has a drawing of the states of an entry
+ * and of a salt bucket, and a table of what changes them.
  *
- * Each salt bucket has a time 'done'. For every week before it, each series
- * with points in that week has an entry. If the entry is empty (*stale*) or
- * unfit, readers read the rows. Rollups have no entries.
+ * Each salt bucket has two times, 'done' and 'until'. For every week before
+ * 'done', each series with points in that week has an entry. A week between
+ * 'done' and 'until' may have entries, because a pass of the summariser is
+ * under way or ended early. No week from 'until' on has entries. Whoever writes
+ * or deletes rows of a week before 'until' first makes the entries of that week
+ * empty (*stale*), in a write of its own. So every entry is stale or says what
+ * its rows say, also after a crash. If an entry is stale or unfit, readers read
+ * the rows. Rollups have no entries.
  *
- * Whoever writes or deletes rows of a week before 'watched' first makes the
- * entries of that week stale, in a write of its own. A thread, the summariser,
- * sums up a week that is over when no late row has come to it for a while, or
- * when late rows have been coming for long.
- *
- * While the summariser works, 'watched' is the time that it is going to reach,
- * and 'done' is where it began. It holds the flush lock while it reads the rows
- * of some series' week and writes their entries, so that neither change
- * meanwhile.
+ * A thread, the summariser, sums up a week that is over when no late row has
+ * come to it for a while, or when late rows have been coming for long. It
+ * raises 'until' first, then writes entries, and then raises 'done'. It holds
+ * the flush lock while it reads the rows of some series' week and writes their
+ * entries, so that neither change meanwhile.
  *
  * Days before a metric's cut are not read, and weeks before it are deleted
  * together with the rows (cuts.h). If hourly values are kept for longer than
- * raw points, an entry of a week before 'alone_s' is *final* once rows of its
- * series and week were dropped. A final entry never becomes stale, is never
- * made from rows again, and counts whatever 'done' is (a copy has entries
- * before it has any state). Until rows were dropped, late rows make it stale
- * like any other. Late hours of a final entry stay in rows, and the entry says
- * so (WEEK_ROWS_LATE): readers add these rows to the entry, and a pass of
- * retention merges them into it (store_retention_merge.c).
+ * raw points, an entry becomes *final* when rows of its series and week are
+ * dropped, in the same batch (week_is_final()). A final entry never becomes
+ * stale, is never made from rows again, and counts whatever 'done' is (a copy
+ * has entries before it has any state). Until rows are dropped, late rows make
+ * it stale like any other. Late hours of a final entry stay in rows, and the
+ * entry says so (WEEK_ROWS_LATE): readers add these rows to the entry, and a
+ * pass of retention merges them into it (store_retention_merge.c).
  *
- * Apart from final entries, the table follows from the rows alone: if the
- * entries of a bucket are deleted together with its state, it is made again. */
+ * Apart from final entries, the table follows from the rows alone. If a bucket
+ * has entries and no state, as in a copy, those that are not final are deleted
+ * when the bucket is loaded. */
 #pragma once
 
 #include "storage/store/store_priv.h"
@@ -41,18 +44,18 @@ struct late_week {
 
 /* The state of one salt bucket. Guarded by the flush lock. */
 struct weeks {
-    uint32_t done;    /* as the engine has it */
-    uint32_t watched; /* >= done */
-    uint32_t *stale;  /* weeks with stale entries, ascending */
+    uint32_t done, until; /* as the engine has them; done <= until */
+    uint32_t *stale;      /* weeks with stale entries, ascending */
     size_t stale_len, stale_cap;
     bool unwritten;     /* 'stale' has weeks that the engine does not know of */
+    bool unknown;       /* entries cannot be read: nothing is summed up */
     int64_t old_row_us; /* when a row of a week that is over was written */
     struct late_week *late; /* ascending */
     size_t late_len, late_cap;
     int64_t loaded_us;   /* when the bucket came */
     int64_t passed_us;   /* when the last pass ended, or the bucket came */
     uint32_t next_stale; /* of the pass over 'stale' under way; 0: none is */
-    unsigned loaded;     /* how often the bucket came */
+    bool stale_again;    /* the week before 'next_stale' became stale again */
 };
 
 void store_weeks_init(struct store *s);
@@ -69,10 +72,14 @@ void store_weeks_collect_stale(struct store *s, struct slice tsuid,
                                uint32_t span, struct kv_batch *stale)
     REQUIRES(s->flush_lock);
 
-/* Reads the entry with this key, and returns whether it is final. An entry that
- * cannot be read counts as final, so that it is left as it is. */
-bool store_weeks_is_final(struct store *s, struct slice key, uint32_t week,
+/* Returns whether the entry with this value is final. Where final entries may
+ * be, an entry that cannot be read counts as final, so that it is left as it
+ * is. */
+bool store_weeks_is_final(struct slice value, uint32_t week,
                           const struct cut_times *cut);
+/* Reads the entry with this key into 'value', and returns the same. */
+bool store_weeks_read_final(struct store *s, struct slice key, uint32_t week,
+                            const struct cut_times *cut, struct buf *value);
 
 /* Returns whether no rows of this week may be dropped yet, because more late
  * rows are expected: clients send their history in portions. That is so until
@@ -105,13 +112,13 @@ MUST_CHECK enum status store_weeks_delete(struct store *s, struct slice tsuid,
  * written to it. */
 uint32_t store_weeks_over(const struct store *s);
 
-/* Returns false if the week was noted already. */
-bool store_weeks_note_stale(struct weeks *w, uint32_t week);
+/* Adds the week to those with stale entries. */
+void store_weeks_note_stale(struct weeks *w, uint32_t week);
 void store_weeks_put_state(struct store *s, unsigned bucket, struct kv_batch *b)
     REQUIRES(s->flush_lock);
 
-/* Writes and clears what store_weeks_collect_stale() added. To be called before
- * the rows are written. */
+/* Writes and clears what store_weeks_collect_stale() added, together with the
+ * state if that has changed. To be called before the rows are written. */
 MUST_CHECK enum status
 store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
     REQUIRES(s->flush_lock);

@@ -41,12 +41,12 @@ enum week_hours { HOURS_NONE, HOURS_SUMS, HOURS_ALL };
 
 #define WEEK_LATE_BIT 16 /* in an entry's second byte */
 
-/* Where the rows are that an entry was made of. Queries add late rows to it. */
+/* What became of the rows from which an entry was made. */
 enum row_state {
-    WEEK_ROWS_UNKNOWN, /* dropped; or an older program wrote the entry, and did
-                        * not say */
-    WEEK_ROWS_KEPT,    /* in the engine: the entry can be made again of them */
-    WEEK_ROWS_LATE,    /* dropped, but rows of other hours came later */
+    WEEK_ROWS_DROPPED, /* the entry is the only source */
+    WEEK_ROWS_KEPT, /* in the engine: the entry can be made again from them */
+    WEEK_ROWS_LATE, /* dropped, and rows of other hours came later: queries
+                     * add these rows to the entry */
 };
 
 struct week {
@@ -60,6 +60,14 @@ struct week {
     uint32_t count[WEEK_HOURS];
     struct week_values hour;
 };
+
+/* Were rows dropped from which the entry was made? Then it is final: it cannot
+ * be made again (storage/store/store_weeks_priv.h). */
+static inline bool
+week_is_final(const struct week *w)
+{
+    return !w->unfit && w->rows != WEEK_ROWS_KEPT;
+}
 
 static inline uint32_t
 week_base(uint32_t time_s)

@@ -222,16 +222,14 @@ get_week(struct cursor *c, enum week_hours hours, struct week *w)
     struct codec x;
     uint8_t version = cursor_u8(c), flags = cursor_u8(c);
 
-    w->unfit = version == WEEK_OF_SUMS || flags == WEEK_UNFIT;
-    c->failed |= version != WEEK_VERSION && version != WEEK_OF_SUMS;
-    if (w->unfit) {
-        c->failed |= flags == WEEK_UNFIT && cursor_left(c) > 0;
+    w->unfit = flags == WEEK_UNFIT;
+    c->failed |= version != WEEK_VERSION || (w->unfit && cursor_left(c) > 0);
+    if (w->unfit)
         return;
-    }
     codec_init(&x, NULL, c);
     w->rows = (flags & WEEK_FLAG_KEPT) != 0   ? WEEK_ROWS_KEPT
               : (flags & WEEK_FLAG_LATE) != 0 ? WEEK_ROWS_LATE
-                                              : WEEK_ROWS_UNKNOWN;
+                                              : WEEK_ROWS_DROPPED;
     flags = (uint8_t)(flags ^ week_rows_flag(w->rows));
     x.f.is_int = flags == WEEK_INT;
     x.f.plain = flags == WEEK_PLAIN;
@@ -256,7 +254,7 @@ week_decode(struct slice bytes, uint32_t base, enum week_hours hours,
 
     out->base = base;
     out->unfit = out->all_int = false;
-    out->rows = WEEK_ROWS_UNKNOWN;
+    out->rows = WEEK_ROWS_DROPPED;
     out->hours = HOURS_NONE;
     memset(out->day, 0, sizeof out->day);
     memset(out->count, 0, sizeof out->count);

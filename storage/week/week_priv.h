@@ -13,15 +13,13 @@
 #include "storage/week/week.h"
 
 #define WEEK_VERSION 2
-/* Hours had count and sum alone: rows are read in its place. */
-#define WEEK_OF_SUMS 1
 #define ALL_HOURS    0xffffffu
 
 enum week_flag {
     WEEK_INT = 1,
     WEEK_PLAIN = 2, /* doubles as they are */
     WEEK_UNFIT = 4,
-    /* Beside the others: enum row_state; neither is WEEK_ROWS_UNKNOWN. */
+    /* Beside the others: enum row_state; neither is WEEK_ROWS_DROPPED. */
     WEEK_FLAG_KEPT = 8,
     WEEK_FLAG_LATE = WEEK_LATE_BIT,
 };

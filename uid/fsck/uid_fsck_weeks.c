@@ -36,8 +36,8 @@ struct chunk {
 /* The weeks of one salt bucket. */
 struct bucket_weeks {
     unsigned bucket;
-    uint32_t done;
-    struct buf state; /* the entry that precedes all weeks of the bucket */
+    uint32_t done, until; /* store_weeks_priv.h says what they mean */
+    struct buf state;     /* the entry that precedes all weeks of the bucket */
     struct buf value;
     bool changed;
     struct week week;
@@ -49,7 +49,7 @@ make_stale(struct tables *t, struct bucket_weeks *b, struct slice key,
            uint32_t base)
 {
     check_puts(t, key, slice_of(NULL, 0));
-    for (size_t i = 4; i + 4 <= b->state.size; i += 4)
+    for (size_t i = WEEKS_STATE_SIZE; i + 4 <= b->state.size; i += 4)
         if (key_get_uint(b->state.data + i, 4) == base)
             return;
     buf_make_room(&b->state, 4);
@@ -168,11 +168,11 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     st = week_decode(value, x.base, HOURS_NONE, &b->week, &why);
     x.rows = b->week.rows;
     if (lacks_rows(t, x.tsuid, x.base,
-                   st == ST_OK ? x.rows : WEEK_ROWS_UNKNOWN))
+                   st == ST_OK ? x.rows : WEEK_ROWS_DROPPED))
         return st == ST_OK ? ST_OK
                            : check_drops_bad(t, "week-entry", key, value, "%s",
                                              why.text);
-    return x.base >= b->done ? ST_OK : gather_entry(t, b, &x, e);
+    return x.base >= b->until ? ST_OK : gather_entry(t, b, &x, e);
 }
 
 static enum status
@@ -271,10 +271,10 @@ check_bucket(struct tables *t, struct bucket_weeks *b, struct error *e)
     struct error why;
     enum status st = kv_get(t->kv, key, &b->state, e);
 
-    b->done = 0;
+    b->done = b->until = 0;
     b->changed = false;
     if (st == ST_OK) {
-        st = store_weeks_state(buf_slice(&b->state), &b->done, &why);
+        st = store_weeks_state(buf_slice(&b->state), &b->done, &b->until, &why);
         if (st != ST_OK)
             return check_drops_bad(t, "week-key", key, buf_slice(&b->state),
                                    "%s", why.text);

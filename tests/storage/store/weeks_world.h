@@ -387,7 +387,8 @@ is_summarised(struct world *w)
         all = kv_get(store_kv(w->s),
                      slice_of(key, key_weeks_state(store_layout(w->s), i, key)),
                      &value, &e) == ST_OK &&
-              value.size == 4 && key_get_uint(value.data, 4) >= END;
+              value.size == WEEKS_STATE_SIZE &&
+              key_get_uint(value.data, 4) >= END;
     }
     buf_fini(&value);
     return all;

@@ -27,7 +27,7 @@ add_week(struct fixture *f)
     static struct week w;
     struct points one = { 0 }, scratch = { 0 };
     struct buf block = BUF_INIT, entry = BUF_INIT;
-    uint8_t key[ROW_KEY_MAX], done[4], state[2];
+    uint8_t key[ROW_KEY_MAX], done[8], state[2];
     struct tsuid tsuid;
     series_ref ref;
 
@@ -44,10 +44,11 @@ add_week(struct fixture *f)
                                      key)),
               buf_slice(&entry));
     key_put_uint(done, week_base(BASE) + WEEK_S, 4);
+    key_put_uint(done + 4, week_base(BASE) + WEEK_S, 4);
     for (unsigned i = 0; i < layout_default.salt_buckets; i++)
         write_one(f->store,
                   slice_of(state, key_weeks_state(&layout_default, i, state)),
-                  slice_of(done, 4));
+                  slice_of(done, sizeof done));
     buf_fini(&block);
     buf_fini(&entry);
     points_fini(&one);

@@ -444,10 +444,11 @@ static void
 write_week_states(struct rig *r, bool are_summarised)
 {
     struct slice v;
-    uint8_t done[4], key[2];
+    uint8_t done[8], key[2];
 
     key_put_uint(done, week_base(BASE) + WEEK_S, 4);
-    v = slice_of(done, 4);
+    key_put_uint(done + 4, week_base(BASE) + WEEK_S, 4);
+    v = slice_of(done, sizeof done);
     for (unsigned i = 0; i < layout_default.salt_buckets; i++)
         write_one(r, slice_of(key, key_weeks_state(&layout_default, i, key)),
                   are_summarised ? &v : NULL);

@@ -89,8 +89,8 @@ static struct fixture
 many_weeks(void)
 {
     struct fixture f = fixture_new(layout_default);
-    uint8_t done[4], key[2];
-    struct slice v = slice_of(done, 4);
+    uint8_t done[8], key[2];
+    struct slice v = slice_of(done, sizeof done);
 
     for (unsigned i = 0; i < SERIES; i++)
         put_points(&f, i);
@@ -98,6 +98,7 @@ many_weeks(void)
     for (unsigned i = 0; i < SERIES; i++)
         put_week(&f, i);
     key_put_uint(done, week_base(BASE) + WEEK_S, 4);
+    key_put_uint(done + 4, week_base(BASE) + WEEK_S, 4);
     for (unsigned i = 0; i < layout_default.salt_buckets; i++)
         put_one(&f, slice_of(key, key_weeks_state(&layout_default, i, key)),
                 &v);
