@@ -191,6 +191,7 @@ open_store(struct database *d, struct error *e)
         .wal_bytes = settings_size(s, "halite.store.journal_bytes"),
         .wal_segment_bytes =
             settings_size(s, "halite.store.journal_segment_bytes"),
+        .head_series = settings_size(s, "halite.series.cache_entries"),
         .series_idle_ms = settings_unsigned(s, "halite.series.idle_ms"),
         .flush_delay_ms = settings_unsigned(s, "halite.store.seal_delay_ms"),
         .summary_delay_ms =

@@ -202,7 +202,7 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     }
     if (open_row_held(&r->open) != held)
         atomic_fetch_add(&h->bytes, open_row_held(&r->open) - (size_t)held);
-    if (r->open.unordered && open_row_is_crowded(&r->open))
+    if (open_row_is_crowded(&r->open))
         b->crowded = true;
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;

@@ -75,8 +75,16 @@ struct compaction {
     struct open_row sorted;
 };
 
-/* Returns whether 'r' should be compacted. */
-bool open_row_is_crowded(const struct open_row *r);
+/* A row of fewer points is not compacted: it costs little in any case. */
+#define OPEN_ROW_WORTH_COMPACTING 16384
+
+/* Returns whether 'r' should be compacted.  Asked for each point, so inline. */
+static inline bool
+open_row_is_crowded(const struct open_row *r)
+{
+    return r->unordered && r->count >= OPEN_ROW_WORTH_COMPACTING &&
+           r->count >= r->compact_at;
+}
 
 /* The row is not crowded any more until it has doubled.  Returns false if there
  * is no memory.  In any case compaction_fini() is called in the end. */

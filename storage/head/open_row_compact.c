@@ -5,15 +5,6 @@
 
 #include "base/mem.h"
 
-#define WORTH_COMPACTING 16384 /* points; fewer cost little in any case */
-
-bool
-open_row_is_crowded(const struct open_row *r)
-{
-    return r->unordered && r->count >= WORTH_COMPACTING &&
-           r->count >= r->compact_at;
-}
-
 static uint32_t
 twice(uint32_t count)
 {

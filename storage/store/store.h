@@ -36,7 +36,8 @@ struct store_options {
     enum wal_sync sync;
     unsigned sync_interval_ms; /* 0: 1000 */
     size_t head_bytes;         /* 0: 192 MB of open rows, then pushes back */
-    size_t head_series;        /* 0: 4 million, then idle ones are dropped */
+    size_t head_series;        /* in memory; 0: 4 million.  If there are more,
+                                  those without open rows leave it */
     /* A series that got no point for so long is flushed and leaves memory.
      * 0: an hour. */
     unsigned series_idle_ms;

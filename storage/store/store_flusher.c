@@ -12,6 +12,7 @@
 #define ENCODE_EVERY_MS 60000
 #define FORGET_TIMES    8
 #define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
+#define JUST_WRITTEN_S  2
 
 enum status
 store_trim(struct store *s, struct error *e)
@@ -209,15 +210,27 @@ is_time_to_forget(struct store *s)
     return true;
 }
 
-/* Idle series leave memory; they leave sooner if there are more than
- * 'head_series' of them. */
+static bool
+has_too_many_series(const struct store *s)
+{
+    return head_counts(s->head).series > s->options.head_series;
+}
+
+/* Idle series leave memory.  If there are more than 'head_series', those leave
+ * that were not written to since rows were last due; and if that is not enough,
+ * as when a client makes new series all the time, all whose rows are flushed,
+ * but for those that were made or written to just now. */
 static void
 forget_idle(struct store *s) REQUIRES(s->flush_lock)
 {
+    size_t keep = s->options.head_series;
+
     if (is_time_to_forget(s))
         evict_idle(s, 0, forget_after_s(s));
-    if (head_counts(s->head).series > s->options.head_series)
-        evict_idle(s, s->options.head_series, s->options.flush_delay_ms / 1000);
+    if (has_too_many_series(s))
+        evict_idle(s, keep, s->options.flush_delay_ms / 1000);
+    if (has_too_many_series(s))
+        evict_idle(s, keep / 4 * 3, JUST_WRITTEN_S);
 }
 
 /* Handles become invalid in buckets where few of many series are left.  Not in
@@ -310,6 +323,8 @@ flusher(void *arg)
         if (status == ST_OK && store_now_s() - swept_s >= sweep_s) {
             swept_s = store_now_s();
             status = sweep(s, &e);
+            evict_series(s);
+        } else if (has_too_many_series(s)) {
             evict_series(s);
         }
         if (status == ST_OK)

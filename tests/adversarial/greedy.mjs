@@ -262,6 +262,8 @@ async function memorySettings(port) {
     const config = JSON.parse(r.body), sum = {};
     for (const key of ['halite.store.head_bytes', 'halite.store.cache_bytes', 'halite.put.cache_bytes', 'halite.queries.bytes', 'halite.answers.bytes', 'halite.http.bodies_bytes', 'halite.telnet.total_bytes'])
         if (config[key] !== undefined) sum[key] = Number(config[key].replace(/[KMG]$/, '')) * ({ K: 1 << 10, M: 1 << 20, G: 1 << 30 }[config[key].slice(-1)] ?? 1) / (1 << 20);
+    for (const [key, bytes] of Object.entries({ 'halite.series.cache_entries': 160, 'halite.uid.cache_entries': 200 }))
+        sum[key] = Math.round(Number(config[key]) * bytes / (1 << 20));
     if (config['halite.store.write_buffer_bytes'] !== undefined) sum['halite.store.write_buffer_bytes (2)'] = 2 * (parseInt(config['halite.store.write_buffer_bytes'], 10) > 100000 ? parseInt(config['halite.store.write_buffer_bytes'], 10) / (1 << 20) : parseInt(config['halite.store.write_buffer_bytes'], 10));
     return sum;
 }

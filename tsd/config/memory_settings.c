@@ -6,7 +6,7 @@
 #define MB ((uint64_t)1 << 20)
 
 /* Shares of the memory, in thousandths.  Those that are 'summed' are held
- * beside each other, and make 600 of 1000; the rest is for names, series,
+ * beside each other, and make 700 of 1000; the rest is for
  * threads, connections, the tables that LevelDB keeps open, and for what the
  * allocator cannot use.  The write buffer counts twice, since one is filled
  * while another one is written. */
@@ -21,6 +21,7 @@ static const struct share {
     { "halite.store.head_bytes", 60, 4 * MB, 0, 1 },
     { "halite.store.write_buffer_bytes", 12, MB, 0, 2 },
     { "halite.store.cache_bytes", 12, MB, 0, 1 },
+    { "halite.series.cache_entries", 100, 10000, 160, 1 },
     { "halite.put.cache_bytes", 60, 2 * MB, 0, 1 },
     { "halite.put.cache_entries", 20, 10000, 24, 0 },
     { "halite.uid.cache_entries", 60, 10000, 200, 1 },

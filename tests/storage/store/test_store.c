@@ -451,6 +451,32 @@ START_TEST(an_idle_series_leaves_memory)
 }
 END_TEST
 
+/* They were written to just now, and idle series leave only in an hour. */
+START_TEST(flushed_series_make_room_for_new_ones)
+{
+    enum { MOST = 64, MADE = 400, OPEN = 8 };
+    int64_t give_up_us = clock_monotonic_us() + 60 * INT64_C(1000000);
+
+    set_options(_i);
+    o.head_series = MOST;
+    open_store();
+    for (unsigned i = 0; i < MADE; i++)
+        put(i, T0, 1);
+    ck_assert_uint_eq(store_counts(s).head_series, MADE);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    while (store_counts(s).head_series > MOST &&
+           clock_monotonic_us() < give_up_us) {
+        for (unsigned i = 0; i < OPEN; i++)
+            put(i, T0 + 1000, 2);
+        (void)usleep(20000);
+    }
+    ck_assert_uint_le(store_counts(s).head_series, MOST);
+    ck_assert_uint_ge(store_counts(s).head_series, OPEN);
+    for (unsigned i = 0; i < MADE; i++)
+        check_range(i, T0, 1000, i < OPEN ? 2 : 1, 1);
+}
+END_TEST
+
 START_TEST(a_small_head_flushes_early)
 {
     set_options(_i);
@@ -751,6 +777,7 @@ TEST_MAIN_WITH(NULL, teardown, "store", LOOP(points_come_back, kinds),
                LOOP(rejects_what_no_row_can_hold, kinds),
                LOOP(a_forgotten_series_is_not_another_one, kinds),
                LOOP(an_idle_series_leaves_memory, kinds),
+               LOOP(flushed_series_make_room_for_new_ones, kinds),
                LOOP(a_small_head_flushes_early, kinds),
                LOOP(two_rows_of_an_hour_are_flushed_in_order, kinds),
                TEST(the_journal_is_trimmed),

@@ -348,8 +348,8 @@ static const struct memory {
                  { 2048, true },  { 4096, true }, { 8192, false },
                  { 65536, false } };
 
-/* What may be held beside each other leaves a third of the memory to the rest.
- */
+/* What may be held beside each other leaves a third of the memory to the rest;
+ * the caches that are counted in entries take at most half of that. */
 START_TEST(memory_follows_the_limit)
 {
     static const char *const sums[] = {
@@ -363,7 +363,12 @@ START_TEST(memory_follows_the_limit)
         "halite.http.bodies_bytes",
         "halite.telnet.total_bytes",
     };
-    uint64_t limit = memories[_i].mb << 20, sum = 0;
+    static const struct {
+        const char *name;
+        uint64_t bytes; /* of an entry */
+    } counted[] = { { "halite.uid.cache_entries", 200 },
+                    { "halite.series.cache_entries", 160 } };
+    uint64_t limit = memories[_i].mb << 20, sum = 0, entries = 0;
     struct settings *s = settings_new(), *fresh = settings_new();
     struct error e;
 
@@ -385,6 +390,11 @@ START_TEST(memory_follows_the_limit)
     }
     if (memories[_i].mb >= 200)
         ck_assert_uint_le(sum, limit / 3 * 2);
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
+        entries +=
+            (uint64_t)settings_int(s, counted[i].name) * counted[i].bytes;
+    if (memories[_i].mb >= 200 && memories[_i].lowered)
+        ck_assert_uint_le(entries, limit / 6);
     ck_assert_int_le(settings_int(s, "halite.query.answer_bytes") * 2,
                      settings_int(s, "halite.answers.bytes"));
     ck_assert_int_le(settings_int(s, "halite.query.bytes") * 2,
