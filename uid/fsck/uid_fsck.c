@@ -361,8 +361,7 @@ static const struct step {
     enum status (*whole)(struct tables *t, struct error *e);
 } steps[] = {
     { TABLE_UID, NULL, check_names },
-    { TABLE_SERIES, NULL, check_series },
-    { TABLE_TAGK_SETS, NULL, NULL }, /* with the series */
+    { TABLE_SERIES, check_series, NULL },
     { TABLE_ROWS, check_row, NULL },
     { TABLE_WEEKS, NULL, check_weeks },
     { TABLE_HISTOGRAMS, check_histogram, NULL },
@@ -372,6 +371,7 @@ static const struct step {
     { TABLE_BATCHES, check_batches, NULL },
     { TABLE_RETENTION, check_cut, NULL },
     { TABLE_QUARANTINE, check_quarantined, NULL },
+    { TABLE_TAGK_SETS, NULL, check_tagk_sets }, /* when series are repaired */
 };
 #define STEPS (sizeof steps / sizeof steps[0])
 
@@ -416,7 +416,6 @@ fini(struct tables *t)
     kv_batch_free(&t->batch);
     arena_free(&t->arena);
     tagk_sets_free(&t->tagk_sets);
-    tagk_sets_free(&t->dropped_sets);
     points_fini(&t->points);
     table_fini(&t->series.table);
     free(t->series.hashes);
@@ -438,7 +437,6 @@ init(struct tables *t, struct store *s, struct check *c)
     t->arena = arena_new(0);
     t->batch = kv_batch_new();
     t->tagk_sets = tagk_sets_new(t->layout);
-    t->dropped_sets = tagk_sets_new(t->layout);
 }
 
 enum status

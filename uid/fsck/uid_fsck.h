@@ -11,8 +11,8 @@
  * A series of which a name was deleted is in order, unless c->finds_orphans is
  * set.
  *
- * Each table is read once, in order; series once more where a tag-key set is
- * missing.
+ * Each table is read once, in order; series once more if tag-key sets have no
+ * entry.
  *
  * Bounds:  some 30 bytes a series, at most 500 MB (past it each row asks the
  *          directory); some 100 a tag-key set; the names of each kind as

@@ -56,8 +56,9 @@ struct tables {
     struct id_ranges ids[UID_KINDS_ALL];     /* deleted ones, too */
     struct id_ranges deleted[UID_KINDS_ALL]; /* of these */
     uint64_t highest[UID_KINDS_ALL];
-    struct tagk_sets *tagk_sets;
-    struct tagk_sets *dropped_sets; /* of these: series that are dropped */
+    struct tagk_sets *tagk_sets; /* counted from the directory */
+    uint64_t wrong_sets;         /* entries that differ from these */
+    bool directory_changes;      /* series are entered, or dropped */
     struct tsuid_set series;
     struct points points;
     uint64_t expired; /* rows before the cuts of their metrics */
@@ -77,14 +78,14 @@ check_repairs(const struct tables *t)
 
 /* Steps of check_tables() that take more than one look at each entry. */
 MUST_CHECK enum status check_names(struct tables *t, struct error *e);
-MUST_CHECK enum status check_series(struct tables *t, struct error *e);
+MUST_CHECK enum status check_tagk_sets(struct tables *t, struct error *e);
 MUST_CHECK enum status check_weeks(struct tables *t, struct error *e);
 
 /* One entry, its key and its value.  Only what cannot be looked at fails. */
 typedef enum status check_entry_fn(struct tables *t, struct slice key,
                                    struct slice value, struct error *e);
-check_entry_fn check_row, check_histogram, check_annotation, check_meta,
-    check_tree, check_batches, check_cut, check_quarantined;
+check_entry_fn check_series, check_row, check_histogram, check_annotation,
+    check_meta, check_tree, check_batches, check_cut, check_quarantined;
 
 /* -- what they use --------------------------------------------------------- */
 
