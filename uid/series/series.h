@@ -89,8 +89,6 @@ struct series_entry {
     /* out: ST_OK; ST_LIMIT, see series_reject(); ST_CONFLICT, an id lost its
      * name (series_purge.h): look its names up again. */
     enum status rejected;
-    /* series_enter()'s own: is it new, and was the engine asked? */
-    bool missing, asked;
 };
 
 /* The second half, for many: enters those that are not there yet, all in one

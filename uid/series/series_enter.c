@@ -1,12 +1,21 @@
-/* New series, as many as come together, cost one logged batch: their entries
- * and the new counts of their tag-key sets, so that the counts are exact after
- * a crash and only they are read at the start.
+/* Series are entered many at a time, by one algorithm for local and shared
+ * engines:
  *
- * Whether a series is new, the engine need not say if it has a name that is
- * younger than the process: then it was entered since, and whatever was is in
- * the store's memory (store_series() comes after the entry), unless that has
- * forgotten some. */
-#include "uid/series/series_priv.h"
+ *     read    which of them have an entry
+ *     admit   those that a purge and the limits let through
+ *     write   the entries, and the new counts of their tag-key sets
+ *     retry   what another process changed between the read and the write
+ *
+ * The entries of a salt bucket and the counts of its tag-key sets are one
+ * batch, so that the counts are exact after a crash, and only counts are read
+ * when a store is opened.
+ *
+ * On a shared engine the batch is guarded: it is applied if the entries are
+ * absent and the counts are those that were read.  On a local engine the lock
+ * does the same, and the engine is seldom read: the counts are in memory, and a
+ * series with an id that is younger than the process is in the head if it was
+ * entered (store_series() follows each entry), unless series have left it. */
+#include "uid/series/series_enter_priv.h"
 
 #include <stdlib.h>
 
@@ -16,7 +25,6 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "uid/series/series_index_priv.h"
-#include "uid/series/tagk_sets.h"
 
 enum status
 series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
@@ -40,137 +48,7 @@ series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
     return st;
 }
 
-/* The tag-key sets that a batch of entries counts up. */
-struct counted {
-    struct {
-        uint8_t key[TAGK_SETS_KEY_MAX];
-        size_t size;
-        uint64_t series; /* new ones */
-    } * sets;
-    size_t len;
-};
-
-static void
-count_tagk_set(struct series_directory *d, struct counted *c,
-               struct slice tsuid)
-{
-    uint8_t key[TAGK_SETS_KEY_MAX];
-    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
-    size_t i = 0;
-
-    tagk_sets_set(d->tagk_sets, set, tagk_sets_get(d->tagk_sets, set) + 1);
-    while (i < c->len &&
-           !slice_eq(slice_of(c->sets[i].key, c->sets[i].size), set))
-        i++;
-    if (i == c->len) {
-        memcpy(c->sets[i].key, key, set.size);
-        c->sets[i].size = set.size;
-        c->len++;
-    }
-    c->sets[i].series++;
-}
-
-/* They were not entered. */
-static void
-take_back(struct series_directory *d, const struct counted *c)
-{
-    for (size_t i = 0; i < c->len; i++) {
-        struct slice set = slice_of(c->sets[i].key, c->sets[i].size);
-
-        tagk_sets_set(d->tagk_sets, set,
-                      tagk_sets_get(d->tagk_sets, set) - c->sets[i].series);
-    }
-}
-
-static enum status
-write_entries(struct series_directory *d, struct kv_batch *b,
-              const struct counted *c, struct error *e) REQUIRES(d->lock)
-{
-    uint8_t count[8];
-
-    for (size_t i = 0; i < c->len; i++) {
-        struct slice set = slice_of(c->sets[i].key, c->sets[i].size);
-
-        key_put_uint(count, tagk_sets_get(d->tagk_sets, set), 8);
-        kv_batch_put(b, set, slice_of(count, sizeof count));
-    }
-    return store_write(d->store, b, NULL, e);
-}
-
-static bool
-is_fresh_id(const struct series_directory *d, enum uid_kind kind,
-            struct slice id)
-{
-    return uid_is_fresh(d->uids, kind,
-                        key_get_uint(id.data, (unsigned)id.size));
-}
-
-/* Has the TSUID an id that was given out since the start? */
-static bool
-is_fresh(const struct series_directory *d, struct slice tsuid)
-{
-    const struct key_layout *w = &d->widths;
-    bool rollup = series_has_kind(w, tsuid);
-
-    if (is_fresh_id(d, UID_METRIC, tsuid_metric(w, tsuid)))
-        return true;
-    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
-        if (is_fresh_id(d, UID_TAGK, tsuid_tagk(w, tsuid, i)) ||
-            is_fresh_id(d, rollup && i == 0 ? UID_ROLLUP : UID_TAGV,
-                        tsuid_tagv(w, tsuid, i)))
-            return true;
-    return false;
-}
-
-static bool
-is_accepted(const void *entries, uint32_t i, const void *tsuid)
-{
-    const struct series_entry *x = (const struct series_entry *)entries + i;
-
-    return x->rejected == ST_OK &&
-           slice_eq(x->tsuid, *(const struct slice *)tsuid);
-}
-
-/* Is it among those before, in the table, that are new?  Where memory does not
- * tell.  Adds it if it is not. */
-static bool
-repeats(struct hash_table *new, const struct series_entry *entries, size_t i)
-{
-    uint64_t hash = hash_slice(entries[i].tsuid, 0);
-
-    if (table_find(new, hash, is_accepted, entries, &entries[i].tsuid) !=
-        TABLE_NONE)
-        return true;
-    table_add(new, hash, (uint32_t)i);
-    return false;
-}
-
-/* Sets 'missing' to whether the series is new, for sure.  'entered' is how many
- * there were before the engine was asked.  Series with ids from before others
- * left memory may be among these, so only younger ids are fresh from then on.
- */
-static enum status
-find_if_missing(struct series_directory *d, struct series_entry *x,
-                uint64_t entered, struct error *e) REQUIRES(d->lock)
-{
-    uint32_t created_s;
-    uint64_t evictions;
-    bool exists =
-        store_has_series(d->store, x->tsuid, &evictions) && !d->failed;
-    bool sure;
-    enum status st = ST_OK;
-
-    if (evictions != d->evictions) {
-        d->evictions = evictions;
-        uid_age_ids(d->uids);
-    }
-    sure = !d->failed && (is_fresh(d, x->tsuid) ||
-                          (x->asked && entered == atomic_load(&d->entered)));
-    if (!exists && !sure)
-        st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
-    x->missing = !exists;
-    return st;
-}
+/* -- limits ---------------------------------------------------------------- */
 
 uint64_t
 series_metric(const struct series_directory *d, struct slice tsuid)
@@ -205,168 +83,471 @@ series_reject(struct series_directory *d, struct error *e)
                      (unsigned long long)l->of_metric);
 }
 
-static enum status
-enter_locked(struct series_directory *d, struct series_entry *entries,
-             size_t len, uint64_t entered, struct error *e) REQUIRES(d->lock)
+/* -- what is asked for ----------------------------------------------------- */
+
+static bool
+is_tsuid(const void *all, uint32_t i, const void *tsuid)
 {
-    uint8_t key[SERIES_KEY_MAX], created[4];
-    struct kv_batch *b = kv_batch_new();
-    struct counted counted = { mem_new_array(len, sizeof *counted.sets), 0 };
-    struct hash_table new = { 0 };
-    size_t new_len = 0;
-    enum status st = ST_OK;
+    const struct asked *a = (const struct asked *)all + i;
 
-    key_put_uint(created, clock_now_s(&clock_system), 4);
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
-        struct series_entry *x = &entries[i];
-
-        if (x->missing)
-            st = find_if_missing(d, x, entered, e);
-        if (x->missing && d->failed)
-            x->missing = !repeats(&new, entries, i);
-        if (st != ST_OK || !x->missing)
-            continue;
-        if (!series_purge_admits(d, x->tsuid)) {
-            x->rejected = ST_CONFLICT;
-            continue;
-        }
-        if (!series_has_room(d, series_metric(d, x->tsuid))) {
-            x->rejected = ST_LIMIT;
-            continue;
-        }
-        kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
-                     slice_of(created, sizeof created));
-        count_tagk_set(d, &counted, x->tsuid);
-        new_len++;
-        /* Known from here on: it may repeat. */
-        st = store_series(d->store, x->tsuid, true, &x->ref, e);
-    }
-    if (new_len > 0) {
-        if (st == ST_OK)
-            st = write_entries(d, b, &counted, e);
-        d->failed |= st != ST_OK;
-    }
-    if (st != ST_OK)
-        take_back(d, &counted);
-    else
-        atomic_fetch_add(&d->entered, new_len);
-    for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
-        if (entries[i].missing && entries[i].rejected == ST_OK)
-            series_index_enter(
-                d->index, series_metric(d, entries[i].tsuid),
-                slice_of(key, key_series(entries[i].tsuid, key)));
-    table_fini(&new);
-    free(counted.sets);
-    kv_batch_free(&b);
-    return st;
+    return slice_eq(a->entry->tsuid, *(const struct slice *)tsuid);
 }
 
-/* The entries that the engine is asked for. */
-struct lookup {
-    struct series_entry **entries;
+static bool
+is_set(const void *sets, uint32_t i, const void *key)
+{
+    const struct asked_set *s = (const struct asked_set *)sets + i;
+
+    return slice_eq(asked_set_key(s), *(const struct slice *)key);
+}
+
+/* Returns the index of the tag-key set and salt bucket of a TSUID. */
+static uint32_t
+find_set(struct asking *q, struct hash_table *table, struct slice tsuid)
+{
+    const struct key_layout *w = &q->d->widths;
+    uint8_t bytes[TAGK_SETS_KEY_MAX];
+    struct slice key = tagk_sets_key(w, tsuid, bytes);
+    uint64_t hash = hash_slice(key, 0);
+    uint32_t i = table_find(table, hash, is_set, q->sets, &key);
+    struct asked_set *s;
+
+    if (i != TABLE_NONE)
+        return i;
+    i = (uint32_t)q->sets_len;
+    q->sets = mem_grow(q->sets, q->sets_len++, &q->sets_cap, sizeof *q->sets);
+    s = &q->sets[i];
+    *s = (struct asked_set){ .bucket = key_salt(w, tsuid),
+                             .metric = tsuid_metric_id(w, tsuid),
+                             .key_size = (uint32_t)key.size };
+    memcpy(s->key, key.data, key.size);
+    table_add(table, hash, i);
+    return i;
+}
+
+static int
+compare_buckets(const void *a, const void *b)
+{
+    const struct asked_set *x = *(struct asked_set *const *)a;
+    const struct asked_set *y = *(struct asked_set *const *)b;
+
+    return (x->bucket > y->bucket) - (x->bucket < y->bucket);
+}
+
+static void
+asking_init(struct asking *q, struct series_directory *d,
+            struct series_entry *entries, size_t len)
+{
+    struct hash_table tsuids = { 0 }, sets = { 0 };
+
+    *q = (struct asking){ .d = d, .len = len };
+    q->entered = atomic_load(&d->entered);
+    q->purged = atomic_load(&d->purged);
+    q->all = mem_new_array(len, sizeof *q->all);
+    for (size_t i = 0; i < len; i++) {
+        struct asked *a = &q->all[i];
+        uint64_t hash = hash_slice(entries[i].tsuid, 0);
+        uint32_t same =
+            table_find(&tsuids, hash, is_tsuid, q->all, &entries[i].tsuid);
+
+        entries[i].ref = SERIES_REF_NONE;
+        entries[i].rejected = ST_OK;
+        a->entry = &entries[i];
+        if (same != TABLE_NONE) {
+            a->state = SAME;
+            a->same = &q->all[same];
+            continue;
+        }
+        table_add(&tsuids, hash, (uint32_t)i);
+        a->key_size = (uint32_t)key_series(entries[i].tsuid, a->key);
+        a->set = find_set(q, &sets, entries[i].tsuid);
+        a->next = q->sets[a->set].first;
+        q->sets[a->set].first = a;
+    }
+    q->by_bucket = mem_new_array(q->sets_len, sizeof(struct asked_set *));
+    for (size_t i = 0; i < q->sets_len; i++)
+        q->by_bucket[i] = &q->sets[i];
+    qsort(q->by_bucket, q->sets_len, sizeof(struct asked_set *),
+          compare_buckets);
+    table_fini(&tsuids);
+    table_fini(&sets);
+}
+
+static void
+asking_fini(struct asking *q)
+{
+    free(q->by_bucket);
+    free(q->sets);
+    free(q->all);
+}
+
+static bool
+is_wanted(const struct asked *a)
+{
+    return a->state == ASKED && a->entry->rejected == ST_OK;
+}
+
+static bool
+any_wanted(const struct asking *q)
+{
+    for (size_t i = 0; i < q->len; i++)
+        if (is_wanted(&q->all[i]))
+            return true;
+    return false;
+}
+
+/* -- reading --------------------------------------------------------------- */
+
+static bool
+is_fresh_id(const struct series_directory *d, enum uid_kind kind,
+            struct slice id)
+{
+    return uid_is_fresh(d->uids, kind,
+                        key_get_uint(id.data, (unsigned)id.size));
+}
+
+/* Was one of the ids given out since the start?  Then the series is in the head
+ * if it was entered. */
+static bool
+is_fresh(const struct series_directory *d, struct slice tsuid)
+{
+    const struct key_layout *w = &d->widths;
+    bool rollup = series_has_kind(w, tsuid);
+
+    if (is_fresh_id(d, UID_METRIC, tsuid_metric(w, tsuid)))
+        return true;
+    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
+        if (is_fresh_id(d, UID_TAGK, tsuid_tagk(w, tsuid, i)) ||
+            is_fresh_id(d, rollup && i == 0 ? UID_ROLLUP : UID_TAGV,
+                        tsuid_tagv(w, tsuid, i)))
+            return true;
+    return false;
+}
+
+/* What is read from the engine: the entry of a series, or the count of a set.
+ */
+struct asked_key {
+    struct asked *series;
+    struct asked_set *set;
+};
+
+struct reading {
+    struct asked_key *keys;
+    struct tagk_sets *tagk_sets;
     enum status st;
     struct error *e;
 };
 
 static void
-note_entry(void *ctx, size_t i, const struct slice *value)
+note_read(void *ctx, size_t i, const struct slice *value)
 {
-    struct lookup *a = ctx;
+    struct reading *r = ctx;
+    struct asked *a = r->keys[i].series;
+    struct asked_set *s = r->keys[i].set;
 
-    a->entries[i]->missing = value == NULL;
-    if (value != NULL && value->size != 4)
-        a->st = error_set(a->e, ST_CORRUPT, "series entry of %zu bytes, not 4",
+    if (value != NULL && value->size != (a != NULL ? 4 : 8)) {
+        r->st = error_set(r->e, ST_CORRUPT, "%s of %zu bytes",
+                          a != NULL ? "series entry" : "count of a tag-key set",
                           value->size);
+    } else if (a != NULL) {
+        a->is_absent = value == NULL;
+        a->state = value == NULL ? ASKED : FOUND;
+    } else {
+        s->counted = value != NULL;
+        s->count = value == NULL ? 0 : key_get_uint(value->data, 8);
+        s->news |= tagk_sets_get(r->tagk_sets, asked_set_key(s)) < s->count;
+        tagk_sets_raise(r->tagk_sets, asked_set_key(s), s->count);
+    }
 }
 
-/* Sets 'missing' of each, with one read of the engine. */
-static enum status
-find_missing(struct series_directory *d, struct series_entry *entries,
-             size_t len, struct error *e)
+/* Adds what must be read for the series of a set.  The counts of a local store
+ * are those in memory. */
+static size_t
+add_keys(const struct asking *q, struct asked_set *s, struct slice *keys,
+         struct asked_key *what)
 {
-    struct slice *keys = mem_new_array(len, sizeof *keys);
-    struct lookup a = { mem_new_array(len, sizeof *a.entries), ST_OK, e };
-    uint8_t *bytes = mem_new_array(len, SERIES_KEY_MAX);
     size_t n = 0;
+
+    for (struct asked *a = s->first; a != NULL; a = a->next)
+        if (is_wanted(a) && !a->is_absent && !is_fresh(q->d, a->entry->tsuid)) {
+            keys[n] = asked_key(a);
+            what[n++].series = a;
+        }
+    if (n > 0 && q->d->shared) {
+        keys[n] = asked_set_key(s);
+        what[n++].set = s;
+    }
+    return n;
+}
+
+/* Reads at once whether the wanted series have entries, except those that are
+ * known to be absent. */
+static enum status
+read_asked(struct asking *q, struct error *e)
+{
+    size_t n = 0, max = q->len + q->sets_len;
+    struct slice *keys = mem_new_array(max, sizeof *keys);
+    struct reading r = { mem_new_array(max, sizeof *r.keys), q->d->tagk_sets,
+                         ST_OK, e };
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < len; i++) {
-        uint8_t *key = bytes + n * SERIES_KEY_MAX;
-
-        entries[i].missing = true;
-        entries[i].asked = !is_fresh(d, entries[i].tsuid);
-        if (!entries[i].asked)
-            continue;
-        keys[n] = slice_of(key, key_series(entries[i].tsuid, key));
-        a.entries[n++] = &entries[i];
-    }
+    for (size_t i = 0; i < q->sets_len; i++)
+        n += add_keys(q, &q->sets[i], keys + n, r.keys + n);
     if (n > 0)
-        st = kv_get_many(store_kv(d->store), keys, n, note_entry, &a, e);
+        st = kv_get_many(store_kv(q->d->store), keys, n, note_read, &r, e);
     free(keys);
-    free(a.entries);
-    free(bytes);
-    return st == ST_OK ? a.st : st;
+    free(r.keys);
+    return st == ST_OK ? r.st : st;
 }
 
-static enum status
-give_handles(struct series_directory *d, struct series_entry *entries,
-             size_t len, struct error *e)
+/* Takes back what other threads of this process may have changed since it was
+ * read, and finds the series that are in the head.  If series have left the
+ * head, only ids that are given out from now on are fresh. */
+static void
+ask_memory(struct asking *q) REQUIRES(q->d->lock)
 {
-    enum status st = ST_OK;
+    struct series_directory *d = q->d;
+    bool entered = q->entered != atomic_load(&d->entered);
+    bool purged = q->purged != atomic_load(&d->purged);
+    uint64_t evictions = d->evictions;
 
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (entries[i].rejected == ST_OK && entries[i].ref == SERIES_REF_NONE)
-            st = store_series(d->store, entries[i].tsuid, false,
-                              &entries[i].ref, e);
+    for (size_t i = 0; i < q->len; i++) {
+        struct asked *a = &q->all[i];
+
+        if (a->state == FOUND && purged)
+            a->state = ASKED;
+        if (entered || purged)
+            a->is_absent = false;
+        if (a->state == ASKED &&
+            store_has_series(d->store, a->entry->tsuid, &evictions))
+            a->state = FOUND;
+    }
+    if (evictions != d->evictions) {
+        d->evictions = evictions;
+        uid_age_ids(d->uids);
+    }
+}
+
+/* -- admitting ------------------------------------------------------------- */
+
+static uint64_t
+added_of_metric(const struct asking *q, uint64_t metric)
+{
+    uint64_t added = 0;
+
+    for (size_t i = 0; i < q->sets_len; i++)
+        if (q->sets[i].metric == metric)
+            added += q->sets[i].added;
+    return added;
+}
+
+/* Rejects series that may not be entered.  If there is no room for all, the
+ * first ones of the caller's order are admitted.  On a shared engine the limits
+ * are compared with what is known here: if others enter series at the same
+ * time, there may be a few more. */
+static void
+admit_asked(struct asking *q) REQUIRES(q->d->lock)
+{
+    struct series_directory *d = q->d;
+    bool limited = d->limits.of_metric != 0;
+    uint64_t added = 0;
+
+    for (size_t i = 0; i < q->sets_len; i++)
+        q->sets[i].added = 0;
+    for (size_t i = 0; i < q->len; i++) {
+        struct asked *a = &q->all[i];
+        struct asked_set *s = &q->sets[a->set];
+
+        if (!is_wanted(a))
+            continue;
+        if (!series_purge_admits(d, a->entry->tsuid)) {
+            a->entry->rejected = ST_CONFLICT;
+        } else if (!series_has_room_for(d, s->metric, added,
+                                        limited ? added_of_metric(q, s->metric)
+                                                : 0)) {
+            a->entry->rejected = ST_LIMIT;
+        } else {
+            s->added++;
+            added++;
+        }
+    }
+}
+
+/* -- writing --------------------------------------------------------------- */
+
+/* Adds the wanted series of a set to a batch, and what the batch expects of the
+ * engine to 'expected'.  Returns how many keys that is. */
+static size_t
+put_set(const struct asking *q, struct asked_set *s, struct kv_batch *b,
+        struct kv_expected *expected)
+{
+    uint8_t created[4], count[8];
+    size_t n = 0;
+
+    if (s->added == 0)
+        return 0;
+    key_put_uint(created, clock_now_s(&clock_system), 4);
+    for (struct asked *a = s->first; a != NULL; a = a->next)
+        if (is_wanted(a)) {
+            expected[n++] = (struct kv_expected){ asked_key(a), NULL };
+            kv_batch_put(b, asked_key(a), slice_of(created, 4));
+        }
+    if (!q->d->shared)
+        s->count = tagk_sets_get(q->d->tagk_sets, asked_set_key(s));
+    key_put_uint(s->old, s->count, 8);
+    s->old_value = slice_of(s->old, 8);
+    expected[n++] = (struct kv_expected){ asked_set_key(s),
+                                          s->counted ? &s->old_value : NULL };
+    key_put_uint(count, s->count + s->added, 8);
+    kv_batch_put(b, asked_set_key(s), slice_of(count, 8));
+    return n;
+}
+
+/* Notes what became of the batch with the set's series.  After a conflict,
+ * which means that another process changed what the batch expected, they are
+ * read again. */
+static void
+note_written(struct series_directory *d, struct asked_set *s, enum status st)
+{
+    if (st == ST_OK) {
+        s->count += s->added;
+        tagk_sets_raise(d->tagk_sets, asked_set_key(s), s->count);
+        atomic_fetch_add(&d->entered, s->added);
+    }
+    for (struct asked *a = s->first; a != NULL; a = a->next) {
+        if (!is_wanted(a))
+            continue;
+        a->is_absent = false;
+        if (st != ST_OK)
+            continue;
+        a->state = ENTERED;
+        series_index_enter(d->index, s->metric, asked_key(a));
+    }
+}
+
+/* On a local engine all parts are one batch, which the lock guards. */
+static enum status
+write_parts(struct series_directory *d, struct kv_guarded *parts, size_t len,
+            struct kv_batch *first, struct error *e)
+{
+    if (d->shared)
+        return kv_write_if_many(store_kv(d->store), parts, len, e);
+    parts[0].status = store_write(d->store, first, NULL, e);
+    return parts[0].status;
+}
+
+/* Writes the wanted series.  Those that meet a conflict stay wanted. */
+static enum status
+write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
+{
+    struct kv_expected *expected =
+        mem_new_array(q->len + q->sets_len, sizeof *expected);
+    struct kv_guarded *parts = mem_new_array(q->sets_len, sizeof *parts);
+    struct kv_batch **batches =
+        mem_new_array(q->sets_len, sizeof(struct kv_batch *));
+    struct asked_set *last = NULL;
+    size_t n = 0, len = 0;
+    enum status st;
+
+    for (size_t i = 0; i < q->sets_len; i++) {
+        struct asked_set *s = q->by_bucket[i];
+        size_t put;
+
+        if (s->added == 0)
+            continue;
+        if (last == NULL || (q->d->shared && s->bucket != last->bucket)) {
+            batches[len] = kv_batch_new();
+            if (q->d->shared)
+                kv_batch_set_bucket(batches[len], s->bucket);
+            parts[len] =
+                (struct kv_guarded){ batches[len], &expected[n], 0, ST_BUSY };
+            len++;
+        }
+        put = put_set(q, s, batches[len - 1], &expected[n]);
+        parts[len - 1].len += put;
+        n += put;
+        s->part = len - 1;
+        last = s;
+    }
+    st = write_parts(q->d, parts, len, batches[0], e);
+    for (size_t i = 0; i < q->sets_len; i++)
+        if (q->sets[i].added > 0)
+            note_written(q->d, &q->sets[i], parts[q->sets[i].part].status);
+    for (size_t i = 0; i < len; i++)
+        kv_batch_free(&batches[i]);
+    free(batches);
+    free(parts);
+    free(expected);
     return st;
 }
 
-static bool
-any_missing(const struct series_entry *entries, size_t len)
-{
-    bool missing = false;
-
-    for (size_t i = 0; i < len; i++)
-        missing |= entries[i].missing;
-    return missing;
-}
+/* -- all together ---------------------------------------------------------- */
 
 static enum status
-enter_here(struct series_directory *d, struct series_entry *entries, size_t len,
-           struct error *e)
+give_handles(struct asking *q, struct error *e)
 {
-    uint64_t entered = atomic_load(&d->entered);
-    uint64_t purged = atomic_load(&d->purged);
-    enum status st = find_missing(d, entries, len, e);
+    enum status st = ST_OK;
 
-    /* An entry may be found before its writer has counted it: after the lock
-     * queries see the series. */
-    if (st == ST_OK && len > 0) {
-        lock_take(&d->lock);
-        if (purged != atomic_load(&d->purged)) /* what was found may be gone */
-            st = find_missing(d, entries, len, e);
-        if (st == ST_OK && any_missing(entries, len))
-            st = enter_locked(d, entries, len, entered, e);
-        if (st == ST_OK) /* a purge knows from now on that they are used */
-            st = give_handles(d, entries, len, e);
-        lock_drop(&d->lock);
+    for (size_t i = 0; i < q->len && st == ST_OK; i++) {
+        struct series_entry *x = q->all[i].entry;
+
+        if (x->rejected == ST_OK && x->ref == SERIES_REF_NONE)
+            st = store_series(q->d->store, x->tsuid, q->all[i].state == ENTERED,
+                              &x->ref, e);
     }
     return st;
 }
 
+static enum status
+enter_asked(struct asking *q, struct error *e)
+{
+    enum status st = ST_OK;
+
+    lock_take(&q->d->lock);
+    if (!q->d->shared)
+        ask_memory(q);
+    while (st == ST_OK && any_wanted(q)) {
+        st = read_asked(q, e);
+        if (st != ST_OK)
+            break;
+        admit_asked(q);
+        if (any_wanted(q))
+            st = write_asked(q, e);
+    }
+    for (size_t i = 0; i < q->len; i++)
+        if (q->all[i].state == SAME)
+            q->all[i].entry->rejected = q->all[i].same->entry->rejected;
+    if (st == ST_OK) /* a purge knows from now on that they are used */
+        st = give_handles(q, e);
+    lock_drop(&q->d->lock);
+    return st;
+}
+
+/* An entry may be found before the thread that wrote it has counted it: after
+ * the lock queries see the series. */
 enum status
 series_enter(struct series_directory *d, struct series_entry *entries,
              size_t len, struct error *e)
 {
+    struct asking q;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    for (size_t i = 0; i < len; i++) {
-        entries[i].ref = SERIES_REF_NONE;
-        entries[i].rejected = ST_OK;
-    }
-    st = (d->shared ? series_enter_shared : enter_here)(d, entries, len, e);
+    st = series_refresh(d, e);
+    if (st != ST_OK || len == 0)
+        return st;
+    asking_init(&q, d, entries, len);
+    st = read_asked(&q, e);
+    if (st == ST_OK && (!d->shared || any_wanted(&q)))
+        st = enter_asked(&q, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         counter_add(CNT_SERIES_REJECTED, entries[i].rejected == ST_LIMIT);
-    return st == ST_OK ? give_handles(d, entries, len, e) : st;
+    if (d->shared && st == ST_OK)
+        st = series_announce(&q, e);
+    if (d->shared && st != ST_OK) /* some may be entered, and not announced */
+        series_was_recent(d);
+    if (st == ST_OK)
+        st = give_handles(&q, e);
+    asking_fini(&q);
+    return st;
 }

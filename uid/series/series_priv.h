@@ -1,9 +1,9 @@
 /* What the files of the series directory share.
  *
- *     series.c        names to TSUIDs, series by masks
- *     series_values.c series by the values of their tags
- *     series_enter.c  new series
- *     series_enter_shared.c  the same, where other processes do it, too */
+ *     series.c         names to TSUIDs, series by masks
+ *     series_values.c  series by the values of their tags
+ *     series_enter.c   new series
+ *     series_events.c  what other processes must hear of new series */
 #pragma once
 
 #include <stdatomic.h>
@@ -43,7 +43,6 @@ struct series_directory {
     struct numbers entered_ids[UID_KINDS] GUARDED_BY(lock);
     struct numbers gone_ids[UID_KINDS] GUARDED_BY(lock);
     uint64_t evictions GUARDED_BY(lock); /* store_has_series(), the last time */
-    bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };
 
 /* Is there room for one series more of the metric (0: of a new one)?  Beside so
@@ -70,10 +69,6 @@ bool series_purge_admits(struct series_directory *d, struct slice tsuid)
 MUST_CHECK enum status series_refresh(struct series_directory *d,
                                       struct error *e);
 
-/* series_enter() where the engine is shared, up to the handles. */
-MUST_CHECK enum status series_enter_shared(struct series_directory *d,
-                                           struct series_entry *entries,
-                                           size_t len, struct error *e);
 /* Something was heard, or read at once: for a while others may not know all
  * that this process knows. */
 void series_was_recent(struct series_directory *d);

@@ -776,7 +776,7 @@ START_TEST(what_is_not_entered_is_not_counted)
         ck_assert_uint_eq(series_total(f.series), 2);
         ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 1);
     }
-    /* It repeats, and memory, which knows of it, is not asked. */
+    /* It repeats within one call. */
     store_kv(f.store)->fault.status = ST_OK;
     OK(series_enter(f.series, entries, 3, &e));
     ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 2);
