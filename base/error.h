@@ -23,7 +23,8 @@
     X(ST_TIMEOUT, 503, "the storage gave no answer in time")   \
     X(ST_CORRUPT, 500, "stored bytes break the format")        \
     X(ST_IO, 500, "the disk or the network failed")            \
-    X(ST_EXPIRED, 400, "the point is older than its policy")
+    X(ST_EXPIRED, 400, "the point is older than its policy")   \
+    X(ST_MOVED, 503, "the salt bucket has another owner")
 
 enum status {
 #define X(name, http, text) name,

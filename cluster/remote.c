@@ -66,7 +66,7 @@ hold_owner(struct remote *r, unsigned bucket)
 static enum status
 has_moved(unsigned bucket, struct error *e)
 {
-    return error_set(e, ST_NOT_FOUND,
+    return error_set(e, ST_MOVED,
                      "salt bucket %u has another owner, or "
                      "none",
                      bucket);

@@ -5,7 +5,7 @@
  *         -> store_close -> remote_free
  *
  * Who owns a bucket is decided elsewhere and told by remote_route(); what
- * waits for a bucket that has moved ends with ST_NOT_FOUND then.
+ * waits for a bucket that has moved ends with ST_MOVED then.
  *
  * Owns:    peers, while any bucket is theirs.
  * Threads: the hooks: any.  remote_route(): one at a time. */

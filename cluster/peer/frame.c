@@ -55,7 +55,7 @@ static const struct {
     { ST_OK, 0 },      { ST_NOT_FOUND, 1 }, { ST_INVALID, 2 },
     { ST_LIMIT, 3 },   { ST_BUSY, 4 },      { ST_CONFLICT, 5 },
     { ST_IO, 6 },      { ST_CORRUPT, 7 },   { ST_TIMEOUT, 8 },
-    { ST_EXPIRED, 9 },
+    { ST_EXPIRED, 9 }, { ST_MOVED, 10 },
 };
 
 #define CODES_LEN (sizeof codes / sizeof codes[0])

@@ -20,7 +20,7 @@
 #include "base/error.h"
 
 #define FRAME_MARK        0x02 /* the first byte of a connection */
-#define FRAME_VERSION     2
+#define FRAME_VERSION     3
 #define FRAME_SECRET_SIZE 32
 
 /* -- frames ---------------------------------------------------------------- */

@@ -76,7 +76,7 @@ peer_queue(struct peer *p, uint8_t type, struct slice payload, struct error *e)
 static enum status
 link_ended(const struct peer *p, struct error *e)
 {
-    return error_set(e, ST_NOT_FOUND, "peer %s: the connection has ended",
+    return error_set(e, ST_MOVED, "peer %s: the connection has ended",
                      p->address);
 }
 

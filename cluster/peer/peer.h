@@ -5,7 +5,7 @@
  *     peer_open -> connecting -> link 17 -> (ended) -> connecting -> link 23
  *
  * A link is one connection, from hello to end; its number is never used twice.
- * With a link all that was asked on it ends, too: ST_NOT_FOUND, and whether the
+ * With a link all that was asked on it ends, too: ST_MOVED, and whether the
  * peer has done it is not known.
  *
  * PUTs are gathered: they are sent when 64 KB of them wait, or when a caller
@@ -14,7 +14,7 @@
  * Owns:    its thread, its socket.
  * Threads: any; open and close: the owner.
  * Bounds:  'out_bytes' wait to be sent; then peer_put() fails with ST_BUSY.
- * Fails:   ST_NOT_FOUND: the link has ended; ST_BUSY: no answer, or no room,
+ * Fails:   ST_MOVED: the link has ended; ST_BUSY: no answer, or no room,
  *          in time; else what the peer says. */
 #pragma once
 
@@ -60,7 +60,7 @@ MUST_CHECK enum status peer_wait_link(struct peer *p, int64_t end_us,
 MUST_CHECK enum status peer_put(struct peer *p, uint64_t link,
                                 struct slice record, uint64_t *ticket,
                                 struct error *e);
-/* ST_OK: it is durable at the peer.  Ends with ST_NOT_FOUND, too, when 'moved'
+/* ST_OK: it is durable at the peer.  Ends with ST_MOVED, too, when 'moved'
  * (may be NULL) is true; who makes it so calls peer_wake().  ST_BUSY, 'end_us'
  * has come: the link ends, so that the record is not taken later if it was not
  * yet. */

@@ -195,8 +195,7 @@ link_end(struct peer *p, const struct error *why)
     p->out_at = 0;
     for (struct peer_call *call = p->calls; call != NULL; call = call->next)
         if (!call->done)
-            call_done(call, ST_NOT_FOUND,
-                      "the connection to the peer has ended");
+            call_done(call, ST_MOVED, "the connection to the peer has ended");
     cond_broadcast(&p->changed);
     lock_drop(&p->lock);
 }

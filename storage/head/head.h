@@ -100,6 +100,13 @@ struct head_log_id {
 /* The TSUID of the series that has this id. */
 struct slice head_log_tsuid(const struct head_log_id *id);
 
+/* Logs or forwards a record of points under the bucket's lock: ids[i] is the id
+ * of the series of points[order[i]], or NULL if that point was not taken. */
+struct head_put;
+typedef enum status head_log_fn(void *ctx, const struct head_put *p,
+                                struct head_log_id *const *ids,
+                                struct error *e);
+
 /* Points of one salt bucket: points[order[0..len)]. */
 struct head_put {
     unsigned bucket;
@@ -109,18 +116,11 @@ struct head_put {
     uint64_t segment; /* the log's before the call: not behind the record's; or
                          0, if the rows do not need this process's log */
     uint32_t now_s;
-    /* Logs what the head took, under the bucket's lock: ids[i] is of the series
-     * of points[order[i]], or NULL if that was not taken.  NULL: nothing is
-     * logged.  When it fails, all points of the put have failed so, but the
-     * head holds those it took. */
-    enum status (*log)(void *ctx, const struct head_put *p,
-                       struct head_log_id *const *ids, struct error *e);
-    /* Called in the place of all that, where the bucket's rows are elsewhere:
-     * no point is put into a row, and none counts as taken.  NULL: the points
-     * are put into rows wherever the others are. */
-    enum status (*forward)(void *ctx, const struct head_put *p,
-                           struct head_log_id *const *ids, struct error *e);
-    bool only_forward; /* else ST_CONFLICT, and nothing is put */
+    /* Called after the points were put into rows.  NULL: nothing is logged.  If
+     * it fails, all points of the put have failed with that status, but the
+     * head holds those that it took. */
+    head_log_fn *log;
+    bool is_replay; /* also if another process owns the bucket's rows */
     /* head_epoch() before the points were checked; if it is another one now,
      * ST_CONFLICT, and nothing is put: check them again.  0: any will do. */
     uint64_t epoch;
@@ -135,14 +135,24 @@ void head_begin_epoch(struct head *h);
 
 /* ST_OK when all were taken; otherwise the first failure, or the log's:
  * ST_NOT_FOUND, the series is not in memory; ST_INVALID, a time that no row
- * has; ST_BUSY, no memory.  '*taken' counts those that were, and were logged.
- */
+ * has; ST_BUSY, no memory; ST_MOVED, another process owns the bucket's rows,
+ * and nothing was put.  '*taken' counts those that were, and were logged. */
 MUST_CHECK enum status head_put(struct head *h, const struct head_put *p,
                                 size_t *taken, struct error *e);
 
-/* From here on the rows of a bucket are kept by another process, or here again.
- * A new head has all of them here. */
+/* -- buckets of other processes (head_elsewhere.c) --------------------------
+ */
+
+/* From now on another process owns the rows of a bucket, or this one does
+ * again. A new head owns all of them. */
 void head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere);
+
+/* Calls 'forward' with the ids of the points under the bucket's lock, so that
+ * records leave in the order in which their ids were given; no point is put
+ * into a row.  If 'forward' fails, all points have failed with that status.
+ * ST_CONFLICT: this process owns the rows, and 'forward' was not called. */
+MUST_CHECK enum status head_forward(struct head *h, const struct head_put *p,
+                                    head_log_fn *forward, struct error *e);
 
 /* The times of points of an hour that were deleted, packed as an open row of
  * zeros: they take no more memory than the points took. */

@@ -182,6 +182,19 @@ head_view(struct head_row *r)
     };
 }
 
+/* Is this a point that 'series' can have? */
+static inline enum status
+head_check_point(const struct series_point *x, const struct head_series *series,
+                 struct error *e)
+{
+    if (series == NULL ||
+        series->generation != (x->series >> 32 & HEAD_GENERATION_MAX))
+        return error_set(e, ST_NOT_FOUND, "the series was forgotten");
+    if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS)
+        return error_set(e, ST_INVALID, "a time that no row can hold");
+    return ST_OK;
+}
+
 /* Where the index has that hour. */
 static inline size_t
 head_home(const struct head *h, const struct head_bucket *b, uint32_t series,

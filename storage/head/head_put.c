@@ -106,26 +106,13 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
     fetch_others(h, b, bases, others, others_len, x);
 }
 
-/* Is this a point that 'series' can have? */
-static inline enum status
-check_point(const struct series_point *x, const struct head_series *series,
-            struct error *e)
-{
-    if (series == NULL ||
-        series->generation != (x->series >> 32 & HEAD_GENERATION_MAX))
-        return error_set(e, ST_NOT_FOUND, "the series was forgotten");
-    if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS)
-        return error_set(e, ST_INVALID, "a time that no row can hold");
-    return ST_OK;
-}
-
 /* Sets its status and, if that is ST_OK, has put it into a row. */
 static inline enum status
 put_point(struct head *h, struct head_bucket *b, const struct head_put *p,
           struct series_point *x, struct head_series *series,
           struct head_row *row, struct error *e) REQUIRES(b->lock)
 {
-    x->status = check_point(x, series, e);
+    x->status = head_check_point(x, series, e);
     if (x->status == ST_OK &&
         !head_append(h, b, series, row, x->point, p->segment, p->now_s))
         x->status = error_set(e, ST_BUSY, "no memory for a point");
@@ -228,59 +215,6 @@ put_all(struct head *h, struct head_bucket *b, const struct head_put *p,
     return first;
 }
 
-/* The ids of the points that are sent elsewhere. */
-static enum status
-name_all(struct head_bucket *b, const struct head_put *p,
-         struct head_log_id **ids, size_t *named, struct error *e)
-    REQUIRES(b->lock)
-{
-    enum status first = ST_OK;
-
-    for (size_t i = 0; i < p->len; i++) {
-        struct series_point *x = &p->points[p->order[i]];
-        uint32_t index = (uint32_t)x->series;
-        struct head_series *s = index < b->series_len ? b->series[index] : NULL;
-
-        x->status = check_point(x, s, first == ST_OK ? e : NULL);
-        ids[i] = NULL;
-        if (x->status == ST_OK) {
-            INSIST(s != NULL);
-            s->touched_s = p->now_s;
-            ids[i] = &s->log;
-            ++*named;
-        }
-        first = first == ST_OK ? x->status : first;
-    }
-    return first;
-}
-
-static enum status
-forward_all(struct head_bucket *b, const struct head_put *p, struct error *e)
-    REQUIRES(b->lock)
-{
-    struct head_log_id *ids[HEAD_PUT_MAX];
-    size_t len = 0;
-    enum status status = name_all(b, p, ids, &len, e), forwarded = ST_OK;
-
-    if (len > 0)
-        forwarded = p->forward(p->ctx, p, ids, e);
-    if (forwarded == ST_OK)
-        return status;
-    for (size_t i = 0; i < p->len; i++)
-        p->points[p->order[i]].status = forwarded;
-    return forwarded;
-}
-
-void
-head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere)
-{
-    struct head_bucket *b = &h->buckets[bucket];
-
-    lock_take(&b->lock);
-    b->elsewhere = elsewhere;
-    lock_drop(&b->lock);
-}
-
 uint64_t
 head_epoch(const struct head *h)
 {
@@ -309,16 +243,14 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
 
     INSIST(p->len <= HEAD_PUT_MAX);
     lock_take(&b->lock);
-    if (b->elsewhere && p->forward != NULL) {
-        status = forward_all(b, p, e);
+    *taken = 0;
+    if (b->elsewhere && !p->is_replay) {
         lock_drop(&b->lock);
-        *taken = 0;
-        return status;
+        return error_set(e, ST_MOVED, "salt bucket %u has another owner",
+                         p->bucket);
     }
-    if (p->only_forward ||
-        (p->epoch != 0 && p->epoch != atomic_load(&h->epoch))) {
+    if (p->epoch != 0 && p->epoch != atomic_load(&h->epoch)) {
         lock_drop(&b->lock);
-        *taken = 0;
         return ST_CONFLICT;
     }
     b->crowded = false;

@@ -192,11 +192,11 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
     r = store_remote(s);
     do {
         status = store_owner_last(s, tsuid, until_ms, out, &found, e);
-        if (status == ST_NOT_FOUND)
+        if (status == ST_MOVED)
             status = r->last(r->ctx, tsuid, until_ms, out, &found,
                              store_retry_end(s, &retry), e);
-    } while (status == ST_NOT_FOUND && store_retry(s, &retry));
-    if (status == ST_NOT_FOUND)
+    } while (status == ST_MOVED && store_retry(s, &retry));
+    if (status == ST_MOVED)
         return store_no_owner(key_salt(store_layout(s), tsuid), e);
     if (status == ST_OK && !found)
         status = error_set(e, ST_NOT_FOUND, "the series has no point");

@@ -13,7 +13,7 @@ MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
                                   struct error *e);
 
 /* The same, but never forwarded: '*found' says whether there is one.
- * ST_NOT_FOUND: the bucket is not this process's. */
+ * ST_MOVED: the bucket is not this process's. */
 MUST_CHECK enum status store_owner_last(struct store *s, struct slice tsuid,
                                         int64_t until_ms, struct point *out,
                                         bool *found, struct error *e);

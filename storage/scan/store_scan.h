@@ -105,7 +105,7 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
 /* -- the owner of a bucket ------------------------------------------------- */
 
 /* Appends the open rows that a scan would copy to 'out', for
- * store_remote.head().  ST_NOT_FOUND: the bucket is not this process's. */
+ * store_remote.head().  ST_MOVED: the bucket is not this process's. */
 MUST_CHECK enum status store_head_copy(struct store *s,
                                        const struct scan_spec *spec,
                                        struct buf *out, struct error *e);

@@ -238,7 +238,7 @@ copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
     }
 }
 
-/* Those of other owners, all of them at once; ST_NOT_FOUND: a bucket has moved,
+/* Those of other owners, all of them at once; ST_MOVED: a bucket has moved,
  * which may be this process's now. */
 static enum status
 copy_remote(struct opening *o, int64_t end_us)
@@ -293,7 +293,7 @@ store_scans_copy_heads(struct store *s, const struct scan_spec *specs,
 
     while (!copy_local(&o) && o.status == ST_OK) {
         o.status = copy_remote(&o, store_retry_end(s, &retry));
-        if (o.status != ST_NOT_FOUND)
+        if (o.status != ST_MOVED)
             break;
         o.status = ST_OK;
         if (!store_retry(s, &retry))

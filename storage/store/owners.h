@@ -10,7 +10,7 @@
  * Owns:    nothing of the hooks, which must live longer than the store.
  * Threads: any, but for store_session: one at a time.  take, serve, give: one
  *          at a time for a bucket.
- * Fails:   what others forward: ST_NOT_FOUND, the bucket is not this process's:
+ * Fails:   what others forward: ST_MOVED, the bucket is not this process's:
  *          the sender's map is old, and it asks the owner. */
 #pragma once
 
@@ -29,7 +29,7 @@ struct wal;
 
 /* 'link' is a connection to a bucket's owner; its number is never 0 and never
  * used twice.  link() and put() are called under a bucket's lock: they neither
- * wait nor call the store.  ST_NOT_FOUND: the bucket has moved, or the link has
+ * wait nor call the store.  ST_MOVED: the bucket has moved, or the link has
  * ended; the store asks again, until 'wait_ms' have passed, and then fails with
  * ST_BUSY.  Other failures are the client's. */
 struct store_remote {
@@ -104,7 +104,7 @@ struct store_session *store_session_new(struct store *s);
 void store_session_free(struct store_session **ss);
 
 /* As store_put() of the record's points; commit '*lsn' before it is
- * acknowledged.  ST_NOT_FOUND also for ids of series that are not known (any
+ * acknowledged.  ST_MOVED also for ids of series that are not known (any
  * more): the sender defines them again.  Part of the record may be taken then.
  * ST_CORRUPT: the bytes are no record, and the connection is to be closed. */
 MUST_CHECK enum status store_session_put(struct store_session *ss,

@@ -61,15 +61,6 @@ define_id(struct applier_bucket *m, uint32_t id, series_ref series)
     m->series[id] = series;
 }
 
-static enum status
-not_owner(void *ctx, const struct head_put *p, struct head_log_id *const *ids,
-          struct error *e)
-{
-    (void)ctx;
-    (void)ids;
-    return store_not_owner(p->bucket, e);
-}
-
 /* Others have checked their points by the hourly values that the engine had
  * then; what has been dropped since is looked at here. */
 static enum status
@@ -117,7 +108,7 @@ put_waiting(struct applier *r, unsigned bucket, struct error *e)
         .segment = r->segment,
         .now_s = store_now_s(),
         .log = r->logs && s->wal != NULL ? store_log_points : NULL,
-        .forward = r->logs ? not_owner : NULL,
+        .is_replay = !r->logs,
         .ctx = r,
     };
     size_t taken;
@@ -165,8 +156,8 @@ take_point(struct applier *r, const struct wal_points_reader *in, bool discards,
     return r->put_len < HEAD_PUT_MAX ? ST_OK : put_waiting(r, in->bucket, e);
 }
 
-/* ST_NOT_FOUND, or that there is no room, ends a record's points, but not what
- * it defines. */
+/* A failure other than ST_CORRUPT ends the record's points, but not what it
+ * defines. */
 enum status
 applier_take(struct applier *r, struct slice payload, bool discards,
              struct error *e)
@@ -245,7 +236,8 @@ store_session_put(struct store_session *ss, struct slice record, uint64_t *lsn,
     *lsn = r->log.lsn;
     if (st == ST_OK && room != ST_OK)
         st = error_set(e, room, "%s", why.text);
-    if (st == ST_OK && r->skipped > 0)
-        st = error_set(e, ST_NOT_FOUND, "points of series that are not known");
+    /* Skipped, or forgotten since: the sender is to define its ids again. */
+    if (st == ST_NOT_FOUND || (st == ST_OK && r->skipped > 0))
+        st = error_set(e, ST_MOVED, "points of series that are not known");
     return st;
 }

@@ -344,11 +344,11 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
 
     do {
         status = store_owner_delete(s, tsuid, from_ms, to_ms, &count, &at, e);
-        if (status == ST_NOT_FOUND)
+        if (status == ST_MOVED)
             status = r->delete_points(r->ctx, tsuid, from_ms, to_ms, &count,
                                       store_retry_end(s, &retry), e);
-    } while (status == ST_NOT_FOUND && store_retry(s, &retry));
-    if (status == ST_NOT_FOUND)
+    } while (status == ST_MOVED && store_retry(s, &retry));
+    if (status == ST_MOVED)
         status = store_no_owner(key_salt(&s->layout, tsuid), e);
     if (deleted != NULL)
         *deleted = count;

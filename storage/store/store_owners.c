@@ -63,7 +63,7 @@ store_write_owned(struct store *s, const struct kv_batch *b, struct error *e)
 enum status
 store_not_owner(unsigned bucket, struct error *e)
 {
-    return error_set(e, ST_NOT_FOUND, "salt bucket %u is not this process's",
+    return error_set(e, ST_MOVED, "salt bucket %u is not this process's",
                      bucket);
 }
 

@@ -1,21 +1,11 @@
-/* Points: series handles, and how a batch gets into head and WAL, or to the
- * owners of its buckets:
- *
- *     local buckets   into the head, and a record into the WAL
- *     others          a record is queued for the owner
- *     then            each owner's word is waited for; what has moved, or had
- *                     no owner, comes again
- *
- * A record is the same in both cases (storage/wal/wal_points.h). */
+/* Series handles, and how a batch of points gets into the head and, as a record
+ * (storage/wal/wal_points.h), into the WAL.  What differs in a store of several
+ * owners is in store_forward.c. */
 #include "storage/store/store_put_priv.h"
 
-#include <stdlib.h>
-
 #include "base/process/counters.h"
-#include "base/mem.h"
 
 #define DEFINE_EVERY 32 /* times their bytes TSUIDs are in the WAL again */
-#define MOST_IDS     (UINT32_C(1) << 24) /* of a bucket, on a link */
 #define ROOM_WAIT_MS 100
 #define ROOM_WAITS   50
 #define BULK_POINTS  256 /* a put of so many waits before the head is full */
@@ -58,32 +48,29 @@ wal_id(struct wal_bucket *w, struct id_range *ids, struct head_log_id *known,
     return known->id;
 }
 
-/* From here on each series is defined again: a segment or link begins, a record
- * that defined some was not appended, or they were defined long ago.  An id is
- * never used twice in a segment. */
-static void
-wal_forget_ids(struct wal_bucket *w)
+void
+store_forget_ids(struct wal_bucket *w)
 {
     if (++w->epoch == 0)
         w->epoch = 1;
     w->defined_bytes = w->bytes = 0;
 }
 
-static void
-begin_ids(struct wal_bucket *w, struct id_range *ids, uint64_t of)
+void
+store_begin_ids(struct wal_bucket *w, struct id_range *ids, uint64_t of)
 {
     if (ids->of != of) {
         *ids = (struct id_range){ .of = of };
-        wal_forget_ids(w);
+        store_forget_ids(w);
     } else if (w->last != ids) {
-        wal_forget_ids(w);
+        store_forget_ids(w);
     }
     w->last = ids;
 }
 
-static struct slice
-write_record(struct wal_bucket *w, struct id_range *range,
-             const struct head_put *p, struct head_log_id *const *ids)
+struct slice
+store_write_record(struct wal_bucket *w, struct id_range *range,
+                   const struct head_put *p, struct head_log_id *const *ids)
 {
     wal_points_begin(&w->writer, p->bucket);
     for (size_t i = 0; i < p->len; i++) {
@@ -127,10 +114,10 @@ store_log_points(void *ctx, const struct head_put *p,
         uint64_t segment = wal_segment_now(wal);
         struct slice record;
 
-        begin_ids(w, &w->ids, segment);
+        store_begin_ids(w, &w->ids, segment);
         if (w->bytes > DEFINE_EVERY * w->defined_bytes)
-            wal_forget_ids(w);
-        record = write_record(w, &w->ids, p, ids);
+            store_forget_ids(w);
+        record = store_write_record(w, &w->ids, p, ids);
         if (log->s->remote != NULL)
             record = owned_record(w, record);
         st = w->writer.record.failed || w->owned_record.failed
@@ -141,131 +128,20 @@ store_log_points(void *ctx, const struct head_put *p,
         w->bytes += w->writer.record.size;
         return ST_OK;
     }
-    wal_forget_ids(w);
+    store_forget_ids(w);
     st = store_disk_failed(st, &why);
     return error_set(e, st, "%s", why.text);
 }
 
-/* -- buckets of other owners ----------------------------------------------- */
-
-/* Called by the head under the bucket's lock, so that records, whose ids count
- * on, are queued in their order. */
-static enum status
-forward_points(void *ctx, const struct head_put *p,
-               struct head_log_id *const *ids, struct error *e)
-{
-    struct put *put = ctx;
-    const struct store_remote *r = put->log.s->remote;
-    struct wal_bucket *w = &put->log.s->wal_buckets[p->bucket];
-    struct forwarded f = {
-        p->bucket, r->link(r->ctx, p->bucket), 0, put->at, put->len,
-    };
-    struct slice record;
-    struct error why;
-    uint32_t first;
-    enum status st;
-
-    if (f.link == 0)
-        return AGAIN;
-    /* One that stood still past its lease sends nothing on: the client may have
-     * put it, and newer points, elsewhere. */
-    st = store_owns(put->log.s, &why);
-    if (st != ST_OK)
-        return error_set(e, st, "%s", why.text);
-    if (w->link_ids.next >= MOST_IDS) /* what they meant is defined over */
-        w->link_ids.of = 0;
-    begin_ids(w, &w->link_ids, f.link);
-    if (put->again) /* the owner may not know them */
-        wal_forget_ids(w);
-    first = w->link_ids.next;
-    record = write_record(w, &w->link_ids, p, ids);
-    st = w->writer.record.failed
-             ? error_set(&why, ST_BUSY, "no memory for a record")
-             : r->put(r->ctx, p->bucket, f.link, record, &f.ticket, &why);
-    if (st != ST_OK) {
-        wal_forget_ids(w);
-        w->link_ids.next = first; /* the owner has not seen them */
-        return st == ST_NOT_FOUND
-                   ? AGAIN
-                   : error_set(e, store_put_failed(st), "%s", why.text);
-    }
-    put->forwarded = mem_grow(put->forwarded, put->forwarded_len,
-                              &put->forwarded_cap, sizeof *put->forwarded);
-    put->forwarded[put->forwarded_len++] = f;
-    counter_add(CNT_POINTS_FORWARDED, p->len);
-    return ST_OK;
-}
-
-/* Points of a forgotten series are put again: other failures matter more. */
-static bool
-is_first_failure(const struct put *p)
-{
-    return p->status == ST_OK || p->status == ST_NOT_FOUND;
-}
-
-void
-store_put_note_again(struct put *p, unsigned bucket)
-{
-    p->again_len++;
-    p->again_bucket = bucket;
-    p->waits[bucket] = true;
-}
-
-/* What became of the points of a record that was forwarded. */
-static void
-forwarded_end(struct put *p, const struct forwarded *f, enum status st,
-              const struct error *why)
-{
-    for (size_t i = f->from; i < f->from + f->len; i++)
-        if (series_ref_bucket(p->points[i].series) == f->bucket &&
-            p->points[i].status == ST_OK)
-            p->points[i].status =
-                st == ST_NOT_FOUND ? AGAIN : store_put_failed(st);
-    if (st == ST_NOT_FOUND) {
-        store_put_note_again(p, f->bucket);
-    } else if (is_first_failure(p)) {
-        p->status = error_set(p->e, store_put_failed(st), "%s", why->text);
-    }
-}
-
-static void
-wait_for_owners(struct put *p)
-{
-    const struct store_remote *r = p->log.s->remote;
-    int64_t end_us = store_retry_end(p->log.s, &p->retry);
-
-    for (size_t i = 0; i < p->forwarded_len; i++) {
-        const struct forwarded *f = &p->forwarded[i];
-        struct error why = { .text = "" };
-        enum status st =
-            r->wait(r->ctx, f->bucket, f->link, f->ticket, end_us, &why);
-
-        if (st == ST_OK && p->waits[f->bucket])
-            st = ST_NOT_FOUND;
-        if (st != ST_OK)
-            forwarded_end(p, f, st, &why);
-    }
-    p->forwarded_len = 0;
-}
-
 /* -- a batch --------------------------------------------------------------- */
 
-/* There is no room here, but the points of other owners need none. */
+/* There is no room here; the points of other owners need none. */
 static void
 reject_bucket(struct put *p, const uint16_t *order, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         p->points[p->at + order[i]].status = p->room;
     p->status = p->room;
-}
-
-/* They come again behind those before them. */
-static void
-put_later(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        p->points[p->at + order[i]].status = AGAIN;
-    store_put_note_again(p, bucket);
 }
 
 /* The points order[0..len) of one bucket.  False: 'epoch' is over; check them
@@ -286,30 +162,22 @@ put_checked(struct put *p, unsigned bucket, const uint16_t *order, size_t len,
         .segment = logs ? wal_segment_now(s->wal) : 0,
         .now_s = p->now_s,
         .log = logs ? store_log_points : NULL,
-        .forward = s->remote != NULL ? forward_points : NULL,
-        .only_forward = p->sent != NULL && p->sent[bucket] > 0,
         .epoch = epoch,
         .ctx = p,
     };
-    bool first = is_first_failure(p);
+    bool first = store_put_is_first_failure(p);
     size_t taken;
     enum status status;
 
-    if (p->waits[bucket]) {
-        put_later(p, bucket, order, len);
-        return true;
-    }
-    status = head_put(s->head, &put, &taken, first ? p->e : NULL);
-    if (status == ST_CONFLICT && !put.only_forward)
+    do {
+        if (p->others != NULL && store_put_elsewhere(p, &put))
+            return true;
+        status = head_put(s->head, &put, &taken, first ? p->e : NULL);
+    } while (status == ST_MOVED); /* meanwhile */
+    if (status == ST_CONFLICT)
         return false;
-    if (status == ST_CONFLICT) {
-        put_later(p, bucket, order, len);
-        return true;
-    }
     p->taken += taken;
-    if (status == AGAIN)
-        store_put_note_again(p, bucket);
-    else if (first && status != ST_OK)
+    if (first && status != ST_OK)
         p->status = status;
     return true;
 }
@@ -365,7 +233,6 @@ put_chunk(struct put *p)
     struct series_point *points = p->points + p->at;
     size_t buckets = p->log.s->layout.salt_buckets, len = p->len;
     uint16_t starts[257] = { 0 }, order[HEAD_PUT_MAX], fill[256];
-    const bool all = !p->again;
 
     for (size_t i = 0; i < len; i++) {
         unsigned bucket = series_ref_bucket(points[i].series);
@@ -374,16 +241,14 @@ put_chunk(struct put *p)
             bucket = 0; /* found out there: no such series */
             points[i].series = SERIES_REF_NONE;
         }
-        if (all || points[i].status == AGAIN)
-            starts[bucket + 1]++;
+        starts[bucket + 1]++;
     }
     for (size_t i = 0; i < buckets; i++) {
         starts[i + 1] = (uint16_t)(starts[i + 1] + starts[i]);
         fill[i] = starts[i];
     }
     for (size_t i = 0; i < len; i++)
-        if (all || points[i].status == AGAIN)
-            order[fill[series_ref_bucket(points[i].series)]++] = (uint16_t)i;
+        order[fill[series_ref_bucket(points[i].series)]++] = (uint16_t)i;
     for (size_t i = 0; i < buckets; i++)
         if (starts[i + 1] > starts[i])
             put_bucket(p, (unsigned)i, order + starts[i],
@@ -395,58 +260,13 @@ store_put_chunks(struct put *p, size_t len)
 {
     struct store *s = p->log.s;
 
-    for (p->at = 0; p->at < len && (p->room == ST_OK || s->remote != NULL);) {
+    for (p->at = 0; p->at < len; p->at += p->len) {
         p->len = len - p->at < HEAD_PUT_MAX ? len - p->at : HEAD_PUT_MAX;
         /* No bucket is locked here: queries go on while the disk is slow. */
         if (s->wal != NULL && p->room == ST_OK)
             p->room = store_disk_failed(wal_wait_for_room(s->wal, p->e), p->e);
-        if (p->room == ST_OK || s->remote != NULL) {
-            put_chunk(p);
-            p->at += p->len;
-        }
+        put_chunk(p);
     }
-}
-
-/* Their names and series were known here: that holds only while this process
- * hears what others change. */
-static void
-check_forwarded(struct put *p, size_t len)
-{
-    struct error why;
-    enum status st = store_owns(p->log.s, &why);
-
-    if (st == ST_OK)
-        return;
-    for (size_t i = 0; i < len; i++)
-        if (p->points[i].status == ST_OK)
-            p->points[i].status = st;
-    if (is_first_failure(p))
-        p->status = error_set(p->e, st, "%s", why.text);
-}
-
-/* The points that no owner has yet, again and again. */
-void
-store_put_rest(struct put *p, size_t len)
-{
-    struct store *s = p->log.s;
-
-    wait_for_owners(p);
-    p->again = true;
-    while (p->again_len > 0 && store_retry(s, &p->retry)) {
-        p->again_len = 0;
-        memset(p->waits, 0, sizeof p->waits);
-        store_put_chunks(p, len);
-        wait_for_owners(p);
-    }
-    if (p->forwarded_cap > 0)
-        check_forwarded(p, len);
-    if (p->again_len == 0)
-        return;
-    for (size_t i = 0; i < len; i++)
-        if (p->points[i].status == AGAIN)
-            p->points[i].status = ST_BUSY;
-    if (is_first_failure(p))
-        p->status = store_no_owner(p->again_bucket, p->e);
 }
 
 enum status
@@ -495,15 +315,10 @@ store_put(struct store *s, struct series_point *points, size_t len,
 
     OBJ_CHECK(s, STORE_MAGIC);
     p.room = store_wait_for_room(s, len, e);
-    store_put_chunks(&p, len);
-    if (p.room != ST_OK && s->remote == NULL) {
-        p.status = p.room;
-        for (; p.at < len; p.at++)
-            points[p.at].status = p.room;
-    }
-    if (s->remote != NULL)
-        store_put_rest(&p, len);
-    free(p.forwarded);
+    if (s->remote == NULL)
+        store_put_chunks(&p, len);
+    else
+        store_put_to_owners(&p, len);
     store_count_added(s, p.taken);
     if (lsn != NULL)
         *lsn = p.log.lsn;

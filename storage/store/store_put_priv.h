@@ -1,27 +1,8 @@
-/* How a batch is put, and put again: store_put.c, store_window.c. */
+/* How a batch of points is put: store_put.c, and for salt buckets of other
+ * processes store_forward.c and store_window.c. */
 #pragma once
 
 #include "storage/store/store_priv.h"
-
-/* Points whose record is on its way to their bucket's owner. */
-struct forwarded {
-    unsigned bucket;
-    uint64_t link, ticket;
-    size_t from, len; /* of the points: those of the bucket among them */
-};
-
-/* The status of a point whose bucket had no owner, or moved, until it is put
- * again.  No failure of a put has it: an owner that gives no answer in time is
- * ST_BUSY (store_put_failed()). */
-#define AGAIN ST_TIMEOUT
-
-/* Returns the status that a client is told if the owner of a salt bucket failed
- * with 'status'. */
-static inline enum status
-store_put_failed(enum status status)
-{
-    return status == ST_TIMEOUT ? ST_BUSY : status;
-}
 
 struct put {
     struct store_log log;
@@ -33,20 +14,71 @@ struct put {
     enum status room;      /* here */
     enum status status;    /* the first failure; ST_NOT_FOUND if no other */
     struct error *e;
-    /* Of buckets that are not local. */
+    struct put_others *others; /* NULL: all buckets are this process's */
+};
+
+/* Puts the points chunk by chunk; those of other owners are on their way then.
+ */
+void store_put_chunks(struct put *p, size_t len);
+
+/* Points of a forgotten series are put again: other failures matter more. */
+static inline bool
+store_put_is_first_failure(const struct put *p)
+{
+    return p->status == ST_OK || p->status == ST_NOT_FOUND;
+}
+
+/* -- buckets of other owners (store_forward.c) ------------------------------
+ */
+
+/* Points whose record is on its way to their bucket's owner. */
+struct forwarded {
+    unsigned bucket;
+    uint64_t link, ticket;
+    size_t from, len; /* of the points: those of the bucket among them */
+};
+
+/* What a put sends to other owners.  The status of a point whose bucket has
+ * moved, or has no owner, is ST_MOVED until it is put again. */
+struct put_others {
     struct store_retry retry;
     struct forwarded *forwarded;
     size_t forwarded_len, forwarded_cap;
-    bool again; /* only points that are put again */
-    size_t again_len;
-    unsigned again_bucket; /* one of theirs */
-    /* In this pass points of the bucket are to be put again: those behind them
-     * wait, too, or an older value would be put last. */
-    bool waits[256];
-    /* Points of each bucket on their way: those behind them are not put here,
-     * should it have become this process's.  NULL: there are none. */
+    bool is_again;         /* the points at hand were put before */
+    bool has_again;        /* some are to be put again .. */
+    unsigned again_bucket; /* .. of this bucket and others */
+    bool waits[256];       /* by bucket: some of its points are */
+    /* By bucket: points on their way.  Those that follow them are not put here
+     * if the bucket has become this process's.  NULL: there are none. */
     const uint32_t *sent;
 };
+
+/* As store_put(), but for the counting. */
+void store_put_to_owners(struct put *p, size_t len);
+
+/* Forwards the points of 'put', or notes that they are to be put again.  False:
+ * their bucket is this process's. */
+bool store_put_elsewhere(struct put *p, const struct head_put *put);
+
+/* Notes that points of the bucket are to be put again. */
+void store_put_note_again(struct put_others *o, unsigned bucket);
+
+/* Waits for the owners of what was forwarded, and puts points again that have
+ * no owner, until the retry's time is over: their status is ST_BUSY then. */
+void store_put_rest(struct put *p, size_t len);
+
+/* From now on each series is defined again in the bucket's records: a segment
+ * or link begins, a record that defined some was lost, or they were defined
+ * long ago.  An id is never used twice in a segment or on a link. */
+void store_forget_ids(struct wal_bucket *w);
+
+/* The next record has ids of 'ids', which count in the segment or link 'of'. */
+void store_begin_ids(struct wal_bucket *w, struct id_range *ids, uint64_t of);
+
+/* Writes the record of a put's points.  The bucket owns it. */
+struct slice store_write_record(struct wal_bucket *w, struct id_range *range,
+                                const struct head_put *p,
+                                struct head_log_id *const *ids);
 
 /* -- old points (store_old_points.c) --------------------------------------- */
 
@@ -76,14 +108,3 @@ bool store_may_be_late(struct store *s, const struct series_point *points,
                        size_t len);
 size_t store_check_late(struct store *s, struct series_point *points,
                         uint16_t *order, size_t len) REQUIRES(s->late_lock);
-
-/* The points of a bucket that has one of these come behind it. */
-void store_put_note_again(struct put *p, unsigned bucket);
-
-/* Chunk by chunk; where it stops for want of room, the points from 'at' on have
- * not been put. */
-void store_put_chunks(struct put *p, size_t len);
-
-/* Waits for the owners of what was forwarded, and puts again what has no owner
- * yet, until the retry's time is over: ST_BUSY then. */
-void store_put_rest(struct put *p, size_t len);

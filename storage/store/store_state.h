@@ -31,7 +31,7 @@ enum bucket_state store_bucket_state(const struct store *s, unsigned bucket);
 /* Asks 'remote' whether this process is (still) the owner. */
 MUST_CHECK enum status store_owns(const struct store *s, struct error *e);
 
-/* ST_NOT_FOUND, with a sentence, for what others forward. */
+/* Returns ST_MOVED, with a sentence, for what others forward. */
 MUST_CHECK enum status store_not_owner(unsigned bucket, struct error *e);
 
 /* Until when something is forwarded again and again; each time it waits a

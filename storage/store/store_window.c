@@ -13,9 +13,9 @@ struct store_window {
     struct store *s;
     struct series_point *points;
     size_t len, cap;
-    struct forwarded *forwarded; /* of ranges of them; no range: AGAIN */
+    struct forwarded *forwarded; /* of ranges of them; no range: ST_MOVED */
     size_t forwarded_len, forwarded_cap;
-    uint32_t in_bucket[256], waiting[256]; /* points; of these AGAIN */
+    uint32_t in_bucket[256], waiting[256]; /* points; of these ST_MOVED */
     size_t rejected;                       /* not reported yet .. */
     struct error reason;                   /* .. why the first of them was */
 };
@@ -52,7 +52,7 @@ add_point(struct store_window *w, const struct series_point *x)
     w->points = mem_grow(w->points, w->len, &w->cap, sizeof *w->points);
     w->points[w->len++] = *x;
     w->in_bucket[series_ref_bucket(x->series)]++;
-    w->waiting[series_ref_bucket(x->series)] += x->status == AGAIN;
+    w->waiting[series_ref_bucket(x->series)] += x->status == ST_MOVED;
 }
 
 static void
@@ -75,37 +75,38 @@ add_forwarded(struct store_window *w, const struct put *p,
 
 /* What waits for an owner; what is put now comes behind it. */
 static void
-note_waiting(const struct store_window *w, struct put *p)
+note_waiting(const struct store_window *w, struct put_others *o)
 {
     for (unsigned i = 0; i < 256; i++)
         if (w->waiting[i] > 0)
-            store_put_note_again(p, i);
+            store_put_note_again(o, i);
 }
 
 enum status
 store_window_put(struct store_window *w, struct series_point *points,
                  size_t len, uint64_t *lsn, struct error *e)
 {
+    struct put_others o = { .sent = w->in_bucket };
     struct put p = {
         .log.s = w->s,
         .points = points,
         .e = e,
         .now_s = store_now_s(),
-        .sent = w->in_bucket,
+        .others = &o,
     };
 
     OBJ_CHECK(w, WINDOW_MAGIC);
     p.room = store_wait_for_room(w->s, len, e);
-    note_waiting(w, &p);
+    note_waiting(w, &o);
     store_put_chunks(&p, len);
-    for (size_t i = 0; i < p.forwarded_len; i++)
-        add_forwarded(w, &p, &p.forwarded[i]);
+    for (size_t i = 0; i < o.forwarded_len; i++)
+        add_forwarded(w, &p, &o.forwarded[i]);
     for (size_t i = 0; i < len; i++)
-        if (points[i].status == AGAIN) {
+        if (points[i].status == ST_MOVED) {
             add_point(w, &points[i]);
             points[i].status = ST_OK;
         }
-    free(p.forwarded);
+    free(o.forwarded);
     store_count_added(w->s, p.taken);
     *lsn = p.log.lsn;
     return p.status;
@@ -126,7 +127,7 @@ drop_ended(struct store_window *w)
         if (x.status == ST_BUSY ||
             (x.status == ST_OK &&
              w->waiting[series_ref_bucket(x.series)] > 0)) {
-            x.status = AGAIN;
+            x.status = ST_MOVED;
             add_point(w, &x);
         } else if (x.status != ST_OK) {
             w->rejected++;
@@ -139,14 +140,17 @@ store_window_end(struct store_window *w, uint64_t *lsn, size_t *rejected,
                  struct error *e)
 {
     struct error why = { .text = "" };
+    struct put_others o = {
+        .forwarded = w->forwarded,
+        .forwarded_len = w->forwarded_len,
+        .forwarded_cap = w->forwarded_cap,
+    };
     struct put p = {
         .log.s = w->s,
         .points = w->points,
         .e = &why,
         .now_s = store_now_s(),
-        .forwarded = w->forwarded,
-        .forwarded_len = w->forwarded_len,
-        .forwarded_cap = w->forwarded_cap,
+        .others = &o,
     };
     bool had_rejected = w->rejected > 0;
 
@@ -155,11 +159,11 @@ store_window_end(struct store_window *w, uint64_t *lsn, size_t *rejected,
     if (w->len == 0)
         return ST_OK;
     p.room = store_wait_for_room(w->s, w->len, &why);
-    note_waiting(w, &p);
+    note_waiting(w, &o);
     store_put_rest(&p, w->len);
     store_count_added(w->s, p.taken);
-    w->forwarded = p.forwarded;
-    w->forwarded_cap = p.forwarded_cap;
+    w->forwarded = o.forwarded;
+    w->forwarded_cap = o.forwarded_cap;
     w->forwarded_len = 0;
     *lsn = p.log.lsn;
     drop_ended(w);

@@ -256,7 +256,7 @@ note_put(void *ctx, void *session, struct slice record, uint64_t *lsn,
     if (slice_eq_str(record, "!bad"))
         return error_set(e, ST_CORRUPT, "malformed record");
     if (slice_eq_str(record, "!moved"))
-        return error_set(e, ST_NOT_FOUND, "bucket 3 is not here");
+        return error_set(e, ST_MOVED, "bucket 3 is not here");
     lock_take(&notes.lock);
     notes.serving += slice_eq_str(record, "!wait");
     while (notes.holds_puts && slice_eq_str(record, "!wait"))

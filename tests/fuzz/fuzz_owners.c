@@ -77,7 +77,7 @@ put_records(struct cursor c)
         struct slice record = cursor_bytes(&c, want < left ? want : left);
         enum status st = store_session_put(ss, record, &lsn, &e);
 
-        INSIST(st == ST_OK || st == ST_NOT_FOUND || st == ST_CORRUPT);
+        INSIST(st == ST_OK || st == ST_MOVED || st == ST_CORRUPT);
     }
     INSIST(store_counts(s).points_added <= size * 8);
     store_session_free(&ss);

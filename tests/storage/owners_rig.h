@@ -117,7 +117,7 @@ rig_put(void *ctx, unsigned bucket, uint64_t link, struct slice record,
     (void)bucket;
     if (c == NULL) {
         free(r);
-        return error_set(e, ST_NOT_FOUND, "the link has ended");
+        return error_set(e, ST_MOVED, "the link has ended");
     }
     r->size = record.size;
     memcpy(r->bytes, record.data, record.size);
@@ -134,7 +134,7 @@ rig_put(void *ctx, unsigned bucket, uint64_t link, struct slice record,
     lock_drop(&c->lock);
     if (!good)
         free(r);
-    return good ? ST_OK : error_set(e, ST_NOT_FOUND, "the link has ended");
+    return good ? ST_OK : error_set(e, ST_MOVED, "the link has ended");
 }
 
 /* Takes the record of this ticket out of the queue, or with 0 the oldest one
@@ -201,7 +201,7 @@ rig_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
     struct rig_node *n = ctx;
     struct rig_channel *c = rig_channel(n, link);
     struct rig_record *r = NULL;
-    enum status st = ST_NOT_FOUND;
+    enum status st = ST_MOVED;
 
     (void)bucket;
     (void)end_us;
@@ -230,7 +230,7 @@ rig_head(void *ctx, const struct scan_spec *specs, size_t len, struct buf *out,
     (void)end_us;
     for (size_t i = 0; i < len; i++) {
         struct store *s = rig_store(ctx, specs[i].bucket);
-        enum status st = s == NULL ? error_set(e, ST_NOT_FOUND, "no owner")
+        enum status st = s == NULL ? error_set(e, ST_MOVED, "no owner")
                                    : store_head_copy(s, &specs[i], &out[i], e);
 
         if (st != ST_OK)
@@ -247,7 +247,7 @@ rig_last(void *ctx, struct slice tsuid, int64_t until_ms, struct point *out,
     struct store *s = rig_store(n, key_salt(store_layout(n->s), tsuid));
 
     (void)end_us;
-    return s == NULL ? error_set(e, ST_NOT_FOUND, "no owner")
+    return s == NULL ? error_set(e, ST_MOVED, "no owner")
                      : store_owner_last(s, tsuid, until_ms, out, found, e);
 }
 
@@ -262,7 +262,7 @@ rig_delete(void *ctx, struct slice tsuid, int64_t from_ms, int64_t to_ms,
 
     (void)end_us;
     if (s == NULL)
-        return error_set(e, ST_NOT_FOUND, "no owner");
+        return error_set(e, ST_MOVED, "no owner");
     st = store_owner_delete(s, tsuid, from_ms, to_ms, deleted, &lsn, e);
     return st == ST_OK ? store_commit(s, lsn, false, e) : st;
 }

@@ -267,18 +267,18 @@ START_TEST(names_both_versions)
     ck_assert_int_eq(talk_to_proof(&t), ST_CONFLICT);
     ck_assert_str_eq(t.e.text,
                      "the peer speaks version 513 of frames, this daemon "
-                     "version 2: run the same release on both");
+                     "version 3: run the same release on both");
     ck_assert_int_eq(
         hello_check_mark(&t.client, slice_of(t.answer, HELLO_MARK_SIZE), &t.e),
         ST_CONFLICT);
-    ck_assert_ptr_nonnull(strstr(t.e.text, "version 2 of frames"));
+    ck_assert_ptr_nonnull(strstr(t.e.text, "version 3 of frames"));
     ck_assert_ptr_nonnull(strstr(t.e.text, "this daemon version 513"));
 }
 END_TEST
 
 START_TEST(looks_at_first_bytes)
 {
-    static const uint8_t mark[] = { 2, 'H', 'A', 'L', 'P', 0, 2 };
+    static const uint8_t mark[] = { 2, 'H', 'A', 'L', 'P', 0, 3 };
     struct hello h;
     struct error e;
 

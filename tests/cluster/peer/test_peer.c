@@ -63,7 +63,7 @@ START_TEST(answers_when_durable)
     ck_assert_ptr_nonnull(strstr(e.text, "no answer in time"));
     ck_assert_uint_eq(noted(&notes.lsn), 1);
     /* The client was told so, and what is behind it is not taken later. */
-    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_MOVED);
     open_gates();
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
     ck_assert_int_eq(peer_put(p, link, slice_str("b"), &ticket, &e), ST_OK);
@@ -85,7 +85,7 @@ START_TEST(tells_which_puts_failed)
                 peer_put(p, link, slice_str(records[i]), &tickets[i], &e),
                 ST_OK);
         for (size_t i = 5; i-- > 0;) {
-            enum status want = i == 1 || i == 2 ? ST_NOT_FOUND : ST_OK;
+            enum status want = i == 1 || i == 2 ? ST_MOVED : ST_OK;
 
             ck_assert_int_eq(wait_put(p, link, tickets[i], &e), want);
             if (want != ST_OK)
@@ -101,7 +101,7 @@ START_TEST(tells_which_puts_failed)
             peer_put(p, link, slice_str(records[i]), &tickets[i], &e), ST_OK);
     for (size_t i = 0; i < 5; i++)
         ck_assert_int_eq(wait_put(p, link, tickets[i], &e),
-                         i == 1 || i == 2 ? ST_NOT_FOUND : ST_IO);
+                         i == 1 || i == 2 ? ST_MOVED : ST_IO);
     ck_assert_str_eq(e.text, "the disk is full");
 }
 END_TEST
@@ -259,18 +259,16 @@ START_TEST(reconnects)
     ck_assert(peer_call_end(&slow, rig_end(), &e) != ST_BUSY);
     peer_call_fini(&slow);
     RIG_UNTIL(peer_link(p) == 0);
-    ck_assert_int_eq(peer_put(p, link, slice_str("b"), &ticket, &e),
-                     ST_NOT_FOUND);
-    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_NOT_FOUND);
-    ck_assert_int_eq(peer_put(p, 0, slice_str("b"), &ticket, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(peer_put(p, link, slice_str("b"), &ticket, &e), ST_MOVED);
+    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_MOVED);
+    ck_assert_int_eq(peer_put(p, 0, slice_str("b"), &ticket, &e), ST_MOVED);
     ck_assert_int_eq(
         peer_wait_link(p, clock_monotonic_us() + 100000, &none, &e), ST_BUSY);
     ck_assert_ptr_nonnull(strstr(e.text, "cannot be reached"));
     rig_open(&port, &server_defaults, number);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &next, &e), ST_OK);
     ck_assert_uint_ne(next, link);
-    ck_assert_int_eq(peer_put(p, link, slice_str("c"), &ticket, &e),
-                     ST_NOT_FOUND);
+    ck_assert_int_eq(peer_put(p, link, slice_str("c"), &ticket, &e), ST_MOVED);
     ck_assert_int_eq(peer_put(p, next, slice_str("d"), &ticket, &e), ST_OK);
     ck_assert_int_eq(wait_put(p, next, ticket, &e), ST_OK);
     ck_assert(records_are("ad"));
@@ -308,7 +306,7 @@ START_TEST(stops_waiting_for_what_moved)
     ck_assert_int_eq(pthread_create(&thread, NULL, move_it, &moved), 0);
     ck_assert_int_eq(
         peer_put_wait(p, link, ticket, rig_end(), is_true, &moved, &e),
-        ST_NOT_FOUND);
+        ST_MOVED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     open_gates();
 }
@@ -377,7 +375,7 @@ START_TEST(ends_for_bad_answers)
     ck_assert(rig_read(fd, frame, FRAME_HEAD_SIZE + 1 + FRAME_TAIL_SIZE));
     rig_send(fd, buf_slice(&bytes));
     (void)shutdown(fd, SHUT_WR);
-    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(wait_put(p, link, ticket, &e), ST_MOVED);
     (void)close(fd);
     /* And it tries again. */
     fd = accept_one();
@@ -403,7 +401,7 @@ START_TEST(notices_silence)
     fd = accept_one();
     rig_hear_hello(fd);
     ck_assert_int_eq(peer_wait_link(p, rig_end(), &link, &e), ST_OK);
-    ck_assert_int_eq(ask(p, link, FRAME_LAST, "x", 0, &call, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(ask(p, link, FRAME_LAST, "x", 0, &call, &e), ST_MOVED);
     peer_call_fini(&call);
     (void)close(fd);
 }

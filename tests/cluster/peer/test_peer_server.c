@@ -51,7 +51,7 @@ START_TEST(rejects_another_version)
     p = connect_peer(port.address, o, NULL);
     ck_assert_int_eq(
         peer_wait_link(p, clock_monotonic_us() + 300000, &link, &e), ST_BUSY);
-    ck_assert_ptr_nonnull(strstr(e.text, "speaks version 2 of frames"));
+    ck_assert_ptr_nonnull(strstr(e.text, "speaks version 3 of frames"));
     ck_assert_ptr_nonnull(strstr(e.text, "this daemon version 7"));
     RIG_UNTIL(counter_get(CNT_PEER_REJECTED) > rejected);
 }

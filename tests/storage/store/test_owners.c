@@ -402,16 +402,15 @@ START_TEST(a_stale_map_is_noticed)
     struct point last, p = { RIG_T0, { .i = 3 }, false };
     bool any;
 
-    ck_assert_int_eq(store_owner_last(next, t, 1, &last, &any, &e),
-                     ST_NOT_FOUND);
+    ck_assert_int_eq(store_owner_last(next, t, 1, &last, &any, &e), ST_MOVED);
     ck_assert_ptr_nonnull(strstr(e.text, "is not this process's"));
     ck_assert_int_eq(store_owner_delete(next, t, 0, 1, &deleted, &lsn, &e),
-                     ST_NOT_FOUND);
-    ck_assert_int_eq(store_head_copy(next, &spec, &out, &e), ST_NOT_FOUND);
+                     ST_MOVED);
+    ck_assert_int_eq(store_head_copy(next, &spec, &out, &e), ST_MOVED);
     wal_points_begin(&writer, bucket);
     wal_points_add(&writer, 0, t, &p);
     ck_assert_int_eq(store_session_put(ss, wal_points_end(&writer), &lsn, &e),
-                     ST_NOT_FOUND);
+                     ST_MOVED);
     ck_assert_uint_eq(store_counts(next).head_points, 0);
     /* What it defined is known when the bucket is this process's. */
     rig_move(rig, bucket, (int)(bucket + 1) % NODES);
@@ -422,7 +421,7 @@ START_TEST(a_stale_map_is_noticed)
     wal_points_begin(&writer, bucket);
     wal_points_add(&writer, 1, slice_of(NULL, 0), &p);
     ck_assert_int_eq(store_session_put(ss, wal_points_end(&writer), &lsn, &e),
-                     ST_NOT_FOUND);
+                     ST_MOVED);
     rig_ok(store_owner_last(next, t, INT64_MAX, &last, &any, &e), &e);
     ck_assert(any && last.v.i == 3);
     /* One so far from those before it that a table up to it is not made. */
