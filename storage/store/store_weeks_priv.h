@@ -28,8 +28,8 @@
  * pass of retention merges them into it (store_retention_merge.c).
  *
  * Apart from final entries, the table follows from the rows alone. If a bucket
- * has entries and no state, as in a copy, those that are not final are deleted
- * when the bucket is loaded. */
+ * has entries and no state, those that are not final are deleted when the
+ * bucket is loaded. A copy has final entries and no state. */
 #pragma once
 
 #include "storage/store/store_priv.h"

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/obj.h"
+#include "storage/week/week.h"
 #include "uid/names/uid.h"
 #include "uid/series/tagk_sets.h"
 
@@ -137,18 +138,22 @@ row_key(const struct recode *r, struct slice key, uint8_t out[ROW_KEY_MAX])
     return slice_of(out, key_row_part(&r->to, tsuid_slice(&tsuid), base, out));
 }
 
-/* Of those the copy's store reads the ones whose points are gone, and makes the
- * others anew; and it makes its own states. */
+/* Copies an entry if rows were dropped from which it was made, or if it cannot
+ * be decoded. The copy's store makes the others, and the states, itself. */
 static void
 put_week(const struct recode *r, struct slice key, struct slice value,
          struct kv_batch *b)
 {
     uint8_t out[ROW_KEY_MAX];
     struct tsuid tsuid;
+    struct week w;
     uint32_t base;
 
-    if (value.size > 0 && key.size > 1u + r->from.salt_width &&
-        key_week_parse(&r->from, key, &base, &tsuid, NULL) == ST_OK)
+    if (value.size == 0 || key.size <= 1u + r->from.salt_width ||
+        key_week_parse(&r->from, key, &base, &tsuid, NULL) != ST_OK)
+        return;
+    if (week_decode(value, base, HOURS_NONE, &w, NULL) != ST_OK ||
+        week_is_final(&w))
         kv_batch_put(
             b, slice_of(out, key_week(&r->to, tsuid_slice(&tsuid), base, out)),
             value);
