@@ -214,12 +214,13 @@ struct json_rig {
 static void
 write_json(void *ctx)
 {
-    static const struct notes none = { .list = NULL };
     struct json_rig *r = ctx;
+    const struct group_json j = { .q = &r->q,
+                                  .group = &r->g,
+                                  .stats = &r->stats };
 
     buf_clear(&r->out);
-    micro_use(query_json_group(&r->out, &r->q, &r->g, NULL, &none, &none,
-                               &r->stats, NULL, NULL));
+    micro_use(query_json_group(&r->out, &j, NULL));
 }
 
 static void

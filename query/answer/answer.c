@@ -142,14 +142,15 @@ write_group(const struct job *job, struct task *t, size_t i,
     const struct group *group = &job->g->groups[i];
     size_t sub = job->w->like.sub->index;
     struct result_group out = job->w->like;
-    struct slice text;
-    enum status status = describe(job, t, i, tags->text, &out);
+    struct slice text = tags->text;
+    enum status status = describe(job, t, i, text, &out);
 
     if (status == ST_OK && group->len > 0)
         status = run_numbers(job, t, group, t->scratch, &out.dps);
+    if (status == ST_OK)
+        status = chunks_put(job->w->chunks, sub, i, &out, &text, &t->error);
     if (status != ST_OK)
         return status;
-    text = chunks_put(job->w->chunks, sub, i, &out, tags->text);
     if (tags->pairs.size > 0 && tags->text.size == 0 &&
         arena_keep(t->tags, &text))
         tags->text = text;
@@ -425,8 +426,8 @@ answer_groups(const struct answer_job *w, struct arena *a,
         if (kv_traits(store_kv(w->context->store))->shared)
             read_names_ahead(&job);
         status = run_groups_within(&job, a, stats, e);
-        if (w->chunks != NULL)
-            chunks_end(w->chunks, w->like.sub->index);
+        if (status == ST_OK && w->chunks != NULL)
+            status = chunks_end(w->chunks, w->like.sub->index, e);
     }
     arena_free(&scratch);
     return status;
@@ -438,29 +439,37 @@ struct writing {
     const struct subquery_result *result;
     size_t sub;
     struct chunks *chunks;
+    atomic_bool failed;
+    struct error *e; /* the first failure in time */
 };
 
 static void
 write_chunk(void *ctx, size_t chunk)
 {
-    const struct slice none = { NULL, 0 };
-    const struct writing *w = ctx;
+    struct writing *w = ctx;
 
     for (size_t i = chunk * GROUPS_MOST;
-         i < w->result->len && i < (chunk + 1) * GROUPS_MOST; i++)
-        (void)chunks_put(w->chunks, w->sub, i, &w->result->groups[i], none);
+         i < w->result->len && i < (chunk + 1) * GROUPS_MOST && !w->failed;
+         i++) {
+        struct slice tags = { NULL, 0 };
+        struct error e;
+
+        if (chunks_put(w->chunks, w->sub, i, &w->result->groups[i], &tags,
+                       &e) != ST_OK &&
+            !atomic_exchange(&w->failed, true))
+            *w->e = e;
+    }
 }
 
 enum status
 answer_write(const struct subquery_result *result, size_t sub,
              struct workers *workers, struct chunks *chunks, struct error *e)
 {
-    struct writing w = { result, sub, chunks };
+    struct writing w = { result, sub, chunks, false, e };
 
     if (!chunks_begin(chunks, sub, result->len, GROUPS_MOST))
         return error_no_memory(e);
     workers_run(workers, (result->len + GROUPS_MOST - 1) / GROUPS_MOST,
                 write_chunk, &w);
-    chunks_end(chunks, sub);
-    return ST_OK;
+    return w.failed ? e->status : chunks_end(chunks, sub, e);
 }

@@ -49,14 +49,38 @@ chunks_fini(struct chunks *p)
     p->subs_len = 0;
 }
 
-static void
-count_bytes(struct chunks *p, struct chunk *chunk)
+static enum status
+too_large(size_t max_bytes, struct error *e)
+{
+    return error_set(e, ST_LIMIT,
+                     "The answer is larger than %zu bytes. Please ask for less "
+                     "time, fewer series or coarser points.",
+                     max_bytes);
+}
+
+enum status
+chunks_check_text(const struct buf *text, size_t max_bytes, struct error *e)
+{
+    if (!text->failed)
+        return ST_OK;
+    if (text->fault == BUF_TOO_LARGE)
+        return too_large(max_bytes, e);
+    return error_set(e, ST_BUSY,
+                     "Too many answers wait to be read: the memory for the "
+                     "answers of all requests is used up "
+                     "(halite.answers.bytes)");
+}
+
+/* Counts what was added to the chunk since it was last counted. */
+static enum status
+count_bytes(struct chunks *p, struct chunk *chunk, struct error *e)
 {
     size_t more = chunk->text.size - chunk->counted;
 
     chunk->counted = chunk->text.size;
-    if (atomic_fetch_add(&p->bytes, more) + more > p->max_bytes)
-        atomic_store(&p->failed, true);
+    return atomic_fetch_add(&p->bytes, more) + more > p->max_bytes
+               ? too_large(p->max_bytes, e)
+               : ST_OK;
 }
 
 bool
@@ -76,39 +100,39 @@ chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len)
     return true;
 }
 
-void
-chunks_end(struct chunks *p, size_t sub)
+enum status
+chunks_end(struct chunks *p, size_t sub, struct error *e)
 {
     struct chunks_sub *s = &p->subs[sub];
+    enum status status = ST_OK;
 
-    for (size_t i = 0; i < s->rows_len; i++)
-        count_bytes(p, &s->chunks[i]);
+    for (size_t i = 0; i < s->rows_len && status == ST_OK; i++)
+        status = count_bytes(p, &s->chunks[i], e);
+    return status;
 }
 
-struct slice
+enum status
 chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
-           struct slice tags)
+           struct slice *tags, struct error *e)
 {
     struct chunks_sub *s = &p->subs[sub];
     struct chunk *chunk = &s->chunks[i / s->chunk_len];
-    struct chunks_tags t = { .known = tags };
-    size_t room = GROUP_BYTES * s->chunk_len;
+    struct chunks_tags t = { .known = *tags };
+    size_t room = GROUP_BYTES * s->chunk_len, points = 0;
+    enum status status;
 
-    if (atomic_load_explicit(&p->failed, memory_order_relaxed))
-        return (struct slice){ NULL, 0 };
     if (chunk->text.size == 0 && room < p->max_bytes)
         (void)buf_reserve(&chunk->text, room);
-    chunk->points += p->write(p->ctx, &chunk->text, g, &t);
+    status = p->write(p->ctx, &chunk->text, g, &t, &points, e);
+    if (status == ST_OK)
+        status = chunks_check_text(&chunk->text, p->max_bytes, e);
+    if (status == ST_OK &&
+        (chunk->text.size - chunk->counted > BYTES_UNCOUNTED))
+        status = count_bytes(p, chunk, e);
+    chunk->points += points;
     chunk->groups++;
-    if (chunk->text.failed) {
-        if (chunk->text.fault != BUF_TOO_LARGE)
-            atomic_store(&p->no_room, true);
-        atomic_store(&p->failed, true);
-        return (struct slice){ NULL, 0 };
-    }
-    if (chunk->text.size - chunk->counted > BYTES_UNCOUNTED)
-        count_bytes(p, chunk);
-    return slice_of(chunk->text.data + t.from, t.size);
+    *tags = slice_of(chunk->text.data + t.from, t.size);
+    return status;
 }
 
 struct chunks_total

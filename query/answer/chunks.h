@@ -5,7 +5,10 @@
  * its text.
  *
  * Owns:    the chunks, until they are taken.
- * Threads: chunks_put(): any, each chunk by one; else one at a time. */
+ * Threads: chunks_put(): any, each chunk by one; else one at a time.
+ * Fails:   ST_LIMIT, when the answer is larger than 'max_bytes'; ST_BUSY, when
+ *          the budget, or the system, has no memory for it; and as 'write'
+ *          does. */
 #pragma once
 
 #include <stdatomic.h>
@@ -20,24 +23,23 @@ struct chunks_tags {
     size_t from, size;  /* out: where it is in the buffer */
 };
 
-/* Appends a group's text, a comma first; returns how many points it shows.
- * When its tags are known, the group has none of its own. */
-typedef size_t chunks_write(void *ctx, struct buf *b,
-                            const struct result_group *g,
-                            struct chunks_tags *tags);
+/* Appends a group's text, a comma first; '*points' is how many points it
+ * shows.  When its tags are known, the group has none of its own. */
+typedef enum status chunks_write(void *ctx, struct buf *b,
+                                 const struct result_group *g,
+                                 struct chunks_tags *tags, size_t *points,
+                                 struct error *e);
 
 struct chunks_sub; /* opaque */
 
 struct chunks {
     chunks_write *write;
     void *ctx;
-    size_t max_bytes;      /* of all; what would be more is not written */
+    size_t max_bytes;      /* of all chunks together */
     struct budget *budget; /* the chunks are charged to it; NULL: none */
     struct chunks_sub *subs;
     size_t subs_len;
     _Atomic size_t bytes; /* written; of what has not ended, most of it */
-    atomic_bool failed;   /* more than 'max_bytes', or no memory */
-    atomic_bool no_room;  /* failed because of the budget, or of memory */
 };
 
 /* False: no memory. */
@@ -49,13 +51,20 @@ void chunks_fini(struct chunks *p);
 MUST_CHECK bool chunks_begin(struct chunks *p, size_t sub, size_t groups_len,
                              size_t chunk_len);
 /* There are no more. */
-void chunks_end(struct chunks *p, size_t sub);
+MUST_CHECK enum status chunks_end(struct chunks *p, size_t sub,
+                                  struct error *e);
 
-/* Writes group 'i' of a sub-query, each chunk's in ascending order, with the
- * text of its tags if that is known.  Returns this text, which lies in the
- * chunk until the next group; empty: it was not written. */
-struct slice chunks_put(struct chunks *p, size_t sub, size_t i,
-                        const struct result_group *g, struct slice tags);
+/* Writes group 'i' of a sub-query, each chunk's in ascending order.  '*tags' is
+ * the text of its tags if that is known, else empty; then it becomes this text,
+ * which is located in the chunk and valid until the chunk's next group. */
+MUST_CHECK enum status chunks_put(struct chunks *p, size_t sub, size_t i,
+                                  const struct result_group *g,
+                                  struct slice *tags, struct error *e);
+
+/* ST_OK, or why 'text', a part of an answer of at most 'max_bytes', is not
+ * complete. */
+MUST_CHECK enum status chunks_check_text(const struct buf *text,
+                                         size_t max_bytes, struct error *e);
 
 /* How many were written. */
 struct chunks_total {

@@ -8,8 +8,9 @@
  *
  * Threads: struct engine: any; queries run side by side and share its workers.
  * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
- *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
- *          that was cancelled ends with ST_BUSY "the client hung up". */
+ *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT, and
+ *          with chunks as query/answer/chunks.h says; a query that was
+ *          cancelled ends with ST_BUSY "the client hung up". */
 #pragma once
 
 #include "query/model/result.h"

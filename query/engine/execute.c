@@ -501,7 +501,7 @@ engine_execute(const struct execution *x, struct subquery_result *out)
     status = histograms ? execute_histograms(x, out)
                         : execute_rollups_and_raw(x, &c, at_ms, out);
     for (size_t i = 0; i < out->len; i++)
-        out->groups[i].is_split = merge;
+        out->groups[i].lists_notes = merge;
     if (status != ST_OK || chunks == NULL)
         return status;
     status = answer_write(out, x->sq->index, x->en->workers, chunks, x->e);

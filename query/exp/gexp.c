@@ -190,7 +190,7 @@ describe_computed(const struct run *r, const struct gexp_series *s,
 {
     const struct series_meta *m = &s->meta;
 
-    *g = (struct result_group){ .sub = &r->q->subs[0] };
+    *g = (struct result_group){ .sub = &r->q->subs[0], .lists_notes = true };
     g->tag_keys = arena_array(r->arena, m->tags_len, sizeof *g->tag_keys);
     g->tag_values = arena_array(r->arena, m->tags_len, sizeof *g->tag_values);
     g->aggregate_tags =
@@ -227,12 +227,10 @@ show_nulls(const struct run *r, struct result_group *g)
 
 static enum status
 answer_series(const struct run *r, const struct gexp_series *s,
-              struct gexp_group *out)
+              struct result_group *g)
 {
-    struct result_group *g = &out->group;
     enum status st = ST_OK;
 
-    out->is_computed = s->base == NULL;
     if (s->base != NULL)
         *g = *s->base;
     else if (!describe_computed(r, s, g))
@@ -242,8 +240,7 @@ answer_series(const struct run *r, const struct gexp_series *s,
         g->tags_len = g->aggregate_tags_len = 0;
         g->metric = s->alias;
     }
-    if (st == ST_OK && (out->is_computed || s->alias.data != NULL) &&
-        !s->alias_is_plain)
+    if ((s->base == NULL || s->alias.data != NULL) && !s->alias_is_plain)
         st = expand_alias(r, &s->meta, &g->metric);
     if (st == ST_OK && g->sub->downsample.on &&
         g->sub->downsample.fill == FILL_NULL)
@@ -251,32 +248,33 @@ answer_series(const struct run *r, const struct gexp_series *s,
     return st;
 }
 
+/* Replaces the groups of the metrics by those of the texts. */
 static enum status
-answer(const struct run *r, struct gexp_group **out, size_t *out_len)
+answer(const struct run *r, struct query_result *out)
 {
     const struct gexp_list *results = r->lists + r->q->subs_len;
-    size_t total = 0, n = 0;
+    size_t total = 0;
     enum status st = ST_OK;
 
     for (size_t i = 0; i < r->g->roots_len; i++)
         total += results[r->g->roots[i]].len;
-    *out = arena_array(r->arena, total, sizeof **out);
-    if (*out == NULL)
+    out->groups = arena_array(r->arena, total, sizeof *out->groups);
+    out->groups_len = 0;
+    if (out->groups == NULL)
         return error_no_memory(r->e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
         const struct gexp_list *l = &results[r->g->roots[i]];
 
         for (size_t k = 0; k < l->len && st == ST_OK; k++)
-            st = answer_series(r, &l->series[k], &(*out)[n++]);
+            st = answer_series(r, &l->series[k],
+                               &out->groups[out->groups_len++]);
     }
-    *out_len = n;
     return st;
 }
 
 enum status
 gexp_run(const struct gexp *g, const struct query *q,
-         const struct query_result *result, struct uid_table *uids,
-         struct arena *a, struct gexp_group **out, size_t *out_len,
+         struct query_result *result, struct uid_table *uids, struct arena *a,
          struct error *e)
 {
     struct run r = { .g = g,
@@ -295,5 +293,5 @@ gexp_run(const struct gexp *g, const struct query *q,
         st = read_sub(&r, i);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)
         st = run_node(&r, i);
-    return st == ST_OK ? answer(&r, out, out_len) : st;
+    return st == ST_OK ? answer(&r, result) : st;
 }

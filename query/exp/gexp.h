@@ -35,16 +35,11 @@ struct gexp {
 MUST_CHECK enum status gexp_parse(struct slice text, struct arena *a,
                                   struct gexp *g, struct error *e);
 
-struct gexp_group {
-    struct result_group group;
-    bool is_computed; /* of several series: it has notes, but none */
-};
-
-/* 'q' has the metrics as its first sub-queries, and asks for whole hours.  As
- * in OpenTSDB, the n-th metric of the texts is the n-th sub-query, also where
+/* Replaces the groups of the metrics in 'result' by those of the texts.  'q'
+ * has the metrics as its first sub-queries, and asks for whole hours.  As in
+ * OpenTSDB, the n-th metric of the texts is the n-th sub-query, also where
  * there are others before it, or equal ones were dropped. */
 MUST_CHECK enum status gexp_run(const struct gexp *g, const struct query *q,
-                                const struct query_result *result,
+                                struct query_result *result,
                                 struct uid_table *uids, struct arena *a,
-                                struct gexp_group **out, size_t *out_len,
                                 struct error *e);

@@ -39,7 +39,7 @@ struct result_group {
     const struct rollup_use *split_rollup;
     size_t split_tsuids;
     int64_t split_ms; /* 0: there is one part */
-    bool is_split;    /* its query was, though there may be one part */
+    bool lists_notes; /* it has a list of notes, even an empty one */
 };
 
 static inline void

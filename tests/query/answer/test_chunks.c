@@ -3,9 +3,9 @@
 #include "tests/harness.h"
 
 /* ",<metric>=<tag>", where the tag is the first key's name. */
-static size_t
+static enum status
 write_text(void *ctx, struct buf *b, const struct result_group *g,
-           struct chunks_tags *tags)
+           struct chunks_tags *tags, size_t *points, struct error *e)
 {
     size_t *described = ctx;
 
@@ -21,13 +21,17 @@ write_text(void *ctx, struct buf *b, const struct result_group *g,
         buf_put_slice(b, g->tag_keys[0]);
     }
     tags->size = b->size - tags->from;
-    return 2;
+    *points = 2;
+    return slice_eq_str(g->metric, "fails") ? error_set(e, ST_IO, "no notes")
+                                            : ST_OK;
 }
 
 struct rig {
     struct chunks p;
     size_t described;
     struct buf text;
+    enum status status; /* the first failure */
+    struct error error;
 };
 
 static void
@@ -59,11 +63,16 @@ put_known(struct rig *r, size_t sub, size_t i, const char *metric,
 {
     struct slice key = slice_str(tag);
     struct result_group g = { .metric = slice_str(metric), .tag_keys = &key };
-    struct slice text = chunks_put(&r->p, sub, i, &g, known);
+    struct slice text = known;
 
+    if (r->status != ST_OK)
+        return;
+    r->status = chunks_put(&r->p, sub, i, &g, &text, &r->error);
+    if (r->status != ST_OK)
+        return;
     if (known.size > 0) {
         ck_assert(slice_eq(text, known));
-    } else if (!r->p.failed) {
+    } else {
         ck_assert_uint_eq(text.size, key.size + 1);
         ck_assert_mem_eq(text.data + 1, key.data, key.size);
     }
@@ -76,6 +85,13 @@ put(struct rig *r, size_t sub, size_t i, const char *metric, const char *tag)
 }
 
 static void
+end(struct rig *r, size_t sub)
+{
+    if (r->status == ST_OK)
+        r->status = chunks_end(&r->p, sub, &r->error);
+}
+
+static void
 append(void *ctx, struct buf *chunk)
 {
     buf_put_slice(ctx, buf_slice(chunk));
@@ -85,6 +101,7 @@ append(void *ctx, struct buf *chunk)
 static void
 expect(struct rig *r, const char *text)
 {
+    ck_assert_int_eq(r->status, ST_OK);
     chunks_each(&r->p, append, &r->text);
     ck_assert_str_eq(buf_cstr(&r->text), text);
     buf_fini(&r->text);
@@ -103,7 +120,7 @@ START_TEST(keeps_the_order)
     put(&r, 0, 2, "a", tags[2]);
     put(&r, 0, 0, "a", tags[0]);
     put(&r, 0, 1, "a", tags[1]);
-    chunks_end(&r.p, 0);
+    end(&r, 0);
     total = chunks_total(&r.p);
     ck_assert_uint_eq(total.groups, 3);
     ck_assert_uint_eq(total.points, 6);
@@ -128,8 +145,8 @@ START_TEST(a_large_first_group_fits)
         put(&r, 0, 0, large, tags[0]);
         for (size_t i = 1; i < 4; i++)
             put(&r, 0, i, "a", tags[i - 1]);
-        chunks_end(&r.p, 0);
-        ck_assert_msg(!r.p.failed, "%zu bytes", size);
+        end(&r, 0);
+        ck_assert_msg(r.status == ST_OK, "%zu bytes", size);
         tear_down(&r);
     }
 }
@@ -142,11 +159,11 @@ START_TEST(copies_known_tags)
     set_up(&r, 2);
     begin(&r, 0, 1, 1);
     put(&r, 0, 0, "a", "red");
-    chunks_end(&r.p, 0);
+    end(&r, 0);
     begin(&r, 1, 2, 2);
     put_known(&r, 1, 0, "b", "red", slice_str("=RED"));
     put(&r, 1, 1, "b", "tan");
-    chunks_end(&r.p, 1);
+    end(&r, 1);
     ck_assert_uint_eq(r.described, 2);
     expect(&r, ",a=red|,b=RED,b=tan|");
 }
@@ -159,10 +176,10 @@ START_TEST(forgets_what_came_before)
     set_up(&r, 1);
     begin(&r, 0, 1, 1);
     put(&r, 0, 0, "a", tags[0]);
-    chunks_end(&r.p, 0);
+    end(&r, 0);
     begin(&r, 0, 1, 1);
     put(&r, 0, 0, "b", tags[1]);
-    chunks_end(&r.p, 0);
+    end(&r, 0);
     ck_assert_uint_eq(r.p.bytes, 6);
     expect(&r, ",b=tan|");
 }
@@ -178,13 +195,53 @@ START_TEST(has_a_limit)
         begin(&r, 0, 3, 2);
         for (size_t i = 0; i < 3; i++)
             put(&r, 0, i, "a", tags[i]);
-        chunks_end(&r.p, 0);
-        ck_assert_int_eq(r.p.failed, max < 18);
+        end(&r, 0);
+        ck_assert_int_eq(r.status, max < 18 ? ST_LIMIT : ST_OK);
+        if (max < 18)
+            ck_assert(strstr(r.error.text, "The answer is larger than ") !=
+                      NULL);
         tear_down(&r);
     }
 }
 END_TEST
 
+/* Without memory for it the answer is not too large: it may fit later. */
+START_TEST(has_a_budget)
+{
+    struct budget *budget = budget_new(1000, NULL);
+    struct rig r;
+    char large[2000];
+
+    memset(large, 'x', sizeof large);
+    large[sizeof large - 1] = '\0';
+    set_up(&r, 1);
+    r.p.max_bytes = 1 << 20;
+    r.p.budget = budget;
+    begin(&r, 0, 2, 1);
+    put(&r, 0, 0, "a", tags[0]);
+    ck_assert_int_eq(r.status, ST_OK);
+    put(&r, 0, 1, large, tags[0]);
+    ck_assert_int_eq(r.status, ST_BUSY);
+    ck_assert(strstr(r.error.text, "halite.answers.bytes") != NULL);
+    tear_down(&r);
+    budget_unref(&budget);
+}
+END_TEST
+
+START_TEST(fails_as_the_writer_does)
+{
+    struct rig r;
+
+    set_up(&r, 1);
+    begin(&r, 0, 2, 2);
+    put(&r, 0, 0, "a", tags[0]);
+    put(&r, 0, 1, "fails", tags[1]);
+    ck_assert_int_eq(r.status, ST_IO);
+    ck_assert_str_eq(r.error.text, "no notes");
+    tear_down(&r);
+}
+END_TEST
+
 TEST_MAIN("chunks", TEST(keeps_the_order), TEST(a_large_first_group_fits),
           TEST(copies_known_tags), TEST(forgets_what_came_before),
-          TEST(has_a_limit))
+          TEST(has_a_limit), TEST(has_a_budget), TEST(fails_as_the_writer_does))

@@ -56,7 +56,6 @@ graph_notes_read(const struct api *a, const struct query *q,
                  const struct query_result *result, struct arena *arena,
                  struct chart *chart, struct error *e)
 {
-    struct annotation_gap gap = { .from_size = 0 };
     struct notes_list l = { 0 };
     struct annotation *list;
     enum status st = ST_OK;
@@ -71,10 +70,13 @@ graph_notes_read(const struct api *a, const struct query *q,
             st = add(&l, q, list, len, arena, e);
     }
     for (size_t i = 0; i < result->groups_len && st == ST_OK; i++) {
-        st = group_notes_read(a, q, &result->groups[i], &gap, arena, &list,
-                              &len, e);
+        const struct result_group *g = &result->groups[i];
+        struct notes notes = { 0 };
+
+        if (group_notes_wanted(q, g))
+            st = group_notes_read(a, q, g, arena, &notes, e);
         if (st == ST_OK)
-            st = add(&l, q, list, len, arena, e);
+            st = add(&l, q, notes.list, notes.len, arena, e);
     }
     sort_unique(&l);
     chart->notes = l.notes;

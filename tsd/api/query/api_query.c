@@ -14,6 +14,8 @@
 
 /* Less is copied: one buffer is sent at once. */
 #define COPY_BYTES ((size_t)128 << 10)
+/* How many groups a chunk has that are written after all of them are made. */
+#define CHUNK_GROUPS 512
 /* A connection's thread parses no more. */
 #define QUICK_BYTES ((size_t)8 << 10)
 
@@ -25,18 +27,9 @@ struct work {
     struct query q;
     bool is_gexp;
     struct gexp gexp;
-    struct gexp_group *computed; /* what is answered, with gexp */
-    size_t computed_len;
     struct notes globals;
-    bool has_notes;                 /* there may be some */
-    struct annotation_gap no_notes; /* where there are none */
-    const struct dps *before;       /* of the group that was written last */
-    bool at_once;                   /* groups are written as they come */
+    const struct dps *before; /* of columns: the group that was written last */
     struct chunks chunks;
-    /* The first failure to read a group's notes while several threads write;
-     * 'chunks' has failed then. */
-    atomic_bool notes_failed;
-    struct error notes_error;
     size_t groups_written;
     /* With a summary: how long the groups of each sub-query were written. */
     _Atomic int64_t *write_us;
@@ -47,7 +40,7 @@ static enum status read_query(struct work *w, struct parse_error *e);
 static bool parse(struct work *w);
 static void explain(struct work *w);
 static enum status run(void *ctx, struct parse_error *e);
-static enum status write_answer(struct work *w, struct parse_error *e);
+static enum status write_answer(struct work *w, struct error *e);
 
 void
 api_query(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -248,57 +241,87 @@ add_write_time(const struct work *w, const struct result_group *g,
                          clock_monotonic_us() - from_us);
 }
 
-static void
-stop_without_notes(struct work *w, const struct error *e)
+static const struct result_stats *
+stats_of(const struct work *w, const struct result_group *g)
 {
-    if (!atomic_exchange(&w->notes_failed, true))
-        w->notes_error = *e;
-    atomic_store(&w->chunks.failed, true);
+    return &w->s.result.stats[g->sub - w->q.subs];
 }
 
-static size_t
-write_at_once(void *ctx, struct buf *b, const struct result_group *g,
-              struct chunks_tags *tags)
+/* Several threads call this at the same time, each with an arena of its own for
+ * the notes.  Only one calls it for columns. */
+static enum status
+write_group(void *ctx, struct buf *b, const struct result_group *g,
+            struct chunks_tags *tags, size_t *points, struct error *e)
 {
     struct work *w = ctx;
-    bool noted = !w->q.no_annotations && group_notes_expected(g);
-    /* Several threads write: each group has an arena for its notes. */
     struct arena *own =
-        noted ? arena_new_within(w->a->answer_bytes, w->chunks.budget) : NULL;
-    struct annotation *list = NULL;
-    struct annotation_gap gap = { .from_size = 0 };
-    struct notes notes = { .always = g->is_split && !w->q.no_annotations };
-    struct error e;
-    int64_t from_us;
-    size_t points;
+        group_notes_wanted(&w->q, g)
+            ? arena_new_within(w->a->answer_bytes, w->chunks.budget)
+            : NULL;
+    struct group_json j = {
+        .q = &w->q,
+        .group = g,
+        .uids = w->a->uids,
+        .notes.always = g->lists_notes && !w->q.no_annotations,
+        .globals = w->globals,
+        .stats = w->q.show_stats ? stats_of(w, g) : NULL,
+        .before = w->before,
+    };
+    enum status st = own == NULL
+                         ? ST_OK
+                         : group_notes_read(w->a, &w->q, g, own, &j.notes, e);
 
-    if (noted && group_notes_read(w->a, &w->q, g, &gap, own, &list, &notes.len,
-                                  &e) != ST_OK)
-        stop_without_notes(w, &e);
-    notes.list = list;
-    from_us = w->write_us == NULL ? 0 : clock_monotonic_us();
-    buf_put_u8(b, ',');
-    points = query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL,
-                              NULL, w->a->uids);
-    add_write_time(w, g, from_us);
+    if (st == ST_OK) {
+        int64_t from_us = w->write_us == NULL ? 0 : clock_monotonic_us();
+
+        buf_put_u8(b, ',');
+        *points = query_json_group(b, &j, tags);
+        add_write_time(w, g, from_us);
+        if (w->q.columns)
+            w->before = &g->dps;
+    }
     arena_free(&own);
-    return points;
+    return st;
 }
 
+/* Writes groups that are all made. */
 static enum status
-run_engine(struct work *w, struct parse_error *e)
+write_groups(struct work *w, const struct query_result *r, struct error *e)
 {
+    enum status st = ST_OK;
+
+    if (!chunks_init(&w->chunks, 1) ||
+        !chunks_begin(&w->chunks, 0, r->groups_len, CHUNK_GROUPS))
+        return error_no_memory(e);
+    for (size_t i = 0; i < r->groups_len && st == ST_OK; i++) {
+        struct slice tags = { NULL, 0 };
+
+        st = chunks_put(&w->chunks, 0, i, &r->groups[i], &tags, e);
+    }
+    return st == ST_OK ? chunks_end(&w->chunks, 0, e) : st;
+}
+
+/* Runs the query and writes its groups into w->chunks: as they come, or, where
+ * something depends on all of them, at the end. */
+static enum status
+run_and_write(struct work *w, struct parse_error *e)
+{
+    bool at_once =
+        !w->is_gexp && !w->q.delete_points && !w->q.show_stats && !w->q.columns;
+    struct query_result answer;
     enum status st;
 
-    w->chunks.write = write_at_once;
+    w->chunks.write = write_group;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
     w->chunks.budget = http_reply_budget(w->s.out);
-    st = serve_run(&w->s, &w->q, w->at_once ? &w->chunks : NULL, e);
-    if (!atomic_load(&w->notes_failed))
-        return st;
-    e->message = w->notes_error;
-    return e->message.status;
+    st = serve_run(&w->s, &w->q, at_once ? &w->chunks : NULL, e);
+    answer = w->s.result;
+    if (st == ST_OK && w->is_gexp)
+        st = gexp_run(&w->gexp, &w->q, &answer, w->a->uids, w->arena,
+                      &e->message);
+    w->ran_us = clock_monotonic_us();
+    return st == ST_OK && !at_once ? write_groups(w, &answer, &e->message) : st;
 }
 
 /* Behind the answer, which has the annotations that go. */
@@ -319,46 +342,24 @@ run(void *ctx, struct parse_error *e)
     struct annotation *globals = NULL;
     enum status st = ST_OK;
 
-    w->has_notes = !w->q.no_annotations && annotation_any(w->a->records);
     if (!w->q.no_annotations && w->q.global_annotations)
         st = annotation_globals(w->a->records, w->q.start_ms / 1000,
                                 w->q.end_ms / 1000, w->arena, &globals,
                                 &w->globals.len, &e->message);
     w->globals.list = globals;
-    w->at_once = !w->is_gexp && !w->q.delete_points && !w->q.show_stats &&
-                 !w->q.lazy && !w->q.columns;
     if (st == ST_OK && w->q.show_summary) {
         w->write_us = arena_array(w->arena, w->q.subs_len, sizeof *w->write_us);
         if (w->write_us == NULL)
             st = error_no_memory(&e->message);
     }
     if (st == ST_OK)
-        st = run_engine(w, e);
-    if (st == ST_OK && w->is_gexp)
-        st = gexp_run(&w->gexp, &w->q, &w->s.result, w->a->uids, w->arena,
-                      &w->computed, &w->computed_len, &e->message);
-    w->ran_us = clock_monotonic_us();
+        st = run_and_write(w, e);
     /* What fails while it runs is told twice; what does not parse is not. */
     if (st == ST_INVALID && e->details[0] == '\0')
         (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
     if (st == ST_OK)
-        st = write_answer(w, e);
+        st = write_answer(w, &e->message);
     return st == ST_OK ? delete_points(w, &e->message) : st;
-}
-
-static enum status
-read_notes(struct work *w, const struct result_group *g, struct notes *out,
-           struct error *e)
-{
-    struct annotation *list = NULL;
-    enum status st = ST_OK;
-
-    *out = (struct notes){ 0 };
-    if (w->has_notes)
-        st = group_notes_read(w->a, &w->q, g, &w->no_notes, w->arena, &list,
-                              &out->len, e);
-    out->list = list;
-    return st;
 }
 
 /* Totals of all sub-queries, and each by itself. */
@@ -404,50 +405,6 @@ write_summary(const struct work *w, struct buf *b)
     buf_put_str(b, "}}");
 }
 
-static const struct result_stats *
-stats_of(const struct work *w, const struct result_group *g)
-{
-    return &w->s.result.stats[g->sub - w->q.subs];
-}
-
-static enum status
-write_group(struct work *w, const struct result_group *g, bool is_computed,
-            struct error *e)
-{
-    struct buf *b = http_reply_body(w->s.out);
-    struct notes notes;
-    enum status st = read_notes(w, g, &notes, e);
-    int64_t from_us;
-
-    if (st != ST_OK)
-        return st;
-    notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
-    from_us = clock_monotonic_us();
-    if (w->groups_written++ > 0)
-        buf_put_u8(b, ',');
-    w->s.points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
-                                    stats_of(w, g), w->before, w->a->uids);
-    add_write_time(w, g, from_us);
-    w->before = &g->dps;
-    return ST_OK;
-}
-
-static enum status
-write_groups(struct work *w, struct error *e)
-{
-    struct buf *b = http_reply_body(w->s.out);
-    size_t len = w->is_gexp ? w->computed_len : w->s.result.groups_len;
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < len && !b->failed && st == ST_OK; i++)
-        if (w->is_gexp)
-            st = write_group(w, &w->computed[i].group,
-                             w->computed[i].is_computed, e);
-        else
-            st = write_group(w, &w->s.result.groups[i], false, e);
-    return st;
-}
-
 static void
 give_chunk(void *ctx, struct buf *chunk)
 {
@@ -483,30 +440,17 @@ give_chunks(struct work *w)
     else
         first->data[0] = '[';
     chunks_each(&w->chunks, give_chunk, w);
-    if (w->chunks.failed) {
-        http_reply_body(w->s.out)->failed = true;
-        http_reply_body(w->s.out)->fault =
-            w->chunks.no_room ? BUF_NO_BUDGET : BUF_TOO_LARGE;
-    }
 }
 
 static enum status
-write_answer(struct work *w, struct parse_error *e)
+write_answer(struct work *w, struct error *e)
 {
     struct buf *b = http_reply_body(w->s.out);
-    enum status st = ST_OK;
 
     b->max = w->a->answer_bytes;
-    if (w->at_once) {
-        give_chunks(w);
-    } else {
-        buf_put_u8(b, '[');
-        st = write_groups(w, &e->message);
-    }
-    if (st != ST_OK)
-        return st;
+    give_chunks(w);
     if (w->q.show_summary)
         write_summary(w, b);
     buf_put_u8(b, ']');
-    return serve_check_size(&w->s, &e->message);
+    return serve_check_size(&w->s, e);
 }

@@ -7,8 +7,7 @@ static struct slice *
 noted_series(const struct result_group *g, struct arena *a, size_t *len)
 {
     size_t with_points = g->tsuids_len - g->split_tsuids;
-    struct slice *all =
-        with_points > 0 ? g->tsuids + g->split_tsuids : g->tsuids;
+    struct slice *all = g->tsuids + g->split_tsuids;
 
     *len = with_points + g->note_tsuids_len;
     if (g->note_tsuids_len == 0)
@@ -22,34 +21,6 @@ noted_series(const struct result_group *g, struct arena *a, size_t *len)
     return all;
 }
 
-enum status
-group_notes_read(const struct api *a, const struct query *q,
-                 const struct result_group *g, struct annotation_gap *gap,
-                 struct arena *arena, struct annotation **out, size_t *out_len,
-                 struct error *e)
-{
-    struct query read = *q;
-    struct slice *series;
-    size_t len;
-    uint32_t from, to;
-
-    *out = NULL;
-    *out_len = 0;
-    if (q->no_annotations || !annotation_any(a->records))
-        return ST_OK;
-    if (g->rollup != NULL) /* rollups and pre-aggregates have none */
-        return ST_OK;
-    if (g->split_ms != 0)
-        read.start_ms = g->split_ms;
-    numbers_scan_range(&read, g->sub, &from, &to);
-    series = noted_series(g, arena, &len);
-    if (series == NULL && len > 0)
-        return error_set(e, ST_LIMIT, "no memory for the annotations");
-    return annotation_list(a->records, series, len, (int64_t)from * 1000,
-                           ((int64_t)to + HOUR_S) * 1000 - 1, gap, arena, out,
-                           out_len, e);
-}
-
 static bool
 any_annotated(const struct result_group *g, const struct slice *all, size_t len)
 {
@@ -60,10 +31,35 @@ any_annotated(const struct result_group *g, const struct slice *all, size_t len)
 }
 
 bool
-group_notes_expected(const struct result_group *g)
+group_notes_wanted(const struct query *q, const struct result_group *g)
 {
-    return g->annotated_len > 0 &&
+    return !q->no_annotations && g->rollup == NULL && g->annotated_len > 0 &&
            (g->note_tsuids_len > 0 ||
             any_annotated(g, g->tsuids + g->split_tsuids,
                           g->tsuids_len - g->split_tsuids));
+}
+
+enum status
+group_notes_read(const struct api *a, const struct query *q,
+                 const struct result_group *g, struct arena *arena,
+                 struct notes *out, struct error *e)
+{
+    struct query read = *q;
+    struct annotation *list;
+    struct slice *series;
+    size_t len;
+    uint32_t from, to;
+    enum status st;
+
+    if (g->split_ms != 0)
+        read.start_ms = g->split_ms;
+    numbers_scan_range(&read, g->sub, &from, &to);
+    series = noted_series(g, arena, &len);
+    if (series == NULL && len > 0)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+    st = annotation_list(a->records, series, len, (int64_t)from * 1000,
+                         ((int64_t)to + HOUR_S) * 1000 - 1, NULL, arena, &list,
+                         &out->len, e);
+    out->list = list;
+    return st;
 }

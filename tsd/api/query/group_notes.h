@@ -7,15 +7,22 @@
 #include "tsd/api/api.h"
 #include "uid/meta/annotation.h"
 
-/* Those of the rows that the query touched, be they in the range or not.  None
- * with "no_annotations", nor where rollups or pre-aggregates were read.  'gap'
- * is the answer's, at first all zero. */
-MUST_CHECK enum status
-group_notes_read(const struct api *a, const struct query *q,
-                 const struct result_group *g, struct annotation_gap *gap,
-                 struct arena *arena, struct annotation **out, size_t *len,
-                 struct error *e);
+/* Notes of one group, or of the whole query. */
+struct notes {
+    const struct annotation *list;
+    size_t len;
+    bool always; /* written even if there are none */
+};
 
-/* Has a series of the group, which is not computed, notes in the hours that
- * were read? */
-bool group_notes_expected(const struct result_group *g);
+/* Returns false if the group has no notes: with "no_annotations", where rollups
+ * or pre-aggregates were read, where it was computed from other groups, and
+ * where none of its series has a note in the hours that were read. */
+bool group_notes_wanted(const struct query *q, const struct result_group *g);
+
+/* Reads the notes of a group that has some into 'arena': those in the hours
+ * that the query read, also the ones outside of its range. */
+MUST_CHECK enum status group_notes_read(const struct api *a,
+                                        const struct query *q,
+                                        const struct result_group *g,
+                                        struct arena *arena, struct notes *out,
+                                        struct error *e);

@@ -331,12 +331,11 @@ write_sub_query(struct buf *b, const struct sub_query *s, const char *table,
 }
 
 size_t
-query_json_group(struct buf *b, const struct query *q,
-                 const struct result_group *g, struct chunks_tags *tags,
-                 const struct notes *annotations, const struct notes *globals,
-                 const struct result_stats *stats, const struct dps *before,
-                 struct uid_table *uids)
+query_json_group(struct buf *b, const struct group_json *j,
+                 struct chunks_tags *tags)
 {
+    const struct query *q = j->q;
+    const struct result_group *g = j->group;
     int64_t from_us = q->show_stats ? clock_monotonic_us() : 0;
     size_t points;
 
@@ -345,23 +344,22 @@ query_json_group(struct buf *b, const struct query *q,
     write_group_tags(b, g, tags);
     if (q->show_query) {
         buf_put_str(b, ",\"query\":");
-        write_sub_query(b, g->sub, g->rollup_table, uids);
+        write_sub_query(b, g->sub, g->rollup_table, j->uids);
     }
     if (q->show_tsuids)
         write_tsuids(b, g);
-    if (annotations->always ||
-        (annotations->list != NULL && annotations->len > 0))
-        write_notes(b, "annotations", q, annotations);
-    if (globals->list != NULL && globals->len > 0)
-        write_notes(b, "globalAnnotations", q, globals);
+    if (j->notes.always || j->notes.len > 0)
+        write_notes(b, "annotations", q, &j->notes);
+    if (j->globals.len > 0)
+        write_notes(b, "globalAnnotations", q, &j->globals);
     if (q->columns) {
-        points = dps_json_columns(b, q, &g->dps, before);
+        points = dps_json_columns(b, q, &g->dps, j->before);
     } else {
         buf_put_str(b, ",\"dps\":");
         points = dps_json_write(b, q, &g->dps);
     }
     if (q->show_stats)
-        write_stats(b, g->sub->index, stats, points, from_us);
+        write_stats(b, g->sub->index, j->stats, points, from_us);
     buf_put_u8(b, '}');
     return points;
 }

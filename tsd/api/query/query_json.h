@@ -6,26 +6,23 @@
 
 #include "base/buf.h"
 #include "query/answer/chunks.h"
-#include "uid/meta/annotation.h"
+#include "tsd/api/query/group_notes.h"
 
-/* Notes of one group, or of the whole query. */
-struct notes {
-    const struct annotation *list;
-    size_t len;
-    bool always; /* written even if there are none */
+/* A group, and what is written of it besides its tags and its points. */
+struct group_json {
+    const struct query *q;
+    const struct result_group *group;
+    struct uid_table *uids;           /* resolves the tag keys of "query" */
+    struct notes notes, globals;      /* without a list: no member */
+    const struct result_stats *stats; /* of its sub-query, if they are shown */
+    const struct dps *before; /* columns leave out times that are those of
+                                 'before', which may be NULL */
 };
 
-/* One group: {"metric":..,"tags":..,...,"dps":..}.  A NULL list writes no
- * member.  'uids' resolves the tag keys of "query"; returns how many points
- * were written.  'tags' (may be NULL): see query/answer/chunks.h.  'before'
- * (may be NULL): the points of the group before, whose times columns may share.
- */
-size_t query_json_group(struct buf *b, const struct query *q,
-                        const struct result_group *g, struct chunks_tags *tags,
-                        const struct notes *annotations,
-                        const struct notes *globals,
-                        const struct result_stats *stats,
-                        const struct dps *before, struct uid_table *uids);
+/* Writes {"metric":..,"tags":..,...,"dps":..}.  Returns how many points were
+ * written.  'tags' (may be NULL): see query/answer/chunks.h. */
+size_t query_json_group(struct buf *b, const struct group_json *j,
+                        struct chunks_tags *tags);
 
 /* What a sub-query cost, as members without braces. */
 void query_json_costs(struct buf *b, const struct result_stats *st);

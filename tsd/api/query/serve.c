@@ -67,8 +67,7 @@ is_over(void *ctx)
     const struct serving *s = ctx;
 
     return http_is_cancelled(s->r) ||
-           (s->entry != NULL && query_is_stopped(s->entry)) ||
-           (s->chunks != NULL && atomic_load(&s->chunks->failed));
+           (s->entry != NULL && query_is_stopped(s->entry));
 }
 
 static bool
@@ -136,52 +135,24 @@ warn_of_damage(const struct serving *s)
     http_reply_header(s->out, "Warning", text);
 }
 
-static enum status
-too_large(const struct serving *s, struct error *e)
-{
-    return error_set(e, ST_LIMIT,
-                     "The answer is larger than %zu bytes. Please ask for less "
-                     "time, fewer series or coarser points.",
-                     s->a->answer_bytes);
-}
-
-static enum status
-no_room(struct error *e)
-{
-    return error_set(e, ST_BUSY,
-                     "Too many answers wait to be read: the memory for the "
-                     "answers of all requests is used up "
-                     "(halite.answers.bytes)");
-}
-
 enum status
 serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
           struct parse_error *e)
 {
-    enum status st;
+    enum status st = engine_run(s->a->engine, q, (struct cancel){ is_over, s },
+                                chunks, http_arena(s->r), &s->result, e);
 
-    s->chunks = chunks;
-    st = engine_run(s->a->engine, q, (struct cancel){ is_over, s }, chunks,
-                    http_arena(s->r), &s->result, e);
-    s->chunks = NULL;
     if (st == ST_OK) {
         warn_of_dropped(s);
         warn_of_damage(s);
     }
-    if (st == ST_BUSY && chunks != NULL && atomic_load(&chunks->failed))
-        st = atomic_load(&chunks->no_room) ? no_room(&e->message)
-                                           : too_large(s, &e->message);
     return st;
 }
 
 enum status
 serve_check_size(const struct serving *s, struct error *e)
 {
-    const struct buf *b = http_reply_body(s->out);
-
-    if (!b->failed)
-        return ST_OK;
-    return b->fault == BUF_TOO_LARGE ? too_large(s, e) : no_room(e);
+    return chunks_check_text(http_reply_body(s->out), s->a->answer_bytes, e);
 }
 
 #define LOGGED_QUERY_MAX  ((size_t)64 << 10) /* bytes of one query */

@@ -11,8 +11,7 @@ struct serving {
     const struct api *a;
     const struct http_request *r;
     struct http_reply *out;
-    struct query_entry *entry;   /* while it runs */
-    const struct chunks *chunks; /* the same: it is over once they failed */
+    struct query_entry *entry; /* while it runs */
     struct query_result result;
     size_t points; /* answered; rows of an expression */
 };
@@ -35,11 +34,12 @@ MUST_CHECK enum status serve_parse_uri(const struct api *a,
                                        const struct http_request *r,
                                        struct query *q, struct parse_error *e);
 
-/* engine_run() into s->result, until the client hangs up, the query is stopped,
- * or the answer is too large; 'chunks' may be NULL. */
+/* engine_run() into s->result, until the client hangs up or the query is
+ * stopped; 'chunks' may be NULL. */
 MUST_CHECK enum status serve_run(struct serving *s, const struct query *q,
                                  struct chunks *chunks, struct parse_error *e);
 
-/* ST_LIMIT when the body is larger than an answer may be. */
+/* ST_LIMIT when the body is larger than an answer may be, ST_BUSY when there
+ * was no memory for it. */
 MUST_CHECK enum status serve_check_size(const struct serving *s,
                                         struct error *e);

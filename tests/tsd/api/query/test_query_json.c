@@ -50,8 +50,13 @@ static void
 expect(struct fixture *f, struct notes notes, struct notes globals,
        const char *json)
 {
-    (void)query_json_group(&f->b, &f->q, &f->g, NULL, &notes, &globals,
-                           &f->stats, NULL, NULL);
+    const struct group_json j = { .q = &f->q,
+                                  .group = &f->g,
+                                  .notes = notes,
+                                  .globals = globals,
+                                  .stats = &f->stats };
+
+    (void)query_json_group(&f->b, &j, NULL);
     ck_assert_str_eq(buf_cstr(&f->b), json);
     buf_fini(&f->b);
     arena_free(&f->arena);
