@@ -21,15 +21,6 @@
 bool rollup_raw_merge_wanted(const struct rollup_candidate *c,
                              const struct query *q, int64_t *at_ms);
 
-struct chunks;
-
-/* What a sub-query answers. */
-struct subquery_result {
-    struct result_group *groups;
-    size_t len;
-    struct chunks *chunks; /* where they are written, instead; or NULL */
-};
-
 /* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
  * the numbers of whole hours; 'q' is the query as it was asked. */
 MUST_CHECK enum status rollup_raw_merge(const struct subquery_result *before,

@@ -98,47 +98,40 @@ static enum status
 run_scan(void *ctx, size_t i, struct subquery_run *r)
 {
     const struct running *run = ctx;
+    size_t first = run->scans[i].subs[0];
     const struct execution x = {
         .en = run->en,
         .q = run->q,
-        .sq = &run->q->subs[run->scans[i].subs[0]],
+        .sq = &run->q->subs[first],
         .run = run,
         .scan = &run->scans[i],
+        .chunks = run->chunks,
         .limits = &r->limits,
         .arena = r->arena,
-        .stats = &r->stats,
+        .result = &run->results[first],
+        .stats = &run->stats[first],
         .e = &r->error,
     };
     enum status status;
 
-    r->result.chunks = run->chunks;
-    for (size_t k = 0; k < x.scan->len; k++) /* it may be the second try */
-        run->results[x.scan->subs[k]] = (struct subquery_result){ .len = 0 };
-    status = engine_execute(&x, &r->result);
-    latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
+    *x.result = (struct subquery_result){ 0 }; /* it may be the second try */
+    *x.stats = (struct result_stats){ 0 };
+    status = engine_execute(&x);
+    latency_add(&run->en->latency, (uint64_t)x.stats->scan_us);
     return status;
 }
 
-/* All scans, and where there are several what came of each to its sub-query. */
+/* All scans.  The stats of those that ran in vain are in no arena any more. */
 static enum status
 run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
           struct error *e)
 {
-    struct subquery_result *results =
-        arena_array(a, subs->len, sizeof *results);
-    struct result_stats *stats = arena_array(a, subs->len, sizeof *stats);
-    enum status status;
+    size_t kept;
+    enum status status = subqueries_run(subs, a, &kept, e);
 
-    if (results == NULL || stats == NULL)
-        return error_no_memory(e);
-    status = subqueries_run(subs, a, results, stats, e);
-    for (size_t i = 0; i < subs->len; i++) {
-        size_t first = run->scans[i].subs[0];
-
-        run->stats[first] = stats[i];
-        if (run->scans[i].len == 1)
-            run->results[first] = results[i];
-    }
+    for (; kept < subs->len; kept++)
+        for (size_t k = 0; k < run->scans[kept].len; k++)
+            run->stats[run->scans[kept].subs[k]] = (struct result_stats){ 0 };
     return status;
 }
 

@@ -25,11 +25,12 @@ struct engine {
     _Atomic int64_t warned_us; /* monotonic, of dropped points, the last time */
 };
 
-/* A query being run; 'results' and 'stats' by sub-query. */
+/* A query being run; 'results' and 'stats' by sub-query: each is written by
+ * the thread that runs the sub-query. */
 struct running {
     struct engine *en;
     const struct query *q;
-    struct chunks *chunks;
+    struct chunks *chunks; /* NULL: groups are wanted */
     const struct shared_scan *scans;
     struct subquery_result *results;
     struct result_stats *stats;
@@ -43,13 +44,14 @@ struct execution {
     /* Who else is answered from its scan; 'sq' is the first of 'scan'. */
     const struct running *run;
     const struct shared_scan *scan;
+    struct chunks *chunks; /* where its groups are written; or NULL */
     struct fetch_limits *limits;
     struct arena *arena; /* of the groups */
+    struct subquery_result *result;
     struct result_stats *stats;
     struct error *e;
 };
 
-/* What a sub-query, and those that share its scan, answer: of more than one
- * straight into x->run, else into '*out'.  What is used up is in x->arena. */
-MUST_CHECK enum status engine_execute(const struct execution *x,
-                                      struct subquery_result *out);
+/* Makes the results and the stats of the sub-query, and of those that share its
+ * scan, in x->run. */
+MUST_CHECK enum status engine_execute(const struct execution *x);

@@ -211,11 +211,11 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
                                                  : status;
 }
 
-/* Aggregates each group and, where the result has chunks, writes it. */
+/* Aggregates each group and, where there are chunks, writes it. */
 static enum status
 aggregate_and_answer(const struct execution *x,
                      const struct rollup_candidate *c, const struct plan *p,
-                     const struct fetch *f, struct subquery_result *out)
+                     const struct fetch *f)
 {
     int64_t from_us = clock_monotonic_us();
     struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
@@ -228,7 +228,7 @@ aggregate_and_answer(const struct execution *x,
         .plan = p,
         .fetch = f,
         .limits = x->limits,
-        .chunks = out->chunks,
+        .chunks = x->chunks,
         .tag_texts = x->en->tag_texts,
         .like = { .sub = x->sq,
                   .annotated = f->annotated.tsuids,
@@ -241,7 +241,7 @@ aggregate_and_answer(const struct execution *x,
     if (use == NULL)
         return error_no_memory(x->e);
     *use = c->sub.rollup;
-    status = answer_groups(&job, x->arena, out, x->stats, x->e);
+    status = answer_groups(&job, x->arena, x->result, x->stats, x->e);
     x->stats->numbers_us += clock_monotonic_us() - from_us;
     return status;
 }
@@ -254,39 +254,42 @@ struct sharing {
     struct downsamplers downsamplers;
 };
 
+/* The first adds to the stats what it costs beside the scan. */
 static enum status
 answer_sharer(void *ctx, size_t i, struct subquery_run *r)
 {
     const struct sharing *s = ctx;
     struct execution x = *s->x;
+    size_t sub = x.scan->subs[i];
     struct fetch fetch = *s->fetch;
     struct rollup_candidate c;
     enum status status;
 
-    x.sq = &x.q->subs[s->x->scan->subs[i]];
+    x.sq = &x.q->subs[sub];
     x.limits = &r->limits;
     x.arena = r->arena;
-    x.stats = &r->stats;
+    x.result = &x.run->results[sub];
+    x.stats = &x.run->stats[sub];
     x.e = &r->error;
-    r->result.chunks = x.run->chunks;
+    if (i > 0)
+        *x.stats =
+            (struct result_stats){ .plan = "the scan of another sub-query" };
     if (fetch.downsampled)
         fetch.which =
             downsampler_of(s->downsamplers.all, s->downsamplers.len, x.sq);
     status = rollup_candidate_first(&c, NULL, x.en->context.series, x.sq, x.e);
-    return status == ST_OK
-               ? aggregate_and_answer(&x, &c, s->plan, &fetch, &r->result)
-               : status;
+    return status == ST_OK ? aggregate_and_answer(&x, &c, s->plan, &fetch)
+                           : status;
 }
 
-/* Several sub-queries; the first has what the scan cost. */
+/* Several sub-queries. */
 static enum status
 answer_sharers(const struct execution *x, const struct plan *p,
                const struct fetch *f, struct downsamplers downsamplers)
 {
     struct sharing sharing = { x, p, f, downsamplers };
-    size_t len = x->scan->len;
     const struct subqueries subs = {
-        .len = len,
+        .len = x->scan->len,
         .run = answer_sharer,
         .ctx = &sharing,
         .workers = x->en->workers,
@@ -294,28 +297,9 @@ answer_sharers(const struct execution *x, const struct plan *p,
         .budget = x->limits->budget,
         .deadline = x->limits->deadline,
     };
-    struct subquery_result *results =
-        arena_array(x->arena, len, sizeof *results);
-    struct result_stats *stats = arena_array(x->arena, len, sizeof *stats);
-    enum status status;
+    size_t kept;
 
-    if (results == NULL || stats == NULL)
-        return error_no_memory(x->e);
-    status = subqueries_run(&subs, x->arena, results, stats, x->e);
-    for (size_t i = 0; i < len; i++) {
-        struct result_stats *to = &x->run->stats[x->scan->subs[i]];
-
-        if (i == 0) {
-            x->stats->points_out = stats[i].points_out;
-            x->stats->numbers_us = stats[i].numbers_us;
-            x->stats->joins_series = stats[i].joins_series;
-        } else {
-            *to = stats[i];
-            to->plan = "the scan of another sub-query";
-        }
-        x->run->results[x->scan->subs[i]] = results[i];
-    }
-    return status;
+    return subqueries_run(&subs, x->arena, &kept, x->e);
 }
 
 /* Logs at most one query a minute that needs dropped points. */
@@ -371,7 +355,7 @@ note_damaged(const struct execution *x, const struct plan *p)
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
 static enum status
 execute(const struct execution *x, const struct rollup_candidate *c,
-        struct subquery_result *out, bool *found)
+        bool *found)
 {
     struct plan p;
     struct fetch f = { 0 };
@@ -390,7 +374,7 @@ execute(const struct execution *x, const struct rollup_candidate *c,
     if (status == ST_OK && *found && x->scan->len > 1)
         status = answer_sharers(x, &p, &f, downsamplers);
     else if (status == ST_OK && *found)
-        status = aggregate_and_answer(x, c, &p, &f, out);
+        status = aggregate_and_answer(x, c, &p, &f);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
         note_dropped(x, &c->sub, &p, f.counts.lacks_rows);
     if (status == ST_OK && f.counts.lacks_weeks)
@@ -402,15 +386,14 @@ execute(const struct execution *x, const struct rollup_candidate *c,
 
 /* One candidate after the other, until one has series. */
 static enum status
-execute_candidates(const struct execution *x, struct rollup_candidate *c,
-                   struct subquery_result *out)
+execute_candidates(const struct execution *x, struct rollup_candidate *c)
 {
     bool again = true, found = false;
     enum status status = ST_OK;
 
     while (status == ST_OK && again) {
         again = false;
-        status = execute(x, c, out, &found);
+        status = execute(x, c, &found);
         if (status == ST_OK && !found)
             status = rollup_candidate_next(c, &again, x->e);
     }
@@ -421,7 +404,7 @@ execute_candidates(const struct execution *x, struct rollup_candidate *c,
  * query/answer/rollup_raw_merge.h. */
 static enum status
 execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
-                        int64_t at_ms, struct subquery_result *out)
+                        int64_t at_ms)
 {
     struct query before = *x->q, after = *x->q;
     struct execution x_before = *x, x_after = *x;
@@ -432,24 +415,27 @@ execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
     if (status != ST_OK)
         return status;
     if (at_ms <= x->q->start_ms)
-        return execute_candidates(x, &points, out);
+        return execute_candidates(x, &points);
     before.end_ms = after.start_ms = at_ms;
     before.whole_hours = after.whole_hours = true;
     x_before.q = &before;
+    x_before.result = &results[0];
     x_after.q = &after;
-    status = execute_candidates(&x_before, c, &results[0]);
+    x_after.result = &results[1];
+    status = execute_candidates(&x_before, c);
     if (status == ST_OK)
-        status = execute_candidates(&x_after, &points, &results[1]);
+        status = execute_candidates(&x_after, &points);
     if (status == ST_OK)
         status = rollup_raw_merge(&results[0], &results[1],
                                   x->sq->aggregator->kind == KIND_NONE, x->q,
-                                  at_ms, x->arena, out, x->e);
+                                  at_ms, x->arena, x->result, x->e);
     return status;
 }
 
 static enum status
-execute_histograms(const struct execution *x, struct subquery_result *out)
+execute_histograms(const struct execution *x)
 {
+    struct subquery_result *out = x->result;
     struct plan p;
     const struct histograms_job job = {
         .context = &x->en->context,
@@ -480,10 +466,10 @@ execute_histograms(const struct execution *x, struct subquery_result *out)
 /* Groups of histograms, and of rollups and raw points, are all made before the
  * first is written. */
 enum status
-engine_execute(const struct execution *x, struct subquery_result *out)
+engine_execute(const struct execution *x)
 {
     bool histograms = histograms_wanted(x->sq), merge = false;
-    struct chunks *chunks = out->chunks;
+    struct execution made = *x;
     struct rollup_candidate c;
     int64_t at_ms = 0;
     enum status status = ST_OK;
@@ -496,15 +482,16 @@ engine_execute(const struct execution *x, struct subquery_result *out)
         return status;
     merge = !histograms && rollup_raw_merge_wanted(&c, x->q, &at_ms);
     if (!histograms && !merge)
-        return execute_candidates(x, &c, out);
-    out->chunks = NULL;
-    status = histograms ? execute_histograms(x, out)
-                        : execute_rollups_and_raw(x, &c, at_ms, out);
-    for (size_t i = 0; i < out->len; i++)
-        out->groups[i].lists_notes = merge;
-    if (status != ST_OK || chunks == NULL)
+        return execute_candidates(x, &c);
+    made.chunks = NULL;
+    status = histograms ? execute_histograms(&made)
+                        : execute_rollups_and_raw(&made, &c, at_ms);
+    for (size_t i = 0; i < x->result->len; i++)
+        x->result->groups[i].lists_notes = merge;
+    if (status != ST_OK || x->chunks == NULL)
         return status;
-    status = answer_write(out, x->sq->index, x->en->workers, chunks, x->e);
-    *out = (struct subquery_result){ .len = 0 };
+    status =
+        answer_write(x->result, x->sq->index, x->en->workers, x->chunks, x->e);
+    *x->result = (struct subquery_result){ 0 };
     return status;
 }

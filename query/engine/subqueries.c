@@ -22,26 +22,23 @@ struct parallel_run {
     size_t arena_bytes;
 };
 
-static void
-start_run(const struct subqueries *s, struct subquery_run *r, struct arena *a)
+static enum status
+run_one(const struct subqueries *s, size_t i, struct arena *a,
+        struct subquery_run *r)
 {
     *r = (struct subquery_run){ .arena = a };
     r->limits.budget = s->budget;
     r->limits.deadline = s->deadline;
+    return s->run(s->ctx, i, r);
 }
 
 static enum status
 run_alone(const struct subqueries *s, size_t i, struct arena *a,
-          struct subquery_result *result, struct result_stats *stats,
           struct error *e)
 {
     struct subquery_run r;
-    enum status status;
+    enum status status = run_one(s, i, a, &r);
 
-    start_run(s, &r, a);
-    status = s->run(s->ctx, i, &r);
-    *result = r.result;
-    *stats = r.stats;
     if (status != ST_OK)
         *e = r.error;
     return status;
@@ -60,33 +57,33 @@ run_slot(void *ctx, size_t i)
     struct parallel_slot *b = &t->slots[i];
     size_t refused = count_refused(t->s);
 
-    start_run(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget));
-    b->status = t->s->run(t->s->ctx, t->first + i, &b->run);
+    b->status =
+        run_one(t->s, t->first + i,
+                arena_new_within(t->arena_bytes, t->s->budget), &b->run);
     b->lacks_memory = b->status == ST_LIMIT && count_refused(t->s) != refused;
 }
 
-/* What came of one.  Its figures lie in its arena, also when it failed. */
+/* Keeps what one made.  Its figures are in its arena, also when it failed. */
 static enum status
-finish_slot(struct parallel_slot *b, struct arena *a,
-            struct subquery_result *result, struct result_stats *stats,
-            struct error *e)
+keep_slot(struct parallel_slot *b, struct arena *a, struct error *e)
 {
     if (b->status != ST_OK)
         *e = b->run.error;
     if (!arena_absorb(a, &b->run.arena))
         return b->status != ST_OK ? b->status : error_no_memory(e);
-    *result = b->run.result;
-    *stats = b->run.stats;
     return b->status;
 }
 
+/* Runs all from '*kept' on at the same time, and adds to '*kept' those before
+ * the first that was refused memory, or up to the first that failed. */
 static enum status
-run_parallel(const struct subqueries *s, size_t first, struct arena *a,
-             struct subquery_result *results, struct result_stats *stats,
+run_parallel(const struct subqueries *s, struct arena *a, size_t *kept,
              struct error *e)
 {
-    size_t len = s->len - first, i = 0;
-    struct parallel_run t = { .s = s, .first = first };
+    size_t len = s->len - *kept;
+    struct parallel_run t = { .s = s,
+                              .first = *kept,
+                              .arena_bytes = arena_left(a) };
     enum status status = ST_OK;
 
     if (!budget_take(s->budget, len * sizeof *t.slots))
@@ -96,36 +93,37 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
         budget_return(s->budget, len * sizeof *t.slots);
         return error_no_memory(e);
     }
-    t.arena_bytes = arena_left(a);
     workers_run(s->workers, len, run_slot, &t);
-    for (; i < len && status == ST_OK && !t.slots[i].lacks_memory; i++)
-        status = finish_slot(&t.slots[i], a, &results[first + i],
-                             &stats[first + i], e);
+    for (size_t k = 0; k < len && status == ST_OK && !t.slots[k].lacks_memory;
+         k++) {
+        status = keep_slot(&t.slots[k], a, e);
+        *kept += t.slots[k].run.arena == NULL;
+    }
     for (size_t k = 0; k < len; k++)
         arena_free(&t.slots[k].run.arena);
     free(t.slots);
     budget_return(s->budget, len * sizeof *t.slots);
-    for (; i < len && status == ST_OK; i++)
-        status = run_alone(s, first + i, a, &results[first + i],
-                           &stats[first + i], e);
     return status;
 }
 
 enum status
-subqueries_run(const struct subqueries *s, struct arena *a,
-               struct subquery_result *results, struct result_stats *stats,
+subqueries_run(const struct subqueries *s, struct arena *a, size_t *kept,
                struct error *e)
 {
+    bool is_short = false; /* of memory */
     enum status status = ST_OK;
 
-    for (size_t i = 0; i < s->len && status == ST_OK; i++) {
-        int64_t from_us = clock_monotonic_us(), took_us;
+    *kept = 0;
+    while (*kept < s->len && status == ST_OK) {
+        int64_t from_us = clock_monotonic_us(), left;
 
-        status = run_alone(s, i, a, &results[i], &stats[i], e);
-        took_us = clock_monotonic_us() - from_us;
-        if (status == ST_OK && i + 2 < s->len &&
-            took_us * (int64_t)(s->len - i - 1) >= s->worth_us)
-            return run_parallel(s, i + 1, a, results, stats, e);
+        status = run_alone(s, (*kept)++, a, e);
+        left = (int64_t)(s->len - *kept);
+        if (status == ST_OK && !is_short && left > 1 &&
+            (clock_monotonic_us() - from_us) * left >= s->worth_us) {
+            status = run_parallel(s, a, kept, e);
+            is_short = true; /* or else none is left */
+        }
     }
     return status;
 }

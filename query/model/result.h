@@ -92,6 +92,12 @@ struct result_stats {
     struct annotated annotated; /* of a query that deletes */
 };
 
+/* What a sub-query answers; nothing if its groups were written. */
+struct subquery_result {
+    struct result_group *groups;
+    size_t len;
+};
+
 struct query_result {
     struct result_group *groups; /* by sub-query, then by UIDs */
     size_t groups_len;

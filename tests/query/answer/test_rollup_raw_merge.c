@@ -45,8 +45,8 @@ END_TEST
 static struct subquery_result
 make_part(const char *const *groups, size_t len, struct arena *a)
 {
-    struct subquery_result p = { arena_array(a, len + 1, sizeof *p.groups), len,
-                                 NULL };
+    struct subquery_result p = { arena_array(a, len + 1, sizeof *p.groups),
+                                 len };
 
     for (size_t i = 0; i < len; i++) {
         struct result_group *g = &p.groups[i];

@@ -16,8 +16,8 @@ struct script {
     struct workers *workers;
     struct budget *budget;
     struct arena *arena;
-    struct subquery_result results[MOST];
-    struct result_stats stats[MOST];
+    struct result_group *made[MOST]; /* i + 1 of them, in the arena */
+    size_t kept;
     struct error error;
 };
 
@@ -25,6 +25,7 @@ static enum status
 play(void *ctx, size_t i, struct subquery_run *r)
 {
     struct script *s = ctx;
+    struct result_group *made;
     size_t held = 0;
     enum status st = ST_OK;
 
@@ -38,17 +39,11 @@ play(void *ctx, size_t i, struct subquery_run *r)
     budget_return(r->limits.budget, held);
     if (st != ST_OK)
         return st;
-    r->result.len = i + 1;
-    r->result.groups = arena_array(r->arena, i + 1, sizeof *r->result.groups);
-    if (r->result.groups == NULL) /* another one holds the memory just now */
+    made = arena_array(r->arena, i + 1, sizeof *made);
+    if (made == NULL) /* another one holds the memory just now */
         return fetch_out_of_memory(&r->limits, &r->error);
-    r->result.groups[i].tags_len = i;
-    r->stats.series = i;
-    r->stats.scans = arena_array(r->arena, 1, sizeof *r->stats.scans);
-    if (r->stats.scans == NULL)
-        return fetch_out_of_memory(&r->limits, &r->error);
-    r->stats.scans[0].us = (int64_t)i;
-    r->stats.scans_len = 1;
+    made[i].tags_len = i;
+    s->made[i] = made;
     return s->fails[i] == ST_OK ? ST_OK
                                 : error_set(&r->error, s->fails[i], "%zu", i);
 }
@@ -67,7 +62,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
     };
 
     s->budget->max = points * HELD_BYTES + ANSWERS_BYTES;
-    return subqueries_run(&subs, s->arena, s->results, s->stats, &s->error);
+    return subqueries_run(&subs, s->arena, &s->kept, &s->error);
 }
 
 static struct script *
@@ -97,10 +92,9 @@ START_TEST(keeps_the_order)
         struct script *s = set_up();
 
         ck_assert_int_eq(run(s, len, _i == 0 ? 0 : INT64_MAX, 100), ST_OK);
+        ck_assert_uint_eq(s->kept, len);
         for (size_t i = 0; i < len; i++) {
-            ck_assert_uint_eq(s->results[i].len, i + 1);
-            ck_assert_uint_eq(s->results[i].groups[i].tags_len, i);
-            ck_assert_uint_eq(s->stats[i].series, i);
+            ck_assert_uint_eq(s->made[i][i].tags_len, i);
             ck_assert_int_eq(s->runs[i], 1);
         }
         tear_down(s);
@@ -125,8 +119,9 @@ START_TEST(tells_the_first_failure)
             ck_assert_int_eq(run(s, MOST, 0, 100), a < b ? ST_IO : ST_INVALID);
             (void)snprintf(want, sizeof want, "%zu", first);
             ck_assert_str_eq(s->error.text, want);
-            ck_assert_uint_eq(s->stats[first].scans_len, 1);
-            ck_assert_uint_eq((size_t)s->stats[first].scans[0].us, first);
+            ck_assert_uint_eq(s->kept, first + 1);
+            for (size_t k = 0; k < s->kept; k++)
+                ck_assert_uint_eq(s->made[k][k].tags_len, k);
             tear_down(s);
         }
 }
@@ -142,7 +137,7 @@ START_TEST(shares_the_memory)
             s->held[i] = 2000 - i * 10;
         ck_assert_int_eq(run(s, MOST, 0, 2000), ST_OK);
         for (size_t i = 0; i < MOST; i++) {
-            ck_assert_uint_eq(s->results[i].len, i + 1);
+            ck_assert_uint_eq(s->made[i][i].tags_len, i);
             ck_assert_int_le(s->runs[i], 2);
         }
         tear_down(s);
