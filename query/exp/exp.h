@@ -72,13 +72,11 @@ MUST_CHECK enum status exp_parse(struct slice body,
                                  const struct parse_options *o, struct arena *a,
                                  struct exp_query *out, struct parse_error *e);
 
-/* The series of a metric or of an expression, and its rows: 'values' has 'len'
- * of them for each. */
+/* The series of a metric or of an expression.  Each has a double at each of the
+ * times. */
 struct exp_table {
-    const struct series_meta *series;
-    size_t len;
-    const int64_t *ts_ms;
-    const double *values;
+    struct exp_list list;
+    int64_t *ts_ms;
     size_t rows;
     bool is_metric;
 };

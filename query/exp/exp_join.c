@@ -13,26 +13,26 @@ make_metric(struct exp_plan *p, const struct exp_metric *m,
             struct error *e)
 {
     struct exp_node *node = &p->nodes[p->nodes_len++];
-    struct sub_series s;
     uint64_t *tagks = arena_array(p->arena, m->sub->filters_len, sizeof *tagks);
-    enum status st =
-        sub_series_of(result, m->sub, uids, &p->deadline, p->arena, &s, e);
+    enum status st;
 
     *node = (struct exp_node){
         .id = m->id,
         .fill = m->fill.given ? m->fill.value : 0,
+        .side.query_tagks = tagks,
         .operands = arena_array(p->arena, 1, sizeof *node->operands),
         .operands_len = 1,
-        .joined.is_left_out = arena_array(p->arena, s.len, sizeof(bool)),
     };
-    if (st == ST_OK && (tagks == NULL || node->operands == NULL ||
-                        node->joined.is_left_out == NULL))
-        st = error_no_memory(e);
+    st = exp_list_read(result, m->sub, uids, &p->deadline, p->arena,
+                       &node->side.list, e);
     if (st != ST_OK)
         return st;
+    node->joined.is_left_out =
+        arena_array(p->arena, node->side.list.len, sizeof(bool));
+    if (tagks == NULL || node->operands == NULL ||
+        node->joined.is_left_out == NULL)
+        return error_no_memory(e);
     node->operands->node = node;
-    node->groups = s.groups;
-    node->side = (struct join_operand){ s.meta, s.len, tagks, 0 };
     for (size_t i = 0; i < m->sub->filters_len; i++) {
         st = uid_find(uids, UID_TAGK, m->sub->filters[i].tagk,
                       &tagks[node->side.query_tagks_len], e);
@@ -208,8 +208,7 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     if (st == ST_OK)
         st = join_series(sides, node->operands_len, &o, p->arena, &node->joined,
                          e);
-    node->side.series = node->joined.meta;
-    node->side.len = node->joined.len;
+    node->side.list = node->joined.list;
     return st;
 }
 

@@ -5,30 +5,27 @@
 #pragma once
 
 #include "query/exp/exp.h"
+#include "query/exp/rows.h"
 
 /* A node being read, row by row. */
 struct exp_operand {
     struct exp_node *node;
     double fill; /* of a metric: for NaN, and where it has no point */
-    /* Of a metric: where each series is, and its value in this row. */
-    size_t *at;
-    double *now;
-    const bool *is_left_out; /* see query/exp/join.h */
-    size_t row;              /* of an expression */
-    const double *values;    /* of this row */
+    const struct row_series *series; /* of the rows of the node that reads it */
 };
 
 /* A metric has itself as its only operand, filled with 0. */
 struct exp_node {
     struct slice id;
-    const struct exp_expression *x;    /* NULL: a metric */
-    const struct result_group *groups; /* of a metric */
+    const struct exp_expression *x; /* NULL: a metric */
     double fill; /* of a metric as the operand of an expression */
     struct join_operand side;
     struct exp_operand *operands;
     size_t operands_len;
     size_t *variables; /* which operand is a name of the expression */
     struct joined joined;
+    struct row_series *rows; /* the series of all operands */
+    size_t rows_len;
     struct exp_table table;
     bool is_run, is_shown;
 };

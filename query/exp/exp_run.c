@@ -1,84 +1,44 @@
-/* The numbers of expressions, row by row.  A row is a time at which any of the
- * metrics has a point.  Another expression is not read at that time: it gives
- * its next row, whatever its time is, as in OpenTSDB. */
+/* The numbers of expressions, row by row. */
 #include "query/exp/exp_priv.h"
 
 #include <math.h>
 
-#define NEVER INT64_MAX
-
-static bool
-series_left(const struct exp_operand *o, size_t i, int64_t *ts)
-{
-    const struct dps *dps = &o->node->groups[i].dps;
-
-    if (o->is_left_out[i] || o->at[i] == dps->len)
-        return false;
-    *ts = dps->ts_ms[o->at[i]];
-    return true;
-}
-
-static int64_t
-operand_next_time(const struct exp_operand *o)
-{
-    const struct exp_table *t = &o->node->table;
-    int64_t first = NEVER, ts;
-
-    if (o->node->x != NULL)
-        return o->row < t->rows ? t->ts_ms[o->row] : NEVER;
-    for (size_t i = 0; i < o->node->side.len; i++)
-        if (series_left(o, i, &ts) && ts < first)
-            first = ts;
-    return first;
-}
-
-static enum status
-operand_step(struct exp_operand *o, int64_t now_ms, struct error *e)
-{
-    const struct exp_node *node = o->node;
-    int64_t ts;
-
-    if (node->x != NULL) {
-        if (o->row == node->table.rows)
-            return error_set(e, ST_INVALID,
-                             "No more data of the expression %.*s",
-                             SLICE_ARG(node->id));
-        o->values = node->table.values + o->row++ * node->side.len;
-        return ST_OK;
-    }
-    for (size_t i = 0; i < node->side.len; i++) {
-        o->now[i] = o->fill;
-        if (series_left(o, i, &ts) && ts <= now_ms)
-            o->now[i] = exp_double(&node->groups[i].dps, o->at[i]++);
-    }
-    o->values = o->now;
-    return ST_OK;
-}
-
 /* Goes before the first row.  OpenTSDB computes the numbers of series only when
- * they are read. */
+ * they are read, so this is where it fails if it cannot. */
 static enum status
-operand_open(struct exp_operand *o, const bool *is_left_out, struct arena *a,
-             struct error *e)
+open_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
 {
-    size_t len = o->node->side.len;
+    const bool *is_left_out = node->joined.is_left_out;
+    struct row_series *row;
 
-    o->row = 0;
-    o->is_left_out = is_left_out;
-    if (o->node->x != NULL)
-        return ST_OK;
-    if (o->at == NULL) {
-        o->at = arena_array(a, len, sizeof *o->at);
-        o->now = arena_array(a, len, sizeof *o->now);
-    }
-    if (o->at == NULL || o->now == NULL)
+    node->rows_len = 0;
+    for (size_t i = 0; i < node->operands_len; i++)
+        node->rows_len += node->operands[i].node->side.list.len;
+    if (node->rows == NULL)
+        node->rows = arena_array(p->arena, node->rows_len, sizeof *row);
+    if (node->rows == NULL)
         return error_no_memory(e);
-    memset(o->at, 0, len * sizeof *o->at);
-    for (size_t i = 0; i < len; i++)
-        if (o->node->groups[i].failed != NULL && !is_left_out[i]) {
-            *e = *o->node->groups[i].failed;
-            return e->status;
+    row = node->rows;
+    for (size_t i = 0; i < node->operands_len; i++) {
+        struct exp_operand *o = &node->operands[i];
+        bool is_metric = o->node->x == NULL;
+        const struct exp_list *list =
+            is_metric ? &o->node->side.list : &o->node->table.list;
+
+        o->series = row;
+        for (size_t k = 0; k < list->len; k++, row++, is_left_out++) {
+            const struct exp_series *s = &list->series[k];
+            bool counts = !is_metric || !*is_left_out;
+
+            if (is_metric && counts && s->base->failed != NULL) {
+                *e = *s->base->failed;
+                return e->status;
+            }
+            *row = (struct row_series){ .dps = counts ? &s->dps : NULL,
+                                        .by_place = !is_metric,
+                                        .fill = o->fill };
         }
+    }
     return ST_OK;
 }
 
@@ -91,7 +51,7 @@ operand_value(const struct exp_operand *o, size_t pick, int64_t ts, double *out,
     *out = 0; /* a union's missing series, whatever the fill policy is */
     if (pick == JOIN_NONE)
         return ST_OK;
-    *out = o->values[pick];
+    *out = o->series[pick].value;
     if (!isnan(*out))
         return ST_OK;
     if (o->node->x != NULL)
@@ -104,98 +64,104 @@ operand_value(const struct exp_operand *o, size_t pick, int64_t ts, double *out,
 }
 
 /* Goes to the next row of all operands, which costs a look at each of their
- * series; NEVER when there is none. */
+ * series; '*found' is whether there is one. */
 static enum status
 next_row(const struct exp_node *node, struct deadline *d, int64_t *ts,
-         struct error *e)
+         bool *found, struct error *e)
 {
-    size_t series = 0;
-    enum status st;
+    enum status st = deadline_tick(d, node->operands_len + node->rows_len, e);
 
-    *ts = NEVER;
-    for (size_t i = 0; i < node->operands_len; i++) {
-        int64_t next = operand_next_time(&node->operands[i]);
+    *found = st == ST_OK && rows_next(node->rows, node->rows_len, ts);
+    for (size_t i = 0; i < node->operands_len && *found; i++) {
+        const struct exp_operand *o = &node->operands[i];
 
-        *ts = next < *ts ? next : *ts;
-        series += 1 + node->operands[i].node->side.len;
+        if (o->node->x != NULL &&
+            (o->node->side.list.len == 0 || !o->series->has_value))
+            return error_set(e, ST_INVALID,
+                             "No more data of the expression %.*s",
+                             SLICE_ARG(o->node->id));
     }
-    if (*ts == NEVER)
-        return ST_OK;
-    st = deadline_tick(d, series, e);
-    for (size_t i = 0; i < node->operands_len && st == ST_OK; i++)
-        st = operand_step(&node->operands[i], *ts, e);
     return st;
 }
 
-/* Of a metric its values are the row. */
+/* Computes row 'at' of the table. */
 static enum status
-run_row(const struct exp_node *node, int64_t ts, double *variables, double *row,
-        struct deadline *d, struct error *e)
+run_row(const struct exp_node *node, const struct exp_table *t, size_t at,
+        double *variables, struct deadline *d, struct error *e)
 {
     const struct joined *j = &node->joined;
-
-    if (node->x == NULL)
-        memcpy(row, node->operands->values, node->side.len * sizeof *row);
-    for (size_t i = 0; i < j->len; i++) {
-        enum status st = deadline_tick(d, expression_steps(node->x->parsed), e);
-
-        for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
-            size_t at = node->variables[k];
-
-            st = operand_value(&node->operands[at],
-                               j->picks[i * j->operands + at], ts,
-                               &variables[k], e);
-        }
-        if (st == ST_OK)
-            st = expression_run(node->x->parsed, variables, &row[i], e);
-        if (st != ST_OK)
-            return st;
-    }
-    return ST_OK;
-}
-
-static enum status
-open_operands(struct exp_plan *p, const struct exp_node *node, struct error *e)
-{
-    const bool *is_left_out = node->joined.is_left_out;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < node->operands_len && st == ST_OK; i++) {
-        st = operand_open(&node->operands[i], is_left_out, p->arena, e);
-        is_left_out += node->operands[i].node->side.len;
+    for (size_t i = 0; i < t->list.len && st == ST_OK; i++) {
+        double *out = &t->list.series[i].dps.v[at].d;
+
+        if (node->x == NULL) { /* its values are the row */
+            *out = node->rows[i].value;
+            continue;
+        }
+        st = deadline_tick(d, expression_steps(node->x->parsed), e);
+        for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
+            size_t o = node->variables[k];
+
+            st =
+                operand_value(&node->operands[o], j->picks[i * j->operands + o],
+                              t->ts_ms[at], &variables[k], e);
+        }
+        if (st == ST_OK)
+            st = expression_run(node->x->parsed, variables, out, e);
     }
     return st;
+}
+
+/* Makes room for the points of all series, which have the same times. */
+static bool
+alloc_table(const struct exp_node *node, struct arena *a, struct exp_table *t)
+{
+    const struct exp_list *list = &node->side.list;
+    struct dps all;
+    size_t cells;
+
+    if (__builtin_mul_overflow(t->rows, list->len, &cells))
+        return false;
+    all = (struct dps){ .ts_ms = arena_array(a, t->rows, sizeof *all.ts_ms),
+                        .v = arena_array(a, cells, sizeof *all.v),
+                        .kind = arena_array(a, t->rows, sizeof *all.kind),
+                        .len = t->rows };
+    t->ts_ms = all.ts_ms;
+    t->list.series =
+        arena_copy(a, list->series, list->len * sizeof *list->series);
+    t->list.len = list->len;
+    if (all.ts_ms == NULL || all.v == NULL || all.kind == NULL ||
+        t->list.series == NULL)
+        return false;
+    memset(all.kind, DP_DOUBLE, t->rows);
+    for (size_t i = 0; i < list->len; i++, all.v += t->rows)
+        t->list.series[i].dps = all;
+    return true;
 }
 
 /* Counts the rows, then computes them. */
 static enum status
 run_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
 {
-    struct exp_table t = { .series = node->side.series,
-                           .len = node->side.len,
-                           .is_metric = node->x == NULL };
-    double *variables, *values;
-    size_t cells;
-    int64_t *times, ts = 0;
-    enum status st = open_operands(p, node, e);
+    struct exp_table t = { .is_metric = node->x == NULL };
+    double *variables =
+        arena_array(p->arena, node->operands_len, sizeof *variables);
+    bool found = true;
+    int64_t ts;
+    enum status st = open_rows(p, node, e);
 
-    for (t.rows = 0; st == ST_OK && ts != NEVER; t.rows += ts != NEVER)
-        st = next_row(node, &p->deadline, &ts, e);
+    for (; st == ST_OK && found; t.rows += found)
+        st = next_row(node, &p->deadline, &ts, &found, e);
     if (st != ST_OK)
         return st;
-    if (__builtin_mul_overflow(t.rows, t.len, &cells))
+    if (variables == NULL || !alloc_table(node, p->arena, &t))
         return error_no_memory(e);
-    variables = arena_array(p->arena, node->operands_len, sizeof *variables);
-    t.ts_ms = times = arena_array(p->arena, t.rows, sizeof *times);
-    t.values = values = arena_array(p->arena, cells, sizeof *values);
-    if (variables == NULL || times == NULL || values == NULL)
-        return error_no_memory(e);
-    st = open_operands(p, node, e);
+    st = open_rows(p, node, e);
     for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
-        st = next_row(node, &p->deadline, &times[i], e);
+        st = next_row(node, &p->deadline, &t.ts_ms[i], &found, e);
         if (st == ST_OK)
-            st = run_row(node, times[i], variables, values + i * t.len,
-                         &p->deadline, e);
+            st = run_row(node, &t, i, variables, &p->deadline, e);
     }
     node->table = t;
     node->is_run = true;
@@ -205,10 +171,11 @@ run_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
 enum status
 exp_check_empty(const struct exp_node *node, bool all_may, struct error *e)
 {
-    size_t empty = 0, len = node->x == NULL ? node->side.len : 0;
+    const struct exp_series *series = node->side.list.series;
+    size_t empty = 0, len = node->x == NULL ? node->side.list.len : 0;
 
     for (size_t i = 0; i < len; i++)
-        empty += node->groups[i].dps.len == 0 && node->groups[i].failed == NULL;
+        empty += series[i].dps.len == 0 && series[i].base->failed == NULL;
     if (empty == 0 || (all_may && empty == len))
         return ST_OK;
     return error_set(

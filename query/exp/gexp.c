@@ -10,16 +10,14 @@
 struct run {
     const struct gexp *g;
     const struct query *q;
-    const struct query_result *result;
-    struct uid_table *uids;
     struct arena *arena;
     struct deadline deadline;
-    struct gexp_list *lists;
+    struct exp_list *lists;
     struct error *e;
 };
 
 enum status
-gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
+gexp_own_points(const struct gexp_call *c, struct exp_list *l, struct error *e)
 {
     for (size_t i = 0; i < l->len; i++) {
         struct dps from = l->series[i].dps;
@@ -31,7 +29,7 @@ gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
 }
 
 enum status
-gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_call(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     size_t total = 0, points = 0;
     enum status st;
@@ -40,7 +38,7 @@ gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         return error_set(e, ST_INVALID, "%s", c->function->missing);
     for (size_t i = 0; i < c->lists_len; i++)
         total += c->lists[i].len;
-    *out = (struct gexp_list){ 0 };
+    *out = (struct exp_list){ 0 };
     out->series = arena_array(c->arena, total, sizeof *out->series);
     if (out->series == NULL)
         return error_no_memory(e);
@@ -79,33 +77,11 @@ gexp_parse_count(struct slice text, const char *what, int64_t *out,
 
 /* -- the way through the nodes --------------------------------------------- */
 
-static enum status
-read_sub(struct run *r, size_t at)
-{
-    struct gexp_list *l = &r->lists[at];
-    struct sub_series s;
-    enum status st = sub_series_of(r->result, &r->q->subs[at], r->uids,
-                                   &r->deadline, r->arena, &s, r->e);
-
-    if (st != ST_OK)
-        return st;
-    l->series = arena_array(r->arena, s.len, sizeof *l->series);
-    if (l->series == NULL)
-        return error_no_memory(r->e);
-    for (; l->len < s.len; l->len++)
-        l->series[l->len] = (struct gexp_series){
-            .base = &s.groups[l->len],
-            .meta = s.meta[l->len],
-            .dps = s.groups[l->len].dps,
-        };
-    return ST_OK;
-}
-
 /* Series come first, parameters behind. */
 static enum status
 make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c)
 {
-    struct gexp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
+    struct exp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
     struct slice *params = arena_array(r->arena, n->args_len, sizeof *params);
 
     *c = (struct gexp_call){ .function = n->function,
@@ -185,7 +161,7 @@ expand_alias(const struct run *r, const struct series_meta *m,
 
 /* Of several series: the metric that was first known names them all. */
 static bool
-describe_computed(const struct run *r, const struct gexp_series *s,
+describe_computed(const struct run *r, const struct exp_series *s,
                   struct result_group *g)
 {
     const struct series_meta *m = &s->meta;
@@ -226,7 +202,7 @@ show_nulls(const struct run *r, struct result_group *g)
 }
 
 static enum status
-answer_series(const struct run *r, const struct gexp_series *s,
+answer_series(const struct run *r, const struct exp_series *s,
               struct result_group *g)
 {
     enum status st = ST_OK;
@@ -252,7 +228,7 @@ answer_series(const struct run *r, const struct gexp_series *s,
 static enum status
 answer(const struct run *r, struct query_result *out)
 {
-    const struct gexp_list *results = r->lists + r->q->subs_len;
+    const struct exp_list *results = r->lists + r->q->subs_len;
     size_t total = 0;
     enum status st = ST_OK;
 
@@ -263,7 +239,7 @@ answer(const struct run *r, struct query_result *out)
     if (out->groups == NULL)
         return error_no_memory(r->e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
-        const struct gexp_list *l = &results[r->g->roots[i]];
+        const struct exp_list *l = &results[r->g->roots[i]];
 
         for (size_t k = 0; k < l->len && st == ST_OK; k++)
             st = answer_series(r, &l->series[k],
@@ -277,20 +253,17 @@ gexp_run(const struct gexp *g, const struct query *q,
          struct query_result *result, struct uid_table *uids, struct arena *a,
          struct error *e)
 {
-    struct run r = { .g = g,
-                     .q = q,
-                     .result = result,
-                     .uids = uids,
-                     .arena = a,
-                     .deadline = result->deadline,
-                     .e = e };
+    struct run r = {
+        .g = g, .q = q, .arena = a, .deadline = result->deadline, .e = e
+    };
     enum status st = ST_OK;
 
     r.lists = arena_array(a, q->subs_len + g->nodes_len, sizeof *r.lists);
     if (r.lists == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
-        st = read_sub(&r, i);
+        st = exp_list_read(result, &q->subs[i], uids, &r.deadline, a,
+                           &r.lists[i], e);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)
         st = run_node(&r, i);
     return st == ST_OK ? answer(&r, result) : st;

@@ -4,21 +4,14 @@
  * point, whatever their times are.  Others, at which it fails, are taken by
  * time, with 0 where one has no point. */
 #include "query/exp/gexp_priv.h"
-#include "base/text/java.h"
 
 #include <math.h>
 
+#include "base/text/java.h"
+#include "query/exp/rows.h"
+
 #define OPERANDS_MIN 2
 #define OPERANDS_MAX 26
-
-#define NEVER INT64_MAX
-
-/* The series of one result; NULL where an operand has none. */
-struct operands {
-    const struct dps *dps[OPERANDS_MAX];
-    size_t len;
-    int operator;
-};
 
 /* NaN counts as 0, and so does a division by 0. */
 static double
@@ -36,60 +29,45 @@ combine(int operator, double l, double r)
     }
 }
 
-/* Are they taken point by point?  '*len' is how many points that makes. */
-static bool
-is_by_place(const struct operands *o, size_t *len)
+/* Decides whether the series are taken point by point.  Returns the most rows
+ * that there may be. */
+static size_t
+set_by_place(struct row_series *series, size_t len)
 {
     size_t total = 0, most = 0, n = 0;
 
-    for (size_t i = 0; i < o->len; i++)
-        if (o->dps[i] != NULL) {
-            total += o->dps[i]->len;
-            most = o->dps[i]->len > most ? o->dps[i]->len : most;
+    for (size_t i = 0; i < len; i++)
+        if (series[i].dps != NULL) {
+            total += series[i].dps->len;
+            most = series[i].dps->len > most ? series[i].dps->len : most;
             n++;
         }
-    *len = total == n * most ? most : total;
-    return total == n * most;
+    for (size_t i = 0; i < len; i++)
+        series[i].by_place = total == n * most;
+    return total == n * most ? most : total;
 }
 
-/* The next point of the result; 'at' is where each operand is.  False at the
- * end of all. */
-static bool
-combine_next(const struct operands *o, bool by_place, size_t *at, int64_t *ts,
-             double *v)
-{
-    *ts = NEVER;
-    for (size_t i = 0; i < o->len; i++)
-        if (o->dps[i] != NULL && at[i] < o->dps[i]->len &&
-            o->dps[i]->ts_ms[at[i]] < *ts)
-            *ts = o->dps[i]->ts_ms[at[i]];
-    for (size_t i = 0; i < o->len && *ts != NEVER; i++) {
-        const struct dps *d = o->dps[i];
-        double x = 0;
-
-        if (d != NULL && at[i] < d->len && (by_place || d->ts_ms[at[i]] == *ts))
-            x = exp_double(d, at[i]++);
-        x = isnan(x) ? 0 : x;
-        *v = i == 0 ? x : combine(o->operator, * v, x);
-    }
-    return *ts != NEVER;
-}
-
+/* Computes one result of its series, one of each operand. */
 static enum status
-combine_one(const struct gexp_call *c, const struct operands *o,
+combine_one(const struct gexp_call *c, struct row_series *series,
             struct dps *out, struct error *e)
 {
-    size_t at[OPERANDS_MAX] = { 0 }, len, n = 0;
-    bool by_place = is_by_place(o, &len);
+    size_t len = c->lists_len, n = 0;
     int64_t ts;
-    double v = 0;
     enum status st = ST_OK;
 
-    if (!dps_alloc(c->arena, len, out))
+    if (!dps_alloc(c->arena, set_by_place(series, len), out))
         return error_no_memory(e);
-    while (st == ST_OK && combine_next(o, by_place, at, &ts, &v)) {
+    while (st == ST_OK && rows_next(series, len, &ts)) {
+        double v = 0;
+
+        for (size_t i = 0; i < len; i++) {
+            double x = isnan(series[i].value) ? 0 : series[i].value;
+
+            v = i == 0 ? x : combine(c->function->variant, v, x);
+        }
         gexp_put_double(out, n++, ts, v);
-        st = deadline_tick(c->deadline, o->len, e);
+        st = deadline_tick(c->deadline, len, e);
     }
     out->len = n;
     return st;
@@ -111,7 +89,7 @@ list_operands(size_t *order, size_t len)
 }
 
 enum status
-gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_combine(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     struct join_operand operands[OPERANDS_MAX] = { 0 };
     struct join_options options = { .deadline = c->deadline };
@@ -124,35 +102,20 @@ gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
                          "Must have 2 to 26 series, got %zu instead",
                          c->lists_len);
     list_operands(order, c->lists_len);
-    for (size_t i = 0; i < c->lists_len; i++) {
-        const struct gexp_list *l = &c->lists[order[i]];
-        struct series_meta *metas =
-            arena_array(c->arena, l->len, sizeof *metas);
-
-        if (metas == NULL)
-            return error_no_memory(e);
-        for (size_t k = 0; k < l->len; k++)
-            metas[k] = l->series[k].meta;
-        operands[i].series = metas;
-        operands[i].len = l->len;
-    }
+    for (size_t i = 0; i < c->lists_len; i++)
+        operands[i].list = c->lists[order[i]];
     st = join_series(operands, c->lists_len, &options, c->arena, &j, e);
     if (st != ST_OK)
         return st;
-    out->series = arena_array(c->arena, j.len, sizeof *out->series);
-    if (out->series == NULL)
-        return error_no_memory(e);
-    out->len = j.len;
-    for (size_t i = 0; i < j.len && st == ST_OK; i++) {
+    *out = j.list;
+    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
         const size_t *picks = j.picks + i * j.operands;
-        struct operands o = { .len = c->lists_len,
-                              .operator= c->function->variant };
+        struct row_series series[OPERANDS_MAX] = { 0 };
 
-        for (size_t k = 0; k < o.len; k++)
+        for (size_t k = 0; k < c->lists_len; k++)
             if (picks[k] != JOIN_NONE)
-                o.dps[order[k]] = &c->lists[order[k]].series[picks[k]].dps;
-        out->series[i].meta = j.meta[i];
-        st = combine_one(c, &o, &out->series[i].dps, e);
+                series[order[k]].dps = &operands[k].list.series[picks[k]].dps;
+        st = combine_one(c, series, &out->series[i].dps, e);
     }
     return st;
 }

@@ -54,7 +54,7 @@ cursor_step(struct series_cursor *l)
 /* Doubles begin at Java's Double.MIN_VALUE, which is above 0. */
 static bool
 cursors_open(struct cursors *ls, const struct gexp_call *c,
-             const struct gexp_list *list)
+             const struct exp_list *list)
 {
     *ls = (struct cursors){ .len = list->len };
     ls->cursors = arena_array(c->arena, list->len, sizeof *ls->cursors);
@@ -196,7 +196,7 @@ compare_ranks(const void *a, const void *b)
 
 /* highestCurrent does not count series without points. */
 static void
-drop_empty(struct gexp_list *l)
+drop_empty(struct exp_list *l)
 {
     size_t n = 0;
 
@@ -208,9 +208,9 @@ drop_empty(struct gexp_list *l)
 
 static enum status
 choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
-       struct gexp_list *l, struct error *e)
+       struct exp_list *l, struct error *e)
 {
-    struct gexp_list chosen = { .len = n < l->len ? n : l->len };
+    struct exp_list chosen = { .len = n < l->len ? n : l->len };
     struct rank *ranks = arena_array(c->arena, l->len, sizeof *ranks);
 
     chosen.series = arena_array(c->arena, chosen.len, sizeof *chosen.series);
@@ -226,7 +226,7 @@ choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
 }
 
 enum status
-gexp_highest(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_highest(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     bool is_max = c->function->variant == 1;
     struct cursors cursors;

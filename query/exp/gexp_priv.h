@@ -12,26 +12,13 @@
 #include "query/exp/gexp.h"
 #include "query/exp/join.h"
 
-struct gexp_series {
-    const struct result_group *base; /* NULL: computed of several */
-    struct series_meta meta;
-    struct slice alias;  /* NULL data: none */
-    bool alias_is_plain; /* it had one before: its tags were dropped */
-    struct dps dps;
-};
-
-struct gexp_list {
-    struct gexp_series *series;
-    size_t len;
-};
-
 /* A call: its arguments that are series, and its parameters. */
 struct gexp_call {
     const struct gexp_function *function;
     const struct query *q;
     struct arena *arena;
     struct deadline *deadline;
-    const struct gexp_list *lists;
+    const struct exp_list *lists;
     size_t lists_len;
     const struct slice *params;
     size_t params_len;
@@ -40,7 +27,7 @@ struct gexp_call {
 /* '*out' has all series of all lists, to be changed; what their points are in
  * is not the call's own: gexp_own_points(). */
 typedef enum status gexp_run_function(const struct gexp_call *c,
-                                      struct gexp_list *out, struct error *e);
+                                      struct exp_list *out, struct error *e);
 
 gexp_run_function gexp_absolute;
 gexp_run_function gexp_alias;
@@ -63,7 +50,7 @@ const struct gexp_function *gexp_find_function(struct slice name);
 /* Checks that the parameter is there, and runs the function.  The deadline
  * ticks as for one pass over the points. */
 MUST_CHECK enum status gexp_call(const struct gexp_call *c,
-                                 struct gexp_list *out, struct error *e);
+                                 struct exp_list *out, struct error *e);
 
 enum gexp_arg_kind { ARG_METRIC, ARG_NODE, ARG_PARAM };
 
@@ -83,7 +70,7 @@ struct gexp_node {
 
 /* A copy of the points of each series in its place. */
 MUST_CHECK enum status gexp_own_points(const struct gexp_call *c,
-                                       struct gexp_list *l, struct error *e);
+                                       struct exp_list *l, struct error *e);
 
 static inline void
 gexp_put_double(struct dps *d, size_t i, int64_t ts_ms, double v)

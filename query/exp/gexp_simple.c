@@ -13,7 +13,7 @@
 /* -- absolute, scale, alias ------------------------------------------------ */
 
 enum status
-gexp_absolute(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_absolute(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     enum status st = gexp_own_points(c, out, e);
 
@@ -45,7 +45,7 @@ parse_factor(struct slice text, double *out, struct error *e)
 }
 
 enum status
-gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_scale(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     double factor = 0;
     bool whole;
@@ -70,7 +70,7 @@ gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 /* Parameters are joined with commas: a name may have some.  An aliased series
  * is a metric of that name, without keys that differ. */
 enum status
-gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_alias(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     struct id_name *metric = arena_array(c->arena, 1, sizeof *metric);
     struct buf name = BUF_INIT;
@@ -85,7 +85,7 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         return error_no_memory(e);
     metric->name = text;
     for (size_t i = 0; i < out->len; i++) {
-        struct gexp_series *s = &out->series[i];
+        struct exp_series *s = &out->series[i];
 
         s->alias_is_plain = s->alias.data != NULL;
         s->alias = metric->name;
@@ -187,7 +187,7 @@ parse_shift(struct slice text, int64_t *out_ms, struct error *e)
 
 /* Only the first argument's series. */
 enum status
-gexp_shift(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_shift(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     int64_t by_ms = 0;
     enum status st = parse_shift(c->params[0], &by_ms, e);
@@ -315,7 +315,7 @@ average(const struct gexp_call *c, const struct moving_window *w, struct dps *d,
 }
 
 enum status
-gexp_moving_average(const struct gexp_call *c, struct gexp_list *out,
+gexp_moving_average(const struct gexp_call *c, struct exp_list *out,
                     struct error *e)
 {
     struct moving_window w;

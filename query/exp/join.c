@@ -98,12 +98,11 @@ describe(struct uid_table *uids, const struct result_group *g, struct arena *a,
 }
 
 enum status
-sub_series_of(const struct query_result *result, const struct sub_query *sub,
+exp_list_read(const struct query_result *result, const struct sub_query *sub,
               struct uid_table *uids, struct deadline *deadline,
-              struct arena *a, struct sub_series *out, struct error *e)
+              struct arena *a, struct exp_list *out, struct error *e)
 {
     const struct result_group *groups = result->groups;
-    struct series_meta *meta;
     enum status st = ST_OK;
     size_t from = 0, to;
 
@@ -111,17 +110,20 @@ sub_series_of(const struct query_result *result, const struct sub_query *sub,
         from++;
     for (to = from; to < result->groups_len && groups[to].sub == sub;)
         to++;
-    *out = (struct sub_series){ .groups = from > 0 ? groups + from : groups,
-                                .len = to - from };
-    meta = arena_array(a, out->len, sizeof *meta);
-    if (meta == NULL)
+    *out = (struct exp_list){
+        .series = arena_array(a, to - from, sizeof *out->series),
+    };
+    if (out->series == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
+    for (; from < to && st == ST_OK; from++) {
+        struct exp_series *s = &out->series[out->len++];
+
+        s->base = &groups[from];
+        s->dps = groups[from].dps;
         st = deadline_tick(deadline, STEPS_OF_A_NAME, e);
         if (st == ST_OK)
-            st = describe(uids, &out->groups[i], a, &meta[i], e);
+            st = describe(uids, s->base, a, &s->meta, e);
     }
-    out->meta = meta;
     return st;
 }
 
@@ -179,16 +181,16 @@ make_entries(const struct join_operand *operands, size_t len,
     enum status st = ST_OK;
 
     for (size_t i = 0; i < len; i++)
-        n += operands[i].len;
+        n += operands[i].list.len;
     *entries_len = n;
     *entries = list = arena_array(a, n, sizeof *list);
     if (list == NULL)
         return error_no_memory(e);
     n = 0;
     for (size_t i = 0; i < len; i++)
-        for (size_t k = 0; k < operands[i].len && st == ST_OK; k++, n++) {
+        for (size_t k = 0; k < operands[i].list.len && st == ST_OK; k++, n++) {
             list[n] = (struct entry){ .operand = i, .series = k, .at = n };
-            st = make_key(&operands[i], &operands[i].series[k], o, a,
+            st = make_key(&operands[i], &operands[i].list.series[k].meta, o, a,
                           &list[n].key)
                      ? deadline_tick(o->deadline, STEPS_OF_A_SERIES, e)
                      : error_no_memory(e);
@@ -217,8 +219,11 @@ make_meta(const struct join_operand *operands, size_t len, const size_t *picks,
 
     for (size_t i = 0; i < len; i++)
         if (picks[i] != JOIN_NONE) {
-            metrics += operands[i].series[picks[i]].metrics_len;
-            tagks += operands[i].series[picks[i]].aggregate_tags_len;
+            const struct series_meta *m =
+                &operands[i].list.series[picks[i]].meta;
+
+            metrics += m->metrics_len;
+            tagks += m->aggregate_tags_len;
         }
     out->metrics = arena_array(a, metrics, sizeof *out->metrics);
     out->aggregate_tags = arena_array(a, tagks, sizeof *out->aggregate_tags);
@@ -229,7 +234,7 @@ make_meta(const struct join_operand *operands, size_t len, const size_t *picks,
 
         if (picks[i] == JOIN_NONE)
             continue;
-        m = &operands[i].series[picks[i]];
+        m = &operands[i].list.series[picks[i]].meta;
         if (i == 0) {
             out->tags = m->tags;
             out->tags_len = m->tags_len;
@@ -287,18 +292,20 @@ join_series(const struct join_operand *operands, size_t len,
     if (__builtin_mul_overflow(entries_len, len, &room))
         return error_no_memory(e);
     out->picks = arena_array(a, room, sizeof *out->picks);
-    out->meta = arena_array(a, entries_len, sizeof *out->meta);
+    out->list.series = arena_array(a, entries_len, sizeof *out->list.series);
     out->is_left_out = arena_array(a, entries_len, sizeof *out->is_left_out);
-    if (out->picks == NULL || out->meta == NULL || out->is_left_out == NULL)
+    if (out->picks == NULL || out->list.series == NULL ||
+        out->is_left_out == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < entries_len && st == ST_OK; i += n) {
-        size_t *picks = out->picks + out->len * len, lacking;
+        size_t *picks = out->picks + out->list.len * len, lacking;
 
         n = same_key(&entries[i], entries_len - i);
         lacking = pick_key(&entries[i], n, len, picks);
         st = deadline_tick(o->deadline, STEPS_OF_A_SERIES + len, e);
         if (lacking == len || !o->intersection) {
-            if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))
+            if (!make_meta(operands, len, picks, a,
+                           &out->list.series[out->list.len++].meta))
                 return error_no_memory(e);
             continue;
         }
@@ -308,7 +315,7 @@ join_series(const struct join_operand *operands, size_t len,
                 picks[entries[k].operand] == entries[k].series;
     }
     /* Nothing at all is no failed intersection: OpenTSDB has an empty one. */
-    if (st == ST_OK && o->intersection && out->len == 0 && entries_len > 0)
+    if (st == ST_OK && o->intersection && out->list.len == 0 && entries_len > 0)
         return error_set(e, ST_INVALID, "No intersections found: %.*s",
                          SLICE_ARG(o->name));
     return st;

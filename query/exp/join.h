@@ -37,21 +37,29 @@ struct series_meta {
     size_t aggregate_tags_len;
 };
 
-/* The groups of a sub-query, and what they are called. */
-struct sub_series {
-    const struct result_group *groups;
-    const struct series_meta *meta;
+struct exp_series {
+    const struct result_group *base; /* NULL: computed of several */
+    struct series_meta meta;
+    struct slice alias;  /* NULL data: none */
+    bool alias_is_plain; /* it had one before: its tags were dropped */
+    struct dps dps;
+};
+
+/* The series of a metric, or of a result. */
+struct exp_list {
+    struct exp_series *series;
     size_t len;
 };
-MUST_CHECK enum status sub_series_of(const struct query_result *result,
+
+/* Lists the groups of a sub-query. */
+MUST_CHECK enum status exp_list_read(const struct query_result *result,
                                      const struct sub_query *sub,
                                      struct uid_table *uids,
                                      struct deadline *deadline, struct arena *a,
-                                     struct sub_series *out, struct error *e);
+                                     struct exp_list *out, struct error *e);
 
 struct join_operand {
-    const struct series_meta *series;
-    size_t len;
+    struct exp_list list;
     const uint64_t *query_tagks; /* of its filters */
     size_t query_tagks_len;
 };
@@ -67,14 +75,15 @@ struct join_options {
 #define JOIN_NONE SIZE_MAX
 
 struct joined {
-    size_t len, operands;
+    /* Without points.  Tags are those of the first operand, other names are
+     * those of all. */
+    struct exp_list list;
+    size_t operands;
     size_t *picks; /* [i * operands + operand]: a series, or JOIN_NONE */
     /* Of each series of each operand, one after the other: an intersection puts
      * it out, so its times do not count.  Those of a series that another of the
      * same key hides do. */
     bool *is_left_out;
-    /* Tags are those of the first operand, the rest is of all. */
-    struct series_meta *meta;
 };
 
 MUST_CHECK enum status join_series(const struct join_operand *operands,

@@ -11,12 +11,12 @@ call(const struct gexp_node *n, struct arena *a)
     static union number v[] = { { .i = 5 }, { .d = -2.5 }, { .i = INT64_MIN } };
     static uint8_t kinds[] = { DP_INT, DP_DOUBLE, DP_INT };
     struct query q = { .start_ms = 0, .end_ms = 120000 };
-    struct gexp_series series[2] = { 0 };
-    struct gexp_list lists[4] = { { series, 2 }, { series + 1, 1 } };
+    struct exp_series series[2] = { 0 };
+    struct exp_list lists[4] = { { series, 2 }, { series + 1, 1 } };
     struct slice params[4];
     struct deadline deadline = { 0 };
     struct gexp_call c = { n->function, &q, a, &deadline, lists, 0, params, 0 };
-    struct gexp_list out = { 0 };
+    struct exp_list out = { 0 };
     enum status st;
 
     series[0].dps = (struct dps){ ts, v, kinds, 3 };

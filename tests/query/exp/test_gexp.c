@@ -263,7 +263,7 @@ static const struct {
 static struct gexp_call
 make_call(struct arena *a, struct query *q, struct deadline *deadline, int i)
 {
-    struct gexp_list *lists = arena_array(a, 4, sizeof *lists);
+    struct exp_list *lists = arena_array(a, 4, sizeof *lists);
     struct slice *params = arena_array(a, 4, sizeof *params);
     struct gexp_call c = {
         gexp_find_function(slice_str(calls[i].function)),
@@ -279,10 +279,10 @@ make_call(struct arena *a, struct query *q, struct deadline *deadline, int i)
     *q = (struct query){ .start_ms = 0, .end_ms = 300000 };
     for (; c.lists_len < 4 && calls[i].series[c.lists_len] != NULL;
          c.lists_len++) {
-        struct gexp_series *s = arena_array(a, 1, sizeof *s);
+        struct exp_series *s = arena_array(a, 1, sizeof *s);
 
         s->dps = read_points(a, calls[i].series[c.lists_len]);
-        lists[c.lists_len] = (struct gexp_list){ s, 1 };
+        lists[c.lists_len] = (struct exp_list){ s, 1 };
     }
     for (; c.params_len < 3 && calls[i].params[c.params_len] != NULL;
          c.params_len++)
@@ -296,7 +296,7 @@ START_TEST(calls_functions)
     struct query q;
     struct deadline deadline = { 0 };
     struct gexp_call c = make_call(a, &q, &deadline, _i);
-    struct gexp_list out = { 0 };
+    struct exp_list out = { 0 };
     struct error e = { 0 };
     const char *const *want = calls[_i].results;
     enum status st = gexp_call(&c, &out, &e);

@@ -73,14 +73,14 @@ make_operand(struct arena *a, const struct sketch *sketches, uint64_t metric,
              struct join_operand *out)
 {
     static const uint64_t tagks[] = { 1 };
-    struct series_meta *list = arena_array(a, 4, sizeof *list);
+    struct exp_series *list = arena_array(a, 4, sizeof *list);
     size_t len = 0;
 
     while (len < 4 && sketches[len].tags != NULL) {
-        list[len] = make_meta(a, sketches[len], metric);
+        list[len].meta = make_meta(a, sketches[len], metric);
         len++;
     }
-    *out = (struct join_operand){ list, len, tagks, 1 };
+    *out = (struct join_operand){ { list, len }, tagks, 1 };
     return len;
 }
 
@@ -97,7 +97,7 @@ START_TEST(joins)
     make_operand(a, cases[_i].a, 1, &operands[0]);
     make_operand(a, cases[_i].b, 2, &operands[1]);
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, NULL), ST_OK);
-    for (size_t i = 0; i < j.len; i++)
+    for (size_t i = 0; i < j.list.len; i++)
         for (size_t k = 0; k < 2; k++) {
             size_t pick = j.picks[i * 2 + k], at = strlen(text);
 
@@ -120,20 +120,20 @@ START_TEST(names_results)
     struct join_options o = { .deadline = &d };
     struct joined j;
 
-    operands[0].series = operands[1].series = NULL;
+    operands[0].list = operands[1].list = (struct exp_list){ NULL, 0 };
     make_operand(a, (struct sketch[4]){ first[0] }, 5, &operands[0]);
     make_operand(a, (struct sketch[4]){ second[0], second[1] }, 3,
                  &operands[1]);
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, NULL), ST_OK);
-    ck_assert_uint_eq(j.len, 2);
-    ck_assert_uint_eq(j.meta[0].metrics_len, 2);
-    ck_assert_uint_eq(j.meta[0].metrics[0].id, 3);
-    ck_assert_uint_eq(j.meta[0].metrics[1].id, 5);
-    ck_assert_uint_eq(j.meta[0].tags_len, 1);
-    ck_assert_uint_eq(j.meta[0].aggregate_tags_len, 3);
+    ck_assert_uint_eq(j.list.len, 2);
+    ck_assert_uint_eq(j.list.series[0].meta.metrics_len, 2);
+    ck_assert_uint_eq(j.list.series[0].meta.metrics[0].id, 3);
+    ck_assert_uint_eq(j.list.series[0].meta.metrics[1].id, 5);
+    ck_assert_uint_eq(j.list.series[0].meta.tags_len, 1);
+    ck_assert_uint_eq(j.list.series[0].meta.aggregate_tags_len, 3);
     /* The first operand has no such series: so there are no tags. */
-    ck_assert_uint_eq(j.meta[1].tags_len, 0);
-    ck_assert_uint_eq(j.meta[1].metrics[0].id, 3);
+    ck_assert_uint_eq(j.list.series[1].meta.tags_len, 0);
+    ck_assert_uint_eq(j.list.series[1].meta.metrics[0].id, 3);
     arena_free(&a);
 }
 END_TEST
@@ -154,9 +154,9 @@ START_TEST(no_intersection_is_an_error)
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, &e), ST_INVALID);
     ck_assert_str_eq(e.text, "No intersections found: e");
     /* Where no operand has series nothing is intersected. */
-    operands[0].len = operands[1].len = 0;
+    operands[0].list.len = operands[1].list.len = 0;
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, &e), ST_OK);
-    ck_assert_uint_eq(j.len, 0);
+    ck_assert_uint_eq(j.list.len, 0);
     arena_free(&a);
 }
 END_TEST
@@ -212,10 +212,10 @@ END_TEST
 START_TEST(an_empty_result_has_no_series)
 {
     struct arena *a = arena_new(0);
-    struct sub_series s;
+    struct exp_list s;
     struct error e;
 
-    ck_assert_int_eq(sub_series_of(&(struct query_result){ .groups_len = 0 },
+    ck_assert_int_eq(exp_list_read(&(struct query_result){ .groups_len = 0 },
                                    NULL, NULL, NULL, a, &s, &e),
                      ST_OK);
     ck_assert_uint_eq(s.len, 0);

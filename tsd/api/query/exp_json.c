@@ -39,9 +39,9 @@ write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
             continue;
         json_open(b, NULL, '[');
         buf_put(b, text, number_format_i64(ts, text));
-        for (size_t k = 0; k < t->len; k++) {
+        for (size_t k = 0; k < t->list.len; k++) {
             json_next(b);
-            put_double(b, t->values[i * t->len + k]);
+            put_double(b, t->list.series[k].dps.v[i].d);
         }
         buf_put_u8(b, ']');
         if (s.rows == 0)
@@ -71,11 +71,11 @@ static void
 write_meta(struct buf *b, const struct exp_table *t)
 {
     buf_put_str(b, ",\"meta\":[{\"index\":0,\"metrics\":[\"timestamp\"]}");
-    for (size_t i = 0; i < t->len; i++) {
-        const struct series_meta *m = &t->series[i];
+    for (size_t i = 0; i < t->list.len; i++) {
+        const struct series_meta *m = &t->list.series[i].meta;
 
         buf_printf(b, ",{\"index\":%zu,\"metrics\":[", i + 1);
-        write_metrics(b, &t->series[0]);
+        write_metrics(b, &t->list.series[0].meta);
         buf_put_str(b, "],\"commonTags\":{");
         for (size_t k = 0; k < m->tags_len; k++)
             json_put_pair(b, m->tags[k].key.name, m->tags[k].value.name);
@@ -104,9 +104,9 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     json_put_int(b, "firstTimestamp", s.first_ms);
     json_put_int(b, "lastTimestamp", s.last_ms);
     json_put_int(b, "setCount", (int64_t)s.rows);
-    json_put_int(b, "series", (int64_t)t->len);
+    json_put_int(b, "series", (int64_t)t->list.len);
     buf_put_u8(b, '}');
-    if (t->len > 0)
+    if (t->list.len > 0)
         write_meta(b, t);
     buf_put_u8(b, '}');
     return s.rows;
