@@ -39,7 +39,6 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     struct http_request *r = mem_new(sizeof *r);
 
     r->magic = HTTP_REQUEST_MAGIC;
-    r->phase = PHASE_HEAD;
     r->server = s;
     r->conn = c;
     r->mhd = mhd;
@@ -58,7 +57,7 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     c->request = r;
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(c) == CONN_IDLE)
-        (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
+        (void)http_conn_enter(c, CONN_HEAD);
     return r;
 }
 
@@ -68,7 +67,7 @@ http_request_free(struct http_request *r)
     struct http_server *s = r->server;
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    INSIST(r->phase != PHASE_SUSPENDED || r->ready);
+    INSIST(http_conn_state(r->conn) != CONN_WORK || r->ready);
     http_report_failure(r); /* the client did not wait for the answer */
     r->conn->request = NULL;
     http_body_free(r);
@@ -83,11 +82,7 @@ http_request_free(struct http_request *r)
 static bool
 send_reply(struct http_request *r)
 {
-    struct http_server *s = r->server;
-
-    r->phase = PHASE_DONE;
-    return r->response != NULL &&
-           http_conn_enter(r->conn, CONN_SEND, s->o.body_ms) &&
+    return r->response != NULL && http_conn_enter(r->conn, CONN_SEND) &&
            http_mhd_send(r);
 }
 
@@ -95,16 +90,10 @@ send_reply(struct http_request *r)
 static bool
 expect_body(struct http_request *r)
 {
-    struct http_server *s = r->server;
-
-    r->phase = PHASE_BODY;
-    if (!http_is_read_on(r)) {
-        http_serve_now(r);
-        return send_reply(r);
-    }
-    if (r->body.expected == 0)
-        return http_conn_enter(r->conn, CONN_BUSY, 0);
-    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms);
+    if (http_is_read_on(r))
+        return http_conn_enter(r->conn, CONN_BODY);
+    http_serve_now(r);
+    return send_reply(r);
 }
 
 static bool
@@ -116,14 +105,12 @@ on_head(struct http_request *r, const char *method, const char *version)
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     counter_add(CNT_RPC_HTTP, 1);
     if (!http_admit(r, method, version)) {
-        r->phase = PHASE_BODY;
         http_serve_now(r);
         return send_reply(r);
     }
     if (r->undecided && !r->answered) {
-        if (!http_conn_enter(r->conn, CONN_BUSY, 0))
+        if (!http_conn_enter(r->conn, CONN_CHECK))
             return false;
-        r->phase = PHASE_CHECK;
         http_check_client(r);
         return true;
     }
@@ -183,11 +170,10 @@ on_request_complete(struct http_request *r)
 {
     struct http_server *s = r->server;
 
-    if (!http_conn_enter(r->conn, CONN_BUSY, 0))
+    if (!http_conn_enter(r->conn, CONN_WORK))
         return false;
     if (is_for_worker(r)) {
         if (http_work_admit(s, r->conn->address)) {
-            r->phase = PHASE_SUSPENDED;
             http_mhd_suspend(r);
             http_work_push(r);
             return true;
@@ -208,17 +194,20 @@ http_request_step(struct http_request *r, const char *method,
                   const char *version, struct slice chunk)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    switch (r->phase) {
-    case PHASE_HEAD:
+    switch (http_conn_state(r->conn)) {
+    case CONN_HEAD:
         return on_head(r, method, version);
-    case PHASE_CHECK:
+    case CONN_CHECK:
         return expect_body(r);
-    case PHASE_BODY:
+    case CONN_BODY:
         return chunk.size > 0 ? http_body_take(r, chunk)
                               : on_request_complete(r);
-    case PHASE_SUSPENDED:
+    case CONN_WORK:
         return !r->ready || send_reply(r);
-    case PHASE_DONE:
+    case CONN_SEND:
+    case CONN_CUT:
+    case CONN_NEW:
+    case CONN_IDLE:
     default:
         return false;
     }

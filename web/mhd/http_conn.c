@@ -1,16 +1,14 @@
 /* Connections by their socket, and the watchdog.
  *
  * libmicrohttpd's own timeout starts anew with each byte, so a client that
- * sends one byte a second may hold a connection for ever.  Here each state has
- * a deadline of its own:
- *
- *     NEW -> HEAD -> BODY -> BUSY -> SEND -> IDLE -> HEAD ...
+ * sends one byte a second may hold a connection for ever.  Here each state in
+ * which the client has to do something has a deadline.
  *
  * State and deadline are one atomic word: the thread of the connection moves
- * it on, the watchdog may only exchange an overdue one for CUT, after which it
- * alone owns the socket's fate, says 408 and shuts it down; libmicrohttpd then
- * reads the end and closes.  A drip before a first line on a kept connection
- * looks like idling, and ends with it.
+ * it on, the watchdog may only exchange an overdue one for CONN_CUT.  From then
+ * on only the watchdog decides what happens to the socket: it says 408 and
+ * shuts it down; libmicrohttpd then reads the end and closes.  Blank bytes
+ * before the next request line count as idle time.
  *
  * The same thread watches for clients that hang up, by EPOLLRDHUP: while a
  * request is served libmicrohttpd does not look; and when the end of the stream
@@ -54,8 +52,16 @@ now_ms(void)
 }
 
 bool
-http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms)
+http_conn_enter(struct http_conn *c, enum conn_state state)
 {
+    const struct http_options *o = &c->server->o;
+    const unsigned limits_ms[CONN_STATES] = { /* 0: there is none */
+                                              [CONN_HEAD] = o->head_ms,
+                                              [CONN_BODY] = o->body_ms,
+                                              [CONN_SEND] = o->body_ms,
+                                              [CONN_IDLE] = o->idle_ms
+    };
+    unsigned ms = limits_ms[state];
     uint64_t next = conn_word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
     uint64_t old = atomic_load(&c->state);
 
@@ -176,7 +182,7 @@ conn_check_one(struct http_conn *c, uint64_t now)
     uint64_t old = atomic_load(&c->state);
     enum conn_state state = state_of(old);
 
-    if (state == CONN_CUT || state == CONN_NEW || state == CONN_BUSY)
+    if (old >> STATE_BITS == NO_LIMIT)
         return;
     if (atomic_load(&c->peer_closed) && state != CONN_SEND) {
         if (c->last_check == old)

@@ -12,16 +12,22 @@
  *     http_reply.c    what an endpoint may say, and errors
  *     http_send.c     a reply made ready for the wire: jsonp, gzip, CORS
  *
- * A request is made when its first line was read and dies when its reply was
- * sent or its connection ended.  Its phases, and the calls that move it:
+ * A request is made when its first line was read and freed when its reply was
+ * sent or its connection ended.  It has no state of its own: the state of its
+ * connection says what is done with it.  http_conn_enter() changes the state,
+ * and with it the time until which the client must have done its part:
  *
- *     PHASE_HEAD -http_admit()-> PHASE_BODY -http_serve_now()-> PHASE_DONE
- *          |                      ^     |                          ^
- *          +-> PHASE_CHECK -------+     +-> PHASE_SUSPENDED (a worker's)
+ *     CONN_NEW -> CONN_HEAD ------------> CONN_BODY -> CONN_WORK -> CONN_SEND
+ *                  ^     `-> CONN_CHECK --^                            |
+ *                  `------------------ CONN_IDLE <---------------------'
  *
- * Threads: a request belongs to the thread of its connection, but in
- * PHASE_SUSPENDED to one worker, in PHASE_CHECK to that of http_later, while
- * libmicrohttpd holds the connection suspended. */
+ * A head that is rejected, or whose body is not read, goes from CONN_HEAD or
+ * CONN_CHECK to CONN_SEND at once.  The watchdog (http_conn.c) moves any state
+ * that has a time limit to CONN_CUT.
+ *
+ * Threads: a request belongs to the thread of its connection.  While
+ * libmicrohttpd holds the connection suspended it belongs to a worker, in
+ * CONN_WORK, or to the thread of http_later, in CONN_CHECK. */
 #pragma once
 
 #include <stdatomic.h>
@@ -171,15 +177,16 @@ void http_chunks_free(struct http_chunks *p);
 
 /* -- http_conn.c ----------------------------------------------------------- */
 
-/* What a connection is doing, and until when it may: see http_conn.c. */
+/* What a connection and its request are doing; see the top of this file. */
 enum conn_state {
-    CONN_NEW,  /* given, not yet known to libmicrohttpd */
-    CONN_HEAD, /* its head is coming */
-    CONN_BODY, /* its body is coming */
-    CONN_BUSY, /* being served; the endpoint keeps its own time */
-    CONN_SEND, /* the reply is going out */
-    CONN_IDLE, /* between requests */
-    CONN_CUT,  /* the watchdog hung up */
+    CONN_NEW,   /* given, not yet known to libmicrohttpd */
+    CONN_HEAD,  /* its head is coming */
+    CONN_CHECK, /* who the client is, is being found out */
+    CONN_BODY,  /* its body is coming */
+    CONN_WORK,  /* being served; the endpoint keeps its own time */
+    CONN_SEND,  /* the reply is going out */
+    CONN_IDLE,  /* between requests */
+    CONN_CUT,   /* the watchdog hung up */
 };
 #define CONN_STATES (CONN_CUT + 1)
 
@@ -214,9 +221,9 @@ struct http_conn *http_conn_new(struct http_server *s, int fd,
 struct http_conn *http_conn_find(struct http_server *s, int fd);
 /* Forgets the connection; 'tell' calls the server's closed(). */
 void http_conn_end(struct http_conn **c, bool tell);
-/* Enters 'state', to be left within 'ms' (0: no limit); false when the
- * watchdog was faster. */
-bool http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms);
+/* Enters 'state', whose time limit begins now; false when the watchdog was
+ * faster. */
+bool http_conn_enter(struct http_conn *c, enum conn_state state);
 enum conn_state http_conn_state(struct http_conn *c);
 
 /* -- http_work.c ----------------------------------------------------------- */
@@ -297,7 +304,7 @@ struct http_server {
     struct cond quiet;              /* one of the next three came to 0 */
     atomic_size_t active;           /* requests whose first line was read */
     atomic_size_t fresh;            /* sockets given, not yet CONN_HEAD */
-    atomic_size_t checking;         /* requests in PHASE_CHECK */
+    atomic_size_t checking;         /* requests in CONN_CHECK */
     _Atomic int64_t quick_again_us; /* until then none of a worker's is quick */
     atomic_bool stopping;           /* replies close their connections */
     atomic_bool aborting;           /* http_is_cancelled() is true for all */
@@ -310,17 +317,8 @@ struct http_server {
     struct log_throttle slow[CONN_STATES]; /* connections that were cut */
 };
 
-enum http_phase {
-    PHASE_HEAD,
-    PHASE_CHECK,
-    PHASE_BODY,
-    PHASE_SUSPENDED,
-    PHASE_DONE
-};
-
 struct http_request {
     uint32_t magic;
-    enum http_phase phase;
     struct http_server *server;
     struct http_conn *conn;
     struct MHD_Connection *mhd;

@@ -80,19 +80,22 @@ on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
 {
     struct http_server *s = arg;
     struct http_request *r = *ctx;
+    struct http_conn *c;
 
     *ctx = NULL;
     if (r == NULL)
         return;
     /* libmicrohttpd rejected what followed the request line. */
-    if (r->phase == PHASE_HEAD && why == MHD_REQUEST_TERMINATED_WITH_ERROR)
+    if (http_conn_state(r->conn) == CONN_HEAD &&
+        why == MHD_REQUEST_TERMINATED_WITH_ERROR)
         http_head_rejected(s, r->conn->peer, HEAD_MALFORMED);
-    (void)http_conn_enter(r->conn, CONN_IDLE, s->o.idle_ms);
     if (why == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
         counter_add(CNT_CONN_CLOSED, 1);
     else if (why == MHD_REQUEST_TERMINATED_READ_ERROR)
         counter_add(CNT_CONN_RESET, 1);
+    c = r->conn;
     http_request_free(r);
+    (void)http_conn_enter(c, CONN_IDLE);
 }
 
 static enum MHD_Result
@@ -105,7 +108,7 @@ on_request(void *arg, struct MHD_Connection *mhd, const char *url,
 
     if (r == NULL)
         return MHD_NO;
-    if (r->phase == PHASE_BODY)
+    if (http_conn_state(r->conn) == CONN_BODY)
         *size = 0; /* all of it is taken */
     return http_request_step(r, method, version, chunk) ? MHD_YES : MHD_NO;
 }
@@ -132,7 +135,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **socket_ctx,
     c = http_conn_find(s, i->connect_fd);
     INSIST(c != NULL);
     *socket_ctx = c;
-    (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
+    (void)http_conn_enter(c, CONN_HEAD);
     http_one_less(s, &s->fresh);
 }
 
