@@ -30,7 +30,7 @@ struct work {
     struct notes globals;
     const struct dps *before; /* of columns: the group that was written last */
     struct chunks chunks;
-    size_t groups_written;
+    bool is_open; /* the bracket of the answer was written */
     /* With a summary: how long the groups of each sub-query were written. */
     _Atomic int64_t *write_us;
     int64_t started_us, ran_us;
@@ -137,37 +137,29 @@ api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
            engine_is_small(w.a->engine, q, w.arena);
 }
 
-/* Expressions compute with points: they need all of them. */
+/* Replies if a sub-query asks for what this server, or this endpoint, does not
+ * do.  Expressions compute with points: they need all of them. */
 static bool
-may_thin(const struct work *w)
+may_run_subs(const struct work *w)
 {
+    bool pre_aggregates = settings_bool(w->a->settings, "tsd.rollups.enable");
     struct parse_error e = { 0 };
 
-    for (size_t i = 0; w->is_gexp && i < w->q.subs_len; i++)
-        if (w->q.subs[i].downsample.thin != THIN_NONE) {
-            (void)error_set(&e.message, ST_INVALID,
-                            "'minmax' and 'm4' do not go with expressions");
-            (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
-            (void)serve_reject(w->s.out, &e);
-            return false;
-        }
-    return true;
-}
+    for (size_t i = 0; i < w->q.subs_len; i++) {
+        const struct sub_query *sub = &w->q.subs[i];
 
-static bool
-may_pre_aggregate(const struct work *w)
-{
-    struct parse_error e = { 0 };
-
-    for (size_t i = 0; i < w->q.subs_len; i++)
-        if (w->q.subs[i].pre_aggregate &&
-            !settings_bool(w->a->settings, "tsd.rollups.enable")) {
+        if (sub->pre_aggregate && !pre_aggregates)
             (void)error_set(&e.message, ST_INVALID,
                             "Pre-aggregates need tsd.rollups.enable");
-            (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
-            (void)serve_reject(w->s.out, &e);
-            return false;
-        }
+        else if (w->is_gexp && sub->downsample.thin != THIN_NONE)
+            (void)error_set(&e.message, ST_INVALID,
+                            "'minmax' and 'm4' do not go with expressions");
+        else
+            continue;
+        (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
+        (void)serve_reject(w->s.out, &e);
+        return false;
+    }
     return true;
 }
 
@@ -207,7 +199,7 @@ parse(struct work *w)
         (void)serve_reject(w->s.out, &e);
         return false;
     }
-    if (!may_pre_aggregate(w) || !may_thin(w))
+    if (!may_run_subs(w))
         return false;
     w->q.arrays = http_has_param(w->s.r, "arrays");
     w->q.columns = http_has_param(w->s.r, "columns");
@@ -391,11 +383,11 @@ write_subs(const struct work *w, struct buf *b)
 }
 
 static void
-write_summary(const struct work *w, struct buf *b)
+write_summary(const struct work *w, struct buf *b, bool follows)
 {
     int64_t now = clock_monotonic_us();
 
-    buf_put_str(b, w->groups_written > 0 ? ",{" : "{");
+    buf_put_str(b, follows ? ",{" : "{");
     buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
     write_subs(w, b);
     query_costs_put_ms(b, "queryScanTime", w->ran_us - w->started_us);
@@ -405,52 +397,34 @@ write_summary(const struct work *w, struct buf *b)
     buf_put_str(b, "}}");
 }
 
+/* The comma of the first group is the bracket that opens them all. */
 static void
 give_chunk(void *ctx, struct buf *chunk)
 {
     struct work *w = ctx;
-    struct buf *b = http_reply_body(w->s.out);
 
+    if (!w->is_open)
+        chunk->data[0] = '[';
+    w->is_open = true;
     if (w->chunks.bytes > COPY_BYTES)
         http_reply_append_owned(w->s.out, chunk);
     else
-        buf_put_slice(b, buf_slice(chunk));
-}
-
-static void
-first_chunk(void *ctx, struct buf *chunk)
-{
-    struct buf **first = ctx;
-
-    *first = *first == NULL ? chunk : *first;
-}
-
-/* The first group's comma is the bracket that opens them all. */
-static void
-give_chunks(struct work *w)
-{
-    struct chunks_total total = chunks_total(&w->chunks);
-    struct buf *first = NULL;
-
-    w->s.points = total.points;
-    w->groups_written = total.groups;
-    chunks_each(&w->chunks, first_chunk, &first);
-    if (first == NULL)
-        buf_put_u8(http_reply_body(w->s.out), '[');
-    else
-        first->data[0] = '[';
-    chunks_each(&w->chunks, give_chunk, w);
+        buf_put_slice(http_reply_body(w->s.out), buf_slice(chunk));
 }
 
 static enum status
 write_answer(struct work *w, struct error *e)
 {
     struct buf *b = http_reply_body(w->s.out);
+    struct chunks_total total = chunks_total(&w->chunks);
 
     b->max = w->a->answer_bytes;
-    give_chunks(w);
+    w->s.points = total.points;
+    chunks_each(&w->chunks, give_chunk, w);
+    if (!w->is_open)
+        buf_put_u8(b, '[');
     if (w->q.show_summary)
-        write_summary(w, b);
+        write_summary(w, b, total.groups > 0);
     buf_put_u8(b, ']');
     return serve_check_size(&w->s, e);
 }
