@@ -20,6 +20,7 @@ import { ask, open, random, reseed, Server, sleep, until } from './rig.mjs';
 const P99_MS = 250;
 const WORST_MS = 2000;
 const BUDGET_FACTOR = 1.2;
+const STOP_MS = 60000; // halite.drain_ms and flushing all rows
 const FIXED_MB = 96; // program, threads, LevelDB's tables that are not in its cache
 const GREEDY_FROM = '127.0.0.3'; // the address of the greedy client
 const DAY = 86400;
@@ -229,7 +230,7 @@ class Neighbour {
         let r;
         try { r = await this.request(method, target, body); } catch (e) { r = { status: 0, text: e.message }; }
         const ms = performance.now() - from;
-        this.took.push({ what, ms });
+        this.took.push({ what, ms, at: Date.now() });
         if (r.status !== 200 && r.status !== 204) this.failed.push(`${what}: ${r.status} ${r.text.slice(0, 200)}`);
         return r;
     }
@@ -285,7 +286,7 @@ async function main(halite, seconds, megabytes) {
     const quiet = neighbour.took.length;
     const endMs = Date.now() + seconds * 1000, runs = {};
     const others = Array.from({ length: 4 }, (_, i) => {
-        const c = spawn('nice', ['-n', '10', process.execPath, import.meta.filename, '--greedy', server.port, `${seed}-${i}`, endMs], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+        const c = spawn('nice', ['-n', String(10 - os.getPriority()), process.execPath, import.meta.filename, '--greedy', server.port, `${seed}-${i}`, endMs], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
         c.on('message', (m) => {
             if (m.note) console.log(m.note);
             if (m.attack) {
@@ -308,6 +309,8 @@ async function main(halite, seconds, megabytes) {
     for (const o of others) o.child.kill('SIGKILL');
     const took = neighbour.took.slice(quiet).map((x) => x.ms).sort((a, b) => a - b);
     const p99 = took[Math.floor(took.length * 0.99)] ?? Infinity, worst = took.at(-1) ?? Infinity;
+    const slowest = neighbour.took.slice(quiet).sort((a, b) => b.ms - a.ms).slice(0, 5)
+        .map((x) => `${x.what} ${x.ms.toFixed(0)} ms, answered at ${((x.at - endMs) / 1000 + seconds).toFixed(1)} s`);
     const before = neighbour.took.slice(0, quiet).map((x) => x.ms).sort((a, b) => a - b);
     if (p99 >= P99_MS) bad.push(`the neighbour's p99 is ${p99.toFixed(0)} ms`);
     if (worst >= WORST_MS) bad.push(`the neighbour's slowest request took ${worst.toFixed(0)} ms`);
@@ -317,11 +320,12 @@ async function main(halite, seconds, megabytes) {
         const lost = await neighbour.missing(began);
         if (lost !== 0) bad.push(`acknowledged points that are missing: ${lost}`);
     }
-    await server.stop();
+    await server.stop(STOP_MS);
     if (server.ended !== 'status 0' && server.ended !== undefined) bad.push(`the server's end: ${server.ended}`);
     const unused = Object.keys(ATTACKS).filter((n) => !runs[n]);
     console.log(`attacks: ${Object.entries(runs).map(([n, a]) => `${n} ${a.length}`).join(', ')}${unused.length ? `; not reached: ${unused.join(', ')}` : ''}`);
     console.log(`neighbour: ${took.length} requests, p50 ${took[took.length >> 1]?.toFixed(1)} ms (quiet ${before[before.length >> 1]?.toFixed(1)}), p99 ${p99.toFixed(1)} ms, worst ${worst.toFixed(0)} ms, ${[...neighbour.acknowledged.values()].reduce((n, m) => n + m.size, 0)} points acknowledged`);
+    console.log(`slowest: ${slowest.join('; ')}`);
     console.log(`memory: peak ${peak.toFixed(0)} MB of ${budgetMb.toFixed(0)} MB of budgets`);
     for (const b of bad) console.log(`FAILED: ${b}`);
     fs.rmSync(folder, { recursive: true, force: true });

@@ -65,8 +65,8 @@ export class Server {
         const all = fs.readdirSync(`/proc/${this.pid}/task`).filter((id) => (this.proc(`task/${id}/comm`).trim() === 'MHD-worker') === connections);
         return all.reduce((sum, id) => sum + Number(this.proc(`task/${id}/schedstat`).split(' ')[0]) / 1e6, 0);
     }
-    async stop() {
-        if (this.alive) { this.child.kill('SIGTERM'); await Promise.race([this.gone, sleep(8000)]); }
+    async stop(ms = 8000) {
+        if (this.alive) { this.child.kill('SIGTERM'); await Promise.race([this.gone, sleep(ms)]); }
         if (this.alive) { this.child.kill('SIGKILL'); await this.gone; this.ended = 'SIGKILL, since it did not stop'; }
         Server.all.delete(this);
     }
