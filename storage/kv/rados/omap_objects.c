@@ -15,7 +15,7 @@ static const uint8_t tables[] = { /* ascending */
                                   TABLE_UID,         TABLE_WEEKS
 };
 static const char kinds[] = "kmpv"; /* of names, ascending */
-static const char whats[] = "cin";  /* counter, ids, names */
+static const char whats[] = "cdin"; /* counter, deleted ids, ids, names */
 
 static void
 name_of_bucket(char table, unsigned bucket, char name[OMAP_OBJECT_SIZE])
@@ -32,8 +32,8 @@ name_of_table(uint8_t table, char name[OMAP_OBJECT_SIZE])
 static void
 name_of_shard(char kind, char what, unsigned shard, char name[OMAP_OBJECT_SIZE])
 {
-    if (what == 'c')
-        (void)snprintf(name, OMAP_OBJECT_SIZE, "u.%c.c", kind);
+    if (what == 'c' || what == 'd')
+        (void)snprintf(name, OMAP_OBJECT_SIZE, "u.%c.%c", kind, what);
     else
         (void)snprintf(name, OMAP_OBJECT_SIZE, "u.%c.%c.%02x", kind,
                        what == 'n' ? 'f' : 'r', shard);
@@ -258,7 +258,8 @@ omap_section_object(const struct omap_map *m, const struct omap_section *s,
     if (s->prefix_size == 3) {
         name_of_shard((char)s->prefix[1], (char)s->prefix[2], (unsigned)i,
                       name);
-        return i < (s->prefix[2] == 'c' ? 1 : OMAP_SHARDS);
+        return i <
+               (s->prefix[2] == 'c' || s->prefix[2] == 'd' ? 1 : OMAP_SHARDS);
     }
     if (table == TABLE_WEEKS) {
         name_of_bucket(table_of_buckets(table), s->bucket, name);

@@ -266,6 +266,7 @@ static const struct {
       "q.01" },
     { KEY("mm\0\0\1"), "x.6d" },
     { KEY("umc"), "u.m.c" },
+    { KEY("umd\0\0\1"), "u.m.d" },
     { KEY("uxn"), MALFORMED },
     { KEY("umx"), MALFORMED },
     { KEY("um"), MALFORMED },
