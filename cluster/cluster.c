@@ -8,6 +8,7 @@
 #include "base/process/clock.h"
 #include "base/process/log.h"
 #include "base/mem.h"
+#include "base/cursor.h"
 #include "cluster/cluster_priv.h"
 #include "storage/place/pool.h"
 #include "storage/wal/rados/wal_rados.h"
@@ -96,8 +97,10 @@ wake_thread(struct cluster *c)
 }
 
 static void
-owners_changed(void *ctx, unsigned kind, struct slice payload)
+owners_changed(void *ctx, unsigned kind, struct slice payload,
+               struct buf *answer)
 {
+    (void)answer;
     (void)kind;
     (void)payload;
     wake_thread(ctx);
@@ -408,6 +411,72 @@ cluster_on(struct cluster *c, unsigned kind, events_fn *f, void *ctx)
     lock_take(&c->events_lock);
     events_on(c->events, kind, f, ctx);
     lock_drop(&c->events_lock);
+}
+
+const char *
+cluster_self(const struct cluster *c)
+{
+    OBJ_CHECK(c, CLUSTER_MAGIC);
+    return lease_name(c->lease);
+}
+
+/* Has the member an answer among these? */
+static bool
+has_answered(const struct member *m, struct slice answers)
+{
+    struct cursor all = cursor_of(answers);
+
+    while (!all.failed && cursor_left(&all) > 0) {
+        struct cursor one = cursor_of(cursor_sized(&all));
+
+        if (slice_eq(cursor_sized(&one), slice_str(m->name)) && !one.failed)
+            return true;
+    }
+    return false;
+}
+
+/* The list is read after the event: who joined since then knows what the engine
+ * said when the event was sent. */
+static enum status
+check_all_answered(struct cluster *c, struct slice answers, struct error *e)
+{
+    struct members m;
+    enum status st = members_read(c->ceph, &m, e);
+
+    for (size_t i = 0; st == ST_OK && i < m.len; i++)
+        if (strcmp(m.list[i].mode, MEMBER_ENDED) != 0 &&
+            !has_answered(&m.list[i], answers))
+            st = error_set(e, ST_BUSY,
+                           "member %s (%s%s%s) of the cluster does not answer: "
+                           "try again later",
+                           m.list[i].name, m.list[i].mode,
+                           m.list[i].address[0] == '\0' ? "" : ", ",
+                           m.list[i].address);
+    members_fini(&m);
+    return st;
+}
+
+enum status
+cluster_ask(struct cluster *c, unsigned kind, struct slice payload,
+            struct buf *answers, struct error *e)
+{
+    struct buf named = BUF_INIT;
+    struct cursor all;
+    enum status st;
+
+    OBJ_CHECK(c, CLUSTER_MAGIC);
+    st = events_ask(c->ceph, WAIT_MS, kind, payload, &named, e);
+    if (st == ST_OK)
+        st = check_all_answered(c, buf_slice(&named), e);
+    all = cursor_of(buf_slice(&named));
+    while (st == ST_OK && !all.failed && cursor_left(&all) > 0) {
+        struct cursor one = cursor_of(cursor_sized(&all));
+
+        (void)cursor_sized(&one);
+        buf_put_sized(answers, cursor_bytes(&one, cursor_left(&one)));
+    }
+    buf_fini(&named);
+    return st;
 }
 
 struct ceph *

@@ -58,6 +58,16 @@ struct store *cluster_store(struct cluster *c);
 const uint8_t *cluster_secret(const struct cluster *c);
 /* As events_on(), for who keeps in memory what other processes change. */
 void cluster_on(struct cluster *c, unsigned kind, events_fn *f, void *ctx);
+/* The name of this member. */
+const char *cluster_self(const struct cluster *c);
+/* Sends an event to all members and collects their answers, each with its size
+ * before it.  A function of cluster_on() that answers writes cluster_self()
+ * with its size (buf_put_sized()), and then the answer.
+ * ST_BUSY: a member that has not ended did not answer; ST_TIMEOUT: the cluster
+ * of Ceph did not deliver the event in time. */
+MUST_CHECK enum status cluster_ask(struct cluster *c, unsigned kind,
+                                   struct slice payload, struct buf *answers,
+                                   struct error *e);
 struct ceph *cluster_ceph(struct cluster *c);
 
 /* Begins to own buckets. */

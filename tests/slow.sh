@@ -15,7 +15,7 @@ storage=test_histogram store='test_store_power test_store_spans' uid="test_uid t
 talks='put query durable'
 if test "$1" = all; then
     storage='test_histogram test_mask'
-    # Names of a store that others may have are not forgotten.
+    # A purge of a store that others may have asks them, and there are none to ask.
     uid=$(cd "$srcdir/tests/uid" && basename -a -s .c ./*/test_*.c | grep -v '^test_purge$')
     store='test_store test_store_crashes test_store_power test_store_scan test_store_spans'
     # Which of the first two fit this build is known to make alone; they are about no store.

@@ -10,6 +10,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
+#include "storage/store/owners.h"
 #include "tsd/put/put.h"
 #include "uid/purge/purge.h"
 
@@ -82,7 +83,8 @@ is_purge_due(const struct forgetting *f)
     return every_us > 0 && clock_monotonic_us() - f->purged_us >= every_us &&
            counter_get(CNT_RETENTION_ROWS) != f->dropped &&
            strcmp(settings_text(s, "tsd.mode"), "ro") != 0 &&
-           !kv_traits(store_kv(f->api->store))->shared;
+           /* One server of a pool does it for all. */
+           store_bucket_is_local(f->api->store, 0);
 }
 
 static void

@@ -23,6 +23,13 @@ send_event(void *ctx, enum uid_event kind, struct slice payload,
     return events_send(cluster_ceph(c), EVENT_WAIT, kind, payload, e);
 }
 
+static enum status
+ask_members(void *ctx, enum uid_event kind, struct slice payload,
+            struct buf *answers, struct error *e)
+{
+    return cluster_ask(ctx, kind, payload, answers, e);
+}
+
 static struct uid_memory
 memory_of(const struct pool *p)
 {
@@ -30,14 +37,18 @@ memory_of(const struct pool *p)
 }
 
 static void
-hear_event(void *ctx, unsigned kind, struct slice payload)
+hear_event(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 {
-    const struct uid_memory m = memory_of(ctx);
+    const struct pool *p = ctx;
+    const struct uid_memory m = memory_of(p);
     struct error e;
 
     if (kind == EVENTS_MISSED) {
         uid_events_missed(&m);
-    } else if (uid_events_hear(&m, kind, payload, &e) != ST_OK) {
+        return;
+    }
+    buf_put_sized(answer, slice_str(cluster_self(p->cluster)));
+    if (uid_events_hear(&m, kind, payload, answer, &e) != ST_OK) {
         log_error("cluster", "an event of another member: %s", e.text);
         uid_events_missed(&m);
     }
@@ -149,7 +160,7 @@ enum status
 pool_serve(struct pool *p, struct error *e)
 {
     static const unsigned kinds[] = { UID_EVENT_NAMES, UID_EVENT_SERIES,
-                                      UID_EVENT_ANNOTATED };
+                                      UID_EVENT_ANNOTATED, UID_EVENT_PURGE };
     struct cluster *c = p->cluster;
     enum status st;
 
@@ -157,7 +168,7 @@ pool_serve(struct pool *p, struct error *e)
         return ST_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cluster_on(c, kinds[i], hear_event, p);
-    p->events = (struct uid_events){ c, send_event };
+    p->events = (struct uid_events){ c, send_event, ask_members };
     uid_set_events(p->api->uids, &p->events);
     st = cluster_serve(c, e);
     if (st == ST_OK && p->address == NULL)

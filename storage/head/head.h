@@ -70,14 +70,16 @@ bool head_has_rows(struct head *h, struct slice tsuid, uint32_t from_s,
  * bucket.  The bucket's lock is dropped now and then. */
 void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
 
-/* From now on the head notes which series get points or are returned by
- * head_series(). */
+/* From now on the head notes which series get points, are returned by
+ * head_series(), or have points that are forwarded.  Series that have rows when
+ * it is called count as touched. */
 void head_watch(struct head *h);
 
-/* Forgets those of 'tsuids' that have no rows and were not touched since
- * head_watch(); sets kept[i] for the others that are in memory. */
+/* Forgets those of 'tsuids' that have no rows, were not touched since
+ * head_watch(), and were last touched before 'idle_before_s'; sets kept[i] for
+ * the others that are in memory. */
 void head_forget(struct head *h, const struct slice *tsuids, size_t len,
-                 bool *kept);
+                 uint32_t idle_before_s, bool *kept);
 
 /* Gives the memory of forgotten series back in buckets where a fifth of the
  * series or more was forgotten.  With 'renumber' it also shortens lists that

@@ -31,6 +31,7 @@ name_all(struct head_bucket *b, const struct head_put *p,
         if (x->status == ST_OK) {
             INSIST(s != NULL);
             s->touched_s = p->now_s;
+            s->is_touched = true;
             ids[i] = &s->log;
             ++*named;
         }

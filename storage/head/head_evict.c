@@ -119,7 +119,7 @@ head_watch(struct head *h)
         lock_take(&b->lock);
         for (size_t k = 0; k < b->series_len; k++)
             if (b->series[k] != NULL)
-                b->series[k]->is_touched = false;
+                b->series[k]->is_touched = b->series[k]->rows != NULL;
         lock_drop(&b->lock);
     }
 }
@@ -128,8 +128,8 @@ head_watch(struct head *h)
  * were forgotten. */
 static size_t
 forget_of_bucket(struct head *h, struct head_bucket *b,
-                 const struct slice *tsuids, size_t len, bool *kept)
-    REQUIRES(b->lock)
+                 const struct slice *tsuids, size_t len, uint32_t idle_before_s,
+                 bool *kept) REQUIRES(b->lock)
 {
     size_t forgotten = 0;
 
@@ -140,7 +140,8 @@ forget_of_bucket(struct head *h, struct head_bucket *b,
 
         if (s == NULL)
             continue;
-        kept[i] = s->rows != NULL || s->is_touched;
+        kept[i] =
+            s->rows != NULL || s->is_touched || s->touched_s >= idle_before_s;
         if (kept[i])
             continue;
         if (forgotten++ == 0)
@@ -155,7 +156,8 @@ forget_of_bucket(struct head *h, struct head_bucket *b,
 }
 
 void
-head_forget(struct head *h, const struct slice *tsuids, size_t len, bool *kept)
+head_forget(struct head *h, const struct slice *tsuids, size_t len,
+            uint32_t idle_before_s, bool *kept)
 {
     memset(kept, 0, len * sizeof *kept);
     for (size_t i = 0; i < h->buckets_len; i++) {
@@ -163,7 +165,7 @@ head_forget(struct head *h, const struct slice *tsuids, size_t len, bool *kept)
         size_t forgotten;
 
         lock_take(&b->lock);
-        forgotten = forget_of_bucket(h, b, tsuids, len, kept);
+        forgotten = forget_of_bucket(h, b, tsuids, len, idle_before_s, kept);
         lock_drop(&b->lock);
         atomic_fetch_sub(&h->series, forgotten);
         atomic_fetch_add(&h->forgotten, forgotten);

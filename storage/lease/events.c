@@ -44,27 +44,28 @@ struct events {
 /* -- hearing --------------------------------------------------------------- */
 
 static void
-deliver(struct events *ev, unsigned kind, struct slice payload)
+deliver(struct events *ev, unsigned kind, struct slice payload,
+        struct buf *answer)
 {
     lock_take(&ev->listeners_lock);
     for (size_t i = 0; i < ev->listeners_len; i++) {
         const struct listener *l = &ev->listeners[i];
 
         if (kind == EVENTS_MISSED || l->kind == kind)
-            l->f(l->ctx, kind, payload);
+            l->f(l->ctx, kind, payload, answer);
     }
     lock_drop(&ev->listeners_lock);
 }
 
 /* One that cannot be read was sent by a later version. */
 static void
-on_heard(void *ctx, struct slice bytes)
+on_heard(void *ctx, struct slice bytes, struct buf *answer)
 {
     struct cursor c = cursor_of(bytes);
     uint64_t kind = cursor_varint(&c);
 
     if (!c.failed && kind != EVENTS_MISSED && kind <= UINT_MAX)
-        deliver(ctx, (unsigned)kind, cursor_bytes(&c, cursor_left(&c)));
+        deliver(ctx, (unsigned)kind, cursor_bytes(&c, cursor_left(&c)), answer);
 }
 
 static void
@@ -117,7 +118,7 @@ watch_begin(struct events *ev, struct error *e)
     if (st != ST_OK)
         return st;
     /* What was sent before the new watch is dropped before it counts. */
-    deliver(ev, EVENTS_MISSED, slice_of(NULL, 0));
+    deliver(ev, EVENTS_MISSED, slice_of(NULL, 0), NULL);
     lock_take(&ev->lock);
     ev->watch = w;
     lock_drop(&ev->lock);
@@ -232,11 +233,9 @@ events_on(struct events *ev, unsigned kind, events_fn *f, void *ctx)
 
 /* -- sending --------------------------------------------------------------- */
 
-/* Who is silent for 'timeout_ms' trusts its events no more, and is no watcher
- * any more soon after; so the second time only others can be silent. */
-enum status
-events_send(struct ceph *c, unsigned timeout_ms, unsigned kind,
-            struct slice payload, struct error *e)
+static enum status
+notify(struct ceph *c, unsigned timeout_ms, unsigned kind, struct slice payload,
+       struct buf *answers, struct error *e)
 {
     struct buf bytes = BUF_INIT;
     enum status st;
@@ -244,11 +243,31 @@ events_send(struct ceph *c, unsigned timeout_ms, unsigned kind,
     INSIST(kind != EVENTS_MISSED);
     buf_put_varint(&bytes, kind);
     buf_put_slice(&bytes, payload);
-    for (int i = 0; i < 3; i++) {
-        st = ceph_notify(c, OBJECT, buf_slice(&bytes), timeout_ms, e);
-        if (st != ST_TIMEOUT)
-            break;
-    }
+    st = bytes.failed ? error_set(e, ST_BUSY, "no memory for an event")
+                      : ceph_notify(c, OBJECT, buf_slice(&bytes), timeout_ms,
+                                    answers, e);
     buf_fini(&bytes);
+    return st;
+}
+
+/* Who is silent for 'timeout_ms' trusts its events no more, and is no watcher
+ * any more soon after; so the second time only others can be silent. */
+enum status
+events_send(struct ceph *c, unsigned timeout_ms, unsigned kind,
+            struct slice payload, struct error *e)
+{
+    enum status st = ST_TIMEOUT;
+
+    for (int i = 0; i < 3 && st == ST_TIMEOUT; i++)
+        st = notify(c, timeout_ms, kind, payload, NULL, e);
     return st == ST_NOT_FOUND ? ST_OK : st; /* none has listened yet */
+}
+
+enum status
+events_ask(struct ceph *c, unsigned timeout_ms, unsigned kind,
+           struct slice payload, struct buf *answers, struct error *e)
+{
+    enum status st = notify(c, timeout_ms, kind, payload, answers, e);
+
+    return st == ST_NOT_FOUND ? ST_OK : st;
 }

@@ -23,7 +23,10 @@ struct events; /* opaque */
 /* Kind 0: events may have been missed. */
 #define EVENTS_MISSED 0
 
-typedef void events_fn(void *ctx, unsigned kind, struct slice payload);
+/* What is written to 'answer' goes to a sender that asks (events_ask()); NULL
+ * for EVENTS_MISSED. */
+typedef void events_fn(void *ctx, unsigned kind, struct slice payload,
+                       struct buf *answer);
 
 /* 'timeout_ms', whole seconds: so long a sender waits for a listener that is
  * silent, and so long this one trusts a cluster that is. */
@@ -45,3 +48,9 @@ bool events_are_heard(struct events *ev);
 MUST_CHECK enum status events_send(struct ceph *c, unsigned timeout_ms,
                                    unsigned kind, struct slice payload,
                                    struct error *e);
+
+/* Sends an event once and collects the answers of those who listen, each with
+ * its size before it.  ST_TIMEOUT: some listener did not answer. */
+MUST_CHECK enum status events_ask(struct ceph *c, unsigned timeout_ms,
+                                  unsigned kind, struct slice payload,
+                                  struct buf *answers, struct error *e);

@@ -27,10 +27,15 @@ on_notify(void *ctx, uint64_t id, uint64_t cookie, uint64_t notifier,
           void *data, size_t size)
 {
     struct ceph_watch *w = ctx;
+    struct buf answer = BUF_INIT;
 
     (void)notifier;
-    w->calls.heard(w->ctx, slice_of(data, size));
-    (void)librados.notify_ack(w->c->pool, w->object, id, cookie, NULL, 0);
+    w->calls.heard(w->ctx, slice_of(data, size), &answer);
+    if (answer.failed)
+        buf_clear(&answer);
+    (void)librados.notify_ack(w->c->pool, w->object, id, cookie,
+                              (const char *)answer.data, (int)answer.size);
+    buf_fini(&answer);
 }
 
 static void
@@ -114,9 +119,47 @@ ceph_watch_close(struct ceph_watch **owner)
     OBJ_FREE(w);
 }
 
+/* A little-endian number at the start of '*left', which moves behind it. */
+static uint64_t
+take_le(struct slice *left, size_t size)
+{
+    uint64_t n = 0;
+
+    if (left->size < size) {
+        left->size = 0;
+        return 0;
+    }
+    for (size_t i = size; i-- > 0;)
+        n = n << 8 | left->data[i];
+    left->data += size;
+    left->size -= size;
+    return n;
+}
+
+/* As librados documents it: <how many:4>, then for each watcher <client:8>
+ * <cookie:8> <size:4> <answer>. */
+static void
+put_answers(struct slice reply, struct buf *out)
+{
+    uint64_t len = take_le(&reply, 4);
+
+    for (; len > 0 && reply.size > 0; len--) {
+        uint64_t size;
+
+        (void)take_le(&reply, 8);
+        (void)take_le(&reply, 8);
+        size = take_le(&reply, 4);
+        if (size > reply.size)
+            return;
+        buf_put_sized(out, slice_of(reply.data, (size_t)size));
+        reply.data += size;
+        reply.size -= (size_t)size;
+    }
+}
+
 enum status
 ceph_notify(struct ceph *c, const char *object, struct slice payload,
-            unsigned timeout_ms, struct error *e)
+            unsigned timeout_ms, struct buf *answers, struct error *e)
 {
     int fault = ceph_enter(c, CEPH_CALL_NOTIFY, object), r = 0;
     char *reply = NULL;
@@ -126,6 +169,8 @@ ceph_notify(struct ceph *c, const char *object, struct slice payload,
         r = librados.notify2(c->pool, object, (const char *)payload.data,
                              (int)payload.size, timeout_ms, &reply, &size);
     r = ceph_leave(fault, r);
+    if (r >= 0 && answers != NULL && reply != NULL)
+        put_answers(slice_of(reply, size), answers);
     librados.buffer_free(reply);
     return ceph_status(c, r, "notify the watchers of", object, e);
 }

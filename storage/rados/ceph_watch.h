@@ -16,8 +16,9 @@
 struct ceph_watch; /* opaque */
 
 struct ceph_watch_calls {
-    /* The sender goes on when this has returned.  'payload' is lent. */
-    void (*heard)(void *ctx, struct slice payload);
+    /* The sender goes on when this has returned.  'payload' is lent; the sender
+     * gets what is written to 'answer', an empty buffer. */
+    void (*heard)(void *ctx, struct slice payload, struct buf *answer);
     /* What was sent from now on is not heard.  It may run more than once. */
     void (*broken)(void *ctx);
 };
@@ -35,7 +36,9 @@ MUST_CHECK enum status ceph_watch_check(struct ceph_watch *w, unsigned *age_ms,
 /* No function runs afterwards. */
 void ceph_watch_close(struct ceph_watch **w);
 
-/* ST_OK: all watchers have heard it.  ST_TIMEOUT: some did not answer. */
+/* ST_OK: all watchers have heard it, and their answers are in 'answers' (NULL:
+ * they are not needed), each with its size before it (buf_put_sized()).
+ * ST_TIMEOUT: some did not answer. */
 MUST_CHECK enum status ceph_notify(struct ceph *c, const char *object,
                                    struct slice payload, unsigned timeout_ms,
-                                   struct error *e);
+                                   struct buf *answers, struct error *e);

@@ -11,6 +11,7 @@
 #define SWEEP_EVERY_S   5
 #define ENCODE_EVERY_MS 60000
 #define FORGET_TIMES    8
+#define IN_FLIGHT_S     60 /* a forwarded point arrives sooner, or never */
 #define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
 #define JUST_WRITTEN_S  2
 
@@ -243,7 +244,8 @@ evict_series(struct store *s)
 
     lock_take(&s->flush_lock);
     /* A replay puts points by the handles that it has. */
-    if (!s->series_watched && atomic_load(&s->replays) == 0)
+    if (clock_monotonic_us() >= atomic_load(&s->watched_until_us) &&
+        atomic_load(&s->replays) == 0)
         forget_idle(s);
     if (head_counts(s->head).forgotten != before &&
         head_shrink(s->head, s->remote == NULL))
@@ -252,22 +254,30 @@ evict_series(struct store *s)
 }
 
 void
-store_watch_series(struct store *s, bool on)
+store_watch_series(struct store *s, int64_t until_us)
 {
     OBJ_CHECK(s, STORE_MAGIC);
-    lock_take(&s->flush_lock);
-    s->series_watched = on;
-    if (on)
+    /* A pass that removes idle series may be running; what is touched from now
+     * on is not idle for it. */
+    atomic_store(&s->watched_until_us, until_us);
+    if (until_us != 0)
         head_watch(s->head);
-    lock_drop(&s->flush_lock);
 }
 
 void
 store_forget_series(struct store *s, const struct slice *tsuids, size_t len,
                     bool *kept)
 {
+    uint32_t now_s = store_now_s(), quiet_s = forget_after_s(s);
+
     OBJ_CHECK(s, STORE_MAGIC);
-    head_forget(s->head, tsuids, len, kept);
+    if (quiet_s > IN_FLIGHT_S)
+        quiet_s = IN_FLIGHT_S;
+    head_forget(s->head, tsuids, len,
+                s->remote == NULL ? UINT32_MAX
+                : now_s < quiet_s ? 0
+                                  : now_s - quiet_s,
+                kept);
 }
 
 /* Reports what became of a flush to those who wait for room, and to the log

@@ -68,7 +68,7 @@ struct store {
     struct lock flush_lock;
     uint64_t
         trimmed GUARDED_BY(flush_lock); /* segments before it are deleted */
-    bool series_watched GUARDED_BY(flush_lock); /* none leaves memory */
+    _Atomic int64_t watched_until_us;   /* store_watch_series() */
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */

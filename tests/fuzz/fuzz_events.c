@@ -50,6 +50,7 @@ daemon_close(struct daemon *d)
 
 FUZZ_TARGET(data, size)
 {
+    struct buf answer = BUF_INIT;
     struct daemon d;
     uint64_t id = 0;
     enum status st;
@@ -57,7 +58,8 @@ FUZZ_TARGET(data, size)
     if (size == 0)
         return 0;
     d = daemon_open();
-    st = uid_events_hear(&d.m, data[0], slice_of(data + 1, size - 1), NULL);
+    st = uid_events_hear(&d.m, data[0], slice_of(data + 1, size - 1), &answer,
+                         NULL);
     INSIST(st == ST_OK || st == ST_CORRUPT);
     /* Counts only rise, and the engine's names are what they were. */
     INSIST(series_total(d.m.series) >= 1);
@@ -65,6 +67,7 @@ FUZZ_TARGET(data, size)
     INSIST(series_total_of(d.m.series, 1) <= series_total(d.m.series));
     INSIST(uid_find(d.m.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
            id == 1);
+    buf_fini(&answer);
     daemon_close(&d);
     return 0;
 }

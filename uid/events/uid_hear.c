@@ -1,8 +1,10 @@
 #include "uid/events/uid_hear.h"
 
+#include "uid/series/series_purge.h"
+
 enum status
 uid_events_hear(const struct uid_memory *m, unsigned kind, struct slice payload,
-                struct error *e)
+                struct buf *answer, struct error *e)
 {
     switch (kind) {
     case UID_EVENT_NAMES:
@@ -12,6 +14,8 @@ uid_events_hear(const struct uid_memory *m, unsigned kind, struct slice payload,
     case UID_EVENT_ANNOTATED:
         records_hear_annotated(m->records);
         return ST_OK;
+    case UID_EVENT_PURGE:
+        return series_hear_purge(m->series, payload, answer, e);
     default:
         return error_set(e, ST_CORRUPT, "an event of kind %u is not known",
                          kind);

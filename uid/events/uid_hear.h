@@ -15,11 +15,12 @@ struct uid_memory {
     struct records *records;
 };
 
-/* ST_CORRUPT for a payload that no daemon sends: then uid_events_missed() is
+/* Writes what the sender asks for to 'answer'; only UID_EVENT_PURGE does.
+ * ST_CORRUPT for a payload that no daemon sends: then uid_events_missed() is
  * due, as for an event that is not known. */
 MUST_CHECK enum status uid_events_hear(const struct uid_memory *m,
                                        unsigned kind, struct slice payload,
-                                       struct error *e);
+                                       struct buf *answer, struct error *e);
 
 /* Events may have been missed: memory is dropped, and read anew from the engine
  * when it is asked for. */

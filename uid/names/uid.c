@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/process/clock.h"
 #include "base/mem.h"
 #include "base/sort.h"
 #include "uid/names/uid_priv.h"
@@ -188,9 +189,8 @@ uid_entry(const struct uid_table *u, enum uid_kind kind, uint64_t id,
 }
 
 enum status
-uid_parse_entry(const struct uid_table *u, enum uid_kind kind,
-                struct slice value, uint64_t *id, uint32_t *created_s,
-                struct error *e)
+uid_parse_entry(struct uid_table *u, enum uid_kind kind, struct slice value,
+                uint64_t *id, uint32_t *created_s, struct error *e)
 {
     unsigned width = u->kinds[kind].width;
 
@@ -199,6 +199,8 @@ uid_parse_entry(const struct uid_table *u, enum uid_kind kind,
                          uid_kind_name(kind), value.size, width + 4);
     *id = key_get_uint(value.data, width);
     *created_s = (uint32_t)key_get_uint(value.data + width, 4);
+    if (u->shared && uid_is_mark(*created_s))
+        uid_expect_marks(u, clock_monotonic_us() + UID_MARKS_US);
     return ST_OK;
 }
 

@@ -180,3 +180,23 @@ struct uid_counts {
     uint64_t rejected; /* names that 'allow' kept from getting an id */
 };
 struct uid_counts uid_counts(struct uid_table *u, enum uid_kind kind);
+
+/* -- marks of purges on shared engines (uid/names/uid_marks.h) ------------ */
+
+/* Numbers from 1 to UID_MARKS_END - 1 in the place of a creation time. */
+#define UID_MARKS_END (UINT32_C(1) << 28)
+static inline bool
+uid_is_mark(uint32_t created_s)
+{
+    return created_s > 0 && created_s < UID_MARKS_END;
+}
+
+/* Until this time (monotonic), which only grows, names may be marked: who
+ * enters a series calls uid_keep_names().  A process that reads a marked name
+ * expects marks for UID_MARKS_US by itself. */
+#define UID_MARKS_US INT64_C(21600000000)
+void uid_expect_marks(struct uid_table *u, int64_t until_us);
+bool uid_expects_marks(const struct uid_table *u);
+/* From now on marks are expected only for as long as a thread may take from the
+ * look-up of a name to its use. */
+void uid_expect_no_marks(struct uid_table *u);

@@ -26,6 +26,18 @@ uid_announce(struct uid_table *u, enum uid_event kind, struct slice payload,
                : u->events->send(u->events->ctx, kind, payload, e);
 }
 
+enum status
+uid_ask(struct uid_table *u, enum uid_event kind, struct slice payload,
+        struct buf *answers, struct error *e)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    if (u->events == NULL || u->events->ask == NULL)
+        return error_set(e, ST_INVALID,
+                         "this process has not joined the servers of the pool: "
+                         "it cannot ask them");
+    return u->events->ask(u->events->ctx, kind, payload, answers, e);
+}
+
 /* The name does not have the id any more: <kind:1> <id> <size> <name>, some
  * times. */
 static enum status

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -25,7 +26,8 @@ struct uid_table;
 enum uid_event {
     UID_EVENT_NAMES = 'n',
     UID_EVENT_SERIES = 's',
-    UID_EVENT_ANNOTATED = 'a'
+    UID_EVENT_ANNOTATED = 'a',
+    UID_EVENT_PURGE = 'p'
 };
 
 struct uid_events {
@@ -35,6 +37,11 @@ struct uid_events {
      * of an exclusive part. */
     enum status (*send)(void *ctx, enum uid_event kind, struct slice payload,
                         struct error *e);
+    /* Sends an event and collects the answers of all daemons, this one too,
+     * each with its size before it.  Fails if one of them did not answer. NULL:
+     * this process cannot ask. */
+    enum status (*ask)(void *ctx, enum uid_event kind, struct slice payload,
+                       struct buf *answers, struct error *e);
 };
 
 /* Before others use the table; '*events' outlives it.  Where there are none, no
@@ -43,6 +50,11 @@ void uid_set_events(struct uid_table *u, const struct uid_events *events);
 
 MUST_CHECK enum status uid_announce(struct uid_table *u, enum uid_event kind,
                                     struct slice payload, struct error *e);
+
+/* As struct uid_events says.  ST_INVALID if this process cannot ask. */
+MUST_CHECK enum status uid_ask(struct uid_table *u, enum uid_event kind,
+                               struct slice payload, struct buf *answers,
+                               struct error *e);
 
 /* A payload of UID_EVENT_NAMES.  ST_CORRUPT: some of it was taken. */
 MUST_CHECK enum status uid_hear_names(struct uid_table *u, struct slice payload,

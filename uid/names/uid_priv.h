@@ -55,6 +55,7 @@ struct uid_table {
     struct uid_ids deleted[UID_KINDS_ALL] GUARDED_BY(deleted_lock);
     _Atomic size_t deleted_len; /* of all kinds */
     _Atomic uint64_t changes;   /* written under the lock, after the store */
+    _Atomic int64_t marks_until_us; /* uid_expect_marks() */
     struct uid_state kinds[UID_KINDS_ALL];
 };
 
@@ -66,10 +67,9 @@ void uid_key_name(enum uid_kind kind, struct slice name, struct buf *out);
 struct slice uid_entry(const struct uid_table *u, enum uid_kind kind,
                        uint64_t id, uint32_t created_s,
                        uint8_t out[UID_ENTRY_MAX]);
-MUST_CHECK enum status uid_parse_entry(const struct uid_table *u,
-                                       enum uid_kind kind, struct slice value,
-                                       uint64_t *id, uint32_t *created_s,
-                                       struct error *e);
+MUST_CHECK enum status uid_parse_entry(struct uid_table *u, enum uid_kind kind,
+                                       struct slice value, uint64_t *id,
+                                       uint32_t *created_s, struct error *e);
 /* From the store.  ST_NOT_FOUND without a text. */
 MUST_CHECK enum status uid_read_entry(struct uid_table *u, enum uid_kind kind,
                                       struct slice name, uint64_t *id,

@@ -10,10 +10,12 @@
 #include "base/numbers.h"
 #include "storage/store/cuts.h"
 #include "uid/meta/annotation.h"
+#include "uid/names/uid_marks.h"
 #include "uid/names/uid_names.h"
 #include "uid/series/series_purge.h"
 
 #define BATCH_SERIES      256
+#define BATCH_NAMES       256
 #define ENTRIES_UNCHECKED 4096
 
 struct purging {
@@ -25,9 +27,10 @@ struct purging {
     const struct key_layout *layout;
     uint64_t seed;
     size_t steps;
-    struct numbers alive;            /* series, by their hashes */
-    struct numbers used[UID_KINDS];  /* ids of these */
-    struct numbers freed[UID_KINDS]; /* ids of those that are forgotten */
+    struct numbers alive;             /* series, by their hashes */
+    struct numbers used[UID_KINDS];   /* ids of these */
+    struct numbers freed[UID_KINDS];  /* ids of those that are forgotten */
+    struct numbers marked[UID_KINDS]; /* on a shared engine: ids of names */
     /* Series that nothing was found of, and that are not taken out yet. */
     struct slice waiting[BATCH_SERIES];
     size_t waiting_len;
@@ -229,25 +232,41 @@ take_note(struct purging *x, struct slice key, struct slice value,
 
 /* -- names ----------------------------------------------------------------- */
 
-/* What belongs to an id without a name. */
-static enum status
-forget_id(struct purging *x, enum uid_kind kind, uint64_t id, struct error *e)
+/* Adds what removes the rest of an id whose name was removed. */
+static void
+forget_id(struct purging *x, enum uid_kind kind, uint64_t id,
+          struct kv_batch *b)
 {
     unsigned width = uid_key_width(x->layout, kind);
     uint8_t meta[2 + 8] = { TABLE_META, (uint8_t)UID_KIND_BYTES[kind] };
     uint8_t cut[CUTS_KEY_MAX];
-    struct kv_batch *b = kv_batch_new();
-    uint64_t lsn;
-    enum status st;
 
     key_put_uint(meta + 2, id, width);
     kv_batch_delete(b, slice_of(meta, 2 + width));
     uid_deleted_forget(x->uids, kind, id, b);
     if (kind == UID_METRIC)
         kv_batch_delete(b, slice_of(cut, cuts_key(x->layout, id, cut)));
-    st = store_write(x->store, b, &lsn, e);
-    kv_batch_free(&b);
+}
+
+static enum status
+write_batch(struct purging *x, struct kv_batch **b, struct error *e)
+{
+    uint64_t lsn;
+    enum status st = store_write(x->store, *b, &lsn, e);
+
+    kv_batch_free(b);
     return st == ST_OK ? store_commit(x->store, lsn, false, e) : st;
+}
+
+static void
+report_name(struct purging *x, enum uid_kind kind, struct slice name,
+            uint64_t id)
+{
+    struct purge *p = x->p;
+
+    p->names[kind]++;
+    if (p->name != NULL)
+        p->name(p->ctx, kind, name, id);
 }
 
 static enum status
@@ -260,14 +279,23 @@ forget_name(struct purging *x, enum uid_kind kind, struct slice name,
 
     if (!p->dry_run)
         st = series_purge_name(x->directory, kind, name, id, &kept, e);
-    if (st == ST_OK && !kept && !p->dry_run)
-        st = forget_id(x, kind, id, e);
-    if (st != ST_OK || kept)
-        return st;
-    p->names[kind]++;
-    if (p->name != NULL)
-        p->name(p->ctx, kind, name, id);
-    return ST_OK;
+    if (st == ST_OK && !kept && !p->dry_run) {
+        struct kv_batch *b = kv_batch_new();
+
+        forget_id(x, kind, id, b);
+        st = write_batch(x, &b, e);
+    }
+    if (st == ST_OK && !kept)
+        report_name(x, kind, name, id);
+    return st;
+}
+
+/* Returns whether no series is known that uses the id, and its name may go. */
+static bool
+may_go(const struct purging *x, enum uid_kind kind, uint64_t id)
+{
+    return !numbers_have(&x->used[kind], id) &&
+           (x->p->unused_names || numbers_have(&x->freed[kind], id));
 }
 
 /* A name's entry goes while the iterator is behind it, which sees what was
@@ -284,8 +312,7 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
     struct error why;
 
     while (st == ST_OK && uid_names_next(names, &name, &id)) {
-        if (numbers_have(&x->used[kind], id) ||
-            (!p->unused_names && !numbers_have(&x->freed[kind], id)))
+        if (!may_go(x, kind, id))
             continue;
         buf_clear(&copy);
         buf_put_slice(&copy, name);
@@ -299,10 +326,136 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
                                           : st;
 }
 
+/* -- names on a shared engine ---------------------------------------------- */
+
+/* The entries of the removed ids stay, without a name, so that no process gives
+ * these ids to other names. */
+static enum status
+forget_removed(struct purging *x, const struct uid_marking *m, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    uint8_t key[UID_KEY_MAX];
+
+    for (size_t i = 0; i < m->len; i++) {
+        uint64_t id = m->names[i].id;
+
+        if (!m->names[i].done)
+            continue;
+        kv_batch_put(b, uid_key(x->layout, m->kind, 'i', id, key),
+                     slice_of("", 0));
+        forget_id(x, m->kind, id, b);
+        report_name(x, m->kind, m->names[i].name, id);
+    }
+    return write_batch(x, &b, e);
+}
+
+static enum status
+change_names(struct purging *x, struct uid_marking *m, struct error *e)
+{
+    enum status st = m->len == 0 ? ST_OK : uid_mark_names(x->uids, m, e);
+
+    for (size_t i = 0; i < m->len && m->what == UID_MARK; i++)
+        if (m->names[i].done)
+            numbers_add(&x->marked[m->kind], m->names[i].id);
+    if (st == ST_OK && m->what == UID_REMOVE && m->len > 0)
+        st = forget_removed(x, m, e);
+    m->len = 0;
+    arena_reset(x->arena);
+    return st == ST_OK && cancel_asked(x->p->cancel)
+               ? error_set(e, ST_BUSY, "cancelled")
+               : st;
+}
+
+static bool
+is_to_change(const struct purging *x, const struct uid_marking *m, uint64_t id)
+{
+    if (m->what == UID_MARK)
+        return may_go(x, m->kind, id);
+    return numbers_have(&x->marked[m->kind], id) &&
+           numbers_have(&x->used[m->kind], id) == (m->what == UID_UNMARK);
+}
+
+static enum status
+change_kind(struct purging *x, struct uid_marking *m, struct error *e)
+{
+    struct uid_names *names = uid_names_open(x->uids, m->kind, slice_str(""));
+    struct slice name;
+    uint64_t id;
+    enum status st = ST_OK, closed;
+    struct error why;
+
+    while (st == ST_OK && uid_names_next(names, &name, &id)) {
+        struct slice copy;
+
+        if (!is_to_change(x, m, id))
+            continue;
+        copy = slice_of(arena_copy(x->arena, name.data, name.size), name.size);
+        if (copy.data == NULL) {
+            st = error_no_memory(e);
+            break;
+        }
+        m->names[m->len++] = (struct uid_marked){ copy, id, false };
+        if (m->len == BATCH_NAMES)
+            st = change_names(x, m, e);
+    }
+    closed = uid_names_close(&names, &why);
+    if (st == ST_OK && closed != ST_OK)
+        st = error_set(e, closed, "%s", why.text);
+    return st == ST_OK ? change_names(x, m, e) : st;
+}
+
+static enum status
+change_kinds(struct purging *x, enum uid_marking_what what, struct error *e)
+{
+    struct uid_marked names[BATCH_NAMES];
+    enum status st = ST_OK;
+
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
+        struct uid_marking m = { .what = what,
+                                 .kind = (enum uid_kind)kind,
+                                 .mark = series_purge_mark(x->directory),
+                                 .names = names };
+
+        st = change_kind(x, &m, e);
+    }
+    return st;
+}
+
+static enum status
+use_series(struct purging *x, struct slice key, struct slice value,
+           struct error *e)
+{
+    (void)value;
+    (void)e;
+    add_ids(x, x->used, slice_of(key.data + 1, key.size - 1));
+    return ST_OK;
+}
+
+/* See uid/names/uid_marks.h.  The ids that are used are found again after the
+ * names were marked. */
+static enum status
+forget_shared_names(struct purging *x, struct error *e)
+{
+    enum status st = change_kinds(x, UID_MARK, e);
+
+    if (st == ST_OK)
+        st = series_purge_check(x->directory, e);
+    if (st == ST_OK)
+        st = each_entry(x, TABLE_SERIES, use_series, e);
+    if (st == ST_OK)
+        st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
+    if (st == ST_OK)
+        st = change_kinds(x, UID_REMOVE, e);
+    return st == ST_OK ? change_kinds(x, UID_UNMARK, e) : st;
+}
+
+/* -- all together ---------------------------------------------------------- */
+
 static enum status
 purge_all(struct purging *x, struct error *e)
 {
-    enum status st = store_flush(x->store, e);
+    bool marks = kv_traits(x->kv)->shared && !x->p->dry_run;
+    enum status st = store_flush_owners(x->store, e);
 
     if (st == ST_OK)
         st = find_alive(x, e);
@@ -312,6 +465,8 @@ purge_all(struct purging *x, struct error *e)
         st = forget_waiting(x, e);
     if (st == ST_OK)
         st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
+    if (st == ST_OK && marks)
+        return forget_shared_names(x, e);
     for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
         st = forget_names(x, (enum uid_kind)kind, e);
     return st;
@@ -340,6 +495,7 @@ purge_run(struct purge *p, struct series_directory *d, struct store *s,
     for (int kind = 0; kind < UID_KINDS; kind++) {
         numbers_fini(&x->used[kind]);
         numbers_fini(&x->freed[kind]);
+        numbers_fini(&x->marked[kind]);
     }
     arena_free(&x->arena);
     free(x);

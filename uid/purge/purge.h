@@ -6,7 +6,9 @@
  *     2. the other series are removed from the directory, together with their
  *        metadata and their counts
  *     3. names that no series has any more are removed from the UID table;
- *        their ids are not used again (uid_delete())
+ *        their ids are not used again
+ *
+ * Where several processes share the engine, all of them take part: README.md.
  *
  * A series and its count are removed in one batch, so a kill leaves the
  * directory consistent.  Names of series that were removed before the kill
@@ -17,8 +19,9 @@
  * after the purge began stay (uid/series/series_purge.h).
  *
  * Threads: owner; beside any others.
- * Fails:   ST_IO; ST_CORRUPT; ST_INVALID if several processes share the engine;
- *          ST_BUSY if it is cancelled, or if another purge is running. */
+ * Fails:   ST_IO; ST_CORRUPT; ST_BUSY if it is cancelled, if another purge is
+ *          running, or if a process that shares the engine does not answer;
+ *          ST_INVALID if this process cannot ask the others. */
 #pragma once
 
 #include "base/cancel.h"

@@ -19,10 +19,13 @@
 /* Past so many steps over keys that do not match, seek. */
 #define STEPS_MAX 8
 
+#define READS_AGAIN 3
+
 /* -- open ---------------------------------------------------------------- */
 
 static enum status
-load_tagk_sets(struct series_directory *d, struct error *e)
+load_tagk_sets(struct series_directory *d, struct tagk_sets *into,
+               struct error *e)
 {
     struct slice table = KEY_TABLE(TABLE_TAGK_SETS);
     struct kv_iter *it = kv_iter_open(store_kv(d->store), table);
@@ -39,7 +42,7 @@ load_tagk_sets(struct series_directory *d, struct error *e)
                 "tag-key set with a key of %zu and a value of %zu bytes",
                 key.size, value.size);
         else
-            tagk_sets_raise(d->tagk_sets, key, key_get_uint(value.data, 8));
+            tagk_sets_raise(into, key, key_get_uint(value.data, 8));
     }
     return kv_iter_end(&it, st, e);
 }
@@ -83,7 +86,7 @@ static enum status
 load_or_count_tagk_sets(struct series_directory *d, struct error *e)
 {
     struct error why;
-    enum status st = load_tagk_sets(d, &why);
+    enum status st = load_tagk_sets(d, d->tagk_sets, &why);
 
     if (st != ST_CORRUPT)
         return st == ST_OK ? st : error_set(e, st, "%s", why.text);
@@ -98,8 +101,35 @@ series_missed(struct series_directory *d)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
     series_was_recent(d);
+    series_end_watch(d, 0);
+    series_read_again(d);
+}
+
+void
+series_read_again(struct series_directory *d)
+{
     atomic_fetch_add(&d->missed, 1);
     series_index_clear(d->index);
+}
+
+/* Counts may have become lower by a purge.  While others raise them, they are
+ * only raised: a count that is too high costs a query some time, and one that
+ * is too low costs series. */
+static enum status
+read_tagk_sets_again(struct series_directory *d, struct error *e)
+{
+    for (int i = 0; i < READS_AGAIN; i++) {
+        struct tagk_sets *fresh = tagk_sets_new(&d->widths);
+        uint64_t changes = tagk_sets_changes(d->tagk_sets);
+        enum status st = load_tagk_sets(d, fresh, e);
+        bool done =
+            st == ST_OK && tagk_sets_replace(d->tagk_sets, fresh, changes);
+
+        tagk_sets_free(&fresh);
+        if (st != ST_OK || done)
+            return st;
+    }
+    return load_tagk_sets(d, d->tagk_sets, e);
 }
 
 enum status
@@ -113,7 +143,7 @@ series_refresh(struct series_directory *d, struct error *e)
     lock_take(&d->refresh_lock); /* others wait: they need it, too */
     missed = atomic_load(&d->missed);
     if (atomic_load(&d->read_again) != missed) {
-        st = load_tagk_sets(d, e);
+        st = read_tagk_sets_again(d, e);
         if (st == ST_OK)
             atomic_store(&d->read_again, missed);
     }
@@ -137,6 +167,7 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
     lock_init(&d->refresh_lock);
+    lock_init(&d->watch_lock);
     series_was_recent(d);
     st = load_or_count_tagk_sets(d, e);
     if (st != ST_OK)
@@ -160,6 +191,7 @@ series_close(struct series_directory **dp)
     tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
     lock_fini(&d->refresh_lock);
+    lock_fini(&d->watch_lock);
     OBJ_FREE(d);
 }
 

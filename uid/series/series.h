@@ -1,7 +1,8 @@
 /* The series directory: which TSUIDs exist, and for each metric its tag tag-key
  * sets, the sets of tagks that it is used with (docs/FORMAT.md, "Series").
  *
- *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
+ *     <'s'> <tsuid>                   -> creation time, s (4 bytes); on shared
+ *                                        engines the mark of a purge instead
  *     <'h'> <metric> <tagk>... <salt> -> how many series of the salt bucket
  *                                        have this tag-key set (8 bytes)
  *

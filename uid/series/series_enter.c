@@ -234,9 +234,22 @@ struct asked_key {
 struct reading {
     struct asked_key *keys;
     struct tagk_sets *tagk_sets;
+    bool shared;
     enum status st;
     struct error *e;
 };
+
+static void
+note_entry(struct asked *a, const struct slice *value, bool shared)
+{
+    a->is_absent = value == NULL;
+    a->is_marked = value != NULL && shared &&
+                   uid_is_mark((uint32_t)key_get_uint(value->data, 4));
+    a->state = a->is_absent || a->is_marked ? ASKED : FOUND;
+    if (a->is_marked)
+        memcpy(a->entry_bytes, value->data, sizeof a->entry_bytes);
+    a->mark = slice_of(a->entry_bytes, sizeof a->entry_bytes);
+}
 
 static void
 note_read(void *ctx, size_t i, const struct slice *value)
@@ -250,8 +263,7 @@ note_read(void *ctx, size_t i, const struct slice *value)
                           a != NULL ? "series entry" : "count of a tag-key set",
                           value->size);
     } else if (a != NULL) {
-        a->is_absent = value == NULL;
-        a->state = value == NULL ? ASKED : FOUND;
+        note_entry(a, value, r->shared);
     } else {
         s->counted = value != NULL;
         s->count = value == NULL ? 0 : key_get_uint(value->data, 8);
@@ -288,7 +300,7 @@ read_asked(struct asking *q, struct error *e)
     size_t n = 0, max = q->len + q->sets_len;
     struct slice *keys = mem_new_array(max, sizeof *keys);
     struct reading r = { mem_new_array(max, sizeof *r.keys), q->d->tagk_sets,
-                         ST_OK, e };
+                         q->d->shared, ST_OK, e };
     enum status st = ST_OK;
 
     for (size_t i = 0; i < q->sets_len; i++)
@@ -353,14 +365,16 @@ admit_asked(struct asking *q) REQUIRES(q->d->lock)
     uint64_t added = 0;
 
     for (size_t i = 0; i < q->sets_len; i++)
-        q->sets[i].added = 0;
+        q->sets[i].added = q->sets[i].marked = 0;
     for (size_t i = 0; i < q->len; i++) {
         struct asked *a = &q->all[i];
         struct asked_set *s = &q->sets[a->set];
 
         if (!is_wanted(a))
             continue;
-        if (!series_purge_admits(d, a->entry->tsuid)) {
+        if (a->is_marked) {
+            s->marked++;
+        } else if (!series_purge_admits(d, a->entry->tsuid)) {
             a->entry->rejected = ST_CONFLICT;
         } else if (!series_has_room_for(d, s->metric, added,
                                         limited ? added_of_metric(q, s->metric)
@@ -384,14 +398,16 @@ put_set(const struct asking *q, struct asked_set *s, struct kv_batch *b,
     uint8_t created[4], count[8];
     size_t n = 0;
 
-    if (s->added == 0)
-        return 0;
     key_put_uint(created, clock_now_s(&clock_system), 4);
     for (struct asked *a = s->first; a != NULL; a = a->next)
         if (is_wanted(a)) {
-            expected[n++] = (struct kv_expected){ asked_key(a), NULL };
+            expected[n++] =
+                (struct kv_expected){ asked_key(a),
+                                      a->is_marked ? &a->mark : NULL };
             kv_batch_put(b, asked_key(a), slice_of(created, 4));
         }
+    if (s->added == 0)
+        return n;
     if (!q->d->shared)
         s->count = tagk_sets_get(q->d->tagk_sets, asked_set_key(s));
     key_put_uint(s->old, s->count, 8);
@@ -417,7 +433,7 @@ note_written(struct series_directory *d, struct asked_set *s, enum status st)
     for (struct asked *a = s->first; a != NULL; a = a->next) {
         if (!is_wanted(a))
             continue;
-        a->is_absent = false;
+        a->is_absent = a->is_marked = false;
         if (st != ST_OK)
             continue;
         a->state = ENTERED;
@@ -453,7 +469,7 @@ write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
         struct asked_set *s = q->by_bucket[i];
         size_t put;
 
-        if (s->added == 0)
+        if (s->added + s->marked == 0)
             continue;
         if (last == NULL || (q->d->shared && s->bucket != last->bucket)) {
             batches[len] = kv_batch_new();
@@ -471,7 +487,7 @@ write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
     }
     st = write_parts(q->d, parts, len, batches[0], e);
     for (size_t i = 0; i < q->sets_len; i++)
-        if (q->sets[i].added > 0)
+        if (q->sets[i].added + q->sets[i].marked > 0)
             note_written(q->d, &q->sets[i], parts[q->sets[i].part].status);
     for (size_t i = 0; i < len; i++)
         kv_batch_free(&batches[i]);
@@ -524,30 +540,46 @@ enter_asked(struct asking *q, struct error *e)
 }
 
 /* An entry may be found before the thread that wrote it has counted it: after
- * the lock queries see the series. */
-enum status
-series_enter(struct series_directory *d, struct series_entry *entries,
-             size_t len, struct error *e)
+ * the lock queries see the series.  '*again': a purge of another process may
+ * have dropped a handle before it was given here. */
+static enum status
+enter_once(struct series_directory *d, struct series_entry *entries, size_t len,
+           bool *again, struct error *e)
 {
     struct asking q;
-    enum status st;
+    enum status st = series_refresh(d, e);
 
-    OBJ_CHECK(d, SERIES_MAGIC);
-    st = series_refresh(d, e);
+    *again = false;
     if (st != ST_OK || len == 0)
         return st;
     asking_init(&q, d, entries, len);
     st = read_asked(&q, e);
     if (st == ST_OK && (!d->shared || any_wanted(&q)))
         st = enter_asked(&q, e);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        counter_add(CNT_SERIES_REJECTED, entries[i].rejected == ST_LIMIT);
+    if (d->shared && st == ST_OK && uid_expects_marks(d->uids))
+        st = series_keep_names(d, entries, len, e);
     if (d->shared && st == ST_OK)
         st = series_announce(&q, e);
     if (d->shared && st != ST_OK) /* some may be entered, and not announced */
         series_was_recent(d);
     if (st == ST_OK)
         st = give_handles(&q, e);
+    *again = d->shared && st == ST_OK && q.purged != atomic_load(&d->purged);
     asking_fini(&q);
+    return st;
+}
+
+enum status
+series_enter(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
+{
+    bool again = true;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    while (st == ST_OK && again)
+        st = enter_once(d, entries, len, &again, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        counter_add(CNT_SERIES_REJECTED, entries[i].rejected == ST_LIMIT);
     return st;
 }

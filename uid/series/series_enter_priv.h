@@ -15,7 +15,10 @@ struct asked {
     struct asked *next; /* of the same set */
     enum { ASKED, SAME, FOUND, ENTERED } state;
     bool is_absent; /* ASKED: the engine had no entry when it was read */
-    uint32_t set;   /* index in 'sets' */
+    bool is_marked; /* ASKED: by a purge, on a shared engine; it is counted */
+    uint8_t entry_bytes[4]; /* with the mark */
+    struct slice mark;
+    uint32_t set; /* index in 'sets' */
     uint32_t key_size;
     uint8_t key[SERIES_KEY_MAX];
 };
@@ -24,11 +27,12 @@ struct asked {
 struct asked_set {
     struct asked *first;
     uint64_t metric;
-    uint64_t count; /* as read last, and then with the series added */
-    uint64_t added; /* series: admitted, or in the batch that is written */
-    bool news;      /* it counted more than was known here */
-    bool counted;   /* it has an entry in the engine, as read last */
-    uint8_t old[8]; /* the bytes of 'count' that the engine must have */
+    uint64_t count;  /* as read last, and then with the series added */
+    uint64_t added;  /* series: admitted, or in the batch that is written */
+    uint64_t marked; /* series of which the mark is taken off */
+    bool news;       /* it counted more than was known here */
+    bool counted;    /* it has an entry in the engine, as read last */
+    uint8_t old[8];  /* the bytes of 'count' that the engine must have */
     struct slice old_value;
     unsigned bucket;
     size_t part; /* index of its batch, of those that are written */

@@ -3,7 +3,11 @@
  *     series.c         names to TSUIDs, series by masks
  *     series_values.c  series by the values of their tags
  *     series_enter.c   new series
- *     series_events.c  what other processes must hear of new series */
+ *     series_events.c  what other processes must hear of new series
+ *     series_purge.c   series that have nothing left
+ *     series_purge_shared.c  the same, where other processes use them, too
+ *     series_purge_watch.c   what the purges of all processes ask of this one
+ */
 #pragma once
 
 #include <stdatomic.h>
@@ -42,6 +46,16 @@ struct series_directory {
     _Atomic uint64_t purged;
     struct numbers entered_ids[UID_KINDS] GUARDED_BY(lock);
     struct numbers gone_ids[UID_KINDS] GUARDED_BY(lock);
+    /* Of the purge of this process, on a shared engine: its mark, until when it
+     * may remove names, and how many processes heard of its beginning. */
+    uint32_t mark;
+    int64_t mark_until_us;
+    size_t watchers;
+    /* The mark of the newest purge of any process, if this one notes since its
+     * beginning which series are used; 0: it does not. */
+    struct lock watch_lock;
+    uint64_t watch_mark GUARDED_BY(watch_lock);
+    int64_t watch_until_us GUARDED_BY(watch_lock);
     uint64_t evictions GUARDED_BY(lock); /* store_has_series(), the last time */
 };
 
@@ -68,6 +82,30 @@ bool series_purge_admits(struct series_directory *d, struct slice tsuid)
 /* Reads the tag-key sets again, if events were missed.  Before each use. */
 MUST_CHECK enum status series_refresh(struct series_directory *d,
                                       struct error *e);
+
+/* Tag-key sets and the index are read again before their next use. */
+void series_read_again(struct series_directory *d);
+/* Ends the watch for the purge with this mark, or for any (0).  Returns whether
+ * there was one. */
+bool series_end_watch(struct series_directory *d, uint64_t mark);
+
+/* A payload of UID_EVENT_PURGE: <what> <mark>, then some TSUIDs, each with its
+ * size. */
+enum { PURGE_BEGIN = 'b', PURGE_DROP = 'd', PURGE_END = 'e' };
+
+/* series_purge_..() where the engine is shared. */
+MUST_CHECK enum status series_purge_begin_shared(struct series_directory *d,
+                                                 struct error *e);
+void series_purge_end_shared(struct series_directory *d);
+MUST_CHECK enum status series_purge_series_shared(struct series_directory *d,
+                                                  const struct slice *tsuids,
+                                                  size_t len, bool *kept,
+                                                  struct error *e);
+/* Takes the marks of purges off the names of these series.  Where a name is
+ * gone, 'rejected' becomes ST_CONFLICT: the names must be looked up again. */
+MUST_CHECK enum status series_keep_names(struct series_directory *d,
+                                         struct series_entry *entries,
+                                         size_t len, struct error *e);
 
 /* Something was heard, or read at once: for a while others may not know all
  * that this process knows. */

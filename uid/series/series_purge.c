@@ -53,6 +53,16 @@ series_purge_admits(struct series_directory *d, struct slice tsuid)
 
 /* -- begin and end --------------------------------------------------------- */
 
+static void
+end_purging(struct series_directory *d)
+{
+    lock_take(&d->lock);
+    for (int kind = 0; kind < UID_KINDS; kind++)
+        numbers_fini(&d->entered_ids[kind]);
+    d->purging = false;
+    lock_drop(&d->lock);
+}
+
 /* Ids that lost their names in a purge are known until the next one begins:
  * no thread takes so long from the look-up of a name to the entry of a series.
  */
@@ -60,12 +70,9 @@ enum status
 series_purge_begin(struct series_directory *d, struct error *e)
 {
     bool busy;
+    enum status st = ST_OK;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (d->shared)
-        return error_set(e, ST_INVALID,
-                         "names and series of a store in a pool are not "
-                         "forgotten: other servers may use them");
     lock_take(&d->lock);
     busy = d->purging;
     for (int kind = 0; kind < UID_KINDS && !busy; kind++)
@@ -74,20 +81,24 @@ series_purge_begin(struct series_directory *d, struct error *e)
     lock_drop(&d->lock);
     if (busy)
         return error_set(e, ST_BUSY, "another purge is under way");
-    store_watch_series(d->store, true);
-    return ST_OK;
+    if (!d->shared)
+        store_watch_series(d->store, INT64_MAX);
+    else
+        st = series_purge_begin_shared(d, e);
+    if (st != ST_OK)
+        end_purging(d);
+    return st;
 }
 
 void
 series_purge_end(struct series_directory *d)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
-    store_watch_series(d->store, false);
-    lock_take(&d->lock);
-    for (int kind = 0; kind < UID_KINDS; kind++)
-        numbers_fini(&d->entered_ids[kind]);
-    d->purging = false;
-    lock_drop(&d->lock);
+    if (!d->shared)
+        store_watch_series(d->store, 0);
+    else
+        series_purge_end_shared(d);
+    end_purging(d);
 }
 
 /* -- series ---------------------------------------------------------------- */
@@ -162,6 +173,8 @@ series_purge_series(struct series_directory *d, const struct slice *tsuids,
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
+    if (d->shared)
+        return series_purge_series_shared(d, tsuids, len, kept, e);
     lock_take(&d->lock);
     st = drop_all(d, tsuids, len, kept, &lsn, e);
     lock_drop(&d->lock);

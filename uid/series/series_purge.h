@@ -19,10 +19,16 @@
  *   series_enter() rejects the series with ST_CONFLICT.  The caller looks the
  *   names up again, which gives the name a new id.
  *
+ * Where several processes share the engine, series_purge_shared.c does the same
+ * with marks in the entries and by asking all processes; names are marked and
+ * removed by uid/names/uid_marks.h instead of series_purge_name().
+ *
  * Threads: one purge at a time; beside any other calls.
- * Fails:   ST_INVALID in a store that several processes share. */
+ * Fails:   ST_BUSY on a shared engine: another process did not answer, joined
+ * or left, or began a purge.  What was marked stays. */
 #pragma once
 
+#include "base/buf.h"
 #include "uid/series/series.h"
 
 /* Calls 'f' for each id in the TSUID that belongs to a name of a client, until
@@ -42,6 +48,19 @@ MUST_CHECK enum status series_purge_series(struct series_directory *d,
                                            const struct slice *tsuids,
                                            size_t len, bool *kept,
                                            struct error *e);
+
+/* On a shared engine: the mark of this purge. */
+uint32_t series_purge_mark(const struct series_directory *d);
+/* On a shared engine, after names were marked: do all processes still take
+ * part?
+ */
+MUST_CHECK enum status series_purge_check(struct series_directory *d,
+                                          struct error *e);
+/* Takes a payload of UID_EVENT_PURGE and writes the answer.  Does not wait for
+ * the engine. */
+MUST_CHECK enum status series_hear_purge(struct series_directory *d,
+                                         struct slice payload,
+                                         struct buf *answer, struct error *e);
 
 /* Removes the name of an id; the id is not used again.  Sets '*kept' if the
  * name stays because a series with this id was entered since the purge began.

@@ -31,6 +31,7 @@ struct tagk_sets {
     struct node **nodes GUARDED_BY(lock);
     size_t cap GUARDED_BY(lock); /* of 'nodes' */
     uint64_t total GUARDED_BY(lock);
+    uint64_t changes GUARDED_BY(lock);
 };
 
 struct tagk_sets *
@@ -158,6 +159,7 @@ set_locked(struct tagk_sets *s, struct slice key, uint64_t series, bool raise)
         s, slice_of(key.data, 1u + s->widths.metric_width), &head_added);
     uint64_t change;
 
+    s->changes++;
     if (added) {
         n->buckets = mem_new_array(s->widths.salt_buckets, sizeof *n->buckets);
         n->next = head->next;
@@ -190,6 +192,44 @@ tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series)
     lock_take(&s->lock);
     set_locked(s, key, series, true);
     lock_drop(&s->lock);
+}
+
+uint64_t
+tagk_sets_changes(struct tagk_sets *s)
+{
+    uint64_t changes;
+
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    lock_take(&s->lock);
+    changes = s->changes;
+    lock_drop(&s->lock);
+    return changes;
+}
+
+/* No other thread uses 'fresh'. */
+bool
+tagk_sets_replace(struct tagk_sets *s, struct tagk_sets *fresh,
+                  uint64_t changes) NO_TS_CHECK
+{
+    bool same;
+
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    lock_take(&s->lock);
+    same = s->changes == changes;
+    if (same) {
+        struct hash_table table = s->table;
+        struct node **nodes = s->nodes;
+
+        s->seed = fresh->seed;
+        s->table = fresh->table;
+        s->nodes = fresh->nodes;
+        s->cap = fresh->cap;
+        s->total = fresh->total;
+        fresh->table = table;
+        fresh->nodes = nodes;
+    }
+    lock_drop(&s->lock);
+    return same;
 }
 
 uint64_t

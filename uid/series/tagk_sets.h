@@ -40,6 +40,13 @@ void tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series);
 /* Sets the number of series unless it is larger already: the counts of other
  * processes arrive in any order. */
 void tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series);
+/* How often counts were set or raised. */
+uint64_t tagk_sets_changes(struct tagk_sets *s);
+/* Exchanges the counts for those of 'fresh', which may be lower.  False, and
+ * nothing is changed, if tagk_sets_changes() does not return 'changes' any
+ * more: 'fresh' may lack what came since. */
+bool tagk_sets_replace(struct tagk_sets *s, struct tagk_sets *fresh,
+                       uint64_t changes);
 /* The number of series that 'key' counts; 0 if it is not known. */
 uint64_t tagk_sets_get(struct tagk_sets *s, struct slice key);
 

@@ -23,10 +23,12 @@ struct listener {
 };
 
 static void
-on_event(void *ctx, unsigned kind, struct slice payload)
+on_event(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 {
     struct listener *l = ctx;
 
+    if (answer != NULL)
+        buf_put_slice(answer, payload);
     while (atomic_load(&l->held))
         ;
     (void)snprintf(l->last, sizeof l->last, "%.*s", SLICE_ARG(payload));
@@ -110,6 +112,34 @@ START_TEST(all_have_heard_when_the_sender_goes_on)
 }
 END_TEST
 
+START_TEST(those_who_listen_answer)
+{
+    struct rados_rig rig = rados_rig_new("");
+    struct buf answers = BUF_INIT;
+    struct error e = { 0 };
+    struct listener a, b;
+
+    ck_assert_int_eq(
+        events_ask(rig.admin, 2000, NAMES, slice_str("x"), &answers, &e),
+        ST_OK);
+    ck_assert_uint_eq(answers.size, 0);
+    listen_to(&a, rig.at, 2000);
+    listen_to(&b, rig.other, 2000);
+    ck_assert_int_eq(
+        events_ask(a.c, 2000, NAMES, slice_str("abc"), &answers, &e), ST_OK);
+    ck_assert_str_eq(buf_cstr(&answers), "\3abc\3abc");
+    buf_clear(&answers);
+    atomic_store(&b.held, true);
+    ck_assert_int_eq(events_ask(a.c, 1000, NAMES, slice_str("x"), &answers, &e),
+                     ST_TIMEOUT);
+    atomic_store(&b.held, false);
+    end(&b);
+    end(&a);
+    buf_fini(&answers);
+    rados_rig_free(&rig);
+}
+END_TEST
+
 /* A watch says often enough that it lives. */
 START_TEST(an_idle_watch_stays)
 {
@@ -175,6 +205,6 @@ START_TEST(a_silent_listener_is_told)
 END_TEST
 
 RADOS_TEST_MAIN("events", TEST(all_have_heard_when_the_sender_goes_on),
-                TEST(an_idle_watch_stays),
+                TEST(those_who_listen_answer), TEST(an_idle_watch_stays),
                 TEST(who_may_have_missed_some_is_told),
                 TEST(a_silent_listener_is_told))

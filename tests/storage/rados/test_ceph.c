@@ -299,12 +299,13 @@ struct heard {
 };
 
 static void
-note_heard(void *ctx, struct slice payload)
+note_heard(void *ctx, struct slice payload, struct buf *answer)
 {
     struct heard *h = ctx;
 
     (void)snprintf(h->last, sizeof h->last, "%.*s", SLICE_ARG(payload));
     atomic_fetch_add(&h->times, 1);
+    buf_put_slice(answer, payload);
 }
 
 static void
@@ -322,6 +323,7 @@ START_TEST(who_watches_has_heard_when_the_sender_goes_on)
     struct fixture f = setup();
     struct heard a = { 0 }, b = { 0 };
     struct ceph_watch *first, *second;
+    struct buf answers = BUF_INIT;
     struct error e = { 0 };
 
     ck_assert_msg(ceph_watch_open(f.c, "events", 5, &hear, &a, &first, &e) ==
@@ -329,16 +331,19 @@ START_TEST(who_watches_has_heard_when_the_sender_goes_on)
                   "%s", e.text);
     ck_assert_int_eq(
         ceph_watch_open(f.other, "events", 5, &hear, &b, &second, &e), ST_OK);
-    ck_assert_int_eq(ceph_notify(f.c, "events", S("rename"), 5000, &e), ST_OK);
+    ck_assert_int_eq(
+        ceph_notify(f.c, "events", S("rename"), 5000, &answers, &e), ST_OK);
+    ck_assert_str_eq(buf_cstr(&answers), "\6rename\6rename");
     ck_assert_uint_eq(atomic_load(&a.times), 1);
     ck_assert_uint_eq(atomic_load(&b.times), 1);
     ck_assert_str_eq(b.last, "rename");
     ck_assert_int_eq(ceph_watch_check(first, NULL, &e), ST_OK);
     ceph_watch_close(&second);
-    ck_assert_int_eq(ceph_notify(f.c, "events", S("x"), 5000, &e), ST_OK);
+    ck_assert_int_eq(ceph_notify(f.c, "events", S("x"), 5000, NULL, &e), ST_OK);
     ck_assert_uint_eq(atomic_load(&a.times), 2);
     ck_assert_uint_eq(atomic_load(&b.times), 1);
     ceph_watch_close(&first);
+    buf_fini(&answers);
     teardown(&f);
 }
 END_TEST

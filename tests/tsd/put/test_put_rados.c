@@ -42,14 +42,14 @@ const struct kv_engine_entry kv_engines[] = { { "memory", open_in_pool },
                                               { NULL, NULL } };
 
 static void
-hear(void *ctx, unsigned kind, struct slice payload)
+hear(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 {
     struct daemon *d = ctx;
 
     if (kind == EVENTS_MISSED)
         uid_events_missed(&d->memory);
     else
-        OK(uid_events_hear(&d->memory, kind, payload, &e));
+        OK(uid_events_hear(&d->memory, kind, payload, answer, &e));
 }
 
 static enum status
@@ -70,7 +70,7 @@ daemon_open(struct daemon *d, const struct rados_rig *rig, int number)
     OK(ceph_open(d->at, &d->c, &e));
     d->f = fixture_new(layout_default);
     d->memory = (struct uid_memory){ d->f.uids, d->f.series, d->f.records };
-    d->sends = (struct uid_events){ d, announce };
+    d->sends = (struct uid_events){ .ctx = d, .send = announce };
     uid_set_events(d->f.uids, &d->sends);
     OK(events_open(d->c, EVENTS_MS, &d->events, &e));
     events_on(d->events, UID_EVENT_NAMES, hear, d);

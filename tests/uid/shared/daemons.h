@@ -12,6 +12,7 @@ struct daemons {
     struct fixture d[DAEMONS];
     struct uid_events events;
     bool deaf[DAEMONS];     /* hears nothing, and is not waited for */
+    bool silent[DAEMONS];   /* hears, and gives no answer */
     bool cut;               /* what is sent fails, and is heard by none */
     _Atomic unsigned sent;  /* events */
     _Atomic size_t largest; /* payload */
@@ -19,10 +20,11 @@ struct daemons {
 
 /* As a pool does it: all hear, the sender too, before it goes on. */
 static inline enum status
-daemons_send(void *ctx, enum uid_event kind, struct slice payload,
-             struct error *e)
+daemons_ask(void *ctx, enum uid_event kind, struct slice payload,
+            struct buf *answers, struct error *e)
 {
     struct daemons *all = ctx;
+    struct buf answer = BUF_INIT;
     enum status st = ST_OK;
     size_t largest = atomic_load(&all->largest);
 
@@ -36,10 +38,24 @@ daemons_send(void *ctx, enum uid_event kind, struct slice payload,
         const struct uid_memory m = { all->d[i].uids, all->d[i].series,
                                       all->d[i].records };
 
-        if (!all->deaf[i])
-            st = uid_events_hear(&m, kind, payload, e);
+        if (all->deaf[i])
+            continue;
+        buf_clear(&answer);
+        st = uid_events_hear(&m, kind, payload, &answer, e);
+        if (answers != NULL && !all->silent[i])
+            buf_put_sized(answers, buf_slice(&answer));
+        if (answers != NULL && all->silent[i])
+            st = error_set(e, ST_BUSY, "daemon %d does not answer", i);
     }
+    buf_fini(&answer);
     return st;
+}
+
+static inline enum status
+daemons_send(void *ctx, enum uid_event kind, struct slice payload,
+             struct error *e)
+{
+    return daemons_ask(ctx, kind, payload, NULL, e);
 }
 
 static inline void
@@ -54,7 +70,7 @@ daemons_missed(struct daemons *all, int i)
 static inline void
 daemons_open(struct daemons *all)
 {
-    *all = (struct daemons){ .events = { all, daemons_send } };
+    *all = (struct daemons){ .events = { all, daemons_send, daemons_ask } };
     for (int i = 0; i < DAEMONS; i++)
         all->d[i] = fixture_new(layout_default);
     for (int i = 0; i < DAEMONS; i++)

@@ -282,18 +282,25 @@ START_TEST(events_are_split_and_checked)
         { 'n', { (const uint8_t *)"\0\1\0", 3 } },
         { 'n', { (const uint8_t *)"\4\1\1a", 4 } },
         { 'n', { (const uint8_t *)"\0\1\2a", 4 } },
+        { 'p', { (const uint8_t *)"", 0 } },
+        { 'p', { (const uint8_t *)"b\0", 2 } },
+        { 'p', { (const uint8_t *)"x\1", 2 } },
+        { 'p', { (const uint8_t *)"d\1\3abc", 6 } },
+        { 'p', { (const uint8_t *)"d\1\11abc", 6 } },
         { 'z', { (const uint8_t *)"", 0 } },
     };
+    struct buf answer = BUF_INIT;
     struct daemons all;
     struct uid_memory m;
 
     daemons_open(&all);
     m = (struct uid_memory){ all.d[0].uids, all.d[0].series, all.d[0].records };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ck_assert_msg(uid_events_hear(&m, bad[i].kind, bad[i].payload, NULL) ==
-                          ST_CORRUPT,
+        ck_assert_msg(uid_events_hear(&m, bad[i].kind, bad[i].payload, &answer,
+                                      NULL) == ST_CORRUPT,
                       "case %zu", i);
-    OK(uid_events_hear(&m, 's', slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &e));
+    OK(uid_events_hear(&m, 's', slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &answer,
+                       &e));
     ck_assert_uint_eq(series_total(all.d[0].series), 5);
     daemons_close(&all);
     daemons_open(&all);
@@ -301,6 +308,7 @@ START_TEST(events_are_split_and_checked)
     ck_assert_uint_gt(atomic_load(&all.sent), 1);
     ck_assert_uint_le(atomic_load(&all.largest), UID_EVENT_BYTES + 1200);
     ck_assert_uint_eq(series_total(all.d[1].series), 9000);
+    buf_fini(&answer);
     daemons_close(&all);
 }
 END_TEST

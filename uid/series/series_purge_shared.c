@@ -1,0 +1,546 @@
+/* Purges where other processes use the directory, too (series_purge.h).
+ *
+ * A series is removed in these steps:
+ *
+ *     mark     its entry holds the purge's mark in the place of its creation
+ * time ask      each process drops its handle of the series, or says that it
+ * has used the series since the purge began remove   the entry, if it still
+ * holds the mark, and its count, in one guarded batch
+ *
+ * Whoever enters the series after it has answered reads the entry and replaces
+ * the mark (series_enter.c), so that the guarded batch meets a conflict.
+ * Marks are different for each purge.
+ *
+ * What a process notes since the purge began is worth something only while it
+ * goes on to note: each answer says whether it still does, and none of those
+ * that were there at the beginning may be missing.  Otherwise the purge ends
+ * with ST_BUSY, and what it has marked stays as if it were not. */
+#include "uid/series/series_priv.h"
+
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/process/clock.h"
+#include "storage/store/store.h"
+#include "uid/names/uid_events.h"
+#include "uid/names/uid_marks.h"
+#include "uid/series/series_index_priv.h"
+#include "uid/series/series_purge.h"
+#include "uid/series/tagk_sets.h"
+
+#define ROUNDS_MAX                                            \
+    100 /* in which others change the counts at the same time \
+         */
+
+/* -- asking ---------------------------------------------------------------- */
+
+static void
+put_head(struct series_directory *d, uint8_t what, struct buf *out)
+{
+    buf_put_u8(out, what);
+    buf_put_varint(out, d->mark);
+}
+
+/* Asks all; 'kept' (len) are raised by their answers. */
+static enum status
+ask(struct series_directory *d, const struct buf *payload, bool *kept,
+    size_t len, size_t *members, struct error *e)
+{
+    struct buf answers = BUF_INIT;
+    struct cursor all;
+    enum status st = payload->failed
+                         ? error_set(e, ST_BUSY, "no memory for an event")
+                         : uid_ask(d->uids, UID_EVENT_PURGE, buf_slice(payload),
+                                   &answers, e);
+
+    all = cursor_of(buf_slice(&answers));
+    for (*members = 0; st == ST_OK && cursor_left(&all) > 0; ++*members) {
+        struct cursor one = cursor_of(cursor_sized(&all));
+        bool watched = cursor_u8(&one) == 1;
+
+        for (size_t i = 0; i < len; i++)
+            kept[i] |= cursor_u8(&one) != 0;
+        if (!watched || one.failed || answers.failed)
+            st = error_set(e, ST_BUSY,
+                           "another purge began, or servers of the pool joined "
+                           "or lost touch since this one began");
+    }
+    buf_fini(&answers);
+    return st;
+}
+
+enum status
+series_purge_begin_shared(struct series_directory *d, struct error *e)
+{
+    struct buf payload = BUF_INIT;
+    enum status st;
+
+    d->mark = 1 + (uint32_t)(hash_random_seed() % (UID_MARKS_END - 1));
+    d->mark_until_us = clock_monotonic_us() + UID_MARKS_US / 2;
+    put_head(d, PURGE_BEGIN, &payload);
+    st = ask(d, &payload, NULL, 0, &d->watchers, e);
+    buf_fini(&payload);
+    if (st != ST_OK)
+        series_purge_end_shared(d);
+    return st;
+}
+
+/* A process that does not hear it goes on to note, and to look for marks, for
+ * some hours; both only cost time. */
+void
+series_purge_end_shared(struct series_directory *d)
+{
+    struct buf payload = BUF_INIT;
+
+    put_head(d, PURGE_END, &payload);
+    if (!payload.failed)
+        (void)!uid_announce(d->uids, UID_EVENT_PURGE, buf_slice(&payload),
+                            NULL);
+    buf_fini(&payload);
+}
+
+static enum status
+ask_to_drop(struct series_directory *d, const struct slice *tsuids, size_t len,
+            bool *kept, struct error *e)
+{
+    struct buf payload = BUF_INIT;
+    size_t members;
+    enum status st;
+
+    put_head(d, PURGE_DROP, &payload);
+    for (size_t i = 0; i < len; i++)
+        buf_put_sized(&payload, tsuids[i]);
+    st = ask(d, &payload, kept, len, &members, e);
+    buf_fini(&payload);
+    if (st == ST_OK && members != d->watchers)
+        st = error_set(e, ST_BUSY,
+                       "a server of the pool has left since this purge began");
+    return st;
+}
+
+uint32_t
+series_purge_mark(const struct series_directory *d)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return d->mark;
+}
+
+enum status
+series_purge_check(struct series_directory *d, struct error *e)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (clock_monotonic_us() > d->mark_until_us)
+        return error_set(e, ST_BUSY, "the purge takes too long");
+    return ask_to_drop(d, NULL, 0, NULL, e);
+}
+
+/* -- entries --------------------------------------------------------------- */
+
+struct dying {
+    struct slice tsuid;
+    uint8_t key[SERIES_KEY_MAX], set[TAGK_SETS_KEY_MAX];
+    size_t key_size, set_size;
+    size_t at; /* among the caller's */
+    enum { DYING, KEPT, REMOVED } state;
+    bool is_there;          /* as read last .. */
+    uint8_t now[4], old[4]; /* .. its entry; and that before the mark */
+};
+
+struct purging_series {
+    struct series_directory *d;
+    struct dying *all;
+    size_t len;
+    uint64_t *counts; /* as read last, of the set of each */
+    bool *counted;
+    enum status st;
+    struct error *e;
+};
+
+static struct slice
+key_of(const struct dying *x)
+{
+    return slice_of(x->key, x->key_size);
+}
+
+static struct slice
+set_of(const struct dying *x)
+{
+    return slice_of(x->set, x->set_size);
+}
+
+static int
+compare_dying(const void *a, const void *b)
+{
+    return slice_cmp(set_of(a), set_of(b));
+}
+
+/* The values of the entries, and of the counts behind them. */
+static void
+note_value(void *ctx, size_t i, const struct slice *value)
+{
+    struct purging_series *p = ctx;
+    bool is_entry = i < p->len;
+
+    if (value != NULL && value->size != (is_entry ? 4 : 8)) {
+        p->st = error_set(p->e, ST_CORRUPT, "%s of %zu bytes",
+                          is_entry ? "series entry" : "count of a tag-key set",
+                          value->size);
+    } else if (is_entry) {
+        p->all[i].is_there = value != NULL;
+        if (value != NULL)
+            memcpy(p->all[i].now, value->data, 4);
+    } else {
+        p->counted[i - p->len] = value != NULL;
+        p->counts[i - p->len] =
+            value == NULL ? 0 : key_get_uint(value->data, 8);
+    }
+}
+
+static enum status
+read_all(struct purging_series *p, struct error *e)
+{
+    struct slice *keys = mem_new_array(2 * p->len, sizeof *keys);
+    enum status st;
+
+    for (size_t i = 0; i < p->len; i++) {
+        keys[i] = key_of(&p->all[i]);
+        keys[p->len + i] = set_of(&p->all[i]);
+    }
+    p->e = e;
+    p->st = ST_OK;
+    st = kv_get_many(store_kv(p->d->store), keys, 2 * p->len, note_value, p, e);
+    free(keys);
+    return st == ST_OK ? p->st : st;
+}
+
+static void
+mark_bytes(const struct series_directory *d, uint8_t out[4])
+{
+    key_put_uint(out, d->mark, 4);
+}
+
+/* Guarded batches on their way. */
+struct guarded {
+    struct kv_guarded *parts;
+    struct kv_batch **batches;
+    struct kv_expected *expected;
+    struct slice *values;
+    size_t len, used; /* parts; 'expected' and 'values' */
+};
+
+static void
+guarded_init(struct guarded *g, size_t len)
+{
+    *g = (struct guarded){
+        .parts = mem_new_array(len, sizeof *g->parts),
+        .batches = mem_new_array(len, sizeof(struct kv_batch *)),
+        .expected = mem_new_array(2 * len, sizeof *g->expected),
+        .values = mem_new_array(2 * len, sizeof *g->values),
+    };
+}
+
+static struct kv_batch *
+guarded_begin(struct guarded *g, unsigned bucket)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    kv_batch_set_bucket(b, bucket);
+    g->batches[g->len] = b;
+    g->parts[g->len++] =
+        (struct kv_guarded){ b, &g->expected[g->used], 0, ST_OK };
+    return b;
+}
+
+static void
+guarded_expect(struct guarded *g, struct slice key, struct slice value)
+{
+    g->values[g->used] = value;
+    g->expected[g->used] = (struct kv_expected){ key, &g->values[g->used] };
+    g->used++;
+    g->parts[g->len - 1].len++;
+}
+
+static void
+guarded_fini(struct guarded *g)
+{
+    for (size_t i = 0; i < g->len; i++)
+        kv_batch_free(&g->batches[i]);
+    free(g->batches);
+    free(g->parts);
+    free(g->expected);
+    free(g->values);
+}
+
+/* Marks the entries as they were read, or gives those that are kept back what
+ * was there before the mark. */
+static enum status
+swap_marks(struct purging_series *p, bool marks, struct error *e)
+{
+    struct guarded g;
+    size_t *of = mem_new_array(p->len, sizeof *of);
+    uint8_t mark[4];
+    enum status st;
+
+    mark_bytes(p->d, mark);
+    guarded_init(&g, p->len);
+    for (size_t i = 0; i < p->len; i++) {
+        struct dying *x = &p->all[i];
+        struct kv_batch *b;
+
+        if (x->state != (marks ? DYING : KEPT))
+            continue;
+        of[g.len] = i;
+        b = guarded_begin(&g, key_salt(&p->d->widths, x->tsuid));
+        guarded_expect(&g, key_of(x), slice_of(marks ? x->old : mark, 4));
+        kv_batch_put(b, key_of(x), slice_of(marks ? mark : x->old, 4));
+    }
+    st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
+    for (size_t i = 0; i < g.len && marks; i++)
+        if (g.parts[i].status != ST_OK)
+            p->all[of[i]].state = KEPT;
+    guarded_fini(&g);
+    free(of);
+    return st;
+}
+
+/* Puts what removes all[from..to), which are of one tag-key set and bucket,
+ * into a batch of its own.  Returns how many there are. */
+static size_t
+put_removal(struct purging_series *p, size_t from, size_t to, struct guarded *g,
+            uint8_t count[8])
+{
+    const struct dying *first = &p->all[from];
+    struct kv_batch *b = NULL;
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++) {
+        struct dying *x = &p->all[i];
+
+        if (x->state != DYING)
+            continue;
+        if (b == NULL)
+            b = guarded_begin(g, key_salt(&p->d->widths, x->tsuid));
+        guarded_expect(g, key_of(x), slice_of(x->now, 4));
+        kv_batch_delete(b, key_of(x));
+        n++;
+    }
+    if (n == 0)
+        return 0;
+    key_put_uint(count, p->counts[from], 8);
+    guarded_expect(g, set_of(first), slice_of(count, 8));
+    if (p->counts[from] == n) {
+        kv_batch_delete(b, set_of(first));
+    } else {
+        uint8_t left[8];
+
+        key_put_uint(left, p->counts[from] - n, 8);
+        kv_batch_put(b, set_of(first), slice_of(left, 8));
+    }
+    return n;
+}
+
+/* The first that is of another set. */
+static size_t
+end_of_set(const struct purging_series *p, size_t from)
+{
+    size_t to = from + 1;
+
+    while (to < p->len && slice_eq(set_of(&p->all[from]), set_of(&p->all[to])))
+        to++;
+    return to;
+}
+
+/* Those whose entries do not hold the mark any more are in use. */
+static size_t
+keep_unmarked(struct purging_series *p)
+{
+    uint8_t mark[4];
+    size_t left = 0;
+
+    mark_bytes(p->d, mark);
+    for (size_t i = 0; i < p->len; i++) {
+        struct dying *x = &p->all[i];
+
+        if (x->state == DYING && (!x->is_there || memcmp(x->now, mark, 4) != 0))
+            x->state = KEPT;
+        left += x->state == DYING;
+    }
+    return left;
+}
+
+/* One round; sets that others change at the same time come again. */
+static enum status
+remove_once(struct purging_series *p, struct error *e)
+{
+    uint8_t(*counts)[8] = mem_new_array(p->len, sizeof *counts);
+    size_t *from = mem_new_array(p->len, sizeof *from);
+    struct guarded g;
+    enum status st = ST_OK;
+
+    guarded_init(&g, p->len);
+    for (size_t i = 0; i < p->len && st == ST_OK; i = end_of_set(p, i)) {
+        size_t n = put_removal(p, i, end_of_set(p, i), &g, counts[i]);
+
+        if (n == 0)
+            continue;
+        from[g.len - 1] = i;
+        if (!p->counted[i] || p->counts[i] < n)
+            st = error_set(e, ST_CORRUPT,
+                           "the count of a tag-key set is damaged (see: halite "
+                           "fsck)");
+    }
+    if (st == ST_OK)
+        st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
+    for (size_t i = 0; i < g.len && st == ST_OK; i++)
+        for (size_t k = from[i]; k < end_of_set(p, from[i]); k++)
+            if (g.parts[i].status == ST_OK && p->all[k].state == DYING)
+                p->all[k].state = REMOVED;
+    guarded_fini(&g);
+    free(from);
+    free(counts);
+    return st;
+}
+
+static enum status
+remove_marked(struct purging_series *p, struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (int i = 0; st == ST_OK && i < ROUNDS_MAX; i++) {
+        st = read_all(p, e);
+        if (st == ST_OK && keep_unmarked(p) == 0)
+            return ST_OK;
+        if (st == ST_OK)
+            st = remove_once(p, e);
+    }
+    return st != ST_OK
+               ? st
+               : error_set(e, ST_BUSY, "too many series are entered now");
+}
+
+/* The metadata of series, as they are before these are removed. */
+static void
+note_metadata(void *ctx, size_t i, const struct slice *value)
+{
+    struct buf *values = ctx;
+
+    buf_clear(&values[i]);
+    if (value != NULL)
+        buf_put_slice(&values[i], *value);
+}
+
+static enum status
+remove_metadata(struct purging_series *p, const struct slice *keys,
+                const struct buf *values, struct error *e)
+{
+    struct guarded g;
+    enum status st;
+
+    guarded_init(&g, p->len);
+    for (size_t i = 0; i < p->len; i++) {
+        if (p->all[i].state != REMOVED || values[i].size == 0)
+            continue;
+        kv_batch_delete(
+            guarded_begin(&g, key_salt(&p->d->widths, p->all[i].tsuid)),
+            keys[i]);
+        guarded_expect(&g, keys[i], buf_slice(&values[i]));
+    }
+    st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
+    guarded_fini(&g);
+    return st;
+}
+
+/* -- all together ---------------------------------------------------------- */
+
+static enum status
+mark_and_ask(struct purging_series *p, struct error *e)
+{
+    struct slice *tsuids = mem_new_array(p->len, sizeof *tsuids);
+    bool *kept = mem_new_array(p->len, sizeof *kept);
+    enum status st = read_all(p, e);
+
+    for (size_t i = 0; i < p->len && st == ST_OK; i++) {
+        struct dying *x = &p->all[i];
+
+        tsuids[i] = x->tsuid;
+        memcpy(x->old, x->now, 4);
+        if (!x->is_there)
+            x->state = KEPT;
+    }
+    if (st == ST_OK)
+        st = swap_marks(p, true, e);
+    if (st == ST_OK)
+        st = ask_to_drop(p->d, tsuids, p->len, kept, e);
+    for (size_t i = 0; i < p->len; i++)
+        if (st != ST_OK || kept[i])
+            p->all[i].state = KEPT;
+    free(kept);
+    free(tsuids);
+    return st;
+}
+
+static enum status
+purge_dying(struct purging_series *p, struct error *e)
+{
+    uint8_t(*bytes)[2 + TSUID_MAX] = mem_new_array(p->len, sizeof *bytes);
+    struct slice *keys = mem_new_array(p->len, sizeof *keys);
+    struct buf *values = mem_new_array(p->len, sizeof *values);
+    enum status st;
+
+    for (size_t i = 0; i < p->len; i++) {
+        bytes[i][0] = TABLE_META;
+        bytes[i][1] = 't';
+        memcpy(bytes[i] + 2, p->all[i].tsuid.data, p->all[i].tsuid.size);
+        keys[i] = slice_of(bytes[i], 2 + p->all[i].tsuid.size);
+    }
+    st = kv_get_many(store_kv(p->d->store), keys, p->len, note_metadata, values,
+                     e);
+    if (st == ST_OK)
+        st = mark_and_ask(p, e);
+    if (st == ST_OK)
+        st = remove_marked(p, e);
+    if (st == ST_OK)
+        st = remove_metadata(p, keys, values, e);
+    /* Entries whose marks stay are as good as others. */
+    (void)!swap_marks(p, false, NULL);
+    for (size_t i = 0; i < p->len; i++)
+        buf_fini(&values[i]);
+    free(values);
+    free(keys);
+    free(bytes);
+    return st;
+}
+
+enum status
+series_purge_series_shared(struct series_directory *d,
+                           const struct slice *tsuids, size_t len, bool *kept,
+                           struct error *e)
+{
+    struct purging_series p = {
+        .d = d,
+        .all = mem_new_array(len, sizeof *p.all),
+        .len = len,
+        .counts = mem_new_array(len, sizeof *p.counts),
+        .counted = mem_new_array(len, sizeof *p.counted),
+    };
+    enum status st;
+
+    for (size_t i = 0; i < len; i++) {
+        struct dying *x = &p.all[i];
+
+        x->tsuid = tsuids[i];
+        x->at = i;
+        x->key_size = key_series(tsuids[i], x->key);
+        x->set_size = tagk_sets_key(&d->widths, tsuids[i], x->set).size;
+    }
+    qsort(p.all, len, sizeof *p.all, compare_dying);
+    st = purge_dying(&p, e);
+    for (size_t i = 0; i < len; i++)
+        kept[p.all[i].at] = p.all[i].state != REMOVED;
+    free(p.counted);
+    free(p.counts);
+    free(p.all);
+    return st;
+}
