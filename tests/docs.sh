@@ -62,13 +62,32 @@ done
 
 # The filters, in the program, in its help and in the OpenAPI document.
 for name in $(sed -n 's/^ *X(FILTER_[A-Z_]*, "\([a-z_]*\)").*/\1/p' "$top/query/model/filter.h"); do
-    for file in tsd/api/server/api_config.c tsd/api/openapi.json; do
+    for file in tsd/api/server/api_config.c tsd/api/openapi/openapi.def; do
         test "$name" = not_key || grep -qw "$name" "$top/$file" || {
             echo "$file: filter $name is missing"
             bad=1
         }
     done
 done
+
+# The API's description: its names are in the sources, and parameters that the sources ask for
+# are in it.
+api=tsd/api/openapi/openapi.def
+described=$(grep -E '^(OPERATION|SCHEMA|#define|    ")' "$top/$api" | grep -oE '[A-Za-z_0-9]+:' |
+    tr -d : | sort -u)
+words=$(find "$top/tsd" "$top/query" "$top/cluster" "$top/web" -name '*.[ch]' -exec \
+    grep -ohE '[A-Za-z_][A-Za-z_0-9]*' {} + | sort -u)
+unknown=$(echo "$described" | grep -vxF "$words")
+test -z "$unknown" || {
+    echo "$api: in no source:" $unknown
+    bad=1
+}
+unknown=$(grep -rohE '(http_param|http_has_param|api_need_param)\([a-z>-]+, "[a-z_0-9]+"' \
+    --include='*.c' "$top/tsd" | sed 's/.*"\(.*\)"/\1/' | sort -u | grep -vxF "$described")
+test -z "$unknown" || {
+    echo "$api: parameters that are not described:" $unknown
+    bad=1
+}
 
 example=$(mktemp "${TMPDIR:-/tmp}/example-XXXXXX.c") || exit 99
 trap 'rm -f "$example"' EXIT

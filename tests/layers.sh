@@ -17,7 +17,7 @@ rooms='
     cluster/peer cluster
     query/model query/downsample query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
     web web/json web/mhd web/canvas web/axis web/chart
-    tsd/config tsd/retention tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/graph tsd/api/server tsd/api/stats tsd/api/put tsd/api/tree tsd/client tsd/transfer tsd/transfer/json tsd/transfer/import tsd/transfer/fetch tsd/tool tsd/tool/points tsd/tool/names tsd/tool/import tsd/tool/run tsd/admin tsd/commands tsd'
+    tsd/config tsd/retention tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/graph tsd/api/server tsd/api/stats tsd/api/openapi tsd/api/put tsd/api/tree tsd/client tsd/transfer tsd/transfer/json tsd/transfer/import tsd/transfer/fetch tsd/tool tsd/tool/points tsd/tool/names tsd/tool/import tsd/tool/run tsd/admin tsd/commands tsd'
 
 # FILE INCLUDED, for each include of a file of ours.
 find base storage uid cluster query web tsd -name '*.[ch]' | LC_ALL=C sort >"$work/files"

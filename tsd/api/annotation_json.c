@@ -51,6 +51,8 @@ static const struct field fields[] = {
 #undef AT
 };
 
+const struct field_table annotation_fields = { FIELDS(fields) };
+
 static void
 clear_request(struct annotation_request *n)
 {

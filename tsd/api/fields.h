@@ -48,6 +48,17 @@ struct field {
     const char *fault;
 };
 
+struct field_table {
+    const struct field *fields;
+    size_t len;
+};
+
+/* The tables of requests that tsd/api/openapi/openapi.def refers to. */
+extern const struct field_table annotation_fields, annotation_range_fields,
+    last_fields, lookup_fields, lookup_body_fields, meta_series_fields,
+    meta_uid_fields, search_fields, tree_branch_fields, tree_fields,
+    tree_rule_fields, tree_rules_fields, tree_tsuids_fields;
+
 struct field_list {
     struct slice *texts;
     size_t len;

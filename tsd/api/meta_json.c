@@ -25,6 +25,8 @@ static const struct field uid_fields[] = {
     OF_BOTH,
 };
 
+const struct field_table meta_uid_fields = { FIELDS(uid_fields) };
+
 static const struct field series_fields[] = {
     { "tsuid", "tsuid", FIELD_TEXT, AT(id_text), 0, 0, NULL },
     { "units", "units", FIELD_TEXT, AT(meta.units),
@@ -39,6 +41,8 @@ static const struct field series_fields[] = {
       NULL },
     OF_BOTH,
 };
+
+const struct field_table meta_series_fields = { FIELDS(series_fields) };
 
 bool
 meta_read(const struct http_request *r, bool is_series,

@@ -286,7 +286,7 @@ struct range {
     int64_t ignored;
 };
 
-static const struct field range_fields[] = {
+static const struct field of_range[] = {
 #define AT(member) offsetof(struct range, member)
     { "start_time", "startTime", FIELD_TEXT, AT(start_text), FIELD_NEEDED, 0,
       NULL },
@@ -296,6 +296,8 @@ static const struct field range_fields[] = {
     { NULL, "totalDeleted", FIELD_WHOLE, AT(ignored), 0, 0, NULL },
 #undef AT
 };
+
+const struct field_table annotation_range_fields = { FIELDS(of_range) };
 
 /* From the body, or the parameters when it is empty.  A member misspelt must
  * not make the range a larger one. */
@@ -308,15 +310,14 @@ read_range(const struct api_call *w, struct range *range)
     struct error e;
 
     if (http_body(w->r).size == 0)
-        return fields_read_params(w->r, FIELDS(range_fields), range, &seen,
-                                  w->out);
+        return fields_read_params(w->r, FIELDS(of_range), range, &seen, w->out);
     body = api_parse_body(w->r, w->out);
     if (body == NULL)
         return false;
-    st = fields_only(body, FIELDS(range_fields), &e);
+    st = fields_only(body, FIELDS(of_range), &e);
     if (st == ST_OK)
-        st = fields_read_json(body, FIELDS(range_fields), http_arena(w->r),
-                              range, &seen, &e);
+        st = fields_read_json(body, FIELDS(of_range), http_arena(w->r), range,
+                              &seen, &e);
     json_decref(body);
     if (st != ST_OK)
         api_reject_json(w->out, &e);

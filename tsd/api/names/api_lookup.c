@@ -119,13 +119,15 @@ read_text(struct lookup *l, struct slice text, struct error *e)
 
 #define AT(member) offsetof(struct lookup, member)
 
-static const struct field param_fields[] = {
+static const struct field of_params[] = {
     { "m", NULL, FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
     { "limit", NULL, FIELD_INT, AT(limit), 0, 0,
       "Unable to convert 'limit' to a valid number" },
 };
 
-static const struct field body_fields[] = {
+const struct field_table lookup_fields = { FIELDS(of_params) };
+
+static const struct field of_body[] = {
     { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
     { NULL, "limit", FIELD_INT, AT(limit), FIELD_NULL_IS_0, 0, NULL },
     { NULL, "startIndex", FIELD_INT, AT(start_index), FIELD_NULL_IS_0, 0,
@@ -133,6 +135,8 @@ static const struct field body_fields[] = {
     { NULL, "query", FIELD_TEXT, AT(query), 0, 0, NULL },
     { NULL, "useMeta", FIELD_BOOL, AT(use_meta), 0, 0, NULL },
 };
+
+const struct field_table lookup_body_fields = { FIELDS(of_body) };
 
 static const struct field pair_fields[] = {
     { NULL, "key", FIELD_TEXT, offsetof(struct lookup_pair, key), 0, 0, NULL },
@@ -147,7 +151,7 @@ read_params(struct lookup *l, struct http_reply *out)
     unsigned seen;
     struct error e;
 
-    if (!fields_read_params(l->r, FIELDS(param_fields), l, &seen, out))
+    if (!fields_read_params(l->r, FIELDS(of_params), l, &seen, out))
         return false;
     text = l->query;
     l->query = slice_of(NULL, 0);
@@ -194,7 +198,7 @@ read_members(struct lookup *l, const struct json_t *body, struct error *e)
 
     l->has_metric = !json_is_null(json_object_get(body, "metric"));
     l->metric = slice_str("*");
-    st = fields_read_json(body, FIELDS(body_fields), l->arena, l, &seen, e);
+    st = fields_read_json(body, FIELDS(of_body), l->arena, l, &seen, e);
     return st == ST_OK ? read_tags(l, json_object_get(body, "tags"), e) : st;
 }
 

@@ -13,7 +13,7 @@ struct search_request {
     int64_t limit, start;
 };
 
-static const struct field search_fields[] = {
+static const struct field of_search[] = {
 #define AT(member) offsetof(struct search_request, member)
     { "query", "query", FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
     { "limit", "limit", FIELD_INT, AT(limit), 0, 0,
@@ -22,6 +22,8 @@ static const struct field search_fields[] = {
       "Unable to convert 'start_index' to a valid number" },
 #undef AT
 };
+
+const struct field_table search_fields = { FIELDS(of_search) };
 
 static bool
 is_type(struct slice type)
@@ -45,7 +47,7 @@ reject_search(const struct http_request *r, struct slice type,
                        SLICE_ARG(type));
         http_reply_error(out, 400, "Invalid search query type supplied",
                          details);
-    } else if (fields_read(r, FIELDS(search_fields), &request, &seen, out)) {
+    } else if (fields_read(r, FIELDS(of_search), &request, &seen, out)) {
         http_reply_error(out, 400, "Searching is not enabled",
                          "Searching has not been enabled on this TSD");
     }

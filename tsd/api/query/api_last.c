@@ -165,7 +165,7 @@ read_tsuids(struct last *l, struct slice text, struct error *e)
     return st;
 }
 
-static const struct field last_fields[] = {
+static const struct field of_last[] = {
 #define AT(member) offsetof(struct last, member)
     { "resolve", "resolveNames", FIELD_BOOL, AT(resolve), 0, 0, NULL },
     { "back_scan", "backScan", FIELD_INT, AT(back_scan), 0, 0,
@@ -173,6 +173,8 @@ static const struct field last_fields[] = {
     { NULL, "queries", FIELD_OTHER, 0, 0, 0, NULL },
 #undef AT
 };
+
+const struct field_table last_fields = { FIELDS(of_last) };
 
 static const struct field query_fields[] = {
 #define AT(member) offsetof(struct last_query, member)
@@ -206,7 +208,7 @@ read_params(struct last *l, struct http_reply *out)
     struct error e;
     enum status status = ST_OK;
 
-    if (!fields_read_params(l->r, FIELDS(last_fields), l, &seen, out))
+    if (!fields_read_params(l->r, FIELDS(of_last), l, &seen, out))
         return false;
     for (size_t i = 0; i < len && status == ST_OK; i++)
         if (slice_eq_str(params[i].name, "timeseries"))
@@ -244,11 +246,10 @@ read_body(struct last *l, json_t *body, struct http_reply *out)
     json_t *queries = json_object_get(body, "queries");
     unsigned seen;
     struct error e;
-    enum status st = fields_only(body, FIELDS(last_fields), &e);
+    enum status st = fields_only(body, FIELDS(of_last), &e);
 
     if (st == ST_OK)
-        st =
-            fields_read_json(body, FIELDS(last_fields), l->arena, l, &seen, &e);
+        st = fields_read_json(body, FIELDS(of_last), l->arena, l, &seen, &e);
     if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
         !json_is_array(queries))
         st = error_set(&e, ST_INVALID, "'queries' must be an array");

@@ -245,10 +245,12 @@ put_rules(const struct api_call *w, const struct tree *tree,
     return st;
 }
 
-static const struct field rules_fields[] = {
+static const struct field of_rules[] = {
     { "treeid", NULL, FIELD_INT, 0, FIELD_DETAILS, 0,
       "Unable to parse 'tree' value" },
 };
+
+const struct field_table tree_rules_fields = { FIELDS(of_rules) };
 
 /* As OpenTSDB's, which looks at the method last. */
 static void
@@ -266,7 +268,7 @@ serve_rules(const struct api_call *w)
         if (!read_rules(w, &rules, &len))
             return;
         id = rules[0].tree;
-    } else if (!fields_read_params(w->r, FIELDS(rules_fields), &id, &seen,
+    } else if (!fields_read_params(w->r, FIELDS(of_rules), &id, &seen,
                                    w->out)) {
         return;
     }

@@ -14,13 +14,15 @@ struct branch_request {
     struct slice branch;
 };
 
-static const struct field branch_fields[] = {
+static const struct field of_branch[] = {
 #define AT(member) offsetof(struct branch_request, member)
     { "treeid", NULL, FIELD_INT, AT(tree), FIELD_DETAILS, 0,
       "Unable to parse 'tree' value" },
     { "branch", NULL, FIELD_TEXT, AT(branch), 0, 0, NULL },
 #undef AT
 };
+
+const struct field_table tree_branch_fields = { FIELDS(of_branch) };
 
 /* The id of the branch: from its parameter, or the tree's root. */
 static bool
@@ -32,7 +34,7 @@ read_branch(const struct api_call *w, struct slice *id)
     struct error e;
     enum status st = ST_OK;
 
-    if (!fields_read_params(w->r, FIELDS(branch_fields), &n, &seen, w->out))
+    if (!fields_read_params(w->r, FIELDS(of_branch), &n, &seen, w->out))
         return false;
     if (n.branch.size > 0) {
         st = n.branch.size < 4
@@ -184,7 +186,7 @@ struct tsuids {
     struct field_list list;
 };
 
-static const struct field tsuids_fields[] = {
+static const struct field of_tsuids[] = {
 #define AT(member) offsetof(struct tsuids, member)
     { "treeid", "treeId", FIELD_INT, AT(tree), FIELD_NEEDED | FIELD_DETAILS, 1,
       "Unable to parse 'tree' value" },
@@ -193,13 +195,15 @@ static const struct field tsuids_fields[] = {
 #undef AT
 };
 
+const struct field_table tree_tsuids_fields = { FIELDS(of_tsuids) };
+
 static bool
 read_tsuids(const struct api_call *w, struct tsuids *t)
 {
     unsigned seen;
 
     *t = (struct tsuids){ 0 };
-    if (!fields_read(w->r, FIELDS(tsuids_fields), t, &seen, w->out))
+    if (!fields_read(w->r, FIELDS(of_tsuids), t, &seen, w->out))
         return false;
     if (seen == 0)
         http_reply_error(w->out, 400, "Missing or invalid Tree ID", NULL);

@@ -10,7 +10,7 @@ struct rule_request {
     struct slice type;
 };
 
-static const struct field tree_fields[] = {
+static const struct field of_tree[] = {
 #define AT(member) offsetof(struct tree_request, member)
 #define TREE_FIELD(param, json, type, member, bit)                         \
     {                                                                      \
@@ -37,7 +37,9 @@ static const struct field tree_fields[] = {
 #undef AT
 };
 
-static const struct field rule_fields[] = {
+const struct field_table tree_fields = { FIELDS(of_tree) };
+
+static const struct field of_rule[] = {
 #define AT(member) offsetof(struct rule_request, member)
 #define RULE_TEXT(param, json, member)                  \
     {                                                   \
@@ -62,6 +64,8 @@ static const struct field rule_fields[] = {
 #undef AT
 };
 
+const struct field_table tree_rule_fields = { FIELDS(of_rule) };
+
 bool
 tree_read(const struct http_request *r, struct tree_request *out,
           struct http_reply *reply)
@@ -69,7 +73,7 @@ tree_read(const struct http_request *r, struct tree_request *out,
     char details[200];
 
     *out = (struct tree_request){ 0 };
-    if (!fields_read(r, FIELDS(tree_fields), out, &out->fields, reply))
+    if (!fields_read(r, FIELDS(of_tree), out, &out->fields, reply))
         return false;
     if (out->id_text.data == NULL || api_parse_int(out->id_text, &out->tree.id))
         return true;
@@ -122,8 +126,7 @@ tree_rule_read_json(const struct json_t *json, struct arena *a,
     struct rule_request n = { .type = slice_str("") };
     const char *fault;
     unsigned seen;
-    enum status st =
-        fields_read_json(json, FIELDS(rule_fields), a, &n, &seen, e);
+    enum status st = fields_read_json(json, FIELDS(of_rule), a, &n, &seen, e);
 
     if (st == ST_OK)
         st = check_rule(&n, seen, &fault, e);
@@ -140,7 +143,7 @@ tree_rule_read(const struct http_request *r, struct tree_rule *out,
     unsigned seen;
     struct error e;
 
-    if (!fields_read(r, FIELDS(rule_fields), &n, &seen, reply))
+    if (!fields_read(r, FIELDS(of_rule), &n, &seen, reply))
         return false;
     if (check_rule(&n, seen, &fault, &e) == ST_OK) {
         *out = n.rule;
