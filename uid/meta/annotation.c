@@ -58,14 +58,16 @@ annotation_key_parse(struct slice key, struct slice *tsuid, int64_t *ms,
 }
 
 static const struct record_field note_fields[] = {
-    RECORD(UINT, annotation, start, 0),
-    RECORD(INT, annotation, end, ANNOTATION_END),
-    RECORD(TEXT_OR_NULL, annotation, description, ANNOTATION_DESCRIPTION),
-    RECORD(TEXT_OR_NULL, annotation, notes, ANNOTATION_NOTES),
-    RECORD(PAIRS, annotation, custom, ANNOTATION_CUSTOM),
+    RECORD(UINT, annotation, start, "startTime", 0),
+    RECORD(INT, annotation, end, "endTime", ANNOTATION_END),
+    RECORD(TEXT_OR_NULL, annotation, description, "description",
+           ANNOTATION_DESCRIPTION),
+    RECORD(TEXT_OR_NULL, annotation, notes, "notes", ANNOTATION_NOTES),
+    RECORD(PAIRS, annotation, custom, "custom", ANNOTATION_CUSTOM),
 };
 
 const struct record_format annotation_format = {
+    "annotation",
     "annotation",
     note_fields,
     sizeof note_fields / sizeof note_fields[0],

@@ -46,22 +46,24 @@ meta_key_parse(struct slice key, struct meta_of *out, struct error *e)
 }
 
 static const struct record_field meta_fields[] = {
-    RECORD(BOOL, meta, deleted, 0),
-    RECORD(INT, meta, created, META_CREATED),
-    RECORD(TEXT_OR_NULL, meta, display_name, META_DISPLAY_NAME),
-    RECORD(TEXT_OR_NULL, meta, description, META_DESCRIPTION),
-    RECORD(TEXT_OR_NULL, meta, notes, META_NOTES),
-    RECORD(PAIRS, meta, custom, META_CUSTOM),
+    RECORD(BOOL, meta, deleted, "deleted", 0),
+    RECORD(INT, meta, created, "created", META_CREATED),
+    RECORD(TEXT_OR_NULL, meta, display_name, "displayName", META_DISPLAY_NAME),
+    RECORD(TEXT_OR_NULL, meta, description, "description", META_DESCRIPTION),
+    RECORD(TEXT_OR_NULL, meta, notes, "notes", META_NOTES),
+    RECORD(PAIRS, meta, custom, "custom", META_CUSTOM),
     /* Of a series alone. */
-    RECORD(TEXT_OR_NULL, meta, units, META_UNITS),
-    RECORD(TEXT_OR_NULL, meta, data_type, META_DATA_TYPE),
-    RECORD(INT, meta, retention, META_RETENTION),
-    RECORD(DOUBLE, meta, max, META_MAX),
-    RECORD(DOUBLE, meta, min, META_MIN),
+    RECORD(TEXT_OR_NULL, meta, units, "units", META_UNITS),
+    RECORD(TEXT_OR_NULL, meta, data_type, "dataType", META_DATA_TYPE),
+    RECORD(INT, meta, retention, "retention", META_RETENTION),
+    RECORD(DOUBLE, meta, max, "max", META_MAX),
+    RECORD(DOUBLE, meta, min, "min", META_MIN),
 };
 
-const struct record_format meta_name_format = { "metadata", meta_fields, 6 };
-const struct record_format meta_series_format = { "metadata", meta_fields, 11 };
+const struct record_format meta_name_format = { "metadata", "uidmeta",
+                                                meta_fields, 6 };
+const struct record_format meta_series_format = { "metadata", "tsmeta",
+                                                  meta_fields, 11 };
 
 static const struct record_format *
 format_of(struct meta_of of)

@@ -1,5 +1,5 @@
 /* Records of annotations, metadata and trees: a struct whose members a table
- * lists, as bytes, and in the store.
+ * lists, as bytes, in the store, and as JSON (tsd/transfer/json).
  *
  *     <version:1> <member>...
  *
@@ -44,18 +44,20 @@ enum record_member {
 };
 
 struct record_field {
+    const char *name; /* in JSON: "displayName" */
     size_t offset;
     enum record_member type;
     unsigned bit; /* by which a caller names it; 0: it does not */
 };
 
-#define RECORD(type, record, member, bit)                      \
-    {                                                          \
-        offsetof(struct record, member), RECORD_##type, (bit), \
+#define RECORD(type, record, member, name, bit)                      \
+    {                                                                \
+        name, offsetof(struct record, member), RECORD_##type, (bit), \
     }
 
 struct record_format {
-    const char *what; /* "annotation" */
+    const char *what; /* "tree rule" */
+    const char *type; /* of a line of JSON: "rule" */
     const struct record_field *fields;
     size_t len;
 };

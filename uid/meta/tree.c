@@ -74,17 +74,18 @@ tree_key_parse(struct slice key, bool *is_rule, struct tree_rule *out,
 }
 
 static const struct record_field tree_fields[] = {
-    RECORD(BOOL, tree, strict_match, TREE_STRICT_MATCH),
-    RECORD(BOOL, tree, enabled, TREE_ENABLED),
-    RECORD(BOOL, tree, store_failures, TREE_STORE_FAILURES),
-    RECORD(BOOL, tree, emptied, 0),
-    RECORD(UINT, tree, created, 0),
-    RECORD(TEXT, tree, name, TREE_NAME),
-    RECORD(TEXT, tree, description, TREE_DESCRIPTION),
-    RECORD(TEXT, tree, notes, TREE_NOTES),
+    RECORD(BOOL, tree, strict_match, "strictMatch", TREE_STRICT_MATCH),
+    RECORD(BOOL, tree, enabled, "enabled", TREE_ENABLED),
+    RECORD(BOOL, tree, store_failures, "storeFailures", TREE_STORE_FAILURES),
+    RECORD(BOOL, tree, emptied, "emptied", 0),
+    RECORD(UINT, tree, created, "created", 0),
+    RECORD(TEXT, tree, name, "name", TREE_NAME),
+    RECORD(TEXT, tree, description, "description", TREE_DESCRIPTION),
+    RECORD(TEXT, tree, notes, "notes", TREE_NOTES),
 };
 
 const struct record_format tree_format = {
+    "tree",
     "tree",
     tree_fields,
     sizeof tree_fields / sizeof tree_fields[0],
@@ -92,19 +93,20 @@ const struct record_format tree_format = {
 
 /* A request names members of a rule by giving them a value. */
 static const struct record_field rule_fields[] = {
-    RECORD(BYTE, tree_rule, type, 1),
-    RECORD(UINT, tree_rule, group, 1 << 1),
-    RECORD(TEXT, tree_rule, field, 1 << 2),
-    RECORD(TEXT, tree_rule, custom_field, 1 << 3),
-    RECORD(TEXT, tree_rule, regex, 1 << 4),
-    RECORD(TEXT, tree_rule, separator, 1 << 5),
-    RECORD(TEXT, tree_rule, display_format, 1 << 6),
-    RECORD(TEXT, tree_rule, description, 1 << 7),
-    RECORD(TEXT, tree_rule, notes, 1 << 8),
+    RECORD(BYTE, tree_rule, type, "ruleType", 1),
+    RECORD(UINT, tree_rule, group, "regexGroupIdx", 1 << 1),
+    RECORD(TEXT, tree_rule, field, "field", 1 << 2),
+    RECORD(TEXT, tree_rule, custom_field, "customField", 1 << 3),
+    RECORD(TEXT, tree_rule, regex, "regex", 1 << 4),
+    RECORD(TEXT, tree_rule, separator, "separator", 1 << 5),
+    RECORD(TEXT, tree_rule, display_format, "displayFormat", 1 << 6),
+    RECORD(TEXT, tree_rule, description, "description", 1 << 7),
+    RECORD(TEXT, tree_rule, notes, "notes", 1 << 8),
 };
 
 const struct record_format tree_rule_format = {
     "tree rule",
+    "rule",
     rule_fields,
     sizeof rule_fields / sizeof rule_fields[0],
 };

@@ -160,10 +160,10 @@ export_tree(struct exporting *x, struct slice key, struct slice value,
         json_put_int(&x->line, "level", rule.level);
         json_put_int(&x->line, "order", rule.order);
         st = record_decode(&tree_rule_format, value, x->arena, &rule, e);
-        json_record_put(&x->line, &json_tree_rule, &rule);
+        json_record_put(&x->line, &tree_rule_format, &rule);
     } else {
         st = record_decode(&tree_format, value, x->arena, &tree, e);
-        json_record_put(&x->line, &json_tree, &tree);
+        json_record_put(&x->line, &tree_format, &tree);
     }
     return st == ST_OK ? write_line(x, e) : st;
 }
@@ -172,7 +172,7 @@ static enum status
 export_meta(struct exporting *x, struct slice key, struct slice value,
             struct error *e)
 {
-    const struct json_record *j;
+    const struct record_format *format;
     struct meta meta = meta_empty();
     struct buf name = BUF_INIT;
     struct meta_of of;
@@ -180,8 +180,8 @@ export_meta(struct exporting *x, struct slice key, struct slice value,
 
     if (st != ST_OK)
         return st;
-    j = of.kind == META_SERIES ? &json_series_meta : &json_name_meta;
-    begin_line(&x->line, j->type);
+    format = of.kind == META_SERIES ? &meta_series_format : &meta_name_format;
+    begin_line(&x->line, format->type);
     if (of.kind == META_SERIES) {
         st = put_tsuid(x, of.id, e);
     } else {
@@ -197,8 +197,8 @@ export_meta(struct exporting *x, struct slice key, struct slice value,
     }
     buf_fini(&name);
     if (st == ST_OK)
-        st = record_decode(j->format, value, x->arena, &meta, e);
-    json_record_put(&x->line, j, &meta);
+        st = record_decode(format, value, x->arena, &meta, e);
+    json_record_put(&x->line, format, &meta);
     return st == ST_OK ? write_line(x, e) : st;
 }
 
@@ -214,10 +214,10 @@ export_annotation(struct exporting *x, struct slice key, struct slice value,
         st = annotation_decode(value, x->arena, &n, e);
     if (st != ST_OK)
         return st;
-    begin_line(&x->line, json_annotation.type);
+    begin_line(&x->line, annotation_format.type);
     if (n.tsuid.size > 0)
         st = put_tsuid(x, n.tsuid, e);
-    json_record_put(&x->line, &json_annotation, &n);
+    json_record_put(&x->line, &annotation_format, &n);
     return st == ST_OK ? write_line(x, e) : st;
 }
 

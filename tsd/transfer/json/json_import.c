@@ -300,7 +300,7 @@ add_annotation(struct json_importer *j, const json_t *o, struct error *e)
     enum status st = read_tsuid(j, o, false, &tsuid, e);
 
     if (st == ST_OK)
-        st = json_record_read(o, &json_annotation, j->arena, &n, e);
+        st = json_record_read(o, &annotation_format, j->arena, &n, e);
     if (st == ST_OK && n.start < 1)
         st = error_set(e, ST_INVALID, "The start timestamp has not been set");
     if (st != ST_OK)
@@ -337,15 +337,15 @@ add_name(struct json_importer *j, const json_t *o, struct error *e)
 
 static enum status
 put_meta(struct json_importer *j, const json_t *o,
-         const struct json_record *how, struct meta_of of, struct error *e)
+         const struct record_format *format, struct meta_of of, struct error *e)
 {
     struct meta meta = meta_empty();
     uint8_t key[META_KEY_MAX];
-    enum status st = json_record_read(o, how, j->arena, &meta, e);
+    enum status st = json_record_read(o, format, j->arena, &meta, e);
 
-    return st == ST_OK ? record_put(j->records, meta_key(of, key), how->format,
-                                    &meta, e)
-                       : st;
+    return st == ST_OK
+               ? record_put(j->records, meta_key(of, key), format, &meta, e)
+               : st;
 }
 
 static enum status
@@ -362,7 +362,7 @@ add_name_meta(struct json_importer *j, const json_t *o, struct error *e)
     width = uid_width(j->a->uids, kind);
     key_put_uint(bytes, id, width);
     return put_meta(
-        j, o, &json_name_meta,
+        j, o, &meta_name_format,
         (struct meta_of){ (enum meta_kind)kind, slice_of(bytes, width) }, e);
 }
 
@@ -373,7 +373,7 @@ add_series_meta(struct json_importer *j, const json_t *o, struct error *e)
     enum status st = need_tsuid(j, o, &tsuid, e);
 
     return st == ST_OK
-               ? put_meta(j, o, &json_series_meta,
+               ? put_meta(j, o, &meta_series_format,
                           (struct meta_of){ META_SERIES, tsuid_slice(&tsuid) },
                           e)
                : st;
@@ -420,7 +420,7 @@ add_tree(struct json_importer *j, const json_t *o, struct error *e)
     enum status st = read_place(o, &place, e);
 
     if (st == ST_OK)
-        st = json_record_read(o, &json_tree, j->arena, &tree, e);
+        st = json_record_read(o, &tree_format, j->arena, &tree, e);
     if (st == ST_OK)
         st = record_put(j->records, tree_key(place.tree, key), &tree_format,
                         &tree, e);
@@ -438,7 +438,7 @@ add_rule(struct json_importer *j, const json_t *o, struct error *e)
     enum status st = read_place(o, &rule, e);
 
     if (st == ST_OK)
-        st = json_record_read(o, &json_tree_rule, j->arena, &rule, e);
+        st = json_record_read(o, &tree_rule_format, j->arena, &rule, e);
     type = (int)rule.type;
     if (st == ST_OK && (type <= TREE_RULE_NONE || type > TREE_RULE_TAGV_CUSTOM))
         st = error_set(e, ST_INVALID, "Unrecognized rule type");

@@ -4,37 +4,7 @@
 #include <math.h>
 
 #include "base/text/number.h"
-#include "uid/meta/annotation.h"
-#include "uid/meta/meta.h"
-#include "uid/meta/tree.h"
 #include "web/json/json.h"
-
-/* In the order of the formats' fields. */
-static const char *const annotation_names[] = {
-    "startTime", "endTime", "description", "notes", "custom",
-};
-static const char *const meta_names[] = {
-    "deleted", "created",  "displayName", "description", "notes", "custom",
-    "units",   "dataType", "retention",   "max",         "min",
-};
-static const char *const tree_names[] = {
-    "strictMatch", "enabled", "storeFailures", "emptied",
-    "created",     "name",    "description",   "notes",
-};
-static const char *const rule_names[] = {
-    "ruleType",  "regexGroupIdx", "field",       "customField", "regex",
-    "separator", "displayFormat", "description", "notes",
-};
-
-const struct json_record json_annotation = { "annotation", &annotation_format,
-                                             annotation_names };
-const struct json_record json_name_meta = { "uidmeta", &meta_name_format,
-                                            meta_names };
-const struct json_record json_series_meta = { "tsmeta", &meta_series_format,
-                                              meta_names };
-const struct json_record json_tree = { "tree", &tree_format, tree_names };
-const struct json_record json_tree_rule = { "rule", &tree_rule_format,
-                                            rule_names };
 
 static void
 put_double(struct buf *out, const char *name, double v)
@@ -59,13 +29,13 @@ put_pairs(struct buf *out, const char *name, const struct text_pairs *p)
 }
 
 void
-json_record_put(struct buf *out, const struct json_record *j,
+json_record_put(struct buf *out, const struct record_format *format,
                 const void *record)
 {
-    for (size_t i = 0; i < j->format->len; i++) {
-        const struct record_field *f = &j->format->fields[i];
+    for (size_t i = 0; i < format->len; i++) {
+        const struct record_field *f = &format->fields[i];
         const void *at = (const uint8_t *)record + f->offset;
-        const char *name = j->names[i];
+        const char *name = f->name;
 
         switch (f->type) {
         case RECORD_BOOL:
@@ -235,15 +205,15 @@ read_field(const json_t *object, const char *name, enum record_member type,
 }
 
 enum status
-json_record_read(const json_t *object, const struct json_record *j,
+json_record_read(const json_t *object, const struct record_format *format,
                  struct arena *arena, void *record, struct error *e)
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < j->format->len && st == ST_OK; i++) {
-        const struct record_field *f = &j->format->fields[i];
+    for (size_t i = 0; i < format->len && st == ST_OK; i++) {
+        const struct record_field *f = &format->fields[i];
 
-        st = read_field(object, j->names[i], f->type, arena,
+        st = read_field(object, f->name, f->type, arena,
                         (uint8_t *)record + f->offset, e);
     }
     return st;

@@ -9,23 +9,14 @@
 
 struct json_t;
 
-struct json_record {
-    const char *type; /* "annotation" */
-    const struct record_format *format;
-    const char *const *names; /* one for each field */
-};
-
-extern const struct json_record json_annotation, json_name_meta,
-    json_series_meta, json_tree, json_tree_rule;
-
 /* Into an object that is open. */
-void json_record_put(struct buf *out, const struct json_record *j,
+void json_record_put(struct buf *out, const struct record_format *format,
                      const void *record);
 
 /* Sets every field of '*record'; other members of the object do not matter.
  * Texts lie in the arena.  ST_INVALID for a wrong type; ST_LIMIT. */
 MUST_CHECK enum status json_record_read(const struct json_t *object,
-                                        const struct json_record *j,
+                                        const struct record_format *format,
                                         struct arena *arena, void *record,
                                         struct error *e);
 
