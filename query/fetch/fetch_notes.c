@@ -20,7 +20,7 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
 
     if (all == NULL)
         return error_no_memory(e);
-    status = annotation_list(records, all, p->matches, from_ms, to_ms, NULL, a,
+    status = annotation_list(records, all, p->matches, from_ms, to_ms, a,
                              &notes, &notes_len, e);
     if (status != ST_OK)
         return status;

@@ -340,8 +340,8 @@ read_rest(struct world *w)
     size_t len;
 
     fine(tree_list(w->records, w->arena, &trees, &len, &e));
-    fine(annotation_list(w->records, &global, 1, 0, INT64_MAX, NULL, w->arena,
-                         &notes, &len, &e));
+    fine(annotation_list(w->records, &global, 1, 0, INT64_MAX, w->arena, &notes,
+                         &len, &e));
     fine(meta_each_series(w->records, slice_str(""), see_series, w, &e));
     (void)series_total(w->series);
 }

@@ -350,34 +350,13 @@ list_add(struct list *l, struct slice tsuid, struct slice bytes,
     return annotation_decode(bytes, l->arena, &l->notes[l->len++], e);
 }
 
-static bool
-is_in_gap(const struct annotation_gap *g, struct slice first, struct slice last)
-{
-    return g->from_size > 0 &&
-           slice_cmp(slice_of(g->from, g->from_size), first) <= 0 &&
-           (g->to_size == 0 ||
-            slice_cmp(last, slice_of(g->to, g->to_size)) < 0);
-}
-
-/* There is nothing from one key to another, or, if that is empty, behind it. */
-static void
-gap_set(struct annotation_gap *g, struct slice from, struct slice to)
-{
-    g->from_size = from.size;
-    memcpy(g->from, from.data, from.size);
-    g->to_size = to.size < sizeof g->to ? to.size : sizeof g->to;
-    if (g->to_size > 0)
-        memcpy(g->to, to.data, g->to_size);
-}
-
 /* Adds the notes of each of the sorted TSUIDs.  Those for which there is none
  * lie between two notes, and cost no seek. */
 static enum status
 list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
-          int64_t from_ms, int64_t to_ms, struct annotation_gap *gap,
-          struct list *l, struct error *e)
+          int64_t from_ms, int64_t to_ms, struct list *l, struct error *e)
 {
-    uint8_t key[ANNOTATION_KEY_MAX], last[ANNOTATION_KEY_MAX];
+    uint8_t key[ANNOTATION_KEY_MAX];
     struct slice tsuid = slice_of("", 0); /* on whose note the iterator is */
 
     for (size_t i = 0; i < len; i++) {
@@ -388,12 +367,7 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
 
         if (i > 0 && compare_tsuids(&tsuids[i], &tsuid) < 0)
             continue;
-        if (is_in_gap(gap, first,
-                      slice_of(last, annotation_key(tsuids[i], to_ms, last))))
-            continue;
-        on = kv_iter_seek(it, first);
-        gap_set(gap, first, on ? kv_iter_key(it) : slice_of(NULL, 0));
-        for (; on; on = kv_iter_next(it)) {
+        for (on = kv_iter_seek(it, first); on; on = kv_iter_next(it)) {
             enum status st =
                 annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
 
@@ -434,11 +408,9 @@ sort_tsuids(const struct slice *tsuids, size_t *len, struct arena *arena)
 
 enum status
 annotation_list(struct records *r, const struct slice *tsuids, size_t len,
-                int64_t from_ms, int64_t to_ms, struct annotation_gap *gap,
-                struct arena *arena, struct annotation **out, size_t *out_len,
-                struct error *e)
+                int64_t from_ms, int64_t to_ms, struct arena *arena,
+                struct annotation **out, size_t *out_len, struct error *e)
 {
-    struct annotation_gap own = { .from_size = 0 };
     struct list l = { .arena = arena };
     struct slice *sorted;
     struct kv_iter *it;
@@ -452,8 +424,7 @@ annotation_list(struct records *r, const struct slice *tsuids, size_t len,
     if (sorted == NULL)
         return error_no_memory(e);
     it = iter_open(r);
-    st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms,
-                   gap == NULL ? &own : gap, &l, e);
+    st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
     st = kv_iter_end(&it, st, e);
     if (st != ST_OK || l.len == 0)
         return st;
@@ -482,7 +453,7 @@ annotation_globals(struct records *r, int64_t from_s, int64_t to_s,
     size_t len;
     enum status st =
         annotation_list(r, &global, 1, hour_ms(from_s),
-                        hour_ms(to_s + HOUR_S) - 1, NULL, arena, out, &len, e);
+                        hour_ms(to_s + HOUR_S) - 1, arena, out, &len, e);
 
     *out_len = 0;
     for (size_t i = 0; i < len && st == ST_OK; i++)

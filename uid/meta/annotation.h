@@ -80,23 +80,14 @@ MUST_CHECK enum status annotation_delete_range(struct records *r,
                                                int64_t to_ms, uint64_t *deleted,
                                                struct error *e);
 
-/* Between which keys a list of annotations found none, so that the next list of
- * the same answer need not look there; all zero: nothing is known yet. */
-struct annotation_gap {
-    uint8_t from[ANNOTATION_KEY_MAX], to[ANNOTATION_KEY_MAX];
-    size_t from_size, to_size; /* of 'to' 0: there is none behind 'from' */
-};
-
 /* Those of any of the TSUIDs, in the order in which OpenTSDB lists them: by
  * start as written, so seconds before milliseconds, then by TSUID.  Costs
- * little where there are none, however many TSUIDs, and with a gap, which may
- * be NULL, however many lists.  Empty slices among the TSUIDs ask for the
- * global ones. */
+ * little where there are none, however many TSUIDs.  Empty slices among the
+ * TSUIDs ask for the global ones. */
 MUST_CHECK enum status
 annotation_list(struct records *r, const struct slice *tsuids, size_t len,
-                int64_t from_ms, int64_t to_ms, struct annotation_gap *gap,
-                struct arena *arena, struct annotation **out, size_t *out_len,
-                struct error *e);
+                int64_t from_ms, int64_t to_ms, struct arena *arena,
+                struct annotation **out, size_t *out_len, struct error *e);
 
 /* The global ones, by start as written, as OpenTSDB reads them: by whole hours,
  * of which those stay that start from 'from_s' on and end by 'to_s', both

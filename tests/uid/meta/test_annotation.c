@@ -91,8 +91,8 @@ listed(const struct slice *tsuids, size_t tsuids_len, int64_t from_ms,
     size_t len;
 
     t = (struct text){ .left = 99 };
-    OK(annotation_list(f.records, tsuids, tsuids_len, from_ms, to_ms, NULL, a,
-                       &notes, &len, &e));
+    OK(annotation_list(f.records, tsuids, tsuids_len, from_ms, to_ms, a, &notes,
+                       &len, &e));
     for (size_t i = 0; i < len; i++)
         (void)print(&t, &notes[i]);
     arena_free(&a);
@@ -412,7 +412,6 @@ START_TEST(lists_what_was_written)
         struct slice tsuids[64];
         struct annotation *notes;
         size_t len = harness_random(&state) % 50, got, single = 0, wanted = 0;
-        struct annotation_gap gap = { .from_size = 0 };
         int64_t from_s = (int64_t)(harness_random(&state) % 60);
         int64_t to_s = from_s + (int64_t)(harness_random(&state) % 40);
 
@@ -431,16 +430,16 @@ START_TEST(lists_what_was_written)
                 wanted += has[bytes[i][1]][at];
         }
         OK(annotation_list(f.records, tsuids, len, from_s * 1000, to_s * 1000,
-                           NULL, a, &notes, &got, &e));
+                           a, &notes, &got, &e));
         ck_assert_uint_eq(got, wanted);
-        /* One by one, in any order, with what is known of gaps. */
+        /* One by one. */
         for (size_t i = 0; i < len; i++) {
             struct annotation *few;
             size_t n;
 
-            OK(annotation_list(
-                f.records, &tsuids[i % 2 == 0 ? i / 2 : len - 1 - i / 2], 1,
-                from_s * 1000, to_s * 1000, &gap, a, &few, &n, &e));
+            OK(annotation_list(f.records,
+                               &tsuids[i % 2 == 0 ? i / 2 : len - 1 - i / 2], 1,
+                               from_s * 1000, to_s * 1000, a, &few, &n, &e));
             single += n;
         }
         ck_assert_uint_eq(single, wanted);

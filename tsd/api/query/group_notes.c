@@ -58,7 +58,7 @@ group_notes_read(const struct api *a, const struct query *q,
     if (series == NULL && len > 0)
         return error_set(e, ST_LIMIT, "no memory for the annotations");
     st = annotation_list(a->records, series, len, (int64_t)from * 1000,
-                         ((int64_t)to + HOUR_S) * 1000 - 1, NULL, arena, &list,
+                         ((int64_t)to + HOUR_S) * 1000 - 1, arena, &list,
                          &out->len, e);
     out->list = list;
     return st;
