@@ -7,6 +7,7 @@
  * before the next one.  Two stores are in this process, and frames go over a
  * socket of loopback between them; so the CPU of both is the process's. */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,29 @@ forward_listen(char *address, size_t size)
     return fd;
 }
 
+struct forward_port {
+    struct peer_server *server;
+    int fd;
+    pthread_t thread;
+};
+
+/* Until the socket is shut down. */
+static void *
+forward_accept(void *arg)
+{
+    struct forward_port *p = arg;
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    struct error e;
+    int fd;
+
+    while ((fd = accept4(p->fd, (struct sockaddr *)&peer, &size,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+        must(peer_server_adopt(p->server, fd, (struct sockaddr *)&peer, &e),
+             &e);
+    return NULL;
+}
+
 static double
 measure_forwarded(const struct key_layout *layout, struct slice text,
                   size_t first, size_t batch)
@@ -185,42 +209,39 @@ measure_forwarded(const struct key_layout *layout, struct slice text,
     struct remote *r = remote_new(&co), *none = remote_new(&co);
     struct node owner, sender;
     struct peer_server_options so = { .secret = secret };
-    struct peer_server *server;
-    struct sockaddr_storage peer;
-    socklen_t size = sizeof peer;
+    struct forward_port port;
     char address[32];
     struct error e;
-    int fd = forward_listen(address, sizeof address), client;
     double us;
 
     node_open(&owner, layout, remote_hooks(none));
     node_open(&sender, layout, remote_hooks(r));
     so.handlers = owner_handlers(owner.store);
-    server = peer_server_open(&so);
+    port.server = peer_server_open(&so);
+    port.fd = forward_listen(address, sizeof address);
+    if (pthread_create(&port.thread, NULL, forward_accept, &port) != 0)
+        client_die("no thread");
     for (unsigned b = 0; b < layout->salt_buckets; b++) {
         struct bucket_claim claim = { b, 0, 1 };
 
         must(store_buckets_take(owner.store, &claim, 1, NULL, &e), &e);
         store_bucket_serve(owner.store, b);
-        must(remote_route(r, b, "owner", address, &e), &e);
+        remote_route(r, b, "owner", address);
     }
-    client = accept4(fd, (struct sockaddr *)&peer, &size,
-                     SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (client < 0)
-        client_die("no connection");
-    must(peer_server_adopt(server, client, (struct sockaddr *)&peer, &e), &e);
     us = measure(&sender, text, first, batch);
     if (store_counts(sender.store).head_points != 0)
         client_die("a point was not forwarded");
     (void)fprintf(stderr, "%llu PUTs, %llu commits\n",
-                  (unsigned long long)peer_server_counts(server).puts,
-                  (unsigned long long)peer_server_counts(server).commits);
-    peer_server_close(&server);
+                  (unsigned long long)peer_server_counts(port.server).puts,
+                  (unsigned long long)peer_server_counts(port.server).commits);
+    (void)shutdown(port.fd, SHUT_RDWR);
+    (void)pthread_join(port.thread, NULL);
+    peer_server_close(&port.server);
     node_close(&sender);
     node_close(&owner);
     remote_free(&r);
     remote_free(&none);
-    (void)close(fd);
+    (void)close(port.fd);
     return us;
 }
 

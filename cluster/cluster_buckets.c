@@ -91,11 +91,9 @@ route(struct look *l, unsigned bucket, const struct member *m)
 {
     bool any = m != NULL && m->live && m->address[0] != '\0' &&
                strcmp(m->name, l->self) != 0;
-    struct error e;
 
-    if (remote_route(l->c->remote, bucket, any ? m->name : NULL,
-                     any ? m->address : NULL, &e) != ST_OK)
-        log_error("cluster", "member %s: %s", m == NULL ? "" : m->name, e.text);
+    remote_route(l->c->remote, bucket, any ? m->name : NULL,
+                 any ? m->address : NULL);
 }
 
 /* -- what has no owner ----------------------------------------------------- */

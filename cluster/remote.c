@@ -1,17 +1,20 @@
-/* See cluster/remote.h.  A member is counted by those who wait for it, so that
- * it may be taken out of the table meanwhile: its link is ended then, and the
- * last who leaves frees it. */
+/* See cluster/remote.h.  Threads that wait for a member hold a reference to it.
+ * When no bucket names it any more, it is taken out of the table and stopped,
+ * and the last of them frees it. */
 #include "cluster/remote.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/mem.h"
 #include "cluster/payload.h"
 
 #define REMOTE_MAGIC   FOURCC('C', 'L', 'U', 'S')
 #define BUCKETS_MAX    256
 #define FLUSH_US       INT64_C(600000000)
+#define FLUSH_RETRY_US 20000
 #define GROUP_BYTES    ((size_t)4 << 20) /* of series in a request */
 #define ANSWER_BESIDES ((size_t)64 << 10)
 
@@ -31,7 +34,6 @@ struct remote {
     struct latency put_latency;
     struct rwlock lock; /* the table; members are counted under it */
     struct member *members GUARDED_BY(lock);
-    struct member *leaving GUARDED_BY(lock); /* their peers are ending */
     _Atomic(struct member *) routes[BUCKETS_MAX];
 };
 
@@ -84,64 +86,26 @@ member_find(struct remote *r, const char *name, const char *address)
     return m;
 }
 
-static enum status
-member_new(struct remote *r, const char *name, const char *address,
-           struct member **out, struct error *e)
+static struct member *
+member_new(struct remote *r, const char *name, const char *address)
 {
-    struct peer_options o = { .secret = r->o.secret,
-                              .tls = r->o.tls,
-                              .silence_ms = r->o.silence_ms,
-                              .links = &r->links,
-                              .put_latency = &r->put_latency };
+    const struct peer_options o = { .secret = r->o.secret,
+                                    .tls = r->o.tls,
+                                    .silence_ms = r->o.silence_ms,
+                                    .links = &r->links,
+                                    .put_latency = &r->put_latency };
     struct member *m = mem_new(sizeof *m);
-    enum status st = peer_open(&o, address, &m->peer, e);
 
-    if (st != ST_OK) {
-        free(m);
-        return st;
-    }
+    m->peer = peer_open(&o, address);
     m->name = mem_strdup(name);
     m->address = mem_strdup(address);
     atomic_store(&m->refs, 1);
-    *out = m;
-    return ST_OK;
+    return m;
 }
 
-/* Those of the leaving whose peers have ended, to be released; 'all' of them
- * otherwise. */
+/* Points a bucket to 'to', which may be NULL.  Returns the member that no
+ * bucket names any more, to be released, or NULL. */
 static struct member *
-take_left(struct remote *r, bool all) REQUIRES(r->lock)
-{
-    struct member **at = &r->leaving, *out = NULL;
-
-    while (*at != NULL) {
-        struct member *m = *at;
-
-        if (!all && !peer_has_ended(m->peer)) {
-            at = &m->next;
-            continue;
-        }
-        *at = m->next;
-        m->next = out;
-        out = m;
-    }
-    return out;
-}
-
-static void
-release_all(struct member *m)
-{
-    while (m != NULL) {
-        struct member *next = m->next;
-
-        member_release(m);
-        m = next;
-    }
-}
-
-/* Points a bucket to 'to', which may be NULL.  Whom no bucket names any more
- * leaves. */
-static void
 route_to(struct remote *r, unsigned bucket, struct member *to) REQUIRES(r->lock)
 {
     struct member *from = atomic_exchange(&r->routes[bucket], to);
@@ -150,21 +114,19 @@ route_to(struct remote *r, unsigned bucket, struct member *to) REQUIRES(r->lock)
     if (to != NULL)
         to->buckets++;
     if (from == NULL || --from->buckets > 0)
-        return;
+        return NULL;
     while (*at != from)
         at = &(*at)->next;
     *at = from->next;
     peer_stop(from->peer);
-    from->next = r->leaving;
-    r->leaving = from;
+    return from;
 }
 
-enum status
+void
 remote_route(struct remote *r, unsigned bucket, const char *member,
-             const char *address, struct error *e)
+             const char *address)
 {
     struct member *to = NULL, *was, *left;
-    enum status st = ST_OK;
 
     OBJ_CHECK(r, REMOTE_MAGIC);
     INSIST(bucket < r->o.layout.salt_buckets);
@@ -173,23 +135,19 @@ remote_route(struct remote *r, unsigned bucket, const char *member,
     if (member != NULL) {
         to = member_find(r, member, address);
         if (to == NULL) {
-            st = member_new(r, member, address, &to, e);
-            if (st == ST_OK) {
-                to->next = r->members;
-                r->members = to;
-            }
+            to = member_new(r, member, address);
+            to->next = r->members;
+            r->members = to;
         }
     }
-    if (st == ST_OK)
-        route_to(r, bucket, to);
-    left = take_left(r, false);
+    left = route_to(r, bucket, to);
     rwlock_drop_write(&r->lock);
     if (was != NULL) {
         peer_wake(was->peer);
         member_release(was);
     }
-    release_all(left);
-    return st;
+    if (left != NULL)
+        member_release(left);
 }
 
 /* -- PUTs ------------------------------------------------------------------ */
@@ -244,12 +202,12 @@ remote_wait(void *ctx, unsigned bucket, uint64_t link, uint64_t ticket,
             int64_t end_us, struct error *e)
 {
     struct put_waiter w = { ctx, bucket, hold_owner(ctx, bucket) };
+    const struct peer_waiter pw = { link, ticket, end_us, put_has_moved, &w };
     enum status st;
 
     if (w.owner == NULL)
         return has_moved(bucket, e);
-    st = peer_put_wait(w.owner->peer, link, ticket, end_us, put_has_moved, &w,
-                       e);
+    st = peer_put_wait(w.owner->peer, &pw, e);
     member_release(w.owner);
     return st;
 }
@@ -312,31 +270,30 @@ make_groups(struct remote *r, const struct scan_spec *specs, size_t len,
 }
 
 static enum status
-ask_group(struct head_group *g, const struct scan_spec *specs, struct error *e)
+ask_group(struct head_group *g, const struct scan_spec *specs, int64_t end_us,
+          struct error *e)
 {
     struct buf request = BUF_INIT;
     enum status st;
 
+    g->call.end_us = end_us;
+    g->call.max = g->max == 0 ? 0 : g->max + ANSWER_BESIDES;
     payload_put_head(&request, specs, g->which, g->len);
-    st = request.failed
-             ? error_set(e, ST_BUSY, "no memory for a request")
-             : peer_call_begin(g->owner->peer, peer_link(g->owner->peer),
-                               FRAME_HEAD, buf_slice(&request),
-                               g->max == 0 ? 0 : g->max + ANSWER_BESIDES,
-                               &g->call, e);
+    st = request.failed ? error_set(e, ST_BUSY, "no memory for a request")
+                        : peer_call_begin(g->owner->peer, &g->call, FRAME_HEAD,
+                                          buf_slice(&request), e);
     buf_fini(&request);
     return st;
 }
 
 static enum status
-take_group(struct head_group *g, struct buf *out, int64_t end_us,
-           struct error *e)
+take_group(struct head_group *g, struct buf *out, struct error *e)
 {
     struct slice *bytes = mem_new_array(g->len, sizeof *bytes);
-    enum status st = peer_call_end(&g->call, end_us, e);
+    enum status st = peer_call_end(&g->call, e);
 
     if (st == ST_OK)
-        st = payload_read_bytes(buf_slice(&g->call.answer), bytes, g->len, e);
+        st = payload_read_bytes(g->call.answer, bytes, g->len, e);
     for (size_t i = 0; i < g->len && st == ST_OK; i++) {
         buf_put_slice(&out[g->which[i]], bytes[i]);
         if (out[g->which[i]].failed)
@@ -356,9 +313,9 @@ remote_head(void *ctx, const struct scan_spec *specs, size_t len,
     enum status st = make_groups(ctx, specs, len, groups, &groups_len, e);
 
     for (size_t i = 0; i < groups_len && st == ST_OK; i++)
-        st = ask_group(&groups[i], specs, e);
+        st = ask_group(&groups[i], specs, end_us, e);
     for (size_t i = 0; i < groups_len && st == ST_OK; i++)
-        st = take_group(&groups[i], out, end_us, e);
+        st = take_group(&groups[i], out, e);
     for (size_t i = 0; i < groups_len; i++) {
         peer_call_fini(&groups[i].call);
         member_release(groups[i].owner);
@@ -370,30 +327,24 @@ remote_head(void *ctx, const struct scan_spec *specs, size_t len,
 
 /* -- series ---------------------------------------------------------------- */
 
-/* Asks the owner of a series.  On ST_OK the answer is the caller's. */
+/* Asks the owner of a series.  With ST_OK the answer is in 'call', which is to
+ * be ended by peer_call_fini() in any case. */
 static enum status
 ask_owner(struct remote *r, uint8_t type, const struct payload_series *s,
-          int64_t end_us, struct buf *answer, struct error *e)
+          struct peer_call *call, struct error *e)
 {
     unsigned bucket = key_salt(&r->o.layout, s->tsuid);
     struct member *owner = hold_owner(r, bucket);
     struct buf request = BUF_INIT;
-    struct peer_call call;
     enum status st;
 
     if (owner == NULL)
         return has_moved(bucket, e);
     payload_put_series(&request, s);
-    st = peer_call_begin(owner->peer, peer_link(owner->peer), type,
-                         buf_slice(&request), ANSWER_BESIDES, &call, e);
+    st = peer_call_begin(owner->peer, call, type, buf_slice(&request), e);
     buf_fini(&request);
     if (st == ST_OK)
-        st = peer_call_end(&call, end_us, e);
-    if (st == ST_OK) {
-        *answer = call.answer;
-        call.answer = (struct buf)BUF_INIT;
-    }
-    peer_call_fini(&call);
+        st = peer_call_end(call, e);
     member_release(owner);
     return st;
 }
@@ -403,12 +354,12 @@ remote_last(void *ctx, struct slice tsuid, int64_t until_ms, struct point *out,
             bool *found, int64_t end_us, struct error *e)
 {
     struct payload_series s = { .tsuid = tsuid, .to_ms = until_ms };
-    struct buf answer = BUF_INIT;
-    enum status st = ask_owner(ctx, FRAME_LAST, &s, end_us, &answer, e);
+    struct peer_call call = { .end_us = end_us, .max = ANSWER_BESIDES };
+    enum status st = ask_owner(ctx, FRAME_LAST, &s, &call, e);
 
     if (st == ST_OK)
-        st = payload_read_point(buf_slice(&answer), out, found, e);
-    buf_fini(&answer);
+        st = payload_read_point(call.answer, out, found, e);
+    peer_call_fini(&call);
     return st;
 }
 
@@ -417,12 +368,12 @@ remote_delete(void *ctx, struct slice tsuid, int64_t from_ms, int64_t to_ms,
               uint64_t *deleted, int64_t end_us, struct error *e)
 {
     struct payload_series s = { tsuid, from_ms, to_ms };
-    struct buf answer = BUF_INIT;
-    enum status st = ask_owner(ctx, FRAME_DELETE, &s, end_us, &answer, e);
+    struct peer_call call = { .end_us = end_us, .max = ANSWER_BESIDES };
+    enum status st = ask_owner(ctx, FRAME_DELETE, &s, &call, e);
 
     if (st == ST_OK)
-        st = payload_read_number(buf_slice(&answer), deleted, e);
-    buf_fini(&answer);
+        st = payload_read_number(call.answer, deleted, e);
+    peer_call_fini(&call);
     return st;
 }
 
@@ -433,7 +384,7 @@ struct flush_call {
     struct peer_call call;
 };
 
-/* All members, counted. */
+/* Returns how many members there are; each is to be released. */
 static size_t
 hold_members(struct remote *r, struct flush_call *out)
 {
@@ -448,27 +399,34 @@ hold_members(struct remote *r, struct flush_call *out)
     return len;
 }
 
+/* Asks again while the owner cannot be reached, until 'end_us'. */
+static enum status
+flush_begin(struct flush_call *f, int64_t end_us, struct error *e)
+{
+    enum status st;
+
+    f->call.end_us = clock_monotonic_us() + FLUSH_US;
+    f->call.max = ANSWER_BESIDES;
+    while ((st = peer_call_begin(f->owner->peer, &f->call, FRAME_FLUSH,
+                                 slice_of(NULL, 0), e)) == ST_MOVED &&
+           clock_monotonic_us() < end_us)
+        (void)usleep(FLUSH_RETRY_US);
+    return st == ST_MOVED ? error_wrap(e, ST_BUSY, "cannot be reached") : st;
+}
+
 static enum status
 remote_flush(void *ctx, struct error *e)
 {
     struct remote *r = ctx;
     struct flush_call *calls = mem_new_array(BUCKETS_MAX, sizeof *calls);
     size_t len = hold_members(r, calls);
-    int64_t now_us = clock_monotonic_us();
-    int64_t wait_us = (int64_t)r->remote.wait_ms * 1000;
+    int64_t end_us = clock_monotonic_us() + (int64_t)r->remote.wait_ms * 1000;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
-        struct peer *p = calls[i].owner->peer;
-        uint64_t link;
-
-        st = peer_wait_link(p, now_us + wait_us, &link, e);
-        if (st == ST_OK)
-            st = peer_call_begin(p, link, FRAME_FLUSH, slice_of(NULL, 0),
-                                 ANSWER_BESIDES, &calls[i].call, e);
-    }
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = peer_call_end(&calls[i].call, now_us + FLUSH_US, e);
+        st = flush_begin(&calls[i], end_us, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        st = peer_call_end(&calls[i].call, e);
     for (size_t i = 0; i < len; i++) {
         peer_call_fini(&calls[i].call);
         member_release(calls[i].owner);
@@ -515,17 +473,12 @@ void
 remote_free(struct remote **r)
 {
     struct remote *x = OBJ_TAKE(r, REMOTE_MAGIC);
-    struct member *left;
 
     if (x == NULL)
         return;
     for (unsigned b = 0; b < x->o.layout.salt_buckets; b++)
-        INSIST(remote_route(x, b, NULL, NULL, NULL) == ST_OK);
+        remote_route(x, b, NULL, NULL);
     INSIST(x->members == NULL);
-    rwlock_take_write(&x->lock);
-    left = take_left(x, true);
-    rwlock_drop_write(&x->lock);
-    release_all(left);
     rwlock_fini(&x->lock);
     OBJ_FREE(x);
 }

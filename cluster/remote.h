@@ -37,9 +37,8 @@ const struct store_remote *remote_hooks(const struct remote *r);
 /* From here on the bucket is that of the daemon 'member' at 'address'
  * (HOST:PORT); NULL: this process's own, or none's.  Equal names and addresses
  * are one peer. */
-MUST_CHECK enum status remote_route(struct remote *r, unsigned bucket,
-                                    const char *member, const char *address,
-                                    struct error *e);
+void remote_route(struct remote *r, unsigned bucket, const char *member,
+                  const char *address);
 
 /* Of PUTs to peers, from sent to answered. */
 const struct latency *remote_put_latency(const struct remote *r);

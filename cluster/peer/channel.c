@@ -1,7 +1,4 @@
-/* See cluster/peer/channel.h.  GnuTLS lets one thread send while another
- * receives only as long as neither answers what the other side wants of the
- * session; so a lock keeps them apart.  Both return at once, it is never held
- * for long. */
+/* See cluster/peer/channel.h. */
 #include "cluster/peer/channel.h"
 
 #include <errno.h>
@@ -15,11 +12,15 @@
 #include <unistd.h>
 
 #include "base/process/clock.h"
-#include "base/process/lock.h"
+#include "base/process/counters.h"
 #include "base/mem.h"
+#include "base/obj.h"
 
 #define CHANNEL_MAGIC     FOURCC('C', 'H', 'A', 'N')
 #define CHANNEL_TLS_MAGIC FOURCC('C', 'H', 'T', 'L')
+#define STOP_US           INT64_C(50000) /* so often 'stop' is looked at */
+#define ROOM_BYTES        ((size_t)64 << 10)
+#define KEEP_BYTES        ((size_t)1 << 20) /* of an empty buffer's memory */
 
 struct channel_tls {
     uint32_t magic;
@@ -30,9 +31,9 @@ struct channel_tls {
 struct channel {
     uint32_t magic;
     int fd;
-    struct lock lock;         /* of the session */
+    unsigned stall_ms;        /* 0: calls have until their 'end_us' */
+    const atomic_bool *stop;  /* NULL: they are not told to stop */
     gnutls_session_t session; /* NULL: in the clear */
-    bool resumes;             /* a send was cut off: GnuTLS has its bytes */
 };
 
 /* -- TLS ------------------------------------------------------------------- */
@@ -74,6 +75,197 @@ channel_tls_free(struct channel_tls **t)
     OBJ_FREE(x);
 }
 
+/* -- bytes ----------------------------------------------------------------- */
+
+/* Waits until the socket is ready for 'events'. */
+static enum status
+channel_wait(const struct channel *c, short events, int64_t end_us,
+             struct error *e)
+{
+    struct pollfd p = { .fd = c->fd, .events = events };
+    int n = 0;
+
+    while (n == 0) {
+        int64_t left_us = end_us - clock_monotonic_us();
+
+        if (c->stop != NULL && atomic_load(c->stop))
+            return error_set(e, ST_BUSY, "told to stop");
+        if (left_us <= 0)
+            return error_set(e, ST_TIMEOUT, "no answer in time");
+        if (c->stop != NULL && left_us > STOP_US)
+            left_us = STOP_US;
+        n = poll(&p, 1,
+                 left_us > 1000000000 ? 1000000 : (int)(left_us / 1000) + 1);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+    }
+    return n > 0 ? ST_OK : error_set(e, ST_IO, "poll: %m");
+}
+
+/* When a wait ends. */
+static int64_t
+stall_end(const struct channel *c, int64_t end_us)
+{
+    return c->stall_ms == 0
+               ? end_us
+               : clock_monotonic_us() + (int64_t)c->stall_ms * 1000;
+}
+
+/* How many bytes; 0: not now; -1: the connection has ended. */
+static ssize_t
+send_now(const struct channel *c, struct slice s)
+{
+    ssize_t n;
+
+    if (c->session != NULL) {
+        n = gnutls_record_send(c->session, s.data, s.size);
+        return n >= 0 ? n : gnutls_error_is_fatal((int)n) != 0 ? -1 : 0;
+    }
+    n = send(c->fd, s.data, s.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+static ssize_t
+receive_now(const struct channel *c, uint8_t *to, size_t size)
+{
+    ssize_t n;
+
+    if (c->session != NULL) {
+        n = gnutls_record_recv(c->session, to, size);
+        return n > 0                                          ? n
+               : n == 0 || gnutls_error_is_fatal((int)n) != 0 ? -1
+                                                              : 0;
+    }
+    n = recv(c->fd, to, size, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return n == 0 ? -1 : n;
+}
+
+static enum status
+send_all(const struct channel *c, struct slice s, int64_t end_us,
+         struct error *e)
+{
+    enum status st = ST_OK;
+
+    while (s.size > 0 && st == ST_OK) {
+        ssize_t n = send_now(c, s);
+
+        if (n < 0)
+            return error_set(e, ST_IO, "connection lost while sending");
+        counter_add(CNT_PEER_BYTES_SENT, (uint64_t)n);
+        s = slice_of(s.data + n, s.size - (size_t)n);
+        if (n == 0)
+            st = channel_wait(c, POLLOUT, stall_end(c, end_us), e);
+    }
+    return st;
+}
+
+/* At least one byte and at most 'size'. */
+static enum status
+receive_some(const struct channel *c, uint8_t *to, size_t size, int64_t end_us,
+             size_t *got, struct error *e)
+{
+    enum status st = ST_OK;
+    ssize_t n;
+
+    *got = 0;
+    while ((n = receive_now(c, to, size)) == 0 && st == ST_OK)
+        st = channel_wait(c, POLLIN, end_us, e);
+    if (n < 0)
+        return error_set(e, ST_IO, "the connection was closed by the peer");
+    *got = (size_t)n;
+    counter_add(CNT_PEER_BYTES_RECEIVED, (uint64_t)n);
+    return n > 0 ? ST_OK : st;
+}
+
+static enum status
+receive_all(const struct channel *c, uint8_t *to, size_t size, int64_t end_us,
+            struct error *e)
+{
+    enum status st = ST_OK;
+    size_t got;
+
+    for (; size > 0 && st == ST_OK; size -= got, to += got)
+        st = receive_some(c, to, size, end_us, &got, e);
+    return st;
+}
+
+/* -- hello ----------------------------------------------------------------- */
+
+static struct hello
+hello_of(const struct channel_target *t)
+{
+    struct hello h;
+
+    hello_init(&h, t->secret);
+    if (t->version != 0)
+        h.version = t->version;
+    return h;
+}
+
+/* What is wrong with the first bytes is told at once: the other side sends no
+ * more when the version is another one. */
+static enum status
+receive_hello(const struct channel *c, const struct hello *h, uint8_t *in,
+              size_t size, int64_t end_us, struct error *e)
+{
+    enum status st = receive_all(c, in, HELLO_MARK_SIZE, end_us, e);
+
+    if (st == ST_OK)
+        st = hello_check_mark(h, slice_of(in, HELLO_MARK_SIZE), e);
+    if (st == ST_OK)
+        st = receive_all(c, in + HELLO_MARK_SIZE, size - HELLO_MARK_SIZE,
+                         end_us, e);
+    return st;
+}
+
+static enum status
+say_hello(const struct channel *c, const struct channel_target *t,
+          int64_t end_us, struct error *e)
+{
+    uint8_t ask[HELLO_ASK_SIZE], in[HELLO_ANSWER_SIZE], proof[HELLO_PROOF_SIZE];
+    struct hello h = hello_of(t);
+    enum status st;
+
+    hello_ask(&h, ask);
+    st = send_all(c, slice_of(ask, sizeof ask), end_us, e);
+    if (st == ST_OK)
+        st = receive_hello(c, &h, in, sizeof in, end_us, e);
+    if (st == ST_OK)
+        st = hello_prove(&h, slice_of(in, sizeof in), proof, e);
+    if (st == ST_OK)
+        st = send_all(c, slice_of(proof, sizeof proof), end_us, e);
+    return st;
+}
+
+enum status
+channel_hear(struct channel *c, const struct channel_target *t, int64_t end_us,
+             struct error *e)
+{
+    uint8_t in[HELLO_ASK_SIZE], answer[HELLO_ANSWER_SIZE] = { 0 },
+                                proof[HELLO_PROOF_SIZE];
+    struct hello h = hello_of(t);
+    enum status st;
+
+    OBJ_CHECK(c, CHANNEL_MAGIC);
+    st = receive_hello(c, &h, in, sizeof in, end_us, e);
+    if (st == ST_CONFLICT) { /* so that both sides can name both versions */
+        hello_mark(&h, answer);
+        /* Bytes that were not read would have the socket reset. */
+        (void)!receive_all(c, in + HELLO_MARK_SIZE, HELLO_NONCE_SIZE, end_us,
+                           NULL);
+        (void)!send_all(c, slice_of(answer, HELLO_MARK_SIZE), end_us, NULL);
+    }
+    if (st == ST_OK)
+        st = hello_answer(&h, slice_of(in, sizeof in), answer, e);
+    if (st == ST_OK)
+        st = send_all(c, slice_of(answer, sizeof answer), end_us, e);
+    if (st == ST_OK)
+        st = receive_all(c, proof, sizeof proof, end_us, e);
+    return st == ST_OK ? hello_check(&h, slice_of(proof, sizeof proof), e) : st;
+}
+
 /* -- dialing --------------------------------------------------------------- */
 
 /* A name and a port of it, on their way to a channel. */
@@ -101,44 +293,38 @@ split_address(struct dial *d, struct error *e)
     return ST_OK;
 }
 
-/* Until the socket is ready for 'events'. */
-static enum status
-dial_wait(const struct dial *d, short events, struct error *e)
+/* The kernel ends a connection whose machine is silent for 'silence_ms',
+ * whether something is sent or not.  A process that stands still is not silent.
+ */
+static void
+set_options(int fd, unsigned silence_ms)
 {
-    struct pollfd p[2] = { { .fd = d->c->fd, .events = events },
-                           { .fd = d->target->stop_fd, .events = POLLIN } };
+    int one = 1, ms = (int)silence_ms, s = ms < 4000 ? 1 : ms / 4000;
 
-    for (;;) {
-        int64_t left_us = d->end_us - clock_monotonic_us();
-
-        if (left_us <= 0)
-            return error_set(e, ST_TIMEOUT, "no answer in time");
-        if (poll(p, 2, (int)(left_us / 1000) + 1) < 0 && errno != EINTR)
-            return error_set(e, ST_IO, "poll: %m");
-        if (p[1].revents != 0)
-            return error_set(e, ST_BUSY, "told to stop");
-        if (p[0].revents != 0)
-            return ST_OK;
-    }
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &s, sizeof s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &s, sizeof s);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
 static enum status
 connect_one(struct dial *d, const struct addrinfo *a, struct error *e)
 {
     socklen_t size = sizeof(int);
-    int one = 1, err = 0;
+    int err = 0;
     enum status st;
 
     d->c->fd =
         socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (d->c->fd < 0)
         return error_set(e, ST_IO, "no socket: %m");
-    (void)setsockopt(d->c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    set_options(d->c->fd, d->target->silence_ms);
     if (connect(d->c->fd, a->ai_addr, a->ai_addrlen) == 0)
         return ST_OK;
     if (errno != EINPROGRESS)
         return error_set(e, ST_IO, "cannot connect: %m");
-    st = dial_wait(d, POLLOUT, e);
+    st = channel_wait(d->c, POLLOUT, d->end_us, e);
     if (st != ST_OK)
         return st;
     if (getsockopt(d->c->fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
@@ -188,89 +374,35 @@ shake_hands(struct dial *d, struct error *e)
     while ((rc = gnutls_handshake(s)) < 0) {
         if (gnutls_error_is_fatal(rc) != 0)
             return error_set(e, ST_IO, "no TLS: %s", gnutls_strerror(rc));
-        st = dial_wait(
-            d, gnutls_record_get_direction(s) != 0 ? POLLOUT : POLLIN, e);
+        st = channel_wait(
+            d->c, gnutls_record_get_direction(s) != 0 ? POLLOUT : POLLIN,
+            d->end_us, e);
         if (st != ST_OK)
             return st;
     }
     return ST_OK;
 }
 
-static enum status
-dial_send(const struct dial *d, struct slice s, struct error *e)
+struct channel *
+channel_of_socket(int fd, unsigned stall_ms)
 {
-    enum status st = ST_OK;
+    struct channel *c = mem_new(sizeof *c);
 
-    while (s.size > 0 && st == ST_OK) {
-        ssize_t n = channel_send(d->c, s);
-
-        if (n < 0)
-            return error_set(e, ST_IO, "hello: cannot send: %m");
-        s = slice_of(s.data + n, s.size - (size_t)n);
-        if (n == 0)
-            st = dial_wait(d, POLLOUT, e);
-    }
-    return st;
-}
-
-/* The server's hello.  What is wrong with its first bytes is told at once: it
- * sends no more when the version is another one. */
-static enum status
-hear_answer(const struct dial *d, const struct hello *h, uint8_t *in,
-            struct error *e)
-{
-    size_t size = 0;
-    enum status st = ST_OK;
-
-    while (size < HELLO_ANSWER_SIZE && st == ST_OK) {
-        ssize_t n = channel_receive(d->c, in + size, HELLO_ANSWER_SIZE - size);
-
-        if (n < 0)
-            return error_set(e, ST_IO,
-                             "hello: the connection was closed by the peer");
-        size += (size_t)n;
-        st = n == 0 ? dial_wait(d, POLLIN, e)
-                    : hello_check_mark(h,
-                                       slice_of(in, size < HELLO_MARK_SIZE
-                                                        ? size
-                                                        : HELLO_MARK_SIZE),
-                                       e);
-    }
-    return st;
-}
-
-static enum status
-say_hello(const struct dial *d, struct error *e)
-{
-    uint8_t ask[HELLO_ASK_SIZE], in[HELLO_ANSWER_SIZE], proof[HELLO_PROOF_SIZE];
-    struct hello h;
-    enum status st;
-
-    hello_init(&h, d->target->secret);
-    if (d->target->version != 0)
-        h.version = d->target->version;
-    hello_ask(&h, ask);
-    st = dial_send(d, slice_of(ask, sizeof ask), e);
-    if (st == ST_OK)
-        st = hear_answer(d, &h, in, e);
-    if (st == ST_OK)
-        st = hello_prove(&h, slice_of(in, sizeof in), proof, e);
-    if (st == ST_OK)
-        st = dial_send(d, slice_of(proof, sizeof proof), e);
-    return st;
+    c->magic = CHANNEL_MAGIC;
+    c->fd = fd;
+    c->stall_ms = stall_ms;
+    return c;
 }
 
 enum status
 channel_dial(const struct channel_target *t, int64_t end_us,
              struct channel **out, struct error *e)
 {
-    struct channel *c = mem_new(sizeof *c);
+    struct channel *c = channel_of_socket(-1, 0);
     struct dial d = { .target = t, .c = c, .end_us = end_us };
     enum status st;
 
-    c->magic = CHANNEL_MAGIC;
-    c->fd = -1;
-    lock_init(&c->lock);
+    c->stop = t->stop;
     *out = c;
     st = split_address(&d, e);
     if (st == ST_OK)
@@ -278,7 +410,7 @@ channel_dial(const struct channel_target *t, int64_t end_us,
     if (st == ST_OK && t->tls != NULL)
         st = shake_hands(&d, e);
     if (st == ST_OK)
-        st = say_hello(&d, e);
+        st = say_hello(c, t, end_us, e);
     free(d.host);
     free(d.port);
     if (st != ST_OK)
@@ -297,71 +429,79 @@ channel_close(struct channel **c)
         gnutls_deinit(x->session);
     if (x->fd >= 0)
         (void)close(x->fd);
-    lock_fini(&x->lock);
     OBJ_FREE(x);
 }
 
-/* -- bytes ----------------------------------------------------------------- */
-
-int
-channel_fd(const struct channel *c)
+void
+channel_shutdown(const struct channel *c)
 {
     OBJ_CHECK(c, CHANNEL_MAGIC);
-    return c->fd;
+    (void)shutdown(c->fd, SHUT_RDWR);
 }
 
-/* What a call of the socket or of GnuTLS says. */
-static ssize_t
-channel_result(ssize_t n, bool ended)
+bool
+channel_is_quiet(const struct channel *c)
 {
-    if (n > 0)
-        return n;
-    if (n == 0 && ended) {
-        errno = 0;
-        return -1;
-    }
-    return n == 0 || errno == EAGAIN || errno == EINTR ? 0 : -1;
-}
-
-static ssize_t
-session_result(ssize_t n, bool ended)
-{
-    if (n < 0) {
-        errno = gnutls_error_is_fatal((int)n) != 0 ? EPIPE : EAGAIN;
-        n = -1;
-    }
-    return channel_result(n, ended);
-}
-
-ssize_t
-channel_send(struct channel *c, struct slice bytes)
-{
-    ssize_t n;
+    struct pollfd p = { .fd = c->fd, .events = POLLIN | POLLRDHUP };
 
     OBJ_CHECK(c, CHANNEL_MAGIC);
-    if (c->session == NULL)
-        return channel_result(
-            send(c->fd, bytes.data, bytes.size, MSG_NOSIGNAL | MSG_DONTWAIT),
-            false);
-    lock_take(&c->lock);
-    n = c->resumes ? gnutls_record_send(c->session, NULL, 0)
-                   : gnutls_record_send(c->session, bytes.data, bytes.size);
-    c->resumes = n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED;
-    n = session_result(n, false);
-    lock_drop(&c->lock);
-    return n;
+    return poll(&p, 1, 0) == 0;
 }
 
-ssize_t
-channel_receive(struct channel *c, uint8_t *to, size_t size)
+/* -- frames ---------------------------------------------------------------- */
+
+enum status
+channel_send(struct channel *c, const struct buf *frame, int64_t end_us,
+             struct error *e)
 {
-    ssize_t n;
+    OBJ_CHECK(c, CHANNEL_MAGIC);
+    if (frame->failed)
+        return error_set(e, ST_BUSY, "no memory for a frame");
+    counter_add(CNT_PEER_FRAMES_SENT, 1);
+    return send_all(c, buf_slice(frame), end_us, e);
+}
+
+/* More of a frame, into room for 'size' bytes. */
+static enum status
+receive_more(const struct channel *c, struct buf *in, size_t size,
+             int64_t end_us, struct error *e)
+{
+    uint8_t *to = buf_reserve(in, size);
+    size_t got = 0;
+    enum status st;
+
+    if (to == NULL)
+        return error_set(e, ST_BUSY, "no memory for a frame");
+    st = receive_some(c, to, size, end_us, &got, e);
+    in->size += got;
+    return st;
+}
+
+enum status
+channel_receive(struct channel *c, size_t max, struct channel_frame *out,
+                int64_t end_us, struct error *e)
+{
+    struct buf *in = &out->bytes;
+    size_t size = 0, all = FRAME_HEAD_SIZE;
+    enum status st;
 
     OBJ_CHECK(c, CHANNEL_MAGIC);
-    if (c->session == NULL)
-        return channel_result(recv(c->fd, to, size, MSG_DONTWAIT), true);
-    lock_take(&c->lock);
-    n = session_result(gnutls_record_recv(c->session, to, size), true);
-    lock_drop(&c->lock);
-    return n;
+    if (in->cap > KEEP_BYTES)
+        buf_fini(in);
+    buf_clear(in);
+    st = receive_more(c, in, ROOM_BYTES, end_us, e);
+    while (st == ST_OK && in->size < FRAME_HEAD_SIZE)
+        st = receive_more(c, in, ROOM_BYTES, stall_end(c, end_us), e);
+    if (st == ST_OK)
+        st = frame_read_head(slice_of(in->data, FRAME_HEAD_SIZE), max,
+                             &out->kind, &size, e);
+    all += size + FRAME_TAIL_SIZE;
+    while (st == ST_OK && in->size < all)
+        st = receive_more(c, in, all - in->size, stall_end(c, end_us), e);
+    if (st == ST_OK && in->size > all)
+        st = error_set(e, ST_CORRUPT, "more bytes than a frame has");
+    if (st == ST_OK)
+        st = frame_read(buf_slice(in), &out->payload, e);
+    counter_add(CNT_PEER_FRAMES_RECEIVED, st == ST_OK);
+    return st;
 }

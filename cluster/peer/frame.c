@@ -7,47 +7,61 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 
-#define ROOM_BYTES ((size_t)64 << 10)
-#define PART_BYTES ((size_t)256 << 10) /* of an answer, in a frame */
-#define KEEP_BYTES ((size_t)1 << 20)   /* of an empty reader's memory */
-
 /* -- frames ---------------------------------------------------------------- */
 
-static bool
-is_type(uint8_t type)
+void
+frame_begin(struct buf *out)
 {
-    uint8_t of = type & (uint8_t) ~(FRAME_ANSWER | FRAME_MORE);
+    static const uint8_t head[FRAME_HEAD_SIZE];
 
-    return of >= 1 && of <= FRAME_TYPE_LAST &&
-           ((type & FRAME_MORE) == 0 || (type & FRAME_ANSWER) != 0);
-}
-
-/* A frame whose payload is 'first' and 'rest'. */
-static void
-put_frame(struct buf *out, uint8_t type, uint64_t number, struct slice first,
-          struct slice rest)
-{
-    size_t at = out->size, size = first.size + rest.size;
-
-    INSIST(is_type(type) && size <= FRAME_PAYLOAD_MAX);
-    if (buf_reserve(out, FRAME_HEAD_SIZE + size + FRAME_TAIL_SIZE) == NULL)
-        return;
-    buf_put_u32(out, (uint32_t)size);
-    buf_put_u8(out, type);
-    buf_put_u64(out, number);
-    buf_put_slice(out, first);
-    buf_put_slice(out, rest);
-    buf_put_u32(out, crc32c(slice_of(out->data + at, out->size - at)));
+    buf_put(out, head, sizeof head);
 }
 
 void
-frame_put(struct buf *out, uint8_t type, uint64_t number, struct slice payload)
+frame_end(struct buf *out, uint8_t kind)
 {
-    put_frame(out, type, number, payload, slice_of(NULL, 0));
+    size_t size = out->size - FRAME_HEAD_SIZE;
+
+    if (out->failed)
+        return;
+    INSIST(out->size >= FRAME_HEAD_SIZE && size <= UINT32_MAX);
+    for (int i = 0; i < 4; i++)
+        out->data[i] = (uint8_t)(size >> (24 - 8 * i));
+    out->data[4] = kind;
+    buf_put_u32(out, crc32c(buf_slice(out)));
 }
 
-/* What statuses are on the wire: its own numbers, since the enum may grow in
- * its midst. */
+enum status
+frame_read_head(struct slice head, size_t max, uint8_t *kind, size_t *size,
+                struct error *e)
+{
+    struct cursor c = cursor_of(head);
+
+    INSIST(head.size == FRAME_HEAD_SIZE);
+    *size = cursor_u32(&c);
+    *kind = cursor_u8(&c);
+    return *size <= max
+               ? ST_OK
+               : error_set(e, ST_LIMIT,
+                           "a frame of %zu bytes, at most %zu may come", *size,
+                           max);
+}
+
+enum status
+frame_read(struct slice frame, struct slice *payload, struct error *e)
+{
+    size_t size = frame.size - FRAME_TAIL_SIZE;
+    struct cursor tail =
+        cursor_of(slice_of(frame.data + size, FRAME_TAIL_SIZE));
+
+    *payload = slice_of(frame.data + FRAME_HEAD_SIZE, size - FRAME_HEAD_SIZE);
+    return cursor_u32(&tail) == crc32c(slice_of(frame.data, size))
+               ? ST_OK
+               : error_set(e, ST_CORRUPT,
+                           "damaged frame of %zu bytes: wrong checksum",
+                           payload->size);
+}
+
 static const struct {
     enum status status;
     uint8_t code;
@@ -60,8 +74,8 @@ static const struct {
 
 #define CODES_LEN (sizeof codes / sizeof codes[0])
 
-static uint8_t
-code_of(enum status status)
+uint8_t
+frame_code(enum status status)
 {
     size_t i = 0;
 
@@ -71,126 +85,55 @@ code_of(enum status status)
     return codes[i].code;
 }
 
-bool
-frame_put_answer(struct buf *out, uint8_t type, uint64_t number,
-                 enum status status, struct slice *body)
-{
-    uint8_t code = code_of(status), answer = type | FRAME_ANSWER;
-
-    if (body->size <= PART_BYTES) {
-        put_frame(out, answer, number, slice_of(&code, 1), *body);
-        return false;
-    }
-    frame_put(out, answer | FRAME_MORE, number,
-              slice_of(body->data, PART_BYTES));
-    *body = slice_of(body->data + PART_BYTES, body->size - PART_BYTES);
-    return true;
-}
-
 enum status
-frame_read_answer(struct slice payload, enum status *status, struct slice *body,
-                  struct error *e)
+frame_status(uint8_t code, enum status *out, struct error *e)
 {
-    struct cursor c = cursor_of(payload);
-    uint8_t code = cursor_u8(&c);
-    size_t i = 0;
-
-    while (i < CODES_LEN && codes[i].code != code)
-        i++;
-    if (c.failed || i == CODES_LEN)
-        return error_set(e, ST_CORRUPT, "malformed answer: status %u",
-                         (unsigned)code);
-    *status = codes[i].status;
-    *body = cursor_bytes(&c, cursor_left(&c));
-    return ST_OK;
+    for (size_t i = 0; i < CODES_LEN; i++)
+        if (codes[i].code == code) {
+            *out = codes[i].status;
+            return ST_OK;
+        }
+    return error_set(e, ST_CORRUPT, "malformed answer: status %u",
+                     (unsigned)code);
 }
+
+/* -- PUT ------------------------------------------------------------------- */
 
 void
-frame_reader_init(struct frame_reader *r)
+frame_put_failure(struct buf *out, const struct frame_failure *f)
 {
-    *r = (struct frame_reader){ 0 };
-}
-
-void
-frame_reader_fini(struct frame_reader *r)
-{
-    buf_fini(&r->in);
-}
-
-uint8_t *
-frame_reader_room(struct frame_reader *r, size_t *size)
-{
-    size_t left = r->in.size - r->at;
-    uint8_t *room;
-
-    if (r->error.status != ST_OK)
-        return NULL;
-    if (left == 0 && r->in.cap > KEEP_BYTES)
-        buf_fini(&r->in);
-    else if (r->at > 0)
-        memmove(r->in.data, r->in.data + r->at, left);
-    r->in.size = left;
-    r->at = 0;
-    room = buf_reserve(&r->in, ROOM_BYTES);
-    if (room == NULL)
-        (void)error_set(&r->error, ST_BUSY, "no memory for a frame");
-    *size = r->in.cap - r->in.size;
-    return room;
-}
-
-void
-frame_reader_added(struct frame_reader *r, size_t size)
-{
-    INSIST(size <= r->in.cap - r->in.size);
-    r->in.size += size;
+    buf_put_varint(out, f->first);
+    buf_put_varint(out, f->len);
+    buf_put_u8(out, frame_code(f->status));
+    buf_put_sized(out, f->text);
 }
 
 bool
-frame_reader_next(struct frame_reader *r, struct frame *out)
+frame_next_failure(struct cursor *c, struct frame_failure *out, struct error *e)
 {
-    struct slice all = { NULL, 0 };
-    struct cursor c;
-    size_t size;
+    uint64_t first, len;
+    uint8_t code;
 
-    if (r->error.status != ST_OK || r->in.size - r->at < FRAME_HEAD_SIZE)
+    *e = (struct error){ .status = ST_OK };
+    if (cursor_left(c) == 0)
         return false;
-    all = slice_of(r->in.data + r->at, r->in.size - r->at);
-    c = cursor_of(all);
-    size = cursor_u32(&c);
-    out->type = cursor_u8(&c);
-    out->number = cursor_u64(&c);
-    if (size > FRAME_PAYLOAD_MAX || !is_type(out->type)) {
-        (void)error_set(&r->error, ST_CORRUPT,
-                        "malformed frame: type %u, %zu bytes",
-                        (unsigned)out->type, size);
-        return false;
-    }
-    if (cursor_left(&c) < size + FRAME_TAIL_SIZE)
-        return false;
-    out->payload = cursor_bytes(&c, size);
-    all.size = FRAME_HEAD_SIZE + size;
-    if (cursor_u32(&c) != crc32c(all)) {
-        (void)error_set(&r->error, ST_CORRUPT,
-                        "damaged frame: type %u, %zu bytes: wrong checksum",
-                        (unsigned)out->type, size);
-        return false;
-    }
-    r->at += all.size + FRAME_TAIL_SIZE;
-    r->frames++;
+    first = cursor_varint(c);
+    len = cursor_varint(c);
+    code = cursor_u8(c);
+    out->text = cursor_sized(c);
+    if (c->failed || first > UINT32_MAX || len > UINT32_MAX ||
+        frame_status(code, &out->status, NULL) != ST_OK)
+        return error_set(e, ST_CORRUPT, "malformed answer to a PUT"), false;
+    out->first = (uint32_t)first;
+    out->len = (uint32_t)len;
     return true;
-}
-
-bool
-frame_reader_has_part(const struct frame_reader *r)
-{
-    return r->in.size > r->at;
 }
 
 /* -- hello ----------------------------------------------------------------- */
 
 /* The same for both sides: mark, version. */
-static void
-put_mark(const struct hello *h, uint8_t *out)
+void
+hello_mark(const struct hello *h, uint8_t *out)
 {
     out[0] = FRAME_MARK;
     memcpy(out + 1, "HALP", 4);
@@ -205,7 +148,7 @@ make_proof(const struct hello *h, const char *side, uint8_t *out)
     uint8_t mark[HELLO_MARK_SIZE];
     gnutls_hmac_hd_t hmac;
 
-    put_mark(h, mark);
+    hello_mark(h, mark);
     INSIST(gnutls_hmac_init(&hmac, GNUTLS_MAC_SHA256, h->secret,
                             FRAME_SECRET_SIZE) == 0);
     INSIST(gnutls_hmac(hmac, side, 6) == 0);
@@ -243,7 +186,7 @@ hello_check_mark(const struct hello *h, struct slice in, struct error *e)
     size_t n = in.size < 5 ? in.size : 5;
     unsigned version;
 
-    put_mark(h, mark);
+    hello_mark(h, mark);
     if (n > 0 && memcmp(in.data, mark, n) != 0)
         return error_set(e, ST_CORRUPT, "that is no Halite daemon: %s",
                          n == 5 ? "the connection begins otherwise"
@@ -264,7 +207,7 @@ hello_ask(struct hello *h, uint8_t *out)
 {
     INSIST(gnutls_rnd(GNUTLS_RND_NONCE, h->client_nonce, HELLO_NONCE_SIZE) ==
            0);
-    put_mark(h, out);
+    hello_mark(h, out);
     memcpy(out + HELLO_MARK_SIZE, h->client_nonce, HELLO_NONCE_SIZE);
 }
 
@@ -289,9 +232,9 @@ hello_answer(struct hello *h, struct slice in, uint8_t *out, struct error *e)
     enum status st = hello_check_mark(h, in, e);
 
     INSIST(in.size == HELLO_ASK_SIZE);
-    put_mark(h, out);
     if (st != ST_OK)
         return st;
+    hello_mark(h, out);
     memcpy(h->client_nonce, in.data + HELLO_MARK_SIZE, HELLO_NONCE_SIZE);
     INSIST(gnutls_rnd(GNUTLS_RND_NONCE, h->server_nonce, HELLO_NONCE_SIZE) ==
            0);

@@ -1,16 +1,13 @@
 /* What daemons of one store say to each other, as bytes (docs/PROTOCOL.md,
  * "Between daemons"): a hello, in which each side proves that it knows the
- * store's secret, then frames.
+ * store's secret, then one request after the other, each with its answer.
  *
- *     frame:  <length:4> <type:1> <number:8> <payload> <crc32c:4>
- *     client: <0x02 "HALP" version:2> <nonce:32>
- *     server: <0x02 "HALP" version:2> <nonce:32> <proof:32>
- *     client: <proof:32>
+ *     client:  <0x02 "HALP" version:2> <nonce:32>
+ *     server:  <0x02 "HALP" version:2> <nonce:32> <proof:32>
+ *     client:  <proof:32>
+ *     request: <length:4> <type:1> <payload> <crc32c:4>
+ *     answer:  <length:4> <status:1> <payload> <crc32c:4>
  *
- * Requests are numbered by the side that connected, and each is answered by a
- * frame of its type and number.
- *
- * Owns:    a reader its bytes; what it lends dies at its next call.
  * Threads: owner.
  * Fails:   ST_CORRUPT: malformed; ST_CONFLICT: another version; ST_INVALID:
  *          another secret. */
@@ -25,67 +22,56 @@
 
 /* -- frames ---------------------------------------------------------------- */
 
-#define FRAME_HEAD_SIZE   13
+#define FRAME_HEAD_SIZE   5
 #define FRAME_TAIL_SIZE   4
-#define FRAME_PAYLOAD_MAX ((size_t)16 << 20)
+#define FRAME_REQUEST_MAX ((size_t)64 << 20) /* of a request's payload */
 
 enum frame_type {
-    FRAME_PUT = 1,    /* points: a record as in the write-ahead log */
+    FRAME_PUT = 1,    /* points: records as in the write-ahead log */
     FRAME_HEAD = 2,   /* copies of open rows */
     FRAME_LAST = 3,   /* the newest point of a series */
     FRAME_DELETE = 4, /* a series' points of a range of time */
     FRAME_FLUSH = 5,  /* all open rows into the engine */
-    FRAME_PING = 6,
-    FRAME_TYPE_LAST = FRAME_PING,
-    FRAME_MORE = 0x40,   /* with FRAME_ANSWER: the next frame goes on */
-    FRAME_ANSWER = 0x80, /* the type is that of the request */
+    FRAME_TYPE_LAST = FRAME_FLUSH,
 };
 
-struct frame {
-    uint8_t type;
-    uint64_t number;
-    struct slice payload; /* lent */
+/* A frame is written in place: begin, append the payload to 'out', end.  'out'
+ * is empty before.  'kind' is the type of a request, or the code of an answer's
+ * status. */
+void frame_begin(struct buf *out);
+void frame_end(struct buf *out, uint8_t kind);
+
+/* Reads the first FRAME_HEAD_SIZE bytes of a frame.  ST_LIMIT: the payload has
+ * more than 'max' bytes. */
+MUST_CHECK enum status frame_read_head(struct slice head, size_t max,
+                                       uint8_t *kind, size_t *size,
+                                       struct error *e);
+
+/* Returns the payload of a whole frame.  ST_CORRUPT: the checksum differs. */
+MUST_CHECK enum status frame_read(struct slice frame, struct slice *payload,
+                                  struct error *e);
+
+/* Statuses have numbers of their own on the wire, since the enum may change. */
+uint8_t frame_code(enum status status);
+MUST_CHECK enum status frame_status(uint8_t code, enum status *out,
+                                    struct error *e);
+
+/* -- PUT ------------------------------------------------------------------- */
+
+/* The payload of a PUT is a list of records, each with its size, as
+ * buf_put_sized() writes them.  The payload of its answer is the sentence of
+ * the commit, empty if the status is ST_OK, and the ranges of records that
+ * failed otherwise. */
+struct frame_failure {
+    uint32_t first, len; /* records, counted from 0 */
+    enum status status;
+    struct slice text;
 };
-
-/* Appends a frame; 'payload' has FRAME_PAYLOAD_MAX bytes at the most. */
-void frame_put(struct buf *out, uint8_t type, uint64_t number,
-               struct slice payload);
-
-/* Appends a frame of the answer to a request: its status and, with ST_OK,
- * '*body', else the sentence.  True: the body is large, and '*body' is what is
- * left of it for the next frame. */
-bool frame_put_answer(struct buf *out, uint8_t type, uint64_t number,
-                      enum status status, struct slice *body);
-
-/* Reads the payload of an answer's last frame; '*body' is lent. ST_CORRUPT:
- * malformed, which is not what '*status' says. */
-MUST_CHECK enum status frame_read_answer(struct slice payload,
-                                         enum status *status,
-                                         struct slice *body, struct error *e);
-
-/* A stream of bytes, cut into frames:
- *
- *     room -> (recv) -> added -> next, next, ... false -> room ...
- *
- * A malformed frame is the end: 'error' says so, and next() is false for ever.
- */
-struct frame_reader {
-    struct buf in;
-    size_t at;          /* what was lent already is in front of it */
-    uint64_t frames;    /* lent */
-    struct error error; /* ST_OK: none */
-};
-
-void frame_reader_init(struct frame_reader *r);
-void frame_reader_fini(struct frame_reader *r);
-/* Where to read to, '*size' bytes, at least 4 KB; NULL: no memory, or it has
- * failed. */
-uint8_t *frame_reader_room(struct frame_reader *r, size_t *size);
-void frame_reader_added(struct frame_reader *r, size_t size);
-/* False: it takes more bytes, or it has failed. */
-bool frame_reader_next(struct frame_reader *r, struct frame *out);
-/* Has it a part of a frame? */
-bool frame_reader_has_part(const struct frame_reader *r);
+void frame_put_failure(struct buf *out, const struct frame_failure *f);
+/* False at the end of the list; '*e' says if it is malformed. */
+struct cursor;
+bool frame_next_failure(struct cursor *c, struct frame_failure *out,
+                        struct error *e);
 
 /* -- hello ----------------------------------------------------------------- */
 
@@ -104,6 +90,8 @@ struct hello {
 
 void hello_init(struct hello *h, const uint8_t *secret);
 
+/* Writes the first bytes of either side. */
+void hello_mark(const struct hello *h, uint8_t *out);
 /* Looks at the first bytes of the other side, up to HELLO_MARK_SIZE of them:
  * ST_OK while they may go on well. */
 MUST_CHECK enum status hello_check_mark(const struct hello *h, struct slice in,
@@ -115,9 +103,8 @@ void hello_ask(struct hello *h, uint8_t *out);
 MUST_CHECK enum status hello_prove(struct hello *h, struct slice in,
                                    uint8_t *out, struct error *e);
 
-/* The server: reads HELLO_ASK_SIZE bytes and writes HELLO_ANSWER_SIZE; of a
- * version that is not ours only the first HELLO_MARK_SIZE are to be sent.
- * Reads HELLO_PROOF_SIZE. */
+/* The server: reads HELLO_ASK_SIZE bytes and writes HELLO_ANSWER_SIZE; reads
+ * HELLO_PROOF_SIZE. */
 MUST_CHECK enum status hello_answer(struct hello *h, struct slice in,
                                     uint8_t *out, struct error *e);
 MUST_CHECK enum status hello_check(const struct hello *h, struct slice in,

@@ -1,119 +1,190 @@
-/* See cluster/peer/peer.h: what callers ask of a peer, and its sending. */
+/* See cluster/peer/peer.h. */
 #include "cluster/peer/peer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/process/clock.h"
 #include "base/process/counters.h"
+#include "base/process/lock.h"
+#include "base/process/log.h"
+#include "base/cursor.h"
 #include "base/mem.h"
-#include "cluster/peer/peer_priv.h"
 
-#define PEER_MAGIC   FOURCC('P', 'E', 'E', 'R')
-#define GATHER_BYTES ((size_t)64 << 10)
+#define PEER_MAGIC  FOURCC('P', 'E', 'E', 'R')
+#define FAILED_LEN  256               /* ranges of PUTs that failed */
+#define IDLE_LEN    8                 /* connections that are kept */
+#define COMPLAIN_US INT64_C(60000000) /* at most so often, of one thing */
 
-/* -- sending --------------------------------------------------------------- */
+/* PUTs with from < ticket <= to have failed. */
+struct failed_range {
+    uint64_t from, to;
+    enum status status;
+    char text[160];
+};
 
+struct peer {
+    uint32_t magic;
+    struct peer_options o;
+    char *address;
+    atomic_bool stopping;
+    atomic_bool link_ended; /* whoever uses the link's connection gives up */
+    struct lock lock;
+    struct cond changed; /* PUTs were answered, or the link has ended */
+    struct channel *channel GUARDED_BY(lock); /* the link's; NULL: none yet */
+    uint64_t link GUARDED_BY(lock);           /* 0: none */
+    bool sending GUARDED_BY(lock);   /* a thread uses the link's connection */
+    struct buf out GUARDED_BY(lock); /* the next request */
+    /* Tickets: the last that was given, sent, and answered. */
+    uint64_t queued GUARDED_BY(lock);
+    uint64_t sent GUARDED_BY(lock);
+    uint64_t answered GUARDED_BY(lock);
+    struct failed_range failed[FAILED_LEN] GUARDED_BY(lock);
+    size_t failed_len GUARDED_BY(lock); /* all there were on this link */
+    int64_t retry_us GUARDED_BY(lock);  /* no new link before */
+    struct channel *idle[IDLE_LEN] GUARDED_BY(lock);
+    size_t idle_len GUARDED_BY(lock);
+    struct peer_counts counts GUARDED_BY(lock);
+    int64_t complain_us GUARDED_BY(lock); /* not before */
+    char complained[160] GUARDED_BY(lock);
+};
+
+/* The text of a peer becomes one line of limited size. */
 static void
-peer_signal(struct peer *p)
+copy_text(char *to, size_t size, struct slice text)
 {
-    uint64_t one = 1;
-
-    (void)!write(p->wake_fd, &one, sizeof one);
+    (void)snprintf(to, size, "%.*s", (int)(text.size < size ? text.size : size),
+                   text.size == 0 ? "" : (const char *)text.data);
+    for (; *to != '\0'; to++)
+        if ((unsigned char)*to < ' ' || *to == 0x7f)
+            *to = ' ';
 }
 
-void
-peer_send(struct peer *p)
+/* -- links ----------------------------------------------------------------- */
+
+/* One line for each thing, and again when it has lasted. */
+static void
+complain(struct peer *p, const struct error *e) REQUIRES(p->lock)
 {
-    bool was_blocked = p->blocked;
+    int64_t now_us = clock_monotonic_us();
 
-    if (p->timed_us == 0 && p->put_queued > p->put_sent) {
-        p->timed = p->put_queued;
-        p->timed_us = clock_monotonic_us();
-    }
-    p->put_sent = p->put_queued;
-    p->blocked = false;
-    while (p->out_at < p->out.size && !p->blocked && !p->broken) {
-        ssize_t n = channel_send(p->channel, slice_of(p->out.data + p->out_at,
-                                                      p->out.size - p->out_at));
-
-        p->counts.sends++;
-        p->broken = n < 0;
-        p->blocked = n == 0;
-        if (n > 0) {
-            p->out_at += (size_t)n;
-            counter_add(CNT_PEER_BYTES_SENT, (uint64_t)n);
-        }
-    }
-    if (p->out_at == p->out.size) {
-        buf_clear(&p->out);
-        p->out_at = 0;
-    }
-    if (p->broken || (p->blocked && !was_blocked))
-        peer_signal(p);
+    if (atomic_load(&p->stopping) ||
+        (now_us < p->complain_us &&
+         strncmp(p->complained, e->text, sizeof p->complained - 1) == 0))
+        return;
+    (void)snprintf(p->complained, sizeof p->complained, "%.159s", e->text);
+    p->complain_us = now_us + COMPLAIN_US;
+    log_warn("cluster", "peer %s: %s; trying again", p->address, e->text);
 }
 
-enum status
-peer_queue(struct peer *p, uint8_t type, struct slice payload, struct error *e)
+/* A thread that uses its connection closes that. */
+static void
+link_end(struct peer *p) REQUIRES(p->lock)
 {
-    if (p->out_at > GATHER_BYTES) {
-        p->out.size -= p->out_at;
-        memmove(p->out.data, p->out.data + p->out_at, p->out.size);
-        p->out_at = 0;
-    }
-    frame_put(&p->out, type, p->number + 1, payload);
-    if (p->out.failed) { /* all of it or nothing */
-        p->out.failed = false;
-        return error_set(e, ST_BUSY, "peer %s: no memory for a frame",
-                         p->address);
-    }
-    p->number++;
-    counter_add(CNT_PEER_FRAMES_SENT, 1);
-    return ST_OK;
+    p->link = 0;
+    atomic_store(&p->link_ended, true);
+    if (!p->sending)
+        channel_close(&p->channel);
+    buf_fini(&p->out);
+    cond_broadcast(&p->changed);
+}
+
+/* The connection of the link before must not be in use any more. */
+static void
+link_begin(struct peer *p) REQUIRES(p->lock)
+{
+    p->link = atomic_fetch_add(p->o.links, 1) + 1;
+    p->sent = p->answered = p->queued;
+    p->failed_len = 0;
+    atomic_store(&p->link_ended, false);
+}
+
+uint64_t
+peer_link(struct peer *p)
+{
+    uint64_t link;
+
+    OBJ_CHECK(p, PEER_MAGIC);
+    lock_take(&p->lock);
+    if (p->link == 0 && !p->sending && !atomic_load(&p->stopping) &&
+        clock_monotonic_us() >= p->retry_us)
+        link_begin(p);
+    link = p->link;
+    lock_drop(&p->lock);
+    return link;
 }
 
 static enum status
-link_ended(const struct peer *p, struct error *e)
+connection_ended(const struct peer *p, struct error *e)
 {
     return error_set(e, ST_MOVED, "peer %s: the connection has ended",
                      p->address);
 }
 
-static unsigned
-ms_until(int64_t end_us)
+static enum status
+peer_dial(struct peer *p, const atomic_bool *stop, int64_t end_us,
+          struct channel **out, struct error *e)
 {
-    int64_t left = end_us - clock_monotonic_us();
+    const struct channel_target t = { .address = p->address,
+                                      .secret = p->o.secret,
+                                      .version = p->o.version,
+                                      .tls = p->o.tls,
+                                      .silence_ms = p->o.silence_ms,
+                                      .stop = stop };
+    int64_t most_us = clock_monotonic_us() + (int64_t)p->o.connect_ms * 1000;
+    enum status st =
+        channel_dial(&t, end_us < most_us ? end_us : most_us, out, e);
 
-    return left <= 0           ? 0
-           : left > 3600000000 ? 3600000u
-                               : (unsigned)(left / 1000) + 1;
+    if (st == ST_OK)
+        counter_add(CNT_PEER_LINKS, 1);
+    return st;
 }
+
+/* -- PUTs ------------------------------------------------------------------ */
 
 enum status
 peer_put(struct peer *p, uint64_t link, struct slice record, uint64_t *ticket,
          struct error *e)
 {
-    enum status st;
+    enum status st = ST_OK;
 
     OBJ_CHECK(p, PEER_MAGIC);
-    if (record.size > FRAME_PAYLOAD_MAX)
-        return error_set(e, ST_LIMIT, "a record of %zu bytes", record.size);
     lock_take(&p->lock);
-    st = p->link != link || link == 0 ? link_ended(p, e) : ST_OK;
-    if (st == ST_OK && p->out.size - p->out_at > p->o.out_bytes)
+    if (p->link != link || link == 0) {
+        st = connection_ended(p, e);
+    } else if (p->out.size + record.size + 16 > p->o.out_bytes) {
         st = error_set(e, ST_BUSY,
                        "peer %s takes points more slowly than they come",
                        p->address);
-    if (st == ST_OK)
-        st = peer_queue(p, FRAME_PUT, record, e);
-    if (st == ST_OK) {
-        *ticket = p->put_queued = p->number;
-        if (!p->blocked && p->out.size - p->out_at >= GATHER_BYTES)
-            peer_send(p);
+    } else {
+        size_t size = p->out.size;
+
+        if (size == 0)
+            frame_begin(&p->out);
+        buf_put_sized(&p->out, record);
+        if (p->out.failed) { /* all of it or nothing */
+            p->out.failed = false;
+            p->out.size = size;
+            st = error_set(e, ST_BUSY, "peer %s: no memory for a record",
+                           p->address);
+        }
     }
+    if (st == ST_OK)
+        *ticket = ++p->queued;
     lock_drop(&p->lock);
     return st;
+}
+
+static void
+note_failed(struct peer *p, uint64_t from, const struct frame_failure *f)
+    REQUIRES(p->lock)
+{
+    struct failed_range *r = &p->failed[p->failed_len++ % FAILED_LEN];
+
+    *r = (struct failed_range){ .from = from + f->first,
+                                .to = from + f->first + f->len,
+                                .status = f->status };
+    copy_text(r->text, sizeof r->text, f->text);
 }
 
 /* What became of a PUT that was answered.  Of one that failed so long ago that
@@ -122,48 +193,142 @@ static enum status
 put_outcome(const struct peer *p, uint64_t ticket, struct error *e)
     REQUIRES(p->lock)
 {
-    size_t first =
-        p->failed_len < PEER_FAILED_LEN ? 0 : p->failed_len - PEER_FAILED_LEN;
+    size_t first = p->failed_len < FAILED_LEN ? 0 : p->failed_len - FAILED_LEN;
 
-    for (size_t i = p->failed_len; i-- > first;) {
-        const struct peer_failed_range *f = &p->failed[i % PEER_FAILED_LEN];
+    for (size_t i = first; i < p->failed_len; i++) {
+        const struct failed_range *f = &p->failed[i % FAILED_LEN];
 
-        if (ticket > f->to)
-            return ST_OK;
-        if (ticket > f->from)
+        if (ticket > f->from && ticket <= f->to)
             return error_set(e, f->status, "%s", f->text);
     }
-    return first == 0 ? ST_OK : link_ended(p, e);
+    return first == 0 || ticket > p->failed[first % FAILED_LEN].from
+               ? ST_OK
+               : connection_ended(p, e);
+}
+
+/* The answer to the PUTs from < ticket <= to.  If their commit failed, that is
+ * noted after those that failed alone, and so counts for the others. */
+static enum status
+read_answer(struct peer *p, uint64_t from, uint64_t to, uint8_t code,
+            struct slice payload, struct error *e) REQUIRES(p->lock)
+{
+    struct cursor c = cursor_of(payload);
+    struct frame_failure all = { .len = (uint32_t)(to - from) }, f;
+    enum status st = frame_status(code, &all.status, e);
+
+    all.text = cursor_sized(&c);
+    if (st == ST_OK && c.failed)
+        st = error_set(e, ST_CORRUPT, "malformed answer to a PUT");
+    if (st != ST_OK)
+        return st;
+    while (frame_next_failure(&c, &f, e))
+        note_failed(p, from, &f);
+    if (all.status != ST_OK)
+        note_failed(p, from, &all);
+    return e->status;
+}
+
+/* A request of PUTs, which its answer replaces in 'frame'. */
+struct exchange {
+    struct channel *channel; /* NULL: it has to be made */
+    struct channel_frame frame;
+    int64_t end_us;
+};
+
+static enum status
+exchange_run(struct peer *p, struct exchange *x, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (x->channel == NULL) {
+        st = peer_dial(p, &p->link_ended, x->end_us, &x->channel, e);
+        if (st == ST_OK)
+            log_info("cluster", "peer %s: connected", p->address);
+    }
+    frame_end(&x->frame.bytes, FRAME_PUT);
+    if (st == ST_OK)
+        st = channel_send(x->channel, &x->frame.bytes, x->end_us, e);
+    if (st == ST_OK)
+        st = channel_receive(x->channel, FRAME_REQUEST_MAX, &x->frame,
+                             x->end_us, e);
+    return st;
+}
+
+/* Sends all records that wait, and takes their answer.  The lock is dropped
+ * meanwhile. */
+static void
+send_puts(struct peer *p, int64_t end_us) REQUIRES(p->lock)
+{
+    struct exchange x = { p->channel, { .bytes = p->out }, end_us };
+    uint64_t from = p->sent, to = p->queued;
+    int64_t from_us = clock_monotonic_us();
+    struct error e = { .status = ST_OK };
+    enum status st;
+
+    p->out = (struct buf)BUF_INIT;
+    p->sent = to;
+    p->sending = true;
+    p->counts.sends++;
+    lock_drop(&p->lock);
+    st = exchange_run(p, &x, &e);
+    lock_take(&p->lock);
+    p->sending = false;
+    p->counts.links += p->channel == NULL && x.channel != NULL;
+    p->channel = x.channel;
+    if (st == ST_OK && p->link != 0)
+        st = read_answer(p, from, to, x.frame.kind, x.frame.payload, &e);
+    if (p->link == 0) {
+        channel_close(&p->channel); /* it was ended meanwhile */
+    } else if (st == ST_OK) {
+        p->answered = to;
+        if (p->o.put_latency != NULL)
+            latency_add(p->o.put_latency,
+                        (uint64_t)(clock_monotonic_us() - from_us));
+    } else {
+        complain(p, &e);
+        if (p->channel == NULL)
+            p->retry_us = clock_monotonic_us() + (int64_t)p->o.retry_ms * 1000;
+        link_end(p);
+    }
+    cond_broadcast(&p->changed);
+    buf_fini(&x.frame.bytes);
+}
+
+static enum status
+no_answer(const struct peer *p, struct error *e)
+{
+    return error_set(e, ST_BUSY, "peer %s gave no answer in time", p->address);
 }
 
 enum status
-peer_put_wait(struct peer *p, uint64_t link, uint64_t ticket, int64_t end_us,
-              bool (*moved)(void *ctx), void *ctx, struct error *e)
+peer_put_wait(struct peer *p, const struct peer_waiter *w, struct error *e)
 {
     enum status st;
 
     OBJ_CHECK(p, PEER_MAGIC);
     lock_take(&p->lock);
     for (;;) {
-        if (p->link != link || link == 0 || (moved != NULL && moved(ctx))) {
-            st = link_ended(p, e);
+        int64_t left_us = w->end_us - clock_monotonic_us();
+
+        if (p->link != w->link || w->link == 0 ||
+            (w->moved != NULL && w->moved(w->ctx))) {
+            st = left_us <= 0 ? no_answer(p, e) : connection_ended(p, e);
             break;
         }
-        if (p->put_answered >= ticket) {
-            st = put_outcome(p, ticket, e);
+        if (p->answered >= w->ticket) {
+            st = put_outcome(p, w->ticket, e);
             break;
         }
-        if (ticket > p->put_sent && p->put_sent <= p->put_answered &&
-            !p->blocked)
-            peer_send(p);
-        if (ms_until(end_us) == 0) {
-            st = error_set(e, ST_BUSY, "peer %s gave no answer in time",
-                           p->address);
-            p->late = true;
-            peer_signal(p);
-            break;
+        if (left_us <= 0) {
+            st = no_answer(p, e);
+            link_end(p);
+        } else if (!p->sending) {
+            send_puts(p, w->end_us);
+        } else {
+            cond_wait_ms(&p->changed, &p->lock,
+                         left_us > 3600000000 ? 3600000
+                                              : (unsigned)(left_us / 1000) + 1);
         }
-        cond_wait_ms(&p->changed, &p->lock, ms_until(end_us));
     }
     lock_drop(&p->lock);
     return st;
@@ -180,109 +345,122 @@ peer_wake(struct peer *p)
 
 /* -- calls ----------------------------------------------------------------- */
 
-enum status
-peer_call_begin(struct peer *p, uint64_t link, uint8_t type,
-                struct slice request, size_t max, struct peer_call *call,
-                struct error *e)
+/* A connection that was kept and still lives, or NULL. */
+static struct channel *
+take_idle(struct peer *p)
 {
-    enum status st;
+    struct channel *c = NULL;
 
-    OBJ_CHECK(p, PEER_MAGIC);
-    *call = (struct peer_call){ .link = link };
-    if (request.size > FRAME_PAYLOAD_MAX)
-        return error_set(e, ST_LIMIT, "a request of %zu bytes to peer %s",
-                         request.size, p->address);
     lock_take(&p->lock);
-    st = p->link != link || link == 0 ? link_ended(p, e)
-                                      : peer_queue(p, type, request, e);
-    if (st == ST_OK) {
-        call->peer = p;
-        call->number = p->number;
-        buf_init(&call->answer, max);
-        cond_init(&call->changed);
-        call->next = p->calls;
-        p->calls = call;
-        if (!p->blocked)
-            peer_send(p);
+    while (c == NULL && p->idle_len > 0) {
+        c = p->idle[--p->idle_len];
+        if (!channel_is_quiet(c))
+            channel_close(&c);
     }
     lock_drop(&p->lock);
-    return st;
+    return c;
 }
 
 static void
-call_remove(struct peer *p, struct peer_call *call) REQUIRES(p->lock)
+keep_idle(struct peer *p, struct channel **c)
 {
-    struct peer_call **at = &p->calls;
+    lock_take(&p->lock);
+    if (p->idle_len < IDLE_LEN) {
+        p->idle[p->idle_len++] = *c;
+        *c = NULL;
+    }
+    lock_drop(&p->lock);
+    channel_close(c);
+}
 
-    while (*at != NULL && *at != call)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = call->next;
+/* The caller asks again unless it is too late; the log has the reason. */
+static enum status
+call_failed(struct peer_call *call, const struct error *why, struct error *e)
+{
+    struct peer *p = call->peer;
+
+    channel_close(&call->channel);
+    if (why->status == ST_LIMIT)
+        return error_set(e, ST_LIMIT, "peer %s: %s", p->address, why->text);
+    lock_take(&p->lock);
+    complain(p, why);
+    lock_drop(&p->lock);
+    return clock_monotonic_us() >= call->end_us ? no_answer(p, e)
+                                                : connection_ended(p, e);
 }
 
 enum status
-peer_call_end(struct peer_call *call, int64_t end_us, struct error *e)
+peer_call_begin(struct peer *p, struct peer_call *call, uint8_t type,
+                struct slice request, struct error *e)
 {
-    struct peer *p = call->peer;
+    struct buf frame = BUF_INIT;
+    struct error why;
     enum status st = ST_OK;
 
     OBJ_CHECK(p, PEER_MAGIC);
-    lock_take(&p->lock);
-    while (!call->done && st == ST_OK) {
-        if (ms_until(end_us) == 0)
-            st = error_set(e, ST_BUSY, "peer %s gave no answer in time",
-                           p->address);
-        else
-            cond_wait_ms(&call->changed, &p->lock, ms_until(end_us));
-    }
-    call_remove(p, call);
-    lock_drop(&p->lock);
-    if (st != ST_OK || call->status == ST_OK)
-        return st;
-    return error_set(e, call->status, "%s", buf_cstr(&call->answer));
+    if (request.size > FRAME_REQUEST_MAX)
+        return error_set(e, ST_LIMIT, "a request of %zu bytes to peer %s",
+                         request.size, p->address);
+    call->peer = p;
+    call->channel = take_idle(p);
+    if (call->channel == NULL)
+        st = peer_dial(p, &p->stopping, call->end_us, &call->channel, &why);
+    frame_begin(&frame);
+    buf_put_slice(&frame, request);
+    frame_end(&frame, type);
+    if (st == ST_OK)
+        st = channel_send(call->channel, &frame, call->end_us, &why);
+    buf_fini(&frame);
+    return st == ST_OK ? ST_OK : call_failed(call, &why, e);
+}
+
+enum status
+peer_call_end(struct peer_call *call, struct error *e)
+{
+    struct error why;
+    enum status st, status = ST_OK;
+    char text[400];
+
+    OBJ_CHECK(call->peer, PEER_MAGIC);
+    st = channel_receive(call->channel, call->max == 0 ? SIZE_MAX : call->max,
+                         &call->in, call->end_us, &why);
+    if (st == ST_OK)
+        st = frame_status(call->in.kind, &status, &why);
+    if (st != ST_OK)
+        return call_failed(call, &why, e);
+    keep_idle(call->peer, &call->channel);
+    call->answer = call->in.payload;
+    if (status == ST_OK)
+        return ST_OK;
+    copy_text(text, sizeof text, call->answer);
+    return error_set(e, status, "%s", text);
 }
 
 void
 peer_call_fini(struct peer_call *call)
 {
-    struct peer *p = call->peer;
-
-    if (p == NULL)
-        return;
-    lock_take(&p->lock);
-    call_remove(p, call);
-    lock_drop(&p->lock);
-    buf_fini(&call->answer);
-    cond_fini(&call->changed);
+    channel_close(&call->channel);
+    buf_fini(&call->in.bytes);
     call->peer = NULL;
 }
 
 /* -- life ------------------------------------------------------------------ */
 
-enum status
-peer_open(const struct peer_options *o, const char *address, struct peer **out,
-          struct error *e)
+struct peer *
+peer_open(const struct peer_options *o, const char *address)
 {
     struct peer *p = mem_new(sizeof *p);
-    enum status st;
 
     p->magic = PEER_MAGIC;
     p->o = *o;
     p->o.connect_ms = o->connect_ms == 0 ? 5000 : o->connect_ms;
-    p->o.retry_ms = o->retry_ms == 0 ? 1000 : o->retry_ms;
+    p->o.retry_ms = o->retry_ms == 0 ? 100 : o->retry_ms;
     p->o.silence_ms = o->silence_ms == 0 ? 15000 : o->silence_ms;
-    p->o.out_bytes = o->out_bytes == 0 ? (size_t)64 << 20 : o->out_bytes;
+    p->o.out_bytes = o->out_bytes == 0 ? FRAME_REQUEST_MAX : o->out_bytes;
     p->address = mem_strdup(address);
     lock_init(&p->lock);
     cond_init(&p->changed);
-    (void)error_set(&p->why, ST_BUSY, "connecting");
-    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    st = p->wake_fd < 0 ? error_set(e, ST_IO, "peer %s: eventfd: %m", address)
-                        : thread_start(&p->thread, peer_run, p, address, e);
-    *out = p;
-    if (st != ST_OK)
-        peer_close(out);
-    return st;
+    return p;
 }
 
 void
@@ -290,14 +468,9 @@ peer_stop(struct peer *p)
 {
     OBJ_CHECK(p, PEER_MAGIC);
     atomic_store(&p->stopping, true);
-    peer_signal(p);
-}
-
-bool
-peer_has_ended(struct peer *p)
-{
-    OBJ_CHECK(p, PEER_MAGIC);
-    return atomic_load(&p->ended);
+    lock_take(&p->lock);
+    link_end(p);
+    lock_drop(&p->lock);
 }
 
 void
@@ -308,45 +481,15 @@ peer_close(struct peer **p)
     if (x == NULL)
         return;
     peer_stop(x);
-    thread_join(&x->thread);
-    if (x->wake_fd >= 0)
-        (void)close(x->wake_fd);
-    INSIST(x->calls == NULL);
-    buf_fini(&x->out);
+    lock_take(&x->lock);
+    INSIST(!x->sending);
+    for (size_t i = 0; i < x->idle_len; i++)
+        channel_close(&x->idle[i]);
+    lock_drop(&x->lock);
     cond_fini(&x->changed);
     lock_fini(&x->lock);
     free(x->address);
     OBJ_FREE(x);
-}
-
-uint64_t
-peer_link(struct peer *p)
-{
-    uint64_t link;
-
-    OBJ_CHECK(p, PEER_MAGIC);
-    lock_take(&p->lock);
-    link = p->link;
-    lock_drop(&p->lock);
-    return link;
-}
-
-enum status
-peer_wait_link(struct peer *p, int64_t end_us, uint64_t *link, struct error *e)
-{
-    enum status st = ST_OK;
-
-    OBJ_CHECK(p, PEER_MAGIC);
-    lock_take(&p->lock);
-    while ((*link = p->link) == 0 && st == ST_OK) {
-        if (ms_until(end_us) == 0)
-            st = error_set(e, ST_BUSY, "peer %s cannot be reached: %s",
-                           p->address, p->why.text);
-        else
-            cond_wait_ms(&p->changed, &p->lock, ms_until(end_us));
-    }
-    lock_drop(&p->lock);
-    return st;
 }
 
 struct peer_counts

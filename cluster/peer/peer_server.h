@@ -1,20 +1,17 @@
 /* What a daemon does for its peers: takes over their connections, hears their
- * hello, reads frames, calls handlers, answers.
+ * hello, and answers their requests by calling handlers.
  *
- *     adopt -> hello -> PUT, PUT, PUT ... -> (commit) -> one answer for all
- *                   `-> HEAD, LAST, DELETE, FLUSH -> a worker -> answer
+ *     adopt -> hello -> request -> answer -> request -> answer ...
  *
- * PUTs of a connection are handled in their order, one at a time; what else it
- * asks is done by workers of that connection, beside them and in any order, so
- * that a slow answer holds up nothing, and a slow peer only itself.  A PUT is
- * answered when a commit has made it durable: one commit for all that came
- * since the last.
+ * A connection has a thread, and one request at a time.  So no request waits
+ * for one that another peer, or the same peer on another connection, has sent:
+ * two daemons never wait for each other.  The records of a PUT are handled in
+ * their order, and answered together when one commit has made them durable.
  *
- * Owns:    the sockets that it was given; five threads a connection.
+ * Owns:    the sockets that it was given; a thread for each.
  * Threads: adopt: any; open and close: the owner.
- * Bounds:  a connection: REQUESTS_MAX requests and 'request_bytes' of them that
- *          wait, then nothing is read; 1 MB of answers that wait, beside those
- *          that are being made. */
+ * Bounds:  'max_connections'; a connection: a request of FRAME_REQUEST_MAX
+ * bytes and its answer. */
 #pragma once
 
 #include <sys/socket.h>
@@ -25,7 +22,7 @@ struct peer_server; /* opaque */
 
 struct peer_handlers {
     void *ctx;
-    /* At a connection's begin and end. */
+    /* Called when a connection begins and ends. */
     void *(*session_open)(void *ctx);
     void (*session_close)(void *ctx, void *session);
     /* One at a time in a session.  '*lsn' is what to commit.  ST_CORRUPT: the
@@ -42,12 +39,11 @@ struct peer_server_options {
     const uint8_t *secret; /* FRAME_SECRET_SIZE bytes; outlives the server */
     uint16_t version;      /* 0: FRAME_VERSION */
     struct peer_handlers handlers;
-    unsigned hello_ms;         /* 0: 5 s for a hello */
-    unsigned idle_ms;          /* 0: 60 s without a frame; peers ping */
-    unsigned stall_ms;         /* 0: 20 s in which a peer reads nothing */
-    size_t max_connections;    /* 0: 512 */
-    size_t max_unproven;       /* 0: 32; then the oldest of them gives way */
-    size_t request_bytes;      /* 0: 32 MB */
+    unsigned hello_ms;      /* 0: 5 s for a hello */
+    unsigned idle_ms;       /* 0: 10 minutes without a request */
+    unsigned stall_ms;      /* 0: 20 s in which a peer reads or sends nothing */
+    size_t max_connections; /* 0: 512 */
+    size_t max_unproven;    /* 0: 32; then the oldest of them gives way */
     void (*closed)(void *ctx); /* a connection has ended; may be NULL */
     void *closed_ctx;
 };
@@ -68,7 +64,7 @@ void peer_server_close(struct peer_server **s);
 struct peer_server_counts {
     uint64_t open;    /* connections now */
     uint64_t proven;  /* of these */
-    uint64_t puts;    /* PUTs handled */
+    uint64_t puts;    /* records handled */
     uint64_t commits; /* for them */
 };
 struct peer_server_counts peer_server_counts(struct peer_server *s);

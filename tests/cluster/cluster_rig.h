@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/process/clock.h"
+#include "base/process/lock.h"
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "cluster/peer/peer.h"
@@ -368,35 +369,67 @@ static const struct peer_server_options server_defaults = {
 static atomic_ullong links;
 
 static inline struct peer *
-connect_peer(const char *address, struct peer_options o, uint64_t *link)
+open_peer(const char *address, struct peer_options o)
 {
-    struct peer *p;
-    struct error e;
-
     o.secret = o.secret == NULL ? rig_secret : o.secret;
     o.links = &links;
-    o.retry_ms = 50;
-    ck_assert_msg(peer_open(&o, address, &p, &e) == ST_OK, "%s", e.text);
-    if (link != NULL)
-        ck_assert_msg(peer_wait_link(p, rig_end(), link, &e) == ST_OK, "%s",
-                      e.text);
-    return p;
+    o.retry_ms = 1;
+    return peer_open(&o, address);
+}
+
+static const struct peer_options plain = { 0 };
+
+/* The peer's link, as soon as there is one. */
+static inline uint64_t
+wait_link(struct peer *p)
+{
+    uint64_t link;
+
+    RIG_UNTIL((link = peer_link(p)) != 0);
+    return link;
+}
+
+static inline enum status
+wait_put_until(struct peer *p, uint64_t link, uint64_t ticket, int64_t end_us,
+               struct error *e)
+{
+    const struct peer_waiter w = { link, ticket, end_us, NULL, NULL };
+
+    return peer_put_wait(p, &w, e);
 }
 
 static inline enum status
 wait_put(struct peer *p, uint64_t link, uint64_t ticket, struct error *e)
 {
-    return peer_put_wait(p, link, ticket, rig_end(), NULL, NULL, e);
+    return wait_put_until(p, link, ticket, rig_end(), e);
 }
 
-static const struct peer_options plain = { 0 };
+/* A record that is put, and waited for. */
+static inline enum status
+put_one(struct peer *p, const char *record, struct error *e)
+{
+    uint64_t link = wait_link(p), ticket;
+    enum status st = peer_put(p, link, slice_str(record), &ticket, e);
+
+    return st == ST_OK ? wait_put(p, link, ticket, e) : st;
+}
 
 static inline enum status
-ask(struct peer *p, uint64_t link, uint8_t type, const char *request,
-    size_t max, struct peer_call *call, struct error *e)
+begin_call(struct peer *p, uint8_t type, const char *request,
+           struct peer_call *call, struct error *e)
 {
-    enum status st =
-        peer_call_begin(p, link, type, slice_str(request), max, call, e);
+    *call = (struct peer_call){ .end_us = rig_end(), .max = call->max };
+    return peer_call_begin(p, call, type, slice_str(request), e);
+}
 
-    return st == ST_OK ? peer_call_end(call, rig_end(), e) : st;
+/* 'max': bytes of the answer; 0: any. */
+static inline enum status
+ask(struct peer *p, uint8_t type, const char *request, size_t max,
+    struct peer_call *call, struct error *e)
+{
+    enum status st;
+
+    call->max = max;
+    st = begin_call(p, type, request, call, e);
+    return st == ST_OK ? peer_call_end(call, e) : st;
 }

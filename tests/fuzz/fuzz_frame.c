@@ -1,27 +1,10 @@
-/* Reads arbitrary bytes as a stream of frames, once as a whole and once byte by
- * byte: the same frames come out, and written again they are the same bytes.
- * The first bytes are also taken for a hello. */
+/* Reads arbitrary bytes as a frame, as the failures of a PUT, and as a hello:
+ * what is read and written again is the same bytes. */
 #include "cluster/peer/frame.h"
 
+#include "base/cursor.h"
 #include "base/obj.h"
 #include "tests/fuzz/target.h"
-
-static void
-fuzz_feed(struct frame_reader *r, const uint8_t *data, size_t size)
-{
-    while (size > 0) {
-        size_t room, n;
-        uint8_t *to = frame_reader_room(r, &room);
-
-        if (to == NULL)
-            return;
-        n = room < size ? room : size;
-        memcpy(to, data, n);
-        frame_reader_added(r, n);
-        data += n;
-        size -= n;
-    }
-}
 
 static void
 hear_hello(const uint8_t *data, size_t size)
@@ -45,35 +28,55 @@ hear_hello(const uint8_t *data, size_t size)
                ST_OK);
 }
 
+static void
+read_failures(const uint8_t *data, size_t size)
+{
+    struct cursor c = cursor_of(slice_of(data, size));
+    struct frame_failure f, g;
+    struct error e, e2;
+
+    while (frame_next_failure(&c, &f, &e)) {
+        struct buf again = BUF_INIT;
+        struct cursor d;
+
+        frame_put_failure(&again, &f);
+        d = cursor_of(buf_slice(&again));
+        INSIST(frame_next_failure(&d, &g, &e2) && cursor_left(&d) == 0);
+        INSIST(f.first == g.first && f.len == g.len && f.status == g.status &&
+               slice_eq(f.text, g.text));
+        buf_fini(&again);
+    }
+    INSIST(e.status == ST_CORRUPT || cursor_left(&c) == 0);
+}
+
+static void
+read_frame(const uint8_t *data, size_t size)
+{
+    size_t payload_size;
+    struct slice payload;
+    uint8_t kind;
+
+    if (size < FRAME_HEAD_SIZE + FRAME_TAIL_SIZE ||
+        frame_read_head(slice_of(data, FRAME_HEAD_SIZE), FRAME_REQUEST_MAX,
+                        &kind, &payload_size, NULL) != ST_OK ||
+        payload_size > size - FRAME_HEAD_SIZE - FRAME_TAIL_SIZE)
+        return;
+    size = payload_size + FRAME_HEAD_SIZE + FRAME_TAIL_SIZE;
+    if (frame_read(slice_of(data, size), &payload, NULL) == ST_OK) {
+        struct buf again = BUF_INIT;
+
+        frame_begin(&again);
+        buf_put_slice(&again, payload);
+        frame_end(&again, kind);
+        INSIST(slice_eq(buf_slice(&again), slice_of(data, size)));
+        buf_fini(&again);
+    }
+}
+
 FUZZ_TARGET(data, size)
 {
-    struct frame_reader whole, bytes;
-    struct buf again = BUF_INIT;
-    struct frame f, g;
-    size_t fed = 0;
-
-    frame_reader_init(&whole);
-    frame_reader_init(&bytes);
-    fuzz_feed(&whole, data, size);
-    while (frame_reader_next(&whole, &f)) {
-        enum status status;
-        struct slice body;
-
-        while (!frame_reader_next(&bytes, &g)) {
-            INSIST(fed < size);
-            fuzz_feed(&bytes, data + fed++, 1);
-        }
-        INSIST(f.type == g.type && f.number == g.number &&
-               slice_eq(f.payload, g.payload));
-        frame_put(&again, f.type, f.number, f.payload);
-        if (frame_read_answer(f.payload, &status, &body, NULL) == ST_OK)
-            INSIST(body.size + 1 == f.payload.size);
-    }
-    INSIST(again.size == whole.at || whole.frames == 0);
-    INSIST(again.size == 0 || memcmp(again.data, data, again.size) == 0);
-    frame_reader_fini(&whole);
-    frame_reader_fini(&bytes);
-    buf_fini(&again);
+    read_frame(data, size);
+    read_failures(data, size);
     hear_hello(data, size);
     return 0;
 }

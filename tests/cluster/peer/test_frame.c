@@ -1,177 +1,139 @@
-/* Frames and hello: the documented bytes, all cuts, all damage. */
+/* Frames and hello: the documented bytes, limits, all damage. */
 #include "cluster/peer/frame.h"
 
+#include "base/cursor.h"
 #include "tests/harness.h"
 
 static uint8_t secret[FRAME_SECRET_SIZE] = "the secret of a test's own store";
 
 static void
-feed(struct frame_reader *r, struct slice s)
+make_frame(struct buf *out, uint8_t kind, struct slice payload)
 {
-    while (s.size > 0) {
-        size_t room, n;
-        uint8_t *to = frame_reader_room(r, &room);
-
-        ck_assert_ptr_nonnull(to);
-        n = room < s.size ? room : s.size;
-        memcpy(to, s.data, n);
-        frame_reader_added(r, n);
-        s = slice_of(s.data + n, s.size - n);
-    }
+    buf_clear(out);
+    frame_begin(out);
+    buf_put_slice(out, payload);
+    frame_end(out, kind);
 }
 
 /* docs/PROTOCOL.md's example. */
 START_TEST(has_documented_bytes)
 {
-    static const uint8_t want[] = { 0, 0, 0, 2,   3,   0,    0,    0,    0,   0,
-                                    0, 1, 2, 'h', 'i', 0x1b, 0x45, 0x44, 0x67 };
+    static const uint8_t want[] = { 0,   0,    0,    2,    3,   'h',
+                                    'i', 0xea, 0x8b, 0x27, 0x8f };
     struct buf out = BUF_INIT;
 
-    frame_put(&out, FRAME_LAST, 258, slice_str("hi"));
+    make_frame(&out, FRAME_LAST, slice_str("hi"));
     ck_assert_uint_eq(out.size, sizeof want);
     ck_assert_mem_eq(out.data, want, sizeof want);
     buf_fini(&out);
 }
 END_TEST
 
-/* Frames of all sizes, in parts of all sizes. */
-START_TEST(cuts_streams)
+static enum status
+read_frame(struct slice s, size_t max, uint8_t *kind, struct slice *payload)
 {
-    static const size_t sizes[] = { 0, 1, 2, 13, 17, 300, 70000, 1 << 20 };
-    static const size_t parts[] = { 1, 3, 1000, 65536, SIZE_MAX };
-    struct buf out = BUF_INIT, payload = BUF_INIT;
+    size_t size;
+    enum status st = frame_read_head(slice_of(s.data, FRAME_HEAD_SIZE), max,
+                                     kind, &size, NULL);
 
-    for (size_t i = 0; i < 8; i++) {
+    if (st != ST_OK)
+        return st;
+    if (size + FRAME_HEAD_SIZE + FRAME_TAIL_SIZE != s.size)
+        return ST_TIMEOUT; /* more would be waited for, or there is too much */
+    return frame_read(s, payload, NULL);
+}
+
+START_TEST(reads_what_it_writes)
+{
+    static const size_t sizes[] = { 0, 1, 2, 13, 300, 70000, 1 << 20 };
+    struct buf out = BUF_INIT, payload = BUF_INIT;
+    struct slice got;
+    uint8_t kind;
+
+    for (size_t i = 0; i < 7; i++) {
         while (payload.size < sizes[i])
             buf_put_u8(&payload, (uint8_t)(payload.size * 7));
-        frame_put(&out, FRAME_PUT, i << 40, buf_slice(&payload));
-    }
-    for (size_t k = 0; k < 5; k++) {
-        struct frame_reader r;
-        struct frame f;
-        size_t seen = 0;
-
-        frame_reader_init(&r);
-        for (size_t at = 0; at < out.size;) {
-            size_t n = parts[k] < out.size - at ? parts[k] : out.size - at;
-
-            n = n < 65536 ? n : 65536;
-            feed(&r, slice_of(out.data + at, n));
-            at += n;
-            while (frame_reader_next(&r, &f)) {
-                ck_assert_uint_eq(f.type, FRAME_PUT);
-                ck_assert_uint_eq(f.number, (uint64_t)seen << 40);
-                ck_assert(
-                    slice_eq(f.payload, slice_of(payload.data, sizes[seen])));
-                seen++;
-            }
-        }
-        ck_assert_uint_eq(seen, 8);
-        ck_assert(!frame_reader_has_part(&r));
-        ck_assert_int_eq(r.error.status, ST_OK);
-        frame_reader_fini(&r);
+        make_frame(&out, (uint8_t)i, buf_slice(&payload));
+        ck_assert_int_eq(read_frame(buf_slice(&out), sizes[i], &kind, &got),
+                         ST_OK);
+        ck_assert_uint_eq(kind, i);
+        ck_assert(slice_eq(got, buf_slice(&payload)));
+        if (sizes[i] > 0)
+            ck_assert_int_eq(
+                read_frame(buf_slice(&out), sizes[i] - 1, &kind, &got),
+                ST_LIMIT);
     }
     buf_fini(&out);
     buf_fini(&payload);
 }
 END_TEST
 
-/* Each bit of a frame counts; a failure sticks. */
+/* Each bit of a frame counts. */
 START_TEST(rejects_damage)
 {
     struct buf out = BUF_INIT;
+    struct slice got;
+    uint8_t kind;
 
-    frame_put(&out, FRAME_HEAD, 7, slice_str("payload"));
-    frame_put(&out, FRAME_PING, 8, slice_str(""));
-    for (size_t bit = 0; bit < (out.size - 17) * 8; bit++) {
-        struct frame_reader r;
-        struct frame f;
-
+    make_frame(&out, FRAME_HEAD, slice_str("payload"));
+    for (size_t bit = 0; bit < out.size * 8; bit++) {
         out.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        frame_reader_init(&r);
-        feed(&r, buf_slice(&out));
-        ck_assert(!frame_reader_next(&r, &f));
-        ck_assert(r.error.status == ST_CORRUPT || frame_reader_has_part(&r));
-        if (r.error.status != ST_OK) {
-            size_t room;
-
-            ck_assert_ptr_null(frame_reader_room(&r, &room));
-            ck_assert(!frame_reader_next(&r, &f));
-        }
-        frame_reader_fini(&r);
+        ck_assert_int_ne(
+            read_frame(buf_slice(&out), FRAME_REQUEST_MAX, &kind, &got), ST_OK);
         out.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     buf_fini(&out);
 }
 END_TEST
 
-START_TEST(answers)
+START_TEST(has_a_code_for_each_status)
 {
 #define X(name, http, text) name,
     static const enum status all[] = { STATUS_LIST(X) };
 #undef X
-    struct buf out = BUF_INIT;
-    struct slice body;
     enum status status;
-    struct error e;
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        struct frame_reader r;
-        struct frame f;
-
-        buf_clear(&out);
-        body = slice_str("why");
-        ck_assert(!frame_put_answer(&out, FRAME_LAST, 9, all[i], &body));
-        frame_reader_init(&r);
-        feed(&r, buf_slice(&out));
-        ck_assert(frame_reader_next(&r, &f));
-        ck_assert_uint_eq(f.type, FRAME_LAST | FRAME_ANSWER);
-        ck_assert_int_eq(frame_read_answer(f.payload, &status, &body, &e),
+        ck_assert_int_eq(frame_status(frame_code(all[i]), &status, NULL),
                          ST_OK);
         ck_assert_int_eq(status, all[i]);
-        ck_assert(slice_eq_str(body, "why"));
-        frame_reader_fini(&r);
     }
-    ck_assert_int_eq(frame_read_answer(slice_str(""), &status, &body, &e),
-                     ST_CORRUPT);
-    ck_assert_int_eq(frame_read_answer(slice_str("\x63"), &status, &body, &e),
-                     ST_CORRUPT);
-    buf_fini(&out);
+    ck_assert_int_eq(frame_status(0x63, &status, NULL), ST_CORRUPT);
 }
 END_TEST
 
-/* Other answers fit between the parts of a large one. */
-START_TEST(parts_large_answers)
+/* A list of failures, and each part of it that is cut off. */
+START_TEST(lists_failures)
 {
-    struct buf out = BUF_INIT, body = BUF_INIT, got = BUF_INIT;
-    struct frame_reader r;
-    struct frame f;
-    struct slice end;
-    enum status status;
-    size_t frames = 0;
+    const struct frame_failure failures[] = {
+        { 0, 1, ST_MOVED, slice_str("it is elsewhere") },
+        { 3, UINT32_MAX, ST_BUSY, slice_str("") },
+    };
+    struct frame_failure f;
+    struct buf out = BUF_INIT;
+    struct cursor c;
+    struct error e;
 
-    for (uint32_t i = 0; i < 250000; i++)
-        buf_put_u32(&body, i);
-    end = buf_slice(&body);
-    while (frame_put_answer(&out, FRAME_HEAD, 3, ST_OK, &end))
-        ;
-    frame_reader_init(&r);
-    feed(&r, buf_slice(&out));
-    while (frame_reader_next(&r, &f)) {
-        frames++;
-        ck_assert_uint_le(f.payload.size, 300000);
-        if ((f.type & FRAME_MORE) != 0)
-            buf_put_slice(&got, f.payload);
+    for (size_t i = 0; i < 2; i++)
+        frame_put_failure(&out, &failures[i]);
+    for (size_t size = 0; size <= out.size; size++) {
+        size_t n = 0;
+
+        c = cursor_of(slice_of(out.data, size));
+        while (frame_next_failure(&c, &f, &e)) {
+            ck_assert_uint_eq(f.first, failures[n].first);
+            ck_assert_uint_eq(f.len, failures[n].len);
+            ck_assert_int_eq(f.status, failures[n].status);
+            ck_assert(slice_eq(f.text, failures[n].text));
+            n++;
+        }
+        ck_assert_int_eq(e.status, size == 0 || size == 19 || size == out.size
+                                       ? ST_OK
+                                       : ST_CORRUPT);
+        ck_assert_uint_eq(n,
+                          (size >= 19 ? 1u : 0) + (size == out.size ? 1u : 0));
     }
-    ck_assert_uint_eq(frames, 4);
-    ck_assert_uint_eq(f.type, FRAME_HEAD | FRAME_ANSWER);
-    ck_assert_int_eq(frame_read_answer(f.payload, &status, &end, NULL), ST_OK);
-    buf_put_slice(&got, end);
-    ck_assert(slice_eq(buf_slice(&got), buf_slice(&body)));
-    frame_reader_fini(&r);
     buf_fini(&out);
-    buf_fini(&body);
-    buf_fini(&got);
 }
 END_TEST
 
@@ -268,6 +230,7 @@ START_TEST(names_both_versions)
     ck_assert_str_eq(t.e.text,
                      "the peer speaks version 513 of frames, this daemon "
                      "version 3: run the same release on both");
+    hello_mark(&t.server, t.answer);
     ck_assert_int_eq(
         hello_check_mark(&t.client, slice_of(t.answer, HELLO_MARK_SIZE), &t.e),
         ST_CONFLICT);
@@ -292,8 +255,8 @@ START_TEST(looks_at_first_bytes)
 }
 END_TEST
 
-TEST_MAIN("frame", TEST(has_documented_bytes), TEST(cuts_streams),
-          TEST(rejects_damage), TEST(answers), TEST(parts_large_answers),
-          TEST(both_prove), TEST(rejects_another_secret),
+TEST_MAIN("frame", TEST(has_documented_bytes), TEST(reads_what_it_writes),
+          TEST(rejects_damage), TEST(has_a_code_for_each_status),
+          TEST(lists_failures), TEST(both_prove), TEST(rejects_another_secret),
           TEST(rejects_a_repetition), TEST(names_both_versions),
           TEST(looks_at_first_bytes))

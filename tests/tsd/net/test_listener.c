@@ -9,7 +9,7 @@
 #include "base/process/clock.h"
 #include "base/process/counters.h"
 #include "base/process/log.h"
-#include "cluster/peer/peer.h"
+#include "cluster/peer/channel.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"
@@ -335,13 +335,11 @@ peer_session_end(void *ctx, void *session)
 START_TEST(hands_peers_over)
 {
     static const uint8_t secret[FRAME_SECRET_SIZE] = { 1 };
-    static atomic_ullong links;
-    struct peer_options po = { .secret = secret, .links = &links };
+    struct channel_target t = { .secret = secret, .silence_ms = 10000 };
     struct peer_server_options so = { .secret = secret };
     struct peer_server *server;
-    struct peer *peer;
+    struct channel *c;
     struct error e;
-    uint64_t link;
     int fd;
 
     set_up(0);
@@ -355,13 +353,12 @@ START_TEST(hands_peers_over)
     so.closed_ctx = listener;
     server = peer_server_open(&so);
     listener_serve_peers(listener, server);
-    ck_assert_int_eq(peer_open(&po, listener_address(listener), &peer, &e),
-                     ST_OK);
-    ck_assert_msg(peer_wait_link(peer, clock_monotonic_us() + 60000000, &link,
-                                 &e) == ST_OK,
+    t.address = listener_address(listener);
+    ck_assert_msg(channel_dial(&t, clock_monotonic_us() + 60000000, &c, &e) ==
+                      ST_OK,
                   "%s", e.text);
     ck_assert_uint_ge(listener_counts(listener).open, 1);
-    peer_close(&peer);
+    channel_close(&c);
     while (listener_counts(listener).open > 0)
         (void)usleep(100);
     listener_stop(listener);

@@ -97,9 +97,7 @@ START_TEST(trusts_whom_it_is_told)
     struct tls_port port;
     struct channel_tls *tls = NULL;
     char address[64];
-    uint64_t link;
     struct error e;
-    struct peer *p;
 
     if (!is_known(trusts[_i].host))
         return;
@@ -108,15 +106,17 @@ START_TEST(trusts_whom_it_is_told)
                    (unsigned)rig_number(&port.port));
     if (channel_tls_new(trusts[_i].ca ? port.cert : NULL, trusts[_i].any, &tls,
                         &e) == ST_OK) {
-        p = connect_peer(address, (struct peer_options){ .tls = tls },
-                         trusts[_i].good ? &link : NULL);
-        if (!trusts[_i].good) {
-            ck_assert_int_eq(
-                peer_wait_link(p, clock_monotonic_us() + 500000, &link, &e),
-                ST_BUSY);
+        const struct channel_target t = { .address = address,
+                                          .secret = rig_secret,
+                                          .tls = tls,
+                                          .silence_ms = 10000 };
+        struct channel *c = NULL;
+
+        ck_assert_int_eq(channel_dial(&t, rig_end(), &c, &e),
+                         trusts[_i].good ? ST_OK : ST_IO);
+        if (!trusts[_i].good)
             ck_assert_msg(strstr(e.text, "no TLS") != NULL, "%s", e.text);
-        }
-        peer_close(&p);
+        channel_close(&c);
     } else { /* a machine without any certificates */
         ck_assert(!trusts[_i].ca && !trusts[_i].any);
     }
@@ -137,14 +137,14 @@ START_TEST(carries_much)
 
     port_open(&port);
     ck_assert_int_eq(channel_tls_new(NULL, true, &tls, &e), ST_OK);
-    p = connect_peer(port.port.address, (struct peer_options){ .tls = tls },
-                     &link);
+    p = open_peer(port.port.address, (struct peer_options){ .tls = tls });
+    link = wait_link(p);
     for (size_t i = 0; i < 100000; i++)
         record[i] = (uint8_t)(i * 7);
     for (int i = 0; i < 200; i++)
         ck_assert_int_eq(
             peer_put(p, link, slice_of(record, 100000), &ticket, &e), ST_OK);
-    ck_assert_int_eq(ask(p, link, FRAME_HEAD, "hi", 0, &call, &e), ST_OK);
+    ck_assert_int_eq(ask(p, FRAME_HEAD, "hi", 0, &call, &e), ST_OK);
     ck_assert_uint_eq(call.answer.size, 2 + (1 << 20));
     peer_call_fini(&call);
     ck_assert_msg(wait_put(p, link, ticket, &e) == ST_OK, "%s", e.text);
