@@ -238,7 +238,6 @@ measure(const char *engine, const char *at)
 
     for (unsigned b = 0; b < layout.salt_buckets; b++)
         write_bucket(kv, b, &state);
-    kv_compact_log(kv, 0);
     check(kv_sync(kv, &e), &e);
     report(engine, "write", t, METRICS * SERIES * SPANS);
     kv_close(&kv);

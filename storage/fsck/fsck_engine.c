@@ -1,7 +1,8 @@
-/* The files of LevelDB (storage/kv/leveldb/level_inspect.h), reported.
+/* The files of LevelDB, looked at without it: CURRENT, the MANIFEST, and each
+ * block of the tables that it names.
  *
- * Repaired, the engine is made anew of all that checks: records of the logs and
- * blocks of the tables.  The old one is kept aside as a whole. */
+ * Repaired, the engine is made anew of all blocks that check.  The old one is
+ * kept aside as a whole. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,92 +16,112 @@
 #include "base/file/file.h"
 #include "storage/place/datadir.h"
 #include "storage/kv/kv.h"
-#include "storage/kv/leveldb/level_inspect.h"
-#include "storage/kv/leveldb/level_log.h"
+#include "storage/kv/leveldb/level_files.h"
+#include "storage/kv/leveldb/level_manifest.h"
+#include "storage/kv/leveldb/level_table.h"
 
 static const struct slice no_key = { NULL, 0 };
 
 struct engine_check {
-    struct level_inspection inspection;
+    const char *dir;
     struct check *c;
+    struct level_manifest manifest;
     uint64_t found; /* in the engine */
 };
 
-static enum status
-report(struct level_inspection *i, const struct level_fault *f, struct error *e)
-{
-    static const char *const codes[] = {
-        [LEVEL_SYNCED] = "engine-synced",
-        [LEVEL_CURRENT] = "engine-current",
-        [LEVEL_MANIFEST] = "engine-manifest",
-        [LEVEL_LOG] = "engine-log",
-        [LEVEL_TABLE] = "engine-table",
-        [LEVEL_MISSING] = "engine-missing",
-    };
-    struct engine_check *x = (struct engine_check *)i;
+/* -- looking --------------------------------------------------------------- */
 
-    (void)e;
-    if (!f->damage) {
+static void
+report(struct engine_check *x, const char *code, const char *path, uint64_t at,
+       const char *text)
+{
+    x->found++;
+    check_found(x->c, code, no_key, "the engine is made anew of what is whole",
+                "%s at offset %" PRIu64 ": %s", path, at, text);
+}
+
+static enum status
+check_manifest(struct engine_check *x, struct error *e)
+{
+    struct level_manifest *m = &x->manifest;
+    enum status st = level_manifest_read(x->dir, m, e);
+
+    if (st != ST_OK)
+        return st;
+    x->c->files += 2;
+    x->c->bytes += m->size;
+    if (m->state == MANIFEST_UNNAMED)
+        report(x, "engine-current", m->path, 0, m->text);
+    else if (m->state == MANIFEST_DAMAGED)
+        report(x, "engine-manifest", m->path, m->at, m->text);
+    else if (m->state == MANIFEST_TORN)
         check_note(x->c, "engine-tail",
                    "%s: bytes %" PRIu64 " to %" PRIu64
-                   " are not whole and were never synced: the next start cuts "
+                   " are an edit that was never synced: the next start cuts "
                    "them off",
-                   f->path, f->at, f->size);
-        return ST_OK;
+                   m->path, m->at, m->size);
+    return ST_OK;
+}
+
+static enum status
+check_table(struct engine_check *x, const struct level_table *t,
+            struct error *e)
+{
+    char *path = level_table_path(x->dir, t->number);
+    struct buf bytes = BUF_INIT;
+    uint64_t blocks;
+    enum status st = file_read(path, SIZE_MAX, &bytes, e);
+
+    if (st == ST_NOT_FOUND) {
+        report(x, "engine-missing", path, 0, "it is missing");
+        st = ST_OK;
+    } else if (st == ST_OK) {
+        struct table_fault fault =
+            level_table_check(buf_slice(&bytes), &blocks);
+
+        x->c->files++;
+        x->c->bytes += bytes.size;
+        if (fault.text == NULL && t->size != bytes.size)
+            fault.text = "its size is not the MANIFEST's";
+        if (fault.no_memory)
+            st = error_set(e, ST_LIMIT, "%s: no memory for its index", path);
+        else if (fault.text != NULL)
+            report(x, "engine-table", path, fault.at, fault.text);
     }
-    x->found++;
-    return check_found(x->c, codes[f->part], no_key,
-                       "the engine is made anew of what is whole",
-                       "%s at offset %" PRIu64 ": %s", f->path, f->at, f->text);
-}
-
-static enum status
-keep_batch(void *ctx, struct slice record, struct error *e)
-{
-    struct level_batch b;
-
-    if (level_batch_of(record, &b))
-        level_log_put(ctx, record);
-    return ((struct buf *)ctx)->failed
-               ? error_set(e, ST_IO, "no memory for a log")
-               : ST_OK;
-}
-
-/* The whole records of a log, in a log of their own. */
-static enum status
-purify_log(const char *from, const char *to, struct error *e)
-{
-    struct buf out = BUF_INIT;
-    enum status st = level_log_salvage(from, keep_batch, &out, e);
-
-    if (st == ST_OK)
-        st = files_write(to, buf_slice(&out), e);
-    buf_fini(&out);
+    buf_fini(&bytes);
+    free(path);
     return st;
 }
 
 static enum status
-gather_one(struct engine_check *x, const char *to, const char *name,
-           struct error *e)
+look(struct engine_check *x, struct error *e)
 {
-    char *a = files_path(x->inspection.dir, name), *b = files_path(to, name);
+    enum status st = check_manifest(x, e);
+
+    if (x->found > 0) /* which tables it has is not known */
+        return st;
+    for (size_t i = 0; i < x->manifest.len && st == ST_OK; i++)
+        st = check_table(x, &x->manifest.tables[i], e);
+    return st;
+}
+
+/* -- making it anew -------------------------------------------------------- */
+
+/* Without a MANIFEST that can be trusted, all tables are needed. */
+static bool
+is_needed(const struct engine_check *x, const char *name)
+{
+    const struct level_manifest *m = &x->manifest;
     uint64_t number;
-    enum level_file file = level_file_of(name, &number);
-    enum status st = ST_OK;
 
-    if (level_inspection_needs(&x->inspection, file, number)) {
-        if (file == LEVEL_FILE_LOG)
-            st = purify_log(a, b, e);
-        else if (link(a, b) != 0)
-            st = error_set(e, ST_IO, "link %s: %m", a);
-    }
-    free(a);
-    free(b);
-    return st;
+    if (level_file_of(name, &number) != LEVEL_FILE_TABLE)
+        return false;
+    return (m->state != MANIFEST_GOOD && m->state != MANIFEST_TORN) ||
+           level_manifest_names(m, number);
 }
 
 static enum status
-gather(struct engine_check *x, const char *to, struct error *e)
+link_tables(const struct engine_check *x, const char *to, struct error *e)
 {
     const struct dirent *entry;
     enum status st = ST_OK;
@@ -108,20 +129,29 @@ gather(struct engine_check *x, const char *to, struct error *e)
 
     if (mkdir(to, 0777) != 0)
         return error_set(e, ST_IO, "make %s: %m", to);
-    d = opendir(x->inspection.dir);
+    d = opendir(x->dir);
     if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", x->inspection.dir);
-    while (st == ST_OK &&
-           (st = dir_next(d, x->inspection.dir, &entry, e)) == ST_OK &&
-           entry != NULL)
-        st = gather_one(x, to, entry->d_name, e);
+        return error_set(e, ST_IO, "open %s: %m", x->dir);
+    while (st == ST_OK && (st = dir_next(d, x->dir, &entry, e)) == ST_OK &&
+           entry != NULL) {
+        char *a, *b;
+
+        if (!is_needed(x, entry->d_name))
+            continue;
+        a = files_path(x->dir, entry->d_name);
+        b = files_path(to, entry->d_name);
+        if (link(a, b) != 0)
+            st = error_set(e, ST_IO, "link %s: %m", a);
+        free(a);
+        free(b);
+    }
     (void)closedir(d);
     return st;
 }
 
 /* What a repair makes on its way, in the data folder:
  *
- *     engine.parts   the files that the new engine is made of
+ *     engine.parts   the tables that the new engine is made of
  *     engine.making  the new engine, not complete
  *     engine.new     the same, complete and on the disk
  *
@@ -157,7 +187,7 @@ make_anew(struct engine_check *x, const char *dir, const struct paths *p,
     enum status st = folder_delete_leftovers(dir, e);
 
     if (st == ST_OK)
-        st = gather(x, p->parts, e);
+        st = link_tables(x, p->parts, e);
     if (st == ST_OK)
         st = kv_salvage(p->parts, p->making, &keys, e);
     if (st == ST_OK)
@@ -218,21 +248,14 @@ static enum status
 inspect(const char *dir, const struct paths *p, struct check *c,
         struct error *e)
 {
-    struct engine_check x = {
-        .c = c,
-        .inspection = { .dir = p->engine,
-                        .report = report,
-                        .reads_tables = true },
-    };
-    enum status st = level_inspect(&x.inspection, e);
+    struct engine_check x = { .dir = p->engine, .c = c };
+    enum status st = look(&x, e);
 
-    c->files += x.inspection.files;
-    c->bytes += x.inspection.bytes;
     if (st == ST_OK && x.found > 0 && c->aside != NULL)
         st = make_anew(&x, dir, p, e);
     else if (x.found > 0)
         c->rejected = true;
-    level_inspection_fini(&x.inspection);
+    level_manifest_fini(&x.manifest);
     return st;
 }
 

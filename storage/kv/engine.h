@@ -42,7 +42,6 @@ struct kv_engine {
     kv_get_many_fn *get_many; /* NULL: one by one */
     /* NULL: a write is as durable as it will be when it returns. */
     enum status (*sync)(struct kv *kv, struct error *e);
-    void (*compact_log)(struct kv *kv, size_t least); /* or NULL */
     /* NULL: what is deleted takes no room. */
     void (*compact)(struct kv *kv, struct slice from, struct slice to);
     struct kv_iter *(*iter_open)(struct kv *kv,
@@ -109,9 +108,12 @@ MUST_CHECK enum status kv_mem_open(const struct kv_options *o, struct kv **out,
 MUST_CHECK enum status kv_rados_open(const struct kv_options *o,
                                      struct kv **out, struct error *e);
 
-/* Makes a database of the tables and logs in a folder; of a damaged table, of
- * its good blocks.  Every table is at level 0 then, where a read may find an
- * older value first: only iterators see the newest, and kv_salvage() copies
- * what they see.  ST_IO, ST_LIMIT: a file could not be read or written, whether
- * or not it is damaged. */
+/* Makes a database of the tables in a folder.  From a damaged table it keeps
+ * the good blocks, unless what leads to them is damaged.  Every table is at
+ * level 0 then, where a read may find an older value first: only iterators see
+ * the newest, and kv_salvage() copies what they see.  ST_IO, ST_LIMIT: a file
+ * could not be read or written, whether or not it is damaged. */
+MUST_CHECK enum status level_repair(const char *dir, struct error *e);
+
+/* The part of level_repair() that LevelDB does. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);

@@ -356,14 +356,6 @@ kv_sync(struct kv *kv, struct error *e)
     return st;
 }
 
-void
-kv_compact_log(struct kv *kv, size_t least)
-{
-    OBJ_CHECK(kv, KV_MAGIC);
-    if (kv->engine->compact_log != NULL)
-        kv->engine->compact_log(kv, least);
-}
-
 struct kv_iter *
 kv_iter_open(struct kv *kv, struct slice prefix)
 {

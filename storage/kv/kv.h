@@ -12,7 +12,7 @@
  *          ST_TIMEOUT when an engine gives no answer however often it is asked.
  *          The texts name the engine's own message.  In LevelDB a failed write
  *          or sync is final: later ones fail with the same text until the
- *          engine is opened again, because half of it may be in the log.
+ *          engine is opened again, because its state is unknown.
  *          Reading goes on; in a pool, writing too, once there is room. */
 #pragma once
 
@@ -109,7 +109,8 @@ MUST_CHECK enum status kv_fault(struct kv *kv, struct error *e);
 MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
                                       struct error *e);
 
-/* All or nothing; on the disk after kv_sync(). */
+/* All or nothing.  Before kv_sync() a crash of the process or of the machine
+ * may undo it, together with all later writes. */
 MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
                                 struct error *e);
 
@@ -120,14 +121,9 @@ MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
 MUST_CHECK enum status kv_gather(struct kv *kv, const struct kv_batch *b,
                                  struct error *e);
 
-/* All earlier writes are on the disk when it returns, also those whose log
- * file the engine has already left behind. */
+/* All earlier writes are on the disk when it returns.  LevelDB makes a table of
+ * them, so call it seldom.  kv_close() does the same, and logs a failure. */
 MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
-
-/* Moves what was written from the engine's log, where it is at its largest, to
- * where it stays, if there are 'least' bytes of it: before closing, or when
- * there will be a rest.  Nothing is lost if that fails. */
-void kv_compact_log(struct kv *kv, size_t least);
 
 /* Iterates over the keys that start with 'prefix' (KV_PREFIX_MAX bytes at most;
  * empty: all keys).  Starts nowhere: seek first.  It sees each key as of some
@@ -157,9 +153,9 @@ struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
  */
 
 /* Makes a new engine in 'to', which is absent, of all that can be read of the
- * tables and logs in 'from', which need not be a whole one; 'from' is used up.
- * Its logs must be whole.  What cannot be read for another reason than its
- * damage is an error: then 'to' may be there in part. */
+ * tables in 'from', which need not be a whole engine; 'from' is used up.
+ * What cannot be read for another reason than its damage is an error: then 'to'
+ * may be there in part. */
 MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 

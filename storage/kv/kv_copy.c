@@ -43,10 +43,8 @@ copy_all(struct kv_iter *it, struct kv *to, struct kv_copying *c,
         c->recode->end(c->recode->ctx, b);
     if (st == ST_OK)
         st = kv_write(to, b, e);
-    if (st == ST_OK) {
-        kv_compact_log(to, 0);
+    if (st == ST_OK)
         st = kv_sync(to, e);
-    }
     kv_batch_free(&b);
     return st;
 }
@@ -77,7 +75,7 @@ kv_salvage(const char *from, const char *to, uint64_t *keys, struct error *e)
     const struct kv_options o = { .place = KV_LEVELDB(from) };
     struct kv_copying c = { .keys = 0 };
     struct kv *old = NULL, *new = NULL;
-    enum status st = kv_leveldb_repair(from, e);
+    enum status st = level_repair(from, e);
 
     if (st == ST_OK)
         st = kv_open(&o, &old, e);

@@ -313,8 +313,6 @@ store_close(struct store **sp, struct error *e)
     crash_point("close-begun");
     status = store_flush(s, e);
     crash_point("close-flushed");
-    kv_compact_log(s->kv, 0);
-    crash_point("close-settled");
     closed = wal_close(&s->wal, status == ST_OK ? e : NULL);
     store_destroy(s);
     return status == ST_OK ? closed : status;

@@ -159,8 +159,6 @@ sweep(struct store *s, struct error *e)
         rotate_after_flushing(s);
     if (status == ST_OK)
         status = store_trim(s, e);
-    if (status == ST_OK && head_counts(s->head).rows == 0)
-        kv_compact_log(s->kv, WORTH_TRIMMING);
     lock_drop(&s->flush_lock);
     return status;
 }

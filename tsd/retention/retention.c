@@ -14,6 +14,7 @@
 #include "base/process/thread.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "storage/kv/kv.h"
 #include "tsd/retention/retention_clock.h"
 #include "uid/names/uid_names.h"
 
@@ -407,6 +408,9 @@ drop_rows(struct pass *p, struct error *e)
         st = store_drop_rows(p->r->store, &d, e);
         add_dropped(&p->freed[p->list[i].policy].dropped, &d.dropped);
     }
+    /* Or a crash brings rows back, which a longer policy would show again. */
+    if (st == ST_OK && !p->dry_run && p->len > 0)
+        st = kv_sync(store_kv(p->r->store), e);
     return st;
 }
 

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file/durable.h"
 #include "base/process/log.h"
 #include "base/process/thread.h"
 #include "base/mem.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
-#include "storage/kv/leveldb/level_list.h"
-#include "storage/kv/leveldb/level_inspect.h"
+#include "storage/kv/leveldb/level_manifest.h"
 
 #define GATHER_BYTES ((size_t)256 << 10)
 
@@ -28,9 +28,6 @@ struct level {
     leveldb_filterpolicy_t *bloom;
     leveldb_readoptions_t *read;
     leveldb_writeoptions_t *write;
-    _Atomic size_t log_bytes; /* bytes in the log, or a little more */
-    struct lock sync_lock;    /* one sync at a time */
-    struct level_mark synced GUARDED_BY(sync_lock);
     struct lock write_lock;                     /* one write at a time */
     struct kv *gathered GUARDED_BY(write_lock); /* puts; NULL: none */
     size_t gathered_bytes GUARDED_BY(write_lock);
@@ -79,28 +76,6 @@ take_error(char *text, const char *dir, struct error *e)
     return st;
 }
 
-/* -- syncing --------------------------------------------------------------- */
-
-/* Makes the logs and the folder durable and says so in SYNCED. */
-static enum status
-sync_logs(struct level *l, struct error *e)
-{
-    enum status st;
-
-    lock_take(&l->sync_lock);
-    lock_take(&l->write_lock); /* between two writes logs hold whole records */
-    st = level_files_list(l->dir, &l->synced, e);
-    lock_drop(&l->write_lock);
-    if (st == ST_OK)
-        st = level_files_sync(l->dir, &l->synced, e);
-    if (st == ST_OK)
-        st = level_files_note(l->dir, &l->synced, e);
-    else
-        l->synced.manifest_synced = 0;
-    lock_drop(&l->sync_lock);
-    return st;
-}
-
 /* -- reading and writing -------------------------------------------------- */
 
 static enum status
@@ -132,28 +107,22 @@ level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     return ST_OK;
 }
 
-struct copy {
-    leveldb_writebatch_t *to;
-    size_t bytes;
-};
-
 static void
 copy_op(void *ctx, struct slice key, const struct slice *value)
 {
-    struct copy *c = ctx;
+    leveldb_writebatch_t *to = ctx;
 
     if (value == NULL)
-        leveldb_writebatch_delete(c->to, (const char *)key.data, key.size);
+        leveldb_writebatch_delete(to, (const char *)key.data, key.size);
     else
-        leveldb_writebatch_put(c->to, (const char *)key.data, key.size,
+        leveldb_writebatch_put(to, (const char *)key.data, key.size,
                                (const char *)value->data, value->size);
-    c->bytes += key.size + (value == NULL ? 0 : value->size);
 }
 
-/* Hands a copy over, unless 'st' is a failure already, and frees it. */
+/* Hands a batch to LevelDB, unless 'st' is a failure already, and frees it. */
 static enum status
-write_copy(struct level *l, struct copy *copy, enum status st, struct error *e)
-    REQUIRES(l->write_lock)
+write_copy(struct level *l, leveldb_writebatch_t *copy, enum status st,
+           struct error *e)
 {
     char *err = NULL;
 
@@ -162,14 +131,13 @@ write_copy(struct level *l, struct copy *copy, enum status st, struct error *e)
     if (st == ST_OK) {
         struct error why;
 
-        atomic_fetch_add(&l->log_bytes, copy->bytes);
-        leveldb_write(l->db, l->write, copy->to, &err);
+        leveldb_write(l->db, l->write, copy, &err);
         if (err != NULL) {
             (void)take_error(err, l->dir, &why);
             st = kv_fail(&l->kv, &why, e);
         }
     }
-    leveldb_writebatch_destroy(copy->to);
+    leveldb_writebatch_destroy(copy);
     return st;
 }
 
@@ -186,20 +154,20 @@ table_bit(struct slice key)
 static enum status
 drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
 {
-    struct copy copy = { 0 };
+    leveldb_writebatch_t *copy;
     struct kv_iter *it;
     enum status st;
 
     if (l->gathered == NULL)
         return ST_OK;
-    copy.to = leveldb_writebatch_create();
+    copy = leveldb_writebatch_create();
     it = kv_iter_open(l->gathered, slice_str(""));
     for (bool on = kv_iter_seek(it, slice_str("")); on; on = kv_iter_next(it)) {
         struct slice value = kv_iter_value(it);
 
-        copy_op(&copy, kv_iter_key(it), &value);
+        copy_op(copy, kv_iter_key(it), &value);
     }
-    st = write_copy(l, &copy, kv_iter_close(&it, e), e);
+    st = write_copy(l, copy, kv_iter_close(&it, e), e);
     if (st != ST_OK)
         return st;
     kv_close(&l->gathered);
@@ -226,13 +194,12 @@ static enum status
 level_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct level *l = level_of(kv);
-    struct copy copy = { 0 };
+    leveldb_writebatch_t *copy = leveldb_writebatch_create();
     enum status st;
 
-    copy.to = leveldb_writebatch_create();
-    kv_batch_each(b, copy_op, &copy);
+    kv_batch_each(b, copy_op, copy);
     lock_take(&l->write_lock);
-    st = write_copy(l, &copy, drain(l, e), e);
+    st = write_copy(l, copy, drain(l, e), e);
     lock_drop(&l->write_lock);
     return st;
 }
@@ -287,41 +254,34 @@ level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
     return st;
 }
 
-/* LevelDB has handed each write to the kernel when it came back. */
-static enum status
-level_sync(struct kv *kv, struct error *e)
-{
-    struct level *l = level_of(kv);
-    struct error why = { 0 };
-    enum status st = drain_first(l, UINT64_MAX, e);
-
-    if (st != ST_OK)
-        return st;
-    st = sync_logs(l, &why);
-    return st == ST_OK ? ST_OK : kv_fail(kv, &why, e);
-}
-
-/* Its log becomes a table; asked to compact where there are no keys, it does
- * nothing else.  An empty log is exchanged for another one. */
+/* Makes LevelDB write its memory table to a table file.  It is asked to compact
+ * a range in which there are no keys, which does nothing else; it has no way to
+ * report a failure.  Of an empty memory table it makes no file, but it writes
+ * an edit to the MANIFEST all the same. */
 static void
-end_log(struct level *l)
+write_table(struct level *l)
 {
     static const char behind[] = "\xff\xff";
 
     leveldb_compact_range(l->db, behind, 2, behind, 2);
 }
 
-static void
-level_compact_log(struct kv *kv, size_t least)
+/* The second edit follows the one that names the table: only the last edit may
+ * be cut off at a start (level_manifest.h).  An empty batch is rejected if
+ * LevelDB has failed in the background. */
+static enum status
+level_sync(struct kv *kv, struct error *e)
 {
     struct level *l = level_of(kv);
+    enum status st = drain_first(l, UINT64_MAX, e);
 
-    if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
-        atomic_load(&l->log_bytes) < (least == 0 ? 1 : least) ||
-        kv_fault(kv, NULL) != ST_OK)
-        return;
-    atomic_store(&l->log_bytes, 0);
-    end_log(l);
+    if (st == ST_OK)
+        st = kv_fault(kv, e);
+    if (st != ST_OK)
+        return st;
+    for (int edits = 0; edits < 2; edits++)
+        write_table(l);
+    return write_copy(l, leveldb_writebatch_create(), ST_OK, e);
 }
 
 /* In LevelDB's own thread, which writes full buffers first. */
@@ -434,19 +394,14 @@ level_iter_open(struct kv *kv, struct slice prefix)
 
 /* -- opening -------------------------------------------------------------- */
 
-/* Notes all that is there as synced, tables that were made in the end, too, so
- * that nothing that is damaged later passes for what a power cut left. */
 static void
 close_database(struct level *l)
 {
     struct error e;
-    enum status st = drain_first(l, UINT64_MAX, &e);
 
-    leveldb_close(l->db);
-    if (st == ST_OK && kv_fault(&l->kv, NULL) == ST_OK)
-        st = sync_logs(l, &e);
-    if (st != ST_OK)
+    if (level_sync(&l->kv, &e) != ST_OK)
         log_error("storage", "closing the engine: %s", e.text);
+    leveldb_close(l->db);
 }
 
 static void
@@ -462,10 +417,8 @@ level_close(struct kv *kv)
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
     kv_close(&l->gathered);
-    level_mark_fini(&l->synced);
     kv_fini(&l->kv);
     lock_fini(&l->write_lock);
-    lock_fini(&l->sync_lock);
     free(l->dir);
     free(l);
 }
@@ -478,7 +431,6 @@ static const struct kv_engine level_engine = {
     .write = level_write,
     .gather = level_gather,
     .sync = level_sync,
-    .compact_log = level_compact_log,
     .iter_open = level_iter_open,
     .compact = level_compact,
     .approximate_bytes = level_approximate_bytes,
@@ -494,7 +446,6 @@ level_new(const struct kv_options *o, bool create)
     kv_init(&l->kv, &level_engine);
     l->dir = mem_strdup(o->place.at);
     lock_init(&l->write_lock);
-    lock_init(&l->sync_lock);
     l->bloom = leveldb_filterpolicy_create_bloom(10);
     l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
     l->options = leveldb_options_create();
@@ -542,7 +493,7 @@ try_thread(struct error *e)
 }
 
 /* Of four tables at level 0 LevelDB compacts at its opening by itself; of
- * twelve end_log() would wait until it has. */
+ * twelve write_table() would wait until it has. */
 static void
 start_thread(struct level *l)
 {
@@ -550,31 +501,30 @@ start_thread(struct level *l)
 
     if (tables != NULL && atoi(tables) < 4 &&
         !atomic_exchange(&has_thread, true))
-        end_log(l);
+        write_table(l);
     leveldb_free(tables);
 }
 
 static enum status
-open_database(struct level *l, struct error *e)
+open_database(struct level *l, bool create, struct error *e)
 {
     char *err = NULL;
-    enum status st = level_files_check(l->dir, e);
+    bool old = level_files_are_old(l->dir);
+    enum status st = create ? ST_OK : level_manifest_prepare(l->dir, e);
 
+    if (st == ST_OK && !old)
+        st = level_files_delete_logs(l->dir, e);
     if (st == ST_OK)
         st = try_thread(e);
     if (st != ST_OK)
         return st;
-    level_lists_begin();
     l->db = leveldb_open(l->options, l->dir, &err);
-    st = level_lists_end(l->dir, e);
-    if (st != ST_OK)
-        leveldb_free(err);
-    else if (err != NULL)
-        st = take_error(err, l->dir, e);
-    if (st != ST_OK)
-        return st;
+    if (err != NULL)
+        return take_error(err, l->dir, e);
     start_thread(l);
-    return sync_logs(l, e);
+    if (old)
+        level_files_renew(l->dir);
+    return files_sync_dir(l->dir, e); /* the name CURRENT is new */
 }
 
 enum status
@@ -588,11 +538,23 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
         return st;
     mem_wait_in_cpp();
     l = level_new(o, create);
-    st = open_database(l, e);
+    st = open_database(l, create, e);
     if (st != ST_OK) {
         level_close(&l->kv);
         return st;
     }
     *out = &l->kv;
     return ST_OK;
+}
+
+enum status
+kv_leveldb_repair(const char *dir, struct error *e)
+{
+    const struct kv_options o = { .place = KV_LEVELDB(dir) };
+    struct level *l = level_new(&o, false);
+    char *err = NULL;
+
+    leveldb_repair_db(l->options, dir, &err);
+    level_close(&l->kv);
+    return err == NULL ? ST_OK : take_error(err, dir, e);
 }

@@ -1,29 +1,23 @@
-/* LevelDB's files, looked at from outside.
+/* The names of LevelDB's files, and what is done with them before LevelDB opens
+ * a folder:
  *
- * A sync notes in the file SYNCED how far each log, and the MANIFEST, were on
- * the disk (docs/FORMAT.md, "SYNCED"); level_inspect.h uses it at a start.
+ *     CURRENT           the name of the MANIFEST
+ *     MANIFEST-000005   a log of edits: which tables there are
+ *     000007.log        a log of batches; worthless, see below
+ *     000006.ldb        a table
+ *
+ * LevelDB's own log is worthless by design. kv_sync() writes the memory table
+ * to a table file, and whoever needs his writes after a crash has them in the
+ * write-ahead log until then. So all logs are deleted before LevelDB opens the
+ * folder: what it would read from them may have holes after a power cut.
  *
  * Threads: any, but one at a time for a folder. */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-
-struct level_log {
-    uint64_t number;
-    uint64_t synced; /* bytes */
-};
-
-/* How far things are, or were, on the disk. */
-struct level_mark {
-    uint64_t manifest; /* its number */
-    uint64_t manifest_synced;
-    struct level_log *logs; /* ascending */
-    size_t len;
-};
 
 /* Is there a database in the folder?  If not, and one may be created, '*create'
  * is set, and the folder is made.  ST_IO: there is none, or none may be created
@@ -31,44 +25,24 @@ struct level_mark {
 MUST_CHECK enum status level_files_find(const char *dir, bool may_create,
                                         bool *create, struct error *e);
 
-void level_mark_fini(struct level_mark *m);
+/* Deletes all logs.  ST_IO if one may still be there. */
+MUST_CHECK enum status level_files_delete_logs(const char *dir,
+                                               struct error *e);
 
-/* What SYNCED says: ST_NOT_FOUND, ST_CORRUPT. */
-MUST_CHECK enum status level_mark_read(const char *dir, struct level_mark *m,
-                                       struct error *e);
-/* How much of a log had been synced; UINT64_MAX: all that there was. */
-uint64_t level_mark_synced(const struct level_mark *m, uint64_t number);
-
-/* The same of the MANIFEST of that number. */
-uint64_t level_mark_manifest(const struct level_mark *m, uint64_t number);
-
-/* Replaces the mark's logs by those that are there, and how much each holds,
- * while no thread writes. */
-MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,
-                                        struct error *e);
-
-/* Makes that, the MANIFEST, and their names durable.  The mark comes with what
- * it said of the MANIFEST after the last sync; 0: nothing. */
-MUST_CHECK enum status level_files_sync(const char *dir, struct level_mark *m,
-                                        struct error *e);
-
-/* Replaces SYNCED.  From here on, all in the mark is known to be there. */
-MUST_CHECK enum status
-level_files_note(const char *dir, const struct level_mark *m, struct error *e);
+/* True if an earlier program wrote to the folder last. It relied on LevelDB's
+ * log, and left a file SYNCED: then LevelDB has to read the logs once more.
+ * level_files_renew() deletes SYNCED after that. */
+bool level_files_are_old(const char *dir);
+void level_files_renew(const char *dir);
 
 enum level_file {
     LEVEL_FILE_LOG,
     LEVEL_FILE_TABLE,
-    LEVEL_FILE_MANIFEST,
     LEVEL_FILE_OTHER,
 };
 
-/* LOG, TABLE and its number, or OTHER. */
+/* The kind of a file with this name, and the number of a log or a table. */
 enum level_file level_file_of(const char *name, uint64_t *number);
 
-/* Of a file of LevelDB's, to be free()d. */
-char *level_file_path(const char *dir, enum level_file file, uint64_t number);
-
-/* The number of the MANIFEST; ST_NOT_FOUND when CURRENT does not name one. */
-MUST_CHECK enum status level_current_manifest(const char *dir, uint64_t *number,
-                                              struct error *e);
+/* The path of a table, to be free()d. */
+char *level_table_path(const char *dir, uint64_t number);

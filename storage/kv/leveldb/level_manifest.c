@@ -1,13 +1,98 @@
+/* See storage/kv/leveldb/level_manifest.h.  The file consists of blocks of
+ * 32 KB with records in them, which one edit may span:
+ *
+ *     record    <masked crc32c:4> <length:2> <type:1> <bytes>
+ *     type      1 a whole edit, or its 2 first, 3 middle, 4 last chunk
+ *
+ * Less than seven bytes at the end of a block are unused. */
 #include "storage/kv/leveldb/level_manifest.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/cursor.h"
+#include "base/file/durable.h"
+#include "base/file/file.h"
 #include "base/mem.h"
+#include "base/process/crash.h"
+#include "base/process/log.h"
+#include "base/text/number.h"
 #include "storage/kv/leveldb/level_bytes.h"
 #include "storage/kv/leveldb/level_files.h"
+
+/* -- records --------------------------------------------------------------- */
+
+#define BLOCK_SIZE  ((size_t)32768)
+#define HEADER_SIZE ((size_t)7)
+
+enum chunk { CHUNK_NONE, CHUNK_WHOLE, CHUNK_FIRST, CHUNK_MIDDLE, CHUNK_LAST };
+
+/* The chunk at 'at', or CHUNK_NONE if there is none that checks. */
+static enum chunk
+chunk_at(struct slice file, size_t at, struct slice *bytes)
+{
+    size_t left = BLOCK_SIZE - at % BLOCK_SIZE, size;
+    const uint8_t *p = file.data + at;
+
+    if (left > file.size - at)
+        left = file.size - at;
+    if (left < HEADER_SIZE)
+        return CHUNK_NONE;
+    size = level_number(p + 4, 2);
+    if (p[6] < CHUNK_WHOLE || p[6] > CHUNK_LAST || size > left - HEADER_SIZE ||
+        level_mask(crc32c(slice_of(p + 6, size + 1))) != level_number(p, 4))
+        return CHUNK_NONE;
+    *bytes = slice_of(p + HEADER_SIZE, size);
+    return (enum chunk)p[6];
+}
+
+/* Reads the record at 'at' and returns where it ends, or 0 if there is no whole
+ * one. */
+static size_t
+read_record(struct slice file, size_t at, struct buf *record)
+{
+    bool inside = false;
+    enum chunk chunk;
+
+    buf_clear(record);
+    do {
+        size_t left = BLOCK_SIZE - at % BLOCK_SIZE;
+        struct slice bytes;
+
+        if (left < HEADER_SIZE)
+            at += left;
+        chunk = at > file.size ? CHUNK_NONE : chunk_at(file, at, &bytes);
+        if (chunk == CHUNK_NONE ||
+            inside != (chunk == CHUNK_MIDDLE || chunk == CHUNK_LAST))
+            return 0;
+        buf_put_slice(record, bytes);
+        at += HEADER_SIZE + bytes.size;
+        inside = true;
+    } while (chunk == CHUNK_FIRST || chunk == CHUNK_MIDDLE);
+    return at;
+}
+
+/* Does a record begin anywhere behind 'at'?  Then what is at 'at' was whole
+ * once, and is damaged. */
+static bool
+record_follows(struct slice file, size_t at)
+{
+    struct slice bytes;
+
+    while (++at < file.size) {
+        enum chunk chunk = chunk_at(file, at, &bytes);
+
+        if (chunk == CHUNK_WHOLE || chunk == CHUNK_FIRST)
+            return true;
+    }
+    return false;
+}
+
+/* -- edits ----------------------------------------------------------------- */
 
 enum field {
     FIELD_COMPARATOR = 1,
@@ -20,46 +105,67 @@ enum field {
     FIELD_EARLIER_LOG = 9,
 };
 
+static struct level_table *
+find_table(const struct level_manifest *m, uint64_t number)
+{
+    for (size_t i = 0; i < m->len; i++)
+        if (m->tables[i].number == number)
+            return &m->tables[i];
+    return NULL;
+}
+
+bool
+level_manifest_names(const struct level_manifest *m, uint64_t number)
+{
+    return find_table(m, number) != NULL;
+}
+
 static void
-add_table(struct level_version *v, struct cursor *c)
+add_table(struct level_manifest *m, struct cursor *c)
 {
     struct level_table t;
 
     (void)cursor_varint(c); /* the level */
     t.number = cursor_varint(c);
     t.size = cursor_varint(c);
+    (void)cursor_sized(c); /* the first key, and the last */
     (void)cursor_sized(c);
-    (void)cursor_sized(c);
-    v->tables = mem_grow(v->tables, v->len, &v->cap, sizeof t);
-    v->tables[v->len++] = t;
+    m->tables = mem_grow(m->tables, m->len, &m->cap, sizeof t);
+    m->tables[m->len++] = t;
 }
 
 static void
-drop_table(struct level_version *v, struct cursor *c)
+drop_table(struct level_manifest *m, struct cursor *c)
 {
-    uint64_t number;
+    struct level_table *t;
 
-    (void)cursor_varint(c);
-    number = cursor_varint(c);
-    for (size_t i = 0; i < v->len; i++)
-        if (v->tables[i].number == number) {
-            v->tables[i] = v->tables[--v->len];
-            return;
-        }
+    (void)cursor_varint(c); /* the level */
+    t = find_table(m, cursor_varint(c));
+    if (t != NULL)
+        *t = m->tables[--m->len];
 }
 
+/* What the edits up to some place of the file say. */
+struct history {
+    struct level_manifest *m;
+    size_t end;      /* of the last whole edit */
+    size_t last;     /* where that begins */
+    bool names_log;  /* LevelDB needs one that does */
+    bool understood; /* each of them is an edit */
+    bool no_memory;
+};
+
 static void
-apply_field(struct level_version *v, uint64_t field, struct cursor *c)
+apply_field(struct history *h, uint64_t field, struct cursor *c)
 {
     switch (field) {
     case FIELD_LOG:
-        v->log = cursor_varint(c);
-        break;
-    case FIELD_EARLIER_LOG:
-        v->earlier = cursor_varint(c);
+        h->names_log = true;
+        (void)cursor_varint(c);
         break;
     case FIELD_NEXT_FILE:
     case FIELD_LAST_SEQUENCE:
+    case FIELD_EARLIER_LOG:
         (void)cursor_varint(c);
         break;
     case FIELD_COMPARATOR:
@@ -70,114 +176,192 @@ apply_field(struct level_version *v, uint64_t field, struct cursor *c)
         (void)cursor_sized(c);
         break;
     case FIELD_DELETED_TABLE:
-        drop_table(v, c);
+        drop_table(h->m, c);
         break;
     case FIELD_NEW_TABLE:
-        add_table(v, c);
+        add_table(h->m, c);
         break;
     default:
         c->failed = true;
     }
 }
 
-/* An edit may move a table to another level: it is named twice then, as gone
+/* An edit may move a table to another level: it is named twice then, as deleted
  * and as new, in this order. */
-static bool
-apply(struct level_version *v, struct slice edit)
+static void
+apply_edits(struct slice file, struct history *h)
 {
-    struct cursor c = cursor_of(edit);
+    struct buf edit = BUF_INIT;
+    size_t next;
 
-    while (!c.failed && cursor_left(&c) > 0)
-        apply_field(v, cursor_varint(&c), &c);
-    return !c.failed;
+    h->end = h->last = h->m->len = 0;
+    h->names_log = h->no_memory = false;
+    h->understood = true;
+    while (h->end < file.size &&
+           (next = read_record(file, h->end, &edit)) != 0) {
+        struct cursor c = cursor_of(buf_slice(&edit));
+
+        h->no_memory |= edit.failed;
+        while (!c.failed && cursor_left(&c) > 0)
+            apply_field(h, cursor_varint(&c), &c);
+        h->understood &= !c.failed;
+        h->last = h->end;
+        h->end = next;
+    }
+    buf_fini(&edit);
 }
 
-bool
-level_history_add(struct level_history *h, struct slice edit)
-{
-    (void)apply(&h->before, buf_slice(&h->last));
-    buf_clear(&h->last);
-    buf_make_room(&h->last, edit.size); /* a lack of it is no damage */
-    buf_put_slice(&h->last, edit);
-    return apply(&h->now, edit);
-}
-
-void
-level_history_fini(struct level_history *h)
-{
-    free(h->now.tables);
-    free(h->before.tables);
-    buf_fini(&h->last);
-    *h = (struct level_history){ .last = BUF_INIT };
-}
-
-bool
-level_version_needs(const struct level_version *v, uint64_t log)
-{
-    return log >= v->log || (log != 0 && log == v->earlier);
-}
+/* -- states ---------------------------------------------------------------- */
 
 static bool
-is_there(const char *dir, enum level_file file, uint64_t number)
+has_tables(const struct level_manifest *m, const char *dir)
 {
-    char *path = level_file_path(dir, file, number);
-    /* What cannot be looked at is not known to be gone. */
-    bool there = access(path, F_OK) == 0 || errno != ENOENT;
+    bool all = true;
 
-    free(path);
-    return there;
+    for (size_t i = 0; i < m->len && all; i++) {
+        char *path = level_table_path(dir, m->tables[i].number);
+
+        /* What cannot be looked at is not known to be gone. */
+        all = access(path, F_OK) == 0 || errno != ENOENT;
+        free(path);
+    }
+    return all;
 }
 
+/* The last edit may be cut off if what is left is a version that can be opened.
+ */
 static bool
-has_tables(const struct level_version *v, const char *dir)
+can_cut(struct slice file, const char *dir, struct history *h)
 {
-    for (size_t i = 0; i < v->len; i++)
-        if (!is_there(dir, LEVEL_FILE_TABLE, v->tables[i].number))
-            return false;
-    return true;
+    apply_edits(file, h);
+    return h->understood && h->names_log && has_tables(h->m, dir);
 }
 
-bool
-level_history_is_ahead(const struct level_history *h, const char *dir)
+static void
+judge(struct slice file, const char *dir, struct history *h)
 {
-    const struct level_version *v = &h->before;
+    struct level_manifest *m = h->m;
+    size_t last;
+    bool whole;
 
-    return !has_tables(&h->now, dir) && v->log != 0 &&
-           is_there(dir, LEVEL_FILE_LOG, v->log) &&
-           (v->earlier == 0 || is_there(dir, LEVEL_FILE_LOG, v->earlier)) &&
-           has_tables(v, dir);
+    apply_edits(file, h);
+    whole = h->end == file.size;
+    last = whole ? h->last : h->end;
+    m->at = last;
+    if (!h->understood || (whole && !h->names_log) ||
+        (!whole && record_follows(file, last)))
+        m->state = MANIFEST_DAMAGED;
+    else if (whole && has_tables(m, dir))
+        m->state = MANIFEST_GOOD;
+    else if (can_cut(slice_of(file.data, last), dir, h))
+        m->state = MANIFEST_TORN;
+    else if (whole) /* tables are missing, but not for want of a sync */
+        apply_edits(file, h);
+    else
+        m->state = MANIFEST_DAMAGED;
+    if (m->state != MANIFEST_GOOD)
+        m->text = "an edit is damaged, incomplete or ahead of its tables";
+}
+
+static enum status
+find_manifest(const char *dir, struct level_manifest *m, struct error *e)
+{
+    static const char start[] = "MANIFEST-";
+    char *path = files_path(dir, "CURRENT");
+    struct buf text = BUF_INIT;
+    enum status st = file_read(path, 32, &text, e);
+    struct slice s = buf_slice(&text);
+    size_t n = sizeof start - 1;
+    uint64_t number;
+
+    m->path = path;
+    if (text.failed)
+        st = error_set(e, ST_IO, "no memory to read '%s'", path);
+    else if (st == ST_OK && slice_starts(s, slice_str(start)) &&
+             s.data[s.size - 1] == '\n' &&
+             number_parse_u64(slice_of(s.data + n, s.size - n - 1), &number)) {
+        text.data[s.size - 1] = '\0';
+        m->path = files_path(dir, (const char *)text.data);
+        free(path);
+    } else if (st == ST_OK || st == ST_LIMIT || st == ST_NOT_FOUND) {
+        m->state = MANIFEST_UNNAMED;
+        m->text = "it names no MANIFEST";
+        st = ST_OK;
+    }
+    buf_fini(&text);
+    return st;
+}
+
+enum status
+level_manifest_read(const char *dir, struct level_manifest *out,
+                    struct error *e)
+{
+    struct history h = { .m = out };
+    struct buf file = BUF_INIT;
+    enum status st;
+
+    *out = (struct level_manifest){ .state = MANIFEST_GOOD };
+    st = find_manifest(dir, out, e);
+    if (st != ST_OK || out->state == MANIFEST_UNNAMED)
+        return st;
+    st = file_read(out->path, SIZE_MAX, &file, e);
+    out->size = file.size;
+    if (st == ST_NOT_FOUND) {
+        out->state = MANIFEST_DAMAGED;
+        out->text = "it is missing";
+        st = ST_OK;
+    } else if (st == ST_OK)
+        judge(buf_slice(&file), dir, &h);
+    if (st == ST_OK && h.no_memory)
+        st = error_set(e, ST_LIMIT, "no memory to read '%s'", out->path);
+    buf_fini(&file);
+    return st;
 }
 
 void
-level_history_back(struct level_history *h)
+level_manifest_fini(struct level_manifest *m)
 {
-    free(h->now.tables);
-    h->now = h->before;
-    h->before = (struct level_version){ 0 };
-    buf_clear(&h->last);
+    free(m->path);
+    free(m->tables);
+    *m = (struct level_manifest){ .state = MANIFEST_GOOD };
 }
 
-void
-level_edit_start(struct buf *edit, uint64_t next_file, uint64_t newest)
+/* -- before a start -------------------------------------------------------- */
+
+static enum status
+cut(const struct level_manifest *m, struct error *e)
 {
-    buf_put_varint(edit, FIELD_COMPARATOR);
-    buf_put_sized(edit, slice_str("leveldb.BytewiseComparator"));
-    buf_put_varint(edit, FIELD_LOG);
-    buf_put_varint(edit, 0);
-    buf_put_varint(edit, FIELD_NEXT_FILE);
-    buf_put_varint(edit, next_file);
-    buf_put_varint(edit, FIELD_LAST_SEQUENCE);
-    buf_put_varint(edit, newest);
+    int fd = open(m->path, O_RDWR | O_CLOEXEC);
+    enum status st;
+
+    log_warn("storage",
+             "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
+             ", an edit that was being written when power failed",
+             m->path, m->size - m->at, m->at);
+    if (fd < 0 || ftruncate(fd, (off_t)m->at) != 0) {
+        st = error_set(e, ST_IO, "cannot cut '%s': %m", m->path);
+    } else {
+        crash_point("open-engine-cut");
+        st = files_sync_fd(fd, m->path, e);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return st;
 }
 
-void
-level_edit_table(struct buf *edit, const struct level_table *t,
-                 struct slice first, struct slice last)
+enum status
+level_manifest_prepare(const char *dir, struct error *e)
 {
-    buf_put_varint(edit, FIELD_NEW_TABLE);
-    buf_put_varint(edit, 0); /* the level */
-    buf_put_varint(edit, t->number);
-    buf_put_varint(edit, t->size);
-    buf_put_sized(edit, first);
-    buf_put_sized(edit, last);
+    struct level_manifest m;
+    enum status st = level_manifest_read(dir, &m, e);
+
+    if (st == ST_OK && m.state == MANIFEST_TORN)
+        st = cut(&m, e);
+    else if (st == ST_OK && m.state != MANIFEST_GOOD)
+        st = error_set(e, ST_CORRUPT,
+                       "'%s' is damaged at offset %" PRIu64
+                       ": %s (see: halite fsck)",
+                       m.path, m.at, m.text);
+    level_manifest_fini(&m);
+    return st;
 }

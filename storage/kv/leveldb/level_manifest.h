@@ -1,54 +1,62 @@
-/* What a MANIFEST says: its entries are edits of one version after the other,
- * a version being the tables and logs that the database is made of.
+/* The MANIFEST of a LevelDB folder, read without LevelDB: a log of edits, which
+ * together say which tables the database consists of.
+ *
+ * LevelDB makes each edit durable before it writes the next one, so a power cut
+ * can leave only the last one torn. It can also leave one that names a table
+ * which the folder does not have: LevelDB writes an edit, syncs the folder, and
+ * then syncs the edit. LevelDB rejects both. Cutting such an edit off leaves
+ * the version before it, and loses nothing that anybody relies on:
+ *
+ * - If it is the edit of a compaction or of a move, the version before holds
+ * the same keys. Where its tables are gone already, nothing is cut off.
+ * - If it says that a memory table became a table, the write-ahead log still
+ * has what was in it: kv_sync() returns after one more edit was written behind
+ *   that of its table, so what it made durable is never in the last edit.
  *
  * Owns:    what it read.
- * Threads: owner. */
+ * Threads: any, but one at a time for a folder, which is not open. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/slice.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
 
 struct level_table {
     uint64_t number;
     uint64_t size; /* bytes */
 };
 
-struct level_version {
-    uint64_t log;     /* those before it are in tables */
-    uint64_t earlier; /* but for this one; 0: none */
+enum manifest_state {
+    MANIFEST_GOOD,
+    MANIFEST_TORN,    /* its last edit can be cut off */
+    MANIFEST_DAMAGED, /* or missing */
+    MANIFEST_UNNAMED, /* CURRENT is missing, or does not name a MANIFEST */
+};
+
+struct level_manifest {
+    enum manifest_state state;
+    char *path;       /* of CURRENT if that is what is wrong */
+    const char *text; /* what is wrong; NULL: nothing */
+    uint64_t size;    /* of the file, in bytes */
+    uint64_t at;      /* offset of the torn edit, or of the damage */
+    /* The tables of the newest version, without a torn edit. */
     struct level_table *tables;
     size_t len, cap;
 };
 
-/* All the edits of a MANIFEST. */
-struct level_history {
-    struct level_version now;
-    struct level_version before; /* the last edit */
-    struct buf last;
-};
+/* Reads the MANIFEST that CURRENT names.  ST_IO, ST_LIMIT: a file could not be
+ * read, whatever is in it.  The caller calls level_manifest_fini() after a
+ * failure, too. */
+MUST_CHECK enum status level_manifest_read(const char *dir,
+                                           struct level_manifest *out,
+                                           struct error *e);
+void level_manifest_fini(struct level_manifest *m);
 
-/* False when it is no edit. */
-bool level_history_add(struct level_history *h, struct slice edit);
-void level_history_fini(struct level_history *h);
+/* True if the table is part of the newest version. */
+bool level_manifest_names(const struct level_manifest *m, uint64_t number);
 
-/* Is the log needed to open the database? */
-bool level_version_needs(const struct level_version *v, uint64_t log);
-
-/* Did the last edit come before the names of its tables?  LevelDB writes an
- * edit, makes the folder's names durable, and then the edit; so power may fail
- * where an edit is there, and a table that it names is not.  Nothing was
- * deleted then of what the version before is made of: true when all that is
- * there, and could be read in place of the new one. */
-bool level_history_is_ahead(const struct level_history *h, const char *dir);
-
-/* Forgets the last edit. */
-void level_history_back(struct level_history *h);
-
-/* The beginning of a MANIFEST of our own: what its first edit says of a
- * database all of whose logs are to be replayed.  Files made later have numbers
- * from 'next_file' on, writes those behind 'newest'. */
-void level_edit_start(struct buf *edit, uint64_t next_file, uint64_t newest);
-
-/* Adds a table at level 0; its keys at both ends with their numbers. */
-void level_edit_table(struct buf *edit, const struct level_table *t,
-                      struct slice first, struct slice last);
+/* Prepares a folder for its opening: cuts a torn edit off, with a warning.
+ * ST_CORRUPT if the MANIFEST is damaged or missing. */
+MUST_CHECK enum status level_manifest_prepare(const char *dir, struct error *e);

@@ -87,5 +87,33 @@ START_TEST(replaces_through_no_link)
 }
 END_TEST
 
+/* A folder whose list fails half-way is no shorter one. */
+START_TEST(a_failed_list_is_told)
+{
+    char *dir = tempdir_new(), *file = tempdir_path(dir, "a");
+    DIR *list = opendir(dir);
+    int folder = dup(dirfd(list)), null = open("/dev/null", O_RDONLY);
+    const struct dirent *entry;
+    struct error e;
+
+    ck_assert_int_eq(files_write(file, slice_str(""), &e), ST_OK);
+    /* getdents() of what is no folder fails. */
+    ck_assert_int_eq(dup2(null, dirfd(list)), dirfd(list));
+    ck_assert_int_eq(dir_next(list, "there", &entry, &e), ST_IO);
+    ck_assert_ptr_null(entry);
+    ck_assert_str_eq(e.text, "list there: Not a directory");
+    ck_assert_int_eq(dup2(folder, dirfd(list)), dirfd(list));
+    ck_assert_int_eq(dir_next(list, "there", &entry, &e), ST_OK);
+    ck_assert_str_eq(entry->d_name, "a");
+    ck_assert_int_eq(dir_next(list, "there", &entry, &e), ST_OK);
+    ck_assert_ptr_null(entry);
+    (void)close(null);
+    (void)close(folder);
+    (void)closedir(list);
+    free(file);
+    tempdir_free(&dir);
+}
+END_TEST
+
 TEST_MAIN("file", TEST(what_was_written_is_read), TEST(says_what_failed),
-          TEST(replaces_through_no_link))
+          TEST(a_failed_list_is_told), TEST(replaces_through_no_link))

@@ -633,7 +633,6 @@ START_TEST(comes_back)
     kv_batch_put(b, S("synced"), S("1"));
     ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
-    kv_compact_log(kv, 0);
     ck_assert_uint_eq(count(), SORTED_LEN + 1);
     reopen();
     if (engines[_i].keeps) {

@@ -539,41 +539,6 @@ START_TEST(the_journal_is_trimmed)
 }
 END_TEST
 
-static off_t
-size_of_logs(void)
-{
-    char *engine = tempdir_path(dir, "engine");
-    DIR *d = opendir(engine);
-    const struct dirent *entry;
-    struct stat info;
-    off_t sum = 0;
-
-    ck_assert_ptr_nonnull(d);
-    while ((entry = readdir(d)) != NULL)
-        if (strstr(entry->d_name, ".log") != NULL &&
-            fstatat(dirfd(d), entry->d_name, &info, 0) == 0)
-            sum += info.st_size;
-    (void)closedir(d);
-    free(engine);
-    return sum;
-}
-
-START_TEST(a_closed_store_has_no_log)
-{
-    open_kind(1);
-    for (int i = 0; i < 2; i++) {
-        for (int k = 0; k < 2000; k++)
-            put(1, T0 + k * 1000, k);
-        ck_assert_int_eq(store_flush(s, &e), ST_OK);
-        ck_assert_int_gt(size_of_logs(), 0);
-        close_store();
-        ck_assert_int_eq(size_of_logs(), 0);
-        open_store();
-        check_range(1, T0, 1000, 2000, 0);
-    }
-}
-END_TEST
-
 /* As the engine has it. */
 static struct slice
 only_row(struct kv_iter **it)
@@ -781,7 +746,6 @@ TEST_MAIN_WITH(NULL, teardown, "store", LOOP(points_come_back, kinds),
                LOOP(a_small_head_flushes_early, kinds),
                LOOP(two_rows_of_an_hour_are_flushed_in_order, kinds),
                TEST(the_journal_is_trimmed),
-               ON_LEVELDB(TEST(a_closed_store_has_no_log)),
                LOOP(rows_of_any_size_come_back, kinds),
                TEST(other_folders_are_rejected),
                LOOP(readers_miss_nothing_while_rows_are_flushed, kinds),

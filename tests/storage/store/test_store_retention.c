@@ -42,7 +42,7 @@ open_store(struct world *w)
 }
 
 static void
-world_open(struct world *w, int i)
+world_init(struct world *w, int i)
 {
     *w = (struct world){ .dir = tempdir_new(),
                          .random = harness_seed(70 + (unsigned long)i) };
@@ -51,6 +51,12 @@ world_open(struct world *w, int i)
                                          .sync = WAL_SYNC_OFF };
     w->options.layout.salt_width = salts[i % 2];
     w->options.layout.salt_buckets = salts[i % 2] == 0 ? 1 : 3;
+}
+
+static void
+world_open(struct world *w, int i)
+{
+    world_init(w, i);
     open_store(w);
 }
 
@@ -375,13 +381,21 @@ put_rows(struct world *w)
     flush(w);
 }
 
+/* Dies after so many steps, which are on the disk. */
+struct death {
+    unsigned left;
+    struct store *s;
+};
+
 static bool
 die_at(void *ctx)
 {
-    unsigned *left = ctx;
+    struct death *d = ctx;
 
-    if ((*left)-- == 0)
+    if (d->left-- == 0) {
+        ck_assert_int_eq(kv_sync(store_kv(d->s), &e), ST_OK);
         harness_die();
+    }
     return false;
 }
 
@@ -401,20 +415,20 @@ START_TEST(a_kill_amid_a_pass_loses_nothing)
 {
     const int64_t cut_ms = T0 + SPAN_MS * (ROWS - 10);
     struct store_drop d = { .before = { 1, cut_ms, cut_ms } };
-    unsigned left = (unsigned)_i;
+    struct death death = { .left = (unsigned)_i };
     struct world w;
     size_t rows;
     pid_t child;
 
-    world_open(&w, 0);
-    close_store(&w);
-    child = fork();
+    world_init(&w, 0);
+    child = fork(); /* before LevelDB has a thread, which no child has */
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         open_store(&w);
         put_rows(&w);
         set_cut(&w, 0, cut_ms);
-        d.cancel = (struct cancel){ die_at, &left };
+        death.s = w.s;
+        d.cancel = (struct cancel){ die_at, &death };
         (void)(store_drop_rows(w.s, &d, &e) == ST_OK);
         _exit(1);
     }

@@ -437,7 +437,7 @@ START_TEST(rows_beside_an_unreadable_block_are_dropped)
         for (uint32_t t = T0; t < END; t += 6 * 3600)
             put(&w, k, (int64_t)t * 1000);
     ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
-    kv_compact_log(store_kv(w.s), 0);
+    ck_assert_int_eq(kv_sync(store_kv(w.s), NULL), ST_OK);
     ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
     damage_rows(&w);
     open_store(&w);
@@ -497,7 +497,7 @@ START_TEST(weeks_beside_an_unreadable_block_are_summed_up)
             break;
         ck_assert_uint_eq(unfit, 0);
         ck_assert_uint_eq(same, 2 * (SERIES - 1));
-        kv_compact_log(store_kv(w.s), 0);
+        ck_assert_int_eq(kv_sync(store_kv(w.s), NULL), ST_OK);
         ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
         damage_rows(&w);
         open_store(&w);
