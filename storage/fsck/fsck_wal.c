@@ -91,7 +91,7 @@ check_file(struct check *c, const char *dir, struct wal_segment *w,
     return ST_OK;
 }
 
-/* Files that are missing; repaired, they are empty ones. */
+/* Files that are missing between others; repaired, they are empty ones. */
 static enum status
 check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
           struct error *e)
@@ -115,35 +115,6 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
     return st;
 }
 
-/* The files that SEGMENTS names and that are not between others. */
-static enum status
-check_segments(struct check *c, const char *dir, const struct wal_segments *s,
-               struct error *e)
-{
-    struct wal_extent x;
-    uint64_t first, last;
-    struct error why;
-    enum status st = wal_extent_read(dir, &x, &why);
-
-    if (st == ST_NOT_FOUND)
-        return ST_OK;
-    if (st == ST_OK) {
-        first = s->len == 0 ? x.last + 1 : s->numbers[0];
-        last = s->len == 0 ? x.last : s->numbers[s->len - 1];
-        if (x.last >= x.first)
-            st = check_gap(c, dir, x.first, first, e);
-        return st == ST_OK ? check_gap(c, dir, last + 1, x.last + 1, e) : st;
-    }
-    if (st != ST_CORRUPT)
-        return error_set(e, st, "%s", why.text);
-    c->rejected |= c->aside == NULL;
-    st = c->aside == NULL ? ST_OK : check_move_aside(c, dir, "SEGMENTS", e);
-    if (st == ST_OK)
-        check_found(c, "journal-segments", no_key,
-                    "the next start makes another", "%s", why.text);
-    return st;
-}
-
 enum status
 check_wal(const char *dir, struct check *c, struct error *e)
 {
@@ -154,8 +125,6 @@ check_wal(const char *dir, struct check *c, struct error *e)
 
     if (st == ST_OK)
         st = list(path, &s, e);
-    if (st == ST_OK)
-        st = check_segments(c, path, &s, e);
     for (size_t i = 0; i < s.len && st == ST_OK; i++) {
         struct wal_segment w = { .path = NULL };
 

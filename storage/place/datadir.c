@@ -324,8 +324,8 @@ give(int folder, const char *name, const struct stat *owner)
 static bool
 is_of_store(const char *name)
 {
-    static const char *const starts[] = { "CURRENT", "MANIFEST-", "LOCK", "LOG",
-                                          "SEGMENTS" };
+    static const char *const starts[] = { "CURRENT", "MANIFEST-", "LOCK",
+                                          "LOG" };
 
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
         if (strncmp(name, starts[i], strlen(starts[i])) == 0)

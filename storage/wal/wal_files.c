@@ -17,13 +17,10 @@
 #include "base/process/crash.h"
 #include "base/file/durable.h"
 #include "base/file/file.h"
-#include "base/process/lock.h"
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "base/sort.h"
 #include "base/text/number.h"
-
-#define EXTENT_NAME "SEGMENTS"
 
 struct wal_files {
     struct wal_medium medium;
@@ -31,12 +28,7 @@ struct wal_files {
     char *dir;
     int dir_fd;
     int fd; /* of the newest segment; -1: none was begun */
-
-    struct lock note_lock; /* a leaf; held while SEGMENTS is written */
-    struct wal_extent noted GUARDED_BY(note_lock);
 };
-
-enum wal_end { WAL_FIRST, WAL_LAST };
 
 static struct wal_files *
 files_of(struct wal_medium *m)
@@ -102,66 +94,6 @@ wal_files_load(const char *dir, uint64_t segment, bool last,
     return file_read(out->path, SIZE_MAX, &out->bytes, e);
 }
 
-/* -- SEGMENTS ------------------------------------------------------------- */
-
-/* Which files of the WAL there are (docs/FORMAT.md, "Write-ahead log").  It is
- * written when a file was made, and before files are deleted; so what it names
- * is there, and only more can be. */
-enum status
-wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
-{
-    struct buf text = BUF_INIT;
-    enum status st = files_get_text(dir, EXTENT_NAME, &text, e);
-
-    if (st == ST_OK &&
-        sscanf(buf_cstr(&text),
-               "halite segments 1\nfirst %" SCNu64 "\nlast %" SCNu64,
-               &out->first, &out->last) != 2)
-        st = error_set(e, ST_CORRUPT, "'%s/" EXTENT_NAME "' is malformed", dir);
-    buf_fini(&text);
-    return st;
-}
-
-static enum status
-extent_write(const char *dir, const struct wal_extent *x, struct error *e)
-{
-    struct buf text = BUF_INIT;
-    enum status st;
-
-    buf_printf(&text,
-               "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
-               x->first, x->last);
-    st = files_put_text(dir, EXTENT_NAME, &text, e);
-    buf_fini(&text);
-    return st;
-}
-
-/* Notes that the segments begin, or end, with another one.  Where there is no
- * room for that, the first one is not noted, and nothing else is: SEGMENTS
- * goes, so that files can be deleted. */
-static enum status
-note(struct wal_files *f, enum wal_end end, uint64_t segment, struct error *e)
-    EXCLUDES(f->note_lock)
-{
-    struct wal_extent x;
-    enum status st = ST_OK;
-
-    lock_take(&f->note_lock);
-    x = f->noted;
-    *(end == WAL_FIRST ? &x.first : &x.last) = segment;
-    if (x.first != f->noted.first || x.last != f->noted.last)
-        st = extent_write(f->dir, &x, e);
-    if (st != ST_OK && end == WAL_FIRST) {
-        x.last = 0;
-        if (unlinkat(f->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)
-            st = ST_OK;
-    }
-    if (st == ST_OK || end == WAL_FIRST)
-        f->noted = x;
-    lock_drop(&f->note_lock);
-    return st;
-}
-
 /* -- one file -------------------------------------------------------------- */
 
 static enum status
@@ -182,9 +114,6 @@ files_begin(struct wal_medium *m, uint64_t segment, struct slice header,
     if (st == ST_OK && (fsync(fd) != 0 || fsync(f->dir_fd) != 0))
         st = error_set(e, ST_IO, "make %s/%s: %m", f->dir, name);
     crash_point("rotate-made");
-    if (st == ST_OK)
-        st = note(f, WAL_LAST, segment, e);
-    crash_point("rotate-noted");
     if (st != ST_OK) {
         (void)close(fd);
         return st;
@@ -232,8 +161,9 @@ files_sync(struct wal_medium *m, struct error *e)
 }
 
 static enum status
-delete_file(const struct wal_files *f, uint64_t segment, struct error *e)
+files_remove(struct wal_medium *m, uint64_t segment, struct error *e)
 {
+    const struct wal_files *f = files_of(m);
     char name[WAL_NAME_SIZE];
 
     wal_name(segment, name);
@@ -243,15 +173,6 @@ delete_file(const struct wal_files *f, uint64_t segment, struct error *e)
     if (fsync(f->dir_fd) != 0)
         return error_set(e, ST_IO, "sync %s: %m", f->dir);
     return ST_OK;
-}
-
-static enum status
-files_remove(struct wal_medium *m, uint64_t segment, struct error *e)
-{
-    struct wal_files *f = files_of(m);
-    enum status st = note(f, WAL_FIRST, segment + 1, e);
-
-    return st == ST_OK ? delete_file(f, segment, e) : st;
 }
 
 static uint64_t
@@ -305,28 +226,6 @@ list_files(const struct wal_files *f, struct wal_held *out, struct error *e)
     return st;
 }
 
-/* Are the files there that SEGMENTS names?  There is none in a new folder, and
- * where it could not be written. */
-static enum status
-check_extent(const struct wal_files *f, const struct wal_held *held,
-             struct error *e)
-{
-    struct wal_extent x;
-    enum status st = wal_extent_read(f->dir, &x, e);
-
-    if (st == ST_NOT_FOUND || (st == ST_OK && x.last < x.first))
-        return ST_OK;
-    if (st != ST_OK)
-        return st;
-    if (held->next == held->first || held->first > x.first ||
-        held->next <= x.last)
-        return error_set(e, ST_CORRUPT,
-                         "%s: there should be segments %" PRIu64 " to %" PRIu64
-                         ", and some are gone",
-                         f->dir, x.first, x.last);
-    return ST_OK;
-}
-
 /* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
  * later one exists: then a torn end of it would be damage. */
 static enum status
@@ -370,8 +269,7 @@ close_last(struct wal_files *f, struct wal_held *held, struct error *e)
     if (st != ST_OK || size > WAL_SEGMENT_HEADER)
         return st;
     held->next = last;
-    st = note(f, WAL_LAST, last - 1, e);
-    return st == ST_OK ? delete_file(f, last, e) : st;
+    return files_remove(&f->medium, last, e);
 }
 
 static enum status
@@ -382,14 +280,7 @@ files_open(struct wal_medium *m, struct wal_held *out, struct error *e)
 
     if (st == ST_OK)
         st = list_files(f, out, e);
-    if (st == ST_OK)
-        st = check_extent(f, out, e);
-    if (st != ST_OK)
-        return st;
-    lock_take(&f->note_lock);
-    f->noted = (struct wal_extent){ out->first, out->next - 1 };
-    lock_drop(&f->note_lock);
-    return out->next > out->first ? close_last(f, out, e) : ST_OK;
+    return st == ST_OK && out->next > out->first ? close_last(f, out, e) : st;
 }
 
 static void
@@ -402,7 +293,6 @@ files_close(struct wal_medium *m)
     if (f->dir_fd >= 0)
         (void)close(f->dir_fd);
     free(f->dir);
-    lock_fini(&f->note_lock);
     free(f);
 }
 
@@ -425,7 +315,6 @@ wal_files_new(const char *dir)
     f->io = (struct wal_io){ write, fdatasync };
     f->dir = mem_strdup(dir);
     f->dir_fd = f->fd = -1;
-    lock_init(&f->note_lock);
     return &f->medium;
 }
 

@@ -38,14 +38,3 @@ struct wal_segments {
 };
 MUST_CHECK enum status wal_list(const char *dir, struct wal_segments *out,
                                 struct error *e);
-
-/* SEGMENTS: which files there are, by a file beside them: one that is gone
- * would not be missed otherwise.  From 'first' to 'last'; none when last <
- * first.  More may be there, after a crash. */
-struct wal_extent {
-    uint64_t first, last;
-};
-
-/* ST_NOT_FOUND, ST_CORRUPT. */
-MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
-                                       struct error *e);

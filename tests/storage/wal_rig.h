@@ -71,17 +71,6 @@ file_write(uint64_t segment, struct slice bytes)
     buf_fini(&path);
 }
 
-/* As a WAL of an older program: nothing says which files there are. */
-static inline void
-segments_forget(void)
-{
-    struct buf path = BUF_INIT;
-
-    buf_printf(&path, "%s/SEGMENTS", dir);
-    (void)unlink(buf_cstr(&path));
-    buf_fini(&path);
-}
-
 /* Leaves nothing but one segment. */
 static inline void
 folder_fill(uint64_t segment, struct slice bytes)
@@ -92,7 +81,6 @@ folder_fill(uint64_t segment, struct slice bytes)
         (void)unlink(buf_cstr(&path));
         buf_fini(&path);
     }
-    segments_forget();
     file_write(segment, bytes);
 }
 

@@ -214,8 +214,7 @@ static const struct {
     { "engine", "CURRENT", "engine-current", "engine-current" },
     { "engine", "MANIFEST", "engine-manifest", "engine-manifest" },
     { "engine", ".ldb", "engine-table", "engine-missing" },
-    { "journal", ".wal", "journal-damage", "journal-missing" },
-    { "journal", "SEGMENTS", "journal-segments", NULL },
+    { "journal", ".wal", "journal-damage", NULL },
 };
 
 /* What can be repaired is whole afterwards; all else is there, too. */
@@ -437,14 +436,18 @@ START_TEST(damage_of_two_parts)
 {
     char *dir = tempdir_new(), *image = image_new(dir);
     char *path = find_file(image, "journal", ".wal");
+    struct buf bytes = BUF_INIT;
     struct told t = { .show = false };
     uint64_t one;
 
     (void)damage_table(image);
     one = look(image, NULL, &t);
     ck_assert_uint_ge(one, 1);
-    ck_assert_int_eq(unlink(path), 0);
+    OK(file_read(path, SIZE_MAX, &bytes, &e));
+    bytes.data[40] ^= 1; /* of the first record */
+    OK(files_write(path, buf_slice(&bytes), &e));
     ck_assert_uint_ge(look(image, NULL, &t), one + 1);
+    buf_fini(&bytes);
     free(path);
     free(image);
     tempdir_free(&dir);

@@ -487,28 +487,33 @@ open_files(void)
     return n;
 }
 
-/* The new file is there, and cannot be noted: a folder is in the way. */
+/* The new file is there, and its header cannot be written. */
 START_TEST(a_failed_restart_leaves_no_file_open)
 {
     const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
-    char path[4096];
+    struct rlimit limit;
     struct wal *wal = open_off();
     uint64_t lsn;
     size_t before;
+    rlim_t most;
 
     *wal_files_io(wal->medium) = failures[0].io;
     atomic_store(&faults, 0);
     lsn = append(wal, 1, "x");
     ck_assert_int_eq(wal_commit(wal, lsn, true, &e), ST_IO);
     *wal_files_io(wal->medium) = well;
-    (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
-    ck_assert_int_eq(mkdir(path, 0700), 0);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    most = limit.rlim_cur;
+    limit.rlim_cur = 1;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     before = open_files();
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(wal_restart(wal, &e), ST_IO);
     ck_assert_uint_eq(open_files(), before);
-    ck_assert_int_eq(rmdir(path), 0);
+    limit.rlim_cur = most;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     ck_assert_int_eq(wal_restart(wal, &e), ST_OK);
     close_ok(&wal);
 }

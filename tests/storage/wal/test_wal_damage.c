@@ -394,64 +394,6 @@ START_TEST(a_missing_file_is_damage)
 }
 END_TEST
 
-/* Segments 2, 3 and 4 of which one goes; and what SEGMENTS itself may lose. */
-START_TEST(a_missing_segment_is_missed)
-{
-    struct wal *wal = open_off();
-    struct buf path = path_of(2 + (unsigned)_i), records = BUF_INIT;
-    struct error e = { 0 };
-
-    for (int i = 0; i < 3; i++) {
-        (void)append(wal, 1, "x");
-        wal_rotate(wal);
-    }
-    ck_assert_int_eq(wal_trim(wal, 2, &e), ST_OK);
-    close_ok(&wal);
-    if (_i < 3) {
-        ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
-        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
-        ck_assert_msg(strstr(e.text, "segment") != NULL, "%s", e.text);
-    }
-    segments_forget();
-    if (_i == 0 || _i > 1)
-        ck_assert_msg(reopen(&records, &e) == ST_OK, "%s", e.text);
-    buf_fini(&records);
-    buf_fini(&path);
-}
-END_TEST
-
-START_TEST(a_flipped_bit_in_segments_is_seen)
-{
-    size_t ends[3];
-    struct buf whole = sample(ends), path = BUF_INIT, records = BUF_INIT;
-    char text[200];
-    FILE *f;
-    size_t size;
-
-    buf_printf(&path, "%s/SEGMENTS", dir);
-    f = fopen(buf_cstr(&path), "r");
-    ck_assert_ptr_nonnull(f);
-    size = fread(text, 1, sizeof text, f);
-    (void)fclose(f);
-    ck_assert_uint_gt(size, 40);
-    for (size_t bit = 0; bit < size * 8; bit++) {
-        struct error e = { 0 };
-
-        text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
-        f = fopen(buf_cstr(&path), "w");
-        ck_assert_ptr_nonnull(f);
-        (void)fwrite(text, 1, size, f);
-        (void)fclose(f);
-        text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
-        ck_assert_int_eq(reopen(&records, &e), ST_CORRUPT);
-        ck_assert_msg(strstr(e.text, "SEGMENTS") != NULL, "%s", e.text);
-    }
-    buf_fini(&records);
-    buf_fini(&path);
-    buf_fini(&whole);
-}
-END_TEST
-
 /* Bytes of another segment, or of another WAL, are no records here. */
 START_TEST(foreign_bytes_are_no_records)
 {
@@ -501,6 +443,5 @@ TEST_MAIN_WITH(
     TEST(holes_where_nothing_was_synced), TEST(files_of_another_version),
     TEST(a_bundle_is_whole_or_not_there), LOOP(bundles_that_are_read, bundles),
     TEST(a_mark_in_a_bundle_is_malformed), TEST(damage_before_the_last_file),
-    TEST(a_missing_file_is_damage), TIMES(a_missing_segment_is_missed, 4),
-    TEST(a_flipped_bit_in_segments_is_seen), TEST(foreign_bytes_are_no_records),
+    TEST(a_missing_file_is_damage), TEST(foreign_bytes_are_no_records),
     TEST(appends_after_a_torn_tail))
