@@ -1,6 +1,5 @@
 #include "base/mem.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -158,28 +157,4 @@ mem_strndup(const void *s, size_t size)
     if (size > 0)
         memcpy(p, s, size);
     return p;
-}
-
-/* std::set_new_handler(), as the compilers of Linux name it. */
-#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
-
-typedef void new_handler(void);
-
-/* C++ calls it when an allocation fails, and then tries again. */
-static void
-pause_cpp(void)
-{
-    (void)usleep(PAUSE_US);
-}
-
-void
-mem_wait_in_cpp(void)
-{
-    union {
-        void *found;
-        new_handler *(*set)(new_handler *);
-    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
-
-    if (f.found != NULL)
-        (void)f.set(pause_cpp);
 }

@@ -47,7 +47,3 @@ char *mem_strdup(const char *s) __attribute__((__malloc__));
 
 /* 'size' bytes and a NUL behind them; of none 's' may be NULL. */
 char *mem_strndup(const void *s, size_t size) __attribute__((__malloc__));
-
-/* A failed allocation inside a library of C++'s would end the process: from now
- * on it is tried again until there is memory, since requests give some back. */
-void mem_wait_in_cpp(void);

@@ -23,16 +23,17 @@ extern void *__libc_realloc(void *, size_t);
 
 static atomic_ulong left, every, least, seen, failed;
 
-/* LevelDB's C interface copies what it read into memory that it does not look
- * at (leveldb_get()): nothing in front of it helps, so it is spared.  What its
- * C++ allocates is not. */
+/* LevelDB ends the process when it has no memory, by its C interface, which
+ * does not look at what malloc() returned, or by an exception of C++ that
+ * is not caught: both are spared. */
 static int
 spared(const void *caller)
 {
     Dl_info info;
 
     return dladdr(caller, &info) != 0 && info.dli_fname != NULL &&
-           strstr(info.dli_fname, "libleveldb") != NULL;
+           (strstr(info.dli_fname, "libleveldb") != NULL ||
+            strstr(info.dli_fname, "libstdc++") != NULL);
 }
 
 static int

@@ -11,7 +11,6 @@
 
 #include "base/file/durable.h"
 #include "base/process/log.h"
-#include "base/process/thread.h"
 #include "base/mem.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
@@ -466,45 +465,6 @@ level_new(const struct kv_options *o, bool create)
     return l;
 }
 
-static void *
-do_nothing(void *ctx)
-{
-    return ctx;
-}
-
-/* Whether the process has LevelDB's thread, which serves all its databases. */
-static atomic_bool has_thread;
-
-/* LevelDB starts its thread when there is something to compact first, and a
- * failure of that would end the process (C++).  So another one is tried here,
- * before a database is opened; start_thread() then makes LevelDB start its own.
- */
-static enum status
-try_thread(struct error *e)
-{
-    struct thread t;
-    enum status st;
-
-    if (atomic_load(&has_thread))
-        return ST_OK;
-    st = thread_start(&t, do_nothing, NULL, "LevelDB", e);
-    thread_join(&t);
-    return st;
-}
-
-/* Of four tables at level 0 LevelDB compacts at its opening by itself; of
- * twelve write_table() would wait until it has. */
-static void
-start_thread(struct level *l)
-{
-    char *tables = leveldb_property_value(l->db, "leveldb.num-files-at-level0");
-
-    if (tables != NULL && atoi(tables) < 4 &&
-        !atomic_exchange(&has_thread, true))
-        write_table(l);
-    leveldb_free(tables);
-}
-
 static enum status
 open_database(struct level *l, bool create, struct error *e)
 {
@@ -514,14 +474,11 @@ open_database(struct level *l, bool create, struct error *e)
 
     if (st == ST_OK && !old)
         st = level_files_delete_logs(l->dir, e);
-    if (st == ST_OK)
-        st = try_thread(e);
     if (st != ST_OK)
         return st;
     l->db = leveldb_open(l->options, l->dir, &err);
     if (err != NULL)
         return take_error(err, l->dir, e);
-    start_thread(l);
     if (old)
         level_files_renew(l->dir);
     return files_sync_dir(l->dir, e); /* the name CURRENT is new */
@@ -536,7 +493,6 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 
     if (st != ST_OK)
         return st;
-    mem_wait_in_cpp();
     l = level_new(o, create);
     st = open_database(l, create, e);
     if (st != ST_OK) {

@@ -473,47 +473,6 @@ START_TEST(what_waits_is_not_passed_over)
 }
 END_TEST
 
-/* How much more than now the process may map. */
-static void
-limit_memory(rlim_t more)
-{
-    struct rlimit r;
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-
-    ck_assert_int_eq(fscanf(f, "%lu", &pages), 1);
-    (void)fclose(f);
-    ck_assert_int_eq(getrlimit(RLIMIT_AS, &r), 0);
-    r.rlim_cur = more == RLIM_INFINITY
-                     ? more
-                     : pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
-    ck_assert_int_eq(setrlimit(RLIMIT_AS, &r), 0);
-}
-
-/* A thread has a stack of 8 MB.  Without room for one an engine is not opened;
- * one that is open needs no more threads. */
-START_TEST(no_room_for_a_thread)
-{
-    size_t n;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return; /* they take memory of their own for a thread */
-#endif
-    if (harness_is_valgrind())
-        return;
-    limit_memory(6 << 20);
-    must_reject(dir, true, ST_IO, "start the thread of LevelDB");
-    limit_memory(RLIM_INFINITY);
-    must_open(dir, true);
-    limit_memory(6 << 20);
-    fill(0, 400);
-    ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
-    limit_memory(RLIM_INFINITY);
-    ck_assert_int_eq(count(&n), ST_OK);
-    ck_assert_uint_eq(n, 400);
-}
-END_TEST
-
 TEST_MAIN_FORKED_WITH(setup, teardown, "kv_leveldb",
                       TEST(comes_back_after_closing),
                       TEST(creates_only_where_nothing_is),
@@ -524,5 +483,4 @@ TEST_MAIN_FORKED_WITH(setup, teardown, "kv_leveldb",
                       TEST(a_failed_iterator_stays_failed),
                       LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
                       TEST(a_failed_write_is_the_last),
-                      TEST(no_room_for_a_thread),
                       TIMES(what_waits_is_not_passed_over, 2))
