@@ -64,6 +64,29 @@ wrong 'missing, or no more than a heading' "$(LC_ALL=C grep -c . $pages 2>&1 | g
 wrong "paths of a developer's machine" "$(LC_ALL=C grep -nIE \
     '(^|[^a-z0-9_.])/(wor[k]/|tm[p]/b-|hom[e]/[a-z]+/|roo[t]/)' $all)"
 
+# More than six parameters are a request struct.  These are left from before; the number only falls.
+# shellcheck disable=SC2046,SC2086
+many=$(LC_ALL=C awk '
+    /^[a-z_][a-z0-9_]*\(/ { head = ""; open = 1 }
+    open { head = head $0 }
+    open && /^\{/ {
+        depth = n = 0
+        for (i = 1; i <= length(head); i++) {
+            c = substr(head, i, 1)
+            depth += c ~ /[([]/
+            depth -= c ~ /[])]/
+            n += c == "," && depth == 1
+            if (c == ")" && depth == 0)
+                break
+        }
+        if (n > 5)
+            print FILENAME ": " substr(head, 1, index(head, "(") - 1)
+        open = 0
+    }' $(printf '%s\n' $code | grep -E '^(base|storage|uid|query|web|tsd|cluster)/.*c$'))
+if test "$(printf '%s\n' "$many" | wc -l)" -gt 78; then
+    wrong 'a function more with seven parameters than there may be (78)' "$many"
+fi
+
 # Other versions lay out a few lines otherwise.
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     # shellcheck disable=SC2086

@@ -221,13 +221,15 @@ list_matches(struct planner *p)
 {
     struct mask_set *masks = make_masks(p, TABLE_SERIES);
     const struct restriction *set = planner_smallest_set(p);
+    struct series_pick pick = { 0, NULL, 0 };
     enum status status;
 
     if (masks == NULL)
         return error_no_memory(p->e);
+    if (set != NULL)
+        pick = (struct series_pick){ set->tagk, set->set, set->set_len };
     status = series_each_with(
-        p->c->series, p->p->metric, masks, set == NULL ? 0 : set->tagk,
-        set == NULL ? NULL : set->set, set == NULL ? 0 : set->set_len,
+        p->c->series, p->p->metric, masks, &pick,
         &(struct series_visit){ list_series, p, { end_listing, p } }, p->e);
     mask_set_free(&masks);
     if (status == ST_OK)

@@ -393,9 +393,13 @@ resolve_by_name(struct planner *p, struct restriction *r)
 {
     struct by_name b = { p, r->tagk };
     struct buf key = BUF_INIT;
-    uint64_t *values;
-    size_t len;
-    bool known;
+    struct series_values_query q = { .metric = p->p->metric,
+                                     .tagk = r->tagk,
+                                     .take = take_values,
+                                     .ctx = &b,
+                                     .cancel = { by_name_is_over, &b },
+                                     .arena = p->a };
+    struct series_values values;
     enum status status;
 
     buf_put_u64(&key, uid_epoch(p->c->uids));
@@ -403,16 +407,14 @@ resolve_by_name(struct planner *p, struct restriction *r)
     for (size_t i = 0; i < p->filters_len; i++)
         if (goes_by_name(&p->filters[i], r->tagk))
             filter_cache_key(p->filters[i].filter, &key);
-    status =
-        series_values(p->c->series, p->p->metric, r->tagk,
-                      key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key),
-                      take_values, &b, (struct cancel){ by_name_is_over, &b },
-                      p->a, &known, &values, &len, p->e);
+    if (!key.failed)
+        q.key = buf_slice(&key);
+    status = series_values(p->c->series, &q, &values, p->e);
     buf_fini(&key);
-    if (status == ST_OK && !known)
+    if (status == ST_OK && !values.known)
         return p->status;
     if (status == ST_OK)
-        end_by_name(p, r, values, len);
+        end_by_name(p, r, values.tagvs, values.len);
     return status;
 }
 

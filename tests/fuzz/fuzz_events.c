@@ -34,8 +34,9 @@ daemon_open(void)
     must(uid_open(d.store, &uo, &d.m.uids, NULL));
     must(series_open(d.store, d.m.uids, &d.m.series, NULL));
     must(records_open(d.store, d.m.uids, d.m.series, &d.m.records, NULL));
-    must(series_resolve(d.m.series, &rules, 0, slice_str("m"), &tag, 1, &ref,
-                        &tsuid, NULL));
+    must(series_resolve(d.m.series, &rules,
+                        &(struct series_text){ 0, slice_str("m"), &tag, 1 },
+                        &ref, &tsuid, NULL));
     return d;
 }
 

@@ -128,7 +128,8 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     uint64_t lsn;
     bool changed;
 
-    must(series_resolve(w->series, &rules, 0, slice_str(metric), tags, 2,
+    must(series_resolve(w->series, &rules,
+                        &(struct series_text){ 0, slice_str(metric), tags, 2 },
                         &p[0].series, &tsuid, &e));
     for (int i = 0; i < 4; i++) {
         p[i].series = p[0].series;
@@ -150,7 +151,7 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     m.notes = slice_str("said");
     must(meta_put(w->records,
                   (struct meta_of){ META_SERIES, tsuid_slice(&tsuid) }, &m,
-                  META_NOTES, false, w->arena, &e));
+                  &(struct record_change){ META_NOTES, false, w->arena }, &e));
 }
 
 static void

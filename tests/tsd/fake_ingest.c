@@ -122,8 +122,8 @@ series_kind(struct series_directory *d, const char *name, bool create,
 
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
-                uint64_t kind, struct slice metric, const struct tag *tags,
-                size_t tags_len, struct tsuid *tsuid, struct error *e)
+                const struct series_text *x, struct tsuid *tsuid,
+                struct error *e)
 {
     struct tag sorted[KEY_MAX_TAGS];
     struct buf name = BUF_INIT;
@@ -132,17 +132,17 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
 
     (void)d;
     tsuid->size = sizeof(size_t);
-    if (series_check(NULL, rules, metric, tags, tags_len, &set, e) != ST_OK)
+    if (series_check(NULL, rules, x, &set, e) != ST_OK)
         return e->status;
     if (fake.unknown_metrics)
         return error_set(e, ST_NOT_FOUND, "No such name for 'metrics': '%.*s'",
-                         SLICE_ARG(metric));
-    memcpy(sorted, tags, tags_len * sizeof *tags);
-    qsort(sorted, tags_len, sizeof *sorted, compare_tags);
-    if (kind != 0)
+                         SLICE_ARG(x->metric));
+    memcpy(sorted, x->tags, x->tags_len * sizeof *sorted);
+    qsort(sorted, x->tags_len, sizeof *sorted, compare_tags);
+    if (x->kind != 0)
         buf_printf(&name, "%s ", fake.kind);
-    buf_put_slice(&name, metric);
-    for (i = 0; i < tags_len; i++) {
+    buf_put_slice(&name, x->metric);
+    for (i = 0; i < x->tags_len; i++) {
         buf_put_str(&name, i == 0 ? "{" : ",");
         buf_put_slice(&name, sorted[i].key);
         buf_put_str(&name, "=");
@@ -173,13 +173,10 @@ series_names_new(struct series_directory *d, const struct series_rules *rules)
 }
 
 void
-series_names_add(struct series_names *n, struct slice metric,
-                 const struct tag *tags, size_t tags_len)
+series_names_add(struct series_names *n, const struct series_text *x)
 {
     (void)n;
-    (void)metric;
-    (void)tags;
-    (void)tags_len;
+    (void)x;
 }
 
 void

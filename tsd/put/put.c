@@ -366,7 +366,8 @@ add_names(struct put_batch *b, size_t row)
     struct put_parsed x;
 
     if (parse(b, row, &x))
-        series_names_add(b->names, x.metric, x.tags.tags, x.tags.len);
+        series_names_add(b->names, &(struct series_text){
+                                       0, x.metric, x.tags.tags, x.tags.len });
 }
 
 void
@@ -421,8 +422,10 @@ identify(struct put_batch *b, size_t row)
     if (!parse(b, row, &x))
         return false;
     rules.cached = !b->names_ahead && row + 1 < b->len;
-    status = series_identify(p->directory, &rules, x.kind, x.metric,
-                             x.tags.tags, x.tags.len, &tsuid, &e);
+    status = series_identify(
+        p->directory, &rules,
+        &(struct series_text){ x.kind, x.metric, x.tags.tags, x.tags.len },
+        &tsuid, &e);
     if (status == ST_CONFLICT && rules.cached) {
         look_names_up(b, row);
         return identify(b, row);

@@ -118,8 +118,10 @@ check(struct put_batch *b, size_t row, struct put_parsed *x)
         return REJECT(b, row, "Invalid tag name with value [%s]: null",
                       buf_cstr(&b->added_value));
     }
-    return series_check(b->path->uids, &b->rules, x->metric, x->tags.tags,
-                        x->tags.len, &set, &e) == ST_OK ||
+    return series_check(
+               b->path->uids, &b->rules,
+               &(struct series_text){ 0, x->metric, x->tags.tags, x->tags.len },
+               &set, &e) == ST_OK ||
            REJECT(b, row, "%s", e.text);
 }
 

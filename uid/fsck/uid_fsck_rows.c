@@ -7,26 +7,31 @@
 #include "storage/week/week.h"
 #include "storage/store/store_retention.h"
 
-/* A series that has something, but is not in the directory: no query finds it.
- * False when it cannot be entered. */
+/* A row or a histogram. */
+struct timed_entry {
+    struct slice key, value, tsuid;
+    uint32_t base; /* s; of a histogram, its time */
+};
+
+/* Enters the series of 'x' into the directory if it is not there: no query
+ * finds it.  '*known' is false if it cannot be entered. */
 static enum status
-find_series(struct tables *t, const char *code, struct slice key,
-            struct slice value, struct slice tsuid, uint32_t time_s,
+find_series(struct tables *t, const char *code, const struct timed_entry *x,
             bool *known, struct error *e)
 {
     char what[64], name[CHECK_TEXT_MAX];
-    enum status st = check_has_series(t, tsuid, known, e);
+    enum status st = check_has_series(t, x->tsuid, known, e);
 
     if (st != ST_OK || *known)
         return st;
-    if (!check_ids(t, tsuid, what))
-        return check_drops_bad(t, code, key, value, "%s: %s",
-                               check_describe(t, tsuid, name), what);
+    if (!check_ids(t, x->tsuid, what))
+        return check_drops_bad(t, code, x->key, x->value, "%s: %s",
+                               check_describe(t, x->tsuid, name), what);
     *known = true;
-    check_enter_series(t, tsuid, time_s);
-    return check_found(t->c, code, key, "entered",
+    check_enter_series(t, x->tsuid, x->base);
+    return check_found(t->c, code, x->key, "entered",
                        "the series %s is not in the directory",
-                       check_describe(t, tsuid, name));
+                       check_describe(t, x->tsuid, name));
 }
 
 /* Is the block summary that of the points? */
@@ -112,13 +117,12 @@ check_part(struct tables *t, struct slice tsuid, uint32_t span, uint32_t base,
 /* Looks at each block; takes the hours of those that are bad out of 'good' and
  * says of the last one why. */
 static enum status
-check_hours(struct tables *t, struct slice tsuid, uint32_t base,
-            struct slice value, struct row_blocks *good, bool *bad,
-            struct error *why)
+check_hours(struct tables *t, const struct timed_entry *x,
+            struct row_blocks *good, bool *bad, struct error *why)
 {
     *bad = false;
-    if (row_is_one_block(t->layout, value)) {
-        enum status st = check_block(t, value, base, why);
+    if (row_is_one_block(t->layout, x->value)) {
+        enum status st = check_block(t, x->value, x->base, why);
 
         *bad = st == ST_CORRUPT;
         if (*bad)
@@ -126,14 +130,14 @@ check_hours(struct tables *t, struct slice tsuid, uint32_t base,
         return *bad ? ST_OK : st;
     }
     for (unsigned i = 0; i < t->layout->row_hours; i++) {
-        uint32_t hour = base + i * HOUR_S;
+        uint32_t hour = x->base + i * HOUR_S;
         enum status st;
 
         /* Alone in its row an hour has a block, if it is no good one. */
         if (good->blocks[i].size == 0 && t->layout->row_hours > 1)
             continue;
         st = row_hour_is_elsewhere(good->blocks[i])
-                 ? check_part(t, tsuid, base, hour, why)
+                 ? check_part(t, x->tsuid, x->base, hour, why)
                  : check_block(t, good->blocks[i], hour, why);
         if (st != ST_OK && st != ST_CORRUPT)
             return st;
@@ -148,18 +152,17 @@ check_hours(struct tables *t, struct slice tsuid, uint32_t base,
 
 /* The whole row is moved aside; what is good of it stays. */
 static void
-drop_hours(struct tables *t, struct slice key, struct slice value,
-           struct slice tsuid, uint32_t base, const struct row_blocks *good,
-           const struct error *why)
+drop_hours(struct tables *t, const struct timed_entry *x,
+           const struct row_blocks *good, const struct error *why)
 {
     char name[CHECK_TEXT_MAX];
     struct buf rest = BUF_INIT;
 
-    check_drops_bad(t, "row-block", key, value, "%s: %s",
-                    check_describe(t, tsuid, name), why->text);
-    row_value_put(t->layout, base, good, &rest);
+    check_drops_bad(t, "row-block", x->key, x->value, "%s: %s",
+                    check_describe(t, x->tsuid, name), why->text);
+    row_value_put(t->layout, x->base, good, &rest);
     if (rest.size > 0)
-        check_puts(t, key, buf_slice(&rest));
+        check_puts(t, x->key, buf_slice(&rest));
     buf_fini(&rest);
 }
 
@@ -214,37 +217,36 @@ enum status
 check_row(struct tables *t, struct slice key, struct slice value,
           struct error *e)
 {
+    struct timed_entry x = { key, value, { NULL, 0 }, 0 };
     struct tsuid series;
-    struct slice tsuid;
     struct row_blocks parts = { .blocks = { { NULL, 0 } } };
-    uint32_t base;
     struct error why;
     bool known, bad = true;
     enum status st;
 
     t->n.rows++;
-    if (key_row_parse(t->layout, key, &base, &series, &why) != ST_OK) {
+    if (key_row_parse(t->layout, key, &x.base, &series, &why) != ST_OK) {
         if (!move_row(t, key, value))
             check_drops_bad(t, "row-key", key, value, "%s", why.text);
         return ST_OK;
     }
-    tsuid = tsuid_slice(&series);
-    if (check_orphan(t, "row-orphan", key, value, tsuid))
+    x.tsuid = tsuid_slice(&series);
+    if (check_orphan(t, "row-orphan", key, value, x.tsuid))
         return ST_OK;
-    if (is_unused_part(t, tsuid, base))
+    if (is_unused_part(t, x.tsuid, x.base))
         return check_drops_bad(t, "row-part", key, value,
                                "the part of a row that does not refer to it");
-    st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
+    st = find_series(t, "row-series", &x, &known, e);
     if (st != ST_OK || !known)
         return st;
-    st = count_expired(t, tsuid, base, e);
+    st = count_expired(t, x.tsuid, x.base, e);
     if (st != ST_OK)
         return st;
-    st = row_blocks_of(t->layout, base, value, &parts, &why);
+    st = row_blocks_of(t->layout, x.base, value, &parts, &why);
     if (st == ST_OK)
-        st = check_hours(t, tsuid, base, value, &parts, &bad, &why);
+        st = check_hours(t, &x, &parts, &bad, &why);
     if (bad && (st == ST_OK || st == ST_CORRUPT))
-        drop_hours(t, key, value, tsuid, base, &parts, &why);
+        drop_hours(t, &x, &parts, &why);
     row_blocks_fini(&parts);
     return st == ST_OK || st == ST_CORRUPT ? ST_OK
                                            : error_set(e, st, "%s", why.text);
@@ -272,8 +274,10 @@ check_histogram(struct tables *t, struct slice key, struct slice value,
     if (check_orphan(t, "histogram-orphan", key, value, tsuid))
         return ST_OK;
     ms = key_get_uint(key.data + key.size - 8, 8);
-    st = find_series(t, "histogram-series", key, value, tsuid,
-                     (uint32_t)(ms / 1000), &known, e);
+    st = find_series(
+        t, "histogram-series",
+        &(struct timed_entry){ key, value, tsuid, (uint32_t)(ms / 1000) },
+        &known, e);
     if (st != ST_OK || !known)
         return st;
     st = value.size == 0

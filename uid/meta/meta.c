@@ -160,26 +160,25 @@ batch_meta(struct kv_batch *b, struct meta_of of, const struct meta *n,
 
 static enum status
 batch_merged(struct records *r, struct kv_batch *b, struct meta_of of,
-             struct meta *n, unsigned fields, bool overwrite,
-             struct arena *arena, struct error *e)
+             struct meta *n, const struct record_change *c, struct error *e)
 {
     struct meta old, none = meta_empty();
-    enum status st = read_record(r, of, arena, &old, e);
+    enum status st = read_record(r, of, c->arena, &old, e);
 
     if (st != ST_OK)
         return st;
-    if (!(fields & META_CREATED))
+    if (!(c->fields & META_CREATED))
         n->created = 0;
     if (old.created > 0 && (old.created < n->created || n->created == 0))
         n->created = old.created;
-    record_merge(&meta_series_format, n, overwrite ? &none : &old,
-                 ~(fields | META_CREATED));
+    record_merge(&meta_series_format, n, c->overwrite ? &none : &old,
+                 ~(c->fields | META_CREATED));
     return batch_meta(b, of, n, e);
 }
 
 enum status
-meta_put(struct records *r, struct meta_of of, struct meta *n, unsigned fields,
-         bool overwrite, struct arena *arena, struct error *e)
+meta_put(struct records *r, struct meta_of of, struct meta *n,
+         const struct record_change *c, struct error *e)
 {
     struct kv_batch *b;
     enum status st = check_name(r, of, e);
@@ -187,7 +186,7 @@ meta_put(struct records *r, struct meta_of of, struct meta *n, unsigned fields,
     if (st != ST_OK)
         return st;
     b = change_begin(r);
-    st = batch_merged(r, b, of, n, fields, overwrite, arena, e);
+    st = batch_merged(r, b, of, n, c, e);
     return change_end(r, b, st, e);
 }
 

@@ -72,12 +72,11 @@ MUST_CHECK enum status meta_get(struct records *r, struct meta_of of,
 MUST_CHECK enum status meta_has_record(struct records *r, struct meta_of of,
                                        bool *out, struct error *e);
 
-/* Writes '*n' and sets it to what is stored now.  Members outside 'fields' keep
- * their stored values, or are emptied with 'overwrite'; of two creations the
+/* Writes '*n' and sets it to what is stored now.  Of two creation times the
  * earlier one stays.  ST_NOT_FOUND as meta_get(). */
 MUST_CHECK enum status meta_put(struct records *r, struct meta_of of,
-                                struct meta *n, unsigned fields, bool overwrite,
-                                struct arena *arena, struct error *e);
+                                struct meta *n, const struct record_change *c,
+                                struct error *e);
 
 /* Writes '*n' as it stands for a series which may not exist yet. */
 MUST_CHECK enum status meta_create(struct records *r, struct meta_of of,

@@ -55,6 +55,14 @@ struct record_field {
         name, offsetof(struct record, member), RECORD_##type, (bit), \
     }
 
+/* How a record is changed: members outside 'fields' keep their stored values
+ * (POST), or are emptied with 'overwrite' (PUT). */
+struct record_change {
+    unsigned fields;
+    bool overwrite;
+    struct arena *arena; /* of what is read */
+};
+
 struct record_format {
     const char *what; /* "tree rule" */
     const char *type; /* of a line of JSON: "rule" */

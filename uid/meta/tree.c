@@ -305,21 +305,21 @@ tree_create(struct records *r, struct tree *tree, struct error *e)
 }
 
 enum status
-tree_put(struct records *r, const struct tree *tree, unsigned fields,
-         bool overwrite, struct arena *arena, bool *changed, struct error *e)
+tree_put(struct records *r, const struct tree *tree,
+         const struct record_change *c, bool *changed, struct error *e)
 {
     struct kv_batch *b = change_begin(r);
     struct tree old;
-    enum status st = tree_get(r, tree->id, arena, &old, e);
+    enum status st = tree_get(r, tree->id, c->arena, &old, e);
 
-    if (st == ST_OK && fields != 0) {
+    if (st == ST_OK && c->fields != 0) {
         record_merge(&tree_format, &old, tree,
-                     overwrite ? TREE_MEMBERS : fields);
+                     c->overwrite ? TREE_MEMBERS : c->fields);
         old.emptied = false;
         st = batch_tree(b, &old, e);
     }
     st = change_end(r, b, st, e);
-    *changed = st == ST_OK && fields != 0;
+    *changed = st == ST_OK && c->fields != 0;
     return st;
 }
 
@@ -384,17 +384,17 @@ merge_rule(struct tree_rule *old, const struct tree_rule *given)
 
 static enum status
 batch_rule(struct records *r, struct kv_batch *b, struct tree_rule *rule,
-           bool overwrite, struct arena *arena, bool *changed, struct error *e)
+           const struct record_change *c, bool *changed, struct error *e)
 {
     uint8_t key[TREE_RULE_KEY_SIZE];
     const struct tree_rule *at;
     struct tree tree;
-    enum status st = tree_get(r, rule->tree, arena, &tree, e);
+    enum status st = tree_get(r, rule->tree, c->arena, &tree, e);
 
     if (st != ST_OK)
         return st;
     at = tree_rule_at(&tree, rule->level, rule->order);
-    if (at != NULL && !overwrite) {
+    if (at != NULL && !c->overwrite) {
         struct tree_rule old = *at;
 
         if (!merge_rule(&old, rule))
@@ -429,7 +429,8 @@ tree_rule_put(struct records *r, struct tree_rule *rule, bool overwrite,
     if (rule->order < 0 || rule->order > INT32_MAX)
         return error_set(e, ST_INVALID, "Invalid rule order");
     b = change_begin(r);
-    st = batch_rule(r, b, rule, overwrite, arena, changed, e);
+    st = batch_rule(r, b, rule, &(struct record_change){ 0, overwrite, arena },
+                    changed, e);
     st = change_end(r, b, st, e);
     *changed = *changed && st == ST_OK;
     return st;

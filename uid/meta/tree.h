@@ -94,11 +94,10 @@ MUST_CHECK enum status tree_list(struct records *r, struct arena *arena,
 /* Gives '*tree' the id after the highest one, and writes it. */
 MUST_CHECK enum status tree_create(struct records *r, struct tree *tree,
                                    struct error *e);
-/* Changes the members in 'fields', or all with 'overwrite'.  Without a field
- * '*changed' is false, and nothing is done. */
+/* Changes the members in 'c->fields', or all with 'c->overwrite'.  Without a
+ * field '*changed' is false, and nothing is done. */
 MUST_CHECK enum status tree_put(struct records *r, const struct tree *tree,
-                                unsigned fields, bool overwrite,
-                                struct arena *arena, bool *changed,
+                                const struct record_change *c, bool *changed,
                                 struct error *e);
 /* Empties the tree; deletes it and its rules too with 'definition'. */
 MUST_CHECK enum status tree_delete(struct records *r, int64_t id,

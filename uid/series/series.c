@@ -256,12 +256,16 @@ series_drop_kind(const struct key_layout *w, struct slice tsuid, uint8_t *out)
 /* -- names to ids -------------------------------------------------------- */
 
 static enum status
-name_to_id(struct series_directory *d, enum uid_kind kind, bool create,
-           bool cached, struct slice name, uint8_t *out, struct error *e)
+name_to_id(struct series_directory *d, const struct series_rules *rules,
+           enum uid_kind kind, struct slice name, uint8_t *out, struct error *e)
 {
+    bool create = kind == UID_METRIC ? rules->create_metrics
+                  : kind == UID_TAGK ? rules->create_tagks
+                                     : rules->create_tagvs;
     uint64_t id = 0;
     enum status st =
-        cached ? uid_find_cached(d->uids, kind, name, &id) ? ST_OK : ST_CONFLICT
+        rules->cached
+            ? uid_find_cached(d->uids, kind, name, &id) ? ST_OK : ST_CONFLICT
         : create ? uid_get_or_create(d->uids, kind, name, &id, e)
                  : uid_find(d->uids, kind, name, &id, e);
 
@@ -296,17 +300,15 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
     const struct key_layout *w = &d->widths;
     size_t pair = (size_t)w->tagk_width + w->tagv_width;
     uint8_t *at = tsuid->bytes + w->metric_width;
-    enum status st = name_to_id(d, UID_METRIC, rules->create_metrics,
-                                rules->cached, metric, tsuid->bytes, e);
+    enum status st = name_to_id(d, rules, UID_METRIC, metric, tsuid->bytes, e);
 
     for (size_t i = 0; i < set->len && st == ST_OK; i++, at += pair) {
         const struct tag *t = set->tags[i];
 
-        st = name_to_id(d, UID_TAGK, rules->create_tagks, rules->cached, t->key,
-                        at, e);
+        st = name_to_id(d, rules, UID_TAGK, t->key, at, e);
         if (st == ST_OK)
-            st = name_to_id(d, UID_TAGV, rules->create_tagvs, rules->cached,
-                            t->value, at + w->tagk_width, e);
+            st =
+                name_to_id(d, rules, UID_TAGV, t->value, at + w->tagk_width, e);
     }
     if (st == ST_OK)
         sort_pairs(tsuid->bytes + w->metric_width, set->len, pair);
@@ -329,8 +331,8 @@ series_is_full(struct series_directory *d, struct slice metric)
 
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
-                uint64_t kind, struct slice metric, const struct tag *tags,
-                size_t tags_len, struct tsuid *tsuid, struct error *e)
+                const struct series_text *x, struct tsuid *tsuid,
+                struct error *e)
 {
     struct tag_set set;
     struct series_rules known_names = { .max_tags = rules->max_tags,
@@ -339,20 +341,20 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     bool full;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = series_check(d->uids, rules, metric, tags, tags_len, &set, e);
+    st = series_check(d->uids, rules, x, &set, e);
     if (st != ST_OK)
         return st;
     /* What is there already has all of its names. */
-    full = series_is_full(d, metric);
-    st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid, e);
+    full = series_is_full(d, x->metric);
+    st = make_tsuid(d, full ? &known_names : rules, x->metric, &set, tsuid, e);
     if (full && st == ST_NOT_FOUND &&
         (rules->create_metrics || rules->create_tagks || rules->create_tagvs)) {
         counter_add(CNT_SERIES_REJECTED, 1);
         st = series_reject(d, e);
     }
-    if (st == ST_OK && kind != 0)
-        tsuid->size =
-            series_add_kind(&d->widths, tsuid_slice(tsuid), kind, tsuid->bytes);
+    if (st == ST_OK && x->kind != 0)
+        tsuid->size = series_add_kind(&d->widths, tsuid_slice(tsuid), x->kind,
+                                      tsuid->bytes);
     return tsuid->size > 0 || st != ST_OK
                ? st
                : error_set(e, ST_INVALID, "Too many tags of a rollup");
@@ -377,15 +379,14 @@ series_of_metric(struct series_directory *d, struct slice metric,
 
 enum status
 series_resolve(struct series_directory *d, const struct series_rules *rules,
-               uint64_t kind, struct slice metric, const struct tag *tags,
-               size_t tags_len, series_ref *ref, struct tsuid *tsuid,
-               struct error *e)
+               const struct series_text *x, series_ref *ref,
+               struct tsuid *tsuid, struct error *e)
 {
     struct series_entry entry = { .ref = SERIES_REF_NONE };
     enum status st;
 
     do { /* again where a purge took a name away meanwhile */
-        st = series_identify(d, rules, kind, metric, tags, tags_len, tsuid, e);
+        st = series_identify(d, rules, x, tsuid, e);
         if (st != ST_OK)
             return st;
         entry.tsuid = tsuid_slice(tsuid);

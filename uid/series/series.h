@@ -49,33 +49,38 @@ struct series_rules {
     bool cached;
 };
 
-/* Names to a series of a kind (0: of none): validates, assigns ids as the rules
- * allow, sorts the tags by tagk id, enters the series into the directory, and
- * asks the store for its handle.  The errors are OpenTSDB's:  "Need at least
+/* A series as a client names it. */
+struct series_text {
+    uint64_t kind; /* of rollups; 0: none */
+    struct slice metric;
+    const struct tag *tags;
+    size_t tags_len;
+};
+
+/* Turns names into a series: validates them, assigns ids as the rules allow,
+ * sorts the tags by tagk id, enters the series into the directory, and asks the
+ * store for its handle.  The errors are OpenTSDB's:  "Need at least
  * one tag (metric=m, tags={})", "Too many tags:
  * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND);
  * and, ours, "Too many series: .." (ST_LIMIT), for which no name gets an id. */
 MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       const struct series_rules *rules,
-                                      uint64_t kind, struct slice metric,
-                                      const struct tag *tags, size_t tags_len,
+                                      const struct series_text *x,
                                       series_ref *ref, struct tsuid *tsuid,
                                       struct error *e);
 
-/* What series_resolve() says of names that may not make a series; 'set' becomes
- * the tags in order. */
+/* Fails as series_resolve() does if the names may not make a series; 'set'
+ * becomes the tags in order. */
 MUST_CHECK enum status series_check(const struct uid_table *u,
                                     const struct series_rules *rules,
-                                    struct slice metric, const struct tag *tags,
-                                    size_t tags_len, struct tag_set *set,
-                                    struct error *e);
+                                    const struct series_text *x,
+                                    struct tag_set *set, struct error *e);
 
 /* The first half of series_resolve(): names to a TSUID, which need not be
  * in the directory yet. */
 MUST_CHECK enum status series_identify(struct series_directory *d,
                                        const struct series_rules *rules,
-                                       uint64_t kind, struct slice metric,
-                                       const struct tag *tags, size_t tags_len,
+                                       const struct series_text *x,
                                        struct tsuid *tsuid, struct error *e);
 
 /* A shorter way to the same, for the tags of a TSUID that it made just now with
@@ -142,14 +147,19 @@ MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    bool (*f)(void *ctx, struct slice tsuid),
                                    void *ctx, struct error *e);
 
-/* Calls f for series without a kind, ascending, until it returns false: all
- * that have one of these values, ascending, under 'tagk', and maybe others.
+/* Picks series that have one of these values under the tagk. */
+struct series_pick {
+    uint64_t tagk;
+    const uint64_t *tagvs; /* ascending; NULL: any value */
+    size_t tagvs_len;
+};
+
+/* Calls f for series without a kind, ascending, until it returns false: for all
+ * that 'pick' picks, and maybe for others.
  * metric 0: every metric that has series with that tagk. */
-MUST_CHECK enum status
-series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
-                   const uint64_t *tagvs, size_t tagvs_len,
-                   bool (*f)(void *ctx, struct slice tsuid), void *ctx,
-                   struct error *e);
+MUST_CHECK enum status series_each_tagged(
+    struct series_directory *d, uint64_t metric, const struct series_pick *pick,
+    bool (*f)(void *ctx, struct slice tsuid), void *ctx, struct error *e);
 
 struct series_visit {
     bool (*series)(void *ctx, struct slice tsuid); /* false: stop */
@@ -159,27 +169,39 @@ struct series_visit {
     struct cancel cancel;
 };
 
-/* As series_each(), for masks (NULL: all without a kind) that let only those
- * series through that have one of these values under 'tagk', ascending (NULL:
- * any series).  An index in memory finds them, for metrics that are queried
- * often; not with masks alone, which skip through the directory. */
+/* Visits series as series_each() does, for masks (NULL: all series without a
+ * kind) that match only series that 'pick' picks.  An index in memory finds
+ * them if the metric is queried often and 'pick' has values; otherwise the
+ * masks skip through the directory. */
 MUST_CHECK enum status
 series_each_with(struct series_directory *d, uint64_t metric,
-                 const struct mask_set *masks, uint64_t tagk,
-                 const uint64_t *tagvs, size_t tagvs_len,
+                 const struct mask_set *masks, const struct series_pick *pick,
                  const struct series_visit *visit, struct error *e);
 
-/* Of the values that the metric's series have under 'tagk', ascending, those
- * that 'take' takes, if the index tells; else, and when 'take' fails, '*known'
- * is false.  'key' names all that the verdicts depend on, so that the next one
- * with this key need not be asked. */
-typedef enum status series_take_values(void *ctx, const uint64_t *tagvs,
-                                       size_t len, bool *takes);
-MUST_CHECK enum status
-series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_take_values *take, void *ctx,
-              struct cancel cancel, struct arena *a, bool *known,
-              uint64_t **tagvs, size_t *len, struct error *e);
+/* Asks which of the values that a metric's series have under a tagk are wanted.
+ */
+struct series_values_query {
+    uint64_t metric;
+    uint64_t tagk;
+    /* Names all that the answers of 'take' depend on, so that answers to this
+     * key can be remembered. */
+    struct slice key;
+    enum status (*take)(void *ctx, const uint64_t *tagvs, size_t len,
+                        bool *takes);
+    void *ctx; /* of 'take' */
+    struct cancel cancel;
+    struct arena *arena; /* of the result */
+};
+
+struct series_values {
+    bool known;      /* false: the index does not tell, or 'take' failed */
+    uint64_t *tagvs; /* the wanted ones, ascending */
+    size_t len;
+};
+MUST_CHECK enum status series_values(struct series_directory *d,
+                                     const struct series_values_query *q,
+                                     struct series_values *out,
+                                     struct error *e);
 
 /* A payload of UID_EVENT_SERIES.  ST_CORRUPT: some of it was taken. */
 MUST_CHECK enum status series_hear(struct series_directory *d,

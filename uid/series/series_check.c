@@ -3,18 +3,17 @@
 #include "uid/series/series.h"
 
 static enum status
-reject_count(const struct series_rules *rules, struct slice metric,
-             const struct tag *const *tags, size_t printed, size_t len,
-             struct error *e)
+reject_count(const struct series_rules *rules, const struct series_text *x,
+             const struct tag_set *set, size_t len, struct error *e)
 {
     struct buf text = BUF_INIT;
     enum status st;
 
-    tag_set_print(tags, printed, &text);
+    tag_set_print(set->tags, set->len, &text);
     if (len == 0)
         st = error_set(e, ST_INVALID,
                        "Need at least one tag (metric=%.*s, tags=%s)",
-                       SLICE_ARG(metric), buf_cstr(&text));
+                       SLICE_ARG(x->metric), buf_cstr(&text));
     else
         st = error_set(e, ST_INVALID,
                        "Too many tags: %zu maximum allowed: %zu, tags: %s", len,
@@ -51,20 +50,19 @@ check_tag(const struct uid_table *u, const struct tag *t, struct error *e)
 
 enum status
 series_check(const struct uid_table *u, const struct series_rules *rules,
-             struct slice metric, const struct tag *tags, size_t tags_len,
-             struct tag_set *set, struct error *e)
+             const struct series_text *x, struct tag_set *set, struct error *e)
 {
-    enum status st = tag_set_make(tags, tags_len, set, e);
+    enum status st = tag_set_make(x->tags, x->tags_len, set, e);
     size_t max =
         rules->max_tags < KEY_MAX_TAGS ? rules->max_tags : KEY_MAX_TAGS;
 
     if (st == ST_LIMIT)
-        return reject_count(rules, metric, set->tags, set->len, tags_len, e);
+        return reject_count(rules, x, set, x->tags_len, e);
     if (st != ST_OK)
         return st;
     if (set->len == 0 || set->len > max)
-        return reject_count(rules, metric, set->tags, set->len, set->len, e);
-    st = uid_validate_name(u, "metric name", metric, e);
+        return reject_count(rules, x, set, set->len, e);
+    st = uid_validate_name(u, "metric name", x->metric, e);
     for (size_t i = 0; i < set->len && st == ST_OK; i++)
         st = check_tag(u, set->tags[i], e);
     return st;

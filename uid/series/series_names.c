@@ -81,15 +81,13 @@ place_of(struct series_names *n, enum uid_kind kind, struct slice name)
 }
 
 void
-series_names_add(struct series_names *n, struct slice metric,
-                 const struct tag *tags, size_t tags_len)
+series_names_add(struct series_names *n, const struct series_text *x)
 {
     struct tag_set set;
     struct series *s;
 
     OBJ_CHECK(n, NAMES_MAGIC);
-    if (series_check(n->directory->uids, n->rules, metric, tags, tags_len, &set,
-                     NULL) != ST_OK)
+    if (series_check(n->directory->uids, n->rules, x, &set, NULL) != ST_OK)
         return;
     if (n->series_len == n->series_cap) {
         n->series_cap += n->series_cap / 2 + 64;
@@ -100,10 +98,10 @@ series_names_add(struct series_names *n, struct slice metric,
         n->pairs = mem_resize(n->pairs, n->pairs_cap, sizeof *n->pairs);
     }
     s = &n->series[n->series_len++];
-    *s = (struct series){ .metric = place_of(n, UID_METRIC, metric),
+    *s = (struct series){ .metric = place_of(n, UID_METRIC, x->metric),
                           .pairs = n->pairs_len,
                           .pairs_len = set.len,
-                          .full = series_is_full(n->directory, metric) };
+                          .full = series_is_full(n->directory, x->metric) };
     for (size_t i = 0; i < set.len; i++, n->pairs_len++) {
         n->pairs[n->pairs_len][0] = place_of(n, UID_TAGK, set.tags[i]->key);
         n->pairs[n->pairs_len][1] = place_of(n, UID_TAGV, set.tags[i]->value);

@@ -18,7 +18,6 @@ struct series_names; /* opaque */
 struct series_names *series_names_new(struct series_directory *d,
                                       const struct series_rules *rules);
 /* Adds those of one series, if they may make one. */
-void series_names_add(struct series_names *n, struct slice metric,
-                      const struct tag *tags, size_t tags_len);
+void series_names_add(struct series_names *n, const struct series_text *x);
 /* Looks them up, gives ids to those that the rules let be created, and ends. */
 void series_names_resolve(struct series_names **n);

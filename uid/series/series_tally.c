@@ -8,13 +8,10 @@
 
 struct counter {
     const struct key_layout *widths;
-    uint64_t tagk; /* 0: tagks are counted */
-    const struct series_pick *picks;
-    size_t picks_len;
-    struct arena *arena;
+    const struct series_tally_query *q;
     struct hash_table table;
-    struct series_tally *all;
-    size_t len, cap;
+    struct series_tallies out;
+    size_t cap;
     bool no_memory;
 };
 
@@ -24,23 +21,30 @@ is_id(const void *all, uint32_t i, const void *id)
     return ((const struct series_tally *)all)[i].id == *(const uint64_t *)id;
 }
 
-/* False: no memory. */
+/* Adds an element to the result.  Returns false if there is no memory. */
+static bool
+add_tally(struct counter *c, uint64_t id, uint64_t series)
+{
+    c->out.all = arena_grow(c->q->arena, c->out.all, c->out.len, &c->cap,
+                            sizeof *c->out.all);
+    c->no_memory = c->out.all == NULL;
+    if (!c->no_memory)
+        c->out.all[c->out.len++] = (struct series_tally){ id, series };
+    return !c->no_memory;
+}
+
 static bool
 count(struct counter *c, uint64_t id, uint64_t series)
 {
     uint64_t hash = hash_u64(id);
-    uint32_t at = table_find(&c->table, hash, is_id, c->all, &id);
+    uint32_t at = table_find(&c->table, hash, is_id, c->out.all, &id);
 
     if (at != TABLE_NONE) {
-        c->all[at].series += series;
+        c->out.all[at].series += series;
         return true;
     }
-    c->all = arena_grow(c->arena, c->all, c->len, &c->cap, sizeof *c->all);
-    c->no_memory =
-        c->all == NULL || !table_try_add(&c->table, hash, (uint32_t)c->len);
-    if (!c->no_memory)
-        c->all[c->len++] = (struct series_tally){ id, series };
-    return !c->no_memory;
+    c->no_memory = !table_try_add(&c->table, hash, (uint32_t)c->out.len);
+    return !c->no_memory && add_tally(c, id, series);
 }
 
 static bool
@@ -61,29 +65,28 @@ count_series(void *ctx, struct slice tsuid)
     struct counter *c = ctx;
     bool on = true;
 
-    for (size_t i = 0; i < c->picks_len; i++)
-        if (!is_picked(c, tsuid, &c->picks[i]))
+    for (size_t i = 0; i < c->q->picks_len; i++)
+        if (!is_picked(c, tsuid, &c->q->picks[i]))
             return true;
     for (size_t i = 0; on && i < tsuid_tags(c->widths, tsuid); i++) {
         uint64_t tagk = tsuid_tagk_id(c->widths, tsuid, i);
 
-        if (c->tagk == 0)
+        if (c->q->tagk == 0)
             on = count(c, tagk, 1);
-        else if (c->tagk == tagk)
+        else if (c->q->tagk == tagk)
             on = count(c, tsuid_tagv_id(c->widths, tsuid, i), 1);
     }
     return on;
 }
 
 static enum status
-count_tagks(struct counter *c, struct series_directory *d, uint64_t metric,
-            struct error *e)
+count_tagks(struct counter *c, struct series_directory *d, struct error *e)
 {
     struct series_tagk_set *sets;
     size_t len;
     bool on = true;
     enum status st =
-        series_tagk_sets(d, metric, false, c->arena, &sets, &len, e);
+        series_tagk_sets(d, c->q->metric, false, c->q->arena, &sets, &len, e);
 
     for (size_t i = 0; st == ST_OK && i < len; i++)
         for (size_t k = 0; on && k < sets[i].tagks_len; k++)
@@ -93,40 +96,32 @@ count_tagks(struct counter *c, struct series_directory *d, uint64_t metric,
 
 /* The pick with the fewest values, or one of any. */
 static struct series_pick
-narrowest(const struct counter *c)
+narrowest(const struct series_tally_query *q)
 {
     struct series_pick best = { 0, NULL, 0 };
 
-    for (size_t i = 0; i < c->picks_len; i++)
-        if (c->picks[i].tagvs != NULL &&
-            (best.tagvs == NULL || c->picks[i].tagvs_len < best.tagvs_len))
-            best = c->picks[i];
+    for (size_t i = 0; i < q->picks_len; i++)
+        if (q->picks[i].tagvs != NULL &&
+            (best.tagvs == NULL || q->picks[i].tagvs_len < best.tagvs_len))
+            best = q->picks[i];
     return best;
 }
 
 enum status
-series_tally(struct series_directory *d, uint64_t metric, uint64_t tagk,
-             const struct series_pick *picks, size_t picks_len,
-             struct cancel cancel, struct arena *a, struct series_tally **out,
-             size_t *len, struct error *e)
+series_tally(struct series_directory *d, const struct series_tally_query *q,
+             struct series_tallies *out, struct error *e)
 {
-    struct counter c = { .widths = &d->widths,
-                         .tagk = tagk,
-                         .picks = picks,
-                         .picks_len = picks_len,
-                         .arena = a };
-    const struct series_visit visit = { count_series, &c, cancel };
-    struct series_pick p = narrowest(&c);
+    struct counter c = { .widths = &d->widths, .q = q };
+    const struct series_visit visit = { count_series, &c, q->cancel };
+    struct series_pick p = narrowest(q);
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = tagk == 0 && picks_len == 0
-             ? count_tagks(&c, d, metric, e)
-             : series_each_with(d, metric, NULL, p.tagk, p.tagvs, p.tagvs_len,
-                                &visit, e);
+    st = q->tagk == 0 && q->picks_len == 0
+             ? count_tagks(&c, d, e)
+             : series_each_with(d, q->metric, NULL, &p, &visit, e);
     table_fini(&c.table);
-    *out = c.all;
-    *len = c.len;
+    *out = c.out;
     return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
 }
 
@@ -134,26 +129,20 @@ series_tally(struct series_directory *d, uint64_t metric, uint64_t tagk,
 static bool
 count_added(struct counter *c, uint64_t metric)
 {
-    if (c->len == 0 || c->all[c->len - 1].id != metric) {
-        c->all = arena_grow(c->arena, c->all, c->len, &c->cap, sizeof *c->all);
-        c->no_memory = c->all == NULL;
-        if (c->no_memory)
-            return false;
-        c->all[c->len++] = (struct series_tally){ metric, 0 };
-    }
-    c->all[c->len - 1].series++;
+    if (c->out.len == 0 || c->out.all[c->out.len - 1].id != metric)
+        return add_tally(c, metric, 1);
+    c->out.all[c->out.len - 1].series++;
     return true;
 }
 
 enum status
-series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
-             struct cancel cancel, struct arena *a, struct series_tally **out,
-             size_t *len, struct error *e)
+series_added(struct series_directory *d, const struct series_tally_query *q,
+             uint32_t since_s, struct series_tallies *out, struct error *e)
 {
-    struct counter c = { .widths = &d->widths, .arena = a };
+    struct counter c = { .widths = &d->widths, .q = q };
     uint8_t start[1 + 8];
     struct slice prefix =
-        slice_of(start, key_series_of(&d->widths, metric, start));
+        slice_of(start, key_series_of(&d->widths, q->metric, start));
     struct kv_iter *it;
     uint64_t steps = 0;
     enum status st;
@@ -163,15 +152,14 @@ series_added(struct series_directory *d, uint64_t metric, uint32_t since_s,
     for (bool on = kv_iter_seek(it, prefix); on; on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 
-        if (++steps % KEYS_UNCHECKED == 0 && cancel_asked(cancel))
+        if (++steps % KEYS_UNCHECKED == 0 && cancel_asked(q->cancel))
             break;
         if (value.size == 4 && key_get_uint(value.data, 4) >= since_s &&
             !count_added(&c,
                          key_get_uint(key.data + 1, d->widths.metric_width)))
             break;
     }
-    *out = c.all;
-    *len = c.len;
+    *out = c.out;
     st = kv_iter_close(&it, e);
     return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
 }

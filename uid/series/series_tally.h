@@ -10,29 +10,32 @@
 struct series_tally {
     uint64_t id, series;
 };
-
-/* Only series that have one of these values under the tagk. */
-struct series_pick {
-    uint64_t tagk;
-    const uint64_t *tagvs; /* ascending; NULL: any */
-    size_t tagvs_len;
+struct series_tallies {
+    struct series_tally *all;
+    size_t len;
 };
 
-/* Counts the values of 'tagk', or, when it is 0, the tagks.  Series of kinds do
- * not count.  Without picks tagks come from memory, and values from the index
- * where the metric has one; else series are looked at one by one, those alone
- * that a pick's values have where the index tells.  When it is cancelled
- * the counts are of what came until then. */
-MUST_CHECK enum status series_tally(struct series_directory *d, uint64_t metric,
-                                    uint64_t tagk,
-                                    const struct series_pick *picks,
-                                    size_t picks_len, struct cancel cancel,
-                                    struct arena *a, struct series_tally **out,
-                                    size_t *len, struct error *e);
+struct series_tally_query {
+    uint64_t metric;
+    uint64_t tagk;                   /* 0: count tagks, not values */
+    const struct series_pick *picks; /* only series that all of them pick */
+    size_t picks_len;
+    struct cancel cancel; /* the counts are then of what came before */
+    struct arena *arena;  /* of the result */
+};
 
-/* Of each metric (0: of all metrics; ascending) with any, how many series were
- * entered at or after 'since_s', rollups too.  Looks at each entry. */
-MUST_CHECK enum status series_added(struct series_directory *d, uint64_t metric,
-                                    uint32_t since_s, struct cancel cancel,
-                                    struct arena *a, struct series_tally **out,
-                                    size_t *len, struct error *e);
+/* Counts the values of a tagk, or the tagks.  Series of kinds do not count.
+ * Without picks tagks come from memory, and values from the index if the metric
+ * has one; otherwise series are looked at one by one, and if the index tells,
+ * only those that have the values of a pick. */
+MUST_CHECK enum status series_tally(struct series_directory *d,
+                                    const struct series_tally_query *q,
+                                    struct series_tallies *out,
+                                    struct error *e);
+
+/* Counts for the metric (0: for each metric, ascending) the series that were
+ * entered at or after 'since_s', including rollups.  Metrics without any are
+ * left out.  Looks at each entry; the tagk and the picks are not used. */
+MUST_CHECK enum status
+series_added(struct series_directory *d, const struct series_tally_query *q,
+             uint32_t since_s, struct series_tallies *out, struct error *e);

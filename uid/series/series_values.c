@@ -66,11 +66,8 @@ compare_places(const void *a, const void *b)
 struct wanted {
     const struct key_layout *widths;
     const struct mask_set *masks;
-    uint64_t tagk;
-    const uint64_t *tagvs;
-    size_t tagvs_len;
-    bool (*f)(void *ctx, struct slice tsuid);
-    void *ctx;
+    const struct series_pick *pick;
+    const struct series_visit *visit;
 };
 
 static bool
@@ -81,7 +78,7 @@ visit_key(const struct wanted *w, struct slice key)
     if (w->masks == NULL ? series_has_kind(w->widths, tsuid)
                          : !mask_set_match(w->masks, key))
         return true;
-    return w->f(w->ctx, tsuid);
+    return w->visit->series(w->visit->ctx, tsuid);
 }
 
 /* Those before 'key' (NULL: all), from '*at' on; one that is 'key' is passed
@@ -98,9 +95,9 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
         if (order > 0)
             break;
         if (order < 0 &&
-            (w->tagvs == NULL ||
-             (series_value_of(w->widths, one, w->tagk, &v) &&
-              sort_has_u64(w->tagvs, w->tagvs_len, v))) &&
+            (w->pick->tagvs == NULL ||
+             (series_value_of(w->widths, one, w->pick->tagk, &v) &&
+              sort_has_u64(w->pick->tagvs, w->pick->tagvs_len, v))) &&
             !visit_key(w, one))
             return false;
     }
@@ -111,20 +108,21 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
 static uint32_t *
 find_places(const struct wanted *w, struct index_list *l, size_t *len)
 {
-    const struct index_tag *t = index_list_tag(l, w->tagk);
+    const struct series_pick *p = w->pick;
+    const struct index_tag *t = index_list_tag(l, p->tagk);
     /* A series has one value under a tagk. */
     uint32_t *places = malloc((index_list_len(l) + 1) * sizeof *places);
 
     *len = 0;
-    for (size_t i = 0; i < w->tagvs_len && places != NULL; i++) {
-        size_t at = sort_place_u64(t->values, t->len, w->tagvs[i]);
+    for (size_t i = 0; i < p->tagvs_len && places != NULL; i++) {
+        size_t at = sort_place_u64(t->values, t->len, p->tagvs[i]);
 
-        if (at == t->len || t->values[at] != w->tagvs[i])
+        if (at == t->len || t->values[at] != p->tagvs[i])
             continue;
         for (uint32_t k = t->from[at]; k < t->from[at + 1]; k++)
             places[(*len)++] = t->series[k];
     }
-    if (w->tagvs_len > 1 && places != NULL)
+    if (p->tagvs_len > 1 && places != NULL)
         qsort(places, *len, sizeof *places, compare_places);
     return places;
 }
@@ -134,10 +132,10 @@ each_of_list(const struct wanted *w, struct index_list *l,
              const struct index_more *more, struct error *e)
 {
     size_t len = index_list_len(l), at = 0;
-    uint32_t *places = w->tagvs == NULL ? NULL : find_places(w, l, &len);
+    uint32_t *places = w->pick->tagvs == NULL ? NULL : find_places(w, l, &len);
     bool on = true;
 
-    if (places == NULL && w->tagvs != NULL)
+    if (places == NULL && w->pick->tagvs != NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len && on; i++) {
         struct slice key = index_list_key(l, places == NULL ? i : places[i]);
@@ -152,19 +150,17 @@ each_of_list(const struct wanted *w, struct index_list *l,
 
 enum status
 series_each_with(struct series_directory *d, uint64_t metric,
-                 const struct mask_set *masks, uint64_t tagk,
-                 const uint64_t *tagvs, size_t tagvs_len,
+                 const struct mask_set *masks, const struct series_pick *pick,
                  const struct series_visit *visit, struct error *e)
 {
-    const struct wanted w = { &d->widths, masks,         tagk,      tagvs,
-                              tagvs_len,  visit->series, visit->ctx };
+    const struct wanted w = { &d->widths, masks, pick, visit };
     struct index_more *more;
     struct index_list *l;
     uint64_t steps;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (tagvs == NULL && masks != NULL)
+    if (pick->tagvs == NULL && masks != NULL)
         return series_scan(d, metric, masks, visit, &steps, e);
     st = take_list(d, metric, visit->cancel, &l, &more, e);
     if (st != ST_OK)
@@ -196,8 +192,8 @@ visit_tagged(void *ctx, struct slice tsuid)
 }
 
 enum status
-series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
-                   const uint64_t *tagvs, size_t tagvs_len,
+series_each_tagged(struct series_directory *d, uint64_t metric,
+                   const struct series_pick *pick,
                    bool (*f)(void *ctx, struct slice tsuid), void *ctx,
                    struct error *e)
 {
@@ -208,117 +204,115 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
 
     OBJ_CHECK(d, SERIES_MAGIC);
     if (metric != 0)
-        return series_each_with(d, metric, NULL, tagk, tagvs, tagvs_len,
+        return series_each_with(d, metric, NULL, pick,
                                 &(struct series_visit){ f, ctx, CANCEL_NEVER },
                                 e);
     st = series_refresh(d, e);
     if (st != ST_OK)
         return st;
-    metrics = tagk_sets_metrics(d->tagk_sets, tagk, &len);
+    metrics = tagk_sets_metrics(d->tagk_sets, pick->tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
         st = series_each_with(
-            d, metrics[i], NULL, tagk, tagvs, tagvs_len,
+            d, metrics[i], NULL, pick,
             &(struct series_visit){ visit_tagged, &t, CANCEL_NEVER }, e);
     free(metrics);
     return st;
 }
 
-/* Keeps of these values those that 'take' takes; '*known' is false when it
- * failed. */
+/* Keeps those values that 'take' takes, if it does not fail. */
 static enum status
-choose_values(struct arena *a, series_take_values *take, void *ctx,
-              uint64_t *values, size_t *len, bool *known, struct error *e)
+choose_values(const struct series_values_query *q, struct series_values *v,
+              struct error *e)
 {
-    bool *takes = arena_array(a, *len, sizeof *takes);
+    bool *takes = arena_array(q->arena, v->len, sizeof *takes);
     size_t n = 0;
 
     if (takes == NULL)
         return error_no_memory(e);
-    *known = take(ctx, values, *len, takes) == ST_OK;
-    for (size_t i = 0; i < *len && *known; i++)
+    v->known = q->take(q->ctx, v->tagvs, v->len, takes) == ST_OK;
+    for (size_t i = 0; i < v->len && v->known; i++)
         if (takes[i])
-            values[n++] = values[i];
-    *len = n;
+            v->tagvs[n++] = v->tagvs[i];
+    v->len = n;
     return ST_OK;
 }
 
-/* Of a list alone. */
+/* Finds the values that the list has. */
 static enum status
-values_of_list(struct index_list *l, uint64_t tagk, struct slice key,
-               series_take_values *take, void *ctx, struct arena *a,
-               bool *known, uint64_t **tagvs, size_t *len, struct error *e)
+values_of_list(struct index_list *l, const struct series_values_query *q,
+               struct series_values *out, struct error *e)
 {
     const struct index_tag *t;
     enum status st;
 
-    *known = index_list_recall(l, key, a, tagvs, len);
-    if (*known)
+    out->known = index_list_recall(l, q->key, q->arena, &out->tagvs, &out->len);
+    if (out->known)
         return ST_OK;
-    t = index_list_tag(l, tagk);
-    *len = t->len;
-    *tagvs = arena_copy(a, t->values, t->len * sizeof **tagvs);
-    if (*tagvs == NULL)
+    t = index_list_tag(l, q->tagk);
+    out->len = t->len;
+    out->tagvs = arena_copy(q->arena, t->values, t->len * sizeof *out->tagvs);
+    if (out->tagvs == NULL)
         return error_no_memory(e);
-    st = choose_values(a, take, ctx, *tagvs, len, known, e);
-    if (*known)
-        index_list_remember(l, key, *tagvs, *len);
+    st = choose_values(q, out, e);
+    if (out->known)
+        index_list_remember(l, q->key, out->tagvs, out->len);
     return st;
 }
 
-/* Adds what came later and has values that the list has not. */
+/* Adds the values of series that came after the list was made, if the list does
+ * not have them. */
 static enum status
-values_of_more(const struct key_layout *w, struct index_list *l,
-               const struct index_more *more, uint64_t tagk,
-               series_take_values *take, void *ctx, struct arena *a,
-               bool *known, uint64_t **tagvs, size_t *len, struct error *e)
+add_values_of_more(const struct key_layout *w, struct index_list *l,
+                   const struct index_more *more,
+                   const struct series_values_query *q,
+                   struct series_values *out, struct error *e)
 {
-    uint64_t *all = arena_array(a, *len + more->len, sizeof *all);
-    const struct index_tag *t = index_list_tag(l, tagk);
-    size_t n = 0;
+    struct series_values all = {
+        .tagvs = arena_array(q->arena, out->len + more->len, sizeof *all.tagvs)
+    };
+    const struct index_tag *t = index_list_tag(l, q->tagk);
     enum status st;
 
-    if (all == NULL)
+    if (all.tagvs == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < more->len; i++) {
         uint64_t v;
 
-        if (series_value_of(w, more->keys[i], tagk, &v) &&
+        if (series_value_of(w, more->keys[i], q->tagk, &v) &&
             !sort_has_u64(t->values, t->len, v))
-            all[n++] = v;
+            all.tagvs[all.len++] = v;
     }
-    st = choose_values(a, take, ctx, all, &n, known, e);
-    if (st != ST_OK || n == 0)
+    st = choose_values(q, &all, e);
+    out->known = all.known;
+    if (st != ST_OK || all.len == 0)
         return st;
-    memcpy(all + n, *tagvs, *len * sizeof *all);
-    *len = sort_unique_u64(all, n + *len);
-    *tagvs = all;
+    memcpy(all.tagvs + all.len, out->tagvs, out->len * sizeof *all.tagvs);
+    out->len = sort_unique_u64(all.tagvs, all.len + out->len);
+    out->tagvs = all.tagvs;
     return ST_OK;
 }
 
 enum status
-series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_take_values *take, void *ctx,
-              struct cancel cancel, struct arena *a, bool *known,
-              uint64_t **tagvs, size_t *len, struct error *e)
+series_values(struct series_directory *d, const struct series_values_query *q,
+              struct series_values *out, struct error *e)
 {
     struct index_list *l;
     struct index_more *more;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    *known = false;
-    st = take_list(d, metric, cancel, &l, &more, e);
+    *out = (struct series_values){ .known = false };
+    st = take_list(d, q->metric, q->cancel, &l, &more, e);
     if (st != ST_OK)
         return st;
     if (l == NULL) { /* so the caller scans */
-        series_index_spend(d->index, metric,
-                           tagk_sets_count(d->tagk_sets, metric));
+        series_index_spend(d->index, q->metric,
+                           tagk_sets_count(d->tagk_sets, q->metric));
         return ST_OK;
     }
-    st = values_of_list(l, tagk, key, take, ctx, a, known, tagvs, len, e);
-    if (st == ST_OK && *known && more != NULL)
-        st = values_of_more(&d->widths, l, more, tagk, take, ctx, a, known,
-                            tagvs, len, e);
+    st = values_of_list(l, q, out, e);
+    if (st == ST_OK && out->known && more != NULL)
+        st = add_values_of_more(&d->widths, l, more, q, out, e);
     series_index_drop(d->index, &l, &more);
     return st;
 }

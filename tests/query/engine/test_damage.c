@@ -78,9 +78,11 @@ put_all(void)
         struct series_point p = { .point.is_float = false };
         struct tsuid tsuid;
 
-        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
-                                        &tag, 1, &p.series, &tsuid, &e),
-                         ST_OK);
+        ck_assert_int_eq(
+            series_resolve(w.series, &rules,
+                           &(struct series_text){ 0, slice_str("m"), &tag, 1 },
+                           &p.series, &tsuid, &e),
+            ST_OK);
         for (unsigned k = 0; k < WEEKS; k++) {
             p.point.ts_ms = FIRST + k * WEEK_MS + i % 7 * DAY_MS;
             p.point.v.i = i * 7 + k;

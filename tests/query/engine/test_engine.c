@@ -10,6 +10,10 @@
 #include "query/plan/plan.h"
 #include "tests/query/engine/world.h"
 
+#define TEXT(...) (&(struct series_text){ __VA_ARGS__ })
+static const struct series_rules rules = { true, true, true, 8, false };
+static struct tsuid tsuid; /* of the last series */
+
 #define SERIES 400
 #define HOURS  3
 #define NOW_MS (T0 + 100 * HOUR_MS)
@@ -73,13 +77,10 @@ static const char keys[] = "abc";
 static void
 put_all(int hour)
 {
-    struct series_rules rules = { true, true, true, 8, false };
-
     for (size_t i = 0; i < all_len; i++) {
         char text[3][16];
         struct tag tags[3];
         size_t len = 0;
-        struct tsuid tsuid;
         struct series_point p = {
             .point = { T0 + hour * HOUR_MS + 1000, { .i = (int64_t)i }, false }
         };
@@ -91,8 +92,9 @@ put_all(int hour)
                 tags[len++] =
                     (struct tag){ slice_of(&keys[k], 1), slice_str(text[k]) };
             }
-        ck_assert_msg(series_resolve(w.series, &rules, 0, slice_str("m"), tags,
-                                     len, &p.series, &tsuid, &e) == ST_OK,
+        ck_assert_msg(series_resolve(w.series, &rules,
+                                     TEXT(0, slice_str("m"), tags, len),
+                                     &p.series, &tsuid, &e) == ST_OK,
                       "%s", e.text);
         ck_assert_int_eq(store_put(w.store, &p, 1, NULL, &e), ST_OK);
     }
@@ -554,7 +556,6 @@ START_TEST(percentiles_keep_a_bucket)
                   { "sum:1d-p99:m", ST_OK },
                   { "none:7h-dev:m", ST_OK },
                   { "avg:1d-p50:m", ST_OK } };
-    struct series_rules rules = { true, true, true, 8, false };
     struct series_point *p = calloc(MONTH_POINTS, sizeof *p);
     uint64_t random = harness_seed(5);
 
@@ -563,12 +564,12 @@ START_TEST(percentiles_keep_a_bucket)
     for (int s = 0; s < 10; s++) {
         char text[16];
         struct tag tag = { slice_str("a"), slice_str("") };
-        struct tsuid tsuid;
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
-                                        &tag, 1, &p[0].series, &tsuid, &e),
+        ck_assert_int_eq(series_resolve(w.series, &rules,
+                                        TEXT(0, slice_str("m"), &tag, 1),
+                                        &p[0].series, &tsuid, &e),
                          ST_OK);
         for (int i = 0; i < MONTH_POINTS; i++)
             p[i] = (struct series_point){
@@ -621,18 +622,17 @@ static const struct {
 static void
 put_hour(int64_t (*value)(int i), double unit)
 {
-    struct series_rules rules = { true, true, true, 8, false };
     struct series_point p[NEWEST_POINTS];
 
     for (int s = 0; s < NEWEST_SERIES; s++) {
         char text[16];
         struct tag tag = { .key = slice_str("a") };
-        struct tsuid tsuid;
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
-                                        &tag, 1, &p[0].series, &tsuid, &e),
+        ck_assert_int_eq(series_resolve(w.series, &rules,
+                                        TEXT(0, slice_str("m"), &tag, 1),
+                                        &p[0].series, &tsuid, &e),
                          ST_OK);
         for (int i = 0; i < NEWEST_POINTS; i++) {
             int64_t v = value(i) + s;

@@ -134,9 +134,11 @@ put_all(void)
         (void)snprintf(text[1], sizeof text[1], "g%u", s % GROUPS);
         tags[0].value = slice_str(text[0]);
         tags[1].value = slice_str(text[1]);
-        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"),
-                                        tags, 2, &p[0].series, &tsuid, &e),
-                         ST_OK);
+        ck_assert_int_eq(
+            series_resolve(w.series, &rules,
+                           &(struct series_text){ 0, slice_str("m"), tags, 2 },
+                           &p[0].series, &tsuid, &e),
+            ST_OK);
         for (int i = 0; i < POINTS; i++)
             p[i] = (struct series_point){ .series = p[0].series,
                                           .point = point_of(s, i) };
@@ -363,9 +365,11 @@ put_many(struct world *many)
 
         (void)snprintf(text, sizeof text, "h%zu", i);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(many->series, &rules, 0, slice_str("m"),
-                                        &tag, 1, &p[n].series, &tsuid, &e),
-                         ST_OK);
+        ck_assert_int_eq(
+            series_resolve(many->series, &rules,
+                           &(struct series_text){ 0, slice_str("m"), &tag, 1 },
+                           &p[n].series, &tsuid, &e),
+            ST_OK);
         p[n++].point = (struct point){ T0 + (int64_t)(i % 7) * 1000,
                                        { .i = (int64_t)i },
                                        false };

@@ -26,9 +26,11 @@ put_points(struct world *w, uint64_t *random)
         (void)snprintf(name, sizeof name, "h%d", host);
         tags[0].value = slice_str(dc);
         tags[1].value = slice_str(name);
-        ck_assert_msg(series_resolve(w->series, &rules, 0, slice_str("m"), tags,
-                                     2, &ref, &tsuid, &e) == ST_OK,
-                      "%s", e.text);
+        ck_assert_msg(
+            series_resolve(w->series, &rules,
+                           &(struct series_text){ 0, slice_str("m"), tags, 2 },
+                           &ref, &tsuid, &e) == ST_OK,
+            "%s", e.text);
         for (int i = 0; i < 120; i++)
             p[i] = (struct series_point){
                 ref,

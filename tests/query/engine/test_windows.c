@@ -72,8 +72,10 @@ put_metric(const char *metric)
 
         (void)snprintf(text, sizeof text, "v%d", s);
         tag.value = slice_str(text);
-        ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str(metric),
-                                        &tag, 1, &p.series, &tsuid, &e),
+        ck_assert_int_eq(series_resolve(w.series, &rules,
+                                        &(struct series_text){
+                                            0, slice_str(metric), &tag, 1 },
+                                        &p.series, &tsuid, &e),
                          ST_OK);
         for (int h = 0; h < HOURS; h++)
             if (below(5) > 0)
@@ -197,9 +199,11 @@ put_leap_year(void)
     struct tag tag = { slice_str("a"), slice_str("v") };
     struct tsuid tsuid;
 
-    ck_assert_int_eq(series_resolve(w.series, &rules, 0, slice_str("m"), &tag,
-                                    1, &p[0].series, &tsuid, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        series_resolve(w.series, &rules,
+                       &(struct series_text){ 0, slice_str("m"), &tag, 1 },
+                       &p[0].series, &tsuid, &e),
+        ST_OK);
     for (int64_t i = 0; i < YEAR_HOURS; i++)
         p[i] = (struct series_point){
             .series = p[0].series,

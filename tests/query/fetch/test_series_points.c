@@ -17,8 +17,10 @@ resolve(struct fixture *f, const char *host, bool dc, struct arena *a,
     struct series_rules rules = { true, true, true, 8, false };
     struct tsuid *tsuid = arena_alloc(a, sizeof *tsuid);
 
-    OK(series_resolve(f->series, &rules, 0, slice_str("cpu"), tags, dc ? 2 : 1,
-                      ref, tsuid, &e));
+    OK(series_resolve(
+        f->series, &rules,
+        &(struct series_text){ 0, slice_str("cpu"), tags, dc ? 2 : 1 }, ref,
+        tsuid, &e));
     return tsuid_slice(tsuid);
 }
 

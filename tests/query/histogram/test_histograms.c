@@ -49,9 +49,12 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
             all[h.len++] =
                 (struct histogram_bucket){ (float)(10 * b),
                                            (float)(10 * b + 10), n[b] };
-    ck_assert_int_eq(series_resolve(w->series, &rules, 0, slice_str("m"), tags,
-                                    i == SERIES - 1 ? 1 : 2, &ref, &tsuid, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        series_resolve(w->series, &rules,
+                       &(struct series_text){ 0, slice_str("m"), tags,
+                                              i == SERIES - 1 ? 1 : 2 },
+                       &ref, &tsuid, &e),
+        ST_OK);
     buf_put_u8(&bytes, 0);
     histogram_encode(&h, &bytes);
     histogram_put(batch, tsuid_slice(&tsuid), ms, buf_slice(&bytes));

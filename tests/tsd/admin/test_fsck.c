@@ -31,7 +31,8 @@ add_week(struct fixture *f)
     struct tsuid tsuid;
     series_ref ref;
 
-    OK(series_resolve(f->series, &rules, 0, slice_str("m"), tags, 1, &ref,
+    OK(series_resolve(f->series, &rules,
+                      &(struct series_text){ 0, slice_str("m"), tags, 1 }, &ref,
                       &tsuid, &e));
     ck_assert(
         points_add(&one, (struct point){ .ts_ms = BASE * INT64_C(1000) }));

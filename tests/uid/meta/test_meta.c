@@ -27,8 +27,9 @@ enter(void)
     series_ref ref;
     uint64_t id;
 
-    OK(series_resolve(f.series, &rules, 0, slice_str("cpu"), &tag, 1, &ref,
-                      &tsuid, &e));
+    OK(series_resolve(f.series, &rules,
+                      &(struct series_text){ 0, slice_str("cpu"), &tag, 1 },
+                      &ref, &tsuid, &e));
     ck_assert(slice_eq(tsuid_slice(&tsuid), TSUID));
     OK(uid_assign(f.uids, UID_TAGV, slice_str("b"), &id, &e));
 }
@@ -76,7 +77,8 @@ put(struct meta_of what, struct meta n, unsigned fields, bool overwrite)
 {
     struct arena *a = arena_new(0);
 
-    OK(meta_put(f.records, what, &n, fields, overwrite, a, &e));
+    OK(meta_put(f.records, what, &n,
+                &(struct record_change){ fields, overwrite, a }, &e));
     arena_free(&a);
 }
 
@@ -122,11 +124,12 @@ START_TEST(what_does_not_exist)
     enter();
     FAILS(meta_get(f.records, of(META_METRIC, far), a, &n, &e), ST_NOT_FOUND,
           "No such unique ID for 'metrics': [0, -1, -1]");
-    FAILS(meta_put(f.records, of(META_TAGK, far), &n, ALL, false, a, &e),
+    FAILS(meta_put(f.records, of(META_TAGK, far), &n,
+                   &(struct record_change){ ALL, false, a }, &e),
           ST_NOT_FOUND, "No such unique ID for 'tagk': [0, -1, -1]");
-    ck_assert_int_eq(
-        meta_put(f.records, of(META_SERIES, OTHER), &n, ALL, false, a, NULL),
-        ST_NOT_FOUND);
+    ck_assert_int_eq(meta_put(f.records, of(META_SERIES, OTHER), &n,
+                              &(struct record_change){ ALL, false, a }, NULL),
+                     ST_NOT_FOUND);
     ck_assert_int_eq(meta_get(f.records, of(META_SERIES, ID1), a, &n, NULL),
                      ST_NOT_FOUND);
     OK(meta_delete(f.records, of(META_TAGV, far), &e));
@@ -220,9 +223,9 @@ START_TEST(deletion)
         ck_assert_int_eq(created, 0);
         FAILS(meta_get(f.records, of(META_SERIES, TSUID), a, &n, &e),
               ST_NOT_FOUND, "the metadata was deleted");
-        FAILS(
-            meta_put(f.records, of(META_SERIES, TSUID), &n, ALL, false, a, &e),
-            ST_NOT_FOUND, "the metadata was deleted");
+        FAILS(meta_put(f.records, of(META_SERIES, TSUID), &n,
+                       &(struct record_change){ ALL, false, a }, &e),
+              ST_NOT_FOUND, "the metadata was deleted");
         fixture_close(&f);
         fixture_open(&f);
     }
@@ -347,9 +350,9 @@ START_TEST(too_much_is_rejected)
     for (size_t i = 0; i <= RECORD_BYTES; i++)
         buf_put_u8(&text, 'x');
     n.notes = buf_slice(&text);
-    FAILS(
-        meta_put(f.records, of(META_METRIC, ID1), &n, META_NOTES, false, a, &e),
-        ST_LIMIT, "metadata of more than 1048576 bytes");
+    FAILS(meta_put(f.records, of(META_METRIC, ID1), &n,
+                   &(struct record_change){ META_NOTES, false, a }, &e),
+          ST_LIMIT, "metadata of more than 1048576 bytes");
     buf_fini(&text);
     arena_free(&a);
 }

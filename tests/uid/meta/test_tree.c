@@ -23,9 +23,11 @@ START_TEST(a_tree_lasts)
           "Tree was missing the name");
     tree.notes = slice_str("n");
     tree.strict_match = true;
-    OK(tree_put(f.records, &tree, TREE_NOTES, false, a, &changed, &e));
+    OK(tree_put(f.records, &tree,
+                &(struct record_change){ TREE_NOTES, false, a }, &changed, &e));
     ck_assert(changed);
-    OK(tree_put(f.records, &tree, 0, true, a, &changed, &e));
+    OK(tree_put(f.records, &tree, &(struct record_change){ 0, true, a },
+                &changed, &e));
     ck_assert(!changed);
     fixture_close(&f);
 

@@ -23,8 +23,10 @@ resolve(const char *metric, const char *host, const char *dc, series_ref *ref,
     const struct tag tags[] = { { slice_str("host"), slice_str(host) },
                                 { slice_str("dc"), slice_str(dc) } };
 
-    OK(series_resolve(f.series, &rules, 0, slice_str(metric), tags,
-                      *dc == '\0' ? 1 : 2, ref, tsuid, &e));
+    OK(series_resolve(f.series, &rules,
+                      &(struct series_text){ 0, slice_str(metric), tags,
+                                             *dc == '\0' ? 1 : 2 },
+                      ref, tsuid, &e));
 }
 
 static void

@@ -6,6 +6,9 @@
 #include "storage/kv/engine.h"
 #include "tests/uid/one_fixture.h"
 
+#define TEXT(...) (&(struct series_text){ __VA_ARGS__ })
+static struct tsuid last; /* of the series that was resolved last */
+
 static const struct series_rules rules_all = { true, true, true, 8, false };
 
 #define TAG(k, v)                                \
@@ -29,7 +32,6 @@ resolve(const char *text)
     char copy[512], *save = NULL, *word;
     struct tag tags[40];
     struct slice metric;
-    struct tsuid tsuid;
     series_ref ref = SERIES_REF_NONE;
     size_t len = 0;
 
@@ -41,11 +43,11 @@ resolve(const char *text)
         tags[len].key = slice_of(word, (size_t)(equals - word));
         tags[len++].value = slice_str(equals + 1);
     }
-    OK(series_resolve(f.series, &rules_all, 0, metric, tags, len, &ref, &tsuid,
-                      &e));
+    OK(series_resolve(f.series, &rules_all, TEXT(0, metric, tags, len), &ref,
+                      &last, &e));
     ck_assert_uint_ne(ref, SERIES_REF_NONE);
-    for (size_t i = 0; i < tsuid.size; i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid.bytes[i]);
+    for (size_t i = 0; i < last.size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", last.bytes[i]);
     return hex;
 }
 
@@ -146,11 +148,12 @@ static const struct {
 
 START_TEST(rejects)
 {
-    struct tsuid tsuid;
     series_ref ref;
 
-    FAILS(series_resolve(f.series, &rules_all, 0, rejected[_i].metric,
-                         rejected[_i].tags, rejected[_i].len, &ref, &tsuid, &e),
+    FAILS(series_resolve(
+              f.series, &rules_all,
+              TEXT(0, rejected[_i].metric, rejected[_i].tags, rejected[_i].len),
+              &ref, &last, &e),
           ST_INVALID, rejected[_i].text);
     ck_assert_uint_eq(series_total(f.series), 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 0);
@@ -177,14 +180,14 @@ START_TEST(bounds_the_number_of_tags)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct series_rules rules = rules_all;
         struct error e = { 0 };
-        struct tsuid tsuid;
         char text[64];
         series_ref ref;
         enum status st;
 
         rules.max_tags = cases[i].max;
-        st = series_resolve(f.series, &rules, 0, slice_str("m"), tags,
-                            cases[i].len, &ref, &tsuid, &e);
+        st = series_resolve(f.series, &rules,
+                            TEXT(0, slice_str("m"), tags, cases[i].len), &ref,
+                            &last, &e);
         ck_assert_int_eq(st, cases[i].ok ? ST_OK : ST_INVALID);
         if (cases[i].ok)
             continue;
@@ -199,12 +202,11 @@ START_TEST(rules_forbid_creation)
 {
     struct series_rules rules = { false, false, false, 8, false };
     const struct tag tag = TAG("host", "a");
-    struct tsuid tsuid;
     series_ref ref;
 
-#define TRY                                                                    \
-    series_resolve(f.series, &rules, 0, slice_str("m"), &tag, 1, &ref, &tsuid, \
-                   &e)
+#define TRY                                                                  \
+    series_resolve(f.series, &rules, TEXT(0, slice_str("m"), &tag, 1), &ref, \
+                   &last, &e)
     FAILS(TRY, ST_NOT_FOUND, "No such name for 'metrics': 'm'");
     rules.create_metrics = true;
     FAILS(TRY, ST_NOT_FOUND, "No such name for 'tagk': 'host'");
@@ -522,8 +524,9 @@ race(void *arg)
         (void)snprintf(dc, sizeof dc, "d%u", n % 5);
         tags[0].value = slice_str(host);
         tags[1].value = slice_str(dc);
-        if (series_resolve(f.series, &rules_all, 0, slice_str("m"), tags, 2,
-                           &ref, &r->tsuids[n], NULL) != ST_OK ||
+        if (series_resolve(f.series, &rules_all,
+                           TEXT(0, slice_str("m"), tags, 2), &ref,
+                           &r->tsuids[n], NULL) != ST_OK ||
             r->tsuids[n].size != 15)
             r->failed++;
     }
@@ -564,8 +567,8 @@ resolve_kind(const char *kind_name, bool create)
     series_ref ref = SERIES_REF_NONE;
 
     OK(series_kind(f.series, kind_name, create, &kind, &e));
-    OK(series_resolve(f.series, &rules_all, kind, slice_str("m"), &tag, 1, &ref,
-                      &tsuid, &e));
+    OK(series_resolve(f.series, &rules_all, TEXT(kind, slice_str("m"), &tag, 1),
+                      &ref, &tsuid, &e));
     for (size_t i = 0; i < tsuid.size; i++)
         (void)snprintf(hex + 2 * i, 3, "%02x", tsuid.bytes[i]);
     return hex;
@@ -666,7 +669,8 @@ check_index(uint64_t *state)
             ids[len++] = id;
     masks = masks_of_hosts(ids, len);
     got = (struct seen){ .left = 999 };
-    OK(series_each_with(f.series, 1, masks, 1, ids, len,
+    OK(series_each_with(f.series, 1, masks,
+                        &(struct series_pick){ 1, ids, len },
                         &(struct series_visit){ see, &got, CANCEL_NEVER }, &e));
     ck_assert_str_eq(got.text, each(1, masks, 999));
     mask_set_free(&masks);
@@ -713,9 +717,7 @@ START_TEST(index_tells_values)
     struct arena *a = arena_new(0);
     struct picky p = { 0, 0 };
     struct slice key = slice_str("not b");
-    bool known = true;
-    uint64_t *ids = NULL;
-    size_t len = 0;
+    struct series_values v = { .known = true };
 
     (void)resolve("m host=a");
     (void)resolve("m host=c dc=x");
@@ -723,27 +725,29 @@ START_TEST(index_tells_values)
     (void)resolve("n host=d");
     p.without = id_of(UID_TAGV, "b");
 #define VALUES(tagk, key)                                                    \
-    OK(series_values(f.series, 1, tagk, key, take_some, &p, CANCEL_NEVER, a, \
-                     &known, &ids, &len, &e))
+    OK(series_values(f.series,                                               \
+                     &(struct series_values_query){ 1, tagk, key, take_some, \
+                                                    &p, CANCEL_NEVER, a },   \
+                     &v, &e))
     VALUES(1, key);
-    ck_assert(!known); /* asked for the first time */
+    ck_assert(!v.known); /* asked for the first time */
     VALUES(1, key);
-    ck_assert_uint_eq(len, 2);
-    ck_assert_uint_eq(ids[1], id_of(UID_TAGV, "c"));
+    ck_assert_uint_eq(v.len, 2);
+    ck_assert_uint_eq(v.tagvs[1], id_of(UID_TAGV, "c"));
     VALUES(1, key); /* as before, without asking */
-    ck_assert(len == 2 && p.asked == 3);
+    ck_assert(v.len == 2 && p.asked == 3);
     VALUES(2, slice_str("dc"));
-    ck_assert(known && len == 1);
+    ck_assert(v.known && v.len == 1);
     for (int i = 0; i < 2000; i++) { /* more than are kept, and larger */
         char name[700];
 
         (void)snprintf(name, sizeof name, "%0*d", 5 + i % 600, i);
         VALUES(1, slice_str(name));
-        ck_assert_uint_eq(len, 2);
+        ck_assert_uint_eq(v.len, 2);
     }
     (void)resolve("m host=d"); /* it is known, too */
     VALUES(1, key);
-    ck_assert_uint_eq(len, 3);
+    ck_assert_uint_eq(v.len, 3);
 #undef VALUES
     arena_free(&a);
 }
@@ -768,10 +772,10 @@ START_TEST(what_is_not_entered_is_not_counted)
     (void)kv_fail(store_kv(f.store), &why, NULL);
     for (int i = 0; i < 3; i++) {
         series_ref ref = SERIES_REF_NONE;
-        struct tsuid tsuid;
 
-        ck_assert_int_ne(series_resolve(f.series, &rules_all, 0, slice_str("m"),
-                                        tags, 1, &ref, &tsuid, NULL),
+        ck_assert_int_ne(series_resolve(f.series, &rules_all,
+                                        TEXT(0, slice_str("m"), tags, 1), &ref,
+                                        &last, NULL),
                          ST_OK);
         ck_assert_uint_eq(series_total(f.series), 2);
         ck_assert_uint_eq(series_total_of(f.series, id_of(UID_METRIC, "m")), 1);

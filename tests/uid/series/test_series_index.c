@@ -25,8 +25,9 @@ enter(struct fixture *f, uint64_t r)
     tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
     tags[1] =
         (struct tag){ slice_str(r >> 32 & 1 ? "dc" : "a"), slice_str(other) };
-    OK(series_resolve(f->series, &rules, 0, slice_str(metric), tags, 2, &ref,
-                      &tsuid, &e));
+    OK(series_resolve(f->series, &rules,
+                      &(struct series_text){ 0, slice_str(metric), tags, 2 },
+                      &ref, &tsuid, &e));
 }
 
 /* TSUIDs one behind the other, each behind its size; those alone that have one
@@ -75,8 +76,9 @@ START_TEST(finds_series_by_a_tag)
         want.tagk = 0;
         got.tagk = 1 + (r >> 16) % 3;
         memcpy(got.values, want.values, sizeof got.values);
-        OK(series_each_tagged(f.series, metric, got.tagk, got.values, 2, see,
-                              &got, &e));
+        OK(series_each_tagged(f.series, metric,
+                              &(struct series_pick){ got.tagk, got.values, 2 },
+                              see, &got, &e));
         ck_assert(slice_eq(buf_slice(&got.b), buf_slice(&want.b)));
         buf_fini(&got.b);
         buf_fini(&want.b);
@@ -110,7 +112,9 @@ START_TEST(stops_where_it_is_told)
 
             OK(uid_find(f.uids, UID_TAGK, slice_str("host"), &host, &e));
             OK(uid_find(f.uids, UID_TAGV, slice_str("v0"), &v0, &e));
-            OK(series_each_tagged(f.series, 0, host, &v0, 1, stop, &left, &e));
+            OK(series_each_tagged(f.series, 0,
+                                  &(struct series_pick){ host, &v0, 1 }, stop,
+                                  &left, &e));
             ck_assert_int_eq(left, 0);
         }
     fixture_free(&f);
@@ -239,21 +243,22 @@ START_TEST(finds_values)
         uint64_t r = harness_random(&state), metric = 1 + r % 3, bits = 0;
         struct values want = { .tagk = 1 + (r >> 16) % 3 };
         struct slice key = slice_of(&want.tagk, sizeof want.tagk);
-        uint64_t *got;
-        size_t len;
-        bool known;
+        struct series_values got;
 
         if (i < 50 || i % 5 == 0)
             enter(&f, harness_random(&state));
-        OK(series_values(f.series, metric, want.tagk, key, take_even, NULL,
-                         CANCEL_NEVER, a, &known, &got, &len, &e));
-        if (!known)
+        OK(series_values(f.series,
+                         &(struct series_values_query){ metric, want.tagk, key,
+                                                        take_even, NULL,
+                                                        CANCEL_NEVER, a },
+                         &got, &e));
+        if (!got.known)
             continue;
         known_often += i >= 100;
         OK(series_each(f.series, metric, NULL, note_value, &want, &e));
-        for (size_t k = 0; k < len; k++) {
-            ck_assert(k == 0 || got[k - 1] < got[k]);
-            bits |= UINT64_C(1) << got[k];
+        for (size_t k = 0; k < got.len; k++) {
+            ck_assert(k == 0 || got.tagvs[k - 1] < got.tagvs[k]);
+            bits |= UINT64_C(1) << got.tagvs[k];
         }
         ck_assert_uint_eq(bits, want.bits);
     }
@@ -336,7 +341,8 @@ write_second(void *arg)
     struct tsuid tsuid;
     series_ref ref;
 
-    (void)!series_resolve(w->f->series, &rules, 0, slice_str("m"), &tag, 1,
+    (void)!series_resolve(w->f->series, &rules,
+                          &(struct series_text){ 0, slice_str("m"), &tag, 1 },
                           &ref, &tsuid, NULL);
     w->was_counted = atomic_load(&w->counted);
     atomic_store(&w->ended, true);

@@ -19,8 +19,10 @@ try_one(struct fixture *f, const char *metric, unsigned i, struct error *e)
 
     (void)snprintf(host, sizeof host, "h%u", i);
     tag.value = slice_str(host);
-    return series_resolve(f->series, &rules, 0, slice_str(metric), &tag, 1,
-                          &ref, &tsuid, e);
+    return series_resolve(
+        f->series, &rules,
+        &(struct series_text){ 0, slice_str(metric), &tag, 1 }, &ref, &tsuid,
+        e);
 }
 
 START_TEST(limits_a_metric)
@@ -82,9 +84,11 @@ START_TEST(limits_a_batch)
     for (unsigned i = 0; i < 8; i++) {
         struct tag tag = { slice_str("host"), slice_str(&"abcdefgh"[i]) };
 
-        ck_assert_int_eq(series_identify(f.series, &rules, 0, slice_str("m"),
-                                         &tag, 1, &tsuids[i], &e),
-                         ST_OK);
+        ck_assert_int_eq(
+            series_identify(f.series, &rules,
+                            &(struct series_text){ 0, slice_str("m"), &tag, 1 },
+                            &tsuids[i], &e),
+            ST_OK);
         entries[i] = (struct series_entry){ .tsuid = tsuid_slice(&tsuids[i]) };
     }
     series_limit(f.series, (struct series_limits){ 7, 5 });
@@ -113,9 +117,11 @@ START_TEST(names_a_sibling)
     struct tsuid first, n;
     struct error e;
 
-#define NAME(metric, out) \
-    ck_assert_int_eq(     \
-        series_identify(f.series, &rules, 0, metric, tags, 2, out, &e), ST_OK)
+#define NAME(metric, out)                                                      \
+    ck_assert_int_eq(                                                          \
+        series_identify(f.series, &rules,                                      \
+                        &(struct series_text){ 0, metric, tags, 2 }, out, &e), \
+        ST_OK)
     NAME(slice_str("m"), &first);
     ck_assert(!series_of_metric(f.series, slice_str("n"), tsuid_slice(&first),
                                 sibling));

@@ -20,8 +20,9 @@ enter(struct fixture *f, uint64_t kind, const char *text)
         tags[len].key = slice_cut(&value, '=');
         tags[len++].value = value;
     }
-    OK(series_resolve(f->series, &rules, kind, metric, tags, len, &ref, &tsuid,
-                      &e));
+    OK(series_resolve(f->series, &rules,
+                      &(struct series_text){ kind, metric, tags, len }, &ref,
+                      &tsuid, &e));
 }
 
 static uint64_t
@@ -49,8 +50,8 @@ tally(struct fixture *f, const char *tagk, const char *pick, const char *of)
     struct arena *a = arena_new(0);
     uint64_t value = 0;
     struct series_pick p = { 0, NULL, 0 };
-    struct series_tally *found;
-    size_t len, calls = 0;
+    struct series_tallies found;
+    size_t calls = 0;
 
     if (pick != NULL)
         p.tagk = id_of(f, UID_TAGK, pick);
@@ -59,19 +60,24 @@ tally(struct fixture *f, const char *tagk, const char *pick, const char *of)
         p.tagvs = &value;
         p.tagvs_len = 1;
     }
-    OK(series_tally(f->series, id_of(f, UID_METRIC, "m"),
-                    tagk == NULL ? 0 : id_of(f, UID_TAGK, tagk), &p,
-                    pick != NULL, (struct cancel){ is_cancelled, &calls }, a,
-                    &found, &len, &e));
+    OK(series_tally(f->series,
+                    &(struct series_tally_query){
+                        .metric = id_of(f, UID_METRIC, "m"),
+                        .tagk = tagk == NULL ? 0 : id_of(f, UID_TAGK, tagk),
+                        .picks = &p,
+                        .picks_len = pick != NULL,
+                        .cancel = { is_cancelled, &calls },
+                        .arena = a },
+                    &found, &e));
     text[0] = '\0';
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < found.len; i++) {
         struct slice name;
         size_t at = strlen(text);
 
         OK(uid_name_dup(f->uids, tagk == NULL ? UID_TAGK : UID_TAGV,
-                        found[i].id, a, &name, &e));
+                        found.all[i].id, a, &name, &e));
         (void)snprintf(text + at, sizeof text - at, "%.*s=%d ", SLICE_ARG(name),
-                       (int)found[i].series);
+                       (int)found.all[i].series);
     }
     arena_free(&a);
     return text;
@@ -114,27 +120,35 @@ START_TEST(counts_what_was_added)
     struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     uint32_t now_s = clock_now_s(&clock_system);
-    struct series_tally *found;
-    size_t len, calls = 0;
+    struct series_tallies found;
+    size_t calls = 0;
 
     enter(&f, 0, "m host=a");
     enter(&f, 0, "n host=a");
     enter(&f, 0, "n host=b");
-    OK(series_added(f.series, 0, now_s, (struct cancel){ is_cancelled, &calls },
-                    a, &found, &len, &e));
-    ck_assert_uint_eq(len, 2);
-    ck_assert_uint_eq(found[0].id, id_of(&f, UID_METRIC, "m"));
-    ck_assert_uint_eq(found[0].series, 1);
-    ck_assert_uint_eq(found[1].series, 2);
-    OK(series_added(f.series, found[1].id, now_s,
-                    (struct cancel){ is_cancelled, &calls }, a, &found, &len,
-                    &e));
-    ck_assert_uint_eq(len, 1);
-    ck_assert_uint_eq(found[0].series, 2);
-    OK(series_added(f.series, 0, now_s + 3600,
-                    (struct cancel){ is_cancelled, &calls }, a, &found, &len,
-                    &e));
-    ck_assert_uint_eq(len, 0);
+    OK(series_added(
+        f.series,
+        &(struct series_tally_query){
+            .metric = 0, .cancel = { is_cancelled, &calls }, .arena = a },
+        now_s, &found, &e));
+    ck_assert_uint_eq(found.len, 2);
+    ck_assert_uint_eq(found.all[0].id, id_of(&f, UID_METRIC, "m"));
+    ck_assert_uint_eq(found.all[0].series, 1);
+    ck_assert_uint_eq(found.all[1].series, 2);
+    OK(series_added(
+        f.series,
+        &(struct series_tally_query){ .metric = found.all[1].id,
+                                      .cancel = { is_cancelled, &calls },
+                                      .arena = a },
+        now_s, &found, &e));
+    ck_assert_uint_eq(found.len, 1);
+    ck_assert_uint_eq(found.all[0].series, 2);
+    OK(series_added(
+        f.series,
+        &(struct series_tally_query){
+            .metric = 0, .cancel = { is_cancelled, &calls }, .arena = a },
+        now_s + 3600, &found, &e));
+    ck_assert_uint_eq(found.len, 0);
     arena_free(&a);
     fixture_free(&f);
 }

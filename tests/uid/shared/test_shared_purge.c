@@ -36,7 +36,8 @@ resolve(int d, const char *metric, const char *host, series_ref *ref,
 {
     const struct tag tag = { slice_str("host"), slice_str(host) };
 
-    OK(series_resolve(all.d[d].series, &rules, 0, slice_str(metric), &tag, 1,
+    OK(series_resolve(all.d[d].series, &rules,
+                      &(struct series_text){ 0, slice_str(metric), &tag, 1 },
                       ref, tsuid, &e));
 }
 

@@ -22,8 +22,10 @@ tsuid_of(struct fixture *f, unsigned n, struct tsuid *out)
     (void)snprintf(dc, sizeof dc, "d%u", n % 4);
     tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
     tags[1] = (struct tag){ slice_str("dc"), slice_str(dc) };
-    OK(series_identify(f->series, &rules, 0, slice_str("m"), tags,
-                       n % 3 == 0 ? 1 : 2, out, &e));
+    OK(series_identify(
+        f->series, &rules,
+        &(struct series_text){ 0, slice_str("m"), tags, n % 3 == 0 ? 1 : 2 },
+        out, &e));
 }
 
 static void
@@ -74,7 +76,8 @@ expect_series(struct fixture *f, size_t len)
     ck_assert_uint_eq(scanned, len);
     for (int i = 0; i < 3; i++) { /* the first times it is made */
         tagged = 0;
-        OK(series_each_tagged(f->series, metric, host, NULL, 0, count_one,
+        OK(series_each_tagged(f->series, metric,
+                              &(struct series_pick){ host, NULL, 0 }, count_one,
                               &tagged, &e));
         ck_assert_uint_eq(tagged, len);
     }

@@ -241,8 +241,9 @@ tsmeta_put(struct api_call *w, struct slice tsuid, struct meta_request *n)
     }
     st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
     if (st == ST_OK)
-        st = meta_put(w->a->records, series_of(tsuid), &n->meta, n->fields,
-                      overwrite, w->arena, &e);
+        st = meta_put(w->a->records, series_of(tsuid), &n->meta,
+                      &(struct record_change){ n->fields, overwrite, w->arena },
+                      &e);
     if (st == ST_NOT_FOUND)
         st = error_set(&e, ST_INVALID, "Requested TSMeta did not exist");
     else if (st == ST_OK)

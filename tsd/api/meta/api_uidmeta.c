@@ -96,7 +96,8 @@ uidmeta_put(const struct api_call *w)
     else if (n.fields == 0)
         http_reply_empty(w->out, 304);
     else if (read_whose(w, &n, &of, &e) != ST_OK ||
-             meta_put(w->a->records, of, &n.meta, n.fields, overwrite, w->arena,
+             meta_put(w->a->records, of, &n.meta,
+                      &(struct record_change){ n.fields, overwrite, w->arena },
                       &e) != ST_OK ||
              uidmeta_write(w, of, &e) != ST_OK)
         uidmeta_reject(w, &e);

@@ -12,8 +12,7 @@ struct work {
     struct buf *b;
     int64_t max;
     bool growth;
-    struct series_tally *added; /* by metric, ascending */
-    size_t added_len;
+    struct series_tallies added; /* by metric, ascending */
 };
 
 /* Reads what came in the last 24 hours, where that is asked for. */
@@ -24,9 +23,11 @@ read_growth(struct work *w, uint64_t metric, struct error *e)
 
     if (!w->growth)
         return ST_OK;
-    return series_added(w->a->series, metric, now_s > DAY_S ? now_s - DAY_S : 0,
-                        api_cancel(w->r), w->arena, &w->added, &w->added_len,
-                        e);
+    return series_added(
+        w->a->series,
+        &(struct series_tally_query){
+            .metric = metric, .cancel = api_cancel(w->r), .arena = w->arena },
+        now_s > DAY_S ? now_s - DAY_S : 0, &w->added, e);
 }
 
 static int
@@ -42,9 +43,9 @@ added_of(const struct work *w, uint64_t metric)
 {
     const struct series_tally key = { metric, 0 }, *found;
 
-    if (w->added_len == 0)
+    if (w->added.len == 0)
         return 0;
-    found = bsearch(&key, w->added, w->added_len, sizeof key, compare_ids);
+    found = bsearch(&key, w->added.all, w->added.len, sizeof key, compare_ids);
     return found == NULL ? 0 : found->series;
 }
 
@@ -53,8 +54,8 @@ put_added(const struct work *w)
 {
     uint64_t added = 0;
 
-    for (size_t i = 0; i < w->added_len; i++)
-        added += w->added[i].series;
+    for (size_t i = 0; i < w->added.len; i++)
+        added += w->added.all[i].series;
     if (w->growth)
         json_put_int(w->b, "new", (int64_t)added);
 }
@@ -124,9 +125,12 @@ write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
            struct error *e)
 {
     struct ranking *top = ranking_new(w->arena, slice_str(""), w->max);
-    struct series_tally *values = NULL;
+    const struct series_tally_query q = { .metric = metric,
+                                          .tagk = tagk->id,
+                                          .cancel = api_cancel(w->r),
+                                          .arena = w->arena };
+    struct series_tallies values;
     struct slice name;
-    size_t len = 0;
     enum status st =
         uid_name_dup(w->a->uids, UID_TAGK, tagk->id, w->arena, &name, e);
 
@@ -135,17 +139,15 @@ write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
     if (st == ST_OK && top == NULL)
         st = error_no_memory(e);
     if (st == ST_OK)
-        st = series_tally(w->a->series, metric, tagk->id, NULL, 0,
-                          api_cancel(w->r), w->arena, &values, &len, e);
+        st = series_tally(w->a->series, &q, &values, e);
     if (st == ST_OK)
-        st = ranking_add_ids(top, w->a->uids, UID_TAGV, values, len,
-                             api_cancel(w->r), e);
+        st = ranking_add_ids(top, w->a->uids, UID_TAGV, &values, q.cancel, e);
     if (st != ST_OK)
         return st;
     json_open(w->b, NULL, '{');
     json_put_text(w->b, "name", name);
     json_put_int(w->b, "series", (int64_t)tagk->series);
-    json_put_int(w->b, "values", (int64_t)len);
+    json_put_int(w->b, "values", (int64_t)values.len);
     json_name(w->b, "top");
     ranking_write(top, false, w->b);
     buf_put_u8(w->b, '}');
@@ -155,26 +157,25 @@ write_tagk(struct work *w, uint64_t metric, const struct series_tally *tagk,
 static enum status
 write_metric(struct work *w, struct slice name, struct error *e)
 {
-    struct series_tally *tagks;
-    uint64_t metric;
-    size_t len;
-    enum status st = uid_find(w->a->uids, UID_METRIC, name, &metric, e);
+    struct series_tally_query q = { .cancel = api_cancel(w->r),
+                                    .arena = w->arena };
+    struct series_tallies tagks;
+    enum status st = uid_find(w->a->uids, UID_METRIC, name, &q.metric, e);
 
     if (st == ST_OK)
-        st = read_growth(w, metric, e);
+        st = read_growth(w, q.metric, e);
     if (st == ST_OK)
-        st = series_tally(w->a->series, metric, 0, NULL, 0, api_cancel(w->r),
-                          w->arena, &tagks, &len, e);
+        st = series_tally(w->a->series, &q, &tagks, e);
     if (st != ST_OK)
         return st;
     buf_put_u8(w->b, '{');
     json_put_text(w->b, "metric", name);
     json_put_int(w->b, "series",
-                 (int64_t)series_total_of(w->a->series, metric));
+                 (int64_t)series_total_of(w->a->series, q.metric));
     put_added(w);
     json_open(w->b, "tags", '[');
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = write_tagk(w, metric, &tagks[i], e);
+    for (size_t i = 0; i < tagks.len && st == ST_OK; i++)
+        st = write_tagk(w, q.metric, &tagks.all[i], e);
     buf_put_str(w->b, "]}");
     return st;
 }

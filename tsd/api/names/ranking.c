@@ -77,21 +77,21 @@ ranking_add(struct ranking *r, struct slice name, uint64_t series,
 
 enum status
 ranking_add_ids(struct ranking *r, struct uid_table *u, enum uid_kind kind,
-                const struct series_tally *ids, size_t len,
-                struct cancel cancel, struct error *e)
+                const struct series_tallies *ids, struct cancel cancel,
+                struct error *e)
 {
     struct buf name = BUF_INIT;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < len && st == ST_OK && !r->no_memory; i++) {
+    for (size_t i = 0; i < ids->len && st == ST_OK && !r->no_memory; i++) {
         if (i % NAMES_UNCHECKED == 0 && cancel_asked(cancel))
             break;
-        if (!may_enter(r, ids[i].series))
+        if (!may_enter(r, ids->all[i].series))
             continue;
         buf_clear(&name);
-        st = uid_name(u, kind, ids[i].id, &name, e);
+        st = uid_name(u, kind, ids->all[i].id, &name, e);
         if (st == ST_OK)
-            ranking_add(r, buf_slice(&name), ids[i].series, 0);
+            ranking_add(r, buf_slice(&name), ids->all[i].series, 0);
         else if (st == ST_NOT_FOUND) /* it was deleted meanwhile */
             st = ST_OK;
     }

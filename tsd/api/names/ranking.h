@@ -37,9 +37,8 @@ void ranking_add(struct ranking *r, struct slice name, uint64_t series,
 /* Adds the names of ids.  ST_LIMIT past the arena. */
 MUST_CHECK enum status ranking_add_ids(struct ranking *r, struct uid_table *u,
                                        enum uid_kind kind,
-                                       const struct series_tally *ids,
-                                       size_t len, struct cancel cancel,
-                                       struct error *e);
+                                       const struct series_tallies *ids,
+                                       struct cancel cancel, struct error *e);
 
 /* [{"name":..,"series":..},..]; 'with_added': with the member "new". */
 void ranking_write(const struct ranking *r, bool with_added, struct buf *b);

@@ -175,6 +175,8 @@ series_lookup_walk(struct series_lookup *l, struct error *e)
         return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
     if (narrow->values_len == 0)
         return ST_OK; /* no value of the key is known */
-    return series_each_tagged(l->a->series, l->metric_id, narrow->id,
-                              narrow->values, narrow->values_len, visit, l, e);
+    return series_each_tagged(
+        l->a->series, l->metric_id,
+        &(struct series_pick){ narrow->id, narrow->values, narrow->values_len },
+        visit, l, e);
 }

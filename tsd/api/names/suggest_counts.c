@@ -95,23 +95,21 @@ rank_tags(const struct api *a, const struct http_request *r,
           const struct suggest_ask *ask, struct ranking *ranking,
           struct error *e)
 {
-    struct arena *arena = http_arena(r);
+    struct series_tally_query q = { .arena = http_arena(r),
+                                    .cancel = api_cancel(r) };
     struct series_pick *picks = NULL;
-    struct series_tally *found;
-    size_t picks_len = 0, len;
-    uint64_t metric = 0, tagk = 0;
-    enum status st = read_tags(a, ask->tags, arena, &picks, &picks_len, e);
+    struct series_tallies found;
+    enum status st = read_tags(a, ask->tags, q.arena, &picks, &q.picks_len, e);
 
+    q.picks = picks;
     if (st == ST_OK)
-        st = uid_find(a->uids, UID_METRIC, ask->metric, &metric, e);
+        st = uid_find(a->uids, UID_METRIC, ask->metric, &q.metric, e);
     if (st == ST_OK && ask->kind == UID_TAGV)
-        st = uid_find(a->uids, UID_TAGK, ask->tagk, &tagk, e);
+        st = uid_find(a->uids, UID_TAGK, ask->tagk, &q.tagk, e);
     if (st == ST_OK)
-        st = series_tally(a->series, metric, tagk, picks, picks_len,
-                          api_cancel(r), arena, &found, &len, e);
+        st = series_tally(a->series, &q, &found, e);
     if (st == ST_OK)
-        st = ranking_add_ids(ranking, a->uids, ask->kind, found, len,
-                             api_cancel(r), e);
+        st = ranking_add_ids(ranking, a->uids, ask->kind, &found, q.cancel, e);
     return st;
 }
 

@@ -59,8 +59,10 @@ histogram_writer_add(struct histogram_writer *w,
     else if (!put_time_to_ms(p->time, &ms))
         st = reject_time(p, buf_slice(&bytes), e);
     else
-        st = series_resolve(w->a->series, &rules, 0, p->metric, p->tags.tags,
-                            p->tags.len, &ref, &tsuid, e);
+        st = series_resolve(
+            w->a->series, &rules,
+            &(struct series_text){ 0, p->metric, p->tags.tags, p->tags.len },
+            &ref, &tsuid, e);
     if (st == ST_OK)
         histogram_put(w->batch, tsuid_slice(&tsuid), ms, buf_slice(&bytes));
     buf_fini(&bytes);

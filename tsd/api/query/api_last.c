@@ -114,8 +114,10 @@ take_named(struct last *l, const struct asked *q, struct error *e)
         return status;
     return w.tags.len == 0
                ? series_each(l->a->series, metric, NULL, visit, &w, e)
-               : series_each_tagged(l->a->series, metric, w.tags.keys[0],
-                                    w.tags.values, 1, visit, &w, e);
+               : series_each_tagged(
+                     l->a->series, metric,
+                     &(struct series_pick){ w.tags.keys[0], w.tags.values, 1 },
+                     visit, &w, e);
 }
 
 static enum status

@@ -102,8 +102,10 @@ put_tree(const struct api_call *w, struct tree_request *t, bool *changed,
 
     t->tree.created = clock_now_ms(w->a->clock) / 1000;
     if (t->tree.id > 0)
-        st = tree_put(w->a->records, &t->tree, t->fields,
-                      http_method(w->r) == HTTP_PUT, w->arena, changed, e);
+        st = tree_put(w->a->records, &t->tree,
+                      &(struct record_change){
+                          t->fields, http_method(w->r) == HTTP_PUT, w->arena },
+                      changed, e);
     else
         st = tree_create(w->a->records, &t->tree, e);
     return st == ST_OK && *changed ? get_tree(w, t->tree.id, e) : st;

@@ -189,8 +189,10 @@ add_rollups(struct json_importer *j, struct put_json_point *line,
         series_kind(j->a->series, buf_cstr(&j->text) + j->text.size - kind.size,
                     true, &number, e);
     if (st == ST_OK)
-        st = series_resolve(j->a->series, &j->rules, number, metric, tags.tags,
-                            tags.len, &ref, &tsuid, e);
+        st = series_resolve(
+            j->a->series, &j->rules,
+            &(struct series_text){ number, metric, tags.tags, tags.len }, &ref,
+            &tsuid, e);
     while (st == ST_OK && next_pair(line, &time, &value, &st, e)) {
         struct series_point *p = &j->rollups[len++];
         struct buf why = BUF_INIT;
@@ -273,10 +275,14 @@ read_tsuid(struct json_importer *j, const json_t *o, bool enter,
             &list, slice_str(key),
             slice_of(json_string_value(value), json_string_length(value)));
     }
-    return enter ? series_resolve(j->a->series, &j->rules, 0, metric, list.tags,
-                                  list.len, &ref, tsuid, e)
-                 : series_identify(j->a->series, &j->rules, 0, metric,
-                                   list.tags, list.len, tsuid, e);
+    return enter ? series_resolve(
+                       j->a->series, &j->rules,
+                       &(struct series_text){ 0, metric, list.tags, list.len },
+                       &ref, tsuid, e)
+                 : series_identify(
+                       j->a->series, &j->rules,
+                       &(struct series_text){ 0, metric, list.tags, list.len },
+                       tsuid, e);
 }
 
 static enum status
