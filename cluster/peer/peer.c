@@ -265,6 +265,11 @@ send_puts(struct peer *p, int64_t end_us) REQUIRES(p->lock)
     struct error e = { .status = ST_OK };
     enum status st;
 
+    /* The peer closes a link that was idle for long: that is no trouble. */
+    if (p->channel != NULL && !channel_is_quiet(p->channel)) {
+        link_end(p);
+        return;
+    }
     p->out = (struct buf)BUF_INIT;
     p->sent = to;
     p->sending = true;
@@ -373,7 +378,7 @@ keep_idle(struct peer *p, struct channel **c)
     channel_close(c);
 }
 
-/* The caller asks again unless it is too late; the log has the reason. */
+/* Returns ST_MOVED, so that the caller asks again, unless it is too late. */
 static enum status
 call_failed(struct peer_call *call, const struct error *why, struct error *e)
 {
@@ -385,8 +390,9 @@ call_failed(struct peer_call *call, const struct error *why, struct error *e)
     lock_take(&p->lock);
     complain(p, why);
     lock_drop(&p->lock);
-    return clock_monotonic_us() >= call->end_us ? no_answer(p, e)
-                                                : connection_ended(p, e);
+    return clock_monotonic_us() >= call->end_us
+               ? no_answer(p, e)
+               : error_set(e, ST_MOVED, "peer %s: %s", p->address, why->text);
 }
 
 enum status
