@@ -119,6 +119,7 @@ measure_masks(void)
 
 struct number_rig {
     struct query q;
+    struct query_reading reading;
     struct column spans[SERIES];
     int64_t ts[POINTS];
     union number v[SERIES][POINTS];
@@ -155,18 +156,22 @@ make_series(struct number_rig *r, const char *downsample)
                    *downsample ? "\"" : "");
     if (query_parse_json(slice_str(body), &o, arena_new(0), &r->q, &e) != ST_OK)
         client_die(e.message.text);
+    reading_make(&r->reading, &r->q, r->q.subs);
 }
 
 static void
 run_numbers(void *ctx)
 {
     struct number_rig *r = ctx;
+    const struct aggregate_job job = { .q = &r->q,
+                                       .sq = r->q.subs,
+                                       .reading = &r->reading,
+                                       .deadline = &deadline };
     struct column spans[SERIES];
 
     arena_reset(r->arena);
     memcpy(spans, r->spans, sizeof spans);
-    if (aggregate_group(&r->q, r->q.subs, spans, SERIES, NULL, &deadline,
-                        r->arena, &r->dps, NULL) != ST_OK)
+    if (aggregate_group(&job, spans, SERIES, r->arena, &r->dps, NULL) != ST_OK)
         client_die("the numbers failed");
     micro_use(r->dps.len);
 }

@@ -60,7 +60,7 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     struct column packed = *c;
     enum status st = ST_OK;
 
-    if (stays_packed(sq, &d->window, c)) {
+    if (stays_packed(sq, &d->reading->window, c)) {
         if (sq->rate) {
             c->rates = c->all_int ? RATES_OF_INTS : RATES_OF_DOUBLES;
             c->all_int = false;
@@ -77,7 +77,7 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     if (st == ST_OK && sq->rate)
         st = rate_run(c, &sq->rate_options, a, c, e);
     if (st == ST_OK)
-        drop_before(c, d->window.scan_start_ms);
+        drop_before(c, d->reading->window.scan_start_ms);
     return st;
 }
 
@@ -89,21 +89,21 @@ buckets_are_final(const struct sub_query *sq)
 }
 
 enum status
-aggregate_group(const struct query *q, const struct sub_query *sq,
-                struct column *series, size_t len, struct workers *workers,
-                struct deadline *deadline, struct arena *a, struct dps *out,
-                struct error *e)
+aggregate_group(const struct aggregate_job *job, struct column *series,
+                size_t len, struct arena *a, struct dps *out, struct error *e)
 {
-    struct downsampler d = { .buckets = { .spec = &sq->downsample },
-                             .window = numbers_window(q, sq),
-                             .deadline = deadline };
+    const struct sub_query *sq = job->sq;
+    struct downsampler d = { .spec = &sq->downsample,
+                             .reading = job->reading,
+                             .arena = a,
+                             .deadline = job->deadline };
     struct aggregate_spec merge = {
         .aggregator = sq->aggregator,
         .rate = sq->rate ? &sq->rate_options : NULL,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
-        .window = d.window,
-        .deadline = deadline,
-        .workers = workers,
+        .window = job->reading->window,
+        .deadline = job->deadline,
+        .workers = job->workers,
     };
     struct points scratch = { .budget = arena_budget(a) };
     enum status st = ST_OK;
@@ -111,7 +111,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     *out = (struct dps){ 0 };
     if (len == 0)
         return ST_OK;
-    if (q->whole_hours) {
+    if (job->q->whole_hours) {
         merge.window.start_ms = merge.window.scan_start_ms;
         merge.window.end_ms = merge.window.scan_end_ms;
     }
@@ -120,12 +120,11 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
-        st = downsampler_init(&d, &sq->downsample, &d.window,
-                              longest_series(series, len), a, e);
+        st = downsampler_init(&d, longest_series(series, len), e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = make_column(sq, &d, &series[i], &scratch, a, e);
         if (st == ST_OK)
-            st = deadline_tick(deadline, series[i].len, e);
+            st = deadline_tick(job->deadline, series[i].len, e);
     }
     if (st == ST_OK)
         st = aggregate_columns(&merge, series, len, &scratch, a, out, e);

@@ -11,20 +11,26 @@
 #include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/dps.h"
-#include "query/downsample/ranges.h"
+#include "query/downsample/reading.h"
 
 /* The integer at x of the line through (x0, y0) and (x1, y1); products and sums
  * wrap as Java's do. */
 int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
                                int64_t y1);
 
-/* Arrays of '*out' are in the arena.  The work counts against the deadline,
- * which is the caller's, for one group after the other.  'series' are in range
- * (ranges.h), in the order of their TSUIDs, and are used up.  With the
- * aggregator "none" there is one.  'workers', which may be NULL, help with a
- * large group. */
-MUST_CHECK enum status
-aggregate_group(const struct query *q, const struct sub_query *sq,
-                struct column *series, size_t len, struct workers *workers,
-                struct deadline *deadline, struct arena *a, struct dps *out,
-                struct error *e);
+/* What the groups of a sub-query have in common; all of it is lent. */
+struct aggregate_job {
+    const struct query *q;
+    const struct sub_query *sq;
+    const struct query_reading *reading;
+    struct workers *workers;   /* they help with a large group; or NULL */
+    struct deadline *deadline; /* of one group after the other */
+};
+
+/* Computes the numbers of a group.  Arrays of '*out' are in the arena.
+ * 'series' are those that reading_has(), in the order of their TSUIDs, and are
+ * used up.  With the aggregator "none" there is one. */
+MUST_CHECK enum status aggregate_group(const struct aggregate_job *job,
+                                       struct column *series, size_t len,
+                                       struct arena *a, struct dps *out,
+                                       struct error *e);

@@ -44,7 +44,6 @@ struct job {
     const struct answer_job *w;
     const struct key_layout *layout;
     const struct grouping *g;
-    struct numbers_bounds bounds;
     struct result_group *groups; /* NULL: they are written */
     struct task *tasks;
     size_t tasks_len;
@@ -73,9 +72,14 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
         steps += series[k].len;
     }
     /* One task leaves all other threads to its groups. */
-    status = aggregate_group(w->q, w->sq, series, group->len,
-                             job->tasks_len == 1 ? w->workers : NULL,
-                             &t->deadline, a, out, &t->error);
+    status = aggregate_group(
+        &(struct aggregate_job){ .q = w->q,
+                                 .sq = w->sq,
+                                 .reading = w->reading,
+                                 .workers =
+                                     job->tasks_len == 1 ? w->workers : NULL,
+                                 .deadline = &t->deadline },
+        series, group->len, a, out, &t->error);
     if (status != ST_OK)
         return status;
     t->points_out += out->len;
@@ -196,7 +200,7 @@ begin_groups(const struct job *job, struct task *t, size_t from, size_t end,
         struct slice tsuid, *pairs = &t->known[i - from].pairs;
 
         prefetch_series(job, i, order_end);
-        drop_series_out_of_range(&job->bounds, job->w->fetch, job->g, group);
+        drop_series_out_of_range(job->w->reading, job->w->fetch, job->g, group);
         tsuid = job->g->order[group->first]->tsuid;
         *pairs =
             group->len == 1 && group->annotated_only == 0
@@ -407,8 +411,7 @@ answer_groups(const struct answer_job *w, struct arena *a,
     struct grouping g;
     struct job job = { .w = w,
                        .layout = store_layout(w->context->store),
-                       .g = &g,
-                       .bounds = numbers_bounds(w->q, w->sq) };
+                       .g = &g };
     enum status status =
         group_series(w->context, w->plan, w->sq->aggregator->kind == KIND_NONE,
                      w->fetch, scratch, &g, e);

@@ -17,6 +17,7 @@ struct answer_job {
     const struct query *q;
     const struct sub_query *sq; /* as it is run */
     const struct plan *plan;
+    const struct query_reading *reading;
     const struct fetch *fetch;
     struct fetch_limits *limits;
     struct result_group like; /* what is the same in all groups */

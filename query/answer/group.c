@@ -162,9 +162,8 @@ group_series(const struct plan_context *c, const struct plan *p,
 }
 
 void
-drop_series_out_of_range(const struct numbers_bounds *bounds,
-                         const struct fetch *f, const struct grouping *g,
-                         struct group *group)
+drop_series_out_of_range(const struct query_reading *r, const struct fetch *f,
+                         const struct grouping *g, struct group *group)
 {
     const struct fetched **series = g->order + group->first;
     size_t n = 0, annotated_only = 0;
@@ -173,7 +172,7 @@ drop_series_out_of_range(const struct numbers_bounds *bounds,
         const struct fetched *one = series[k];
         struct column s = fetched_data(f, one);
 
-        if (series_in_range(bounds, &s)) {
+        if (reading_has(r, &s)) {
             series[k] = series[n + annotated_only];
             series[n + annotated_only] = series[n];
             series[n++] = one;

@@ -7,7 +7,7 @@
  * Threads: one at a time; of a group, each one of its own. */
 #pragma once
 
-#include "query/downsample/ranges.h"
+#include "query/downsample/reading.h"
 #include "query/fetch/fetch.h"
 #include "query/plan/plan.h"
 #include "uid/names/uid.h"
@@ -36,7 +36,7 @@ MUST_CHECK enum status group_series(const struct plan_context *c,
 /* Leaves those series out of a group that aggregate_group() would not take, but
  * for their notes. A group of none is left: it is answered without metric, tags
  * and points. */
-void drop_series_out_of_range(const struct numbers_bounds *bounds,
+void drop_series_out_of_range(const struct query_reading *r,
                               const struct fetch *f, const struct grouping *g,
                               struct group *group);
 

@@ -1,7 +1,5 @@
 #include "query/downsample/buckets.h"
 
-#include "query/downsample/ranges.h"
-
 #define STARTS_MOST 65536
 
 /* The length of all buckets between these times; 0 if lengths can differ. */
@@ -124,21 +122,4 @@ buckets_list(struct buckets *b, struct arena *a)
         starts[i] = bucket_next(b, starts[i - 1]);
     b->starts = starts;
     b->starts_len = b->most;
-}
-
-int64_t
-numbers_needed_from(const struct query *q, const struct sub_query *sq,
-                    bool joins_series)
-{
-    const struct downsample *d = &sq->downsample;
-    struct window w = numbers_window(q, sq);
-    bool interpolates = joins_series && d->fill == FILL_NONE &&
-                        (sq->aggregator->interpolation == INTERPOLATE_LINEAR ||
-                         sq->aggregator->interpolation == INTERPOLATE_PREV);
-    int64_t from;
-
-    if (!d->on || d->all || !(sq->rate || interpolates))
-        return q->start_ms;
-    from = buckets_make(d, &w).from;
-    return from < q->start_ms ? from : q->start_ms;
 }

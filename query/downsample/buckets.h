@@ -9,7 +9,14 @@
 #include "base/arena.h"
 #include "query/model/query.h"
 
-struct window;
+/* What was scanned, and of it what the query wants; in ms, ends included. */
+struct window {
+    int64_t scan_start_ms, scan_end_ms;
+    int64_t start_ms, end_ms;
+    /* Points from this time on are in no bucket: the last calendar bucket ends
+     * with the query.  INT64_MAX for other buckets.  Not for "0all". */
+    int64_t buckets_end_ms;
+};
 
 struct buckets {
     const struct downsample *spec;
@@ -45,10 +52,3 @@ void bucket_move(const struct buckets *b, struct bucket *at, int64_t ms);
  * the one that starts at 'start'.  Not for "0all". */
 int64_t bucket_floor(const struct buckets *b, int64_t ms);
 int64_t bucket_next(const struct buckets *b, int64_t start);
-
-/* The time of the first point that the shown numbers can depend on, in ms.  It
- * is earlier than the start of the query if an earlier bucket is needed for the
- * first rate, or to interpolate the series of a group ('joins_series': a group
- * has several). */
-int64_t numbers_needed_from(const struct query *q, const struct sub_query *sq,
-                            bool joins_series);

@@ -22,7 +22,7 @@ static enum status
 grid_count(const struct downsampler *d, int64_t from, int64_t to, size_t *n,
            struct error *e)
 {
-    const struct buckets *b = &d->buckets;
+    const struct buckets *b = &d->reading->buckets;
     enum status st = ST_OK;
 
     *n = 0;
@@ -42,10 +42,10 @@ grid_count(const struct downsampler *d, int64_t from, int64_t to, size_t *n,
 static enum status
 make_grid(struct downsampler *d, struct error *e)
 {
-    const struct buckets *b = &d->buckets;
-    int64_t at = bucket_floor(b, d->window.scan_start_ms);
+    const struct buckets *b = &d->reading->buckets;
+    int64_t at = bucket_floor(b, d->reading->window.scan_start_ms);
     int64_t to = b->to == INT64_MAX
-                     ? bucket_floor(b, d->window.scan_end_ms)
+                     ? bucket_floor(b, d->reading->window.scan_end_ms)
                      : bucket_next(b, bucket_floor(b, b->to - 1));
     enum status st;
 
@@ -67,19 +67,12 @@ make_grid(struct downsampler *d, struct error *e)
 }
 
 enum status
-downsampler_init(struct downsampler *d, const struct downsample *spec,
-                 const struct window *w, size_t longest, struct arena *a,
-                 struct error *e)
+downsampler_init(struct downsampler *d, size_t longest, struct error *e)
 {
-    *d = (struct downsampler){ .buckets = buckets_make(spec, w),
-                               .window = *w,
-                               .arena = a,
-                               .sum_counts = d->sum_counts,
-                               .deadline = d->deadline };
-    d->scratch = arena_array_raw(a, longest, sizeof *d->scratch);
+    d->scratch = arena_array_raw(d->arena, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return too_many_buckets(e);
-    if (spec->fill == FILL_NONE || spec->all)
+    if (d->spec->fill == FILL_NONE || d->spec->all)
         return ST_OK;
     return make_grid(d, e);
 }
@@ -133,7 +126,7 @@ static enum status
 run_points(const struct downsampler *d, const struct column *in,
            struct column *out, struct error *e)
 {
-    const struct buckets *b = &d->buckets;
+    const struct buckets *b = &d->reading->buckets;
     bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
     size_t at = times_seek(in->ts_ms, in->len, b->from), n = 0;
     size_t to = times_seek(in->ts_ms, in->len, b->to);
@@ -153,7 +146,7 @@ run_points(const struct downsampler *d, const struct column *in,
         v[n++].d =
             in->counts != NULL || d->sum_counts
                 ? rollups_value(d, in, at, end)
-                : bucket_value(b->spec->aggregator, in->v + at,
+                : bucket_value(d->spec->aggregator, in->v + at,
                                in->is_float + at, end - at, !ints, d->scratch);
         at = end;
     }
@@ -187,7 +180,7 @@ fill_grid(const struct downsampler *d, const struct column *in,
         if (at < in->len && in->ts_ms[at] == d->grid[i])
             v[i] = in->v[at];
         else
-            st = fill_value(d->buckets.spec->fill, &v[i].d, e);
+            st = fill_value(d->spec->fill, &v[i].d, e);
         /* A grid may be long. */
         if (st == ST_OK && i % 65536 == 65535)
             st = deadline_check(d->deadline, e);
@@ -200,7 +193,7 @@ enum status
 downsampler_run(const struct downsampler *d, const struct column *in,
                 struct column *out, struct error *e)
 {
-    const struct downsample *spec = d->buckets.spec;
+    const struct downsample *spec = d->spec;
     struct column buckets = { .ts_ms = in->ts_ms, .v = in->v, .len = in->len };
     enum status st = in->downsampled ? ST_OK : run_points(d, in, &buckets, e);
 
@@ -211,16 +204,15 @@ downsampler_run(const struct downsampler *d, const struct column *in,
 }
 
 size_t
-downsample_starts(const struct downsample *spec, const struct window *w,
-                  const int64_t *ts, size_t len, int64_t *starts, size_t *end)
+downsample_starts(const struct buckets *b, const int64_t *ts, size_t len,
+                  int64_t *starts, size_t *end)
 {
-    struct buckets b = buckets_make(spec, w);
     struct bucket bucket = { 0, 0 };
-    size_t from = times_seek(ts, len, b.from);
+    size_t from = times_seek(ts, len, b->from);
 
-    *end = times_seek(ts, len, b.to);
+    *end = times_seek(ts, len, b->to);
     for (size_t i = from; i < *end; i++) {
-        bucket_move(&b, &bucket, ts[i]);
+        bucket_move(b, &bucket, ts[i]);
         starts[i] = bucket.start;
     }
     return from;

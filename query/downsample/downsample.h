@@ -7,13 +7,13 @@
 #pragma once
 
 #include "query/downsample/buckets.h"
-#include "query/downsample/ranges.h"
+#include "query/downsample/reading.h"
 #include "query/model/deadline.h"
 #include "query/model/dps.h"
 
 struct downsampler {
-    struct buckets buckets;
-    struct window window;
+    const struct downsample *spec;       /* of the sub-query ... */
+    const struct query_reading *reading; /* ... which may share this one */
     struct arena *arena;
     bool sum_counts; /* "count" adds up what rollups counted */
     struct deadline *deadline;
@@ -32,10 +32,8 @@ double bucket_value(const struct aggregator *a, const union number *v,
 enum status too_many_buckets(struct error *e);
 
 /* 'longest': the length of the longest span there will be. */
-MUST_CHECK enum status downsampler_init(struct downsampler *d,
-                                        const struct downsample *spec,
-                                        const struct window *w, size_t longest,
-                                        struct arena *a, struct error *e);
+MUST_CHECK enum status downsampler_init(struct downsampler *d, size_t longest,
+                                        struct error *e);
 
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct column *in,
@@ -44,9 +42,8 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
 /* Writes the start of the bucket of each time ts[from] .. ts[*end - 1] to the
  * same place of 'starts', and returns 'from'.  The other times are in no
  * bucket. 'ts' is ascending.  Not for "0all". */
-size_t downsample_starts(const struct downsample *spec, const struct window *w,
-                         const int64_t *ts, size_t len, int64_t *starts,
-                         size_t *end);
+size_t downsample_starts(const struct buckets *b, const int64_t *ts, size_t len,
+                         int64_t *starts, size_t *end);
 
 /* Leaves of each bucket's points the extremes, and with THIN_M4 the first and
  * the last, at their own times; the earliest of equals.  NaN is no extreme: a

@@ -5,68 +5,15 @@
 
 #include "query/downsample/downsample.h"
 
-/* -- memory of buckets ----------------------------------------------------- */
-
-static bool
-can_fold(enum aggregator_kind kind)
-{
-    return kind == KIND_SUM || kind == KIND_AVG || kind == KIND_MIN ||
-           kind == KIND_MAX || kind == KIND_COUNT || kind == KIND_FIRST ||
-           kind == KIND_LAST;
-}
-
-bool
-stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
-                        const struct sub_query *sq, struct arena *a)
-{
-    const struct downsample *d = &sq->downsample;
-    struct window w = numbers_window(q, sq);
-
-    if (!d->on || rollup_is_used(&sq->rollup))
-        return false;
-    *f =
-        (struct stream_downsampler){ .aggregator = d->aggregator,
-                                     .kind = d->aggregator->kind,
-                                     .collects = !can_fold(d->aggregator->kind),
-                                     .buckets = buckets_make(d, &w) };
-    if (a != NULL)
-        buckets_list(&f->buckets, a);
-    return true;
-}
-
-bool
-stream_downsampler_uses_summaries(const struct stream_downsampler *f)
-{
-    const struct downsample *d = f->buckets.spec;
-
-    return !f->collects && (d->all || d->interval_ms >= HOUR_MS);
-}
-
-bool
-stream_downsampler_uses_weeks(const struct stream_downsampler *f,
-                              enum week_hours *hours)
-{
-    const struct downsample *d = f->buckets.spec;
-    bool adds = adds_up(f) || f->kind == KIND_COUNT;
-
-    *hours = HOURS_NONE;
-    if (f->collects || d->all)
-        return !f->collects;
-    /* Days of the calendar are others than UTC's in most zones. */
-    if (d->calendar || d->interval_ms % DAY_MS != 0)
-        *hours = adds ? HOURS_SUMS : HOURS_ALL;
-    return d->interval_ms % (*hours != HOURS_NONE ? HOUR_MS : DAY_MS) == 0;
-}
-
 /* -- buckets --------------------------------------------------------------- */
 
 /* Of the last, 'value' is that. */
 static double
-acc_value(const struct stream_downsampler *f, const struct bucket_acc *s)
+acc_value(const struct fold *f, const struct bucket_acc *s)
 {
     union number v = { .d = s->value };
 
-    return arithmetic_end(f->kind, true, s->count, v, v).d;
+    return arithmetic_end(f->function->kind, true, s->count, v, v).d;
 }
 
 /* The times that are there go into an array of the series' own. */
@@ -105,32 +52,31 @@ are_listed(const struct buckets *b, struct bucket_acc *s, int64_t at, size_t n)
 }
 
 static bool
-add_times(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
-          size_t n, struct arena *a)
+add_times(const struct fold *f, struct bucket_acc *s, int64_t at, size_t n,
+          struct arena *a)
 {
     int64_t *own;
 
-    if (are_listed(&f->buckets, s, at, n))
+    if (are_listed(f->buckets, s, at, n))
         return true;
     if (!s->owns && !own_times(s, s->cap, a))
         return false;
     own = (int64_t *)(uintptr_t)s->ts; /* an array that own_times() made */
     for (size_t i = 0; i < n; i++)
-        own[s->len + i] = at + (int64_t)i * f->buckets.length;
+        own[s->len + i] = at + (int64_t)i * f->buckets->length;
     return true;
 }
 
 /* Room for 'more' buckets.  There may be more of them than the scanned range
  * has: with explicit tags an hour behind it is read. */
 static bool
-grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
-     struct arena *a)
+grow(const struct fold *f, struct bucket_acc *s, size_t more, struct arena *a)
 {
     size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
     union number *v;
 
-    if (cap > f->buckets.most || f->buckets.most <= 128)
-        cap = f->buckets.most;
+    if (cap > f->buckets->most || f->buckets->most <= 128)
+        cap = f->buckets->most;
     if (cap < s->len + more || cap > UINT32_MAX)
         cap = s->len + more + 16;
     v = arena_array_raw(a, cap, sizeof *v);
@@ -146,16 +92,15 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
 }
 
 bool
-bucket_acc_room(const struct stream_downsampler *f, struct bucket_acc *s,
-                int64_t at, size_t n, struct arena *a)
+bucket_acc_room(const struct fold *f, struct bucket_acc *s, int64_t at,
+                size_t n, struct arena *a)
 {
     return (n <= s->cap - s->len || grow(f, s, n, a)) &&
            add_times(f, s, at, n, a);
 }
 
 void
-bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
-                 struct arena *a)
+bucket_acc_close(const struct fold *f, struct bucket_acc *s, struct arena *a)
 {
     if (!s->filled || !bucket_acc_room(f, s, s->bucket.start, 1, a))
         return;
@@ -164,26 +109,25 @@ bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
 }
 
 static void
-empty_bucket(const struct stream_downsampler *f, struct bucket_acc *s)
+empty_bucket(const struct fold *f, struct bucket_acc *s)
 {
     s->filled = false;
     s->count = 0;
     s->bound = 0;
-    s->value = aggregator_arithmetic[f->kind].start[1].d;
+    s->value = aggregator_arithmetic[f->function->kind].start[1].d;
 }
 
 void
-bucket_acc_next(const struct stream_downsampler *f, struct bucket_acc *s,
-                int64_t ms, struct arena *a)
+bucket_acc_next(const struct fold *f, struct bucket_acc *s, int64_t ms,
+                struct arena *a)
 {
     bucket_acc_close(f, s, a);
-    bucket_move(&f->buckets, &s->bucket, ms);
+    bucket_move(f->buckets, &s->bucket, ms);
     empty_bucket(f, s);
 }
 
 bool
-bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
-               struct arena *a)
+bucket_acc_end(const struct fold *f, struct bucket_acc *s, struct arena *a)
 {
     if (!s->failed)
         bucket_acc_close(f, s, a);
@@ -234,32 +178,32 @@ sum_ints(struct bucket_acc *s, const union number *v, size_t len,
 }
 
 static void
-acc_doubles(const struct stream_downsampler *f, struct bucket_acc *s,
-            const union number *v, size_t len)
+acc_doubles(const struct fold *f, struct bucket_acc *s, const union number *v,
+            size_t len)
 {
     union number a = { .d = s->value }, b = { .i = 0 };
     uint32_t before = s->filled, n = before;
 
-    aggregator_arithmetic[f->kind].all[1](&n, &a, &b, v, len);
-    s->value = f->kind == KIND_LAST ? b.d : a.d;
+    aggregator_arithmetic[f->function->kind].all[1](&n, &a, &b, v, len);
+    s->value = f->function->kind == KIND_LAST ? b.d : a.d;
     s->count += n - before;
     s->bound = INFINITY;
 }
 
 /* But for sums their result is that of one double. */
 static void
-acc_ints(const struct stream_downsampler *f, struct bucket_acc *s,
-         const union number *v, size_t len, double greatest)
+acc_ints(const struct fold *f, struct bucket_acc *s, const union number *v,
+         size_t len, double greatest)
 {
-    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
+    const struct arithmetic *m = &aggregator_arithmetic[f->function->kind];
     union number a = m->start[0], b = { .i = 0 };
     uint32_t n = 0;
 
     if (adds_up(f)) {
         sum_ints(s, v, len, greatest);
-    } else if (f->kind != KIND_COUNT) {
+    } else if (f->function->kind != KIND_COUNT) {
         m->all[0](&n, &a, &b, v, len);
-        a.d = (double)arithmetic_end(f->kind, false, n, a, b).i;
+        a.d = (double)arithmetic_end(f->function->kind, false, n, a, b).i;
         acc_doubles(f, s, &a, 1);
         len--;
     }
@@ -268,8 +212,8 @@ acc_ints(const struct stream_downsampler *f, struct bucket_acc *s,
 
 /* Points of one kind, from[0] .. to[-1], bucket by bucket. */
 static void
-acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
-        const struct points *p, size_t from, size_t to, struct arena *a)
+acc_run(const struct fold *f, struct bucket_acc *s, const struct points *p,
+        size_t from, size_t to, struct arena *a)
 {
     bool is_float = p->is_float[from] != 0;
     double greatest = adds_up(f) && !is_float
@@ -291,7 +235,7 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
 }
 
 void
-bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
+bucket_acc_points(const struct fold *f, struct bucket_acc *s,
                   const struct points *p, struct arena *a)
 {
     size_t at, to;
@@ -299,8 +243,8 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
     if (p->len == 0 || s->failed)
         return;
     bucket_acc_note(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
-    at = times_seek(p->ts_ms, p->len, f->buckets.from);
-    to = times_seek(p->ts_ms, p->len, f->buckets.to);
+    at = times_seek(p->ts_ms, p->len, f->buckets->from);
+    to = times_seek(p->ts_ms, p->len, f->buckets->to);
     while (at < to) {
         const uint8_t *kinds = p->is_float;
         const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);
@@ -314,13 +258,13 @@ bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
 /* -- functions that collect ------------------------------------------------ */
 
 size_t
-bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
+bucket_acc_collect(const struct fold *f, struct bucket_acc *s,
                    const struct points *p, int64_t end_ms,
                    union number *scratch, struct arena *a)
 {
     bool doubles = p->len == 0 || memchr(p->is_float, 0, p->len) == NULL;
-    size_t at = times_seek(p->ts_ms, p->len, f->buckets.from);
-    size_t to = times_seek(p->ts_ms, p->len, f->buckets.to);
+    size_t at = times_seek(p->ts_ms, p->len, f->buckets->from);
+    size_t to = times_seek(p->ts_ms, p->len, f->buckets->to);
 
     if (p->len > 0)
         bucket_acc_note(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
@@ -328,27 +272,19 @@ bucket_acc_collect(const struct stream_downsampler *f, struct bucket_acc *s,
         struct bucket bucket = s->bucket;
         size_t end;
 
-        bucket_move(&f->buckets, &bucket, p->ts_ms[at]);
+        bucket_move(f->buckets, &bucket, p->ts_ms[at]);
         if (bucket.next > end_ms)
             return at;
         if (!bucket_acc_room(f, s, bucket.start, 1, a))
             return p->len;
         end = at + times_seek(p->ts_ms + at, to - at, bucket.next);
         s->v[s->len++].d =
-            bucket_value(f->aggregator, p->v + at, p->is_float + at, end - at,
+            bucket_value(f->function, p->v + at, p->is_float + at, end - at,
                          doubles, scratch);
         s->bucket = bucket;
         at = end;
     }
     return p->len;
-}
-
-bool
-stream_downsampler_ends_with_rows(const struct stream_downsampler *f)
-{
-    const struct downsample *d = f->buckets.spec;
-
-    return !d->all && !d->calendar && HOUR_MS % d->interval_ms == 0;
 }
 
 /* Of 'every' values each. */
@@ -365,14 +301,13 @@ run_each(const struct aggregator *g, union number *v, size_t every, size_t len,
 }
 
 void
-bucket_acc_collect_spaced(const struct stream_downsampler *f,
-                          struct bucket_acc *s, const struct spacing *p,
-                          const union number *v, size_t len,
-                          union number *scratch, struct arena *a)
+bucket_acc_collect_spaced(const struct fold *f, struct bucket_acc *s,
+                          const struct spacing *p, const union number *v,
+                          size_t len, union number *scratch, struct arena *a)
 {
-    int64_t length = f->buckets.length;
-    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets.from);
-    size_t to = even_seek(p->first_ms, p->step_ms, len, f->buckets.to);
+    int64_t length = f->buckets->length;
+    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets->from);
+    size_t to = even_seek(p->first_ms, p->step_ms, len, f->buckets->to);
     size_t full = p->step_ms > 0 && length % p->step_ms == 0
                       ? (size_t)(length / p->step_ms)
                       : SIZE_MAX;
@@ -385,13 +320,13 @@ bucket_acc_collect_spaced(const struct stream_downsampler *f,
         int64_t ms = p->first_ms + (int64_t)at * p->step_ms;
         size_t every, n = 1;
 
-        bucket_move(&f->buckets, &s->bucket, ms);
+        bucket_move(f->buckets, &s->bucket, ms);
         every = even_seek(ms, p->step_ms, to - at, s->bucket.next);
         if (every == full)
             n = (to - at) / every;
         if (!bucket_acc_room(f, s, s->bucket.start, n, a))
             return;
-        run_each(f->aggregator, scratch + at, every, n, s->v + s->len);
+        run_each(f->function, scratch + at, every, n, s->v + s->len);
         s->len += (uint32_t)n;
         s->bucket.next += (int64_t)(n - 1) * length;
         at += n * every;
@@ -403,9 +338,8 @@ bucket_acc_collect_spaced(const struct stream_downsampler *f,
 /* Points of the one bucket that has v[0], which is at 'ms': returns how many
  * there are. */
 static size_t
-acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
-        const struct spacing *p, int64_t ms, const union number *v, size_t len,
-        struct arena *a)
+acc_one(const struct fold *f, struct bucket_acc *s, const struct spacing *p,
+        int64_t ms, const union number *v, size_t len, struct arena *a)
 {
     size_t n;
 
@@ -441,15 +375,16 @@ sum_each(const union number *v, size_t every, size_t len, double divisor,
 }
 
 static void
-acc_each(const struct stream_downsampler *f, const struct spacing *p,
-         const union number *v, size_t every, size_t len, union number *out)
+acc_each(const struct fold *f, const struct spacing *p, const union number *v,
+         size_t every, size_t len, union number *out)
 {
-    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
+    const struct arithmetic *m = &aggregator_arithmetic[f->function->kind];
     struct bucket_acc s = { 0 };
 
     if (!p->is_float && adds_up(f) &&
         (double)p->greatest * (double)every <= EXACT_MAX) {
-        sum_each(v, every, len, f->kind == KIND_AVG ? (double)every : 1, out);
+        sum_each(v, every, len,
+                 f->function->kind == KIND_AVG ? (double)every : 1, out);
         return;
     }
     for (size_t i = 0; i < len; i++, v += every) {
@@ -463,7 +398,7 @@ acc_each(const struct stream_downsampler *f, const struct spacing *p,
             continue;
         }
         m->all[p->is_float](&n, &a, &b, v, every);
-        a = arithmetic_end(f->kind, p->is_float, n, a, b);
+        a = arithmetic_end(f->function->kind, p->is_float, n, a, b);
         out[i].d = p->is_float ? a.d : (double)a.i;
     }
 }
@@ -471,11 +406,10 @@ acc_each(const struct stream_downsampler *f, const struct spacing *p,
 /* Buckets behind the one that is filled, of 'every' points each: as many as are
  * followed by a point, so that they are complete.  Returns their points. */
 static size_t
-acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
-         const struct spacing *p, const union number *v, size_t len,
-         struct arena *a)
+acc_many(const struct fold *f, struct bucket_acc *s, const struct spacing *p,
+         const union number *v, size_t len, struct arena *a)
 {
-    size_t every = (size_t)(f->buckets.length / p->step_ms);
+    size_t every = (size_t)(f->buckets->length / p->step_ms);
     size_t n = (len - 1) / every;
 
     bucket_acc_close(f, s, a);
@@ -484,25 +418,25 @@ acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
     if (!bucket_acc_room(f, s, s->bucket.next, n, a))
         return len;
     acc_each(f, p, v, every, n, s->v + s->len);
-    s->bucket.next += (int64_t)n * f->buckets.length;
+    s->bucket.next += (int64_t)n * f->buckets->length;
     s->len += (uint32_t)n;
     return n * every;
 }
 
 void
-bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
+bucket_acc_spaced(const struct fold *f, struct bucket_acc *s,
                   const struct spacing *p, const union number *v, size_t len,
                   struct arena *a)
 {
-    int64_t length = f->buckets.length;
+    int64_t length = f->buckets->length;
     bool fits = p->step_ms > 0 && length > 0 && length % p->step_ms == 0;
-    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets.from), to;
+    size_t at = even_seek(p->first_ms, p->step_ms, len, f->buckets->from), to;
 
     if (len == 0 || s->failed)
         return;
     bucket_acc_note(s, p->first_ms,
                     p->first_ms + (int64_t)(len - 1) * p->step_ms);
-    to = even_seek(p->first_ms, p->step_ms, len, f->buckets.to);
+    to = even_seek(p->first_ms, p->step_ms, len, f->buckets->to);
     while (at < to && !s->failed) {
         at += acc_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
                       to - at, a);

@@ -10,24 +10,25 @@
  * not complete, unless buckets end with rows.
  *
  * Owns:    what comes out lies in the arena.
- * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
- * owner. */
+ * Threads: struct bucket_acc: owner. */
 #pragma once
 
 #include "base/arena.h"
-#include "query/downsample/buckets.h"
-#include "query/model/aggregator.h"
-#include "query/model/query.h"
+#include "query/downsample/reading.h"
 #include "storage/week/week.h"
 
-struct stream_downsampler {
-    const struct aggregator *aggregator;
-    enum aggregator_kind kind;
-    bool collects;
-    /* Their list, if there is one: a series without gaps has its times there,
-     * as all others do. */
-    struct buckets buckets;
+/* One function and the buckets that it makes; both are lent.  If the starts of
+ * the buckets are listed, a series without gaps has its times in that list. */
+struct fold {
+    const struct aggregator *function;
+    const struct buckets *buckets;
 };
+
+static inline struct fold
+reading_fold(const struct query_reading *r, size_t k)
+{
+    return (struct fold){ r->functions[k], &r->buckets };
+}
 
 /* One series; begins as zeros. */
 struct bucket_acc {
@@ -48,21 +49,6 @@ struct bucket_acc {
     bool failed; /* the arena is full; later calls do nothing */
 };
 
-/* False: not for this sub-query, which is lent: it does not downsample, or it
- * reads rollups.  The list of buckets lies in the arena, as long as they are
- * used; without an arena there is none. */
-bool stream_downsampler_init(struct stream_downsampler *f,
-                             const struct query *q, const struct sub_query *sq,
-                             struct arena *a);
-
-/* Can a row's block summary ever be enough? */
-bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
-
-/* Can weeks (storage/week/week.h) stand for rows, and what is needed of their
- * hours? */
-bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
-                                   enum week_hours *hours);
-
 /* Adds the days 'day' <= i < 'day_end' of a week.  Returns false if the rows
  * must be read instead; nothing has changed then.
  *
@@ -70,37 +56,32 @@ bool stream_downsampler_uses_weeks(const struct stream_downsampler *f,
  * doubles are then added in another order, and an hour whose points may belong
  * to two buckets, or may be outside the range, is left out: '*left_out' is set.
  */
-bool bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
+bool bucket_acc_week(const struct fold *f, struct bucket_acc *s,
                      const struct week *w, unsigned day, unsigned day_end,
                      bool loose, bool *left_out, struct arena *a);
 
 /* False: this row must be unpacked; nothing has changed. */
-bool bucket_acc_summary(const struct stream_downsampler *f,
-                        struct bucket_acc *s, const struct summary *row,
-                        struct arena *a);
-void bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
+bool bucket_acc_summary(const struct fold *f, struct bucket_acc *s,
+                        const struct summary *row, struct arena *a);
+void bucket_acc_points(const struct fold *f, struct bucket_acc *s,
                        const struct points *p, struct arena *a);
 /* The same of points that are even, by their values alone. */
-void bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
+void bucket_acc_spaced(const struct fold *f, struct bucket_acc *s,
                        const struct spacing *spacing, const union number *v,
                        size_t len, struct arena *a);
 /* The same for those that collect: of the buckets that end before 'end_ms' all
  * points are there.  Returns how many points these were; the others are to come
  * again.  'scratch' has room for the values of all. */
-size_t bucket_acc_collect(const struct stream_downsampler *f,
-                          struct bucket_acc *s, const struct points *p,
-                          int64_t end_ms, union number *scratch,
-                          struct arena *a);
-/* Do buckets end where rows do?  Then no rows need to be kept. */
-bool stream_downsampler_ends_with_rows(const struct stream_downsampler *f);
+size_t bucket_acc_collect(const struct fold *f, struct bucket_acc *s,
+                          const struct points *p, int64_t end_ms,
+                          union number *scratch, struct arena *a);
 /* The same of such buckets, and an even row; 'scratch' has room for 'len'. */
-void bucket_acc_collect_spaced(const struct stream_downsampler *f,
-                               struct bucket_acc *s,
+void bucket_acc_collect_spaced(const struct fold *f, struct bucket_acc *s,
                                const struct spacing *spacing,
                                const union number *v, size_t len,
                                union number *scratch, struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
-bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
+bool bucket_acc_end(const struct fold *f, struct bucket_acc *s,
                     struct arena *a);
 /* What comes out, once it has ended: lent. */
 struct column bucket_acc_column(const struct bucket_acc *s);

@@ -13,27 +13,27 @@
 #include "query/downsample/stream_downsampler.h"
 
 static inline bool
-adds_up(const struct stream_downsampler *f)
+adds_up(const struct fold *f)
 {
-    return f->kind == KIND_SUM || f->kind == KIND_AVG;
+    return f->function->kind == KIND_SUM || f->function->kind == KIND_AVG;
 }
 
 /* Room for 'n' complete buckets that follow each other, the first at 'at', and
  * their times; the values, from v[len] on, and 'len' are the caller's.  False:
  * the arena is full. */
-bool bucket_acc_room(const struct stream_downsampler *f, struct bucket_acc *s,
-                     int64_t at, size_t n, struct arena *a);
+bool bucket_acc_room(const struct fold *f, struct bucket_acc *s, int64_t at,
+                     size_t n, struct arena *a);
 /* Ends the bucket that is filled, if it has points. */
-void bucket_acc_close(const struct stream_downsampler *f, struct bucket_acc *s,
+void bucket_acc_close(const struct fold *f, struct bucket_acc *s,
                       struct arena *a);
 /* Ends it, and begins the one that holds 'ms', which is behind it. */
-void bucket_acc_next(const struct stream_downsampler *f, struct bucket_acc *s,
-                     int64_t ms, struct arena *a);
+void bucket_acc_next(const struct fold *f, struct bucket_acc *s, int64_t ms,
+                     struct arena *a);
 
 /* Makes the bucket that holds 'ms' the one that is filled. */
 static inline void
-bucket_acc_move(const struct stream_downsampler *f, struct bucket_acc *s,
-                int64_t ms, struct arena *a)
+bucket_acc_move(const struct fold *f, struct bucket_acc *s, int64_t ms,
+                struct arena *a)
 {
     if (ms >= s->bucket.next)
         bucket_acc_next(f, s, ms, a);

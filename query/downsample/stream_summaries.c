@@ -13,12 +13,12 @@ struct known {
 };
 
 /* What a function takes of a block summary, or of the hours of a week. */
-#define VALUE_OF(f, x)                      \
-    ((f)->kind == KIND_MIN     ? (x)->min   \
-     : (f)->kind == KIND_MAX   ? (x)->max   \
-     : (f)->kind == KIND_FIRST ? (x)->first \
-     : (f)->kind == KIND_LAST  ? (x)->last  \
-                               : (x)->sum)
+#define VALUE_OF(f, x)                                \
+    ((f)->function->kind == KIND_MIN     ? (x)->min   \
+     : (f)->function->kind == KIND_MAX   ? (x)->max   \
+     : (f)->function->kind == KIND_FIRST ? (x)->first \
+     : (f)->function->kind == KIND_LAST  ? (x)->last  \
+                                         : (x)->sum)
 
 static inline double
 number_of(bool all_int, union number v)
@@ -62,19 +62,19 @@ lies_within(const struct buckets *b, const struct bucket_acc *s,
 
 /* False: they must be unpacked; nothing has changed. */
 static inline bool
-acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
-          const struct known *k, struct arena *a)
+acc_known(const struct fold *f, struct bucket_acc *s, const struct known *k,
+          struct arena *a)
 {
     bool fresh = !s->filled || k->first_ms >= s->bucket.next;
     double bound = 0, v = k->value;
 
     if (s->failed)
         return true;
-    if (k->last_ms < f->buckets.from || k->first_ms >= f->buckets.to) {
+    if (k->last_ms < f->buckets->from || k->first_ms >= f->buckets->to) {
         bucket_acc_note(s, k->first_ms, k->last_ms);
         return true;
     }
-    if (!lies_within(&f->buckets, s, k))
+    if (!lies_within(f->buckets, s, k))
         return false;
     if (adds_up(f) && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
         return false;
@@ -82,9 +82,9 @@ acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
     bucket_acc_move(f, s, k->first_ms, a);
     if (adds_up(f))
         s->value += v;
-    else if (!s->filled || f->kind == KIND_LAST ||
-             (f->kind == KIND_MIN && v < s->value) ||
-             (f->kind == KIND_MAX && v > s->value))
+    else if (!s->filled || f->function->kind == KIND_LAST ||
+             (f->function->kind == KIND_MIN && v < s->value) ||
+             (f->function->kind == KIND_MAX && v > s->value))
         s->value = v;
     s->bound = bound;
     s->count += k->count;
@@ -93,7 +93,7 @@ acc_known(const struct stream_downsampler *f, struct bucket_acc *s,
 }
 
 bool
-bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
+bucket_acc_summary(const struct fold *f, struct bucket_acc *s,
                    const struct summary *row, struct arena *a)
 {
     struct known k = {
@@ -105,7 +105,7 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
         .greatest = row->all_int ? greatest_of(row) : 0,
     };
     bool outside =
-        row->last_ms < f->buckets.from || row->first_ms >= f->buckets.to;
+        row->last_ms < f->buckets->from || row->first_ms >= f->buckets->to;
 
     /* Where there is a NaN, the sum is one. */
     if (!s->failed && !outside && !row->all_int && isnan(row->sum.d))
@@ -124,8 +124,8 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
  * hour is left out.
  */
 static bool
-add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
-          const struct week *w, unsigned day, bool all, struct arena *a)
+add_hours(const struct fold *f, struct bucket_acc *s, const struct week *w,
+          unsigned day, bool all, struct arena *a)
 {
     bool good = true;
     const union number *values = VALUE_OF(f, &w->hour);
@@ -155,10 +155,9 @@ add_hours(const struct stream_downsampler *f, struct bucket_acc *s,
 /* Is each hour from this day on a bucket of its own?  Their sums are exact, or
  * the week would be unfit. */
 static bool
-are_buckets(const struct stream_downsampler *f, const struct week *w,
-            unsigned day)
+are_buckets(const struct fold *f, const struct week *w, unsigned day)
 {
-    const struct buckets *b = &f->buckets;
+    const struct buckets *b = f->buckets;
 
     return !b->spec->calendar && b->length == HOUR_MS &&
            w->hours != HOURS_NONE && week_day_ms(w, day) >= b->from;
@@ -166,27 +165,26 @@ are_buckets(const struct stream_downsampler *f, const struct week *w,
 
 /* Of hours that follow each other, none of them without points. */
 static void
-hour_buckets(const struct stream_downsampler *f, const struct week *w,
-             unsigned hour, unsigned n, union number *out)
+hour_buckets(const struct fold *f, const struct week *w, unsigned hour,
+             unsigned n, union number *out)
 {
     const union number *v = VALUE_OF(f, &w->hour) + hour;
     const uint32_t *count = w->count + hour;
 
-    if (f->kind == KIND_COUNT) {
+    if (f->function->kind == KIND_COUNT) {
         for (unsigned i = 0; i < n; i++)
             out[i].d = count[i];
         return;
     }
     for (unsigned i = 0; i < n; i++)
         out[i].d = number_of(w->all_int, v[i]);
-    for (unsigned i = 0; f->kind == KIND_AVG && i < n; i++)
+    for (unsigned i = 0; f->function->kind == KIND_AVG && i < n; i++)
         out[i].d /= (double)count[i];
 }
 
 static void
-add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
-            const struct week *w, unsigned day, unsigned day_end,
-            struct arena *a)
+add_buckets(const struct fold *f, struct bucket_acc *s, const struct week *w,
+            unsigned day, unsigned day_end, struct arena *a)
 {
     unsigned end = day_end * DAY_HOURS, n;
 
@@ -211,7 +209,7 @@ add_buckets(const struct stream_downsampler *f, struct bucket_acc *s,
 /* -- all ------------------------------------------------------------------- */
 
 bool
-bucket_acc_week(const struct stream_downsampler *f, struct bucket_acc *s,
+bucket_acc_week(const struct fold *f, struct bucket_acc *s,
                 const struct week *w, unsigned day, unsigned day_end,
                 bool loose, bool *left_out, struct arena *a)
 {

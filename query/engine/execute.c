@@ -2,7 +2,6 @@
  * the other. */
 #include "base/process/counters.h"
 #include "base/process/log.h"
-#include "query/downsample/ranges.h"
 #include "query/answer/answer.h"
 #include "query/engine/engine_priv.h"
 #include "query/histogram/histograms.h"
@@ -49,13 +48,13 @@ set_limits(const struct execution *x)
 
 static enum status
 make_plan(const struct execution *x, const struct sub_query *sq,
-          struct plan *out)
+          const struct query_reading *reading, struct plan *out)
 {
     int64_t from_us = clock_monotonic_us();
     enum status status =
         plan_take(sq, out)
             ? ST_OK
-            : plan_make(&x->en->context, x->q, sq, &x->limits->deadline,
+            : plan_make(&x->en->context, sq, reading, &x->limits->deadline,
                         x->arena, out, x->e);
     char *text;
 
@@ -70,21 +69,20 @@ make_plan(const struct execution *x, const struct sub_query *sq,
 /* Fetches what a plan reads; of rollups with their real times. */
 static enum status
 fetch_plan(const struct execution *x, const struct sub_query *sq,
-           const struct plan *p, struct downsamplers downsamplers,
+           const struct plan *p, const struct query_reading *reading,
            struct fetch *f)
 {
     struct engine *en = x->en;
-    struct column_window window;
-    bool crops = numbers_crop(x->q, sq, &window);
     enum status status = ST_OK;
 
     if (!p->empty)
-        status =
-            fetch_run(&en->context, p, downsamplers, crops ? &window : NULL,
-                      en->workers, x->limits, f, x->e);
+        status = fetch_run(&(struct fetch_request){ &en->context, p, reading,
+                                                    en->workers, x->limits },
+                           f, x->e);
     if (status == ST_OK && rollup_is_used(&sq->rollup))
         status = rollup_restore_times(
-            &(struct rollup_times){ store_layout(en->context.store), x->q, sq,
+            &(struct rollup_times){ store_layout(en->context.store),
+                                    sq->rollup.interval, reading,
                                     x->limits->deadline },
             f, x->arena, x->e);
     return status;
@@ -113,7 +111,7 @@ find_annotated(const struct execution *x, const struct sub_query *sq,
 /* Fetches the counts of an average whose sums are in '*f'. */
 static enum status
 fetch_counts(const struct execution *x, const struct sub_query *sq,
-             struct fetch *f)
+             const struct query_reading *reading, struct fetch *f)
 {
     struct sub_query counts = *sq;
     struct deadline deadline = x->limits->deadline;
@@ -123,52 +121,16 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
 
     counts.rollup =
         (struct rollup_use){ sq->rollup.interval, sq->rollup.count_kind, 0 };
-    status = plan_make(&x->en->context, x->q, &counts, &x->limits->deadline,
+    status = plan_make(&x->en->context, &counts, reading, &x->limits->deadline,
                        x->arena, &p, x->e);
     if (status != ST_OK)
         return status;
-    status =
-        fetch_plan(x, &counts, &p, (struct downsamplers){ .len = 0 }, &more);
+    status = fetch_plan(x, &counts, &p, reading, &more);
     if (status == ST_OK)
         status = fetch_join_counts(f, &more, &deadline, x->arena, x->e);
     fetch_fini(&more);
     plan_fini(&p);
     return status;
-}
-
-/* Which of them has the buckets of a sub-query; 'len': none yet. */
-static size_t
-downsampler_of(const struct stream_downsampler *all, size_t len,
-               const struct sub_query *sq)
-{
-    size_t k = 0;
-
-    while (k < len &&
-           (all[k].collects ? all[k].aggregator != sq->downsample.aggregator
-                            : all[k].kind != sq->downsample.aggregator->kind))
-        k++;
-    return k;
-}
-
-/* One for each function that the sub-queries of the scan downsample by; none if
- * that cannot be done while rows are read. */
-static struct downsamplers
-make_downsamplers(const struct execution *x, const struct sub_query *sq,
-                  struct stream_downsampler all[DOWNSAMPLERS_MOST])
-{
-    size_t len = stream_downsampler_init(&all[0], x->q, sq, x->arena);
-
-    for (size_t i = 1; i < x->scan->len && len > 0; i++) {
-        const struct sub_query *other = &x->q->subs[x->scan->subs[i]];
-
-        if (downsampler_of(all, len, other) < len)
-            continue;
-        INSIST(len < DOWNSAMPLERS_MOST);
-        all[len] = all[0];
-        all[len].aggregator = other->downsample.aggregator;
-        all[len++].kind = other->downsample.aggregator->kind;
-    }
-    return (struct downsamplers){ all, len };
 }
 
 /* Leaves those out that filters by name do not take, of a plan that could not
@@ -192,14 +154,15 @@ filter_by_name(const struct execution *x, struct plan *p, struct fetch *f)
 
 static enum status
 fetch_series(const struct execution *x, const struct sub_query *sq,
-             struct plan *p, struct downsamplers downsamplers, struct fetch *f)
+             struct plan *p, const struct query_reading *reading,
+             struct fetch *f)
 {
     int64_t from_us = clock_monotonic_us();
     enum status status;
 
-    status = fetch_plan(x, sq, p, downsamplers, f);
+    status = fetch_plan(x, sq, p, reading, f);
     if (status == ST_OK && sq->rollup.count_kind != 0)
-        status = fetch_counts(x, sq, f);
+        status = fetch_counts(x, sq, reading, f);
     x->stats->scan_us += clock_monotonic_us() - from_us;
     add_scans(x->stats, f, x->arena);
     /* Annotations lie among points, never among rollups. */
@@ -211,12 +174,19 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
                                                  : status;
 }
 
+/* A scan that has been read. */
+struct scanned {
+    const struct execution *x;
+    const struct plan *plan;
+    const struct query_reading *reading;
+    const struct fetch *fetch;
+};
+
 /* Aggregates each group and, where there are chunks, writes it. */
 static enum status
-aggregate_and_answer(const struct execution *x,
-                     const struct rollup_candidate *c, const struct plan *p,
-                     const struct fetch *f)
+aggregate_and_answer(const struct scanned *s, const struct rollup_candidate *c)
 {
+    const struct execution *x = s->x;
     int64_t from_us = clock_monotonic_us();
     struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
     const struct answer_job job = {
@@ -225,14 +195,15 @@ aggregate_and_answer(const struct execution *x,
         .threads = x->en->options.threads,
         .q = x->q,
         .sq = &c->sub,
-        .plan = p,
-        .fetch = f,
+        .plan = s->plan,
+        .reading = s->reading,
+        .fetch = s->fetch,
         .limits = x->limits,
         .chunks = x->chunks,
         .tag_texts = x->en->tag_texts,
         .like = { .sub = x->sq,
-                  .annotated = f->annotated.tsuids,
-                  .annotated_len = f->annotated.len,
+                  .annotated = s->fetch->annotated.tsuids,
+                  .annotated_len = s->fetch->annotated.len,
                   .rollup = rollup_is_used(&c->sub.rollup) ? use : NULL,
                   .rollup_table = rollup_candidate_table(c) },
     };
@@ -246,22 +217,16 @@ aggregate_and_answer(const struct execution *x,
     return status;
 }
 
-/* What those that share a scan make of it. */
-struct sharing {
-    const struct execution *x;
-    const struct plan *plan;
-    const struct fetch *fetch;
-    struct downsamplers downsamplers;
-};
-
-/* The first adds to the stats what it costs beside the scan. */
+/* What those that share a scan make of it.  The first adds to the stats what it
+ * costs beside the scan. */
 static enum status
 answer_sharer(void *ctx, size_t i, struct subquery_run *r)
 {
-    const struct sharing *s = ctx;
+    const struct scanned *s = ctx;
     struct execution x = *s->x;
     size_t sub = x.scan->subs[i];
     struct fetch fetch = *s->fetch;
+    const struct scanned own = { &x, s->plan, s->reading, &fetch };
     struct rollup_candidate c;
     enum status status;
 
@@ -275,23 +240,20 @@ answer_sharer(void *ctx, size_t i, struct subquery_run *r)
         *x.stats =
             (struct result_stats){ .plan = "the scan of another sub-query" };
     if (fetch.downsampled)
-        fetch.which =
-            downsampler_of(s->downsamplers.all, s->downsamplers.len, x.sq);
+        fetch.which = reading_function(s->reading, x.sq);
     status = rollup_candidate_first(&c, NULL, x.en->context.series, x.sq, x.e);
-    return status == ST_OK ? aggregate_and_answer(&x, &c, s->plan, &fetch)
-                           : status;
+    return status == ST_OK ? aggregate_and_answer(&own, &c) : status;
 }
 
 /* Several sub-queries. */
 static enum status
-answer_sharers(const struct execution *x, const struct plan *p,
-               const struct fetch *f, struct downsamplers downsamplers)
+answer_sharers(struct scanned *s)
 {
-    struct sharing sharing = { x, p, f, downsamplers };
+    const struct execution *x = s->x;
     const struct subqueries subs = {
         .len = x->scan->len,
         .run = answer_sharer,
-        .ctx = &sharing,
+        .ctx = s,
         .workers = x->en->workers,
         .worth_us = HELP_US,
         .budget = x->limits->budget,
@@ -325,17 +287,20 @@ log_dropped(const struct execution *x, const struct sub_query *sq,
  * it. This comes after the fetch: a cut is written before its rows are dropped,
  * so it covers all rows that the fetch missed. */
 static void
-note_dropped(const struct execution *x, const struct sub_query *sq,
-             const struct plan *p, bool lacks_rows)
+note_dropped(const struct scanned *s, const struct sub_query *sq)
 {
+    const struct execution *x = s->x;
+
     for (size_t i = 0; i < x->scan->len; i++) {
         const struct sub_query *sub =
             i == 0 ? sq : &x->q->subs[x->scan->subs[i]];
         struct result_stats *stats =
             i == 0 ? x->stats : &x->run->stats[x->scan->subs[i]];
 
-        stats->dropped = plan_find_dropped(&x->en->context, x->q, sub, p,
-                                           lacks_rows, stats->joins_series);
+        stats->dropped = plan_find_dropped(
+            &x->en->context, s->plan->metric,
+            reading_needs_from(s->reading, sub, stats->joins_series),
+            s->fetch->counts.lacks_rows);
         if (stats->dropped.before_ms > 0)
             log_dropped(x, sub, &stats->dropped);
     }
@@ -359,24 +324,30 @@ execute(const struct execution *x, const struct rollup_candidate *c,
 {
     struct plan p;
     struct fetch f = { 0 };
-    struct stream_downsampler all[DOWNSAMPLERS_MOST];
-    struct downsamplers downsamplers = make_downsamplers(x, &c->sub, all);
-    enum status status = make_plan(x, &c->sub, &p);
+    struct query_reading reading = x->scan->reading;
+    struct scanned scanned = { x, &p, &reading, &f };
+    enum status status;
 
+    if (x->en->options.rollups !=
+        NULL) /* a candidate, or a part of the range */
+        reading_make(&reading, x->q, &c->sub);
+    if (reading.form != READ_POINTS)
+        buckets_list(&reading.buckets, x->arena);
+    status = make_plan(x, &c->sub, &reading, &p);
     if (status != ST_OK)
         return status;
     status = c->missing.status;
     if (status != ST_OK)
         *x->e = c->missing;
     else
-        status = fetch_series(x, &c->sub, &p, downsamplers, &f);
+        status = fetch_series(x, &c->sub, &p, &reading, &f);
     *found = f.len > 0;
     if (status == ST_OK && *found && x->scan->len > 1)
-        status = answer_sharers(x, &p, &f, downsamplers);
+        status = answer_sharers(&scanned);
     else if (status == ST_OK && *found)
-        status = aggregate_and_answer(x, c, &p, &f);
+        status = aggregate_and_answer(&scanned, c);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
-        note_dropped(x, &c->sub, &p, f.counts.lacks_rows);
+        note_dropped(&scanned, &c->sub);
     if (status == ST_OK && f.counts.lacks_weeks)
         note_damaged(x, &p);
     fetch_fini(&f);
@@ -442,11 +413,12 @@ execute_histograms(const struct execution *x)
         .q = x->q,
         .sq = x->sq,
         .plan = &p,
+        .reading = &x->scan->reading,
         .limits = x->limits,
         .codec = x->en->options.histogram_codec - 1,
         .arena = x->arena,
     };
-    enum status status = make_plan(x, x->sq, &p);
+    enum status status = make_plan(x, x->sq, &x->scan->reading, &p);
     int64_t from_us = clock_monotonic_us();
     struct annotated annotated;
 

@@ -2,14 +2,13 @@
 #include "query/engine/sharing.h"
 
 #include "base/hash.h"
-#include "query/downsample/ranges.h"
-#include "query/downsample/stream_downsampler.h"
 #include "query/parse/parse.h"
 
 static bool
 same_series(const struct sub_query *a, const struct sub_query *b)
 {
-    if (!slice_eq(a->metric, b->metric) || a->tsuids_len != b->tsuids_len ||
+    if (histograms_wanted(a) || histograms_wanted(b) ||
+        !slice_eq(a->metric, b->metric) || a->tsuids_len != b->tsuids_len ||
         a->filters_len != b->filters_len ||
         a->explicit_tags != b->explicit_tags || a->fuzzy_off != b->fuzzy_off ||
         a->pre_aggregate != b->pre_aggregate)
@@ -22,49 +21,6 @@ same_series(const struct sub_query *a, const struct sub_query *b)
             !filter_equal(&a->filters[i], &b->filters[i]))
             return false;
     return true;
-}
-
-static bool
-same_downsample(const struct downsample *a, const struct downsample *b)
-{
-    return a->on == b->on && a->all == b->all && a->calendar == b->calendar &&
-           a->interval_ms == b->interval_ms && a->count == b->count &&
-           a->unit == b->unit && a->zone == b->zone;
-}
-
-/* Are both made while rows are read in the same way, or not at all? */
-static bool
-stream_alike(const struct query *q, const struct sub_query *a,
-             const struct sub_query *b)
-{
-    struct stream_downsampler f = { .collects = false };
-    struct stream_downsampler g = { .collects = false };
-
-    return stream_downsampler_init(&f, q, a, NULL) ==
-               stream_downsampler_init(&g, q, b, NULL) &&
-           f.collects == g.collects;
-}
-
-/* Points outside of the range are not kept, but for those that a rate needs. */
-static bool
-same_window(const struct query *q, const struct sub_query *a,
-            const struct sub_query *b)
-{
-    struct column_window x, y;
-    bool crops = numbers_crop(q, a, &x);
-
-    return crops == numbers_crop(q, b, &y) &&
-           (!crops || (x.from_ms == y.from_ms && x.to_ms == y.to_ms &&
-                       x.around == y.around));
-}
-
-static bool
-read_the_same(const struct query *q, const struct sub_query *a,
-              const struct sub_query *b)
-{
-    return !histograms_wanted(a) && !histograms_wanted(b) &&
-           same_downsample(&a->downsample, &b->downsample) &&
-           same_series(a, b) && stream_alike(q, a, b) && same_window(q, a, b);
 }
 
 /* Differs mostly where what is read does: a query may have thousands. */
@@ -89,18 +45,23 @@ shared_scans(const struct query *q, bool share, struct arena *a, size_t *len)
     for (size_t i = 0; i < q->subs_len; i++)
         keys[i] = key_of(&q->subs[i], seed);
     for (size_t i = 0; i < q->subs_len; i++) {
+        struct shared_scan *scan = &scans[*len];
         size_t n = 1;
 
         if (taken[i])
             continue;
         subs[0] = i;
+        reading_make(&scan->reading, q, &q->subs[i]);
         for (size_t k = i + 1; k < q->subs_len && share; k++)
             if (keys[k] == keys[i] && !taken[k] &&
-                read_the_same(q, &q->subs[i], &q->subs[k])) {
+                same_series(&q->subs[i], &q->subs[k]) &&
+                reading_join(&scan->reading, q, &q->subs[k])) {
                 taken[k] = true;
                 subs[n++] = k;
             }
-        scans[(*len)++] = (struct shared_scan){ subs, n };
+        scan->subs = subs;
+        scan->len = n;
+        ++*len;
         subs += n;
     }
     return scans;

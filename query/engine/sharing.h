@@ -6,12 +6,13 @@
  * Threads: any. */
 #pragma once
 
-#include "query/model/query.h"
+#include "query/downsample/reading.h"
 
 /* Sub-queries of one scan: their places in the query, ascending. */
 struct shared_scan {
     const size_t *subs;
     size_t len;
+    struct query_reading reading; /* of all of them */
 };
 
 /* The scans of a query, in the order of their first sub-queries; without

@@ -51,16 +51,10 @@ is_over(void *ctx)
 static struct scan_spec
 spec_of(struct task *t)
 {
-    const struct downsamplers *d = &t->job->downsamplers;
-    const struct plan *p = t->job->p;
+    const struct fetch_job *job = t->job;
+    const struct plan *p = job->p;
     const struct plan_bucket *b = &p->buckets[t->bucket];
-    enum week_hours hours = HOURS_NONE, wanted;
-    bool weeks = d->len > 0;
-
-    for (size_t k = 0; k < d->len; k++) {
-        weeks &= stream_downsampler_uses_weeks(&d->all[k], &wanted);
-        hours = wanted > hours ? wanted : hours;
-    }
+    struct budget *budget = job->limits->budget;
 
     return (struct scan_spec){
         .masks = p->masks,
@@ -71,16 +65,12 @@ spec_of(struct task *t)
         .series = b->series,
         .series_len = b->series_len,
         .metric = p->metric_id,
-        .summaries = d->len > 0 && stream_downsampler_uses_summaries(d->all),
-        .weeks = weeks,
-        .hours = hours,
-        .rows_first = t->job->rows_first,
-        .window = t->job->window,
-        .arena = d->len == 0 ? t->batch->arena : NULL,
-        .max_bytes =
-            t->job->limits->budget == NULL ? 0 : t->job->limits->budget->max,
-        .budget = t->job->limits->budget,
-        .end_us = t->job->limits->deadline.end_us,
+        .want = job->reading->want,
+        .rows_first = job->rows_first,
+        .arena = job->reading->form == READ_POINTS ? t->batch->arena : NULL,
+        .max_bytes = budget == NULL ? 0 : budget->max,
+        .budget = budget,
+        .end_us = job->limits->deadline.end_us,
         .cancel = { is_over, t },
     };
 }
@@ -374,7 +364,7 @@ run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
 {
     enum status status;
 
-    *out = (struct fetch){ .downsampled = job->downsamplers.len > 0 };
+    *out = (struct fetch){ .downsampled = job->reading->form != READ_POINTS };
     make_tasks(job);
     make_turns(job, out);
     workers_run(workers, job->batches_len, run_batch, job);
@@ -395,8 +385,8 @@ may_fit_alone(const struct fetch_job *job, size_t refused)
 {
     const struct budget *budget = job->limits->budget;
 
-    return job->downsamplers.len > 0 && job->downsamplers.all->collects &&
-           budget != NULL && atomic_load(&budget->refused) != refused;
+    return job->reading->form >= READ_ROWS && budget != NULL &&
+           atomic_load(&budget->refused) != refused;
 }
 
 /* What failed in a way that another one may not?  Then the job is changed. */
@@ -411,27 +401,24 @@ runs_again(struct fetch_job *job, enum status status, size_t refused)
 }
 
 enum status
-fetch_run(const struct plan_context *c, const struct plan *p,
-          struct downsamplers downsamplers, const struct column_window *window,
-          struct workers *workers, struct fetch_limits *limits,
-          struct fetch *out, struct error *e)
+fetch_run(const struct fetch_request *r, struct fetch *out, struct error *e)
 {
-    struct fetch_job job = { .c = c,
-                             .p = p,
-                             .downsamplers = downsamplers,
-                             .window = window,
+    struct fetch_limits *limits = r->limits;
+    struct fetch_job job = { .c = r->context,
+                             .p = r->plan,
+                             .reading = r->reading,
                              .limits = limits,
                              .seed = hash_random_seed() };
     uint64_t points = atomic_load(&limits->points);
     uint64_t bytes = atomic_load(&limits->bytes);
     size_t refused =
         limits->budget == NULL ? 0 : atomic_load(&limits->budget->refused);
-    enum status status = run_job(&job, workers, out, e);
+    enum status status = run_job(&job, r->workers, out, e);
 
     while (runs_again(&job, status, refused)) {
         atomic_store(&limits->points, points);
         atomic_store(&limits->bytes, bytes);
-        status = run_job(&job, workers, out, e);
+        status = run_job(&job, r->workers, out, e);
     }
     return status;
 }

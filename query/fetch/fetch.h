@@ -20,12 +20,12 @@
 struct fetched {
     struct slice tsuid;
     union {
-        struct bucket_acc acc; /* with a downsampler: the first one's */
-        struct column column;
-        size_t place; /* of histograms, among those of all series */
+        struct bucket_acc acc; /* of the reading's first function */
+        struct column column;  /* of READ_POINTS */
+        size_t place;          /* of histograms, among those of all series */
     };
-    struct bucket_acc *more;   /* with several: the others' */
-    struct fetched_rows *rows; /* with those that collect */
+    struct bucket_acc *more;   /* of the other functions */
+    struct fetched_rows *rows; /* of READ_WHOLE */
     bool annotated_only; /* it has notes in the hours read, and no points */
 };
 
@@ -58,28 +58,23 @@ struct fetch {
     size_t scans_len;
     uint64_t points, decoded; /* read; of these, unpacked one by one */
     bool downsampled;
-    size_t which;          /* downsampler has made what fetched_data() gives */
+    size_t which;          /* function has made what fetched_data() gives */
     struct arena **arenas; /* of the series, one for each thread's batch */
     size_t arenas_len;
     struct annotated annotated; /* in the arena of who asked for it */
 };
 
-/* Of one sub-query, or of several that want the same buckets of the same
- * points.
- */
-#define DOWNSAMPLERS_MOST 40 /* more than there are functions */
-struct downsamplers {
-    /* They differ in their functions; all of them collect, or none. */
-    const struct stream_downsampler *all;
-    size_t len; /* 0: the points themselves */
+/* What is to be fetched; all of it is lent. */
+struct fetch_request {
+    const struct plan_context *context;
+    const struct plan *plan;
+    const struct query_reading *reading;
+    struct workers *workers;
+    struct fetch_limits *limits;
 };
 
-/* 'window' NULL: all points. */
-MUST_CHECK enum status
-fetch_run(const struct plan_context *c, const struct plan *p,
-          struct downsamplers downsamplers, const struct column_window *window,
-          struct workers *workers, struct fetch_limits *limits,
-          struct fetch *out, struct error *e);
+MUST_CHECK enum status fetch_run(const struct fetch_request *r,
+                                 struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);
 
 static inline const struct bucket_acc *
@@ -95,8 +90,8 @@ struct column fetched_data(const struct fetch *f, const struct fetched *s);
  * and TSUIDs without the kind. */
 struct rollup_times {
     const struct key_layout *layout;
-    const struct query *q;
-    const struct sub_query *sq;
+    const struct rollup_interval *interval;
+    const struct query_reading *reading;
     struct deadline deadline;
 };
 MUST_CHECK enum status rollup_restore_times(struct rollup_times *r,

@@ -12,8 +12,8 @@
 /* What the tasks of one batch share. */
 struct fetch_batch {
     struct arena *arena;
-    struct points row;    /* what is unpacked with downsamplers */
-    union number *sorted; /* with those that collect: values of 'row' */
+    struct points row;    /* what is unpacked for buckets */
+    union number *sorted; /* of READ_ROWS and READ_WHOLE: values of 'row' */
     size_t sorted_cap;
 };
 
@@ -48,8 +48,7 @@ struct task {
 struct fetch_job {
     const struct plan_context *c;
     const struct plan *p;
-    struct downsamplers downsamplers;
-    const struct column_window *window;
+    const struct query_reading *reading;
     struct fetch_limits *limits;
     bool rows_first; /* see struct scan_spec */
     bool alone;      /* one batch, so that only one bucket is unpacked */
@@ -74,16 +73,6 @@ struct fetched_rows {
     int64_t counted_ms; /* and before it are counted */
     int64_t due_ms;     /* the end of the bucket of the first other point */
 };
-
-/* Must rows be kept until their bucket is complete? */
-static inline bool
-fetch_collects(const struct fetch_job *job)
-{
-    const struct stream_downsampler *f = job->downsamplers.all;
-
-    return job->downsamplers.len > 0 && f->collects &&
-           !stream_downsampler_ends_with_rows(f);
-}
 
 /* Returns the series of the row, which it adds if the task does not have it, or
  * NULL if there is no memory. */

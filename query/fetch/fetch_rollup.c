@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/text/java.h"
-#include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
 #include "base/mem.h"
 
@@ -58,17 +57,16 @@ enum status
 rollup_restore_times(struct rollup_times *r, struct fetch *f, struct arena *a,
                      struct error *e)
 {
-    uint32_t from, to;
+    int64_t from_ms = (int64_t)r->reading->from_base * 1000;
+    int64_t end_ms = ((int64_t)r->reading->to_base + HOUR_S) * 1000;
     size_t n = 0;
     struct points scratch = { .budget = arena_budget(a) };
     enum status status = ST_OK;
 
-    numbers_scan_range(r->q, r->sq, &from, &to);
     for (size_t i = 0; i < f->len && status == ST_OK; i++) {
         struct fetched *s = f->series[i];
 
-        status = to_real_times(r->sq->rollup.interval, (int64_t)from * 1000,
-                               ((int64_t)to + HOUR_S) * 1000, &scratch, a,
+        status = to_real_times(r->interval, from_ms, end_ms, &scratch, a,
                                &s->column, e);
         if (status == ST_OK && s->column.len > 0)
             status = drop_kind(r->layout, a, s, e);

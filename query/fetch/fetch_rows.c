@@ -51,7 +51,7 @@ static enum status
 unpack_row(struct task *t, const struct store_row *row, struct spacing *spacing,
            const union number **v, size_t *len)
 {
-    const struct column_window *w = t->job->window;
+    const struct row_want *want = &t->job->reading->want;
     struct points *points = &t->batch->row;
     struct value_range wanted;
     enum status status;
@@ -62,9 +62,10 @@ unpack_row(struct task *t, const struct store_row *row, struct spacing *spacing,
         return status;
     *v = points->v;
     *len = points->len;
-    if (w == NULL || !spacing->even)
+    if (!want->crops || !spacing->even)
         return ST_OK;
-    wanted = column_window_range(w, spacing->first_ms, spacing->step_ms, *len);
+    wanted = column_window_range(&want->window, spacing->first_ms,
+                                 spacing->step_ms, *len);
     spacing->first_ms += (int64_t)wanted.from * spacing->step_ms;
     *v += wanted.from;
     *len = wanted.end - wanted.from;
@@ -103,23 +104,27 @@ make_room_to_sort(struct task *t)
     return ST_OK;
 }
 
-/* Adds what unpack_row() gave; of functions that collect there is room to sort
- * it. */
+/* Adds what unpack_row() gave to the buckets of the k-th function; of functions
+ * that collect there is room to sort it. */
 static void
-add_points(struct fetch_batch *batch, const struct stream_downsampler *d,
-           struct bucket_acc *s, const struct spacing *spacing,
-           const union number *v, size_t len)
+add_points(struct task *t, struct fetched *to, size_t k,
+           const struct spacing *spacing, const union number *v, size_t len)
 {
+    const struct query_reading *reading = t->job->reading;
+    const struct fold f = reading_fold(reading, k);
+    struct fetch_batch *batch = t->batch;
+    struct bucket_acc *s = acc_of(to, k);
     struct arena *a = batch->arena;
+    bool folds = reading->form == READ_FOLDED;
 
-    if (!d->collects && spacing->even) {
-        bucket_acc_spaced(d, s, spacing, v, len, a);
-    } else if (!d->collects) {
-        bucket_acc_points(d, s, &batch->row, a);
+    if (folds && spacing->even) {
+        bucket_acc_spaced(&f, s, spacing, v, len, a);
+    } else if (folds) {
+        bucket_acc_points(&f, s, &batch->row, a);
     } else if (spacing->even) {
-        bucket_acc_collect_spaced(d, s, spacing, v, len, batch->sorted, a);
+        bucket_acc_collect_spaced(&f, s, spacing, v, len, batch->sorted, a);
     } else {
-        (void)bucket_acc_collect(d, s, &batch->row, INT64_MAX, batch->sorted,
+        (void)bucket_acc_collect(&f, s, &batch->row, INT64_MAX, batch->sorted,
                                  a);
     }
 }
@@ -138,23 +143,24 @@ fetch_row_error(struct task *t, struct slice tsuid, uint32_t base,
 static enum status
 downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
 {
-    const struct downsamplers *d = &t->job->downsamplers;
+    const struct query_reading *reading = t->job->reading;
     struct points *points = &t->batch->row;
-    struct arena *a = t->batch->arena;
-    bool unpack[DOWNSAMPLERS_MOST] = { false }, any = false, known = false;
+    bool unpack[READING_FUNCTIONS_MOST] = { false }, any = false, known = false;
     struct spacing spacing;
     struct summary summary;
     const union number *v;
     size_t len;
     enum status status = ST_OK;
 
-    if (stream_downsampler_uses_summaries(d->all))
+    if (reading->want.summaries)
         status = store_row_summary(row, &summary, &known, &t->error);
     if (status != ST_OK)
         return status;
-    for (size_t k = 0; k < d->len; k++) {
-        unpack[k] = !known ||
-                    !bucket_acc_summary(&d->all[k], acc_of(f, k), &summary, a);
+    for (size_t k = 0; k < reading->functions_len; k++) {
+        const struct fold fold = reading_fold(reading, k);
+
+        unpack[k] = !known || !bucket_acc_summary(&fold, acc_of(f, k), &summary,
+                                                  t->batch->arena);
         any |= unpack[k];
     }
     if (!any) {
@@ -162,11 +168,11 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         return ST_OK;
     }
     status = unpack_row(t, row, &spacing, &v, &len);
-    if (status == ST_OK && d->all->collects)
+    if (status == ST_OK && reading->form != READ_FOLDED)
         status = make_room_to_sort(t);
-    for (size_t k = 0; k < d->len && status == ST_OK; k++)
+    for (size_t k = 0; k < reading->functions_len && status == ST_OK; k++)
         if (unpack[k])
-            add_points(t->batch, &d->all[k], acc_of(f, k), &spacing, v, len);
+            add_points(t, f, k, &spacing, v, len);
     if (status != ST_OK)
         return fetch_row_error(t, f->tsuid, row->base, status);
     count_points(t, points->len + left_out(row));
@@ -179,13 +185,15 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
 static void
 downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
 {
-    const struct downsamplers *d = &t->job->downsamplers;
-    struct bucket_acc before[DOWNSAMPLERS_MOST];
+    const struct query_reading *reading = t->job->reading;
+    struct bucket_acc before[READING_FUNCTIONS_MOST];
     bool left_out = false;
 
-    for (size_t k = 0; k < d->len; k++) {
+    for (size_t k = 0; k < reading->functions_len; k++) {
+        const struct fold fold = reading_fold(reading, k);
+
         before[k] = *acc_of(f, k);
-        if (bucket_acc_week(&d->all[k], acc_of(f, k), row->week, row->day,
+        if (bucket_acc_week(&fold, acc_of(f, k), row->week, row->day,
                             row->day_end, row->is_only_source, &left_out,
                             t->batch->arena))
             continue;
@@ -275,15 +283,18 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
 static enum status
 collect(struct task *t, struct fetched *f, int64_t end_ms)
 {
-    const struct downsamplers *d = &t->job->downsamplers;
+    const struct query_reading *reading = t->job->reading;
     struct fetched_rows *r = f->rows;
     struct points points;
     size_t n = 0;
     enum status status = unpack_rows(t, r, &points);
 
-    for (size_t k = 0; k < d->len && status == ST_OK; k++)
-        n = bucket_acc_collect(&d->all[k], acc_of(f, k), &points, end_ms,
+    for (size_t k = 0; k < reading->functions_len && status == ST_OK; k++) {
+        const struct fold fold = reading_fold(reading, k);
+
+        n = bucket_acc_collect(&fold, acc_of(f, k), &points, end_ms,
                                t->batch->sorted, t->batch->arena);
+    }
     if (status != ST_OK || end_ms == INT64_MAX)
         return status;
     r->done_ms = n < points.len ? points.ts_ms[n] : end_ms;
@@ -319,7 +330,7 @@ find_due(struct task *t, struct fetched *f)
     struct bucket at = acc_of(f, 0)->bucket;
     int64_t ms = (int64_t)r->first->row.base * 1000;
 
-    bucket_move(&t->job->downsamplers.all[0].buckets, &at,
+    bucket_move(&t->job->reading->buckets, &at,
                 ms > r->done_ms ? ms : r->done_ms);
     r->due_ms = at.next;
 }
@@ -370,18 +381,24 @@ fetch_row(struct task *t, struct fetched *f, const struct store_row *row)
         return ST_OK;
     }
     t->new_bytes += row_bytes(row);
-    if (fetch_collects(t->job))
+    switch (t->job->reading->form) {
+    case READ_POINTS:
+        return keep_row(t, row, f);
+    case READ_WHOLE:
         return collect_row(t, row, f);
-    return t->job->downsamplers.len > 0 ? downsample_row(t, row, f)
-                                        : keep_row(t, row, f);
+    case READ_FOLDED:
+    case READ_ROWS:
+        break;
+    }
+    return downsample_row(t, row, f);
 }
 
 /* What columns keep is decoded once, later. */
 static void
 end_column(struct task *t, struct column *c)
 {
-    if (t->job->window != NULL)
-        column_crop(c, t->job->window);
+    if (t->job->reading->want.crops)
+        column_crop(c, &t->job->reading->want.window);
     for (const struct packed_hour *h = c->hours; h != NULL; h = h->next)
         t->decoded += h->unpacked;
 }
@@ -389,15 +406,19 @@ end_column(struct task *t, struct column *c)
 enum status
 fetch_end_series(struct task *t, struct fetched *f)
 {
-    const struct downsamplers *d = &t->job->downsamplers;
+    const struct query_reading *reading = t->job->reading;
     enum status status = ST_OK;
     bool good = true;
 
-    if (d->len == 0)
+    if (reading->form == READ_POINTS)
         end_column(t, &f->column);
-    else if (fetch_collects(t->job))
+    else if (reading->form == READ_WHOLE)
         status = collect(t, f, INT64_MAX);
-    for (size_t k = 0; k < d->len && good && status == ST_OK; k++)
-        good = bucket_acc_end(&d->all[k], acc_of(f, k), t->batch->arena);
+    for (size_t k = 0; k < reading->functions_len && good && status == ST_OK;
+         k++) {
+        const struct fold fold = reading_fold(reading, k);
+
+        good = bucket_acc_end(&fold, acc_of(f, k), t->batch->arena);
+    }
     return good ? status : fetch_out_of_memory(t->job->limits, &t->error);
 }

@@ -117,7 +117,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
                               .path = SCAN_HINTS,
                               .to_base = hour_base(POINT_MAX_TS_MS),
                               .metric = tsuid_metric(r->layout, r->tsuids[0]),
-                              .summaries = true,
+                              .want.summaries = true,
                               .cancel = r->cancel };
     struct store_scan *scan;
     struct store_row row;

@@ -69,21 +69,23 @@ new_fetched(struct task *t)
 static struct fetched *
 add_series(struct task *t, const struct store_row *row)
 {
-    size_t downsamplers = t->job->downsamplers.len;
+    const struct query_reading *reading = t->job->reading;
+    size_t functions = reading->functions_len;
+    bool waits = reading->form == READ_WHOLE;
     struct slice tsuid = row->tsuid;
     struct bucket_acc *more = NULL;
     struct fetched_rows *rows = NULL;
     struct fetched *f = new_fetched(t);
 
     /* Of a row that is kept, the head's stays. */
-    if (row->block.size > 0 || downsamplers > 0)
+    if (row->block.size > 0 || functions > 0)
         tsuid.data = arena_copy(t->batch->arena, tsuid.data, tsuid.size);
-    if (downsamplers > 1)
-        more = arena_array(t->batch->arena, downsamplers - 1, sizeof *more);
-    if (fetch_collects(t->job))
+    if (functions > 1)
+        more = arena_array(t->batch->arena, functions - 1, sizeof *more);
+    if (waits)
         rows = arena_array(t->batch->arena, 1, sizeof *rows);
-    if (f == NULL || tsuid.data == NULL || (downsamplers > 1 && more == NULL) ||
-        (fetch_collects(t->job) && rows == NULL) || !grow_series(t))
+    if (f == NULL || tsuid.data == NULL || (functions > 1 && more == NULL) ||
+        (waits && rows == NULL) || !grow_series(t))
         return NULL;
     *f = (struct fetched){ .tsuid = tsuid, .more = more, .rows = rows };
     t->current = t->len++;

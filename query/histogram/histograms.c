@@ -206,7 +206,8 @@ downsample(const struct run *r, struct items *items)
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
     if (!d->all)
-        from = downsample_starts(d, &r->window, ts, len, starts, &end);
+        from =
+            downsample_starts(&r->job->reading->buckets, ts, len, starts, &end);
     items->len = 0;
     for (size_t i = from; i < end; i++) {
         if (d->all && (ts[i] < r->window.start_ms || ts[i] >= r->window.end_ms))
@@ -356,7 +357,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
                size_t *len, struct result_stats *stats, struct error *e)
 {
     struct run r = { .job = job,
-                     .window = numbers_window(job->q, job->sq),
+                     .window = job->reading->window,
                      .deadline = job->limits->deadline,
                      .e = e };
     struct grouping g;

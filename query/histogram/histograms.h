@@ -20,6 +20,7 @@ struct histograms_job {
     const struct query *q;
     const struct sub_query *sq;
     const struct plan *plan;
+    const struct query_reading *reading;
     struct fetch_limits *limits;
     int codec; /* the id of those that we can read; < 0: none */
     struct arena *arena;

@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "query/downsample/stream_downsampler.h"
-
 /* Fewer buckets are no picture. */
 #define BUCKETS_LEAST 10
 
@@ -19,35 +17,29 @@ struct explainer {
 };
 
 static enum plan_reads
-what_is_read(const struct query *q, const struct sub_query *sq)
+what_is_read(const struct query_reading *r)
 {
-    struct stream_downsampler d;
-
-    if (!stream_downsampler_init(&d, q, sq, NULL) || d.collects)
-        return PLAN_READS_POINTS;
-    return stream_downsampler_uses_summaries(&d) ? PLAN_READS_SUMMARIES
-                                                 : PLAN_READS_BUCKETS;
+    return r->want.summaries        ? PLAN_READS_SUMMARIES
+           : r->form == READ_FOLDED ? PLAN_READS_BUCKETS
+                                    : PLAN_READS_POINTS;
 }
 
 static struct dropped
 what_is_dropped(const struct explainer *x, const struct sub_query *sq,
-                const struct plan *p)
+                const struct query_reading *r, const struct plan *p)
 {
-    struct stream_downsampler d;
-    enum week_hours hours;
-    bool by_hours = stream_downsampler_init(&d, x->q, sq, NULL) &&
-                    stream_downsampler_uses_weeks(&d, &hours);
+    bool joins = sq->aggregator->kind != KIND_NONE;
 
     if (p->empty || rollup_is_used(&sq->rollup))
         return (struct dropped){ 0, NULL };
-    return plan_find_dropped(x->c, x->q, sq, p, !by_hours,
-                             sq->aggregator->kind != KIND_NONE);
+    return plan_find_dropped(x->c, p->metric, reading_needs_from(r, sq, joins),
+                             !r->want.weeks);
 }
 
 /* Rollups of all kinds count as series of a plan that does not list them. */
 static enum status
 count_series(const struct explainer *x, const struct sub_query *sq,
-             const struct plan *p, uint64_t *out)
+             const struct query_reading *r, const struct plan *p, uint64_t *out)
 {
     struct plan_context c = *x->c;
     struct plan listed;
@@ -57,7 +49,7 @@ count_series(const struct explainer *x, const struct sub_query *sq,
     if (p->listed || p->empty || !rollup_is_used(&sq->rollup))
         return ST_OK;
     c.options.list_kinds = true;
-    st = plan_make(&c, x->q, sq, x->deadline, x->arena, &listed, x->e);
+    st = plan_make(&c, sq, r, x->deadline, x->arena, &listed, x->e);
     if (st != ST_OK)
         return st;
     *out = listed.listed ? listed.matches : listed.series;
@@ -69,23 +61,25 @@ static enum status
 explain_candidate(const struct explainer *x, const struct rollup_candidate *c,
                   struct explanation *out)
 {
+    struct query_reading r;
     struct plan p;
-    enum status st =
-        plan_make(x->c, x->q, &c->sub, x->deadline, x->arena, &p, x->e);
     /* Of averages the counts are read, too. */
     uint64_t reads = c->sub.rollup.count_kind != 0 ? 2 : 1;
+    enum status st;
 
+    reading_make(&r, x->q, &c->sub);
+    st = plan_make(x->c, &c->sub, &r, x->deadline, x->arena, &p, x->e);
     if (st != ST_OK)
         return st;
     *out = (struct explanation){
         .table = rollup_candidate_table(c),
         .text = arena_strdup(x->arena, slice_str(p.text)),
         .path = p.path,
-        .reads = what_is_read(x->q, &c->sub),
+        .reads = what_is_read(&r),
         .tagk_set_series = p.series,
-        .dropped = what_is_dropped(x, &c->sub, &p),
+        .dropped = what_is_dropped(x, &c->sub, &r, &p),
     };
-    st = count_series(x, &c->sub, &p, &out->series);
+    st = count_series(x, &c->sub, &r, &p, &out->series);
     if (st == ST_OK && out->series > 0) {
         out->hours = (p.to_base - p.from_base) / HOUR_S + 1;
         out->rows = out->series * out->hours * reads;
@@ -191,9 +185,11 @@ find_summaries(const struct explainer *x, const struct sub_query *sq,
                struct explained *out)
 {
     struct sub_query coarser = downsampled(sq, HOUR_S);
+    struct query_reading r;
 
+    reading_make(&r, x->q, &coarser);
     if (out->plan.reads == PLAN_READS_SUMMARIES || !is_coarser(x, sq, HOUR_S) ||
-        what_is_read(x->q, &coarser) != PLAN_READS_SUMMARIES)
+        !r.want.summaries)
         return ST_OK;
     out->cheaper_plan = out->plan;
     out->cheaper_plan.reads = PLAN_READS_SUMMARIES;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query/downsample/ranges.h"
 #include "query/model/rollup.h"
 #include "storage/store/damage.h"
 
@@ -479,8 +478,8 @@ to_stored_hours(const struct rollup_interval *i, struct plan *out)
 }
 
 enum status
-plan_make(const struct plan_context *c, const struct query *q,
-          const struct sub_query *sq, const struct deadline *deadline,
+plan_make(const struct plan_context *c, const struct sub_query *sq,
+          const struct query_reading *reading, const struct deadline *deadline,
           struct arena *a, struct plan *out, struct error *e)
 {
     struct plan_context with_defaults = *c;
@@ -495,11 +494,12 @@ plan_make(const struct plan_context *c, const struct query *q,
 
     if (with_defaults.options.list_limit == 0)
         with_defaults.options.list_limit = LIST_LIMIT;
-    *out = (struct plan){ .buckets_len = p.layout->salt_width == 0
+    *out = (struct plan){ .from_base = reading->from_base,
+                          .to_base = reading->to_base,
+                          .buckets_len = p.layout->salt_width == 0
                                              ? 1
                                              : p.layout->salt_buckets };
     (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
-    numbers_scan_range(q, sq, &out->from_base, &out->to_base);
     if (sq->rollup.interval != NULL)
         to_stored_hours(sq->rollup.interval, out);
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);

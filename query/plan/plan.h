@@ -25,6 +25,7 @@
 #include "query/model/dropped.h"
 #include "query/model/deadline.h"
 #include "query/model/query.h"
+#include "query/downsample/reading.h"
 #include "storage/scan/store_scan.h"
 #include "uid/series/series.h"
 
@@ -75,11 +76,12 @@ struct plan_context {
     struct plan_options options;
 };
 
-/* Errors are OpenTSDB's: "No such name for 'metrics': 'x'" (ST_NOT_FOUND, for a
+/* Makes the plan of a sub-query and its reading, of which it takes the hours.
+ * Errors are OpenTSDB's: "No such name for 'metrics': 'x'" (ST_NOT_FOUND, for a
  * tagk and a literal tagv too). */
 MUST_CHECK enum status
-plan_make(const struct plan_context *c, const struct query *q,
-          const struct sub_query *sq, const struct deadline *deadline,
+plan_make(const struct plan_context *c, const struct sub_query *sq,
+          const struct query_reading *reading, const struct deadline *deadline,
           struct arena *a, struct plan *out, struct error *e);
 void plan_fini(struct plan *p);
 
@@ -97,14 +99,10 @@ MUST_CHECK enum status plan_takes(struct plan *p, struct slice tsuid,
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
 
-/* What retention has dropped of the points that the sub-query needs; 'p' does
- * not read rollups.  'needs_rows': hourly values are not enough.
- * 'joins_series': a group has several series. */
-struct dropped plan_find_dropped(const struct plan_context *c,
-                                 const struct query *q,
-                                 const struct sub_query *sq,
-                                 const struct plan *p, bool needs_rows,
-                                 bool joins_series);
+/* What retention has dropped of the points of a metric from 'from_ms' on.
+ * 'needs_rows': hourly values are not enough. */
+struct dropped plan_find_dropped(const struct plan_context *c, uint64_t metric,
+                                 int64_t from_ms, bool needs_rows);
 
 /* Do the plans of all sub-queries read so little, of an engine of this process
  * alone, that a thread which has others to serve may run the query?  False,

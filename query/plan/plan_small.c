@@ -37,6 +37,7 @@ add_hours(const struct plan_context *c, const struct query *q,
           struct arena *a, uint64_t *hours)
 {
     struct plan_context context = *c;
+    struct query_reading reading;
     uint64_t series, each;
     struct plan *p = arena_array(a, 1, sizeof *p);
 
@@ -46,7 +47,8 @@ add_hours(const struct plan_context *c, const struct query *q,
         if (!is_evaluated_quickly(&sq->filters[i]))
             return false;
     context.options.list_limit = SMALL_HOURS;
-    if (plan_make(&context, q, sq, deadline, a, p, NULL) != ST_OK)
+    reading_make(&reading, q, sq);
+    if (plan_make(&context, sq, &reading, deadline, a, p, NULL) != ST_OK)
         return false;
     sq->plan = p;
     each = (p->to_base - p->from_base) / HOUR_S + 1;

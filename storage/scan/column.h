@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "storage/scan/row_want.h"
 #include "storage/scan/store_row.h"
 
 /* An hour that a scan lent, kept.  A query may hold one for each of a million
@@ -29,15 +30,6 @@ struct packed_hour {
     uint32_t unpacked; /* points that are unpacked for it */
     uint16_t tsuid_size;
     bool is_float; /* its points are even, and doubles */
-};
-
-/* Points between two times, both included, and so many buckets with points
- * before them and behind: two make a rate, and one none.  Buckets are wanted
- * whole. */
-struct column_window {
-    int64_t from_ms, to_ms;
-    size_t around;
-    int64_t bucket_ms; /* 1: points */
 };
 
 /* Which of 'len' points at equal distances, one at least, are in it: one at

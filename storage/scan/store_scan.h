@@ -10,10 +10,9 @@
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "storage/row/mask.h"
+#include "storage/scan/row_want.h"
 #include "storage/scan/store_row.h"
 #include "storage/store/store.h"
-
-struct column_window;
 
 /* How a scan moves; the planner chooses. */
 enum access_path {
@@ -32,17 +31,12 @@ struct scan_spec {
     const struct slice *series;
     size_t series_len;
     struct slice metric; /* id: all rows are of one */
-    bool summaries;      /* of open rows: they may be asked for */
-    /* Weeks may be lent in the place of their rows; not of rollups, which have
-     * none. */
-    bool weeks;
-    enum week_hours hours; /* of weeks */
+    /* What is left out of open rows, and whether weeks replace rows.  Rollups
+     * have no weeks. */
+    struct row_want want;
     /* The table of weeks is damaged: weeks are lent only where rows may be
      * dropped, those that can be read. */
     bool rows_first;
-    /* Points that are wanted: of open rows others may be left out; NULL: all.
-     */
-    const struct column_window *window;
     /* Where copies of open rows, and their TSUIDs, lie when the scan is closed
      * already, too; it may be that of several.  NULL: they go with the scan. */
     struct arena *arena;

@@ -26,15 +26,15 @@ row_summary(struct store_scan *scan, const struct head_row_view *v,
 /* The end of an open row of this process that is wanted, or all of it: where
  * its bytes begin. */
 static size_t
-cut_row(const struct column_window *w, const struct open_row *r,
+cut_row(const struct row_want *want, const struct open_row *r,
         struct open_copy *c)
 {
     uint32_t n = 0, at;
 
     c->spacing = open_row_spacing(r);
     c->last.i = (int64_t)r->last;
-    if (w != NULL && c->spacing.even)
-        n = (uint32_t)column_window_range(w, c->spacing.first_ms,
+    if (want->crops && c->spacing.even)
+        n = (uint32_t)column_window_range(&want->window, c->spacing.first_ms,
                                           c->spacing.step_ms, r->count)
                 .from;
     at = n == 0 ? 0 : open_row_seek(r, &n);
@@ -78,7 +78,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
                            .row_count = v->count };
     size_t at = v->is_block || v->open == NULL
                     ? 0
-                    : cut_row(scan->spec.window, v->open, &c);
+                    : cut_row(&scan->spec.want, v->open, &c);
     size_t size = v->bytes.size - at;
     struct summary s, *summary = NULL;
     uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
@@ -91,7 +91,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     c.bytes = slice_of(bytes + v->tsuid.size, size);
     c.span = key_span_base(scan->layout, c.base);
     c.order = (uint32_t)scan->head_len;
-    if (scan->spec.summaries && !v->is_block && row_summary(scan, v, &s))
+    if (scan->spec.want.summaries && !v->is_block && row_summary(scan, v, &s))
         summary = arena_alloc(scan->arena, sizeof *summary);
     if (summary != NULL)
         *summary = s;

@@ -305,7 +305,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
 
     for (size_t i = 0; i < len; i++)
         buckets[i] = scans[i]->spec.bucket;
-    if (first != NULL && first->weeks &&
+    if (first != NULL && first->want.weeks &&
         days_of(s, first, UINT32_MAX, &from, &to))
         status = store_weeks_done(s, buckets, len, done, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -317,7 +317,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         struct scan_weeks *w;
         uint32_t rows_end;
 
-        if (!spec->weeks || !days_of(s, spec, done[i], &from, &to)) {
+        if (!spec->want.weeks || !days_of(s, spec, done[i], &from, &to)) {
             scans[i]->counts.lacks_rows = cuts;
             continue;
         }
@@ -706,7 +706,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
                          is_part || is_edge || entry_used != NULL ||
                                  week_is_late(value)
                              ? HOURS_ALL
-                             : scan->spec.hours,
+                             : scan->spec.want.hours,
                          &w->week, &why);
     if (status != ST_OK)
         note_damaged_entry(scan, tsuid, &why);

@@ -151,8 +151,8 @@ print_answer(const struct dps *out)
 
 /* Downsamples points as a fetch does their rows: of an hour each. */
 static void
-stream(const struct stream_downsampler *f, const struct column *span,
-       struct arena *a, struct column *out)
+stream(const struct fold *f, const struct column *span, struct arena *a,
+       struct column *out)
 {
     struct bucket_acc acc = { 0 };
     size_t to;
@@ -192,8 +192,8 @@ stream(const struct stream_downsampler *f, const struct column *span,
 }
 
 static void
-collect(const struct stream_downsampler *f, const struct column *span,
-        struct arena *a, struct column *out)
+collect(const struct fold *f, const struct column *span, struct arena *a,
+        struct column *out)
 {
     struct bucket_acc acc = { 0 };
     struct points p = { 0 };
@@ -216,27 +216,29 @@ static void
 run(struct cli_case *c, bool streams)
 {
     struct arena *a = arena_new(0);
-    struct stream_downsampler f;
+    struct query_reading r;
+    struct fold f;
     struct column *spans =
         (struct column *)mem_new_array(SPANS_MAX, sizeof *spans);
-    struct numbers_bounds bounds = numbers_bounds(&c->q, &c->sq);
     struct dps out;
     struct error e;
-    uint32_t from, to;
     size_t n = 0;
 
-    streams = streams && stream_downsampler_init(&f, &c->q, &c->sq, a);
-    numbers_scan_range(&c->q, &c->sq, &from, &to);
-    (void)printf("range %" PRIu32 " %" PRIu32 "\n", from, to);
+    reading_make(&r, &c->q, &c->sq);
+    streams = streams && r.form != READ_POINTS;
+    if (streams)
+        buckets_list(&r.buckets, a);
+    f = reading_fold(&r, 0);
+    (void)printf("range %" PRIu32 " %" PRIu32 "\n", r.from_base, r.to_base);
     for (size_t i = 0; i < c->len; i++) {
         struct points *p = &c->spans[i];
         size_t first = 0, last;
 
         INSIST(points_sort_unique(p));
-        while (first < p->len && p->ts_ms[first] < (int64_t)from * 1000)
+        while (first < p->len && p->ts_ms[first] < (int64_t)r.from_base * 1000)
             first++;
         last = first;
-        while (last < p->len && hour_base(p->ts_ms[last]) <= to)
+        while (last < p->len && hour_base(p->ts_ms[last]) <= r.to_base)
             last++;
         spans[n] = (struct column){ .len = 0 };
         if (last > first)
@@ -244,14 +246,17 @@ run(struct cli_case *c, bool streams)
                                         .v = p->v + first,
                                         .is_float = p->is_float + first,
                                         .len = last - first };
-        if (streams && f.collects)
+        if (streams && r.form != READ_FOLDED)
             collect(&f, &spans[n], a, &spans[n]);
         else if (streams)
             stream(&f, &spans[n], a, &spans[n]);
-        n += series_in_range(&bounds, &spans[n]); /* as groups are made */
+        n += reading_has(&r, &spans[n]); /* as groups are made */
     }
-    if (aggregate_group(&c->q, &c->sq, spans, n, NULL, &deadline, a, &out,
-                        &e) == ST_OK)
+    if (aggregate_group(&(struct aggregate_job){ .q = &c->q,
+                                                 .sq = &c->sq,
+                                                 .reading = &r,
+                                                 .deadline = &deadline },
+                        spans, n, a, &out, &e) == ST_OK)
         print_answer(&out);
     else
         (void)printf("error %s\n", e.text);

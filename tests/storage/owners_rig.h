@@ -527,7 +527,7 @@ rig_read_all(struct store *s, enum access_path way, struct points *out,
             .to_base = hour_base(RIG_T0) + 30 * 24 * 3600,
             .series = series[b],
             .metric = slice_of(metric, 3),
-            .summaries = true,
+            .want.summaries = true,
         };
         for (unsigned i = 0; i < len; i++) {
             struct slice t = tsuid(bytes + i * TSUID_BYTES, i);

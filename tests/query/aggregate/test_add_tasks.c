@@ -131,12 +131,15 @@ run(const struct world *w, const struct kind *k, const struct column *columns,
         .rate_options = { .counter = k->counter, .counter_max = INT64_MAX }
     };
     struct deadline deadline = { 0 };
+    struct query_reading r;
     struct column *copies =
         arena_copy(w->arena, columns, SERIES * sizeof *copies);
 
     ck_assert_ptr_nonnull(sq.aggregator);
-    return aggregate_group(&q, &sq, copies, SERIES, workers, &deadline,
-                           w->arena, out, why);
+    reading_make(&r, &q, &sq);
+    return aggregate_group(
+        &(struct aggregate_job){ &q, &sq, &r, workers, &deadline }, copies,
+        SERIES, w->arena, out, why);
 }
 
 /* The same columns, written out. */

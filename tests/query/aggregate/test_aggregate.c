@@ -137,6 +137,18 @@ print_dps(const struct dps *d, char *out, size_t size)
     }
 }
 
+static enum status
+aggregate(const struct query *q, const struct sub_query *sq,
+          struct column *series, size_t len, struct deadline *end,
+          struct arena *a, struct dps *out, struct error *e)
+{
+    struct query_reading r;
+
+    reading_make(&r, q, sq);
+    return aggregate_group(&(struct aggregate_job){ q, sq, &r, NULL, end },
+                           series, len, a, out, e);
+}
+
 /* The answer as text, or the error's. */
 static void
 run_case(const struct text_case *c, char *out, size_t size)
@@ -154,8 +166,7 @@ run_case(const struct text_case *c, char *out, size_t size)
     parse_spans(c->spans, &p);
     parse_downsample(c->downsample, &sq.downsample);
     parse_rate(c->rate, &sq);
-    if (aggregate_group(&q, &sq, p.spans, p.len, NULL, &deadline, a, &dps,
-                        &e) == ST_OK)
+    if (aggregate(&q, &sq, p.spans, p.len, &deadline, a, &dps, &e) == ST_OK)
         print_dps(&dps, out, size);
     else
         (void)snprintf(out, size, "%s", e.text);
@@ -316,13 +327,15 @@ START_TEST(scan_ranges)
                        .end_ms = ranges[_i].end_ms };
     struct sub_query sq = {
         .downsample = { .on = ranges[_i].interval_ms != 0,
-                        .interval_ms = ranges[_i].interval_ms },
+                        .interval_ms = ranges[_i].interval_ms,
+                        .aggregator = aggregator_find(slice_str("sum")) },
     };
-    uint32_t from, to;
+    struct query_reading r;
 
-    numbers_scan_range(&q, &sq, &from, &to);
-    ck_assert_msg(from == ranges[_i].from && to == ranges[_i].to,
-                  "%s: %" PRIu32 "..%" PRIu32, ranges[_i].rule, from, to);
+    reading_make(&r, &q, &sq);
+    ck_assert_msg(r.from_base == ranges[_i].from && r.to_base == ranges[_i].to,
+                  "%s: %" PRIu32 "..%" PRIu32, ranges[_i].rule, r.from_base,
+                  r.to_base);
 }
 END_TEST
 
@@ -330,13 +343,14 @@ static bool
 takes_points(const struct query *q, const struct sub_query *sq,
              int64_t first_ms, int64_t last_ms)
 {
-    const struct numbers_bounds b = numbers_bounds(q, sq);
+    struct query_reading r;
     const struct column s = { .downsampled = true,
                               .has_points = true,
                               .first_ms = first_ms,
                               .last_ms = last_ms };
 
-    return series_in_range(&b, &s);
+    reading_make(&r, q, sq);
+    return reading_has(&r, &s);
 }
 
 /* With or without buckets: its first and last time, which are 0, do not count
@@ -345,10 +359,11 @@ START_TEST(a_span_without_points_is_not_taken)
 {
     const struct query q = { .start_ms = 0, .end_ms = BASE_MS };
     const struct sub_query sq = { 0 };
-    const struct numbers_bounds b = numbers_bounds(&q, &sq);
+    struct query_reading r;
 
-    ck_assert(!series_in_range(&b, &(struct column){ .downsampled = true }));
-    ck_assert(!series_in_range(&b, &(struct column){ .downsampled = false }));
+    reading_make(&r, &q, &sq);
+    ck_assert(!reading_has(&r, &(struct column){ .downsampled = true }));
+    ck_assert(!reading_has(&r, &(struct column){ .downsampled = false }));
     ck_assert(takes_points(&q, &sq, 0, 0));
 }
 END_TEST
@@ -399,9 +414,8 @@ START_TEST(calendar_days_of_a_zone)
     ck_assert_int_eq(
         timezone_find(slice_str("Asia/Kolkata"), &sq.downsample.zone, NULL),
         ST_OK);
-    ck_assert_int_eq(
-        aggregate_group(&q, &sq, &span, 1, NULL, &deadline, a, &dps, NULL),
-        ST_OK);
+    ck_assert_int_eq(aggregate(&q, &sq, &span, 1, &deadline, a, &dps, NULL),
+                     ST_OK);
     print_dps(&dps, out, sizeof out);
     /* Midnight there is 18:30 here. */
     ck_assert_str_eq(out, "-19800:3.0 66600:4.0");
@@ -438,7 +452,7 @@ START_TEST(groups_share_a_deadline)
             .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
         };
 
-        st = aggregate_group(&q, &sq, &span, 1, NULL, &cancelled, a, &dps, &e);
+        st = aggregate(&q, &sq, &span, 1, &cancelled, a, &dps, &e);
         arena_free(&a);
     }
     ck_assert_int_eq(st, ST_BUSY);
@@ -464,9 +478,8 @@ START_TEST(a_small_arena_is_a_limit)
     struct dps dps;
     struct error e;
 
-    ck_assert_int_eq(
-        aggregate_group(&q, &sq, &span, 1, NULL, &deadline, a, &dps, &e),
-        ST_LIMIT);
+    ck_assert_int_eq(aggregate(&q, &sq, &span, 1, &deadline, a, &dps, &e),
+                     ST_LIMIT);
     ck_assert_int_eq(e.status, ST_LIMIT);
     arena_free(&a);
 }

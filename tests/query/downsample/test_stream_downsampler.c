@@ -91,12 +91,12 @@ fill(struct series *s, uint64_t *state, uint32_t base, uint64_t apart)
 static void
 cut(struct series *s, const struct query *q, const struct sub_query *sq)
 {
-    uint32_t from, to;
+    struct query_reading r;
 
-    numbers_scan_range(q, sq, &from, &to);
+    reading_make(&r, q, sq);
     points_clear(&s->all);
     for (uint32_t h = 0; h < HOURS; h++) {
-        if (s->bases[h] < from || s->bases[h] > to)
+        if (s->bases[h] < r.from_base || s->bases[h] > r.to_base)
             points_clear(&s->rows[h]);
         ck_assert(points_append(&s->all, &s->rows[h]));
     }
@@ -108,9 +108,9 @@ struct ways {
 };
 
 static void
-accumulate_row(const struct stream_downsampler *f, const struct points *p,
-               uint32_t base, bool spread_out, struct arena *a,
-               struct bucket_acc *out, struct ways *ways)
+accumulate_row(const struct fold *f, const struct points *p, uint32_t base,
+               bool spread_out, struct arena *a, struct bucket_acc *out,
+               struct ways *ways)
 {
     struct buf b = BUF_INIT;
     struct summary summary;
@@ -136,9 +136,8 @@ accumulate_row(const struct stream_downsampler *f, const struct points *p,
 }
 
 static void
-accumulate_all(const struct stream_downsampler *f, const struct series *s,
-               bool spread_out, struct arena *a, struct bucket_acc *out,
-               struct ways *ways)
+accumulate_all(const struct fold *f, const struct series *s, bool spread_out,
+               struct arena *a, struct bucket_acc *out, struct ways *ways)
 {
     *out = (struct bucket_acc){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
@@ -176,20 +175,22 @@ by_points(const struct query *q, const struct sub_query *sq,
                            .v = s->all.v,
                            .is_float = s->all.is_float,
                            .len = s->all.len };
-    struct window w = numbers_window(q, sq);
-    struct downsampler d = { .sum_counts = false };
+    struct query_reading r;
+    struct downsampler d = { .spec = &sq->downsample,
+                             .reading = &r,
+                             .arena = a };
     struct column out;
 
-    ck_assert_int_eq(
-        downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
+    reading_make(&r, q, sq);
+    ck_assert_int_eq(downsampler_init(&d, span.len, NULL), ST_OK);
     ck_assert_int_eq(downsampler_run(&d, &span, &out, NULL), ST_OK);
     return out;
 }
 
 /* Rows wait until there is another one, and buckets that it ends are made. */
 static void
-collect_all(const struct stream_downsampler *f, const struct series *s,
-            struct arena *a, struct bucket_acc *out)
+collect_all(const struct fold *f, const struct series *s, struct arena *a,
+            struct bucket_acc *out)
 {
     struct points wait = { 0 };
     union number *scratch = arena_alloc(a, (s->all.len + 1) * sizeof *scratch);
@@ -215,8 +216,8 @@ collect_all(const struct stream_downsampler *f, const struct series *s,
 
 /* One row after the other, each as it comes. */
 static void
-collect_rows(const struct stream_downsampler *f, const struct series *s,
-             struct arena *a, struct bucket_acc *out, struct ways *ways)
+collect_rows(const struct fold *f, const struct series *s, struct arena *a,
+             struct bucket_acc *out, struct ways *ways)
 {
     union number *scratch = arena_alloc(a, (s->all.len + 1) * sizeof *scratch);
 
@@ -247,22 +248,33 @@ collect_rows(const struct stream_downsampler *f, const struct series *s,
     ck_assert(bucket_acc_end(f, out, a));
 }
 
+/* With a list of the buckets' starts, where there is an arena for it. */
+static struct fold
+make_fold(const struct query *q, const struct sub_query *sq, struct arena *a,
+          struct query_reading *r)
+{
+    reading_make(r, q, sq);
+    ck_assert_uint_eq(r->functions_len, 1);
+    if (a != NULL)
+        buckets_list(&r->buckets, a);
+    return reading_fold(r, 0);
+}
+
 static void
 check(const struct query *q, const struct sub_query *sq, const struct series *s,
       struct arena *a, struct ways *ways)
 {
     const struct points *all = &s->all;
     struct column want = by_points(q, sq, s, a);
-    struct stream_downsampler f;
+    struct query_reading r;
     struct bucket_acc got;
 
-    ck_assert(stream_downsampler_init(&f, q, sq, NULL));
     for (int i = 0; i < 4; i++) {
-        if (i == 2)
-            ck_assert(stream_downsampler_init(&f, q, sq, a));
-        if (f.collects && i % 2 != 0 && stream_downsampler_ends_with_rows(&f))
+        struct fold f = make_fold(q, sq, i < 2 ? NULL : a, &r);
+
+        if (i % 2 != 0 && r.form == READ_ROWS)
             collect_rows(&f, s, a, &got, ways);
-        else if (f.collects)
+        else if (r.form != READ_FOLDED)
             collect_all(&f, s, a, &got);
         else
             accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
@@ -472,7 +484,7 @@ make_week(const struct series *s, enum week_hours hours, struct week *w)
 
 /* Whole days of the range by the week, the rest by rows. */
 static void
-accumulate_week(const struct stream_downsampler *f, const struct series *s,
+accumulate_week(const struct fold *f, const struct series *s,
                 const struct week *w, uint32_t from, uint32_t to,
                 struct arena *a, struct bucket_acc *out, struct ways *ways)
 {
@@ -511,9 +523,9 @@ START_TEST(folds_weeks)
         struct query q = { 0 };
         struct sub_query sq = { 0 };
         struct downsample *d = &sq.downsample;
-        uint32_t base = week_base((uint32_t)BASE_S), from, to;
-        struct stream_downsampler f;
-        enum week_hours wanted;
+        uint32_t base = week_base((uint32_t)BASE_S);
+        struct query_reading r;
+        struct fold f;
         struct bucket_acc got;
         struct column want;
         struct week w;
@@ -536,12 +548,10 @@ START_TEST(folds_weeks)
                              ST_OK);
         }
         check_range(&q, &sq, &s, a, &state, &ways);
-        ck_assert(stream_downsampler_init(&f, &q, &sq, i % 3 ? a : NULL));
-        if (!stream_downsampler_uses_weeks(&f, &wanted) ||
-            !make_week(&s, wanted, &w))
+        f = make_fold(&q, &sq, i % 3 ? a : NULL, &r);
+        if (!r.want.weeks || !make_week(&s, r.want.hours, &w))
             continue;
-        numbers_scan_range(&q, &sq, &from, &to);
-        accumulate_week(&f, &s, &w, from, to, a, &got, &ways);
+        accumulate_week(&f, &s, &w, r.from_base, r.to_base, a, &got, &ways);
         want = by_points(&q, &sq, &s, a);
         compare(&sq, &got, &want);
         arena_reset(a);
@@ -618,7 +628,8 @@ START_TEST(only_hours_that_are_cut_are_left_out)
                                             .count = 1,
                                             .interval_ms = all ? 0 : DAY_MS } };
     struct arena *a = arena_new(0);
-    struct stream_downsampler f;
+    struct query_reading r;
+    struct fold f;
     struct bucket_acc got = { 0 };
     struct week w;
     size_t n = 0;
@@ -628,7 +639,7 @@ START_TEST(only_hours_that_are_cut_are_left_out)
         ck_assert_int_eq(timezone_find(slice_str(only_hours[_i].zone),
                                        &sq.downsample.zone, NULL),
                          ST_OK);
-    ck_assert(stream_downsampler_init(&f, &q, &sq, a));
+    f = make_fold(&q, &sq, a, &r);
     make_three_days(base, &w);
     ck_assert(bucket_acc_week(&f, &got, &w, 0, 3, true, &left_out, a));
     ck_assert(bucket_acc_end(&f, &got, a));
@@ -655,12 +666,12 @@ START_TEST(weeks_start_on_sunday_at_midnight)
                                             .count = 1,
                                             .interval_ms = 7 * DAY_MS } };
     struct arena *a = arena_new(0);
-    struct stream_downsampler f;
+    struct query_reading r;
+    struct fold f;
     struct bucket_acc got;
     struct column want;
     struct series s = { 0 };
     struct ways ways = { 0 };
-    enum week_hours wanted;
     struct week w;
 
     for (uint32_t h = 0; h < HOURS; h++) {
@@ -674,9 +685,9 @@ START_TEST(weeks_start_on_sunday_at_midnight)
     ck_assert_int_eq(
         timezone_find(slice_str("America/Santiago"), &sq.downsample.zone, NULL),
         ST_OK);
-    ck_assert(stream_downsampler_init(&f, &q, &sq, a));
-    ck_assert(stream_downsampler_uses_weeks(&f, &wanted));
-    ck_assert(make_week(&s, wanted, &w));
+    f = make_fold(&q, &sq, a, &r);
+    ck_assert(r.want.weeks);
+    ck_assert(make_week(&s, r.want.hours, &w));
     accumulate_week(&f, &s, &w, sunday - 52 * HOUR_S, sunday + 91 * HOUR_S, a,
                     &got, &ways);
     want = by_points(&q, &sq, &s, a);
@@ -692,16 +703,25 @@ START_TEST(knows_what_it_cannot_fold)
 {
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
     struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
-    struct stream_downsampler f;
+    struct query_reading r;
 
     sq.downsample.aggregator = aggregator_find(slice_str("p99"));
-    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
-    ck_assert(f.collects);
+    reading_make(&r, &q, &sq);
+    ck_assert_int_eq(r.form, READ_ROWS);
+    sq.downsample.interval_ms = 2 * HOUR_MS;
+    reading_make(&r, &q, &sq);
+    ck_assert_int_eq(r.form, READ_WHOLE);
+    ck_assert(!r.want.summaries);
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
-    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
-    ck_assert(!stream_downsampler_uses_summaries(&f));
+    reading_make(&r, &q, &sq);
+    ck_assert(r.want.summaries);
+    sq.downsample.interval_ms = 1000;
+    reading_make(&r, &q, &sq);
+    ck_assert_int_eq(r.form, READ_FOLDED);
+    ck_assert(!r.want.summaries);
     sq.downsample.on = false;
-    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
+    reading_make(&r, &q, &sq);
+    ck_assert_int_eq(r.form, READ_POINTS);
 }
 END_TEST
 
@@ -712,12 +732,13 @@ START_TEST(says_when_the_arena_is_full)
     struct arena *a = arena_new(100);
     uint64_t state = 1;
     struct series s = { 0 };
-    struct stream_downsampler f;
+    struct query_reading r;
+    struct fold f;
     struct bucket_acc acc = { 0 };
 
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     fill(&s, &state, (uint32_t)BASE_S, 1);
-    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
+    f = make_fold(&q, &sq, NULL, &r);
     for (int h = 0; h < HOURS; h++)
         bucket_acc_points(&f, &acc, &s.rows[h], a);
     ck_assert(!bucket_acc_end(&f, &acc, a));

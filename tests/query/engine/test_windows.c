@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/downsample/ranges.h"
+#include "query/downsample/reading.h"
 #include "tests/query/engine/world.h"
 
 #define SERIES  5
@@ -141,7 +141,7 @@ check_range(const char *metric)
     char m[128], downsample[32] = "";
     struct query narrow, wide;
     struct query_result some, all;
-    uint32_t from, to, from_wide, to_wide;
+    struct query_reading r, wider;
 
     if (below(4) > 0)
         (void)snprintf(downsample, sizeof downsample, ":%s-%s%s",
@@ -151,12 +151,12 @@ check_range(const char *metric)
                    rates[below(5)], downsample, metric,
                    below(3) == 0 ? "{a=*}" : "");
     ask(start_ms, end_ms, m, &narrow, &some);
-    numbers_scan_range(&narrow, &narrow.subs[0], &from, &to);
-    ask(from * INT64_C(1000), to * INT64_C(1000) + HOUR_MS - 20 * 60000, m,
-        &wide, &all);
-    numbers_scan_range(&wide, &wide.subs[0], &from_wide, &to_wide);
-    ck_assert_uint_eq(from, from_wide);
-    ck_assert_uint_eq(to, to_wide);
+    reading_make(&r, &narrow, &narrow.subs[0]);
+    ask(r.from_base * INT64_C(1000),
+        r.to_base * INT64_C(1000) + HOUR_MS - 20 * 60000, m, &wide, &all);
+    reading_make(&wider, &wide, &wide.subs[0]);
+    ck_assert_uint_eq(r.from_base, wider.from_base);
+    ck_assert_uint_eq(r.to_base, wider.to_base);
     ck_assert_uint_eq(some.groups_len, all.groups_len);
     if (end_ms > wide.end_ms)
         end_ms = wide.end_ms;

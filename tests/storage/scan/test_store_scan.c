@@ -81,7 +81,7 @@ open_scans(struct store *s, enum access_path way, bool summaries,
             .to_base = 4294965600u,
             .series = a->listed[i],
             .metric = slice_of(a->metric, 3),
-            .summaries = summaries,
+            .want.summaries = summaries,
         };
     for (unsigned i = 0; i < SERIES; i++) {
         struct slice t = tsuid(a->tsuids[i], i);

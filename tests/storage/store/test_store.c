@@ -126,7 +126,7 @@ read_series(unsigned i, enum access_path way, struct points *out,
     spec.metric = slice_of(t.data, 3);
     spec.series = &t;
     spec.series_len = 1;
-    spec.summaries = true;
+    spec.want.summaries = true;
     points_clear(out);
     ck_assert_int_eq(store_scans_open(s, &spec, 1, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {

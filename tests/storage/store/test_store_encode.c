@@ -95,7 +95,7 @@ read_all(struct rig *r, uint32_t from_base, uint32_t to_base,
                               .metric = slice_of(t.data, 3),
                               .series = &t,
                               .series_len = 1,
-                              .summaries = true };
+                              .want.summaries = true };
     struct store_scan *scan;
     struct store_row row;
     size_t blocks = 0;

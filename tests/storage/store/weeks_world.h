@@ -289,8 +289,8 @@ scan(struct world *w, enum access_path way, uint32_t from, uint32_t to,
                                        .to_base = to,
                                        .series = listed[i],
                                        .metric = slice_of("\0\0\1", 3),
-                                       .weeks = true,
-                                       .hours = HOURS_ALL };
+                                       .want.weeks = true,
+                                       .want.hours = HOURS_ALL };
     for (unsigned k = 0; k < SERIES - 1; k++) {
         struct slice t = name(k, names[k]);
         struct scan_spec *spec = &specs[key_salt(layout, t)];

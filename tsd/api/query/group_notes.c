@@ -1,6 +1,6 @@
 #include "tsd/api/query/group_notes.h"
 
-#include "query/downsample/ranges.h"
+#include "query/downsample/reading.h"
 
 /* The series of a group whose points were read, and those without any. */
 static struct slice *
@@ -48,18 +48,19 @@ group_notes_read(const struct api *a, const struct query *q,
     struct annotation *list;
     struct slice *series;
     size_t len;
-    uint32_t from, to;
+    struct query_reading reading;
     enum status st;
 
     if (g->split_ms != 0)
         read.start_ms = g->split_ms;
-    numbers_scan_range(&read, g->sub, &from, &to);
+    reading_make(&reading, &read, g->sub);
     series = noted_series(g, arena, &len);
     if (series == NULL && len > 0)
         return error_set(e, ST_LIMIT, "no memory for the annotations");
-    st = annotation_list(a->records, series, len, (int64_t)from * 1000,
-                         ((int64_t)to + HOUR_S) * 1000 - 1, arena, &list,
-                         &out->len, e);
+    st = annotation_list(a->records, series, len,
+                         (int64_t)reading.from_base * 1000,
+                         ((int64_t)reading.to_base + HOUR_S) * 1000 - 1, arena,
+                         &list, &out->len, e);
     out->list = list;
     return st;
 }

@@ -194,9 +194,12 @@ check_names(const struct tool *t, const struct query *q, struct error *e)
     enum status st = ST_OK;
 
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        struct query_reading reading;
         struct plan plan = { 0 };
 
-        st = plan_make(&c, q, &q->subs[i], &deadline, t->arena, &plan, e);
+        reading_make(&reading, q, &q->subs[i]);
+        st =
+            plan_make(&c, &q->subs[i], &reading, &deadline, t->arena, &plan, e);
         plan_fini(&plan);
     }
     return st;

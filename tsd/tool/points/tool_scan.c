@@ -198,10 +198,12 @@ scan_queries(struct scan_tool *x, struct dump *d, struct query *q,
 
     for (; planned < q->subs_len && st == ST_OK; planned++) {
         struct sub_query *sub = &q->subs[planned];
+        struct query_reading reading;
 
         sub->rate = false;
         sub->downsample = (struct downsample){ .on = false };
-        st = plan_make(&c, q, sub, &deadline, arena, &plans[planned], e);
+        reading_make(&reading, q, sub);
+        st = plan_make(&c, sub, &reading, &deadline, arena, &plans[planned], e);
     }
     for (size_t i = 0; i < planned && st == ST_OK; i++)
         st = dump_plan(d, &plans[i], e);
