@@ -36,8 +36,7 @@ accumulator_init(struct accumulator *c, const struct aggregator *aggregator,
 void
 accumulator_begin(struct accumulator *c, bool doubles, size_t len)
 {
-    union number start =
-        aggregator_arithmetic[c->aggregator->kind].start[doubles];
+    union number start = arithmetic_of(c->aggregator)->start[doubles];
 
     c->doubles = doubles;
     c->len = len;
@@ -53,8 +52,9 @@ accumulator_add(struct accumulator *c, size_t from, const union number *v,
                 size_t len)
 {
     if (c->rows == NULL) {
-        aggregator_arithmetic[c->aggregator->kind].each[c->doubles](
-            c->count + from, c->a + from, c->b + from, v, len);
+        arithmetic_of(c->aggregator)
+            ->each[c->doubles](c->count + from, c->a + from, c->b + from, v,
+                               len);
         return;
     }
     for (size_t k = from; k < from + len; k++)
@@ -64,29 +64,21 @@ accumulator_add(struct accumulator *c, size_t from, const union number *v,
 void
 accumulator_merge(struct accumulator *c, const struct accumulator *more)
 {
-    aggregator_arithmetic[c->aggregator->kind].each[false](c->count, c->a, c->b,
-                                                           more->a, c->len);
-    for (size_t k = 0; k < c->len; k++)
-        c->count[k] += more->count[k] - 1;
-}
+    const struct arithmetic *m = arithmetic_of(c->aggregator);
 
-/* 'doubles' is a constant where this is called, and so is not tested. */
-static inline void
-end_all(const struct accumulator *c, bool doubles, union number *out)
-{
-    enum aggregator_kind kind = c->aggregator->kind;
-
+    m->each[false](c->count, c->a, c->b, more->a, c->len);
+    if (m->pairs)
+        m->each[false](c->count, c->a, c->b, more->b, c->len);
     for (size_t k = 0; k < c->len; k++)
-        out[k] = arithmetic_end(kind, doubles, c->count[k], c->a[k], c->b[k]);
+        c->count[k] += more->count[k] - 1 - m->pairs;
 }
 
 void
 accumulator_end(struct accumulator *c, union number *out)
 {
-    if (c->rows == NULL && c->doubles)
-        end_all(c, true, out);
-    else if (c->rows == NULL)
-        end_all(c, false, out);
+    if (c->rows == NULL)
+        arithmetic_of(c->aggregator)
+            ->ends[c->doubles](c->count, c->a, c->b, c->len, out);
     else
         for (size_t k = 0; k < c->len; k++)
             out[k] = aggregator_run(c->aggregator, c->doubles,

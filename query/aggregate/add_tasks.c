@@ -54,11 +54,9 @@ struct partials {
 static bool
 any_order_will_do(const struct aggregation *m)
 {
-    enum aggregator_kind k = m->spec->aggregator->kind;
+    const struct aggregator *a = m->spec->aggregator;
 
-    return !m->acc.doubles &&
-           (k == KIND_SUM || k == KIND_AVG || k == KIND_MIN || k == KIND_MAX ||
-            k == KIND_COUNT);
+    return !m->acc.doubles && arithmetic_of(a)->any_order;
 }
 
 static void

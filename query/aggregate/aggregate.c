@@ -2,17 +2,6 @@
 
 #include "query/aggregate/aggregate_priv.h"
 
-static size_t
-longest_series(const struct column *series, size_t len)
-{
-    size_t longest = 0;
-
-    for (size_t i = 0; i < len; i++)
-        if (series[i].len > longest && !series[i].downsampled)
-            longest = series[i].len;
-    return longest;
-}
-
 /* What comes before the first row that was read is dropped at the very end:
  * a bucket that began there has had its part in the rate. */
 static void
@@ -120,7 +109,7 @@ aggregate_group(const struct aggregate_job *job, struct column *series,
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
-        st = downsampler_init(&d, longest_series(series, len), e);
+        st = downsampler_init(&d, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = make_column(sq, &d, &series[i], &scratch, a, e);
         if (st == ST_OK)

@@ -24,13 +24,6 @@ void rate_even(const struct column *c, const struct rate_options *o,
 
 /* -- timestamps.c ---------------------------------------------------------- */
 
-/* Ascending, unique. */
-struct times {
-    const int64_t *ms; /* NULL: even */
-    int64_t first_ms, step_ms;
-    size_t len;
-};
-
 /* The union of 'lists', which are used up; it may be one of them, and is even
  * where they are, at the same timestamps. */
 MUST_CHECK enum status times_union(struct times *lists, size_t len,

@@ -58,7 +58,7 @@ make_cursors(struct aggregation *m, struct column *columns, size_t len,
             first = 1;
         last = column_seek(c, w->end_ms + 1);
         own[m->len++] = (struct times){
-            .ms = c->ts_ms == NULL ? NULL : c->ts_ms + first,
+            .list = c->ts_ms == NULL ? NULL : c->ts_ms + first,
             .first_ms = column_time(c, first),
             .step_ms = c->step_ms,
             .len = last > first ? last - first : 0,
@@ -88,10 +88,10 @@ mark_floats(const struct aggregation *m, const struct series_cursor *cur,
     const struct times *t = &m->timestamps;
     int64_t end = last + 1 < cur->c->len ? column_time(cur->c, last + 1)
                                          : column_time(cur->c, last) + 1;
-    size_t from = 0, to = times_seek(t->ms, t->len, end);
+    size_t from = 0, to = times_seek(t->list, t->len, end);
 
     if (first > 0)
-        from = times_seek(t->ms, t->len, column_time(cur->c, first - 1));
+        from = times_seek(t->list, t->len, column_time(cur->c, first - 1));
     changes[from]++;
     changes[to]--;
 }
@@ -423,7 +423,7 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     bool doubles = is_double(m, from);
     enum status st;
 
-    m->ms = m->timestamps.ms + from;
+    m->ms = m->timestamps.list + from;
     accumulator_begin(&m->acc, doubles, len);
     begin_stretch(m);
     if (!aggregation_add_threads(m, &st, e))
@@ -449,9 +449,9 @@ aggregation_dps(struct times t, struct arena *a, struct dps *out,
     out->kind = arena_array_raw(a, t.len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return error_no_memory(e);
-    if (t.ms != NULL)
-        memcpy(out->ts_ms, t.ms, t.len * sizeof *t.ms);
-    for (size_t i = 0; i < t.len && t.ms == NULL; i++)
+    if (t.list != NULL)
+        memcpy(out->ts_ms, t.list, t.len * sizeof *t.list);
+    for (size_t i = 0; i < t.len && t.list == NULL; i++)
         out->ts_ms[i] = t.first_ms + (int64_t)i * t.step_ms;
     return ST_OK;
 }
@@ -466,9 +466,9 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
 
     if (st == ST_OK && t->len > 0)
         st = aggregation_dps(*t, m->arena, out, e);
-    if (t->ms == NULL)
+    if (t->list == NULL)
         m->step_ms = t->step_ms;
-    t->ms = out->ts_ms;
+    t->list = out->ts_ms;
     return st;
 }
 

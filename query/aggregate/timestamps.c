@@ -10,12 +10,13 @@
 static bool
 same(struct times a, struct times b)
 {
-    if (a.len != b.len || (a.ms == NULL) != (b.ms == NULL))
+    if (a.len != b.len || (a.list == NULL) != (b.list == NULL))
         return false;
-    if (a.ms == NULL)
+    if (a.list == NULL)
         return a.first_ms == b.first_ms &&
                (a.len == 1 || a.step_ms == b.step_ms);
-    return a.ms == b.ms || memcmp(a.ms, b.ms, a.len * sizeof *a.ms) == 0;
+    return a.list == b.list ||
+           memcmp(a.list, b.list, a.len * sizeof *a.list) == 0;
 }
 
 static int64_t
@@ -37,7 +38,7 @@ find_widest(const struct times *lists, size_t len, struct times *out)
         if (t->len == 0)
             continue;
         one = one == NULL ? t : one;
-        if (t->ms != NULL || t->step_ms != one->step_ms ||
+        if (t->list != NULL || t->step_ms != one->step_ms ||
             (t->first_ms != one->first_ms &&
              (t->step_ms == 0 ||
               (t->first_ms - one->first_ms) % t->step_ms != 0)))
@@ -60,14 +61,14 @@ write_times(struct times *lists, size_t len, struct arena *a)
     for (size_t i = 0; i < len; i++) {
         int64_t *ms;
 
-        if (lists[i].ms != NULL)
+        if (lists[i].list != NULL)
             continue;
         ms = arena_array_raw(a, lists[i].len, sizeof *ms);
         if (ms == NULL)
             return false;
         for (size_t k = 0; k < lists[i].len; k++)
             ms[k] = lists[i].first_ms + (int64_t)k * lists[i].step_ms;
-        lists[i].ms = ms;
+        lists[i].list = ms;
     }
     return true;
 }
@@ -89,7 +90,7 @@ static size_t
 copy_rest(int64_t *out, struct times t, size_t i)
 {
     if (i < t.len)
-        memcpy(out, t.ms + i, (t.len - i) * sizeof *out);
+        memcpy(out, t.list + i, (t.len - i) * sizeof *out);
     return t.len - i;
 }
 
@@ -100,7 +101,7 @@ merge_two(struct times a, struct times b, int64_t *out)
     size_t i = 0, j = 0, n = 0;
 
     while (i < a.len && j < b.len) {
-        int64_t x = a.ms[i], y = b.ms[j];
+        int64_t x = a.list[i], y = b.list[j];
 
         out[n++] = x < y ? x : y;
         i += x <= y;
@@ -108,7 +109,7 @@ merge_two(struct times a, struct times b, int64_t *out)
     }
     n += copy_rest(out + n, a, i);
     n += copy_rest(out + n, b, j);
-    return (struct times){ .ms = out, .len = n };
+    return (struct times){ .list = out, .len = n };
 }
 
 /* Leaves half of the lists. */
@@ -126,7 +127,7 @@ merge_pairs(struct times *lists, size_t *len, int64_t *out,
             t = merge_two(t, lists[i + 1], out);
         else
             (void)copy_rest(out, t, 0);
-        lists[n++] = (struct times){ .ms = out, .len = t.len };
+        lists[n++] = (struct times){ .list = out, .len = t.len };
         out += t.len;
         st = deadline_tick(deadline, t.len, e);
     }

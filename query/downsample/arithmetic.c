@@ -1,6 +1,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/java.h"
 #include "query/downsample/arithmetic.h"
 
 /* Each function of values is written once, as a step that adds one value to the
@@ -137,6 +138,23 @@ STEP(diff_double)
     }
 }
 
+/* 'a' is the least value, 'b' the greatest. */
+STEP(range_int)
+{
+    a->i = *n == 0 || v.i < a->i ? v.i : a->i;
+    b->i = *n == 0 || v.i > b->i ? v.i : b->i;
+    ++*n;
+}
+
+STEP(range_double)
+{
+    if (isnan(v.d))
+        return;
+    a->d = *n == 0 || v.d < a->d ? v.d : a->d;
+    b->d = *n == 0 || v.d > b->d ? v.d : b->d;
+    ++*n;
+}
+
 STEP(count_int)
 {
     ++*n;
@@ -232,32 +250,95 @@ deviations(const union number *v, size_t every, size_t len, union number *out)
     return n;
 }
 
+/* -- results --------------------------------------------------------------- */
+
+/* END() makes two functions of a result, as STEP() does of a step: one for a
+ * state, and a loop over many. */
+#define END(name, result)                                                    \
+    static union number end_##name(UNUSED uint64_t n, UNUSED union number a, \
+                                   UNUSED union number b)                    \
+    {                                                                        \
+        return result;                                                       \
+    }                                                                        \
+                                                                             \
+    static void ends_##name(const uint32_t *n, const union number *a,        \
+                            const union number *b, size_t len,               \
+                            union number *out)                               \
+    {                                                                        \
+        for (size_t k = 0; k < len; k++)                                     \
+            out[k] = end_##name(n[k], a[k], b[k]);                           \
+    }
+
+static inline union number
+number_if(bool is_there, double d)
+{
+    return (union number){ .d = is_there ? d : (double)NAN };
+}
+
+static inline union number
+integer(int64_t i)
+{
+    return (union number){ .i = i };
+}
+
+END(first, a)
+END(last, b)
+END(sum, number_if(n > 0, a.d))
+END(mean_of_ints, integer(a.i / (int64_t)n))
+END(mean, number_if(n > 0, a.d / (double)n))
+/* Unless nothing was less, or more, than the start. */
+END(least, number_if(a.d != (double)INFINITY, a.d))
+END(greatest, number_if(a.d != -(double)INFINITY, a.d))
+END(deviation, number_if(n > 0, sqrt(b.d / (double)n)))
+END(deviation_of_ints, integer(java_long(sqrt(b.d / (double)n))))
+/* From 'a' to 'b'. */
+END(rise_of_ints, integer((int64_t)((uint64_t)b.i - (uint64_t)a.i)))
+END(rise, number_if(n > 0, n == 1 ? 0 : b.d - a.d))
+END(count_of_ints, integer((int64_t)n))
+END(count, number_if(true, (double)n))
+
+/* -- the table ------------------------------------------------------------- */
+
 #define LOOPS(ints, doubles)                 \
     .each = { each_##ints, each_##doubles }, \
     .all = { all_##ints, all_##doubles }
-
-#define SUMS                                                 \
-    {                                                        \
-        .each = { each_sum_int, each_sum_vectors }, .all = { \
-            all_sum_int,                                     \
-            all_sum_double                                   \
-        }                                                    \
-    }
+#define RESULTS(ints, doubles)            \
+    .end = { end_##ints, end_##doubles }, \
+    .ends = { ends_##ints, ends_##doubles }
+#define SUMS                                                             \
+    .each = { each_sum_int, each_sum_vectors },                          \
+    .all = { all_sum_int, all_sum_double }, .folds = true, .adds = true, \
+    .any_order = true, .values = { SUMMARY_SUM }
 
 const struct arithmetic aggregator_arithmetic[KIND_PERCENTILE + 1] = {
-    [KIND_SUM] = SUMS,
-    [KIND_AVG] = SUMS,
-    [KIND_SQUARE_SUM] = { LOOPS(squares_int, squares_double) },
-    [KIND_MULT] = { LOOPS(mult_int, mult_double), { { .i = 1 }, { .d = 1 } } },
-    [KIND_MIN] = { LOOPS(min_int, min_double),
-                   { { .i = INT64_MAX }, { .d = INFINITY } } },
-    [KIND_MAX] = { LOOPS(max_int, max_double),
-                   { { .i = INT64_MIN }, { .d = -INFINITY } } },
-    [KIND_DEV] = { LOOPS(dev_int, dev_double) },
-    [KIND_DIFF] = { LOOPS(ends, diff_double) },
-    [KIND_COUNT] = { LOOPS(count_int, count_double) },
-    [KIND_FIRST] = { LOOPS(ends, ends) },
-    [KIND_LAST] = { LOOPS(ends, ends) },
-    [KIND_NONE] = { LOOPS(ends, ends) },
+    [KIND_SUM] = { SUMS, RESULTS(first, sum) },
+    [KIND_AVG] = { SUMS, RESULTS(mean_of_ints, mean) },
+    [KIND_SQUARE_SUM] = { LOOPS(squares_int, squares_double),
+                          RESULTS(first, sum) },
+    [KIND_MULT] = { LOOPS(mult_int, mult_double), RESULTS(first, first),
+                    .start = { { .i = 1 }, { .d = 1 } } },
+    [KIND_MIN] = { LOOPS(min_int, min_double), RESULTS(first, least),
+                   .start = { { .i = INT64_MAX }, { .d = INFINITY } },
+                   .folds = true, .any_order = true,
+                   .values = { SUMMARY_MIN } },
+    [KIND_MAX] = { LOOPS(max_int, max_double), RESULTS(first, greatest),
+                   .start = { { .i = INT64_MIN }, { .d = -INFINITY } },
+                   .folds = true, .any_order = true,
+                   .values = { SUMMARY_MAX } },
+    [KIND_RANGE] = { LOOPS(range_int, range_double),
+                     RESULTS(rise_of_ints, rise), .folds = true,
+                     .any_order = true, .pairs = true,
+                     .values = { SUMMARY_MIN, SUMMARY_MAX } },
+    [KIND_DEV] = { LOOPS(dev_int, dev_double),
+                   RESULTS(deviation_of_ints, deviation) },
+    [KIND_DIFF] = { LOOPS(ends, diff_double), RESULTS(rise_of_ints, rise) },
+    [KIND_COUNT] = { LOOPS(count_int, count_double),
+                     RESULTS(count_of_ints, count), .folds = true,
+                     .any_order = true },
+    [KIND_FIRST] = { LOOPS(ends, ends), RESULTS(first, first), .folds = true,
+                     .pairs = true, .values = { SUMMARY_FIRST } },
+    [KIND_LAST] = { LOOPS(ends, ends), RESULTS(last, last), .folds = true,
+                    .pairs = true, .values = { SUMMARY_LAST } },
+    [KIND_NONE] = { LOOPS(ends, ends), RESULTS(first, first) },
     /* KIND_MEDIAN, KIND_PERCENTILE: see aggregator_sorts() */
 };

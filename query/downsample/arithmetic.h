@@ -1,13 +1,14 @@
 /* What aggregators make of values: of one list, or step by step of many.
  *
+ * An aggregator is a row of a table by its kind: the step that adds a value,
+ * the end that makes the result, and what else is known of it.  To add one,
+ * write its step and its row (arithmetic.c), and its name (query/model/).
+ *
  * Threads: any; these are functions of their arguments. */
 #pragma once
 
-#include <math.h>
-
-#include "base/text/java.h"
 #include "query/model/aggregator.h"
-#include "storage/block/point.h"
+#include "storage/block/block.h"
 
 /* Must it see all values together, and does it reorder them? */
 static inline bool
@@ -21,9 +22,6 @@ aggregator_sorts(const struct aggregator *a)
  * are skipped, and all NaN gives NaN. */
 union number aggregator_run(const struct aggregator *a, bool doubles,
                             union number *v, size_t len);
-/* The same of those that do not sort. */
-union number aggregator_run_unsorted(const struct aggregator *a, bool doubles,
-                                     const union number *v, size_t len);
 
 /* Standard deviations of lists of 'every' doubles, as "dev" has them, side by
  * side; returns how many: the rest is to be run one by one. */
@@ -35,59 +33,55 @@ size_t deviations(const union number *v, size_t every, size_t len,
  * begins with 0, one of the starts, and 0. */
 typedef void arithmetic_add(uint32_t *n, union number *a, union number *b,
                             const union number *v, size_t len);
+/* Returns the result of a state; integers: of one value at least. */
+typedef union number arithmetic_end(uint64_t n, union number a, union number b);
+/* Does so for 'len' states. */
+typedef void arithmetic_ends(const uint32_t *n, const union number *a,
+                             const union number *b, size_t len,
+                             union number *out);
+
+/* The values of a block summary, or of the hours of a week. */
+enum summary_value {
+    SUMMARY_NOTHING, /* only the count */
+    SUMMARY_SUM,
+    SUMMARY_MIN,
+    SUMMARY_MAX,
+    SUMMARY_FIRST,
+    SUMMARY_LAST,
+};
+#define SUMMARY_VALUES_MOST 2 /* that an aggregator needs */
 
 /* [0] is of integers, [1] of doubles. */
 struct arithmetic {
     arithmetic_add *each[2]; /* v[k] to timestamp k */
     arithmetic_add *all[2];  /* all to one timestamp */
+    arithmetic_end *end[2];
+    arithmetic_ends *ends[2];
     union number start[2];
+    /* Points can be added to a bucket row by row; otherwise all points of a
+     * bucket are needed at once. */
+    bool folds;
+    bool adds;  /* 'a' is a sum: of integers it is exact up to EXACT_MAX */
+    bool pairs; /* 'a' and 'b' together stand for the values of integers that
+                 * were added; otherwise 'a' alone does */
+    bool any_order; /* of integers: states can be merged in any order */
+    /* If it folds: the values of a summary that stand for its points. */
+    enum summary_value values[SUMMARY_VALUES_MOST];
 };
 /* By kind; not of those that sort. */
 extern const struct arithmetic aggregator_arithmetic[];
 
-/* The result; integers: of one value at least. */
-static inline union number
-arithmetic_end(enum aggregator_kind kind, bool doubles, uint64_t n,
-               union number a, union number b)
+static inline const struct arithmetic *
+arithmetic_of(const struct aggregator *a)
 {
-    switch (kind) {
-    case KIND_SUM:
-    case KIND_SQUARE_SUM:
-        a.d = doubles && n == 0 ? (double)NAN : a.d;
-        return a;
-    case KIND_AVG:
-        if (doubles)
-            a.d = n == 0 ? (double)NAN : a.d / (double)n;
-        else
-            a.i /= (int64_t)n;
-        return a;
-    case KIND_MIN:
-    case KIND_MAX:
-        /* Nothing was less, or more, than the start. */
-        if (doubles && a.d == (kind == KIND_MIN ? INFINITY : -INFINITY))
-            a.d = NAN;
-        return a;
-    case KIND_DEV:
-        b.d = n == 0 ? (double)NAN : sqrt(b.d / (double)n);
-        return doubles ? b : (union number){ .i = java_long(b.d) };
-    case KIND_DIFF:
-        if (doubles)
-            a.d = n == 0 ? (double)NAN : n == 1 ? 0 : b.d - a.d;
-        else
-            a.i = (int64_t)((uint64_t)b.i - (uint64_t)a.i);
-        return a;
-    case KIND_COUNT:
-        if (doubles)
-            return (union number){ .d = (double)n };
-        return (union number){ .i = (int64_t)n };
-    case KIND_LAST:
-        return b;
-    case KIND_MULT:
-    case KIND_FIRST:
-    case KIND_NONE:
-    case KIND_MEDIAN:
-    case KIND_PERCENTILE:
-        break;
-    }
-    return a;
+    return &aggregator_arithmetic[a->kind];
+}
+
+/* How many values of a summary does it need? */
+static inline size_t
+arithmetic_values(const struct arithmetic *m)
+{
+    return m->values[0] == SUMMARY_NOTHING   ? 0
+           : m->values[1] == SUMMARY_NOTHING ? 1
+                                             : 2;
 }

@@ -1,4 +1,5 @@
 /* Aggregators that sort their values, and one timestamp at a time of any. */
+#include "base/text/java.h"
 #include "query/downsample/arithmetic.h"
 
 #include <math.h>
@@ -174,16 +175,16 @@ percentile(const struct aggregator *a, bool doubles, union number *v,
     return (union number){ .i = java_long(bottom) };
 }
 
-union number
-aggregator_run_unsorted(const struct aggregator *a, bool doubles,
-                        const union number *v, size_t len)
+static union number
+run_unsorted(const struct aggregator *a, bool doubles, const union number *v,
+             size_t len)
 {
-    const struct arithmetic *m = &aggregator_arithmetic[a->kind];
+    const struct arithmetic *m = arithmetic_of(a);
     union number x = m->start[doubles], y = { .i = 0 };
     uint32_t n = 0;
 
     m->all[doubles](&n, &x, &y, v, len);
-    return arithmetic_end(a->kind, doubles, n, x, y);
+    return m->end[doubles](n, x, y);
 }
 
 union number
@@ -191,7 +192,7 @@ aggregator_run(const struct aggregator *a, bool doubles, union number *v,
                size_t len)
 {
     if (!aggregator_sorts(a))
-        return aggregator_run_unsorted(a, doubles, v, len);
+        return run_unsorted(a, doubles, v, len);
     if (doubles) {
         len = order_doubles(v, len);
         if (len == 0)

@@ -74,6 +74,13 @@ bucket_move(const struct buckets *b, struct bucket *at, int64_t ms)
     at->next = bucket_next(b, at->start);
 }
 
+int64_t
+buckets_complete(const struct buckets *b, struct bucket at, int64_t ms)
+{
+    bucket_move(b, &at, ms);
+    return at.next <= ms ? ms : at.start;
+}
+
 struct buckets
 buckets_between(const struct downsample *spec, int64_t first_ms,
                 int64_t last_ms)

@@ -48,6 +48,10 @@ void buckets_list(struct buckets *b, struct arena *a);
 /* From a bucket to a later one which holds 'ms', if it does not hold it. */
 void bucket_move(const struct buckets *b, struct bucket *at, int64_t ms);
 
+/* All points before 'ms' are known, and 'at' is a bucket before that: returns
+ * the time before which all buckets are complete. */
+int64_t buckets_complete(const struct buckets *b, struct bucket at, int64_t ms);
+
 /* The start of the bucket that contains 'ms', and the start of the bucket after
  * the one that starts at 'start'.  Not for "0all". */
 int64_t bucket_floor(const struct buckets *b, int64_t ms);

@@ -1,8 +1,8 @@
 #include <math.h>
-#include <string.h>
 
 #include "query/downsample/arithmetic.h"
 #include "query/downsample/downsample.h"
+#include "query/downsample/fold.h"
 
 /* A bucket's time is its start; its value is always a double.  Without a fill
  * policy a series has the buckets in which it has points.  With one it has
@@ -67,90 +67,57 @@ make_grid(struct downsampler *d, struct error *e)
 }
 
 enum status
-downsampler_init(struct downsampler *d, size_t longest, struct error *e)
+downsampler_init(struct downsampler *d, struct error *e)
 {
-    d->scratch = arena_array_raw(d->arena, longest, sizeof *d->scratch);
-    if (longest > 0 && d->scratch == NULL)
-        return too_many_buckets(e);
     if (d->spec->fill == FILL_NONE || d->spec->all)
         return ST_OK;
     return make_grid(d, e);
 }
 
-/* The value of a bucket of rollups: the sum of their counts, or the sum of
- * their sums divided by it.  The sum of counts wraps at 64 bits, as in Java. */
-static double
-rollups_value(const struct downsampler *d, const struct column *in, size_t from,
-              size_t to)
+/* Divides sums of rollups, which lie in the buckets that start at 'starts', by
+ * the sums of their counts.  These wrap at 64 bits, as in Java. */
+static void
+divide_by_counts(const struct column *in, const int64_t *starts, size_t len,
+                 union number *sums)
 {
-    double sum = 0;
-    uint64_t count = 0;
+    size_t at = len == 0 ? 0 : times_seek(in->ts_ms, in->len, starts[0]);
 
-    for (size_t i = from; i < to; i++) {
-        sum += in->is_float[i] != 0 ? in->v[i].d : (double)in->v[i].i;
-        if (in->counts != NULL)
-            count += (uint64_t)in->counts[i];
+    for (size_t i = 0; i < len; i++) {
+        int64_t end_ms = i + 1 < len ? starts[i + 1] : INT64_MAX;
+        uint64_t count = 0;
+
+        for (; at < in->len && in->ts_ms[at] < end_ms; at++)
+            count += (uint64_t)in->counts[at];
+        sums[i].d = count == 0 ? 0 : sums[i].d / (double)(int64_t)count;
     }
-    if (d->sum_counts)
-        return sum;
-    return count == 0 ? 0 : sum / (double)(int64_t)count;
-}
-
-double
-bucket_value(const struct aggregator *a, const union number *v,
-             const uint8_t *is_float, size_t len, bool doubles,
-             union number *scratch)
-{
-    if (doubles && !aggregator_sorts(a))
-        return aggregator_run_unsorted(a, true, v, len).d;
-    for (size_t i = 0; i < len; i++)
-        scratch[i].d = is_float[i] != 0 ? v[i].d : (double)v[i].i;
-    return aggregator_run(a, true, scratch, len).d;
-}
-
-static size_t
-count_buckets(const struct buckets *b, const int64_t *ts, size_t len)
-{
-    struct bucket at = { 0, 0 };
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; n++) {
-        bucket_move(b, &at, ts[i]);
-        i += times_seek(ts + i, len - i, at.next);
-    }
-    return n;
 }
 
 /* The buckets in which there are points. */
 static enum status
-run_points(const struct downsampler *d, const struct column *in,
-           struct column *out, struct error *e)
+fold_column(const struct downsampler *d, const struct column *in,
+            struct column *out, struct error *e)
 {
-    const struct buckets *b = &d->reading->buckets;
-    bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
-    size_t at = times_seek(in->ts_ms, in->len, b->from), n = 0;
-    size_t to = times_seek(in->ts_ms, in->len, b->to);
-    size_t cap = at < to ? count_buckets(b, in->ts_ms + at, to - at) : 0;
-    int64_t *ts = arena_array_raw(d->arena, cap, sizeof *ts);
-    union number *v = arena_array_raw(d->arena, cap, sizeof *v);
-    struct bucket bucket = { 0, 0 };
+    bool sums = d->sum_counts || in->counts != NULL;
+    const struct aggregator *function =
+        sums ? aggregator_find(slice_str("sum")) : d->spec->aggregator;
+    const struct fold f = { function, &d->reading->buckets };
+    const struct batch points = { .times = { .list = in->ts_ms,
+                                             .len = in->len },
+                                  .v = in->v,
+                                  .is_float = in->is_float };
+    struct bucket_acc acc = { 0 };
+    union number *scratch =
+        arena_array_raw(d->arena, arithmetic_of(function)->folds ? 0 : in->len,
+                        sizeof *scratch);
 
-    if (cap > 0 && (ts == NULL || v == NULL))
+    if (scratch == NULL)
         return too_many_buckets(e);
-    while (at < to) {
-        size_t end;
-
-        bucket_move(b, &bucket, in->ts_ms[at]);
-        end = at + times_seek(in->ts_ms + at, to - at, bucket.next);
-        ts[n] = bucket.start;
-        v[n++].d =
-            in->counts != NULL || d->sum_counts
-                ? rollups_value(d, in, at, end)
-                : bucket_value(d->spec->aggregator, in->v + at,
-                               in->is_float + at, end - at, !ints, d->scratch);
-        at = end;
-    }
-    *out = (struct column){ .ts_ms = ts, .v = v, .len = n };
+    bucket_acc_add(&f, &acc, &points, scratch, d->arena);
+    if (!bucket_acc_end(&f, &acc, d->arena))
+        return too_many_buckets(e);
+    if (in->counts != NULL)
+        divide_by_counts(in, acc.ts, acc.len, acc.v);
+    *out = (struct column){ .ts_ms = acc.ts, .v = acc.v, .len = acc.len };
     return ST_OK;
 }
 
@@ -195,7 +162,7 @@ downsampler_run(const struct downsampler *d, const struct column *in,
 {
     const struct downsample *spec = d->spec;
     struct column buckets = { .ts_ms = in->ts_ms, .v = in->v, .len = in->len };
-    enum status st = in->downsampled ? ST_OK : run_points(d, in, &buckets, e);
+    enum status st = in->downsampled ? ST_OK : fold_column(d, in, &buckets, e);
 
     if (st == ST_OK && !spec->all && spec->fill != FILL_NONE)
         return fill_grid(d, &buckets, out, e);

@@ -1,5 +1,5 @@
 /* A series' points into buckets: the stage that works on a whole column, with
- * fill policies and rollups.  stream_downsampler.h does the same while rows are
+ * fill policies and rollups.  fold.h does the same while rows are
  * read.
  *
  * Threads: any; 'scratch' is one thread's.
@@ -17,23 +17,14 @@ struct downsampler {
     struct arena *arena;
     bool sum_counts; /* "count" adds up what rollups counted */
     struct deadline *deadline;
-    union number *scratch; /* the values of one bucket: doubles, to sort */
     int64_t *grid; /* with a fill policy: the buckets that every series gets */
     size_t grid_len;
 };
 
-/* The value of the points of one bucket, which may be known to be doubles;
- * 'scratch' has room for as many. */
-double bucket_value(const struct aggregator *a, const union number *v,
-                    const uint8_t *is_float, size_t len, bool doubles,
-                    union number *scratch);
-
 /* ST_LIMIT: there is no memory for the buckets. */
 enum status too_many_buckets(struct error *e);
 
-/* 'longest': the length of the longest span there will be. */
-MUST_CHECK enum status downsampler_init(struct downsampler *d, size_t longest,
-                                        struct error *e);
+MUST_CHECK enum status downsampler_init(struct downsampler *d, struct error *e);
 
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct column *in,

@@ -1,6 +1,7 @@
 #include "query/downsample/reading.h"
 
 #include "base/obj.h"
+#include "query/downsample/arithmetic.h"
 #include "query/model/rollup.h"
 
 #define LAST_BASE (POINT_MAX_TS_MS / 1000 / HOUR_S * HOUR_S)
@@ -99,14 +100,6 @@ set_crop(struct row_want *want, const struct query *q,
         !(sq->rate && sq->rate_options.counter && sq->rate_options.drop_resets);
 }
 
-static bool
-can_fold(enum aggregator_kind kind)
-{
-    return kind == KIND_SUM || kind == KIND_AVG || kind == KIND_MIN ||
-           kind == KIND_MAX || kind == KIND_COUNT || kind == KIND_FIRST ||
-           kind == KIND_LAST;
-}
-
 static enum reading_form
 form_of(const struct sub_query *sq)
 {
@@ -114,7 +107,7 @@ form_of(const struct sub_query *sq)
 
     if (!d->on || rollup_is_used(&sq->rollup))
         return READ_POINTS;
-    if (can_fold(d->aggregator->kind))
+    if (arithmetic_of(d->aggregator)->folds)
         return READ_FOLDED;
     return !d->all && !d->calendar && HOUR_MS % d->interval_ms == 0
                ? READ_ROWS
@@ -126,8 +119,8 @@ form_of(const struct sub_query *sq)
 static void
 set_substitutes(struct row_want *want, const struct downsample *d)
 {
-    enum aggregator_kind kind = d->aggregator->kind;
-    bool adds = kind == KIND_SUM || kind == KIND_AVG || kind == KIND_COUNT;
+    const struct arithmetic *m = arithmetic_of(d->aggregator);
+    bool sums = m->adds || arithmetic_values(m) == 0;
 
     want->summaries = d->all || d->interval_ms >= HOUR_MS;
     want->weeks = true;
@@ -136,7 +129,7 @@ set_substitutes(struct row_want *want, const struct downsample *d)
         return;
     /* Days of the calendar are others than UTC's in most zones. */
     if (d->calendar || d->interval_ms % DAY_MS != 0)
-        want->hours = adds ? HOURS_SUMS : HOURS_ALL;
+        want->hours = sums ? HOURS_SUMS : HOURS_ALL;
     want->weeks = d->interval_ms % HOUR_MS == 0;
 }
 

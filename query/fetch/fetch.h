@@ -1,5 +1,5 @@
 /* Fetching: the points of all series that a plan takes, or what downsamplers
- * (query/downsample/stream_downsampler.h) make of them row by row; one task for
+ * (query/downsample/fold.h) make of them row by row; one task for
  * each salt bucket, by the workers, or some of them one after the other where
  * there is little to read.
  *
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/process/workers.h"
-#include "query/downsample/stream_downsampler.h"
+#include "query/downsample/fold.h"
 #include "query/model/result.h"
 #include "query/plan/plan.h"
 #include "storage/scan/column.h"

@@ -45,30 +45,27 @@ left_out(const struct store_row *row)
     return n;
 }
 
-/* The row's points, into the batch's; where they are even, '*v' and '*len' are
- * the values that are wanted. */
+/* Unpacks the row into the batch's points; where they are even, '*out' has only
+ * those that are wanted. */
 static enum status
-unpack_row(struct task *t, const struct store_row *row, struct spacing *spacing,
-           const union number **v, size_t *len)
+unpack_row(struct task *t, const struct store_row *row, struct batch *out)
 {
     const struct row_want *want = &t->job->reading->want;
     struct points *points = &t->batch->row;
+    struct spacing spacing;
     struct value_range wanted;
     enum status status;
 
     points_clear(points);
-    status = store_row_spaced(row, ALL_VALUES, points, spacing, &t->error);
+    status = store_row_spaced(row, ALL_VALUES, points, &spacing, &t->error);
     if (status != ST_OK)
         return status;
-    *v = points->v;
-    *len = points->len;
-    if (!want->crops || !spacing->even)
+    *out = batch_of_row(points, &spacing);
+    if (!want->crops || !spacing.even)
         return ST_OK;
-    wanted = column_window_range(&want->window, spacing->first_ms,
-                                 spacing->step_ms, *len);
-    spacing->first_ms += (int64_t)wanted.from * spacing->step_ms;
-    *v += wanted.from;
-    *len = wanted.end - wanted.from;
+    wanted = column_window_range(&want->window, spacing.first_ms,
+                                 spacing.step_ms, points->len);
+    *out = batch_part(out, wanted.from, wanted.end - wanted.from);
     return ST_OK;
 }
 
@@ -104,29 +101,14 @@ make_room_to_sort(struct task *t)
     return ST_OK;
 }
 
-/* Adds what unpack_row() gave to the buckets of the k-th function; of functions
- * that collect there is room to sort it. */
+/* Adds points to the buckets of the k-th function.  If it collects, there is
+ * room to sort them. */
 static void
-add_points(struct task *t, struct fetched *to, size_t k,
-           const struct spacing *spacing, const union number *v, size_t len)
+add_points(struct task *t, struct fetched *to, size_t k, const struct batch *p)
 {
-    const struct query_reading *reading = t->job->reading;
-    const struct fold f = reading_fold(reading, k);
-    struct fetch_batch *batch = t->batch;
-    struct bucket_acc *s = acc_of(to, k);
-    struct arena *a = batch->arena;
-    bool folds = reading->form == READ_FOLDED;
+    const struct fold f = reading_fold(t->job->reading, k);
 
-    if (folds && spacing->even) {
-        bucket_acc_spaced(&f, s, spacing, v, len, a);
-    } else if (folds) {
-        bucket_acc_points(&f, s, &batch->row, a);
-    } else if (spacing->even) {
-        bucket_acc_collect_spaced(&f, s, spacing, v, len, batch->sorted, a);
-    } else {
-        (void)bucket_acc_collect(&f, s, &batch->row, INT64_MAX, batch->sorted,
-                                 a);
-    }
+    bucket_acc_add(&f, acc_of(to, k), p, t->batch->sorted, t->batch->arena);
 }
 
 /* Why a row could not be unpacked: it is named, unless there was no memory. */
@@ -146,10 +128,8 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
     const struct query_reading *reading = t->job->reading;
     struct points *points = &t->batch->row;
     bool unpack[READING_FUNCTIONS_MOST] = { false }, any = false, known = false;
-    struct spacing spacing;
+    struct batch batch;
     struct summary summary;
-    const union number *v;
-    size_t len;
     enum status status = ST_OK;
 
     if (reading->want.summaries)
@@ -167,12 +147,12 @@ downsample_row(struct task *t, const struct store_row *row, struct fetched *f)
         count_points(t, summary.count);
         return ST_OK;
     }
-    status = unpack_row(t, row, &spacing, &v, &len);
+    status = unpack_row(t, row, &batch);
     if (status == ST_OK && reading->form != READ_FOLDED)
         status = make_room_to_sort(t);
     for (size_t k = 0; k < reading->functions_len && status == ST_OK; k++)
         if (unpack[k])
-            add_points(t, f, k, &spacing, v, len);
+            add_points(t, f, k, &batch);
     if (status != ST_OK)
         return fetch_row_error(t, f->tsuid, row->base, status);
     count_points(t, points->len + left_out(row));
@@ -246,9 +226,10 @@ fetch_drop_rows(struct task *t, struct fetched *f)
         drop_first(t, f->rows);
 }
 
-/* All of them, into the batch's points, but for those that are in buckets. */
+/* Unpacks all of them into the batch's points; '*out' has those that are not in
+ * buckets yet. */
 static enum status
-unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
+unpack_rows(struct task *t, struct fetched_rows *r, struct batch *out)
 {
     struct fetch_batch *batch = t->batch;
     struct points *all = &batch->row;
@@ -271,10 +252,8 @@ unpack_rows(struct task *t, struct fetched_rows *r, struct points *out)
     if (all->len > 0)
         r->counted_ms = all->ts_ms[all->len - 1] + 1;
     done = times_seek(all->ts_ms, all->len, r->done_ms);
-    *out = (struct points){ .ts_ms = all->ts_ms + done,
-                            .v = all->v + done,
-                            .is_float = all->is_float + done,
-                            .len = all->len - done };
+    *out = batch_of_row(all, &(struct spacing){ .even = false });
+    *out = batch_part(out, done, all->len - done);
     return make_room_to_sort(t);
 }
 
@@ -285,19 +264,21 @@ collect(struct task *t, struct fetched *f, int64_t end_ms)
 {
     const struct query_reading *reading = t->job->reading;
     struct fetched_rows *r = f->rows;
-    struct points points;
-    size_t n = 0;
+    struct batch points, complete;
     enum status status = unpack_rows(t, r, &points);
+    size_t n;
 
-    for (size_t k = 0; k < reading->functions_len && status == ST_OK; k++) {
-        const struct fold fold = reading_fold(reading, k);
-
-        n = bucket_acc_collect(&fold, acc_of(f, k), &points, end_ms,
-                               t->batch->sorted, t->batch->arena);
-    }
-    if (status != ST_OK || end_ms == INT64_MAX)
+    if (status != ST_OK)
         return status;
-    r->done_ms = n < points.len ? points.ts_ms[n] : end_ms;
+    n = times_find(&points.times,
+                   end_ms == INT64_MAX
+                       ? end_ms
+                       : buckets_complete(&reading->buckets,
+                                          acc_of(f, 0)->bucket, end_ms));
+    complete = batch_part(&points, 0, n);
+    for (size_t k = 0; k < reading->functions_len; k++)
+        add_points(t, f, k, &complete);
+    r->done_ms = n < points.times.len ? times_at(&points.times, n) : end_ms;
     while (r->first != NULL &&
            (r->first->next == NULL
                 ? end_ms

@@ -1,6 +1,7 @@
 #include "query/model/aggregator.h"
 
-/* In the order in which OpenTSDB lists them (that of a hash table). */
+/* In the order in which OpenTSDB lists them (that of a hash table); then ours.
+ */
 static const struct aggregator aggregators[] = {
     { "mult", KIND_MULT, INTERPOLATE_LINEAR, 0, EST_LEGACY },
     { "p90", KIND_PERCENTILE, INTERPOLATE_LINEAR, 90, EST_LEGACY },
@@ -37,6 +38,7 @@ static const struct aggregator aggregators[] = {
     { "squareSum", KIND_SQUARE_SUM, INTERPOLATE_ZIM, 0, EST_LEGACY },
     { "ep999r3", KIND_PERCENTILE, INTERPOLATE_LINEAR, 99.9, EST_R3 },
     { "first", KIND_FIRST, INTERPOLATE_ZIM, 0, EST_LEGACY },
+    { "range", KIND_RANGE, INTERPOLATE_LINEAR, 0, EST_LEGACY },
 };
 
 #define AGGREGATORS_LEN (sizeof aggregators / sizeof aggregators[0])

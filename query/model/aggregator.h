@@ -1,5 +1,6 @@
-/* The 35 aggregators of OpenTSDB, by name: what each does with the values of a
- * timestamp, and what a series contributes to one at which it has no point.
+/* The 35 aggregators of OpenTSDB and our "range", by name: what each does with
+ * the values of a timestamp, and what a series contributes to one at which it
+ * has no point.
  *
  * Threads: any; the table is constant. */
 #pragma once
@@ -21,6 +22,7 @@ enum aggregator_kind {
     KIND_SUM,
     KIND_MIN,
     KIND_MAX,
+    KIND_RANGE, /* the greatest minus the least */
     KIND_AVG,
     KIND_MEDIAN,
     KIND_NONE, /* "none": the series are not aggregated at all */

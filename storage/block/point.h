@@ -117,6 +117,40 @@ even_seek(int64_t first_ms, int64_t step_ms, size_t len, int64_t ms)
 /* The same of ascending times. */
 size_t times_seek(const int64_t *ts, size_t len, int64_t ms);
 
+/* Ascending times: a list, or a sequence with equal steps. */
+struct times {
+    const int64_t *list; /* NULL: a sequence */
+    int64_t first_ms,
+        step_ms; /* of a sequence; one time alone has no step: 0 */
+    size_t len;
+};
+
+static inline int64_t
+times_at(const struct times *t, size_t i)
+{
+    return t->list != NULL ? t->list[i] : t->first_ms + (int64_t)i * t->step_ms;
+}
+
+/* Returns the place of the first time at or after 'ms'; 'len' if there is none.
+ */
+static inline size_t
+times_find(const struct times *t, int64_t ms)
+{
+    return t->list != NULL ? times_seek(t->list, t->len, ms)
+                           : even_seek(t->first_ms, t->step_ms, t->len, ms);
+}
+
+/* Returns 'len' of the times, from the place 'from' on. */
+static inline struct times
+times_part(const struct times *t, size_t from, size_t len)
+{
+    if (t->list != NULL)
+        return (struct times){ .list = t->list + from, .len = len };
+    return (struct times){ .first_ms = t->first_ms + (int64_t)from * t->step_ms,
+                           .step_ms = t->step_ms,
+                           .len = len };
+}
+
 /* The start of the hour that holds 'ts_ms', in seconds: an open row's base
  * time, and a block's. */
 static inline uint32_t

@@ -58,7 +58,7 @@ struct column {
     /* Packed, and even: the hours have points of which these are the rates, all
      * doubles.  Who unpacks them takes the rates. */
     enum { RATES_NONE, RATES_OF_INTS, RATES_OF_DOUBLES } rates : 8;
-    /* Buckets instead of points, all doubles: what a stream_downsampler made of
+    /* Buckets instead of points, all doubles: what a fold made of
      * points from first_ms to last_ms, if the series 'has_points' in the
      * scanned rows. */
     bool downsampled : 1, has_points : 1;

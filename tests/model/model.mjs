@@ -101,6 +101,11 @@ export const AGGREGATORS = {
   mimmin: { ...MIN, gap: 'max' },
   max: { ...MAX, gap: 'lerp' },
   mimmax: { ...MAX, gap: 'min' },
+  range: {
+    gap: 'lerp',
+    int: v => wrap(fold(v, (a, b) => b > a ? b : a) - fold(v, (a, b) => b < a ? b : a)),
+    double: orNaN(v => v.length === 1 ? 0 : fold(v, (a, b) => b > a ? b : a) - fold(v, (a, b) => b < a ? b : a)),
+  },
   avg: {
     gap: 'lerp',
     int: v => SUM.int(v) / BigInt(v.length),

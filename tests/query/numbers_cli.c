@@ -1,6 +1,6 @@
 #include "query/aggregate/aggregate.h"
 
-#include "query/downsample/stream_downsampler.h"
+#include "query/downsample/fold.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -177,10 +177,10 @@ stream(const struct fold *f, const struct column *span, struct arena *a,
                                 &spacing, NULL) != ST_OK)
             die("a block");
         if (!bucket_acc_summary(f, &acc, &summary, a)) {
-            if (spacing.even)
-                bucket_acc_spaced(f, &acc, &spacing, back.v, back.len, a);
-            else
-                bucket_acc_points(f, &acc, &hour, a);
+            struct batch row =
+                batch_of_row(spacing.even ? &back : &hour, &spacing);
+
+            bucket_acc_add(f, &acc, &row, NULL, a);
         }
         points_fini(&hour);
         points_fini(&back);
@@ -191,25 +191,22 @@ stream(const struct fold *f, const struct column *span, struct arena *a,
     *out = bucket_acc_column(&acc);
 }
 
+/* As a fetch that has waited for all rows. */
 static void
 collect(const struct fold *f, const struct column *span, struct arena *a,
         struct column *out)
 {
     struct bucket_acc acc = { 0 };
-    struct points p = { 0 };
-    union number *scratch =
-        (union number *)mem_new_array(span->len + 1, sizeof *scratch);
+    const struct batch all = { .times = { .list = span->ts_ms,
+                                          .len = span->len },
+                               .v = span->v,
+                               .is_float = span->is_float };
+    union number *scratch = arena_alloc(a, (span->len + 1) * sizeof *scratch);
 
-    for (size_t i = 0; i < span->len; i++)
-        if (!points_add(&p, (struct point){ span->ts_ms[i], span->v[i],
-                                            span->is_float[i] != 0 }))
-            die("no memory");
-    if (bucket_acc_collect(f, &acc, &p, INT64_MAX, scratch, a) != p.len ||
-        !bucket_acc_end(f, &acc, a))
+    bucket_acc_add(f, &acc, &all, scratch, a);
+    if (!bucket_acc_end(f, &acc, a))
         die("too many buckets");
     *out = bucket_acc_column(&acc);
-    points_fini(&p);
-    free(scratch);
 }
 
 static void

@@ -103,5 +103,5 @@ START_TEST(stretches_have_bounds)
 }
 END_TEST
 
-TEST_MAIN("accumulate", TIMES(the_same_as_one_by_one, 35),
+TEST_MAIN("accumulate", TIMES(the_same_as_one_by_one, 36),
           TEST(stretches_have_bounds))

@@ -47,6 +47,8 @@ static const struct kind {
     { "sum", true, false, 0, 3, true },
     { "avg", true, true, 10, 1, true },
     { "mimmax", false, false, 3, 1, true },
+    { "range", false, false, 0, 2, false },
+    { "range", false, false, 5, 2, true },
 };
 
 static unsigned

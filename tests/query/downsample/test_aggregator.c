@@ -26,6 +26,8 @@ static const struct {
     { "max", 3, { -4, -9, -2 }, -2, -2 },
     { "mimmin", 3, { 4, 1, 2 }, 1, 1 },
     { "mimmax", 3, { 4, 1, 2 }, 4, 4 },
+    { "range", 4, { 4, -9, 2, 6 }, 15, 15 },
+    { "range", 1, { 4 }, 0, 0 },
     /* Integers truncate towards zero. */
     { "avg", 2, { 3, 4 }, 3, 3.5 },
     { "avg", 2, { -3, -4 }, -3, -3.5 },
@@ -92,6 +94,7 @@ static const struct {
     { "p50", 2, { BIG, BIG }, BIG },
     { "p50", 2, { SMALL, SMALL }, SMALL },
     { "min", 3, { BIG, 0, SMALL }, SMALL },
+    { "range", 3, { BIG, 0, SMALL }, -1 },
     { "median", 2, { BIG, SMALL }, BIG },
 };
 
@@ -126,6 +129,7 @@ static const struct {
     { "diff", 3, { 3, 5, NAN }, NAN }, { "diff", 2, { NAN, 5 }, 0 },
     { "first", 2, { NAN, 5 }, NAN },   { "last", 2, { 5, NAN }, NAN },
     { "p50", 3, { NAN, 1, 2 }, 1.5 },  { "p99", 1, { NAN }, NAN },
+    { "range", 3, { NAN, 4, 2 }, 2 },  { "range", 2, { NAN, NAN }, NAN },
 };
 
 START_TEST(nans_are_skipped)
@@ -152,6 +156,7 @@ static const struct {
     { "count", INTERPOLATE_ZIM },     { "first", INTERPOLATE_ZIM },
     { "squareSum", INTERPOLATE_ZIM }, { "mimmin", INTERPOLATE_MAX },
     { "mimmax", INTERPOLATE_MIN },    { "pfsum", INTERPOLATE_PREV },
+    { "range", INTERPOLATE_LINEAR },
 };
 
 START_TEST(each_interpolates_its_way)
@@ -174,7 +179,7 @@ START_TEST(all_have_names)
         for (int doubles = 0; doubles < 2 && !aggregator_sorts(a); doubles++)
             ck_assert_ptr_nonnull(aggregator_arithmetic[a->kind].all[doubles]);
     }
-    ck_assert_uint_eq(n, 35);
+    ck_assert_uint_eq(n, 36);
     ck_assert_uint_eq(none, 1);
     ck_assert_ptr_null(aggregator_find(slice_str("SUM")));
     ck_assert_ptr_null(aggregator_find(slice_str("squaresum")));

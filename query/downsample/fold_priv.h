@@ -1,5 +1,5 @@
-/* What both halves of the stream downsampler do with buckets: that of points
- * (stream_downsampler.c), and that of summaries (stream_summaries.c).
+/* What both halves of the fold do with buckets: that of points (fold.c), and
+ * that of summaries (fold_summaries.c).
  *
  * A sum is of doubles, added one by one in the order of time.  While all values
  * are integers and the sum of their magnitudes stays within 2^53, each step is
@@ -10,13 +10,11 @@
 #pragma once
 
 #include "query/downsample/arithmetic.h"
-#include "query/downsample/stream_downsampler.h"
+#include "query/downsample/fold.h"
 
-static inline bool
-adds_up(const struct fold *f)
-{
-    return f->function->kind == KIND_SUM || f->function->kind == KIND_AVG;
-}
+/* Adds doubles to the bucket that is filled. */
+void bucket_acc_doubles(const struct arithmetic *m, struct bucket_acc *s,
+                        const union number *v, size_t len);
 
 /* Room for 'n' complete buckets that follow each other, the first at 'at', and
  * their times; the values, from v[len] on, and 'len' are the caller's.  False:

@@ -1,13 +1,12 @@
-/* Downsampling while rows are read: a series' rows go in, in the order of time,
- * and its buckets come out, the same to the last bit as if all points had been
- * kept and downsampled at the end (downsample.h).  A row whose points all fall
- * into one bucket may go in as its block summary alone, where that has the
- * same.
+/* Downsampling: the points of a series go in, in the order of time, row by row
+ * or all at once, and its buckets come out.  The result is the same to the last
+ * bit.  A row whose points all fall into one bucket may go in as its block
+ * summary alone, and whole days as a week, where these have the same.
  *
- * A running number or two are enough for sum, avg, min, max, count, first, last
- * and their kin.  Others, as percentiles, collect: they want all points of a
- * bucket at once, so that whoever reads keeps the rows of the bucket that is
- * not complete, unless buckets end with rows.
+ * A running number or two are enough for functions that fold (arithmetic.h):
+ * sum, avg, min, max, count, first, last and their kin.  All others collect, as
+ * percentiles do: each call must give them whole buckets, so the reader keeps
+ * the rows of the bucket that is not complete, unless buckets end with rows.
  *
  * Owns:    what comes out lies in the arena.
  * Threads: struct bucket_acc: owner. */
@@ -30,6 +29,22 @@ reading_fold(const struct query_reading *r, size_t k)
     return (struct fold){ r->functions[k], &r->buckets };
 }
 
+/* Points of a series, ascending: lent. */
+struct batch {
+    struct times times;
+    const union number *v;
+    const uint8_t *is_float; /* NULL: all are of one kind ... */
+    bool doubles;            /* ... which is this one */
+    uint64_t greatest;       /* then no integer is farther from 0 */
+};
+
+/* The points of a decoded row; 'spacing' as its decoder has set it. */
+struct batch batch_of_row(const struct points *p,
+                          const struct spacing *spacing);
+
+/* Returns 'len' of its points, from the place 'from' on. */
+struct batch batch_part(const struct batch *p, size_t from, size_t len);
+
 /* One series; begins as zeros. */
 struct bucket_acc {
     /* Times of complete buckets: they are located in the list, unless the
@@ -39,8 +54,12 @@ struct bucket_acc {
     uint32_t len, cap;
     uint64_t count; /* points of the bucket that are not NaN */
     struct bucket bucket;
-    double value;
-    double bound; /* of the sum's absolute value while it is of integers */
+    union number a; /* of the bucket, as struct arithmetic has it */
+    union {
+        union number b;
+        double bound; /* of sums: the absolute value of 'a' is not greater while
+                       * it is of integers only */
+    };
     int64_t first_ms, last_ms; /* of all points that were given */
     bool some;                 /* there was one */
     bool owns;                 /* 'ts' is the series' own array */
@@ -60,28 +79,20 @@ bool bucket_acc_week(const struct fold *f, struct bucket_acc *s,
                      const struct week *w, unsigned day, unsigned day_end,
                      bool loose, bool *left_out, struct arena *a);
 
-/* False: this row must be unpacked; nothing has changed. */
+/* Adds the points of a row by its block summary.  Returns false if the row must
+ * be unpacked instead; nothing has changed then. */
 bool bucket_acc_summary(const struct fold *f, struct bucket_acc *s,
                         const struct summary *row, struct arena *a);
-void bucket_acc_points(const struct fold *f, struct bucket_acc *s,
-                       const struct points *p, struct arena *a);
-/* The same of points that are even, by their values alone. */
-void bucket_acc_spaced(const struct fold *f, struct bucket_acc *s,
-                       const struct spacing *spacing, const union number *v,
-                       size_t len, struct arena *a);
-/* The same for those that collect: of the buckets that end before 'end_ms' all
- * points are there.  Returns how many points these were; the others are to come
- * again.  'scratch' has room for the values of all. */
-size_t bucket_acc_collect(const struct fold *f, struct bucket_acc *s,
-                          const struct points *p, int64_t end_ms,
-                          union number *scratch, struct arena *a);
-/* The same of such buckets, and an even row; 'scratch' has room for 'len'. */
-void bucket_acc_collect_spaced(const struct fold *f, struct bucket_acc *s,
-                               const struct spacing *spacing,
-                               const union number *v, size_t len,
-                               union number *scratch, struct arena *a);
-/* Ends the last bucket.  False when the arena was too small. */
+
+/* Adds points.  For a function that collects, they are all points of their
+ * buckets, and 'scratch' has room for as many values. */
+void bucket_acc_add(const struct fold *f, struct bucket_acc *s,
+                    const struct batch *p, union number *scratch,
+                    struct arena *a);
+
+/* Ends the last bucket.  Returns false if the arena was too small. */
 bool bucket_acc_end(const struct fold *f, struct bucket_acc *s,
                     struct arena *a);
-/* What comes out, once it has ended: lent. */
+
+/* Returns the buckets, once they have ended: lent. */
 struct column bucket_acc_column(const struct bucket_acc *s);

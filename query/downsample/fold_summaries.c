@@ -1,29 +1,30 @@
 /* Block summaries and weeks in the place of points. */
 #include <math.h>
 
-#include "query/downsample/stream_downsampler_priv.h"
+#include "query/downsample/fold_priv.h"
 
 /* What is known of some points that follow each other, without having them. */
 struct known {
     int64_t first_ms, last_ms;
     uint32_t count;
     bool all_int;
-    double value;    /* that this function takes */
+    union number values[SUMMARY_VALUES_MOST]; /* that the function takes */
     double greatest; /* of integers: none's magnitude is greater */
 };
 
-/* What a function takes of a block summary, or of the hours of a week. */
-#define VALUE_OF(f, x)                                \
-    ((f)->function->kind == KIND_MIN     ? (x)->min   \
-     : (f)->function->kind == KIND_MAX   ? (x)->max   \
-     : (f)->function->kind == KIND_FIRST ? (x)->first \
-     : (f)->function->kind == KIND_LAST  ? (x)->last  \
-                                         : (x)->sum)
+/* A value of a summary, or that of all hours of a week; the sum instead of
+ * SUMMARY_NOTHING. */
+#define VALUE_OF(x, value)                   \
+    ((value) == SUMMARY_MIN     ? (x)->min   \
+     : (value) == SUMMARY_MAX   ? (x)->max   \
+     : (value) == SUMMARY_FIRST ? (x)->first \
+     : (value) == SUMMARY_LAST  ? (x)->last  \
+                                : (x)->sum)
 
-static inline double
-number_of(bool all_int, union number v)
+static inline union number
+double_of(bool all_int, union number v)
 {
-    return all_int ? (double)v.i : v.d;
+    return all_int ? (union number){ .d = (double)v.i } : v;
 }
 
 static double
@@ -65,8 +66,10 @@ static inline bool
 acc_known(const struct fold *f, struct bucket_acc *s, const struct known *k,
           struct arena *a)
 {
+    const struct arithmetic *m = arithmetic_of(f->function);
     bool fresh = !s->filled || k->first_ms >= s->bucket.next;
-    double bound = 0, v = k->value;
+    uint64_t count;
+    double bound = 0;
 
     if (s->failed)
         return true;
@@ -76,18 +79,15 @@ acc_known(const struct fold *f, struct bucket_acc *s, const struct known *k,
     }
     if (!lies_within(f->buckets, s, k))
         return false;
-    if (adds_up(f) && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
+    if (m->adds && !sum_is_fit(s, k, fresh, &bound) && !s->loose)
         return false;
     bucket_acc_note(s, k->first_ms, k->last_ms);
     bucket_acc_move(f, s, k->first_ms, a);
-    if (adds_up(f))
-        s->value += v;
-    else if (!s->filled || f->function->kind == KIND_LAST ||
-             (f->function->kind == KIND_MIN && v < s->value) ||
-             (f->function->kind == KIND_MAX && v > s->value))
-        s->value = v;
-    s->bound = bound;
-    s->count += k->count;
+    count = s->count + k->count;
+    bucket_acc_doubles(m, s, k->values, arithmetic_values(m));
+    if (m->adds)
+        s->bound = bound;
+    s->count = count;
     s->filled |= k->count > 0;
     return true;
 }
@@ -96,12 +96,12 @@ bool
 bucket_acc_summary(const struct fold *f, struct bucket_acc *s,
                    const struct summary *row, struct arena *a)
 {
+    const struct arithmetic *m = arithmetic_of(f->function);
     struct known k = {
         .first_ms = row->first_ms,
         .last_ms = row->last_ms,
         .count = row->count,
         .all_int = row->all_int,
-        .value = number_of(row->all_int, VALUE_OF(f, row)),
         .greatest = row->all_int ? greatest_of(row) : 0,
     };
     bool outside =
@@ -110,6 +110,8 @@ bucket_acc_summary(const struct fold *f, struct bucket_acc *s,
     /* Where there is a NaN, the sum is one. */
     if (!s->failed && !outside && !row->all_int && isnan(row->sum.d))
         return false;
+    for (size_t i = 0; i < SUMMARY_VALUES_MOST; i++)
+        k.values[i] = double_of(row->all_int, VALUE_OF(row, m->values[i]));
     return acc_known(f, s, &k, a);
 }
 
@@ -128,12 +130,15 @@ add_hours(const struct fold *f, struct bucket_acc *s, const struct week *w,
           unsigned day, bool all, struct arena *a)
 {
     bool good = true;
-    const union number *values = VALUE_OF(f, &w->hour);
+    const struct arithmetic *m = arithmetic_of(f->function);
+    const union number *values[SUMMARY_VALUES_MOST];
     const struct summary *of = &w->day[day];
     int64_t from = week_day_ms(w, day);
     struct known k = { .all_int = w->all_int,
                        .greatest = w->all_int ? greatest_of(of) : 0 };
 
+    for (size_t n = 0; n < SUMMARY_VALUES_MOST; n++)
+        values[n] = VALUE_OF(&w->hour, m->values[n]) + day * DAY_HOURS;
     for (unsigned i = 0; i < DAY_HOURS && (good || !all);
          i++, from += HOUR_MS) {
         int64_t to = from + HOUR_MS - (s->loose ? 1000 : 1);
@@ -143,7 +148,8 @@ add_hours(const struct fold *f, struct bucket_acc *s, const struct week *w,
             continue;
         k.first_ms = from > of->first_ms ? from : of->first_ms;
         k.last_ms = to < of->last_ms ? to : of->last_ms;
-        k.value = number_of(w->all_int, values[day * DAY_HOURS + i]);
+        for (size_t n = 0; n < SUMMARY_VALUES_MOST; n++)
+            k.values[n] = double_of(w->all_int, values[n][i]);
         if (!acc_known(f, s, &k, a))
             good = false;
     }
@@ -163,23 +169,23 @@ are_buckets(const struct fold *f, const struct week *w, unsigned day)
            w->hours != HOURS_NONE && week_day_ms(w, day) >= b->from;
 }
 
-/* Of hours that follow each other, none of them without points. */
+/* Makes a bucket of each of 'n' hours, none of them without points. */
 static void
 hour_buckets(const struct fold *f, const struct week *w, unsigned hour,
              unsigned n, union number *out)
 {
-    const union number *v = VALUE_OF(f, &w->hour) + hour;
-    const uint32_t *count = w->count + hour;
+    const struct arithmetic *m = arithmetic_of(f->function);
+    union number values[SUMMARY_VALUES_MOST][WEEK_HOURS];
+    /* A function that needs one value has it in either number of its state. */
+    bool two = arithmetic_values(m) == 2;
 
-    if (f->function->kind == KIND_COUNT) {
+    for (size_t k = 0; k <= two; k++) {
+        const union number *v = VALUE_OF(&w->hour, m->values[k]) + hour;
+
         for (unsigned i = 0; i < n; i++)
-            out[i].d = count[i];
-        return;
+            values[k][i] = double_of(w->all_int, v[i]);
     }
-    for (unsigned i = 0; i < n; i++)
-        out[i].d = number_of(w->all_int, v[i]);
-    for (unsigned i = 0; f->function->kind == KIND_AVG && i < n; i++)
-        out[i].d /= (double)count[i];
+    m->ends[true](w->count + hour, values[0], values[two], n, out);
 }
 
 static void

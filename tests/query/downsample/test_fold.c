@@ -1,10 +1,10 @@
-#include "query/downsample/stream_downsampler.h"
+#include "query/downsample/fold.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "query/model/aggregator.h"
-#include "query/downsample/downsample.h"
+#include "query/downsample/arithmetic.h"
 #include "query/parse/parse.h"
 #include "tests/harness.h"
 
@@ -107,6 +107,12 @@ struct ways {
     size_t summaries, spaced, points, weeks;
 };
 
+static struct batch
+batch_of_points(const struct points *p)
+{
+    return batch_of_row(p, &(struct spacing){ .even = false });
+}
+
 static void
 accumulate_row(const struct fold *f, const struct points *p, uint32_t base,
                bool spread_out, struct arena *a, struct bucket_acc *out,
@@ -124,12 +130,14 @@ accumulate_row(const struct fold *f, const struct points *p, uint32_t base,
                      ST_OK);
     if (bucket_acc_summary(f, out, &summary, a)) {
         ways->summaries++;
-    } else if (spacing.even && !spread_out) {
-        ways->spaced++;
-        bucket_acc_spaced(f, out, &spacing, back.v, back.len, a);
     } else {
-        ways->points++;
-        bucket_acc_points(f, out, p, a);
+        bool even = spacing.even && !spread_out;
+        struct batch batch =
+            even ? batch_of_row(&back, &spacing) : batch_of_points(p);
+
+        ways->spaced += even;
+        ways->points += !even;
+        bucket_acc_add(f, out, &batch, NULL, a);
     }
     points_fini(&back);
     buf_fini(&b);
@@ -166,25 +174,35 @@ compare(const struct sub_query *sq, const struct bucket_acc *got,
     }
 }
 
-/* What the downsampler makes of all points. */
+/* The buckets of all points, one after the other. */
 static struct column
 by_points(const struct query *q, const struct sub_query *sq,
           const struct series *s, struct arena *a)
 {
-    struct column span = { .ts_ms = s->all.ts_ms,
-                           .v = s->all.v,
-                           .is_float = s->all.is_float,
-                           .len = s->all.len };
+    const struct points *p = &s->all;
+    int64_t *ts = arena_alloc(a, (p->len + 1) * sizeof *ts);
+    union number *v = arena_alloc(a, (p->len + 1) * sizeof *v);
+    union number *values = arena_alloc(a, (p->len + 1) * sizeof *values);
     struct query_reading r;
-    struct downsampler d = { .spec = &sq->downsample,
-                             .reading = &r,
-                             .arena = a };
-    struct column out;
+    size_t len = 0, n;
 
     reading_make(&r, q, sq);
-    ck_assert_int_eq(downsampler_init(&d, span.len, NULL), ST_OK);
-    ck_assert_int_eq(downsampler_run(&d, &span, &out, NULL), ST_OK);
-    return out;
+    for (size_t i = 0; i < p->len; i += n) {
+        struct bucket at = { 0, 0 };
+
+        n = 1;
+        if (p->ts_ms[i] < r.buckets.from || p->ts_ms[i] >= r.buckets.to)
+            continue;
+        bucket_move(&r.buckets, &at, p->ts_ms[i]);
+        for (n = 0; i + n < p->len && p->ts_ms[i + n] < at.next &&
+                    p->ts_ms[i + n] < r.buckets.to;
+             n++)
+            values[n].d =
+                p->is_float[i + n] != 0 ? p->v[i + n].d : (double)p->v[i + n].i;
+        ts[len] = at.start;
+        v[len++] = aggregator_run(sq->downsample.aggregator, true, values, n);
+    }
+    return (struct column){ .ts_ms = ts, .v = v, .len = len };
 }
 
 /* Rows wait until there is another one, and buckets that it ends are made. */
@@ -200,11 +218,15 @@ collect_all(const struct fold *f, const struct series *s, struct arena *a,
         int64_t end_ms =
             h + 1 < HOURS ? (int64_t)s->bases[h + 1] * 1000 : INT64_MAX;
         struct points rest = { 0 };
-        size_t n;
+        struct batch batch;
 
         ck_assert(points_append(&wait, &s->rows[h]));
-        n = bucket_acc_collect(f, out, &wait, end_ms, scratch, a);
-        for (size_t i = n; i < wait.len; i++)
+        batch = batch_of_points(&wait);
+        if (end_ms < INT64_MAX)
+            end_ms = buckets_complete(f->buckets, out->bucket, end_ms);
+        batch = batch_part(&batch, 0, times_find(&batch.times, end_ms));
+        bucket_acc_add(f, out, &batch, scratch, a);
+        for (size_t i = batch.times.len; i < wait.len; i++)
             ck_assert(points_add(&rest, points_at(&wait, i)));
         points_fini(&wait);
         wait = rest;
@@ -226,6 +248,7 @@ collect_rows(const struct fold *f, const struct series *s, struct arena *a,
         const struct points *p = &s->rows[h];
         struct points back = { 0 };
         struct spacing spacing = { .even = false };
+        struct batch batch;
         struct buf b = BUF_INIT;
 
         if (p->len > 0) {
@@ -236,12 +259,9 @@ collect_rows(const struct fold *f, const struct series *s, struct arena *a,
                              ST_OK);
         }
         ways->spaced += spacing.even;
-        if (spacing.even)
-            bucket_acc_collect_spaced(f, out, &spacing, back.v, back.len,
-                                      scratch, a);
-        else
-            ck_assert_uint_eq(
-                bucket_acc_collect(f, out, p, INT64_MAX, scratch, a), p->len);
+        batch =
+            spacing.even ? batch_of_row(&back, &spacing) : batch_of_points(p);
+        bucket_acc_add(f, out, &batch, scratch, a);
         points_fini(&back);
         buf_fini(&b);
     }
@@ -289,7 +309,7 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
 
 static const char *const names[] = { "sum",   "zimsum", "pfsum", "avg",
                                      "min",   "mimmin", "max",   "mimmax",
-                                     "count", "first",  "last" };
+                                     "count", "first",  "last",  "range" };
 
 /* Those that collect. */
 static const char *const others[] = { "p99",       "ep50r3", "median", "dev",
@@ -322,7 +342,7 @@ series_fini(struct series *s)
     points_fini(&s->all);
 }
 
-START_TEST(collects_as_the_downsampler_does)
+START_TEST(collects_to_the_same_bits)
 {
     static const int64_t intervals[] = { 1000,    300000,   3600000, 60000,
                                          5400000, 86400000, 0 };
@@ -357,7 +377,7 @@ START_TEST(collects_as_the_downsampler_does)
 }
 END_TEST
 
-START_TEST(folds_as_the_downsampler_does)
+START_TEST(folds_to_the_same_bits)
 {
     static const int64_t intervals[] = { 1000,    7000,     60000,
                                          300000,  3600000,  7200000,
@@ -739,17 +759,20 @@ START_TEST(says_when_the_arena_is_full)
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     fill(&s, &state, (uint32_t)BASE_S, 1);
     f = make_fold(&q, &sq, NULL, &r);
-    for (int h = 0; h < HOURS; h++)
-        bucket_acc_points(&f, &acc, &s.rows[h], a);
+    for (int h = 0; h < HOURS; h++) {
+        struct batch row = batch_of_points(&s.rows[h]);
+
+        bucket_acc_add(&f, &acc, &row, NULL, a);
+    }
     ck_assert(!bucket_acc_end(&f, &acc, a));
     series_fini(&s);
     arena_free(&a);
 }
 END_TEST
 
-TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
+TEST_MAIN("fold", LOOP(folds_to_the_same_bits, names),
           LOOP(folds_by_the_calendar, names), LOOP(folds_weeks, names),
           TEST(weeks_start_on_sunday_at_midnight),
           LOOP(only_hours_that_are_cut_are_left_out, only_hours),
-          LOOP(collects_as_the_downsampler_does, others),
+          LOOP(collects_to_the_same_bits, others),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))
