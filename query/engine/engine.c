@@ -328,9 +328,11 @@ delete_annotations(struct engine *en, const struct query *q,
         for (const struct annotated *a = &result->stats[i].annotated;
              a != NULL && status == ST_OK; a = a->before)
             if (a->len > 0)
-                status = annotation_delete_range(en->options.records, a->tsuids,
-                                                 a->len, a->from_ms, q->end_ms,
-                                                 &deleted, e);
+                status = annotation_delete_range(
+                    en->options.records,
+                    &(struct annotation_query){ a->tsuids, a->len, a->from_ms,
+                                                q->end_ms, NULL },
+                    &deleted, e);
     return status;
 }
 

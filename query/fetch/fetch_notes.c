@@ -20,8 +20,10 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
 
     if (all == NULL)
         return error_no_memory(e);
-    status = annotation_list(records, all, p->matches, from_ms, to_ms, a,
-                             &notes, &notes_len, e);
+    status = annotation_list(
+        records,
+        &(struct annotation_query){ all, p->matches, from_ms, to_ms, a },
+        &notes, &notes_len, e);
     if (status != ST_OK)
         return status;
     out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);
@@ -93,8 +95,10 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
     if (p->listed)
         status = find_listed(p, records, from_ms, to_ms, a, out, e);
     else
-        status = annotation_series(records, p->metric_id, from_ms, to_ms, a,
-                                   &out->tsuids, &all, e);
+        status = annotation_series(
+            records, p->metric_id,
+            &(struct annotation_query){ NULL, 0, from_ms, to_ms, a },
+            &out->tsuids, &all, e);
     for (size_t i = 0; i < all && status == ST_OK; i++)
         if (sq->filters_len == 0 ||
             plan_reads_series(p, store_layout(c->store), out->tsuids[i]))

@@ -146,8 +146,10 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     n.tsuid = tsuid_slice(&tsuid);
     n.start = from / 1000;
     n.notes = slice_str("");
-    must(annotation_put(w->records, &n, ANNOTATION_DESCRIPTION, false, w->arena,
-                        &changed, &e));
+    must(annotation_put(
+        w->records, &n,
+        &(struct record_change){ ANNOTATION_DESCRIPTION, false, w->arena },
+        &changed, &e));
     m.notes = slice_str("said");
     must(meta_put(w->records,
                   (struct meta_of){ META_SERIES, tsuid_slice(&tsuid) }, &m,
@@ -341,8 +343,10 @@ read_rest(struct world *w)
     size_t len;
 
     fine(tree_list(w->records, w->arena, &trees, &len, &e));
-    fine(annotation_list(w->records, &global, 1, 0, INT64_MAX, w->arena, &notes,
-                         &len, &e));
+    fine(annotation_list(
+        w->records,
+        &(struct annotation_query){ &global, 1, 0, INT64_MAX, w->arena },
+        &notes, &len, &e));
     fine(meta_each_series(w->records, slice_str(""), see_series, w, &e));
     (void)series_total(w->series);
 }

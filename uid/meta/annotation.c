@@ -153,18 +153,19 @@ sort_custom(struct text_pairs *custom, struct arena *arena)
 
 static enum status
 batch_note(struct records *r, struct kv_batch *b, struct annotation *n,
-           unsigned given, bool overwrite, struct arena *arena, struct error *e)
+           const struct record_change *c, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
     struct annotation old;
-    enum status st = read_note(r, n->tsuid, n->start, arena, &old, e);
+    enum status st = read_note(r, n->tsuid, n->start, c->arena, &old, e);
 
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
     if (st == ST_OK && old.start < n->start)
         n->start = old.start;
-    if (st == ST_OK && !overwrite)
-        record_merge(&annotation_format, n, &old, ~given);
+    if (st == ST_OK && !c->overwrite)
+        record_merge(&annotation_format, n, &old,
+                     ~record_given(&annotation_format, n));
     return record_put(
         b,
         slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
@@ -172,31 +173,28 @@ batch_note(struct records *r, struct kv_batch *b, struct annotation *n,
 }
 
 enum status
-annotation_put(struct records *r, struct annotation *n, unsigned fields,
-               bool overwrite, struct arena *arena, bool *changed,
-               struct error *e)
+annotation_put(struct records *r, struct annotation *n,
+               const struct record_change *c, bool *changed, struct error *e)
 {
     const struct annotation none = { .description = slice_str(""),
                                      .notes = slice_str("") };
     struct kv_batch *b;
-    unsigned given;
     enum status st;
 
     *changed = false;
     st = check(n->tsuid, n->start, e);
     if (st != ST_OK)
         return st;
-    record_merge(&annotation_format, n, &none, ~fields);
-    given = record_given(&annotation_format, n);
-    if (given == 0)
+    record_merge(&annotation_format, n, &none, ~c->fields);
+    if (record_given(&annotation_format, n) == 0)
         return ST_OK;
-    if (!sort_custom(&n->custom, arena))
+    if (!sort_custom(&n->custom, c->arena))
         return error_no_memory(e);
     st = records_annotate(r, e);
     if (st != ST_OK)
         return st;
     b = change_begin(r);
-    st = batch_note(r, b, n, given, overwrite, arena, e);
+    st = batch_note(r, b, n, c, e);
     st = change_end(r, b, st, e);
     *changed = st == ST_OK;
     return st;
@@ -283,17 +281,18 @@ batch_deletion(struct records *r, struct kv_batch *b, struct deletion *d,
 }
 
 enum status
-annotation_delete_range(struct records *r, const struct slice *tsuids,
-                        size_t len, int64_t from_ms, int64_t to_ms,
+annotation_delete_range(struct records *r, const struct annotation_query *q,
                         uint64_t *deleted, struct error *e)
 {
-    struct deletion d = { .tsuids = tsuids, .len = len, .to_ms = to_ms };
+    struct deletion d = { .tsuids = q->tsuids,
+                          .len = q->len,
+                          .to_ms = q->to_ms };
     enum status st = ST_OK;
 
     *deleted = 0;
-    if (to_ms < from_ms || to_ms < 0)
+    if (q->to_ms < q->from_ms || q->to_ms < 0)
         return ST_OK;
-    d.next_ms = d.from_ms = from_ms < 0 ? 0 : from_ms;
+    d.next_ms = d.from_ms = q->from_ms < 0 ? 0 : q->from_ms;
     while (st == ST_OK && d.at < d.len) {
         struct kv_batch *b = change_begin(r);
         size_t n;
@@ -353,13 +352,15 @@ list_add(struct list *l, struct slice tsuid, struct slice bytes,
 /* Adds the notes of each of the sorted TSUIDs.  Those for which there is none
  * lie between two notes, and cost no seek. */
 static enum status
-list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
-          int64_t from_ms, int64_t to_ms, struct list *l, struct error *e)
+list_walk(struct kv_iter *it, const struct annotation_query *q, struct list *l,
+          struct error *e)
 {
+    const struct slice *tsuids = q->tsuids;
+    int64_t from_ms = q->from_ms < 0 ? 0 : q->from_ms;
     uint8_t key[ANNOTATION_KEY_MAX];
     struct slice tsuid = slice_of("", 0); /* on whose note the iterator is */
 
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < q->len; i++) {
         struct slice first =
             slice_of(key, annotation_key(tsuids[i], from_ms, key));
         int64_t ms;
@@ -372,7 +373,7 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
                 annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
 
             if (st == ST_OK &&
-                (compare_tsuids(&tsuids[i], &tsuid) != 0 || ms > to_ms))
+                (compare_tsuids(&tsuids[i], &tsuid) != 0 || ms > q->to_ms))
                 break;
             if (st == ST_OK)
                 st = list_add(l, tsuid, kv_iter_value(it), e);
@@ -407,24 +408,23 @@ sort_tsuids(const struct slice *tsuids, size_t *len, struct arena *arena)
 }
 
 enum status
-annotation_list(struct records *r, const struct slice *tsuids, size_t len,
-                int64_t from_ms, int64_t to_ms, struct arena *arena,
+annotation_list(struct records *r, const struct annotation_query *q,
                 struct annotation **out, size_t *out_len, struct error *e)
 {
-    struct list l = { .arena = arena };
-    struct slice *sorted;
+    struct annotation_query sorted = *q;
+    struct list l = { .arena = q->arena };
     struct kv_iter *it;
     enum status st;
 
     *out = NULL;
     *out_len = 0;
-    if (to_ms < from_ms || to_ms < 0)
+    if (q->to_ms < q->from_ms || q->to_ms < 0)
         return ST_OK;
-    sorted = sort_tsuids(tsuids, &len, arena);
-    if (sorted == NULL)
+    sorted.tsuids = sort_tsuids(q->tsuids, &sorted.len, q->arena);
+    if (sorted.tsuids == NULL)
         return error_no_memory(e);
     it = iter_open(r);
-    st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
+    st = list_walk(it, &sorted, &l, e);
     st = kv_iter_end(&it, st, e);
     if (st != ST_OK || l.len == 0)
         return st;
@@ -451,9 +451,11 @@ annotation_globals(struct records *r, int64_t from_s, int64_t to_s,
 {
     const struct slice global = slice_str("");
     size_t len;
-    enum status st =
-        annotation_list(r, &global, 1, hour_ms(from_s),
-                        hour_ms(to_s + HOUR_S) - 1, arena, out, &len, e);
+    enum status st = annotation_list(
+        r,
+        &(struct annotation_query){ &global, 1, hour_ms(from_s),
+                                    hour_ms(to_s + HOUR_S) - 1, arena },
+        out, &len, e);
 
     *out_len = 0;
     for (size_t i = 0; i < len && st == ST_OK; i++)
@@ -507,12 +509,12 @@ walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
 }
 
 enum status
-annotation_series(struct records *r, struct slice metric, int64_t from_ms,
-                  int64_t to_ms, struct arena *arena, struct slice **out,
+annotation_series(struct records *r, struct slice metric,
+                  const struct annotation_query *q, struct slice **out,
                   size_t *out_len, struct error *e)
 {
     const struct key_layout *layout;
-    struct list found = { .arena = arena };
+    struct list found = { .arena = q->arena };
     struct kv_iter *it;
     enum status st = ST_OK;
 
@@ -527,7 +529,7 @@ annotation_series(struct records *r, struct slice metric, int64_t from_ms,
                      2);
         memcpy(prefix + 3, metric.data, metric.size);
         st = walk_series(it, slice_of(prefix, 3 + metric.size),
-                         from_ms < 0 ? 0 : from_ms, to_ms, &found, e);
+                         q->from_ms < 0 ? 0 : q->from_ms, q->to_ms, &found, e);
     }
     *out = found.tsuids;
     *out_len = found.len;

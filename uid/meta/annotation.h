@@ -57,37 +57,42 @@ MUST_CHECK enum status annotation_get(struct records *r, struct slice tsuid,
                                       int64_t start, struct arena *arena,
                                       struct annotation *out, struct error *e);
 
-/* Writes '*n' and sets it to what is stored now.  Fields outside 'fields' keep
- * their stored values (POST), or are emptied with 'overwrite' (PUT).  A request
+/* Writes '*n' and sets it to what is stored now.  A request
  * that names no field, or gives those it names their empty values (null is none
  * of them), changes nothing: '*changed' is false (304), whatever is stored. The
  * status of a missing start (< 1) comes first: "The start timestamp has not
  * been set". */
 MUST_CHECK enum status annotation_put(struct records *r, struct annotation *n,
-                                      unsigned fields, bool overwrite,
-                                      struct arena *arena, bool *changed,
-                                      struct error *e);
+                                      const struct record_change *c,
+                                      bool *changed, struct error *e);
 
 /* An absent one is no error. */
 MUST_CHECK enum status annotation_delete(struct records *r, struct slice tsuid,
                                          int64_t start, struct error *e);
 
-/* Those that start within [from_ms, to_ms], of TSUIDs each named once, or
- * global; no more than 1,000 notes are one change. */
+/* Annotations of some TSUIDs that start within [from_ms, to_ms].  An empty
+ * slice among the TSUIDs stands for the global annotations. */
+struct annotation_query {
+    const struct slice *tsuids;
+    size_t len;
+    int64_t from_ms, to_ms;
+    struct arena *arena; /* of the result */
+};
+
+/* Deletes what 'q' asks for; each TSUID is named once.  One change has at most
+ * 1,000 notes. */
 MUST_CHECK enum status annotation_delete_range(struct records *r,
-                                               const struct slice *tsuids,
-                                               size_t len, int64_t from_ms,
-                                               int64_t to_ms, uint64_t *deleted,
+                                               const struct annotation_query *q,
+                                               uint64_t *deleted,
                                                struct error *e);
 
-/* Those of any of the TSUIDs, in the order in which OpenTSDB lists them: by
- * start as written, so seconds before milliseconds, then by TSUID.  Costs
- * little where there are none, however many TSUIDs.  Empty slices among the
- * TSUIDs ask for the global ones. */
-MUST_CHECK enum status
-annotation_list(struct records *r, const struct slice *tsuids, size_t len,
-                int64_t from_ms, int64_t to_ms, struct arena *arena,
-                struct annotation **out, size_t *out_len, struct error *e);
+/* Lists the annotations of any of the TSUIDs in the order of OpenTSDB: by start
+ * as written, so seconds before milliseconds, then by TSUID.  TSUIDs without
+ * annotations cost little. */
+MUST_CHECK enum status annotation_list(struct records *r,
+                                       const struct annotation_query *q,
+                                       struct annotation **out, size_t *out_len,
+                                       struct error *e);
 
 /* The global ones, by start as written, as OpenTSDB reads them: by whole hours,
  * of which those stay that start from 'from_s' on and end by 'to_s', both
@@ -97,11 +102,10 @@ MUST_CHECK enum status annotation_globals(struct records *r, int64_t from_s,
                                           struct annotation **out,
                                           size_t *out_len, struct error *e);
 
-/* The TSUIDs, led by the metric's id, of those that start within [from_ms,
- * to_ms]: each once, in no useful order. */
+/* Lists the series of the metric that have annotations in the time range of
+ * 'q', whose TSUIDs are not used: each TSUID once, in no useful order. */
 MUST_CHECK enum status annotation_series(struct records *r, struct slice metric,
-                                         int64_t from_ms, int64_t to_ms,
-                                         struct arena *arena,
+                                         const struct annotation_query *q,
                                          struct slice **out, size_t *out_len,
                                          struct error *e);
 

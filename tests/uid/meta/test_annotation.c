@@ -27,10 +27,12 @@ put(struct annotation n, bool expected)
     struct arena *a = arena_new(0);
     bool changed;
 
-    OK(annotation_put(f.records, &n,
-                      ANNOTATION_END | ANNOTATION_DESCRIPTION |
-                          ANNOTATION_NOTES | ANNOTATION_CUSTOM,
-                      false, a, &changed, &e));
+    OK(annotation_put(
+        f.records, &n,
+        &(struct record_change){ ANNOTATION_END | ANNOTATION_DESCRIPTION |
+                                     ANNOTATION_NOTES | ANNOTATION_CUSTOM,
+                                 false, a },
+        &changed, &e));
     ck_assert_int_eq(changed, expected);
     arena_free(&a);
 }
@@ -91,8 +93,10 @@ listed(const struct slice *tsuids, size_t tsuids_len, int64_t from_ms,
     size_t len;
 
     t = (struct text){ .left = 99 };
-    OK(annotation_list(f.records, tsuids, tsuids_len, from_ms, to_ms, a, &notes,
-                       &len, &e));
+    OK(annotation_list(
+        f.records,
+        &(struct annotation_query){ tsuids, tsuids_len, from_ms, to_ms, a },
+        &notes, &len, &e));
     for (size_t i = 0; i < len; i++)
         (void)print(&t, &notes[i]);
     arena_free(&a);
@@ -148,8 +152,10 @@ START_TEST(merges_and_overwrites)
         for (; c != NULL && *c != '\0'; c += 2)
             pairs[n.custom.len++] =
                 (struct tag){ slice_of(c, 1), slice_of(c + 1, 1) };
-        OK(annotation_put(f.records, &n, steps[i].fields, steps[i].overwrite, a,
-                          &changed, &e));
+        OK(annotation_put(
+            f.records, &n,
+            &(struct record_change){ steps[i].fields, steps[i].overwrite, a },
+            &changed, &e));
         ck_assert_int_eq(changed, steps[i].changed);
         ck_assert_str_eq(get(A, 5), steps[i].stored);
         if (changed) {
@@ -172,11 +178,13 @@ START_TEST(texts_of_failures)
     FAILS(annotation_get(f.records, A, 5, a, &n, &e), ST_NOT_FOUND,
           "Unable to locate annotation in storage");
     n = note(A, 0, "d");
-    FAILS(annotation_put(f.records, &n, 0, false, a, &changed, &e), ST_INVALID,
-          "The start timestamp has not been set");
+    FAILS(annotation_put(f.records, &n, &(struct record_change){ 0, false, a },
+                         &changed, &e),
+          ST_INVALID, "The start timestamp has not been set");
     n.start = -5;
-    FAILS(annotation_put(f.records, &n, 15, true, a, &changed, &e), ST_INVALID,
-          "The start timestamp has not been set");
+    FAILS(annotation_put(f.records, &n, &(struct record_change){ 15, true, a },
+                         &changed, &e),
+          ST_INVALID, "The start timestamp has not been set");
     FAILS(annotation_delete(f.records, A, 0, &e), ST_INVALID,
           "The start timestamp has not been set");
     FAILS(annotation_get(f.records, A, 0, a, &n, &e), ST_INVALID,
@@ -212,8 +220,9 @@ START_TEST(bounds_size)
 
     memset(big, 'x', RECORD_BYTES);
     n = note(A, T, big);
-    FAILS(annotation_put(f.records, &n, 15, false, a, &changed, &e), ST_LIMIT,
-          "annotation of more than 1048576 bytes");
+    FAILS(annotation_put(f.records, &n, &(struct record_change){ 15, false, a },
+                         &changed, &e),
+          ST_LIMIT, "annotation of more than 1048576 bytes");
     ck_assert(!changed);
     big[RECORD_BYTES - 50] = '\0';
     put(note(A, T, big), true);
@@ -271,8 +280,10 @@ START_TEST(series_with_notes)
     size_t len;
 
     put_some();
-    OK(annotation_series(f.records, slice_of(metric, 3), noted[_i].from_ms,
-                         noted[_i].to_ms, a, &found, &len, &e));
+    OK(annotation_series(f.records, slice_of(metric, 3),
+                         &(struct annotation_query){ NULL, 0, noted[_i].from_ms,
+                                                     noted[_i].to_ms, a },
+                         &found, &len, &e));
     for (size_t i = 0; i < len; i++)
         strcat(text, slice_eq(found[i], A)   ? "A "
                      : slice_eq(found[i], B) ? "B "
@@ -287,17 +298,26 @@ START_TEST(deletes_a_range)
     uint64_t deleted;
 
     put_some();
-    OK(annotation_delete_range(f.records, (struct slice[]){ A }, 1, T * 1000,
-                               T * 1000 + 1500, &deleted, &e));
+    OK(annotation_delete_range(
+        f.records,
+        &(struct annotation_query){ (struct slice[]){ A }, 1, T * 1000,
+                                    T * 1000 + 1500, NULL },
+        &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
     ck_assert_str_eq(listed((struct slice[]){ A }, 1, 0, INT64_MAX),
                      "1356998402-0:a2/;");
     ck_assert_str_eq(get(A_LONG, T + 1), "1356998401-0:long/;");
-    OK(annotation_delete_range(f.records, (struct slice[]){ GLOBAL }, 1, 0,
-                               INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(
+        f.records,
+        &(struct annotation_query){ (struct slice[]){ GLOBAL }, 1, 0, INT64_MAX,
+                                    NULL },
+        &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
-    OK(annotation_delete_range(f.records, (struct slice[]){ GLOBAL }, 1, 0,
-                               INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(
+        f.records,
+        &(struct annotation_query){ (struct slice[]){ GLOBAL }, 1, 0, INT64_MAX,
+                                    NULL },
+        &deleted, &e));
     ck_assert_uint_eq(deleted, 0);
     ck_assert_str_eq(get(B, T + 1), "1356998401-0:b1/;");
     OK(annotation_delete(f.records, B, T + 1, &e));
@@ -310,9 +330,11 @@ START_TEST(deletes_ranges)
     uint64_t deleted;
 
     put_some();
-    OK(annotation_delete_range(f.records, (struct slice[]){ A, A_LONG, B }, 3,
-                               (T + 1) * 1000, (T + 1) * 1000 + 999, &deleted,
-                               &e));
+    OK(annotation_delete_range(f.records,
+                               &(struct annotation_query){
+                                   (struct slice[]){ A, A_LONG, B }, 3,
+                                   (T + 1) * 1000, (T + 1) * 1000 + 999, NULL },
+                               &deleted, &e));
     ck_assert_uint_eq(deleted, 3);
     ck_assert_str_eq(
         listed((struct slice[]){ A, A_LONG, B, GLOBAL }, 4, 0, INT64_MAX),
@@ -322,11 +344,17 @@ START_TEST(deletes_ranges)
         put(note(A, T + n, "x"), true);
         put(note(B, T + n, "x"), true);
     }
-    OK(annotation_delete_range(f.records, (struct slice[]){ A, B }, 2, 0,
-                               (T + 600) * 1000, &deleted, &e));
+    OK(annotation_delete_range(
+        f.records,
+        &(struct annotation_query){ (struct slice[]){ A, B }, 2, 0,
+                                    (T + 600) * 1000, NULL },
+        &deleted, &e));
     ck_assert_uint_eq(deleted, 1202);
-    OK(annotation_delete_range(f.records, (struct slice[]){ A, B }, 2, 0,
-                               INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(
+        f.records,
+        &(struct annotation_query){ (struct slice[]){ A, B }, 2, 0, INT64_MAX,
+                                    NULL },
+        &deleted, &e));
     ck_assert_uint_eq(deleted, 198);
 }
 END_TEST
@@ -342,12 +370,17 @@ START_TEST(deletes_many)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int64_t n = 0; n <= cases[i].len; n++)
             put(note(B, T + n, "x"), true);
-        OK(annotation_delete_range(f.records, (struct slice[]){ B }, 1, 0,
-                                   (T + cases[i].len - 1) * 1000, &deleted,
-                                   &e));
+        OK(annotation_delete_range(
+            f.records,
+            &(struct annotation_query){ (struct slice[]){ B }, 1, 0,
+                                        (T + cases[i].len - 1) * 1000, NULL },
+            &deleted, &e));
         ck_assert_uint_eq(deleted, (uint64_t)cases[i].len);
-        OK(annotation_delete_range(f.records, (struct slice[]){ B }, 1, 0,
-                                   INT64_MAX, &deleted, &e));
+        OK(annotation_delete_range(
+            f.records,
+            &(struct annotation_query){ (struct slice[]){ B }, 1, 0, INT64_MAX,
+                                        NULL },
+            &deleted, &e));
         ck_assert_uint_eq(deleted, 1);
     }
 }
@@ -429,17 +462,22 @@ START_TEST(lists_what_was_written)
             for (int64_t at = from_s; at <= to_s; at++)
                 wanted += has[bytes[i][1]][at];
         }
-        OK(annotation_list(f.records, tsuids, len, from_s * 1000, to_s * 1000,
-                           a, &notes, &got, &e));
+        OK(annotation_list(f.records,
+                           &(struct annotation_query){
+                               tsuids, len, from_s * 1000, to_s * 1000, a },
+                           &notes, &got, &e));
         ck_assert_uint_eq(got, wanted);
         /* One by one. */
         for (size_t i = 0; i < len; i++) {
             struct annotation *few;
             size_t n;
 
-            OK(annotation_list(f.records,
-                               &tsuids[i % 2 == 0 ? i / 2 : len - 1 - i / 2], 1,
-                               from_s * 1000, to_s * 1000, a, &few, &n, &e));
+            OK(annotation_list(
+                f.records,
+                &(struct annotation_query){
+                    &tsuids[i % 2 == 0 ? i / 2 : len - 1 - i / 2], 1,
+                    from_s * 1000, to_s * 1000, a },
+                &few, &n, &e));
             single += n;
         }
         ck_assert_uint_eq(single, wanted);
@@ -483,8 +521,10 @@ START_TEST(keeps_nulls)
     put(n, true);
     n = note(A, 5, "");
     n.description = (struct slice){ NULL, 0 };
-    OK(annotation_put(f.records, &n, ANNOTATION_DESCRIPTION, false, a,
-                      &(bool){ false }, &e));
+    OK(annotation_put(
+        f.records, &n,
+        &(struct record_change){ ANNOTATION_DESCRIPTION, false, a },
+        &(bool){ false }, &e));
     OK(annotation_get(f.records, A, 5, a, &out, &e));
     ck_assert(annotation_is_null(out.description));
     ck_assert(!annotation_is_null(out.notes));
@@ -571,7 +611,9 @@ write_field(void *arg)
         struct annotation n = note(A, T + i, "d");
 
         n.notes = slice_str("n");
-        OK(annotation_put(f.records, &n, w->field, false, a, &changed, &e));
+        OK(annotation_put(f.records, &n,
+                          &(struct record_change){ w->field, false, a },
+                          &changed, &e));
         arena_reset(a);
     }
     arena_free(&a);

@@ -56,7 +56,8 @@ START_TEST(all_know_that_there_are_annotations)
     daemons_open(&all);
     for (int i = 0; i < DAEMONS; i++)
         ck_assert(!annotation_any(all.d[i].records));
-    OK(annotation_put(all.d[0].records, &n, ~0u, false, a, &changed, &e));
+    OK(annotation_put(all.d[0].records, &n,
+                      &(struct record_change){ ~0u, false, a }, &changed, &e));
     ck_assert(changed);
     for (int i = 0; i < DAEMONS; i++) {
         ck_assert(annotation_any(all.d[i].records));
@@ -81,11 +82,13 @@ START_TEST(an_announcement_that_failed_is_made_again)
 
     daemons_open(&all);
     all.cut = true;
-    ck_assert_int_eq(
-        annotation_put(all.d[0].records, &n, ~0u, false, a, &changed, NULL),
-        ST_TIMEOUT);
+    ck_assert_int_eq(annotation_put(all.d[0].records, &n,
+                                    &(struct record_change){ ~0u, false, a },
+                                    &changed, NULL),
+                     ST_TIMEOUT);
     all.cut = false;
-    OK(annotation_put(all.d[0].records, &n, ~0u, false, a, &changed, &e));
+    OK(annotation_put(all.d[0].records, &n,
+                      &(struct record_change){ ~0u, false, a }, &changed, &e));
     for (int i = 0; i < DAEMONS; i++)
         ck_assert(annotation_any(all.d[i].records));
     arena_free(&a);

@@ -176,8 +176,11 @@ store(const struct api_call *w, struct annotation_request *n, bool *changed,
                              "The start timestamp has not been set");
         return n->fields == 0 ? ST_OK : st;
     }
-    return annotation_put(w->a->records, &n->note, n->fields,
-                          http_method(w->r) == HTTP_PUT, w->arena, changed, e);
+    return annotation_put(
+        w->a->records, &n->note,
+        &(struct record_change){ n->fields, http_method(w->r) == HTTP_PUT,
+                                 w->arena },
+        changed, e);
 }
 
 static void
@@ -364,8 +367,11 @@ delete_of(const struct api_call *w, const struct range *range,
     enum status st = read_tsuid(w, &n, e);
 
     if (st == ST_OK)
-        st = annotation_delete_range(w->a->records, &n.note.tsuid, 1,
-                                     range->from_ms, range->to_ms, &deleted, e);
+        st = annotation_delete_range(
+            w->a->records,
+            &(struct annotation_query){ &n.note.tsuid, 1, range->from_ms,
+                                        range->to_ms, NULL },
+            &deleted, e);
     *total += deleted;
     return st;
 }

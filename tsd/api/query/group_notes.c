@@ -57,9 +57,11 @@ group_notes_read(const struct api *a, const struct query *q,
     series = noted_series(g, arena, &len);
     if (series == NULL && len > 0)
         return error_set(e, ST_LIMIT, "no memory for the annotations");
-    st = annotation_list(a->records, series, len,
-                         (int64_t)reading.from_base * 1000,
-                         ((int64_t)reading.to_base + HOUR_S) * 1000 - 1, arena,
+    st = annotation_list(a->records,
+                         &(struct annotation_query){
+                             series, len, (int64_t)reading.from_base * 1000,
+                             ((int64_t)reading.to_base + HOUR_S) * 1000 - 1,
+                             arena },
                          &list, &out->len, e);
     out->list = list;
     return st;

@@ -62,8 +62,10 @@ delete_hour(const struct api *a, struct slice tsuid, uint32_t base,
         store_delete(a->store, tsuid, from_ms, to_ms, NULL, lsn, e);
 
     if (st == ST_OK)
-        st = annotation_delete_range(a->records, &tsuid, 1, from_ms, to_ms,
-                                     &deleted, e);
+        st = annotation_delete_range(
+            a->records,
+            &(struct annotation_query){ &tsuid, 1, from_ms, to_ms, NULL },
+            &deleted, e);
     return st == ST_OK ? histogram_delete(a->store, tsuid, from_ms, to_ms,
                                           &deleted, lsn, e)
                        : st;
