@@ -39,6 +39,7 @@ open_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
                                         .fill = o->fill };
         }
     }
+    rows_open(node->rows, node->rows_len);
     return ST_OK;
 }
 

@@ -58,6 +58,7 @@ combine_one(const struct gexp_call *c, struct row_series *series,
 
     if (!dps_alloc(c->arena, set_by_place(series, len), out))
         return error_no_memory(e);
+    rows_open(series, len);
     while (st == ST_OK && rows_next(series, len, &ts)) {
         double v = 0;
 
