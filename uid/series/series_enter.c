@@ -374,7 +374,7 @@ admit_asked(struct asking *q) REQUIRES(q->d->lock)
             continue;
         if (a->is_marked) {
             s->marked++;
-        } else if (!series_purge_admits(d, a->entry->tsuid)) {
+        } else if (!series_purge_admits(q->d, a->entry->tsuid)) {
             a->entry->rejected = ST_CONFLICT;
         } else if (!series_has_room_for(d, s->metric, added,
                                         limited ? added_of_metric(q, s->metric)
