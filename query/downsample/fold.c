@@ -321,9 +321,22 @@ fold_each(const struct aggregator *g, const struct batch *p, size_t at,
         return;
     }
     for (size_t i = 0; i < len; i++) {
-        empty_bucket(m, &s);
-        fold_points(m, &s, p, at + i * every, every);
-        out[i].d = acc_value(m, &s);
+        const union number *v = p->v + at + i * every;
+        union number x = m->start[p->doubles], y = { .i = 0 };
+        uint32_t n = 0;
+
+        if (!p->doubles && m->adds) {
+            empty_bucket(m, &s);
+            add_ints(m, &s, v, every, (double)p->greatest);
+            out[i].d = acc_value(m, &s);
+            continue;
+        }
+        m->all[p->doubles](&n, &x, &y, v, every);
+        if (!p->doubles) {
+            x.d = (double)x.i;
+            y.d = (double)y.i;
+        }
+        out[i] = m->end[true](n, x, y);
     }
 }
 
