@@ -12,7 +12,7 @@
 #define ENCODE_EVERY_MS 60000
 #define FORGET_TIMES    8
 #define IN_FLIGHT_S     60 /* a forwarded point arrives sooner, or never */
-#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
+#define WORTH_TRIMMING  ((uint64_t)4 << 20) /* bytes of a WAL segment */
 #define JUST_WRITTEN_S  2
 
 enum status
