@@ -17,7 +17,6 @@
  *     peer               a link, and what waits to be sent on it
  *     WAL            the buffer of what is not yet written
  *     kv swap            one swap; held across an engine write
- *     kv LevelDB sync    one sync at a time
  *     kv LevelDB write   one write at a time
  *     kv memory engine   its map
  *     log                the line being written

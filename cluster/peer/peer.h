@@ -1,12 +1,11 @@
 /* Another daemon of the store, as the one who asks it sees it.  It has no
  * thread: who waits for an answer sends and receives.
  *
- * PUTs share a connection, on which one request is under way; records that come
- * meanwhile are gathered into the next one (group commit).
- *
- *     peer_put, peer_put .. -> peer_put_wait: no request is under way?
- *                                 yes: send all records, receive, wake the
- * others no:  wait for who does
+ * PUTs share a connection, on which one request is under way.  peer_put() adds
+ * a record.  peer_put_wait() sends all records if no request is under way,
+ * receives the answer and wakes the threads that wait for it; otherwise it
+ * waits for the thread that sent the request.  Records that come meanwhile are
+ * gathered into the next one (group commit).
  *
  * A link is this connection from its first PUT to its end; its number is never
  * used twice.  With a link all that was put on it ends, too: ST_MOVED, and it

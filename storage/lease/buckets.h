@@ -1,5 +1,5 @@
 /* The bucket map: which member owns each salt bucket.  Every change is one
- * compare-and-set of the bucket's entry (docs/FORMAT.md, "Objects of a pool").
+ * compare-and-swap of the bucket's entry (docs/FORMAT.md, "Objects of a pool").
  *
  *     none --claim--> (T, 1)
  *     (D, e) --claim of a dead one's--> (T, e + 1, from D e)

@@ -1,9 +1,10 @@
 /* Points of salt buckets that other processes own (owners.h):
  *
- *     put_chunk() --> local    into the head and the WAL, as in every store
- *                 `-> remote   a record is queued for the owner
- *     then            each owner's answer is waited for; points whose bucket
- * has moved, or has no owner, are put again
+ *     put_chunk()  local:   into the head and the WAL, as in every store
+ *                  remote:  a record is queued for the owner
+ *
+ * Then each owner's answer is waited for.  Points whose bucket has moved, or
+ * has no owner, are put again.
  *
  * The record is the same as in the WAL, but for its ids, which count on a link.
  *

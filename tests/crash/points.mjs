@@ -14,7 +14,7 @@ const [halite, ...only] = process.argv.slice(2);
 const places = [
     'uid-chosen', 'uid-assigned:20', 'batch-logged:30', 'batch-written:40', 'record-written:3',
     'delete-logged:3', 'delete-written', 'rotate-synced', 'rotate-headed:2', 'rotate-made',
-    'hours-encoded:3', 'flush-encoded:2', 'flush-written:3', 'merge:20', 'trim-synced', 'trim-deleted', 'replace-written:2',
+    'hours-encoded:3', 'flush-encoded:2', 'flush-written:3', 'merge:20', 'trim-synced', 'trim-deleted',
     'close-begun', 'close-flushed', 'open-journal-cut', 'open-engine-cut',
 ];
 const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();

@@ -1,5 +1,6 @@
-/* The series directory: which TSUIDs exist, and for each metric its tag tag-key
- * sets, the sets of tagks that it is used with (docs/FORMAT.md, "Series").
+/* The series directory: which TSUIDs exist, and for each metric its
+ * tag-key sets, the sets of tagks that it is used with (docs/FORMAT.md,
+ * "Series").
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes); on shared
  *                                        engines the mark of a purge instead
@@ -97,8 +98,9 @@ struct series_entry {
     enum status rejected;
 };
 
-/* The second half, for many: enters those that are not there yet, all in one
- * batch, and asks the store for the handle of each.  TSUIDs may repeat. */
+/* The second half, for many: enters those that are not there yet, in one batch
+ * (in a pool: one guarded batch for each salt bucket), and asks the store for
+ * the handle of each.  TSUIDs may repeat. */
 MUST_CHECK enum status series_enter(struct series_directory *d,
                                     struct series_entry *entries, size_t len,
                                     struct error *e);
