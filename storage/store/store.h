@@ -92,16 +92,17 @@ bool store_has_series(struct store *s, struct slice tsuid, uint64_t *evictions);
 /* Until this time (monotonic; 0: the watch ends) no idle series leave memory,
  * and the store notes which series get points or are asked for by
  * store_series().  Series that have open rows when the watch begins count as
- * noted.  Does not wait for the engine. */
+ * noted.  The watch ends earlier when there are more than 'head_series' series.
+ * Does not wait for the engine. */
 void store_watch_series(struct store *s, int64_t until_us);
 /* Takes those of 'tsuids' out of memory that have no open rows and were not
  * noted since the watch began: points that still come with their handles are
  * answered ST_NOT_FOUND.  Sets kept[i] for the others that are in memory; in a
  * pool also for those that were touched in the last minute, because a point may
  * be on its way to the owner of the salt bucket.  Does not wait for the engine.
- */
-void store_forget_series(struct store *s, const struct slice *tsuids,
-                         size_t len, bool *kept);
+ * Returns false if the watch has ended, so that 'kept' says too little. */
+MUST_CHECK bool store_forget_series(struct store *s, const struct slice *tsuids,
+                                    size_t len, bool *kept);
 
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first

@@ -232,6 +232,12 @@ forget_idle(struct store *s) REQUIRES(s->flush_lock)
         evict_idle(s, keep / 4 * 3, JUST_WRITTEN_S);
 }
 
+static bool
+is_watched(struct store *s)
+{
+    return clock_monotonic_us() < atomic_load(&s->watched_until_us);
+}
+
 /* Handles become invalid in buckets where few of many series are left.  Not in
  * a pool: there, points that were forwarded may be put again with their
  * handles. */
@@ -241,9 +247,11 @@ evict_series(struct store *s)
     uint64_t before = head_counts(s->head).forgotten;
 
     lock_take(&s->flush_lock);
+    /* A purge can be repeated; memory that new series fill cannot wait. */
+    if (is_watched(s) && has_too_many_series(s))
+        atomic_store(&s->watched_until_us, 0);
     /* A replay puts points by the handles that it has. */
-    if (clock_monotonic_us() >= atomic_load(&s->watched_until_us) &&
-        atomic_load(&s->replays) == 0)
+    if (!is_watched(s) && atomic_load(&s->replays) == 0)
         forget_idle(s);
     if (head_counts(s->head).forgotten != before &&
         head_shrink(s->head, s->remote == NULL))
@@ -262,7 +270,7 @@ store_watch_series(struct store *s, int64_t until_us)
         head_watch(s->head);
 }
 
-void
+bool
 store_forget_series(struct store *s, const struct slice *tsuids, size_t len,
                     bool *kept)
 {
@@ -276,6 +284,8 @@ store_forget_series(struct store *s, const struct slice *tsuids, size_t len,
                 : now_s < quiet_s ? 0
                                   : now_s - quiet_s,
                 kept);
+    /* evict_series() ends the watch before it removes anything. */
+    return is_watched(s);
 }
 
 /* Reports what became of a flush to those who wait for room, and to the log

@@ -234,6 +234,12 @@ series_enter(struct series_directory *d, struct series_entry *entries,
 }
 
 enum status
+series_is_being_purged(struct error *e)
+{
+    return error_set(e, ST_BUSY, "a name of the series is being purged");
+}
+
+enum status
 series_reject(struct series_directory *d, struct error *e)
 {
     (void)d;

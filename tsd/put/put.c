@@ -438,9 +438,10 @@ identify(struct put_batch *b, size_t row)
 
 /* Asks the directory for all that wait, and enters its answers into the cache.
  * Rows that get no series are rejected.  Those of which a name was purged
- * meanwhile are identified again: the name gets another id. */
+ * meanwhile are identified again, so that the name gets another id, and wait
+ * when this returns; if it is the last attempt, they are rejected. */
 static void
-enter(struct put_batch *b)
+enter_once(struct put_batch *b, bool is_last)
 {
     struct error e;
     enum status status = error_set(&e, ST_BUSY, "no memory for new series");
@@ -458,11 +459,14 @@ enter(struct put_batch *b)
         enum status rejected = status;
 
         if (status == ST_OK && b->entries[i].rejected == ST_CONFLICT) {
-            again[again_len++] = (uint16_t)row;
-            continue;
-        }
-        if (status == ST_OK && b->entries[i].rejected != ST_OK)
+            if (!is_last) {
+                again[again_len++] = (uint16_t)row;
+                continue;
+            }
+            rejected = series_is_being_purged(&e);
+        } else if (status == ST_OK && b->entries[i].rejected != ST_OK) {
             rejected = series_reject(b->path->directory, &e);
+        }
         if (rejected != ST_OK) {
             (void)PUT_REJECT(b, row, put_fault_of(rejected), "%s", e.text);
             continue;
@@ -476,8 +480,13 @@ enter(struct put_batch *b)
     buf_clear(&b->tsuids);
     for (size_t i = 0; i < again_len; i++)
         (void)identify(b, again[i]);
-    if (b->entries_len > 0)
-        enter(b);
+}
+
+static void
+enter(struct put_batch *b)
+{
+    for (unsigned i = 1; b->entries_len > 0; i++)
+        enter_once(b, i == SERIES_ATTEMPTS);
 }
 
 /* A name that was renamed or deleted leads elsewhere now: what was looked up

@@ -378,14 +378,24 @@ series_of_metric(struct series_directory *d, struct slice metric,
 }
 
 enum status
+series_is_being_purged(struct error *e)
+{
+    return error_set(e, ST_BUSY,
+                     "a name of the series is being purged: try again later");
+}
+
+enum status
 series_resolve(struct series_directory *d, const struct series_rules *rules,
                const struct series_text *x, series_ref *ref,
                struct tsuid *tsuid, struct error *e)
 {
     struct series_entry entry = { .ref = SERIES_REF_NONE };
+    unsigned attempts = 0;
     enum status st;
 
     do { /* again where a purge took a name away meanwhile */
+        if (attempts++ == SERIES_ATTEMPTS)
+            return series_is_being_purged(e);
         st = series_identify(d, rules, x, tsuid, e);
         if (st != ST_OK)
             return st;

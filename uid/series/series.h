@@ -98,12 +98,18 @@ struct series_entry {
     enum status rejected;
 };
 
+/* Names and series may be purged again and again while they are looked up.
+ * After so many attempts the caller gets ST_BUSY. */
+#define SERIES_ATTEMPTS 8
+
 /* The second half, for many: enters those that are not there yet, in one batch
  * (in a pool: one guarded batch for each salt bucket), and asks the store for
  * the handle of each.  TSUIDs may repeat. */
 MUST_CHECK enum status series_enter(struct series_directory *d,
                                     struct series_entry *entries, size_t len,
                                     struct error *e);
+/* ST_BUSY, and its sentence: a name of the series is being purged. */
+enum status series_is_being_purged(struct error *e);
 /* What is said of those that were rejected, and its status. */
 enum status series_reject(struct series_directory *d, struct error *e);
 

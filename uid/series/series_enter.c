@@ -577,8 +577,9 @@ series_enter(struct series_directory *d, struct series_entry *entries,
     enum status st = ST_OK;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    while (st == ST_OK && again)
-        st = enter_once(d, entries, len, &again, e);
+    for (unsigned i = 0; st == ST_OK && again; i++)
+        st = i == SERIES_ATTEMPTS ? series_is_being_purged(e)
+                                  : enter_once(d, entries, len, &again, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         counter_add(CNT_SERIES_REJECTED, entries[i].rejected == ST_LIMIT);
     return st;

@@ -148,7 +148,12 @@ drop_all(struct series_directory *d, const struct slice *tsuids, size_t len,
     enum status st = ST_OK;
     size_t done = 0;
 
-    store_forget_series(d->store, tsuids, len, kept);
+    if (!store_forget_series(d->store, tsuids, len, kept)) {
+        kv_batch_free(&b);
+        return error_set(e, ST_BUSY,
+                         "the purge ends early: so many new series came that "
+                         "idle ones had to leave memory");
+    }
     for (; done < len && st == ST_OK; done++)
         if (!kept[done])
             st = drop_series(d, tsuids[done], b, e);

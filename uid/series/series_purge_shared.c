@@ -2,10 +2,11 @@
  *
  * A series is removed in these steps:
  *
- *     mark     its entry holds the purge's mark in the place of its creation
- * time ask      each process drops its handle of the series, or says that it
- * has used the series since the purge began remove   the entry, if it still
- * holds the mark, and its count, in one guarded batch
+ *     mark     its entry holds the purge's mark, not its creation time
+ *     ask      each process drops its handle of the series, or answers
+ *              that it has used the series since the purge began
+ *     remove   the entry, if it still holds the mark, and its count,
+ *              in one guarded batch
  *
  * Whoever enters the series after it has answered reads the entry and replaces
  * the mark (series_enter.c), so that the guarded batch meets a conflict.

@@ -57,7 +57,7 @@ drop_handles(struct series_directory *d, uint64_t mark,
     lock_take(&d->watch_lock);
     watched = mark == d->watch_mark && clock_monotonic_us() < d->watch_until_us;
     if (watched)
-        store_forget_series(d->store, tsuids, len, kept);
+        watched = store_forget_series(d->store, tsuids, len, kept);
     lock_drop(&d->watch_lock);
     buf_put_u8(answer, watched);
     for (size_t i = 0; i < len && watched; i++)

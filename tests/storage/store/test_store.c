@@ -451,15 +451,19 @@ START_TEST(an_idle_series_leaves_memory)
 }
 END_TEST
 
-/* They were written to just now, and idle series leave only in an hour. */
+/* They were written to just now, idle series leave only in an hour, and a purge
+ * watches them; it learns that it does not know of all that were written to. */
 START_TEST(flushed_series_make_room_for_new_ones)
 {
     enum { MOST = 64, MADE = 400, OPEN = 8 };
+    bool kept;
     int64_t give_up_us = clock_monotonic_us() + 60 * INT64_C(1000000);
 
     set_options(_i);
     o.head_series = MOST;
     open_store();
+    store_watch_series(s, INT64_MAX);
+    ck_assert(store_forget_series(s, NULL, 0, &kept));
     for (unsigned i = 0; i < MADE; i++)
         put(i, T0, 1);
     ck_assert_uint_eq(store_counts(s).head_series, MADE);
@@ -472,6 +476,7 @@ START_TEST(flushed_series_make_room_for_new_ones)
     }
     ck_assert_uint_le(store_counts(s).head_series, MOST);
     ck_assert_uint_ge(store_counts(s).head_series, OPEN);
+    ck_assert(!store_forget_series(s, NULL, 0, &kept));
     for (unsigned i = 0; i < MADE; i++)
         check_range(i, T0, 1000, i < OPEN ? 2 : 1, 1);
 }
