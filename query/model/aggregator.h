@@ -46,11 +46,12 @@ struct aggregator {
     enum interpolation interpolation;
     double percentile;
     enum estimation estimation; /* of integers; doubles: always LEGACY */
+    bool is_ours;               /* OpenTSDB does not have it */
 };
 
 /* NULL when there is none of that name; case counts. */
 const struct aggregator *aggregator_find(struct slice name);
 
-/* The i-th of all, in the order in which /api/aggregators lists them; NULL past
+/* The i-th of all, OpenTSDB's in the order of its /api/aggregators; NULL past
  * the last. */
 const struct aggregator *aggregator_at(size_t i);

@@ -1,4 +1,5 @@
-/* /api/aggregators and /aggregators: the names of all aggregators. */
+/* /api/aggregators and /aggregators: the names of the aggregators that OpenTSDB
+ * has, too, because its clients compare the list. */
 #include "tsd/api/api.h"
 
 #include "query/model/aggregator.h"
@@ -13,6 +14,7 @@ api_aggregators(void *ctx, const struct http_request *r, struct http_reply *out)
     api_json_type(r, out);
     buf_put_u8(b, '[');
     for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++)
-        json_put_item(b, slice_str(a->name));
+        if (!a->is_ours)
+            json_put_item(b, slice_str(a->name));
     buf_put_u8(b, ']');
 }
