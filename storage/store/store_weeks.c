@@ -376,7 +376,6 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
 
 /* A deletion from the final entries of a series. */
 struct clearing {
-    struct store *s;
     struct slice tsuid;
     int64_t from_ms, to_ms;
     struct row_values entries;
@@ -386,8 +385,9 @@ struct clearing {
 /* An entry of which nothing is left becomes stale: points that came late may
  * still be in rows. One that cannot be decoded is left to fsck. */
 static enum status
-clear_week(struct clearing *x, struct slice key, struct slice value,
-           uint32_t base, struct error *e) REQUIRES(x->s->flush_lock)
+clear_week(struct store *s, struct clearing *x, struct slice key,
+           struct slice value, uint32_t base, struct error *e)
+    REQUIRES(s->flush_lock)
 {
     struct buf out = BUF_INIT;
     enum status status = ST_OK;
@@ -398,7 +398,7 @@ clear_week(struct clearing *x, struct slice key, struct slice value,
         !week_is_final(&w) || !clear_days(&w, x->from_ms, x->to_ms))
         return ST_OK;
     if (week_is_empty(&w))
-        store_weeks_note_stale(&x->s->weeks[kv_batch_bucket(x->batch)], base);
+        store_weeks_note_stale(&s->weeks[kv_batch_bucket(x->batch)], base);
     else
         week_encode(&w, &out);
     if (out.failed)
@@ -411,8 +411,8 @@ clear_week(struct clearing *x, struct slice key, struct slice value,
 
 /* As many weeks from '*base' on as are read at once. */
 static enum status
-clear_weeks(struct clearing *x, uint64_t *base, uint32_t end, struct error *e)
-    REQUIRES(x->s->flush_lock)
+clear_weeks(struct store *s, struct clearing *x, uint64_t *base, uint32_t end,
+            struct error *e) REQUIRES(s->flush_lock)
 {
     struct row_values *v = &x->entries;
     uint32_t first = (uint32_t)*base;
@@ -421,15 +421,15 @@ clear_weeks(struct clearing *x, uint64_t *base, uint32_t end, struct error *e)
 
     row_values_clear(v);
     for (; *base < end && v->len < row_values_room(v); *base += WEEK_S)
-        row_values_add(v, slice_of(key, key_week(&x->s->layout, x->tsuid,
+        row_values_add(v, slice_of(key, key_week(&s->layout, x->tsuid,
                                                  (uint32_t)*base, key)));
-    status = row_values_read(v, x->s->kv, e);
+    status = row_values_read(v, s->kv, e);
     for (size_t i = 0; i < v->len && status == ST_OK; i++) {
         struct slice value;
 
-        status = row_values_get(v, x->s->kv, i, &value, e);
+        status = row_values_get(v, s->kv, i, &value, e);
         if (status == ST_OK)
-            status = clear_week(x, v->keys[i], value,
+            status = clear_week(s, x, v->keys[i], value,
                                 first + (uint32_t)i * WEEK_S, e);
         else if (status == ST_NOT_FOUND)
             status = ST_OK;
@@ -445,7 +445,6 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.alone_s;
     uint64_t base = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s);
     struct clearing x = {
-        .s = s,
         .tsuid = tsuid,
         .from_ms = from_ms,
         .to_ms = to_ms,
@@ -460,7 +459,7 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     x.batch = kv_batch_new();
     kv_batch_set_bucket(x.batch, key_salt(&s->layout, tsuid));
     while (base < end && status == ST_OK)
-        status = clear_weeks(&x, &base, end, e);
+        status = clear_weeks(s, &x, &base, end, e);
     if (status == ST_OK)
         status = store_weeks_mark_stale(s, x.batch, e);
     row_values_fini(&x.entries);

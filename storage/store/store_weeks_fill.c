@@ -276,11 +276,12 @@ walk(struct filling *f, uint8_t table,
 }
 
 static enum status
-put_state(struct filling *f, struct error *e) REQUIRES(f->s->flush_lock)
+put_state(struct store *s, struct filling *f, struct error *e)
+    REQUIRES(s->flush_lock)
 {
     kv_batch_clear(f->batch);
     kv_batch_set_bucket(f->batch, f->bucket);
-    store_weeks_put_state(f->s, f->bucket, f->batch);
+    store_weeks_put_state(s, f->bucket, f->batch);
     return store_write_owned(f->s, f->batch, e);
 }
 
@@ -339,7 +340,7 @@ raise_until(struct filling *f, struct error *e)
         status = store_not_owner(f->bucket, e);
     } else if (w->until < f->to) {
         w->until = f->to;
-        status = put_state(f, e);
+        status = put_state(s, f, e);
     }
     lock_drop(&s->flush_lock);
     return status;
@@ -360,14 +361,14 @@ ends(struct filling *f, struct error *e)
         status = store_not_owner(f->bucket, e);
     } else if (!f->again) {
         w->done = w->done > f->to ? w->done : f->to;
-        status = put_state(f, e);
+        status = put_state(s, f, e);
     } else if (w->next_stale == f->to && !w->stale_again) {
         while (w->stale[i] != f->from)
             i++;
         w->stale_len--;
         memmove(w->stale + i, w->stale + i + 1,
                 (w->stale_len - i) * sizeof *w->stale);
-        status = put_state(f, e);
+        status = put_state(s, f, e);
     }
     lock_drop(&s->flush_lock);
     return status;
