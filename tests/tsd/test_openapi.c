@@ -530,8 +530,9 @@ START_TEST(requests_and_answers)
 
         (void)snprintf(plain, sizeof plain, "%.*s", (int)strcspn(path, "?"),
                        path);
-        for (size_t k = 0; k < sizeof method; k++)
-            method[k] = (char)tolower((unsigned char)requests[i].method[k]);
+        (void)snprintf(method, sizeof method, "%s", requests[i].method);
+        for (char *c = method; *c != '\0'; c++)
+            *c = (char)tolower((unsigned char)*c);
         op = json_object_get(
             json_object_get(json_object_get(doc, "paths"), plain), method);
         ck_assert_msg(op != NULL, "%s %s is not described", method, path);
