@@ -142,13 +142,13 @@ api_query_is_quick(void *ctx, const struct http_request *r, void **kept)
 static bool
 may_run_subs(const struct work *w)
 {
-    bool pre_aggregates = settings_bool(w->a->settings, "tsd.rollups.enable");
     struct parse_error e = { 0 };
 
     for (size_t i = 0; i < w->q.subs_len; i++) {
         const struct sub_query *sub = &w->q.subs[i];
 
-        if (sub->pre_aggregate && !pre_aggregates)
+        if (sub->pre_aggregate &&
+            !settings_bool(w->a->settings, "tsd.rollups.enable"))
             (void)error_set(&e.message, ST_INVALID,
                             "Pre-aggregates need tsd.rollups.enable");
         else if (w->is_gexp && sub->downsample.thin != THIN_NONE)
