@@ -204,8 +204,8 @@ hello_of(const struct channel_target *t)
     return h;
 }
 
-/* What is wrong with the first bytes is told at once: the other side sends no
- * more when the version is another one. */
+/* Checks the mark before it waits for the rest of the hello: a peer of another
+ * version sends nothing more. */
 static enum status
 receive_hello(const struct channel *c, const struct hello *h, uint8_t *in,
               size_t size, int64_t end_us, struct error *e)

@@ -18,7 +18,7 @@
 int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
                                int64_t y1);
 
-/* What the groups of a sub-query have in common; all of it is lent. */
+/* What all groups of a sub-query share.  The caller owns what it points to. */
 struct aggregate_job {
     const struct query *q;
     const struct sub_query *sq;

@@ -12,8 +12,10 @@
 #define ENCODE_EVERY_MS 60000
 #define FORGET_TIMES    8
 #define IN_FLIGHT_S     60 /* a forwarded point arrives sooner, or never */
-#define WORTH_TRIMMING  ((uint64_t)4 << 20) /* bytes of a WAL segment */
-#define JUST_WRITTEN_S  2
+/* Bytes of a WAL segment.  A trim makes a small table of what LevelDB has in
+ * memory; with trims each MB, almost twice as many bytes were written. */
+#define WORTH_TRIMMING ((uint64_t)4 << 20)
+#define JUST_WRITTEN_S 2
 
 enum status
 store_trim(struct store *s, struct error *e)

@@ -6,8 +6,8 @@
 #define MB ((uint64_t)1 << 20)
 
 /* Shares of the memory, in thousandths.  Those that are 'summed' are held
- * beside each other, and make 700 of 1000; the rest is for
- * threads, connections, the tables that LevelDB keeps open, and for what the
+ * beside each other, and make 700 of 1000.  The rest is for
+ * threads, connections, the tables that LevelDB keeps open, and memory that the
  * allocator cannot use.  The write buffer counts twice, since one is filled
  * while another one is written. */
 static const struct share {

@@ -7,11 +7,12 @@
  * then syncs the edit. LevelDB rejects both. Cutting such an edit off leaves
  * the version before it, and loses nothing that anybody relies on:
  *
- * - If it is the edit of a compaction or of a move, the version before holds
- * the same keys. Where its tables are gone already, nothing is cut off.
- * - If it says that a memory table became a table, the write-ahead log still
- * has what was in it: kv_sync() returns after one more edit was written behind
- *   that of its table, so what it made durable is never in the last edit.
+ * An edit of a compaction or of a move: the version before it holds the same
+ * keys.  If the tables of that version are gone already, nothing is cut off.
+ *
+ * An edit that adds the table of a memory table: the write-ahead log still has
+ * what was in it.  kv_sync() returns only after one more edit was written, so
+ * what it made durable is never in the last edit.
  *
  * Owns:    what it read.
  * Threads: any, but one at a time for a folder, which is not open. */
