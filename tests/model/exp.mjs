@@ -214,19 +214,10 @@ function needOf(q, id) {
   return shown.some(at => reads(at, [])) ? 'all' : 'some';
 }
 
-/* The filters of a metric; of metrics that ask the same but for what they group
- * by, those of the last that a HashMap lists. */
-function filtersOf(q, m) {
-  const tagsOf = n => q.filters.find(f => f.id === n.filter)?.tags ?? [];
-  const asks = n => JSON.stringify([n.metric, n.aggregator ?? q.aggregator, tagsOf(n).map(t => [t.key, t.type, [...new Set(t.filter.split('|'))].sort()])]);
-  const last = javaOrder(q.metrics.map(n => n.id)).findLast(id => asks(q.metrics.find(n => n.id === id)) === asks(m));
-  return tagsOf(q.metrics.find(n => n.id === last));
-}
-
 function wantExp(world, q) {
   const groups = {};
   for (const m of q.metrics) {
-    const tags = filtersOf(q, m);
+    const tags = q.filters.find(f => f.id === m.filter)?.tags ?? [];
     const g = groupsOf(world, { start: q.start, end: q.end, zone: q.zone, metric: m.metric, filters: tags, explicit: false,
       aggregator: m.aggregator ?? q.aggregator, ds: q.ds, rate: q.rate ? PLAIN : undefined }, true);
     if (g.error === 'Got Infinity') {
