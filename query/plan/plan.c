@@ -314,7 +314,7 @@ choose_way(const struct planner *p, struct plan_bucket *b)
     };
     int forced = p->c->options.force_path;
 
-    if (!out->listed && p->kind != 0) /* several kinds lie side by side */
+    if (!out->listed && p->sq->rollup.kind != 0) /* several kinds lie side by side */
         b->path = SCAN_HINTS;
     else if (out->listed && prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
              prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
@@ -455,7 +455,7 @@ plan_metric(struct planner *p)
         p->narrows |=
             (p->restrictions[i].tagk != 0 || p->c->options.list_kinds) &&
             !p->restrictions[i].any;
-    p->narrows |= p->kind == 0 && out->series <= RARE_SERIES &&
+    p->narrows |= p->sq->rollup.kind == 0 && out->series <= RARE_SERIES &&
                   out->series <= p->total / RARE;
     if (p->narrows)
         status = list_series_of_filters(p);

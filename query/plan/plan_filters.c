@@ -156,9 +156,11 @@ planner_filters(struct planner *p)
         kind = restriction_of(p, 0);
         kind->any = false;
         kind->has_set = true;
-        kind->set = &p->kind;
+        kind->set = arena_array(p->a, 1, sizeof *kind->set);
+        if (kind->set == NULL)
+            return error_no_memory(p->e);
+        kind->set[0] = p->sq->rollup.kind;
         kind->set_len = 1;
-        p->kind = p->sq->rollup.kind;
     }
     qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
           sort_compare_u64);

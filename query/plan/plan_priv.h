@@ -14,7 +14,7 @@ struct restriction {
     bool present;  /* another filter: only series that have it */
     bool by_name;  /* filters that are still to be evaluated by name */
     bool has_set;  /* else only filters by name, or none that narrows */
-    uint64_t *set; /* ascending ids, when has_set */
+    uint64_t *set; /* ascending ids in the arena, when has_set */
     size_t set_len;
     /* What the filters by name say of each value met, and where it is. */
     struct verdict *verdicts;
@@ -42,7 +42,6 @@ struct planner {
     size_t filters_len;
     struct restriction *restrictions; /* ascending by tagk */
     size_t restrictions_len;
-    uint64_t kind;                     /* of rollups; 0: points as they came */
     struct series_tagk_set *tagk_sets; /* those that could match */
     size_t tagk_sets_len;
     uint64_t total; /* series of the metric */
