@@ -232,13 +232,11 @@ folder_delete(const char *dir, struct error *e)
     return delete_all(dir, delete_one, e);
 }
 
-/* What a repair makes on its way. */
-#define LEFTOVERS "engine.parts", "engine.making", "engine.new"
-
 enum status
 folder_delete_leftovers(const char *dir, struct error *e)
 {
-    static const char *const names[] = { LEFTOVERS };
+    static const char *const names[] = { "engine.parts", "engine.making",
+                                         "engine.new" };
     enum status st = ST_OK;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0] && st == ST_OK; i++) {
@@ -282,91 +280,4 @@ folder_rename(const char *from, const char *to, struct error *e)
     if (st != ST_OK)
         (void)rename(to, from);
     return st;
-}
-
-/* Of a folder that is the owner's, whoever made the link to it; -1, too, of a
- * file. */
-static int
-open_owned(const char *dir, const char *name, const struct stat *owner)
-{
-    char *path = files_path(dir, name);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat info;
-
-    free(path);
-    if (fd >= 0 && (fstat(fd, &info) != 0 || info.st_uid != owner->st_uid)) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/* The owner may exchange names for others at any time: what is given is what
- * was looked at. */
-static void
-give(int folder, const char *name, const struct stat *owner)
-{
-    int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    struct stat info;
-
-    if (fd < 0)
-        return;
-    if (fstat(fd, &info) == 0 && info.st_uid == 0 &&
-        (S_ISDIR(info.st_mode) ||
-         (S_ISREG(info.st_mode) && info.st_nlink == 1)) &&
-        fchownat(fd, "", owner->st_uid, owner->st_gid, AT_EMPTY_PATH) != 0)
-        log_warn("store", "%s, which root made, stays root's: %s", name,
-                 strerror(errno));
-    (void)close(fd);
-}
-
-/* Of the engine's files, or of the WAL's. */
-static bool
-is_of_store(const char *name)
-{
-    static const char *const starts[] = { "CURRENT", "MANIFEST-", "LOCK",
-                                          "LOG" };
-
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
-        if (strncmp(name, starts[i], strlen(starts[i])) == 0)
-            return true;
-    return *name >= '0' && *name <= '9';
-}
-
-static void
-give_all(const char *dir, const char *name, const struct stat *owner)
-{
-    int fd = open_owned(dir, name, owner);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    const struct dirent *entry;
-
-    if (d == NULL) {
-        if (fd >= 0)
-            (void)close(fd);
-        return;
-    }
-    while (dir_next(d, name, &entry, NULL) == ST_OK && entry != NULL)
-        if (is_of_store(entry->d_name))
-            give(fd, entry->d_name, owner);
-    (void)closedir(d);
-}
-
-void
-folder_give_to_owner(const char *dir)
-{
-    static const char *const names[] = { "FORMAT", "FORMAT.1", "LOCK",
-                                         "engine", "journal",  LEFTOVERS };
-    struct stat owner;
-    int fd;
-
-    if (geteuid() != 0 || stat(dir, &owner) != 0 || owner.st_uid == 0)
-        return;
-    fd = open_owned(dir, "", &owner);
-    if (fd < 0)
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        give(fd, names[i], &owner);
-        give_all(dir, names[i], &owner);
-    }
-    (void)close(fd);
 }

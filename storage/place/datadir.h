@@ -53,10 +53,3 @@ bool folder_is_in(const char *path, const char *dir);
  * folder. */
 MUST_CHECK enum status folder_rename(const char *from, const char *to,
                                      struct error *e);
-
-/* To be called by who wrote into a store's folder, before it is unlocked: what
- * root made for the store in a folder that is another user's becomes that
- * user's, who could not open it else.  Nothing that lies in a folder of another
- * one, as behind a link, is given, nor what has other names, as tables that a
- * copy shares: they stay root's, and can be read. */
-void folder_give_to_owner(const char *dir);

@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -205,12 +207,31 @@ lock_file(const char *dir, int *fd, struct error *e)
     return st;
 }
 
+/* Otherwise root would leave files that the owner's server cannot open. */
+static enum status
+become_owner(int folder, const char *dir, struct error *e)
+{
+    struct stat owner;
+
+    if (geteuid() != 0 || fstat(folder, &owner) != 0 || owner.st_uid == 0)
+        return ST_OK;
+    if (setgroups(0, NULL) != 0 || setgid(owner.st_gid) != 0 ||
+        setuid(owner.st_uid) != 0)
+        return error_set(e, ST_IO,
+                         "cannot run as the owner of '%s' (user %u, group %u): "
+                         "%m",
+                         dir, owner.st_uid, owner.st_gid);
+    return ST_OK;
+}
+
 enum status
 format_lock(const char *dir, struct format_lock *lock, struct error *e)
 {
     enum status st = lock_folder(dir, &lock->folder, e);
 
     lock->file = -1;
+    if (st == ST_OK)
+        st = become_owner(lock->folder, dir, e);
     if (st == ST_OK)
         st = lock_file(dir, &lock->file, e);
     if (st != ST_OK)

@@ -70,7 +70,9 @@ struct format_lock {
 
 /* Takes the folder for this process.  '*lock' holds it until format_unlock(),
  * or until the process ends, however it ends.  On a file system that is
- * read-only the folder's own lock is enough. */
+ * read-only the folder's own lock is enough.  If root runs the process and
+ * another user owns the folder, the whole process continues as that user:
+ * ST_IO if it may not. */
 MUST_CHECK enum status format_lock(const char *dir, struct format_lock *lock,
                                    struct error *e);
 /* Writes a line behind the pid, for who wants to ask the process that has the

@@ -187,8 +187,6 @@ store_destroy(struct store *s)
     if (s->options.wal != NULL) /* it was not opened */
         s->options.wal->ops->close(s->options.wal);
     kv_close(&s->kv);
-    if (s->lock.folder >= 0)
-        folder_give_to_owner(s->dir);
     format_unlock(&s->lock);
     for (size_t i = 0; s->wal_buckets != NULL && i < s->layout.salt_buckets;
          i++) {

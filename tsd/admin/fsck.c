@@ -34,14 +34,6 @@ lock(const struct fsck *f, struct format_lock *lock, struct error *e)
     return f->is_held ? ST_OK : format_lock(f->dir, lock, e);
 }
 
-static void
-unlock(const char *dir, struct format_lock *lock)
-{
-    if (lock->folder >= 0)
-        folder_give_to_owner(dir);
-    format_unlock(lock);
-}
-
 /* Everything is in the engine when this has opened it. */
 static enum status
 open_store(const char *dir, struct store **out, struct error *e)
@@ -135,7 +127,7 @@ fsck_look(struct fsck *f, struct error *e)
 
     if (st == ST_OK)
         st = look(f, e);
-    unlock(f->dir, &held);
+    format_unlock(&held);
     return st;
 }
 
@@ -151,7 +143,7 @@ repair(struct fsck *f, struct check *c, struct format_lock *held,
 {
     enum status st = check_files(f->dir, c, e);
 
-    unlock(f->dir, held);
+    format_unlock(held);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
         uint64_t before = c->repaired;
 
@@ -185,7 +177,7 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
         silent.ctx = f->ctx;
         *f = silent;
     }
-    unlock(f->dir, &held);
+    format_unlock(&held);
     return st;
 }
 
