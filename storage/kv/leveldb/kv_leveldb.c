@@ -469,18 +469,15 @@ static enum status
 open_database(struct level *l, bool create, struct error *e)
 {
     char *err = NULL;
-    bool old = level_files_are_old(l->dir);
     enum status st = create ? ST_OK : level_manifest_prepare(l->dir, e);
 
-    if (st == ST_OK && !old)
+    if (st == ST_OK)
         st = level_files_delete_logs(l->dir, e);
     if (st != ST_OK)
         return st;
     l->db = leveldb_open(l->options, l->dir, &err);
     if (err != NULL)
         return take_error(err, l->dir, e);
-    if (old)
-        level_files_renew(l->dir);
     return files_sync_dir(l->dir, e); /* the name CURRENT is new */
 }
 

@@ -123,22 +123,3 @@ level_files_delete_logs(const char *dir, struct error *e)
     (void)closedir(d);
     return st;
 }
-
-bool
-level_files_are_old(const char *dir)
-{
-    char *path = files_path(dir, "SYNCED");
-    bool old = access(path, F_OK) == 0;
-
-    free(path);
-    return old;
-}
-
-void
-level_files_renew(const char *dir)
-{
-    char *path = files_path(dir, "SYNCED");
-
-    (void)unlink(path);
-    free(path);
-}

@@ -29,12 +29,6 @@ MUST_CHECK enum status level_files_find(const char *dir, bool may_create,
 MUST_CHECK enum status level_files_delete_logs(const char *dir,
                                                struct error *e);
 
-/* True if an earlier program wrote to the folder last. It relied on LevelDB's
- * log, and left a file SYNCED: then LevelDB has to read the logs once more.
- * level_files_renew() deletes SYNCED after that. */
-bool level_files_are_old(const char *dir);
-void level_files_renew(const char *dir);
-
 enum level_file {
     LEVEL_FILE_LOG,
     LEVEL_FILE_TABLE,
