@@ -314,7 +314,8 @@ choose_way(const struct planner *p, struct plan_bucket *b)
     };
     int forced = p->c->options.force_path;
 
-    if (!out->listed && p->sq->rollup.kind != 0) /* several kinds lie side by side */
+    if (!out->listed &&
+        p->sq->rollup.kind != 0) /* several kinds lie side by side */
         b->path = SCAN_HINTS;
     else if (out->listed && prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
              prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
