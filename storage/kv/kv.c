@@ -185,20 +185,6 @@ expect(struct kv *kv, struct slice key, const struct slice *expected,
     return st;
 }
 
-static enum status
-write_if_here(struct kv *kv, const struct kv_guarded *x, struct error *e)
-{
-    enum status st = ST_OK;
-
-    lock_take(&kv->swap_lock);
-    for (size_t i = 0; i < x->len && st == ST_OK; i++)
-        st = expect(kv, x->expected[i].key, x->expected[i].value, e);
-    if (st == ST_OK)
-        st = kv_gather(kv, x->batch, e);
-    lock_drop(&kv->swap_lock);
-    return st;
-}
-
 /* Is what a batch would leave there already? */
 struct applied {
     struct kv *kv;
@@ -222,8 +208,17 @@ write_if(struct kv *kv, struct kv_guarded *x, bool timed_out, struct error *e)
     struct applied applied = { .kv = kv, .e = e };
     struct attempts a = { .timed_out = timed_out };
 
-    if (kv->engine->write_if_many == NULL)
-        return write_if_here(kv, x, e);
+    if (kv->engine->write_if_many == NULL) {
+        enum status st = ST_OK;
+
+        lock_take(&kv->swap_lock);
+        for (size_t i = 0; i < x->len && st == ST_OK; i++)
+            st = expect(kv, x->expected[i].key, x->expected[i].value, e);
+        if (st == ST_OK)
+            st = kv_gather(kv, x->batch, e);
+        lock_drop(&kv->swap_lock);
+        return st;
+    }
     do
         kv->engine->write_if_many(kv, x, 1, e);
     while (try_again(kv, &a, x->status));

@@ -7,29 +7,24 @@
 #define SHARED_BYTES ((size_t)8 << 20) /* in one of many objects, far away */
 #define WRITE_BUFFER ((size_t)16 << 20)
 
-static void
-put_key(const struct kv_recode *how, struct kv_batch *b, struct slice key,
-        struct slice value)
+enum status
+kv_copy(struct kv *kv, struct kv *to, struct kv_copying *c, struct error *e)
 {
-    if (how != NULL)
-        how->put(how->ctx, key, value, b);
-    else
-        kv_batch_put(b, key, value);
-}
-
-static enum status
-copy_all(struct kv_iter *it, struct kv *to, struct kv_copying *c,
-         struct error *e)
-{
+    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     struct kv_batch *b = kv_batch_new();
-    enum status st = ST_OK;
     size_t bytes = 0;
     size_t most = kv_traits(to)->shared ? SHARED_BYTES : COPY_BYTES;
     bool on = kv_iter_seek(it, slice_of("", 0));
+    enum status st = ST_OK;
 
     for (c->keys = 0; on && st == ST_OK; on = kv_iter_next(it)) {
-        put_key(c->recode, b, kv_iter_key(it), kv_iter_value(it));
-        bytes += kv_iter_key(it).size + kv_iter_value(it).size;
+        struct slice key = kv_iter_key(it), value = kv_iter_value(it);
+
+        if (c->recode != NULL)
+            c->recode->put(c->recode->ctx, key, value, b);
+        else
+            kv_batch_put(b, key, value);
+        bytes += key.size + value.size;
         c->keys++;
         if (bytes < most)
             continue;
@@ -46,15 +41,6 @@ copy_all(struct kv_iter *it, struct kv *to, struct kv_copying *c,
     if (st == ST_OK)
         st = kv_sync(to, e);
     kv_batch_free(&b);
-    return st;
-}
-
-enum status
-kv_copy(struct kv *kv, struct kv *to, struct kv_copying *c, struct error *e)
-{
-    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
-    enum status st = copy_all(it, to, c, e);
-
     return kv_iter_end(&it, st, e);
 }
 

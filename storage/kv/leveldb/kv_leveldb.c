@@ -253,18 +253,6 @@ level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
     return st;
 }
 
-/* Makes LevelDB write its memory table to a table file.  It is asked to compact
- * a range in which there are no keys, which does nothing else; it has no way to
- * report a failure.  Of an empty memory table it makes no file, but it writes
- * an edit to the MANIFEST all the same. */
-static void
-write_table(struct level *l)
-{
-    static const char behind[] = "\xff\xff";
-
-    leveldb_compact_range(l->db, behind, 2, behind, 2);
-}
-
 /* The second edit follows the one that names the table: only the last edit may
  * be cut off at a start (level_manifest.h).  An empty batch is rejected if
  * LevelDB has failed in the background. */
@@ -278,8 +266,15 @@ level_sync(struct kv *kv, struct error *e)
         st = kv_fault(kv, e);
     if (st != ST_OK)
         return st;
-    for (int edits = 0; edits < 2; edits++)
-        write_table(l);
+    for (int edits = 0; edits < 2; edits++) {
+        static const char behind[] = "\xff\xff";
+
+        /* Makes LevelDB write its memory table to a table file.  It is asked to
+         * compact a range in which there are no keys, which does nothing else;
+         * it has no way to report a failure.  Of an empty memory table it makes
+         * no file, but it writes an edit to the MANIFEST all the same. */
+        leveldb_compact_range(l->db, behind, 2, behind, 2);
+    }
     return write_copy(l, leveldb_writebatch_create(), ST_OK, e);
 }
 
@@ -394,22 +389,17 @@ level_iter_open(struct kv *kv, struct slice prefix)
 /* -- opening -------------------------------------------------------------- */
 
 static void
-close_database(struct level *l)
-{
-    struct error e;
-
-    if (level_sync(&l->kv, &e) != ST_OK)
-        log_error("storage", "closing the engine: %s", e.text);
-    leveldb_close(l->db);
-}
-
-static void
 level_close(struct kv *kv)
 {
     struct level *l = level_of(kv);
 
-    if (l->db != NULL)
-        close_database(l);
+    if (l->db != NULL) {
+        struct error e;
+
+        if (level_sync(&l->kv, &e) != ST_OK)
+            log_error("storage", "closing the engine: %s", e.text);
+        leveldb_close(l->db);
+    }
     leveldb_readoptions_destroy(l->read);
     leveldb_writeoptions_destroy(l->write);
     leveldb_options_destroy(l->options);

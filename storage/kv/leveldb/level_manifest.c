@@ -328,36 +328,28 @@ level_manifest_fini(struct level_manifest *m)
 
 /* -- before a start -------------------------------------------------------- */
 
-static enum status
-cut(const struct level_manifest *m, struct error *e)
-{
-    int fd = open(m->path, O_RDWR | O_CLOEXEC);
-    enum status st;
-
-    log_warn("storage",
-             "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
-             ", an edit that was being written when power failed",
-             m->path, m->size - m->at, m->at);
-    if (fd < 0 || ftruncate(fd, (off_t)m->at) != 0) {
-        st = error_set(e, ST_IO, "cannot cut '%s': %m", m->path);
-    } else {
-        crash_point("open-engine-cut");
-        st = files_sync_fd(fd, m->path, e);
-    }
-    if (fd >= 0)
-        (void)close(fd);
-    return st;
-}
-
 enum status
 level_manifest_prepare(const char *dir, struct error *e)
 {
     struct level_manifest m;
     enum status st = level_manifest_read(dir, &m, e);
 
-    if (st == ST_OK && m.state == MANIFEST_TORN)
-        st = cut(&m, e);
-    else if (st == ST_OK && m.state != MANIFEST_GOOD)
+    if (st == ST_OK && m.state == MANIFEST_TORN) {
+        int fd = open(m.path, O_RDWR | O_CLOEXEC);
+
+        log_warn("storage",
+                 "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
+                 ", an edit that was being written when power failed",
+                 m.path, m.size - m.at, m.at);
+        if (fd < 0 || ftruncate(fd, (off_t)m.at) != 0) {
+            st = error_set(e, ST_IO, "cannot cut '%s': %m", m.path);
+        } else {
+            crash_point("open-engine-cut");
+            st = files_sync_fd(fd, m.path, e);
+        }
+        if (fd >= 0)
+            (void)close(fd);
+    } else if (st == ST_OK && m.state != MANIFEST_GOOD)
         st = error_set(e, ST_CORRUPT,
                        "'%s' is damaged at offset %" PRIu64
                        ": %s (see: halite fsck)",

@@ -23,31 +23,6 @@ struct usable {
 };
 
 static enum status
-look_at_table(const char *dir, uint64_t number, struct usable *u,
-              struct error *e)
-{
-    char *path = level_table_path(dir, number);
-    struct buf bytes = BUF_INIT;
-    struct table_fault fault = { .text = NULL };
-    uint64_t blocks = 0;
-    enum status st = file_read(path, SIZE_MAX, &bytes, e);
-
-    if (st == ST_NOT_FOUND)
-        st = ST_IO;
-    if (st == ST_OK)
-        fault = level_table_check(buf_slice(&bytes), &blocks);
-    if (st == ST_OK && fault.no_memory)
-        st = error_set(e, ST_LIMIT, "%s: no memory for its index", path);
-    if (st == ST_OK && !fault.index && blocks > 0) {
-        u->numbers = mem_grow(u->numbers, u->len, &u->cap, sizeof *u->numbers);
-        u->numbers[u->len++] = number;
-    }
-    buf_fini(&bytes);
-    free(path);
-    return st;
-}
-
-static enum status
 look_at_tables(const char *dir, struct usable *u, struct error *e)
 {
     DIR *d = opendir(dir);
@@ -59,29 +34,29 @@ look_at_tables(const char *dir, struct usable *u, struct error *e)
         return error_set(e, ST_IO, "open %s: %m", dir);
     while (st == ST_OK && (st = dir_next(d, dir, &entry, e)) == ST_OK &&
            entry != NULL)
-        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_TABLE)
-            st = look_at_table(dir, number, u, e);
+        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_TABLE) {
+            char *path = level_table_path(dir, number);
+            struct buf bytes = BUF_INIT;
+            struct table_fault fault = { .text = NULL };
+            uint64_t blocks = 0;
+
+            st = file_read(path, SIZE_MAX, &bytes, e);
+            if (st == ST_NOT_FOUND)
+                st = ST_IO;
+            if (st == ST_OK)
+                fault = level_table_check(buf_slice(&bytes), &blocks);
+            if (st == ST_OK && fault.no_memory)
+                st =
+                    error_set(e, ST_LIMIT, "%s: no memory for its index", path);
+            if (st == ST_OK && !fault.index && blocks > 0) {
+                u->numbers =
+                    mem_grow(u->numbers, u->len, &u->cap, sizeof *u->numbers);
+                u->numbers[u->len++] = number;
+            }
+            buf_fini(&bytes);
+            free(path);
+        }
     (void)closedir(d);
-    return st;
-}
-
-static enum status
-check_all_there(const char *dir, const struct usable *u, struct error *e)
-{
-    struct level_manifest m;
-    enum status st = level_manifest_read(dir, &m, e);
-
-    if (st == ST_OK && m.state != MANIFEST_GOOD)
-        st = error_set(e, ST_IO, "%s, which LevelDB's repair wrote: %s", m.path,
-                       m.text);
-    for (size_t i = 0; i < u->len && st == ST_OK; i++)
-        if (!level_manifest_names(&m, u->numbers[i]))
-            st = error_set(e, ST_IO,
-                           "LevelDB's repair could not read or write the table "
-                           "%06" PRIu64 ".ldb, though it is not all damaged: "
-                           "nothing was changed, try again",
-                           u->numbers[i]);
-    level_manifest_fini(&m);
     return st;
 }
 
@@ -93,8 +68,23 @@ level_repair(const char *dir, struct error *e)
 
     if (st == ST_OK)
         st = kv_leveldb_repair(dir, e);
-    if (st == ST_OK)
-        st = check_all_there(dir, &u, e);
+    if (st == ST_OK) {
+        struct level_manifest m;
+
+        st = level_manifest_read(dir, &m, e);
+        if (st == ST_OK && m.state != MANIFEST_GOOD)
+            st = error_set(e, ST_IO, "%s, which LevelDB's repair wrote: %s",
+                           m.path, m.text);
+        for (size_t i = 0; i < u.len && st == ST_OK; i++)
+            if (!level_manifest_names(&m, u.numbers[i]))
+                st = error_set(
+                    e, ST_IO,
+                    "LevelDB's repair could not read or write the table "
+                    "%06" PRIu64 ".ldb, though it is not all damaged: "
+                    "nothing was changed, try again",
+                    u.numbers[i]);
+        level_manifest_fini(&m);
+    }
     free(u.numbers);
     return st;
 }

@@ -51,12 +51,6 @@ key_of(const struct node *n)
     return slice_of((const uint8_t *)(n->next + n->levels), n->key_size);
 }
 
-static struct slice
-value_of(const struct node *n)
-{
-    return slice_of(key_of(n).data + n->key_size, n->value_size);
-}
-
 /* The first node at or behind the key.  'path' (or NULL) gets the link to
  * follow, or to change, on each level. */
 static struct node *
@@ -78,36 +72,6 @@ static bool
 is_at(const struct node *n, struct slice key)
 {
     return n != NULL && slice_eq(key_of(n), key);
-}
-
-/* A quarter of the keys of a level are on the next one, too. */
-static uint32_t
-levels_of(const struct mem *m, struct slice key)
-{
-    uint64_t h = hash_slice(key, m->seed);
-    uint32_t levels = 1;
-
-    for (; levels < LEVELS && (h & 3) == 0; h >>= 2)
-        levels++;
-    return levels;
-}
-
-/* 'n', or NULL for a deletion, takes the place of what there is of the key. */
-static void
-replace(struct mem *m, struct slice key, struct node *n) REQUIRES(m->lock)
-{
-    struct node **path[LEVELS];
-    struct node *old = search(m, key, path);
-
-    if (is_at(old, key)) {
-        for (size_t i = 0; i < old->levels; i++)
-            *path[i] = old->next[i];
-        free(old);
-    }
-    for (size_t i = 0; n != NULL && i < n->levels; i++) {
-        n->next[i] = *path[i];
-        *path[i] = n;
-    }
 }
 
 static void
@@ -145,7 +109,7 @@ mem_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     n = search(m, key, NULL);
     found = is_at(n, key);
     if (found)
-        buf_put_slice(out, value_of(n));
+        buf_put(out, key_of(n).data + n->key_size, n->value_size);
     rwlock_drop_read(&m->lock);
     if (!found)
         return error_set(e, ST_NOT_FOUND, "no such key");
@@ -167,10 +131,15 @@ prepare(void *ctx, struct slice key, const struct slice *value)
     struct prepared *p = ctx;
     uint32_t levels;
     struct node *n;
+    uint64_t h;
 
     if (value == NULL || p->failed)
         return;
-    levels = levels_of(p->mem, key);
+    /* A quarter of the keys of a level are on the next one, too. */
+    levels = 1;
+    h = hash_slice(key, p->mem->seed);
+    for (; levels < LEVELS && (h & 3) == 0; h >>= 2)
+        levels++;
     n = malloc(sizeof *n + levels * sizeof n->next[0] + key.size + value->size);
     if (n == NULL) {
         p->failed = true;
@@ -194,12 +163,25 @@ apply(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
 {
     struct prepared *p = ctx;
     struct node *n = NULL;
+    struct node **path[LEVELS];
+    struct node *old;
 
     if (value != NULL) {
         n = p->first;
         p->first = n->next[0];
     }
-    replace(p->mem, key, n);
+    /* 'n', or NULL for a deletion, takes the place of what there is of the key.
+     */
+    old = search(p->mem, key, path);
+    if (is_at(old, key)) {
+        for (size_t i = 0; i < old->levels; i++)
+            *path[i] = old->next[i];
+        free(old);
+    }
+    for (size_t i = 0; n != NULL && i < n->levels; i++) {
+        n->next[i] = *path[i];
+        *path[i] = n;
+    }
 }
 
 static enum status

@@ -133,20 +133,6 @@ must_be_listed(struct omaps *o, const struct omap_change *x)
            !is_listed(o, window_id(x->object.bucket, x->object.window));
 }
 
-static void
-list_window(struct omaps *o, struct flight *f, const struct omap_object *x)
-{
-    struct ceph_op *op = ceph_write_new(o->c);
-    char name[OMAP_OBJECT_SIZE], text[OMAP_WINDOW_KEY + 1];
-    struct slice key, value = slice_of("", 0);
-
-    omap_window_key(x->window, text);
-    key = slice_str(text);
-    omap_windows_name(x->bucket, name);
-    ceph_write_omap_set(op, &key, &value, 1);
-    send(f, op, name);
-}
-
 static enum status
 list_windows(struct omaps *o, const struct omap_changes *c, struct error *e)
 {
@@ -158,11 +144,20 @@ list_windows(struct omaps *o, const struct omap_changes *c, struct error *e)
     for (size_t i = 0; i < c->len; i++) {
         const struct omap_object *x = &c->v[i].object;
         uint64_t id = window_id(x->bucket, x->window);
+        struct ceph_op *op;
+        char name[OMAP_OBJECT_SIZE], text[OMAP_WINDOW_KEY + 1];
+        struct slice key, value;
 
         if (!must_be_listed(o, &c->v[i]) || id == last)
             continue;
         last = id;
-        list_window(o, &f, x);
+        op = ceph_write_new(o->c);
+        value = slice_of("", 0);
+        omap_window_key(x->window, text);
+        key = slice_str(text);
+        omap_windows_name(x->bucket, name);
+        ceph_write_omap_set(op, &key, &value, 1);
+        send(&f, op, name);
         ids = mem_grow(ids, len, &cap, sizeof *ids);
         ids[len++] = id;
     }

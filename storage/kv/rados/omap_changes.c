@@ -6,15 +6,6 @@
 #include "base/mem.h"
 #include "storage/kv/rados/omap_code.h"
 
-static size_t
-add_code(struct omap_changes *c, struct slice key, uint8_t skip)
-{
-    size_t at = c->codes.size;
-
-    omap_encode_key(&c->codes, slice_of(key.data + skip, key.size - skip));
-    return at;
-}
-
 static void
 add_change(void *ctx, struct slice key, const struct slice *value)
 {
@@ -31,7 +22,9 @@ add_change(void *ctx, struct slice key, const struct slice *value)
     c->st = omap_object_of(c->map, key, &x->object, c->e);
     if (c->st != ST_OK)
         return;
-    x->key_at = add_code(c, key, x->object.skip);
+    x->key_at = c->codes.size;
+    omap_encode_key(&c->codes, slice_of(key.data + x->object.skip,
+                                        key.size - x->object.skip));
     x->key_size = c->codes.size - x->key_at;
     if (value != NULL && omap_value_needs_zero(*value)) {
         x->value_at = c->codes.size;

@@ -172,32 +172,6 @@ find_code(struct omap_iter *i, const struct omap_source *s, struct slice key)
     return true;
 }
 
-/* The bound within the section: the iterator's, where its prefix ends, or where
- * the section does, whose objects may hold others, too. */
-static void
-find_end(struct omap_iter *i, struct buf *out)
-{
-    struct slice prefix = slice_of(i->section.prefix, i->section.prefix_size);
-    uint8_t bytes[sizeof i->section.prefix];
-    struct slice end;
-
-    omap_copy_code(&i->at, buf_slice(&i->wanted));
-    while (i->at.size > 0 && ++i->at.data[i->at.size - 1] == 0)
-        i->at.size--;
-    end = buf_slice(&i->at);
-    if (i->it.end.data != NULL &&
-        (end.size == 0 || slice_cmp(i->it.end, end) < 0))
-        end = i->it.end;
-    if (!slice_starts(end, prefix))
-        end = slice_of(bytes, i->section.skip > 0
-                                  ? 0
-                                  : omap_section_end(&i->section, bytes));
-    buf_clear(out);
-    if (end.size > i->section.skip)
-        omap_encode(out, slice_of(end.data + i->section.skip,
-                                  end.size - i->section.skip));
-}
-
 /* -- moving ---------------------------------------------------------------- */
 
 /* The source that may have the next key that was not read; NULL: none. */
@@ -256,25 +230,6 @@ next_at_hand(struct omap_iter *i)
     return first;
 }
 
-/* How far 'first' goes before another source has a key, or may have one. */
-static void
-find_limit(struct omap_iter *i, const struct omap_source *first)
-{
-    i->has_limit = false;
-    for (size_t k = 0; k < i->len; k++) {
-        const struct omap_source *s = &i->sources[k];
-        struct slice code;
-
-        if (s == first ||
-            (s->at == s->len && !omap_source_is_needed(&i->pages, s)))
-            continue;
-        code = s->at < s->len ? omap_source_head(s) : omap_source_unread(s);
-        if (!i->has_limit || slice_cmp(code, i->limit) < 0)
-            i->limit = code;
-        i->has_limit = true;
-    }
-}
-
 /* The source with the section's next key, in '*out'; NULL: it has none. */
 static enum status
 merge(struct omap_iter *i, struct omap_source **out, struct error *e)
@@ -292,8 +247,24 @@ merge(struct omap_iter *i, struct omap_source **out, struct error *e)
         ask_ahead(i, s);
         st = omap_source_take(&i->pages, s, e);
     }
-    if (st == ST_OK && *out != NULL)
-        find_limit(i, *out);
+    if (st == ST_OK && *out != NULL) {
+        /* How far 'first' goes before another source has a key, or may have
+         * one. */
+        i->has_limit = false;
+        for (size_t k = 0; k < i->len; k++) {
+            const struct omap_source *other = &i->sources[k];
+            struct slice code;
+
+            if (other == *out || (other->at == other->len &&
+                                  !omap_source_is_needed(&i->pages, other)))
+                continue;
+            code = other->at < other->len ? omap_source_head(other)
+                                          : omap_source_unread(other);
+            if (!i->has_limit || slice_cmp(code, i->limit) < 0)
+                i->limit = code;
+            i->has_limit = true;
+        }
+    }
     return st;
 }
 
@@ -359,8 +330,27 @@ seek_section(struct omap_iter *i, struct slice key)
 {
     struct buf end = BUF_INIT;
     bool moved;
+    struct slice prefix = slice_of(i->section.prefix, i->section.prefix_size);
+    uint8_t bytes[sizeof i->section.prefix];
+    struct slice bound;
 
-    find_end(i, &end);
+    /* The bound within the section: the iterator's, where its prefix ends, or
+     * where the section does, whose objects may hold others, too. */
+    omap_copy_code(&i->at, buf_slice(&i->wanted));
+    while (i->at.size > 0 && ++i->at.data[i->at.size - 1] == 0)
+        i->at.size--;
+    bound = buf_slice(&i->at);
+    if (i->it.end.data != NULL &&
+        (bound.size == 0 || slice_cmp(i->it.end, bound) < 0))
+        bound = i->it.end;
+    if (!slice_starts(bound, prefix))
+        bound = slice_of(bytes, i->section.skip > 0
+                                    ? 0
+                                    : omap_section_end(&i->section, bytes));
+    buf_clear(&end);
+    if (bound.size > i->section.skip)
+        omap_encode(&end, slice_of(bound.data + i->section.skip,
+                                   bound.size - i->section.skip));
     moved = !slice_eq(buf_slice(&end), buf_slice(&i->pages.end));
     buf_fini(&i->pages.end);
     i->pages.end = end;

@@ -51,12 +51,6 @@ common_prefix(const struct omap_pages *p, struct slice after)
     return slice_of(after.data, n);
 }
 
-static bool
-is_behind_end(const struct omap_pages *p, struct slice code)
-{
-    return p->end.size > 0 && slice_cmp(code, buf_slice(&p->end)) >= 0;
-}
-
 void
 omap_source_ask(const struct omap_pages *p, struct omap_source *s)
 {
@@ -91,23 +85,6 @@ omap_source_restart(struct omap_pages *p, struct omap_source *s,
     omap_copy_code(&s->after, after);
 }
 
-/* To the first entry behind the code. */
-static void
-seek_page(struct omap_source *s, struct slice code)
-{
-    size_t low = 0, high = s->len;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (slice_cmp(s->entries[middle].code, code) > 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    s->at = low;
-}
-
 void
 omap_source_seek(struct omap_pages *p, struct omap_source *s, struct slice code)
 {
@@ -117,7 +94,18 @@ omap_source_seek(struct omap_pages *p, struct omap_source *s, struct slice code)
     if (slice_cmp(code, known) < 0) {
         omap_source_restart(p, s, code);
     } else if (s->exhausted || slice_cmp(code, buf_slice(&s->after)) < 0) {
-        seek_page(s, code);
+        size_t low = 0, high = s->len;
+
+        /* To the first entry behind the code. */
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+
+            if (slice_cmp(s->entries[middle].code, code) > 0)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        s->at = low;
     } else if (s->asked == NULL) {
         omap_source_restart(p, s, code);
     } else {
@@ -147,7 +135,8 @@ omap_source_take(struct omap_pages *p, struct omap_source *s, struct error *e)
     }
     omap_copy_code(&s->from, buf_slice(&s->after));
     s->exhausted = !ceph_op_has_more(s->page) || s->len == 0;
-    while (s->len > 0 && is_behind_end(p, s->entries[s->len - 1].code)) {
+    while (s->len > 0 && p->end.size > 0 &&
+           slice_cmp(s->entries[s->len - 1].code, buf_slice(&p->end)) >= 0) {
         s->len--;
         s->exhausted = true;
     }
