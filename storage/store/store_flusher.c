@@ -247,13 +247,17 @@ static void
 evict_series(struct store *s)
 {
     uint64_t before = head_counts(s->head).forgotten;
+    bool watched;
 
     lock_take(&s->flush_lock);
+    watched = is_watched(s);
     /* A purge can be repeated; memory that new series fill cannot wait. */
-    if (is_watched(s) && has_too_many_series(s))
+    if (watched && has_too_many_series(s)) {
         atomic_store(&s->watched_until_us, 0);
+        watched = false;
+    }
     /* A replay puts points by the handles that it has. */
-    if (!is_watched(s) && atomic_load(&s->replays) == 0)
+    if (!watched && atomic_load(&s->replays) == 0)
         forget_idle(s);
     if (head_counts(s->head).forgotten != before &&
         head_shrink(s->head, s->remote == NULL))

@@ -352,8 +352,13 @@ forget_removed(struct purging *x, const struct uid_marking *m, struct error *e)
 static enum status
 change_names(struct purging *x, struct uid_marking *m, struct error *e)
 {
-    enum status st = m->len == 0 ? ST_OK : uid_mark_names(x->uids, m, e);
+    enum status st = ST_OK;
 
+    /* Others look for marks only until the time limit of the purge. */
+    if (m->what == UID_REMOVE && m->len > 0)
+        st = series_purge_check(x->directory, e);
+    if (st == ST_OK && m->len > 0)
+        st = uid_mark_names(x->uids, m, e);
     for (size_t i = 0; i < m->len && m->what == UID_MARK; i++)
         if (m->names[i].done)
             numbers_add(&x->marked[m->kind], m->names[i].id);

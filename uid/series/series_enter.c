@@ -140,7 +140,9 @@ asking_init(struct asking *q, struct series_directory *d,
 {
     struct hash_table tsuids = { 0 }, sets = { 0 };
 
-    *q = (struct asking){ .d = d, .len = len };
+    *q = (struct asking){ .d = d,
+                          .len = len,
+                          .created_s = clock_now_s(&clock_system) };
     q->entered = atomic_load(&d->entered);
     q->purged = atomic_load(&d->purged);
     q->all = mem_new_array(len, sizeof *q->all);
@@ -398,7 +400,7 @@ put_set(const struct asking *q, struct asked_set *s, struct kv_batch *b,
     uint8_t created[4], count[8];
     size_t n = 0;
 
-    key_put_uint(created, clock_now_s(&clock_system), 4);
+    key_put_uint(created, q->created_s, 4);
     for (struct asked *a = s->first; a != NULL; a = a->next)
         if (is_wanted(a)) {
             expected[n++] =
@@ -539,6 +541,24 @@ enter_asked(struct asking *q, struct error *e)
     return st;
 }
 
+/* Series that were entered by ids whose names are gone leave the directory
+ * again: the caller enters them by other ids. */
+static enum status
+keep_names(struct asking *q, struct series_entry *entries, struct error *e)
+{
+    struct slice *gone = mem_new_array(q->len, sizeof *gone);
+    size_t n = 0;
+    enum status st = series_keep_names(q->d, entries, q->len, e);
+
+    for (size_t i = 0; i < q->len && st == ST_OK; i++)
+        if (q->all[i].state == ENTERED && entries[i].rejected != ST_OK)
+            gone[n++] = entries[i].tsuid;
+    if (n > 0)
+        st = series_take_back(q->d, gone, n, q->created_s, e);
+    free(gone);
+    return st;
+}
+
 /* An entry may be found before the thread that wrote it has counted it: after
  * the lock queries see the series.  '*again': a purge of another process may
  * have dropped a handle before it was given here. */
@@ -557,7 +577,7 @@ enter_once(struct series_directory *d, struct series_entry *entries, size_t len,
     if (st == ST_OK && (!d->shared || any_wanted(&q)))
         st = enter_asked(&q, e);
     if (d->shared && st == ST_OK && uid_expects_marks(d->uids))
-        st = series_keep_names(d, entries, len, e);
+        st = keep_names(&q, entries, e);
     if (d->shared && st == ST_OK)
         st = series_announce(&q, e);
     if (d->shared && st != ST_OK) /* some may be entered, and not announced */

@@ -47,6 +47,7 @@ struct asking {
     struct asked_set *sets;
     size_t sets_len, sets_cap;
     struct asked_set **by_bucket; /* the sets, by salt bucket */
+    uint32_t created_s;       /* the creation time of those that are entered */
     uint64_t entered, purged; /* those of the directory before it was read */
 };
 

@@ -48,7 +48,9 @@ announce_set(struct series_directory *d, const struct asked_set *s, bool recent,
 
     for (const struct asked *a = s->first; a != NULL && st == ST_OK;
          a = a->next) {
-        if (a->state != ENTERED && (a->state != FOUND || (!s->news && !recent)))
+        if (a->entry->rejected != ST_OK ||
+            (a->state != ENTERED &&
+             (a->state != FOUND || (!s->news && !recent))))
             continue;
         if (!any) {
             put_item(items, 'h', asked_set_key(s));

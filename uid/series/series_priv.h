@@ -101,6 +101,12 @@ MUST_CHECK enum status series_purge_series_shared(struct series_directory *d,
                                                   const struct slice *tsuids,
                                                   size_t len, bool *kept,
                                                   struct error *e);
+/* Removes series from the directory that this process entered at 'created_s',
+ * because the name of one of their ids was purged meanwhile.  Entries that have
+ * changed since stay. */
+MUST_CHECK enum status series_take_back(struct series_directory *d,
+                                        const struct slice *tsuids, size_t len,
+                                        uint32_t created_s, struct error *e);
 /* Takes the marks of purges off the names of these series.  Where a name is
  * gone, 'rejected' becomes ST_CONFLICT: the names must be looked up again. */
 MUST_CHECK enum status series_keep_names(struct series_directory *d,

@@ -151,6 +151,7 @@ struct dying {
 
 struct purging_series {
     struct series_directory *d;
+    uint8_t mark[4]; /* what the entries hold when they are removed */
     struct dying *all;
     size_t len;
     uint64_t *counts; /* as read last, of the set of each */
@@ -216,12 +217,6 @@ read_all(struct purging_series *p, struct error *e)
     return st == ST_OK ? p->st : st;
 }
 
-static void
-mark_bytes(const struct series_directory *d, uint8_t out[4])
-{
-    key_put_uint(out, d->mark, 4);
-}
-
 /* Guarded batches on their way. */
 struct guarded {
     struct kv_guarded *parts;
@@ -281,10 +276,8 @@ swap_marks(struct purging_series *p, bool marks, struct error *e)
 {
     struct guarded g;
     size_t *of = mem_new_array(p->len, sizeof *of);
-    uint8_t mark[4];
     enum status st;
 
-    mark_bytes(p->d, mark);
     guarded_init(&g, p->len);
     for (size_t i = 0; i < p->len; i++) {
         struct dying *x = &p->all[i];
@@ -294,8 +287,8 @@ swap_marks(struct purging_series *p, bool marks, struct error *e)
             continue;
         of[g.len] = i;
         b = guarded_begin(&g, key_salt(&p->d->widths, x->tsuid));
-        guarded_expect(&g, key_of(x), slice_of(marks ? x->old : mark, 4));
-        kv_batch_put(b, key_of(x), slice_of(marks ? mark : x->old, 4));
+        guarded_expect(&g, key_of(x), slice_of(marks ? x->old : p->mark, 4));
+        kv_batch_put(b, key_of(x), slice_of(marks ? p->mark : x->old, 4));
     }
     st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
     for (size_t i = 0; i < g.len && marks; i++)
@@ -357,14 +350,13 @@ end_of_set(const struct purging_series *p, size_t from)
 static size_t
 keep_unmarked(struct purging_series *p)
 {
-    uint8_t mark[4];
     size_t left = 0;
 
-    mark_bytes(p->d, mark);
     for (size_t i = 0; i < p->len; i++) {
         struct dying *x = &p->all[i];
 
-        if (x->state == DYING && (!x->is_there || memcmp(x->now, mark, 4) != 0))
+        if (x->state == DYING &&
+            (!x->is_there || memcmp(x->now, p->mark, 4) != 0))
             x->state = KEPT;
         left += x->state == DYING;
     }
@@ -514,34 +506,63 @@ purge_dying(struct purging_series *p, struct error *e)
     return st;
 }
 
-enum status
-series_purge_series_shared(struct series_directory *d,
-                           const struct slice *tsuids, size_t len, bool *kept,
-                           struct error *e)
+static void
+purging_init(struct purging_series *p, struct series_directory *d,
+             const struct slice *tsuids, size_t len, uint32_t mark)
 {
-    struct purging_series p = {
+    *p = (struct purging_series){
         .d = d,
-        .all = mem_new_array(len, sizeof *p.all),
+        .all = mem_new_array(len, sizeof *p->all),
         .len = len,
-        .counts = mem_new_array(len, sizeof *p.counts),
-        .counted = mem_new_array(len, sizeof *p.counted),
+        .counts = mem_new_array(len, sizeof *p->counts),
+        .counted = mem_new_array(len, sizeof *p->counted),
     };
-    enum status st;
-
+    key_put_uint(p->mark, mark, 4);
     for (size_t i = 0; i < len; i++) {
-        struct dying *x = &p.all[i];
+        struct dying *x = &p->all[i];
 
         x->tsuid = tsuids[i];
         x->at = i;
         x->key_size = key_series(tsuids[i], x->key);
         x->set_size = tagk_sets_key(&d->widths, tsuids[i], x->set).size;
     }
-    qsort(p.all, len, sizeof *p.all, compare_dying);
+    qsort(p->all, len, sizeof *p->all, compare_dying);
+}
+
+static void
+purging_fini(struct purging_series *p)
+{
+    free(p->counted);
+    free(p->counts);
+    free(p->all);
+}
+
+enum status
+series_purge_series_shared(struct series_directory *d,
+                           const struct slice *tsuids, size_t len, bool *kept,
+                           struct error *e)
+{
+    struct purging_series p;
+    enum status st;
+
+    purging_init(&p, d, tsuids, len, d->mark);
     st = purge_dying(&p, e);
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
-    free(p.counted);
-    free(p.counts);
-    free(p.all);
+    purging_fini(&p);
+    return st;
+}
+
+enum status
+series_take_back(struct series_directory *d, const struct slice *tsuids,
+                 size_t len, uint32_t created_s, struct error *e)
+{
+    struct purging_series p;
+    enum status st;
+
+    purging_init(&p, d, tsuids, len, created_s);
+    st = remove_marked(&p, e);
+    purging_fini(&p);
+    series_read_again(d); /* memory counts these series */
     return st;
 }

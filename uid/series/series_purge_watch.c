@@ -53,7 +53,8 @@ drop_handles(struct series_directory *d, uint64_t mark,
     bool watched;
 
     /* First the number: see series_enter(). */
-    atomic_fetch_add(&d->purged, 1);
+    if (len > 0)
+        atomic_fetch_add(&d->purged, 1);
     lock_take(&d->watch_lock);
     watched = mark == d->watch_mark && clock_monotonic_us() < d->watch_until_us;
     if (watched)

@@ -262,6 +262,37 @@ START_TEST(a_marked_name_is_kept_or_gone)
 }
 END_TEST
 
+/* A daemon enters a series by the id of a name that a purge has just removed.
+ */
+START_TEST(a_series_of_a_gone_name_is_taken_back)
+{
+    struct uid_marked name = { slice_str("a"), 0, false };
+    struct uid_marking m = {
+        .what = UID_MARK, .kind = UID_TAGV, .mark = 7, .names = &name, .len = 1
+    };
+    struct tsuid tsuid;
+    series_ref ref;
+
+    resolve(0, "m", "a", &ref, &tsuid);
+    name.id = id_of(1, UID_TAGV, "a"); /* into its cache */
+    OK(uid_mark_names(all.d[2].uids, &m, &e));
+    m.what = UID_REMOVE;
+    OK(uid_mark_names(all.d[2].uids, &m, &e));
+    uid_expect_marks(all.d[1].uids, INT64_MAX);
+    resolve(1, "n", "a", &ref, &tsuid);
+    ck_assert_uint_ne(id_of(1, UID_TAGV, "a"), name.id);
+    for (int d = 0; d < DAEMONS; d++) {
+        ck_assert_uint_eq(series_total(all.d[d].series), 2);
+        ck_assert_uint_eq(
+            series_total_of(all.d[d].series, id_of(d, UID_METRIC, "n")), 1);
+    }
+    key_put_uint(tsuid.bytes + tsuid.size - 3, name.id, 3);
+    ck_assert_int_eq(series_created(all.d[1].series, tsuid_slice(&tsuid),
+                                    &(uint32_t){ 0 }, NULL),
+                     ST_NOT_FOUND);
+}
+END_TEST
+
 /* -- who does not take part ------------------------------------------------ */
 
 START_TEST(all_must_answer)
@@ -326,6 +357,29 @@ START_TEST(gives_up_when_the_daemons_change)
     check_all(1);
     OK(purge(0, &(struct purge){ .dry_run = false }, &e));
     check_all(0);
+}
+END_TEST
+
+static void
+leave_at_name(void *ctx, enum uid_kind kind, struct slice name, uint64_t id)
+{
+    (void)kind;
+    (void)name;
+    (void)id;
+    (void)leave(ctx, 0);
+}
+
+/* A daemon leaves after the names were marked: no more names are removed. */
+START_TEST(gives_up_while_names_are_removed)
+{
+    struct purge p = { .name = leave_at_name };
+    struct error why;
+
+    put_and_delete(0, "m", "a");
+    ck_assert_int_eq(purge(0, &p, &why), ST_BUSY);
+    ck_assert_uint_eq(p.names[UID_METRIC], 1);
+    ck_assert_uint_eq(p.names[UID_TAGV], 0);
+    ck_assert_uint_ne(id_of(2, UID_TAGV, "a"), 0);
 }
 END_TEST
 
@@ -395,6 +449,9 @@ TEST_MAIN_WITH(open_all, close_all, "shared_purge",
                TEST(removes_what_no_daemon_has), TEST(counts_are_right),
                TEST(keeps_what_is_used_meanwhile),
                TEST(a_marked_series_is_entered_again),
-               TEST(a_marked_name_is_kept_or_gone), TEST(all_must_answer),
+               TEST(a_marked_name_is_kept_or_gone),
+               TEST(a_series_of_a_gone_name_is_taken_back),
+               TEST(all_must_answer),
                TIMES(gives_up_when_the_daemons_change, 3),
+               TEST(gives_up_while_names_are_removed),
                TEST(what_others_put_meanwhile_stays))
