@@ -61,13 +61,12 @@ check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
 /* -- repairing ------------------------------------------------------------ */
 
 enum status
-check_decoded(struct tables *t, const char *code, struct slice key,
-              struct slice value, enum status st, const struct error *why,
-              struct error *e)
+check_undecoded(struct tables *t, const char *code, struct slice key,
+                struct slice value, const struct error *why, struct error *e)
 {
-    if (st == ST_CORRUPT)
+    if (why->status == ST_CORRUPT)
         return check_drops_bad(t, code, key, value, "%s", why->text);
-    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why->text);
+    return error_set(e, why->status, "%s", why->text);
 }
 
 void
@@ -86,29 +85,24 @@ put_hex(FILE *f, struct slice s)
         (void)fprintf(f, "%02x", s.data[i]);
 }
 
-/* When there is something to write: a repair that finds nothing leaves no
- * folder. */
-static void
-open_aside(struct tables *t)
-{
-    size_t size = strlen(t->c->aside) + sizeof "/entries";
-    char *path = mem_new(size);
-
-    (void)snprintf(path, size, "%s/entries", t->c->aside);
-    if (mkdir(t->c->aside, 0777) != 0 && errno != EEXIST)
-        (void)error_set(&t->aside_error, ST_IO, "make %s: %m", t->c->aside);
-    else if ((t->aside = fopen(path, "abe")) == NULL)
-        (void)error_set(&t->aside_error, ST_IO, "open %s: %m", path);
-    free(path);
-}
-
 void
 check_drops(struct tables *t, struct slice key, struct slice value)
 {
     if (!check_repairs(t))
         return;
-    if (t->aside == NULL && t->aside_error.status == ST_OK)
-        open_aside(t);
+    /* The file is made for the first entry: a repair that finds nothing leaves
+     * no folder. */
+    if (t->aside == NULL && t->aside_error.status == ST_OK) {
+        struct buf path = BUF_INIT;
+
+        buf_printf(&path, "%s/entries", t->c->aside);
+        if (mkdir(t->c->aside, 0777) != 0 && errno != EEXIST)
+            (void)error_set(&t->aside_error, ST_IO, "make %s: %m", t->c->aside);
+        else if ((t->aside = fopen(buf_cstr(&path), "abe")) == NULL)
+            (void)error_set(&t->aside_error, ST_IO, "open %s: %m",
+                            buf_cstr(&path));
+        buf_fini(&path);
+    }
     if (t->aside == NULL)
         return; /* flush() says why, and nothing is written */
     put_hex(t->aside, key);
@@ -120,42 +114,6 @@ check_drops(struct tables *t, struct slice key, struct slice value)
 }
 
 /* -- ids ------------------------------------------------------------------- */
-
-void
-id_ranges_add(struct id_ranges *r, uint64_t id)
-{
-    size_t at = r->len;
-
-    if (id_ranges_have(r, id))
-        return;
-    if (at > 0 && id == r->ranges[at - 1].to + 1) {
-        r->ranges[at - 1].to = id;
-        return;
-    }
-    r->ranges = mem_grow(r->ranges, r->len, &r->cap, sizeof *r->ranges);
-    for (; at > 0 && r->ranges[at - 1].from > id; at--)
-        r->ranges[at] = r->ranges[at - 1];
-    r->ranges[at] = (struct id_range){ id, id };
-    r->len++;
-}
-
-bool
-id_ranges_have(const struct id_ranges *r, uint64_t id)
-{
-    size_t from = 0, to = r->len;
-
-    while (from < to) {
-        size_t middle = (from + to) / 2;
-
-        if (id > r->ranges[middle].to)
-            from = middle + 1;
-        else if (id < r->ranges[middle].from)
-            to = middle;
-        else
-            return true;
-    }
-    return false;
-}
 
 void
 check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest)
@@ -189,7 +147,7 @@ name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
     check_found(t->c, "uid-lost", back, repaired,
                 "the id %llx of %s is used and has no name",
                 (unsigned long long)id, uid_kind_name(kind));
-    id_ranges_add(&t->ids[kind], id);
+    numbers_add(&t->ids[kind], id);
     if (id > t->highest[kind] && kind != UID_METRIC && check_repairs(t)) {
         t->highest[kind] = id;
         check_puts_counter(t, kind, id);
@@ -202,7 +160,7 @@ check_id(struct tables *t, enum uid_kind kind, struct slice bytes,
 {
     uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
 
-    if (id_ranges_have(&t->ids[kind], id))
+    if (numbers_have(&t->ids[kind], id))
         return true;
     if (id == 0 || id > t->highest[kind] + LOST_MAX) {
         (void)snprintf(what, 64, "the id %llx of %s has no name",
@@ -227,7 +185,7 @@ check_ids(struct tables *t, struct slice tsuid, char what[64])
         if (i == 0 && key_get_uint(tagk.data, w->tagk_width) == 0) {
             uint64_t kind = key_get_uint(tagv.data, w->tagv_width);
 
-            if (id_ranges_have(&t->ids[UID_ROLLUP], kind))
+            if (numbers_have(&t->ids[UID_ROLLUP], kind))
                 continue;
             (void)snprintf(what, 64, "there is no kind of rollups %llu",
                            (unsigned long long)kind);
@@ -245,7 +203,7 @@ is_deleted(const struct tables *t, enum uid_kind kind, struct slice bytes)
 {
     uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
 
-    return id_ranges_have(&t->deleted[kind], id);
+    return numbers_have(&t->deleted[kind], id);
 }
 
 /* Which of its names was deleted, in OpenTSDB's words; NULL: none was. */
@@ -256,7 +214,7 @@ deleted_name(const struct tables *t, struct slice tsuid)
 
     if (is_deleted(t, UID_METRIC, tsuid_metric(w, tsuid)))
         return "metric";
-    if (t->deleted[UID_TAGK].len == 0 && t->deleted[UID_TAGV].len == 0)
+    if (t->deleted[UID_TAGK].table.len + t->deleted[UID_TAGV].table.len == 0)
         return NULL;
     /* The kind of a rollup is no name of a client. */
     for (size_t i = series_has_kind(w, tsuid) ? 1 : 0; i < tsuid_tags(w, tsuid);
@@ -307,7 +265,7 @@ check_drops_orphan(struct tables *t, struct slice key, struct slice value,
 bool
 check_drops_metric(const struct tables *t, uint64_t metric)
 {
-    return drops_orphans(t) && id_ranges_have(&t->deleted[UID_METRIC], metric);
+    return drops_orphans(t) && numbers_have(&t->deleted[UID_METRIC], metric);
 }
 
 static void
@@ -417,11 +375,10 @@ fini(struct tables *t)
     arena_free(&t->arena);
     tagk_sets_free(&t->tagk_sets);
     points_fini(&t->points);
-    table_fini(&t->series.table);
-    free(t->series.hashes);
+    numbers_fini(&t->series);
     for (int i = 0; i < UID_KINDS_ALL; i++) {
-        free(t->ids[i].ranges);
-        free(t->deleted[i].ranges);
+        numbers_fini(&t->ids[i]);
+        numbers_fini(&t->deleted[i]);
     }
     if (t->aside != NULL)
         (void)fclose(t->aside);

@@ -14,9 +14,8 @@
  * Each table is read once, in order; series once more if tag-key sets have no
  * entry.
  *
- * Bounds:  some 30 bytes a series, at most 500 MB (past it each row asks the
- *          directory); some 100 a tag-key set; the names of each kind as
- *          ranges.
+ * Bounds:  some 20 bytes for each series, at most 320 MB (then each further
+ *          row asks the directory); 20 for each name; 100 for each tag-key set.
  * Threads: owner.  No other thread writes to the store meanwhile, and nothing
  *          is open in its head: store_flush() comes before. */
 #pragma once

@@ -42,7 +42,7 @@ add_id(struct tables *t, uint64_t id)
 {
     uint64_t *highest = &t->highest[t->names.kind];
 
-    id_ranges_add(&t->ids[t->names.kind], id);
+    numbers_add(&t->ids[t->names.kind], id);
     if (id > *highest)
         *highest = id;
 }
@@ -78,7 +78,7 @@ take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
                                key.size);
     add_id(t, id);
     if (name.size == 0) {
-        id_ranges_add(&t->deleted[t->names.kind], id);
+        numbers_add(&t->deleted[t->names.kind], id);
         return ST_OK;
     }
     buf_make_room(&forward, 3 + name.size); /* a lack of it is no damage */
@@ -153,7 +153,7 @@ take_deleted(struct tables *t, struct slice key, struct slice value,
         check_drops_bad(t, "uid-entry", key, value,
                         "the mark of a deleted name of %s has %zu bytes",
                         uid_kind_name(t->names.kind), key.size);
-    else if (!id_ranges_have(&t->deleted[t->names.kind], id))
+    else if (!numbers_have(&t->deleted[t->names.kind], id))
         check_drops_bad(t, "uid-entry", key, value,
                         "an id of %s is marked as deleted and has a name",
                         uid_kind_name(t->names.kind));

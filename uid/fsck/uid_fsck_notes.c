@@ -22,59 +22,34 @@ check_annotation(struct tables *t, struct slice key, struct slice value,
         return ST_OK;
     if (st == ST_OK)
         st = annotation_decode(value, t->arena, &n, &why);
-    return check_decoded(t, "note-entry", key, value, st, &why, e);
-}
-
-static enum status
-parse_meta_key(const struct tables *t, struct slice key, bool *of_series,
-               struct error *e)
-{
-    struct slice id = slice_of(key.data + 2, key.size < 2 ? 0 : key.size - 2);
-    uint8_t kind = key.size < 2 ? 0 : key.data[1];
-    const char *at = memchr(UID_KIND_BYTES, kind, UID_KINDS);
-    bool good;
-
-    *of_series = kind == 't';
-    if (kind == 't')
-        good = id.size <= TSUID_MAX && tsuid_is_valid(t->layout, id);
-    else
-        good = at != NULL &&
-               id.size == uid_key_width(t->layout,
-                                        (enum uid_kind)(at - UID_KIND_BYTES));
-    return good ? ST_OK
-                : error_set(e, ST_CORRUPT, "%zu bytes are no key of metadata",
-                            key.size);
+    return st == ST_OK ? ST_OK
+                       : check_undecoded(t, "note-entry", key, value, &why, e);
 }
 
 enum status
 check_meta(struct tables *t, struct slice key, struct slice value,
            struct error *e)
 {
+    struct meta_of of = { .kind = META_SERIES };
     struct meta m;
     struct error why;
-    bool of_series;
-    enum status st = parse_meta_key(t, key, &of_series, &why);
+    enum status st = meta_key_parse(key, &of, &why);
+    bool of_series = of.kind == META_SERIES;
 
     t->n.others++;
-    if (st == ST_OK && of_series &&
-        check_drops_orphan(t, key, value, slice_of(key.data + 2, key.size - 2)))
+    if (st == ST_OK &&
+        (of_series
+             ? !tsuid_is_valid(t->layout, of.id)
+             : of.id.size != uid_key_width(t->layout, (enum uid_kind)of.kind)))
+        st = error_set(&why, ST_CORRUPT, "%zu bytes are no key of metadata",
+                       key.size);
+    if (st == ST_OK && of_series && check_drops_orphan(t, key, value, of.id))
         return ST_OK;
     if (st == ST_OK)
         st = record_decode(of_series ? &meta_series_format : &meta_name_format,
                            value, t->arena, &m, &why);
-    return check_decoded(t, "meta-entry", key, value, st, &why, e);
-}
-
-static enum status
-has_tree(struct tables *t, struct slice key, struct error *e)
-{
-    struct buf tree = BUF_INIT;
-    enum status st = kv_get(t->kv, slice_of(key.data, TREE_KEY_SIZE), &tree, e);
-
-    buf_fini(&tree);
-    return st == ST_NOT_FOUND
-               ? error_set(e, ST_CORRUPT, "a rule of a tree that is not there")
-               : st;
+    return st == ST_OK ? ST_OK
+                       : check_undecoded(t, "meta-entry", key, value, &why, e);
 }
 
 enum status
@@ -83,6 +58,7 @@ check_tree(struct tables *t, struct slice key, struct slice value,
 {
     struct tree tree;
     struct tree_rule rule;
+    struct buf of = BUF_INIT;
     struct error why;
     bool is_rule;
     enum status st = tree_key_parse(key, &is_rule, &rule, &why);
@@ -92,9 +68,15 @@ check_tree(struct tables *t, struct slice key, struct slice value,
         st = record_decode(&tree_format, value, NULL, &tree, &why);
     else if (st == ST_OK)
         st = tree_rule_decode(value, &rule, &why);
-    if (st == ST_OK && is_rule)
-        st = has_tree(t, key, &why);
-    return check_decoded(t, "tree-entry", key, value, st, &why, e);
+    if (st == ST_OK && is_rule) {
+        st = kv_get(t->kv, slice_of(key.data, TREE_KEY_SIZE), &of, &why);
+        if (st == ST_NOT_FOUND)
+            st = error_set(&why, ST_CORRUPT,
+                           "a rule of a tree that is not there");
+        buf_fini(&of);
+    }
+    return st == ST_OK ? ST_OK
+                       : check_undecoded(t, "tree-entry", key, value, &why, e);
 }
 
 /* One number; see storage/wal/wal_record.c. */
@@ -126,9 +108,10 @@ check_cut(struct tables *t, struct slice key, struct slice value,
         check_drops(t, key, value);
         return ST_OK;
     }
-    if (st == ST_OK && !id_ranges_have(&t->ids[UID_METRIC], metric))
+    if (st == ST_OK && !numbers_have(&t->ids[UID_METRIC], metric))
         st = error_set(&why, ST_CORRUPT, "a cut of a metric that has no id");
-    return check_decoded(t, "cut-entry", key, value, st, &why, e);
+    return st == ST_OK ? ST_OK
+                       : check_undecoded(t, "cut-entry", key, value, &why, e);
 }
 
 enum status

@@ -14,28 +14,11 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/numbers.h"
 #include "base/process/log.h"
-#include "base/table.h"
 #include "uid/fsck/uid_fsck.h"
 #include "uid/names/uid.h"
 #include "uid/series/tagk_sets.h"
-
-/* Ids in use, as ranges: they ascend mostly without gaps. */
-struct id_range {
-    uint64_t from, to; /* both included */
-};
-struct id_ranges {
-    struct id_range *ranges;
-    size_t len, cap;
-};
-
-/* The hashes of TSUIDs; past the bound the rest is in the store alone. */
-struct tsuid_set {
-    struct hash_table table;
-    uint64_t *hashes;
-    size_t cap;
-    bool is_full;
-};
 
 /* What check_names() knows of the kind that it is at. */
 struct names {
@@ -53,13 +36,14 @@ struct tables {
     struct check_counts n;
     struct arena *arena; /* of one entry */
     struct names names;
-    struct id_ranges ids[UID_KINDS_ALL];     /* deleted ones, too */
-    struct id_ranges deleted[UID_KINDS_ALL]; /* of these */
+    struct numbers ids[UID_KINDS_ALL];     /* in use; deleted ones, too */
+    struct numbers deleted[UID_KINDS_ALL]; /* of these */
     uint64_t highest[UID_KINDS_ALL];
     struct tagk_sets *tagk_sets; /* counted from the directory */
     uint64_t wrong_sets;         /* entries that differ from these */
     bool directory_changes;      /* series are entered, or dropped */
-    struct tsuid_set series;
+    /* The hashes of TSUIDs: the first SERIES_MAX of the directory. */
+    struct numbers series;
     struct points points;
     uint64_t expired; /* rows before the cuts of their metrics */
     uint64_t orphans; /* rows and others of deleted names, if no findings */
@@ -100,16 +84,12 @@ void check_drops(struct tables *t, struct slice key, struct slice value);
 #define check_drops_bad(t, code, key, value, ...) \
     (check_drops(t, key, value),                  \
      check_found((t)->c, code, key, "moved aside", __VA_ARGS__))
-/* The same for bytes that do not decode: ST_CORRUPT, and why.  Other failures
- * are handed on. */
-MUST_CHECK enum status check_decoded(struct tables *t, const char *code,
-                                     struct slice key, struct slice value,
-                                     enum status st, const struct error *why,
-                                     struct error *e);
-
-/* In ascending order the fastest; one that is there is not added. */
-void id_ranges_add(struct id_ranges *r, uint64_t id);
-bool id_ranges_have(const struct id_ranges *r, uint64_t id);
+/* The same for bytes that 'why' says do not decode, if that is ST_CORRUPT.
+ * Returns other failures. */
+MUST_CHECK enum status check_undecoded(struct tables *t, const char *code,
+                                       struct slice key, struct slice value,
+                                       const struct error *why,
+                                       struct error *e);
 
 /* Writes the highest id that was given out. */
 void check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest);

@@ -4,49 +4,20 @@
  * for the checks of other tables. */
 #include "uid/fsck/uid_fsck_priv.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
-#include "base/mem.h"
 
-#define SERIES_MAX ((size_t)16 << 20) /* some 500 MB */
-
-static bool
-is_hash(const void *hashes, uint32_t i, const void *key)
-{
-    return ((const uint64_t *)hashes)[i] == *(const uint64_t *)key;
-}
-
-static void
-add_series(struct tables *t, struct slice tsuid)
-{
-    struct tsuid_set *s = &t->series;
-    uint64_t hash = hash_slice(tsuid, t->seed);
-    size_t len = s->table.len;
-
-    s->is_full = len == SERIES_MAX;
-    if (s->is_full)
-        return;
-    if (len == s->cap) {
-        s->cap = len == 0 ? 1024 : 2 * len;
-        s->hashes = mem_resize(s->hashes, s->cap, sizeof *s->hashes);
-    }
-    s->hashes[len] = hash;
-    table_add(&s->table, hash, (uint32_t)len);
-}
+#define SERIES_MAX ((size_t)16 << 20) /* some 320 MB */
 
 enum status
 check_has_series(struct tables *t, struct slice tsuid, bool *out,
                  struct error *e)
 {
-    uint64_t hash = hash_slice(tsuid, t->seed);
     struct buf value = BUF_INIT;
     uint8_t key[1 + TSUID_MAX];
     enum status st;
 
-    *out = table_find(&t->series.table, hash, is_hash, t->series.hashes,
-                      &hash) != TABLE_NONE;
-    if (*out || !t->series.is_full)
+    *out = numbers_have(&t->series, hash_slice(tsuid, t->seed));
+    if (*out || t->series.table.len < SERIES_MAX)
         return ST_OK;
     st = kv_get(t->kv, slice_of(key, key_series(tsuid, key)), &value, e);
     *out = st == ST_OK;
@@ -61,7 +32,8 @@ count_series(struct tables *t, struct slice tsuid)
     struct slice key = tagk_sets_key(t->layout, tsuid, bytes);
 
     tagk_sets_set(t->tagk_sets, key, tagk_sets_get(t->tagk_sets, key) + 1);
-    add_series(t, tsuid);
+    if (t->series.table.len < SERIES_MAX)
+        numbers_add(&t->series, hash_slice(tsuid, t->seed));
 }
 
 void
@@ -105,52 +77,46 @@ check_series(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
-/* Sets the entry of a tag-key set to what was counted.  The count in memory is
- * then 0, so that it tells which tag-key sets have no entry. */
-static void
-put_tagk_set(struct tables *t, struct slice key, struct slice value)
-{
-    uint8_t bytes[8];
-    struct slice counted = { bytes, 8 };
-
-    key_put_uint(bytes, tagk_sets_get(t->tagk_sets, key), 8);
-    tagk_sets_set(t->tagk_sets, key, 0);
-    if (slice_eq(value, counted))
-        return;
-    check_puts(t, key, counted);
-    t->wrong_sets++;
-}
-
+/* Compares an entry with what was counted.  Sets that have the right entry, or
+ * the entry of no series, are done with: the count in memory is 0 then. */
 static enum status
-take_tagk_set(struct tables *t, struct slice key, struct slice value,
-              struct error *e)
+compare_tagk_set(struct tables *t, struct slice key, struct slice value,
+                 struct error *e)
 {
+    uint64_t count = tagk_sets_is_valid(t->layout, key, 0)
+                         ? tagk_sets_get(t->tagk_sets, key)
+                         : 0;
+
     (void)e;
     t->n.tagk_sets++;
-    if (tagk_sets_is_valid(t->layout, key, 0) &&
-        tagk_sets_get(t->tagk_sets, key) > 0) {
-        put_tagk_set(t, key, value);
-    } else {
+    if (count == 0) {
         check_drops(t, key, value);
         t->wrong_sets++;
+    } else if (value.size == 8 && key_get_uint(value.data, 8) == count) {
+        tagk_sets_set(t->tagk_sets, key, 0);
     }
     return ST_OK;
 }
 
+/* Writes the set of a series if it has no entry, or a wrong one. */
 static enum status
-add_tagk_set(struct tables *t, struct slice key, struct slice value,
+put_tagk_set(struct tables *t, struct slice key, struct slice value,
              struct error *e)
 {
     struct slice tsuid = slice_of(key.data + 1, key.size - 1), set;
-    uint8_t bytes[TAGK_SETS_KEY_MAX];
+    uint8_t bytes[TAGK_SETS_KEY_MAX], count[8];
 
     (void)value;
     (void)e;
     if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid))
         return ST_OK;
     set = tagk_sets_key(t->layout, tsuid, bytes);
-    if (tagk_sets_get(t->tagk_sets, set) > 0)
-        put_tagk_set(t, set, slice_of(NULL, 0));
+    key_put_uint(count, tagk_sets_get(t->tagk_sets, set), 8);
+    if (key_get_uint(count, 8) == 0)
+        return ST_OK;
+    check_puts(t, set, slice_of(count, 8));
+    tagk_sets_set(t->tagk_sets, set, 0);
+    t->wrong_sets++;
     return ST_OK;
 }
 
@@ -160,10 +126,10 @@ enum status
 check_tagk_sets(struct tables *t, struct error *e)
 {
     struct slice table = KEY_TABLE(TABLE_TAGK_SETS);
-    enum status st = check_each(t, table, take_tagk_set, e);
+    enum status st = check_each(t, table, compare_tagk_set, e);
 
     if (st == ST_OK && tagk_sets_total(t->tagk_sets) > 0)
-        st = check_each(t, KEY_TABLE(TABLE_SERIES), add_tagk_set, e);
+        st = check_each(t, KEY_TABLE(TABLE_SERIES), put_tagk_set, e);
     if (st != ST_OK || t->wrong_sets == 0 || t->directory_changes)
         return st;
     return check_found(t->c, "tagk-sets", table, "written again",

@@ -23,16 +23,6 @@ struct week_entry {
     enum row_state rows;
 };
 
-/* Entries of one week that are not compared yet; their bytes are in the
- * arena. */
-struct chunk {
-    size_t len;
-    struct week_entry entries[CHUNK];
-    struct slice tsuids[CHUNK];
-    struct arena *arena;
-    struct week *weeks; /* what their rows say */
-};
-
 /* The weeks of one salt bucket. */
 struct bucket_weeks {
     unsigned bucket;
@@ -41,7 +31,13 @@ struct bucket_weeks {
     struct buf value;
     bool changed;
     struct week week;
-    struct chunk chunk;
+    /* Entries of one week that are not compared yet; their bytes are in the
+     * arena. */
+    struct week_entry entries[CHUNK];
+    struct slice tsuids[CHUNK];
+    size_t len;
+    struct arena *arena;
+    struct week *weeks; /* what the rows of these say; CHUNK of them */
 };
 
 static void
@@ -86,19 +82,17 @@ compare_entry(struct tables *t, struct bucket_weeks *b,
 }
 
 static enum status
-compare_chunk(struct tables *t, struct bucket_weeks *b, struct error *e)
+compare_entries(struct tables *t, struct bucket_weeks *b, struct error *e)
 {
-    struct chunk *c = &b->chunk;
-    const struct week_rows rows = { t->kv, t->layout, c->tsuids, c->len };
+    const struct week_rows rows = { t->kv, t->layout, b->tsuids, b->len };
     enum status st = ST_OK;
 
-    if (c->len == 0)
-        return ST_OK;
-    st = week_rows_sum(&rows, c->entries[0].base, c->weeks, &t->points, e);
-    for (size_t i = 0; i < c->len && st == ST_OK; i++)
-        st = compare_entry(t, b, &c->entries[i], &c->weeks[i], e);
-    c->len = 0;
-    arena_reset(c->arena);
+    if (b->len > 0)
+        st = week_rows_sum(&rows, b->entries[0].base, b->weeks, &t->points, e);
+    for (size_t i = 0; i < b->len && st == ST_OK; i++)
+        st = compare_entry(t, b, &b->entries[i], &b->weeks[i], e);
+    b->len = 0;
+    arena_reset(b->arena);
     return st;
 }
 
@@ -111,68 +105,56 @@ copy_slice(struct arena *a, struct slice s)
     return slice_of(copy, copy == NULL ? 0 : s.size);
 }
 
-/* Adds an entry to the chunk, which is compared first if it is full or of
- * another week. */
-static enum status
-gather_entry(struct tables *t, struct bucket_weeks *b,
-             const struct week_entry *x, struct error *e)
-{
-    struct chunk *c = &b->chunk;
-    enum status st = ST_OK;
-
-    if (c->len == CHUNK || (c->len > 0 && c->entries[0].base != x->base))
-        st = compare_chunk(t, b, e);
-    if (st != ST_OK)
-        return st;
-    c->tsuids[c->len] = copy_slice(c->arena, x->tsuid);
-    c->entries[c->len] = (struct week_entry){
-        .key = copy_slice(c->arena, x->key),
-        .value = copy_slice(c->arena, x->value),
-        .tsuid = c->tsuids[c->len],
-        .base = x->base,
-        .rows = x->rows,
-    };
-    if (c->entries[c->len].value.data == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the entry of a week");
-    c->len++;
-    return ST_OK;
-}
-
-/* May rows be dropped that the entry of this week was made of? */
-static bool
-lacks_rows(struct tables *t, struct slice tsuid, uint32_t base,
-           enum row_state rows)
-{
-    uint64_t metric = tsuid_metric_id(t->layout, tsuid);
-    int64_t ms = (int64_t)base * 1000;
-
-    return ms < store_hourly_cut_ms(t->store, metric) ||
-           (rows != WEEK_ROWS_KEPT && ms < store_alone_ms(t->store, metric));
-}
-
+/* Checks an entry by itself, and keeps it to be compared with its rows together
+ * with others of its week. */
 static enum status
 check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
             struct slice value, struct error *e)
 {
-    struct week_entry x = { .key = key, .value = value };
+    struct week_entry *x;
     struct tsuid tsuid;
+    uint32_t base;
+    uint64_t metric;
+    int64_t ms;
+    bool is_whole;
     struct error why;
     enum status st;
 
     t->n.weeks++;
-    if (key_week_parse(t->layout, key, &x.base, &tsuid, &why) != ST_OK)
+    if (key_week_parse(t->layout, key, &base, &tsuid, &why) != ST_OK)
         return check_drops_bad(t, "week-key", key, value, "%s", why.text);
-    x.tsuid = tsuid_slice(&tsuid);
-    if (check_drops_orphan(t, key, value, x.tsuid) || value.size == 0)
+    if (check_drops_orphan(t, key, value, tsuid_slice(&tsuid)) ||
+        value.size == 0)
         return ST_OK;
-    st = week_decode(value, x.base, HOURS_NONE, &b->week, &why);
-    x.rows = b->week.rows;
-    if (lacks_rows(t, x.tsuid, x.base,
-                   st == ST_OK ? x.rows : WEEK_ROWS_DROPPED))
+    st = week_decode(value, base, HOURS_NONE, &b->week, &why);
+    /* May rows have been dropped that the entry was made of? */
+    metric = tsuid_metric_id(t->layout, tsuid_slice(&tsuid));
+    ms = (int64_t)base * 1000;
+    is_whole = st == ST_OK && b->week.rows == WEEK_ROWS_KEPT;
+    if (ms < store_hourly_cut_ms(t->store, metric) ||
+        (!is_whole && ms < store_alone_ms(t->store, metric)))
         return st == ST_OK ? ST_OK
                            : check_drops_bad(t, "week-entry", key, value, "%s",
                                              why.text);
-    return x.base >= b->until ? ST_OK : gather_entry(t, b, &x, e);
+    if (base >= b->until)
+        return ST_OK;
+    if (b->len == CHUNK || (b->len > 0 && b->entries[0].base != base)) {
+        st = compare_entries(t, b, e);
+        if (st != ST_OK)
+            return st;
+    }
+    x = &b->entries[b->len];
+    *x = (struct week_entry){
+        .key = copy_slice(b->arena, key),
+        .value = copy_slice(b->arena, value),
+        .tsuid = copy_slice(b->arena, tsuid_slice(&tsuid)),
+        .base = base,
+        .rows = b->week.rows,
+    };
+    if (x->value.data == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the entry of a week");
+    b->tsuids[b->len++] = x->tsuid;
+    return ST_OK;
 }
 
 static enum status
@@ -188,76 +170,56 @@ check_entries(struct tables *t, struct bucket_weeks *b, struct error *e)
         if (kv_iter_key(it).size > size)
             st = check_entry(t, b, kv_iter_key(it), kv_iter_value(it), e);
     if (st == ST_OK)
-        st = compare_chunk(t, b, e);
+        st = compare_entries(t, b, e);
     return kv_iter_end(&it, st, e);
 }
 
-/* The entries of a bucket, beside its rows. */
-struct entries_walk {
-    struct kv_iter *it;
-    bool on_key;
-    uint8_t last[ROW_KEY_MAX]; /* the entry that was looked for last */
-    size_t last_size;
-};
-
-/* Is there an entry with this key?  Successive keys ascend within a span; the
- * next span of the same week starts again at the week's first series. */
-static bool
-walk_has(struct entries_walk *w, struct slice key)
-{
-    if (slice_cmp(key, slice_of(w->last, w->last_size)) < 0)
-        w->on_key = kv_iter_seek(w->it, key);
-    memcpy(w->last, key.data, key.size);
-    w->last_size = key.size;
-    return week_rows_find(w->it, &w->on_key, key);
-}
-
 /* A row's week has an entry, if only a stale one. */
-static enum status
-check_has_entry(struct tables *t, struct bucket_weeks *b, struct slice row,
-                struct entries_walk *w, struct error *e)
-{
-    uint8_t bytes[ROW_KEY_MAX];
-    struct tsuid tsuid;
-    char name[CHECK_TEXT_MAX];
-    struct slice series, key;
-    uint32_t base;
-    enum status st;
-
-    if (key_row_parse(t->layout, row, &base, &tsuid, NULL) != ST_OK)
-        return ST_OK;
-    series = tsuid_slice(&tsuid);
-    if (base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1) ||
-        check_is_expired(t, series, base))
-        return ST_OK;
-    key = slice_of(bytes, key_week(t->layout, series, base, bytes));
-    if (walk_has(w, key))
-        return ST_OK;
-    st = kv_get(t->kv, key, &b->value, e); /* or the walk failed */
-    if (st != ST_NOT_FOUND)
-        return st;
-    make_stale(t, b, key, week_base(base));
-    return check_found(t->c, "week-missing", key, "entered",
-                       "%s: the week at %u is not summarised",
-                       check_describe(t, series, name),
-                       (unsigned)week_base(base));
-}
-
 static enum status
 check_rows(struct tables *t, struct bucket_weeks *b, struct error *e)
 {
     const uint8_t prefix[] = { TABLE_ROWS, (uint8_t)b->bucket };
     struct slice start = slice_of(prefix, 1u + t->layout->salt_width);
     struct kv_iter *it = kv_iter_open(t->kv, start);
-    struct entries_walk w = {
-        .it = kv_iter_open(t->kv, KEY_TABLE(TABLE_WEEKS)),
-    };
+    struct kv_iter *entries = kv_iter_open(t->kv, KEY_TABLE(TABLE_WEEKS));
+    uint8_t bytes[ROW_KEY_MAX], last[ROW_KEY_MAX];
+    size_t last_size = 0;
+    bool on_entry = false;
+    char name[CHECK_TEXT_MAX];
     enum status st = ST_OK;
 
     for (bool on_key = kv_iter_seek(it, start); on_key && st == ST_OK;
-         on_key = kv_iter_next(it))
-        st = check_has_entry(t, b, kv_iter_key(it), &w, e);
-    st = kv_iter_end(&w.it, st, e);
+         on_key = kv_iter_next(it)) {
+        struct tsuid tsuid;
+        struct slice series, key;
+        uint32_t base;
+
+        if (key_row_parse(t->layout, kv_iter_key(it), &base, &tsuid, NULL) !=
+            ST_OK)
+            continue;
+        series = tsuid_slice(&tsuid);
+        if (base >= b->done || !tsuid_tags_begin_at(t->layout, series, 1) ||
+            check_is_expired(t, series, base))
+            continue;
+        key = slice_of(bytes, key_week(t->layout, series, base, bytes));
+        /* Keys ascend within a span; the next span of the same week starts
+         * again at the week's first series. */
+        if (slice_cmp(key, slice_of(last, last_size)) < 0)
+            on_entry = kv_iter_seek(entries, key);
+        memcpy(last, key.data, key.size);
+        last_size = key.size;
+        if (week_rows_find(entries, &on_entry, key))
+            continue;
+        st = kv_get(t->kv, key, &b->value, e); /* or the iterator failed */
+        if (st != ST_NOT_FOUND)
+            continue;
+        make_stale(t, b, key, week_base(base));
+        st = check_found(t->c, "week-missing", key, "entered",
+                         "%s: the week at %u is not summarised",
+                         check_describe(t, series, name),
+                         (unsigned)week_base(base));
+    }
+    st = kv_iter_end(&entries, st, e);
     return kv_iter_end(&it, st, e);
 }
 
@@ -295,16 +257,16 @@ check_weeks(struct tables *t, struct error *e)
     struct bucket_weeks *b = mem_new(sizeof *b);
     enum status st = ST_OK;
 
-    b->chunk.weeks = mem_new_array(CHUNK, sizeof *b->chunk.weeks);
-    b->chunk.arena = arena_new(0);
+    b->weeks = mem_new_array(CHUNK, sizeof *b->weeks);
+    b->arena = arena_new(0);
     for (unsigned i = 0; i < t->layout->salt_buckets && st == ST_OK; i++) {
         b->bucket = i;
         st = check_bucket(t, b, e);
     }
     buf_fini(&b->state);
     buf_fini(&b->value);
-    arena_free(&b->chunk.arena);
-    free(b->chunk.weeks);
+    arena_free(&b->arena);
+    free(b->weeks);
     free(b);
     return st;
 }
