@@ -7,7 +7,7 @@
 #include "cluster/cluster.h"
 #include "cluster/owner.h"
 #include "tsd/config/store_place.h"
-#include "uid/events/uid_hear.h"
+#include "uid/meta/record.h"
 
 #define EXIT_LOST    75 /* EX_TEMPFAIL: to be started again */
 #define COMMAND_WAIT 60000
@@ -30,27 +30,21 @@ ask_members(void *ctx, enum uid_event kind, struct slice payload,
     return cluster_ask(ctx, kind, payload, answers, e);
 }
 
-static struct uid_memory
-memory_of(const struct pool *p)
-{
-    return (struct uid_memory){ p->api->uids, p->api->series, p->api->records };
-}
-
 static void
 hear_event(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 {
     const struct pool *p = ctx;
-    const struct uid_memory m = memory_of(p);
+    struct records *r = p->api->records;
     struct error e;
 
     if (kind == EVENTS_MISSED) {
-        uid_events_missed(&m);
+        uid_events_missed(r);
         return;
     }
     buf_put_sized(answer, slice_str(cluster_self(p->cluster)));
-    if (uid_events_hear(&m, kind, payload, answer, &e) != ST_OK) {
+    if (uid_events_hear(r, kind, payload, answer, &e) != ST_OK) {
         log_error("cluster", "an event of another member: %s", e.text);
-        uid_events_missed(&m);
+        uid_events_missed(r);
     }
 }
 
@@ -58,9 +52,9 @@ hear_event(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 static void
 member_died(void *ctx)
 {
-    const struct uid_memory m = memory_of(ctx);
+    const struct pool *p = ctx;
 
-    uid_events_missed(&m);
+    uid_events_missed(p->api->records);
 }
 
 /* Others own the buckets by now.  Nothing is flushed or answered any more: the

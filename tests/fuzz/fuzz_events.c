@@ -4,14 +4,16 @@
  *     <kind:1> <payload> */
 #include "base/obj.h"
 #include "tests/storage/kv/kv_shared.h"
-#include "uid/events/uid_hear.h"
+#include "uid/meta/record.h"
 #include "tests/fuzz/target.h"
 
 static const struct series_rules rules = { true, true, true, 8, false };
 
 struct daemon {
     struct store *store;
-    struct uid_memory m;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct records *records;
 };
 
 static void
@@ -31,10 +33,10 @@ daemon_open(void)
     series_ref ref;
 
     must(store_open(&so, &d.store, NULL));
-    must(uid_open(d.store, &uo, &d.m.uids, NULL));
-    must(series_open(d.store, d.m.uids, &d.m.series, NULL));
-    must(records_open(d.store, d.m.uids, d.m.series, &d.m.records, NULL));
-    must(series_resolve(d.m.series, &rules,
+    must(uid_open(d.store, &uo, &d.uids, NULL));
+    must(series_open(d.store, d.uids, &d.series, NULL));
+    must(records_open(d.store, d.uids, d.series, &d.records, NULL));
+    must(series_resolve(d.series, &rules,
                         &(struct series_text){ 0, slice_str("m"), &tag, 1 },
                         &ref, &tsuid, NULL));
     return d;
@@ -43,9 +45,9 @@ daemon_open(void)
 static void
 daemon_close(struct daemon *d)
 {
-    records_close(&d->m.records);
-    series_close(&d->m.series);
-    uid_close(&d->m.uids);
+    records_close(&d->records);
+    series_close(&d->series);
+    uid_close(&d->uids);
     must(store_close(&d->store, NULL));
 }
 
@@ -59,14 +61,14 @@ FUZZ_TARGET(data, size)
     if (size == 0)
         return 0;
     d = daemon_open();
-    st = uid_events_hear(&d.m, data[0], slice_of(data + 1, size - 1), &answer,
-                         NULL);
+    st = uid_events_hear(d.records, data[0], slice_of(data + 1, size - 1),
+                         &answer, NULL);
     INSIST(st == ST_OK || st == ST_CORRUPT);
     /* Counts only rise, and the engine's names are what they were. */
-    INSIST(series_total(d.m.series) >= 1);
-    INSIST(series_total_of(d.m.series, 1) >= 1);
-    INSIST(series_total_of(d.m.series, 1) <= series_total(d.m.series));
-    INSIST(uid_find(d.m.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
+    INSIST(series_total(d.series) >= 1);
+    INSIST(series_total_of(d.series, 1) >= 1);
+    INSIST(series_total_of(d.series, 1) <= series_total(d.series));
+    INSIST(uid_find(d.uids, UID_TAGV, slice_str("a"), &id, NULL) == ST_OK &&
            id == 1);
     buf_fini(&answer);
     daemon_close(&d);

@@ -5,6 +5,7 @@
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "uid/names/uid_events.h"
+#include "uid/series/series_purge.h"
 
 #define RECORDS_MAGIC  FOURCC('R', 'E', 'C', 'S')
 #define RECORD_VERSION 1
@@ -272,13 +273,6 @@ record_put(struct kv_batch *b, struct slice key, const struct record_format *f,
                             RECORD_BYTES);
 }
 
-void
-records_hear_annotated(struct records *r)
-{
-    OBJ_CHECK(r, RECORDS_MAGIC);
-    atomic_store(&r->annotated, true);
-}
-
 enum status
 records_annotate(struct records *r, struct error *e)
 {
@@ -350,4 +344,36 @@ records_restore(struct records *r, struct kv_batch *b, uint64_t *lsn,
     st = store_write(r->store, b, lsn, e);
     lock_drop(&r->lock);
     return st;
+}
+
+/* -- events ---------------------------------------------------------------- */
+
+enum status
+uid_events_hear(struct records *r, unsigned kind, struct slice payload,
+                struct buf *answer, struct error *e)
+{
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    switch (kind) {
+    case UID_EVENT_NAMES:
+        return uid_hear_names(r->uids, payload, e);
+    case UID_EVENT_SERIES:
+        return series_hear(r->series, payload, e);
+    case UID_EVENT_ANNOTATED:
+        atomic_store(&r->annotated, true);
+        return ST_OK;
+    case UID_EVENT_PURGE:
+        return series_hear_purge(r->series, payload, answer, e);
+    default:
+        return error_set(e, ST_CORRUPT, "an event of kind %u is not known",
+                         kind);
+    }
+}
+
+void
+uid_events_missed(struct records *r)
+{
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    uid_drop_caches(r->uids);
+    series_missed(r->series);
+    atomic_store(&r->annotated, true);
 }

@@ -107,9 +107,8 @@ MUST_CHECK enum status records_open(struct store *s, struct uid_table *u,
                                     struct records **out, struct error *e);
 void records_close(struct records **r);
 
-/* There are annotations from now on, another daemon's. */
-void records_hear_annotated(struct records *r);
-/* The same, of this one: the others hear of the first, before it is written. */
+/* There are annotations from now on: the others hear of the first one before it
+ * is written. */
 MUST_CHECK enum status records_annotate(struct records *r, struct error *e);
 
 /* From the store, with a copy of the bytes in the arena.  ST_NOT_FOUND without
@@ -137,3 +136,18 @@ MUST_CHECK enum status change_end(struct records *r, struct kv_batch *b,
  * Visible when it returns, durable as far as store_commit('*lsn') says. */
 MUST_CHECK enum status records_restore(struct records *r, struct kv_batch *b,
                                        uint64_t *lsn, struct error *e);
+
+/* What a daemon does with the events of the others over its engine
+ * (uid/names/uid_events.h): all that it has in memory of names, series and
+ * annotations hears of them here.  Nothing here waits for the engine, nor for a
+ * lock that is held across one of its calls.
+ *
+ * Writes what the sender asks for to 'answer'; only UID_EVENT_PURGE does.
+ * ST_CORRUPT for a payload that no daemon sends: then uid_events_missed() is
+ * due, as for an event that is not known. */
+MUST_CHECK enum status uid_events_hear(struct records *r, unsigned kind,
+                                       struct slice payload, struct buf *answer,
+                                       struct error *e);
+/* Events may have been missed: memory is dropped, and read anew from the engine
+ * when it is asked for. */
+void uid_events_missed(struct records *r);

@@ -2,7 +2,7 @@
  * is acknowledged: the names that lost their ids, the series that came.
  *
  *     writer:  engine -> own memory -> send() -> acknowledge
- *     others:  uid_events_hear() (uid/events/uid_hear.h) -> acknowledge
+ *     others:  uid_events_hear() (uid/meta/record.h) -> acknowledge
  *
  * Whoever did not hear, because it was cut off, drops all that it has in
  * memory before it answers again: uid_events_missed().  So do all when a daemon

@@ -10,7 +10,8 @@
 #include "tests/uid/fixture.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_json.h"
-#include "uid/events/uid_hear.h"
+#include "uid/meta/record.h"
+#include "uid/names/uid_events.h"
 
 enum { DAEMONS = 2, THREADS = 6, SERIES = 200, BODY = 10000, ALONE = 30 };
 enum { NOW_S = 1356998400, EVENTS_MS = 5000 };
@@ -20,7 +21,6 @@ struct daemon {
     struct ceph *c;
     struct events *events;
     struct uid_events sends;
-    struct uid_memory memory;
     struct fixture f;
     struct put_path *path;
 };
@@ -47,9 +47,9 @@ hear(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
     struct daemon *d = ctx;
 
     if (kind == EVENTS_MISSED)
-        uid_events_missed(&d->memory);
+        uid_events_missed(d->f.records);
     else
-        OK(uid_events_hear(&d->memory, kind, payload, answer, &e));
+        OK(uid_events_hear(d->f.records, kind, payload, answer, &e));
 }
 
 static enum status
@@ -69,7 +69,6 @@ daemon_open(struct daemon *d, const struct rados_rig *rig, int number)
     next_at = d->at;
     OK(ceph_open(d->at, &d->c, &e));
     d->f = fixture_new(layout_default);
-    d->memory = (struct uid_memory){ d->f.uids, d->f.series, d->f.records };
     d->sends = (struct uid_events){ .ctx = d, .send = announce };
     uid_set_events(d->f.uids, &d->sends);
     OK(events_open(d->c, EVENTS_MS, &d->events, &e));

@@ -4,7 +4,8 @@
 
 #include "tests/storage/kv/kv_shared.h"
 #include "tests/uid/fixture.h"
-#include "uid/events/uid_hear.h"
+#include "uid/meta/record.h"
+#include "uid/names/uid_events.h"
 
 enum { DAEMONS = 3 };
 
@@ -35,13 +36,10 @@ daemons_ask(void *ctx, enum uid_event kind, struct slice payload,
            !atomic_compare_exchange_weak(&all->largest, &largest, payload.size))
         ;
     for (int i = 0; i < DAEMONS && st == ST_OK; i++) {
-        const struct uid_memory m = { all->d[i].uids, all->d[i].series,
-                                      all->d[i].records };
-
         if (all->deaf[i])
             continue;
         buf_clear(&answer);
-        st = uid_events_hear(&m, kind, payload, &answer, e);
+        st = uid_events_hear(all->d[i].records, kind, payload, &answer, e);
         if (answers != NULL && !all->silent[i])
             buf_put_sized(answers, buf_slice(&answer));
         if (answers != NULL && all->silent[i])
@@ -61,10 +59,7 @@ daemons_send(void *ctx, enum uid_event kind, struct slice payload,
 static inline void
 daemons_missed(struct daemons *all, int i)
 {
-    const struct uid_memory m = { all->d[i].uids, all->d[i].series,
-                                  all->d[i].records };
-
-    uid_events_missed(&m);
+    uid_events_missed(all->d[i].records);
 }
 
 static inline void

@@ -294,16 +294,15 @@ START_TEST(events_are_split_and_checked)
     };
     struct buf answer = BUF_INIT;
     struct daemons all;
-    struct uid_memory m;
 
     daemons_open(&all);
-    m = (struct uid_memory){ all.d[0].uids, all.d[0].series, all.d[0].records };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ck_assert_msg(uid_events_hear(&m, bad[i].kind, bad[i].payload, &answer,
+        ck_assert_msg(uid_events_hear(all.d[0].records, bad[i].kind,
+                                      bad[i].payload, &answer,
                                       NULL) == ST_CORRUPT,
                       "case %zu", i);
-    OK(uid_events_hear(&m, 's', slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &answer,
-                       &e));
+    OK(uid_events_hear(all.d[0].records, 's',
+                       slice_of("h\10h\0\0\1\0\0\1\17\5", 11), &answer, &e));
     ck_assert_uint_eq(series_total(all.d[0].series), 5);
     daemons_close(&all);
     daemons_open(&all);
