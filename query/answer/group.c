@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "uid/series/nameless.h"
-
 /* How many series ahead their TSUIDs are prefetched. */
 #define TSUIDS_AHEAD 8
 
@@ -138,7 +136,7 @@ group_series(const struct plan_context *c, const struct plan *p,
 {
     const struct key_layout *layout = store_layout(c->store);
     struct nameless nameless;
-    enum status status = nameless_find(c->uids, layout, a, &nameless, e);
+    enum status status = nameless_find(c->uids, a, &nameless, e);
 
     *out = (struct grouping){ 0 };
     out->order = arena_alloc(a, f->len * sizeof(struct fetched *));

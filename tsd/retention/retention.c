@@ -16,7 +16,7 @@
 #include "base/obj.h"
 #include "storage/kv/kv.h"
 #include "tsd/retention/retention_clock.h"
-#include "uid/names/uid_names.h"
+#include "uid/names/uid.h"
 
 #define RETENTION_MAGIC FOURCC('R', 'T', 'N', 'T')
 

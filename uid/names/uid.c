@@ -10,6 +10,7 @@
 #include "uid/names/uid_priv.h"
 
 #define CACHE_ENTRIES 2000000
+#define NAMES_MAGIC   FOURCC('U', 'I', 'D', 'N')
 
 /* -- keys ---------------------------------------------------------------- */
 
@@ -236,21 +237,14 @@ enum status
 uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
            uint64_t *id, struct error *e)
 {
-    struct uid_state *k = &u->kinds[kind];
-    uint32_t created_s;
-    uint64_t epoch;
+    struct uid_wanted w = { .name = name };
     enum status st;
 
     if (uid_find_cached(u, kind, name, id))
         return ST_OK;
-    atomic_fetch_add_explicit(&k->misses, 1, memory_order_relaxed);
-    if (name.size == 0 || name.size > UID_NAME_MAX)
-        return ST_NOT_FOUND;
-    epoch = uid_cache_epoch(u->cache);
-    st = uid_read_entry(u, kind, name, id, &created_s, e);
-    if (st == ST_OK)
-        uid_cache_add(u->cache, kind, name, *id, epoch);
-    return st;
+    st = uid_lookup_many(u, kind, &w, 1, e);
+    *id = w.id;
+    return st == ST_OK && w.id == 0 ? ST_NOT_FOUND : st;
 }
 
 enum status
@@ -295,53 +289,41 @@ keep_name(void *ctx, size_t i, const struct slice *value)
         n->st = st;
 }
 
-static enum status
-read_names(struct names *n, size_t len, struct error *e)
-{
-    struct slice *keys = mem_new_array(len, sizeof *keys);
-    struct buf *bytes = mem_new_array(len, sizeof *bytes);
-    enum status st;
-
-    for (size_t i = 0; i < len; i++) {
-        uid_key_name(n->kind, n->wanted[i]->name, &bytes[i]);
-        keys[i] = buf_slice(&bytes[i]);
-    }
-    st = kv_get_many(store_kv(n->u->store), keys, len, keep_name, n, e);
-    for (size_t i = 0; i < len; i++)
-        buf_fini(&bytes[i]);
-    free(bytes);
-    free(keys);
-    return st == ST_OK ? n->st : st;
-}
-
 enum status
 uid_lookup_many(struct uid_table *u, enum uid_kind kind,
                 struct uid_wanted *wanted, size_t len, struct error *e)
 {
     struct uid_state *k = &u->kinds[kind];
-    struct names n = {
-        u, kind, mem_new_array(len, sizeof(struct uid_wanted *)), 0, ST_OK, e
-    };
+    struct names n = { u, kind, NULL, uid_cache_epoch(u->cache), ST_OK, e };
+    struct slice *keys = mem_new_array(len, sizeof *keys);
+    struct buf *bytes = mem_new_array(len, sizeof *bytes);
     size_t unknown = 0, hits = 0;
     enum status st = ST_OK;
 
-    n.epoch = uid_cache_epoch(u->cache);
+    n.wanted = mem_new_array(len, sizeof(struct uid_wanted *));
     for (size_t i = 0; i < len; i++) {
         struct uid_wanted *w = &wanted[i];
 
         if (w->id != 0 || w->name.size == 0 || w->name.size > UID_NAME_MAX)
             continue;
-        if (uid_cache_find_id(u->cache, kind, w->name, &w->id))
+        if (uid_cache_find_id(u->cache, kind, w->name, &w->id)) {
             hits++;
-        else
-            n.wanted[unknown++] = w;
+            continue;
+        }
+        uid_key_name(kind, w->name, &bytes[unknown]);
+        keys[unknown] = buf_slice(&bytes[unknown]);
+        n.wanted[unknown++] = w;
     }
     atomic_fetch_add_explicit(&k->hits, hits, memory_order_relaxed);
     atomic_fetch_add_explicit(&k->misses, unknown, memory_order_relaxed);
     if (unknown > 0)
-        st = read_names(&n, unknown, e);
+        st = kv_get_many(store_kv(u->store), keys, unknown, keep_name, &n, e);
+    for (size_t i = 0; i < unknown; i++)
+        buf_fini(&bytes[i]);
     free(n.wanted);
-    return st;
+    free(bytes);
+    free(keys);
+    return st == ST_OK ? n.st : st;
 }
 
 static enum status
@@ -354,46 +336,28 @@ no_such_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
                      uid_kind_name(kind), uid_bytes_text(u, kind, id, text));
 }
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_BUSY, "no memory for a name");
-}
-
 enum status
 uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
          struct error *e)
 {
-    uint8_t key[UID_KEY_MAX];
-    struct buf value = BUF_INIT;
-    uint64_t epoch;
-    enum status st;
+    enum status st = ST_OK;
 
     OBJ_CHECK(u, UID_MAGIC);
     if (uid_cache_find_name(u->cache, kind, id, out)) {
         atomic_fetch_add_explicit(&u->kinds[kind].hits, 1,
                                   memory_order_relaxed);
-        return out->failed ? no_memory(e) : ST_OK;
-    }
-    atomic_fetch_add_explicit(&u->kinds[kind].misses, 1, memory_order_relaxed);
-    if (id == 0 || id > uid_max(u, kind))
-        return no_such_id(u, kind, id, e);
-    epoch = uid_cache_epoch(u->cache);
-    st = kv_get(store_kv(u->store),
-                uid_key(store_layout(u->store), kind, 'i', id, key), &value, e);
-    /* An empty name marks an id whose name was deleted. */
-    if (st == ST_NOT_FOUND || (st == ST_OK && value.size == 0)) {
+    } else {
+        struct arena *a = arena_new(0);
+        struct slice name;
+
+        st = uid_name_dup(u, kind, id, a, &name, e);
         if (st == ST_OK)
-            uid_deleted_note(u, kind, id);
-        st = no_such_id(u, kind, id, e);
-    } else if (st == ST_OK) {
-        buf_put_slice(out, buf_slice(&value));
-        uid_cache_add(u->cache, kind, buf_slice(&value), id, epoch);
-        if (out->failed)
-            st = no_memory(e);
+            buf_put_slice(out, name);
+        arena_free(&a);
     }
-    buf_fini(&value);
-    return st;
+    return st == ST_OK && out->failed
+               ? error_set(e, ST_BUSY, "no memory for a name")
+               : st;
 }
 
 /* Names that are read together, since the cache lacks them. */
@@ -402,7 +366,7 @@ struct lacking {
     enum uid_kind kind;
     uint64_t epoch;
     const uint64_t *ids;
-    const size_t *places; /* in 'ids' and 'names', of each key that is read */
+    size_t *places; /* in 'ids' and 'names', of each key that is read */
     struct arena *a;
     struct slice *names;
     bool too_large;
@@ -412,47 +376,45 @@ static void
 keep_lacking(void *ctx, size_t i, const struct slice *value)
 {
     struct lacking *x = ctx;
+    uint64_t id = x->ids[x->places[i]];
     struct slice *name = &x->names[x->places[i]];
 
     if (value == NULL)
         return;
-    if (value->size == 0) {
-        uid_deleted_note(x->u, x->kind, x->ids[x->places[i]]);
+    if (value->size == 0) { /* this marks an id whose name was deleted */
+        uid_deleted_note(x->u, x->kind, id);
         return;
     }
-    uid_cache_add(x->u->cache, x->kind, *value, x->ids[x->places[i]], x->epoch);
+    uid_cache_add(x->u->cache, x->kind, *value, id, x->epoch);
     *name = *value;
     x->too_large |= !arena_keep(x->a, name);
 }
 
+/* Reads those of 'len' names that the cache lacks. */
 static enum status
 read_lacking(struct lacking *x, size_t len, size_t lacking, struct error *e)
 {
     const struct key_layout *layout = store_layout(x->u->store);
-    size_t *places = mem_new_array(lacking, sizeof *places), n = 0;
     struct slice *keys = mem_new_array(lacking, sizeof *keys);
-    uint8_t *bytes = mem_new_array(lacking, UID_KEY_MAX);
-    enum status st;
+    uint8_t(*bytes)[UID_KEY_MAX] = mem_new_array(lacking, sizeof *bytes);
+    size_t n = 0;
+    enum status st = ST_OK;
 
+    x->places = mem_new_array(lacking, sizeof *x->places);
     for (size_t i = 0; i < len; i++) {
         if (x->names[i].data != NULL || x->ids[i] == 0 ||
             x->ids[i] > uid_max(x->u, x->kind))
             continue;
-        places[n] = i;
-        keys[n] =
-            uid_key(layout, x->kind, 'i', x->ids[i], bytes + n * UID_KEY_MAX);
+        x->places[n] = i;
+        keys[n] = uid_key(layout, x->kind, 'i', x->ids[i], bytes[n]);
         n++;
     }
-    x->places = places;
-    st = n == 0
-             ? ST_OK
-             : kv_get_many(store_kv(x->u->store), keys, n, keep_lacking, x, e);
-    if (st == ST_OK && x->too_large)
-        st = error_no_memory(e);
-    free(places);
+    if (n > 0)
+        st = kv_get_many(store_kv(x->u->store), keys, n, keep_lacking, x, e);
+    free(x->places);
     free(keys);
     free(bytes);
-    return st;
+    return st == ST_OK && x->too_large ? error_no_memory(e) : st;
 }
 
 enum status
@@ -502,6 +464,90 @@ uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
              struct arena *a, struct slice *out, struct error *e)
 {
     return uid_name_many(u, kind, &id, 1, a, out, e);
+}
+
+/* -- lists of names ------------------------------------------------------ */
+
+struct uid_names {
+    uint32_t magic;
+    struct uid_table *u;
+    enum uid_kind kind;
+    struct buf start; /* what their keys start with */
+    struct kv_iter *it;
+    bool begun;
+    enum status st;
+    struct error why;
+};
+
+struct uid_names *
+uid_names_open(struct uid_table *u, enum uid_kind kind, struct slice prefix)
+{
+    struct uid_names *n = mem_new(sizeof *n);
+
+    OBJ_CHECK(u, UID_MAGIC);
+    n->magic = NAMES_MAGIC;
+    n->u = u;
+    n->kind = kind;
+    if (prefix.size > UID_NAME_MAX)
+        return n;
+    uid_key_name(kind, prefix, &n->start);
+    n->it = kv_iter_open(store_kv(u->store), KEY_TABLE(TABLE_UID));
+    return n;
+}
+
+bool
+uid_names_next(struct uid_names *n, struct slice *name, uint64_t *id)
+{
+    uint32_t created_s;
+    struct slice key;
+    bool on;
+
+    OBJ_CHECK(n, NAMES_MAGIC);
+    if (n->it == NULL || n->st != ST_OK)
+        return false;
+    on = n->begun ? kv_iter_next(n->it)
+                  : kv_iter_seek(n->it, buf_slice(&n->start));
+    n->begun = true;
+    if (!on || !slice_starts(kv_iter_key(n->it), buf_slice(&n->start)))
+        return false;
+    n->st = uid_parse_entry(n->u, n->kind, kv_iter_value(n->it), id, &created_s,
+                            &n->why);
+    key = kv_iter_key(n->it);
+    *name = slice_of(key.data + 3, key.size - 3);
+    return n->st == ST_OK;
+}
+
+enum status
+uid_names_close(struct uid_names **np, struct error *e)
+{
+    struct uid_names *n = OBJ_TAKE(np, NAMES_MAGIC);
+    enum status st;
+
+    if (n == NULL)
+        return ST_OK;
+    st = n->st;
+    if (st != ST_OK)
+        (void)error_set(e, st, "%s", n->why.text);
+    if (n->it != NULL)
+        st = kv_iter_end(&n->it, st, e);
+    buf_fini(&n->start);
+    OBJ_FREE(n);
+    return st;
+}
+
+enum status
+uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
+            size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
+            void *ctx, struct error *e)
+{
+    struct uid_names *names = uid_names_open(u, kind, prefix);
+    struct slice name;
+    uint64_t id;
+
+    for (size_t n = 0; max == 0 || n < max; n++)
+        if (!uid_names_next(names, &name, &id) || !f(ctx, name, id))
+            break;
+    return uid_names_close(&names, e);
 }
 
 /* -- the rest ------------------------------------------------------------ */

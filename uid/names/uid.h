@@ -131,17 +131,28 @@ MUST_CHECK enum status uid_delete(struct uid_table *u, enum uid_kind kind,
  */
 bool uid_has_deleted(const struct uid_table *u);
 
-/* The ids whose names were deleted, ascending; a copy in an arena. */
-struct uid_deleted {
+/* Ids, ascending. */
+struct uid_ids {
     uint64_t *ids;
-    size_t len;
+    size_t len, cap;
 };
-/* Fails with ST_LIMIT past the arena's cap.  A name that an older program
- * deleted is known only after a read of this name has failed. */
-MUST_CHECK enum status uid_deleted_ids(struct uid_table *u, enum uid_kind kind,
-                                       struct arena *a, struct uid_deleted *out,
-                                       struct error *e);
-bool uid_deleted_has(const struct uid_deleted *d, uint64_t id);
+
+/* A series is nameless if the name of its metric, or of one of its tag keys or
+ * values, was deleted ('uid delete').  Its points are still stored, but answers
+ * leave it out, because it cannot be shown by name.  Several threads may call
+ * nameless_has() at a time. */
+struct nameless {
+    bool any; /* was any name deleted? */
+    const struct key_layout *layout;
+    struct uid_ids ids[UID_KINDS]; /* in an arena */
+};
+/* Copies the ids whose names are deleted now.  ST_LIMIT past the arena's cap.
+ * A name that was deleted without a mark is known only after a read of this
+ * name has failed. */
+MUST_CHECK enum status nameless_find(struct uid_table *u, struct arena *a,
+                                     struct nameless *out, struct error *e);
+/* Was the metric's name deleted, or that of a tag key or value? */
+bool nameless_has(const struct nameless *n, struct slice tsuid);
 /* Returns whether the name of this id was deleted. It makes no copy, and is for
  * callers that failed to read the name. */
 bool uid_is_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id);
@@ -156,6 +167,18 @@ MUST_CHECK enum status
 uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
             size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
             void *ctx, struct error *e);
+
+/* The names of one kind in byte order, one at a time, with a cursor of the
+ * engine, which must be closed before the table.  ST_IO and ST_CORRUPT come at
+ * uid_names_close(); until then the list just ends. */
+struct uid_names; /* opaque */
+
+/* Those that start with 'prefix'. */
+struct uid_names *uid_names_open(struct uid_table *u, enum uid_kind kind,
+                                 struct slice prefix);
+/* False at the end.  The name is lent until the next step. */
+bool uid_names_next(struct uid_names *n, struct slice *name, uint64_t *id);
+MUST_CHECK enum status uid_names_close(struct uid_names **n, struct error *e);
 
 /* Was the id given out since uid_open(), or uid_age_ids(), so that nothing from
  * before has it?  False where ids are random, and on shared engines. */

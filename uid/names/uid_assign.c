@@ -188,38 +188,18 @@ create_parts(struct kv *kv, struct entry *entries, size_t len, bool alone,
     return st;
 }
 
-/* All of a group at once; where one is there already, each of that group for
+/* Enters those claims that are not taken yet, by id or by name ('forward'): all
+ * of a group at once, and where one is there already, each of that group for
  * itself. */
-static enum status
-create_entries(struct kv *kv, struct entry *entries, size_t len,
-               struct error *e)
-{
-    size_t rest = 0;
-    enum status st;
-
-    for (size_t i = 0; i < len; i++)
-        entries[i].group = kv_group(kv, buf_slice(&entries[i].key));
-    qsort(entries, len, sizeof *entries, compare_groups);
-    st = create_parts(kv, entries, len, false, e);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (entries[i].claim->taken) {
-            struct entry x = entries[i];
-
-            entries[i] = entries[rest];
-            entries[rest++] = x;
-        }
-    return st == ST_OK && rest > 0 ? create_parts(kv, entries, rest, true, e)
-                                   : st;
-}
-
-/* Those claims that are not taken yet: by id, or by name ('forward'). */
 static enum status
 create_claimed(struct uid_table *u, enum uid_kind kind, struct claim *claims,
                size_t len, bool forward, struct error *e)
 {
+    struct kv *kv = store_kv(u->store);
     struct entry *entries = mem_new_array(len, sizeof *entries);
     uint32_t now_s = clock_now_s(&clock_system);
     uint8_t bytes[UID_KEY_MAX > UID_ENTRY_MAX ? UID_KEY_MAX : UID_ENTRY_MAX];
+    size_t rest = 0;
     enum status st;
 
     for (size_t i = 0; i < len; i++) {
@@ -235,8 +215,19 @@ create_claimed(struct uid_table *u, enum uid_kind kind, struct claim *claims,
                                            claims[i].id, bytes));
             buf_put_slice(&x->value, claims[i].wanted->name);
         }
+        x->group = kv_group(kv, buf_slice(&x->key));
     }
-    st = create_entries(store_kv(u->store), entries, len, e);
+    qsort(entries, len, sizeof *entries, compare_groups);
+    st = create_parts(kv, entries, len, false, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if (entries[i].claim->taken) {
+            struct entry x = entries[i];
+
+            entries[i] = entries[rest];
+            entries[rest++] = x;
+        }
+    if (st == ST_OK && rest > 0)
+        st = create_parts(kv, entries, rest, true, e);
     for (size_t i = 0; i < len; i++) {
         buf_fini(&entries[i].key);
         buf_fini(&entries[i].value);
@@ -440,25 +431,6 @@ is_allowed(struct uid_table *u, enum uid_kind kind, struct slice name)
     return u->allow == NULL || u->allow(u->allow_ctx, kind, name);
 }
 
-/* May a new name have an id? */
-static enum status
-check_new(struct uid_table *u, enum uid_kind kind, struct slice name,
-          struct error *e)
-{
-    enum status st;
-
-    if (kind == UID_ROLLUP) /* its names are ours */
-        return ST_OK;
-    st = uid_validate_name(u, uid_what_names[kind], name, e);
-    if (st != ST_OK || is_allowed(u, kind, name))
-        return st;
-    atomic_fetch_add(&u->kinds[kind].rejected, 1);
-    return error_set(e, ST_INVALID,
-                     "Failed to assign an ID for kind='%s' name='%.*s': "
-                     "Blocked by UID filter.",
-                     uid_kind_name(kind), SLICE_ARG(name));
-}
-
 enum status
 uid_resolve(struct uid_table *u, enum uid_kind kind, struct uid_wanted *wanted,
             size_t len, struct error *e)
@@ -497,10 +469,18 @@ find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
     st = uid_lookup(u, kind, name, &out->id, e);
     if (st != ST_NOT_FOUND)
         return st;
-    out->id = 0;
-    st = check_new(u, kind, name, e);
-    if (st != ST_OK)
-        return st;
+    if (kind != UID_ROLLUP) { /* its names are ours */
+        st = uid_validate_name(u, uid_what_names[kind], name, e);
+        if (st != ST_OK)
+            return st;
+        if (!is_allowed(u, kind, name)) {
+            atomic_fetch_add(&u->kinds[kind].rejected, 1);
+            return error_set(e, ST_INVALID,
+                             "Failed to assign an ID for kind='%s' "
+                             "name='%.*s': Blocked by UID filter.",
+                             uid_kind_name(kind), SLICE_ARG(name));
+        }
+    }
     return assign(u, kind, out, 1, changes, lsn, e);
 }
 

@@ -38,35 +38,8 @@ uid_ask(struct uid_table *u, enum uid_event kind, struct slice payload,
     return u->events->ask(u->events->ctx, kind, payload, answers, e);
 }
 
-/* The name does not have the id any more: <kind:1> <id> <size> <name>, some
- * times. */
-static enum status
-announce_lost(struct uid_table *u, enum uid_kind kind, uint64_t id,
-              struct slice name, struct error *e)
-{
-    struct buf payload = BUF_INIT;
-    enum status st;
-
-    buf_put_u8(&payload, (uint8_t)kind);
-    buf_put_varint(&payload, id);
-    buf_put_sized(&payload, name);
-    st = payload.failed
-             ? error_set(e, ST_BUSY, "no memory for a name")
-             : uid_announce(u, UID_EVENT_NAMES, buf_slice(&payload), e);
-    buf_fini(&payload);
-    return st;
-}
-
-/* uid_name() notes an id whose name was deleted. */
-static void
-note_if_deleted(struct uid_table *u, enum uid_kind kind, uint64_t id)
-{
-    struct buf name = BUF_INIT;
-
-    (void)(uid_name(u, kind, id, &name, NULL) == ST_OK);
-    buf_fini(&name);
-}
-
+/* A payload is a sequence of <kind:1> <id> <size> <name>: the name does not
+ * have the id any more. */
 enum status
 uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
 {
@@ -77,6 +50,7 @@ uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
         unsigned kind = cursor_u8(&c);
         uint64_t id = cursor_varint(&c);
         struct slice name = cursor_sized(&c);
+        struct buf now = BUF_INIT;
 
         if (c.failed || kind >= UID_KINDS_ALL || name.size == 0 ||
             name.size > UID_NAME_MAX)
@@ -84,111 +58,103 @@ uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
                              "an event about names of %zu bytes is malformed",
                              payload.size);
         uid_cache_forget(u->cache, (enum uid_kind)kind, name, id);
-        note_if_deleted(u, (enum uid_kind)kind, id);
+        /* If it was deleted, uid_name() notes that. */
+        (void)(uid_name(u, (enum uid_kind)kind, id, &now, NULL) == ST_OK);
+        buf_fini(&now);
     }
     return ST_OK;
 }
 
 /* -- changes --------------------------------------------------------------- */
 
+/* Gives the id of 'old_name', with its entry, to 'new_name', which must have
+ * none: at once where another process may give it one just now, else by the
+ * batch. */
 static enum status
-rename_rejected(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-                struct slice new_name, uint64_t id, struct error *e)
-{
-    char text[UID_BYTES_TEXT];
-
-    return error_set(e, ST_INVALID,
-                     "When trying rename(\"%.*s\", \"%.*s\") on "
-                     "UniqueId(tsdb-uid, %s, %u): new name already assigned "
-                     "ID=%s",
-                     SLICE_ARG(old_name), SLICE_ARG(new_name),
-                     uid_kind_name(kind), u->kinds[kind].width,
-                     uid_bytes_text(u, kind, id, text));
-}
-
-static enum status
-rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-              struct slice new_name, uint64_t *id, uint64_t *lsn,
-              struct error *e) REQUIRES(u->lock)
+enter_new_name(struct uid_table *u, enum uid_kind kind, struct slice old_name,
+               struct slice new_name, struct slice entry, struct kv_batch *b,
+               struct error *e)
 {
     struct buf key = BUF_INIT;
-    struct kv_batch *b;
+    char text[UID_BYTES_TEXT];
     uint64_t taken;
     uint32_t created_s;
-    uint8_t bytes[UID_ENTRY_MAX], back[UID_KEY_MAX];
-    struct slice entry;
-    enum status st = uid_read_entry(u, kind, old_name, id, &created_s, e);
+    enum status st = ST_CONFLICT;
 
-    if (st == ST_NOT_FOUND)
-        return error_set(e, st, "Name(\"%.*s\") does not exist",
-                         SLICE_ARG(old_name));
-    if (st != ST_OK)
-        return st;
-    entry = uid_entry(u, kind, *id, created_s, bytes);
     uid_key_name(kind, new_name, &key);
-    b = kv_batch_new();
-    /* Another process may give the name to an id just now. */
     if (u->shared)
         st = kv_swap(store_kv(u->store), buf_slice(&key), NULL, entry, e);
     else
         kv_batch_put(b, buf_slice(&key), entry);
-    if ((!u->shared || st == ST_CONFLICT) &&
-        (st = uid_read_entry(u, kind, new_name, &taken, &created_s, e)) ==
-            ST_OK)
-        st = rename_rejected(u, kind, old_name, new_name, taken, e);
-    else if (st == ST_NOT_FOUND)
-        st = u->shared ? ST_BUSY : ST_OK;
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', *id, back),
-                 new_name);
+    buf_fini(&key);
+    if (st != ST_CONFLICT)
+        return st;
+    st = uid_read_entry(u, kind, new_name, &taken, &created_s, e);
+    if (st == ST_NOT_FOUND)
+        return u->shared
+                   ? error_set(e, ST_BUSY, "the name %.*s changes just now",
+                               SLICE_ARG(new_name))
+                   : ST_OK;
+    return st != ST_OK
+               ? st
+               : error_set(e, ST_INVALID,
+                           "When trying rename(\"%.*s\", \"%.*s\") on "
+                           "UniqueId(tsdb-uid, %s, %u): new name already "
+                           "assigned ID=%s",
+                           SLICE_ARG(old_name), SLICE_ARG(new_name),
+                           uid_kind_name(kind), u->kinds[kind].width,
+                           uid_bytes_text(u, kind, taken, text));
+}
+
+/* Renames, or deletes where there is no new name. */
+static enum status
+change_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
+              const struct slice *new_name, uint64_t *id, uint64_t *lsn,
+              struct error *e) REQUIRES(u->lock)
+{
+    const struct key_layout *w = store_layout(u->store);
+    struct buf key = BUF_INIT;
+    struct kv_batch *b;
+    uint32_t created_s;
+    uint8_t bytes[UID_ENTRY_MAX], back[UID_KEY_MAX];
+    enum status st = uid_read_entry(u, kind, old_name, id, &created_s, e);
+
+    if (st == ST_NOT_FOUND)
+        return new_name == NULL
+                   ? error_set(e, st, "No such name for '%s': '%.*s'",
+                               uid_kind_name(kind), SLICE_ARG(old_name))
+                   : error_set(e, st, "Name(\"%.*s\") does not exist",
+                               SLICE_ARG(old_name));
+    if (st != ST_OK)
+        return st;
+    b = kv_batch_new();
+    if (new_name != NULL)
+        st = enter_new_name(u, kind, old_name, *new_name,
+                            uid_entry(u, kind, *id, created_s, bytes), b, e);
+    /* Without a name the id is still used: no other name gets it. */
+    kv_batch_put(b, uid_key(w, kind, 'i', *id, back),
+                 new_name == NULL ? slice_of("", 0) : *new_name);
+    if (new_name == NULL)
+        kv_batch_put(b, uid_key(w, kind, 'd', *id, back), slice_of("", 0));
     uid_key_name(kind, old_name, &key);
     kv_batch_delete(b, buf_slice(&key));
     if (st == ST_OK)
         st = store_write(u->store, b, lsn, e);
-    if (st == ST_OK)
-        uid_cache_forget(u->cache, kind, old_name, *id);
-    kv_batch_free(&b);
-    buf_fini(&key);
-    return st;
-}
-
-static enum status
-delete_locked(struct uid_table *u, enum uid_kind kind, struct slice name,
-              uint64_t *id, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
-{
-    struct buf key = BUF_INIT;
-    struct kv_batch *b;
-    uint32_t created_s;
-    uint8_t back[UID_KEY_MAX];
-    enum status st = uid_read_entry(u, kind, name, id, &created_s, e);
-
-    if (st == ST_NOT_FOUND)
-        return error_set(e, st, "No such name for '%s': '%.*s'",
-                         uid_kind_name(kind), SLICE_ARG(name));
-    if (st != ST_OK)
-        return st;
-    b = kv_batch_new();
-    uid_key_name(kind, name, &key);
-    kv_batch_delete(b, buf_slice(&key));
-    /* No name, but used: no other name gets the id. */
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', *id, back),
-                 slice_of("", 0));
-    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'd', *id, back),
-                 slice_of("", 0));
-    st = store_write(u->store, b, lsn, e);
     if (st == ST_OK) {
-        uid_cache_forget(u->cache, kind, name, *id);
-        uid_deleted_note(u, kind, *id);
+        uid_cache_forget(u->cache, kind, old_name, *id);
+        if (new_name == NULL)
+            uid_deleted_note(u, kind, *id);
     }
     kv_batch_free(&b);
     buf_fini(&key);
     return st;
 }
 
-/* Renames, or deletes where there is no new name. */
 static enum status
 change(struct uid_table *u, enum uid_kind kind, struct slice old_name,
        const struct slice *new_name, struct error *e)
 {
+    struct buf lost = BUF_INIT;
     uint64_t id = 0, lsn = 0, ticket;
     enum status st =
         kv_exclusive_begin(store_kv(u->store), EXCLUSIVE, &ticket, e);
@@ -196,16 +162,22 @@ change(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     if (st != ST_OK)
         return st;
     lock_take(&u->lock);
-    st = new_name == NULL
-             ? delete_locked(u, kind, old_name, &id, &lsn, e)
-             : rename_locked(u, kind, old_name, *new_name, &id, &lsn, e);
+    st = change_locked(u, kind, old_name, new_name, &id, &lsn, e);
     atomic_fetch_add(&u->changes, 1);
     lock_drop(&u->lock);
     if (st == ST_OK)
         st = store_commit(u->store, lsn, false, e);
-    if (st == ST_OK)
-        st = announce_lost(u, kind, id, old_name, e);
+    if (st == ST_OK) {
+        /* The name has lost the id; see uid_hear_names(). */
+        buf_put_u8(&lost, (uint8_t)kind);
+        buf_put_varint(&lost, id);
+        buf_put_sized(&lost, old_name);
+        st = lost.failed
+                 ? error_set(e, ST_BUSY, "no memory for a name")
+                 : uid_announce(u, UID_EVENT_NAMES, buf_slice(&lost), e);
+    }
     kv_exclusive_end(store_kv(u->store), EXCLUSIVE, ticket);
+    buf_fini(&lost);
     return st;
 }
 

@@ -57,23 +57,48 @@ uid_has_deleted(const struct uid_table *u)
 }
 
 enum status
-uid_deleted_ids(struct uid_table *u, enum uid_kind kind, struct arena *a,
-                struct uid_deleted *out, struct error *e)
+nameless_find(struct uid_table *u, struct arena *a, struct nameless *out,
+              struct error *e)
 {
+    bool no_memory = false;
+
     OBJ_CHECK(u, UID_MAGIC);
+    *out = (struct nameless){ .any = uid_has_deleted(u),
+                              .layout = store_layout(u->store) };
     rwlock_take_read(&u->deleted_lock);
-    out->len = u->deleted[kind].len;
-    out->ids = out->len == 0 ? NULL
-                             : arena_copy(a, u->deleted[kind].ids,
-                                          out->len * sizeof *out->ids);
+    for (int kind = 0; kind < UID_KINDS && out->any; kind++) {
+        const struct uid_ids *ids = &u->deleted[kind];
+
+        out->ids[kind] = *ids;
+        if (ids->len > 0)
+            out->ids[kind].ids =
+                arena_copy(a, ids->ids, ids->len * sizeof *ids->ids);
+        no_memory |= ids->len > 0 && out->ids[kind].ids == NULL;
+    }
     rwlock_drop_read(&u->deleted_lock);
-    return out->len > 0 && out->ids == NULL ? error_no_memory(e) : ST_OK;
+    return no_memory ? error_no_memory(e) : ST_OK;
+}
+
+static bool
+has_id(const struct uid_ids *ids, uint64_t id)
+{
+    return sort_has_u64(ids->ids, ids->len, id);
 }
 
 bool
-uid_deleted_has(const struct uid_deleted *d, uint64_t id)
+nameless_has(const struct nameless *n, struct slice tsuid)
 {
-    return sort_has_u64(d->ids, d->len, id);
+    const struct key_layout *w = n->layout;
+
+    if (!n->any)
+        return false;
+    if (has_id(&n->ids[UID_METRIC], tsuid_metric_id(w, tsuid)))
+        return true;
+    for (size_t k = 0; k < tsuid_tags(w, tsuid); k++)
+        if (has_id(&n->ids[UID_TAGK], tsuid_tagk_id(w, tsuid, k)) ||
+            has_id(&n->ids[UID_TAGV], tsuid_tagv_id(w, tsuid, k)))
+            return true;
+    return false;
 }
 
 bool

@@ -34,12 +34,6 @@ struct uid_state {
     _Atomic uint64_t hits, misses, rejected;
 };
 
-/* Ascending. */
-struct uid_ids {
-    uint64_t *ids;
-    size_t len, cap;
-};
-
 struct uid_table {
     uint32_t magic;
     struct store *store;

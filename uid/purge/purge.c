@@ -11,7 +11,7 @@
 #include "storage/store/cuts.h"
 #include "uid/meta/annotation.h"
 #include "uid/names/uid_marks.h"
-#include "uid/names/uid_names.h"
+#include "uid/names/uid.h"
 #include "uid/series/series_purge.h"
 
 #define BATCH_SERIES      256

@@ -285,17 +285,20 @@ static void
 deleted_metrics(char out[64])
 {
     struct arena *a = arena_new(0);
-    struct uid_deleted d;
+    struct nameless found;
     size_t n = 0;
 
-    OK(uid_deleted_ids(f.uids, UID_METRIC, a, &d, &e));
+    OK(nameless_find(f.uids, a, &found, &e));
     out[0] = '\0';
-    for (size_t i = 0; i < d.len; i++) {
-        ck_assert(uid_deleted_has(&d, d.ids[i]));
-        n += (size_t)snprintf(out + n, 64 - n, "%llu ",
-                              (unsigned long long)d.ids[i]);
+    for (size_t i = 0; i < found.ids[UID_METRIC].len; i++) {
+        uint64_t id = found.ids[UID_METRIC].ids[i];
+        uint8_t tsuid[3];
+
+        key_put_uint(tsuid, id, sizeof tsuid);
+        ck_assert(nameless_has(&found, slice_of(tsuid, sizeof tsuid)));
+        n += (size_t)snprintf(out + n, 64 - n, "%llu ", (unsigned long long)id);
     }
-    ck_assert(!uid_deleted_has(&d, 99));
+    ck_assert(!nameless_has(&found, slice_of("\0\0\x63", 3)));
     arena_free(&a);
 }
 

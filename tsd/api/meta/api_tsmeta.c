@@ -10,7 +10,6 @@
 
 #include "query/parse/parse.h"
 #include "tsd/api/series_json.h"
-#include "uid/series/nameless.h"
 
 /* A metric and tags of a request, as ids. */
 struct named {
@@ -141,8 +140,7 @@ find_all(struct found *f, struct error *e)
 {
     const struct key_layout *layout = store_layout(f->w->a->store);
     uint8_t metric[8];
-    enum status st =
-        nameless_find(f->w->a->uids, layout, f->w->arena, &f->nameless, e);
+    enum status st = nameless_find(f->w->a->uids, f->w->arena, &f->nameless, e);
 
     if (st == ST_OK)
         st = series_each(f->w->a->series, f->named->metric, NULL, tsmeta_visit,

@@ -15,7 +15,6 @@
 #include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/series_json.h"
-#include "uid/series/nameless.h"
 #include "web/json/json.h"
 
 /* One series, or the series of a metric, asked for. */
@@ -340,8 +339,7 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
-    if (nameless_find(l.a->uids, store_layout(l.a->store), l.arena, &l.nameless,
-                      &e) != ST_OK) {
+    if (nameless_find(l.a->uids, l.arena, &l.nameless, &e) != ST_OK) {
         http_reply_failure(out, &e);
         return;
     }

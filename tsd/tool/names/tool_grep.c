@@ -3,7 +3,7 @@
 #include "tsd/tool/names/tool_uid_priv.h"
 
 #include "query/model/regexp.h"
-#include "uid/names/uid_names.h"
+#include "uid/names/uid.h"
 
 struct stream {
     struct uid_names *names;

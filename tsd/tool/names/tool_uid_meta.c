@@ -4,7 +4,7 @@
 #include "base/text/number.h"
 #include "uid/meta/meta.h"
 #include "uid/meta/tree.h"
-#include "uid/names/uid_names.h"
+#include "uid/names/uid.h"
 
 #define BAD_TREE 3 /* exit status of 'uid treepurge' */
 
