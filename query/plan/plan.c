@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "query/model/rollup.h"
-#include "storage/store/damage.h"
 
 #define LIST_LIMIT 200000
 

@@ -29,7 +29,6 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "storage/scan/store_scan_priv.h"
-#include "storage/store/damage.h"
 
 #define DAYS_AT_LEAST 2 /* for less it is not worth a look */
 #define FEW           8 /* one of so many series is sought */

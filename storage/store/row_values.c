@@ -60,23 +60,10 @@ keep_value(void *ctx, size_t i, const struct slice *value)
     v->bytes += value->size;
 }
 
-/* By the mean of what was found. */
-static void
-adapt_room(struct row_values *v)
-{
-    size_t found = 0, room;
-
-    for (size_t i = 0; i < v->len; i++)
-        found += v->values[i].data != NULL;
-    if (found == 0)
-        return;
-    room = ROOM_BYTES / (v->bytes / found + 1);
-    v->room = room == 0 ? 1 : room > ROOM_MOST ? ROOM_MOST : room;
-}
-
 enum status
 row_values_read(struct row_values *v, struct kv *kv, struct error *e)
 {
+    size_t found = 0;
     enum status st;
 
     if (v->len == 0)
@@ -88,8 +75,12 @@ row_values_read(struct row_values *v, struct kv *kv, struct error *e)
     if (st == ST_OK && v->failed)
         return error_set(e, ST_BUSY, "no memory for rows");
     v->one_by_one = st == ST_CORRUPT || st == ST_IO;
-    if (st == ST_OK)
-        adapt_room(v);
+    for (size_t i = 0; i < v->len && st == ST_OK; i++)
+        found += v->values[i].data != NULL;
+    if (found > 0) { /* by the mean of what was found */
+        v->room = ROOM_BYTES / (v->bytes / found + 1);
+        v->room = v->room == 0 ? 1 : v->room > ROOM_MOST ? ROOM_MOST : v->room;
+    }
     return v->one_by_one ? ST_OK : st;
 }
 

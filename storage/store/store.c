@@ -54,15 +54,19 @@ fill_defaults(struct store_options *o)
         o->clock = &clock_system;
 }
 
-/* True when nothing but what an earlier, unfinished creation made lies there.
- */
+/* Nothing is written into a folder that is no store: either it has a FORMAT
+ * file, or nothing but what an earlier, unfinished creation made is in it. */
 static enum status
-check_may_create(const char *dir, struct error *e)
+check_is_ours(const char *dir, struct error *e)
 {
-    DIR *d = opendir(dir);
+    struct format f;
     const struct dirent *entry;
     enum status status = ST_OK;
+    DIR *d;
 
+    if (format_read(dir, &f, NULL) != ST_NOT_FOUND)
+        return ST_OK;
+    d = opendir(dir);
     if (d == NULL)
         return error_set(e, ST_IO, "%s: %s", dir, strerror(errno));
     while (status == ST_OK && (status = dir_next(d, dir, &entry, e)) == ST_OK &&
@@ -136,27 +140,6 @@ open_engine(struct store *s, struct format *f, struct error *e)
     return status;
 }
 
-/* What the caller opened. */
-static enum status
-open_given(struct store *s, struct error *e)
-{
-    struct wal_options jo = wal_options_of(s);
-
-    jo.medium = s->options.wal;
-    s->options.wal = NULL;
-    return jo.medium == NULL ? ST_OK : wal_open(&jo, &s->wal, e);
-}
-
-/* Before LOCK is made: nothing is written into a folder that is no store. */
-static enum status
-check_is_ours(const char *dir, struct error *e)
-{
-    struct format f;
-
-    return format_read(dir, &f, NULL) == ST_NOT_FOUND ? check_may_create(dir, e)
-                                                      : ST_OK;
-}
-
 static enum status
 open_files(struct store *s, struct error *e)
 {
@@ -164,7 +147,7 @@ open_files(struct store *s, struct error *e)
     struct error why;
     enum status status = files_make_dir(s->dir, e);
 
-    if (status == ST_OK)
+    if (status == ST_OK) /* before LOCK is made */
         status = check_is_ours(s->dir, e);
     if (status == ST_OK)
         status = format_lock(s->dir, &s->lock, e);
@@ -194,7 +177,11 @@ store_destroy(struct store *s)
         buf_fini(&s->wal_buckets[i].owned_record);
     }
     free(s->wal_buckets);
-    store_weeks_fini(s);
+    for (size_t i = 0; s->weeks != NULL && i < s->layout.salt_buckets; i++) {
+        free(s->weeks[i].stale);
+        free(s->weeks[i].late);
+    }
+    free(s->weeks);
     free(s->states);
     head_free(&s->head);
     cond_fini(&s->wake);
@@ -266,8 +253,12 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
                            "(halite.store.row_hours), a key 0 or 1 salt bytes "
                            "of at most 256 buckets, an id 1 to 8 bytes");
     } else if (o->kv != NULL) {
+        struct wal_options jo = wal_options_of(s);
+
         s->layout = o->layout;
-        status = open_given(s, e);
+        jo.medium = s->options.wal;
+        s->options.wal = NULL;
+        status = jo.medium == NULL ? ST_OK : wal_open(&jo, &s->wal, e);
     } else if (o->dir == NULL) {
         s->layout = o->layout;
         status = kv_open(&(struct kv_options){ .place = KV_MEMORY }, &s->kv, e);
@@ -277,7 +268,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     }
     if (status == ST_OK) {
         s->head = head_new(&s->layout);
-        store_weeks_init(s);
+        s->weeks = mem_new_array(s->layout.salt_buckets, sizeof *s->weeks);
         if (s->wal != NULL || o->remote != NULL)
             s->wal_buckets =
                 mem_new_array(s->layout.salt_buckets, sizeof *s->wal_buckets);
@@ -360,68 +351,11 @@ store_kv(struct store *s)
 
 /* -- other tables ---------------------------------------------------------- */
 
-static enum status
-log_batch(struct store *s, const struct buf *record, uint64_t *lsn,
-          struct error *e) REQUIRES(s->write_lock)
-{
-    enum status status = wal_wait_for_room(s->wal, e);
-
-    if (status == ST_OK)
-        status = wal_append(s->wal, 0, RECORD_BATCH, buf_slice(record), lsn, e);
-    if (status == ST_OK)
-        s->batches++;
-    return store_disk_failed(status, e);
-}
-
-/* The write lock is held across WAL and engine, so that both see batches
- * in one order and the flusher never trims a batch that the engine lacks.  The
- * batch's number is in it for that time. */
-static enum status
-write_both(struct store *s, struct kv_batch *b, struct buf *record,
-           uint64_t *lsn, struct error *e)
-{
-    struct kv_batch_mark mark = kv_batch_mark(b);
-    enum status status;
-
-    lock_take(&s->write_lock);
-    if (s->wal != NULL)
-        record_batch_number(record, b, s->batches + 1);
-    /* What the engine rejects must not come back from the WAL. */
-    status = kv_batch_check(b, e);
-    if (status == ST_OK)
-        status = kv_fault(s->kv, e);
-    if (status == ST_OK && record->failed)
-        status = error_set(e, ST_BUSY, "no memory for a batch");
-    if (status == ST_OK && s->wal != NULL)
-        status = log_batch(s, record, lsn, e);
-    crash_point("batch-logged");
-    if (status == ST_OK)
-        status = kv_gather(s->kv, b, e);
-    crash_point("batch-written");
-    lock_drop(&s->write_lock);
-    kv_batch_rewind(b, mark);
-    return status;
-}
-
-/* Other processes write to the engine, too.  A batch of no bucket is durable
- * when it is written. */
-static enum status
-write_shared(struct store *s, struct kv_batch *b, struct error *e)
-{
-    uint32_t bucket = kv_batch_bucket(b);
-    enum status status;
-
-    if (kv_batch_len(b) == 0)
-        return ST_OK;
-    kv_batch_set_bucket(b, KV_NO_BUCKET);
-    status = kv_write(s->kv, b, e);
-    kv_batch_set_bucket(b, bucket);
-    return status;
-}
-
 enum status
 store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
 {
+    struct kv_batch_mark mark = kv_batch_mark(b);
+    uint32_t bucket = kv_batch_bucket(b);
     struct buf record = BUF_INIT;
     uint64_t unused;
     enum status status;
@@ -432,11 +366,45 @@ store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
     *lsn = 0;
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
-    if (kv_traits(s->kv)->shared)
-        return write_shared(s, b, e);
+    /* Other processes write to the engine, too.  A batch of no bucket is
+     * durable when it is written. */
+    if (kv_traits(s->kv)->shared) {
+        if (kv_batch_len(b) == 0)
+            return ST_OK;
+        kv_batch_set_bucket(b, KV_NO_BUCKET);
+        status = kv_write(s->kv, b, e);
+        kv_batch_set_bucket(b, bucket);
+        return status;
+    }
     if (s->wal != NULL)
         record_batch(&record, b);
-    status = write_both(s, b, &record, lsn, e);
+    /* The write lock is held across WAL and engine, so that both see batches in
+     * one order and the flusher never trims a batch that the engine lacks.  The
+     * batch's number is in it for that time. */
+    lock_take(&s->write_lock);
+    if (s->wal != NULL)
+        record_batch_number(&record, b, s->batches + 1);
+    /* What the engine rejects must not come back from the WAL. */
+    status = kv_batch_check(b, e);
+    if (status == ST_OK)
+        status = kv_fault(s->kv, e);
+    if (status == ST_OK && record.failed)
+        status = error_set(e, ST_BUSY, "no memory for a batch");
+    if (status == ST_OK && s->wal != NULL) {
+        status = wal_wait_for_room(s->wal, e);
+        if (status == ST_OK)
+            status =
+                wal_append(s->wal, 0, RECORD_BATCH, buf_slice(&record), lsn, e);
+        if (status == ST_OK)
+            s->batches++;
+        status = store_disk_failed(status, e);
+    }
+    crash_point("batch-logged");
+    if (status == ST_OK)
+        status = kv_gather(s->kv, b, e);
+    crash_point("batch-written");
+    lock_drop(&s->write_lock);
+    kv_batch_rewind(b, mark);
     buf_fini(&record);
     return status;
 }

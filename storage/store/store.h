@@ -188,6 +188,13 @@ struct store_counts store_counts(struct store *s);
 MUST_CHECK enum status store_weeks_state(struct slice value, uint32_t *done,
                                          uint32_t *until, struct error *e);
 
+/* Counts damage of a table that is derived from others: the hourly values of
+ * weeks from rows, tag-key sets and lists of series from the directory.  The
+ * caller reads the same elsewhere and goes on.  Logs at most once a minute what
+ * is damaged, why (NULL: that is not known), and what is read instead. */
+void store_note_damage(struct store *s, const char *object, const char *instead,
+                       const struct error *why);
+
 /* Of syncs of the WAL; NULL: there is none. */
 const struct latency *store_sync_latency(const struct store *s);
 

@@ -93,26 +93,12 @@ store_copy(struct store *s, struct kv *to, struct kv_copying *c,
     return st == ST_OK ? copy_cuts(s, to, e) : st;
 }
 
-static enum status
-make_copy(struct store *s, const char *dest, struct kv_copying *c,
-          struct error *e)
-{
-    char *engine = files_path(dest, "engine");
-    struct kv *copy = NULL;
-    enum status st = kv_copy_open(KV_LEVELDB(engine), &copy, e);
-
-    if (st == ST_OK)
-        st = store_copy(s, copy, c, e);
-    kv_close(&copy);
-    free(engine);
-    return st;
-}
-
 enum status
 store_backup(struct store *s, const char *dest, const struct key_layout *layout,
              struct kv_copying *c, struct error *e)
 {
     struct format f;
+    struct kv *copy = NULL;
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
@@ -128,8 +114,15 @@ store_backup(struct store *s, const char *dest, const struct key_layout *layout,
     format_new(&f, layout);
     if (st == ST_OK)
         st = format_write(dest, &f, e);
-    if (st == ST_OK)
-        st = make_copy(s, dest, c, e);
+    if (st == ST_OK) {
+        char *engine = files_path(dest, "engine");
+
+        st = kv_copy_open(KV_LEVELDB(engine), &copy, e);
+        if (st == ST_OK)
+            st = store_copy(s, copy, c, e);
+        kv_close(&copy);
+        free(engine);
+    }
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);

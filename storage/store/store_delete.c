@@ -85,36 +85,16 @@ write_row(struct deletion *d, struct error *e) REQUIRES(d->s->flush_lock)
     return status;
 }
 
-/* Writes what stays of the part of an hour.  Nothing does: the row no longer
- * refers to it, and it goes together with the row's new value. */
-static enum status
-put_part(struct deletion *d, uint32_t base, struct slice *block, bool *emptied,
-         struct error *e) REQUIRES(d->s->flush_lock)
-{
-    const struct key_layout *layout = &d->s->layout;
-    uint8_t key[ROW_KEY_MAX];
-
-    *emptied = block->size == 0;
-    if (*emptied)
-        return ST_OK;
-    row_part_encode(layout, base, *block, &d->part);
-    if (d->part.failed)
-        return error_set(e, ST_BUSY, "no memory to delete points");
-    kv_batch_put(d->batch,
-                 slice_of(key, key_row_part(layout, d->tsuid, base, key)),
-                 buf_slice(&d->part));
-    *block = row_hour_elsewhere();
-    return write_row(d, e);
-}
-
 /* '*changes': the row's value. */
 static enum status
 delete_from_hour(struct deletion *d, uint32_t span, unsigned i, bool *changes,
                  bool *emptied, struct error *e) REQUIRES(d->s->flush_lock)
 {
-    const struct row_of_parts row = { d->s->kv, &d->s->layout, d->tsuid, span };
+    const struct key_layout *layout = &d->s->layout;
+    const struct row_of_parts row = { d->s->kv, layout, d->tsuid, span };
     struct slice *block = &d->parts.blocks[i], stored = *block;
     uint32_t base = span + i * HOUR_S;
+    uint8_t key[ROW_KEY_MAX];
     bool is_part = row_hour_is_elsewhere(stored);
     enum status status = count_before(d, base, e);
 
@@ -126,9 +106,20 @@ delete_from_hour(struct deletion *d, uint32_t span, unsigned i, bool *changes,
     if (status != ST_OK || d->deleted.len == 0)
         return status;
     store_weeks_collect_stale(d->s, d->tsuid, span, d->stale);
-    if (is_part)
-        status = put_part(d, base, &stored, emptied, e);
+    /* Of a part what stays is written.  If nothing does, the row no longer
+     * refers to it, and it goes together with the row's new value. */
+    *emptied = is_part && stored.size == 0;
     *changes |= !is_part || *emptied;
+    if (is_part && !*emptied) {
+        row_part_encode(layout, base, stored, &d->part);
+        if (d->part.failed)
+            return error_set(e, ST_BUSY, "no memory to delete points");
+        kv_batch_put(d->batch,
+                     slice_of(key, key_row_part(layout, d->tsuid, base, key)),
+                     buf_slice(&d->part));
+        stored = row_hour_elsewhere();
+        status = write_row(d, e);
+    }
     *block = stored;
     return status == ST_OK ? count_hour(d, base, e) : status;
 }
@@ -222,33 +213,6 @@ log_delete(void *ctx, struct error *e)
                       buf_slice(d->record), d->lsn, e);
 }
 
-static enum status
-delete_in_order(struct deletion *d, struct error *e)
-{
-    struct wal *wal = d->s->wal;
-    struct head_deletion from_head = {
-        .tsuid = d->tsuid,
-        .from_ms = d->from_ms,
-        .to_ms = d->to_ms,
-        .deleted = &d->from_head,
-        .log = d->record == NULL ? NULL : log_delete,
-        .ctx = d,
-    };
-    enum status status = d->record == NULL ? ST_OK : wal_wait_for_room(wal, e);
-
-    if (status == ST_OK)
-        status = head_delete(d->s->head, &from_head, e);
-    if (d->from_head.len > 0)
-        qsort(d->from_head.hours, d->from_head.len, sizeof *d->from_head.hours,
-              compare_hours);
-    /* In the WAL before the engine changes, so that a crash half-way is
-     * completed by the replay. */
-    if (status == ST_OK && d->record != NULL)
-        status = wal_commit(wal, *d->lsn, false, e);
-    crash_point("delete-logged");
-    return status;
-}
-
 enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
@@ -262,14 +226,33 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
         .record = record,
         .lsn = lsn,
     };
-    enum status status;
+    struct head_deletion from_head = {
+        .tsuid = tsuid,
+        .from_ms = d.from_ms,
+        .to_ms = d.to_ms,
+        .deleted = &d.from_head,
+        .log = record == NULL ? NULL : log_delete,
+        .ctx = &d,
+    };
+    enum status status = ST_OK;
 
     if (d.from_ms > d.to_ms)
         return ST_OK;
     d.batch = kv_batch_new();
     d.stale = kv_batch_new();
     kv_batch_set_bucket(d.batch, key_salt(&s->layout, tsuid));
-    status = delete_in_order(&d, e);
+    if (record != NULL)
+        status = wal_wait_for_room(s->wal, e);
+    if (status == ST_OK)
+        status = head_delete(s->head, &from_head, e);
+    if (d.from_head.len > 0)
+        qsort(d.from_head.hours, d.from_head.len, sizeof *d.from_head.hours,
+              compare_hours);
+    /* In the WAL before the engine changes, so that a crash half-way is
+     * completed by the replay. */
+    if (status == ST_OK && record != NULL)
+        status = wal_commit(s->wal, *lsn, false, e);
+    crash_point("delete-logged");
     if (status == ST_OK)
         status = store_weeks_delete(s, tsuid, d.from_ms, d.to_ms, e);
     if (status == ST_OK)
@@ -290,36 +273,14 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     return status;
 }
 
-/* Under the flush lock a bucket neither comes nor goes. */
-static enum status
-delete_here(struct store *s, struct slice tsuid, int64_t from_ms, int64_t to_ms,
-            uint64_t *deleted, uint64_t *lsn, struct error *e)
-    REQUIRES(s->flush_lock)
-{
-    unsigned bucket = key_salt(&s->layout, tsuid);
-    struct buf record = BUF_INIT;
-    enum status status;
-
-    if (store_bucket_state(s, bucket) != BUCKET_LOCAL)
-        return store_not_owner(bucket, e);
-    status = store_owns(s, e);
-    if (s->remote != NULL)
-        record_owned(&record, s->wal_buckets[bucket].owned, RECORD_DELETE);
-    record_delete(&record, tsuid, from_ms, to_ms);
-    if (status == ST_OK)
-        status = store_apply_delete(s, tsuid, from_ms, to_ms,
-                                    s->wal == NULL ? NULL : &record, deleted,
-                                    lsn, e);
-    buf_fini(&record);
-    return status;
-}
-
 enum status
 store_owner_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, uint64_t *deleted, uint64_t *lsn,
                    struct error *e)
 {
+    struct buf record = BUF_INIT;
     enum status status;
+    unsigned bucket;
 
     OBJ_CHECK(s, STORE_MAGIC);
     if (!tsuid_is_valid(&s->layout, tsuid))
@@ -327,9 +288,21 @@ store_owner_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                          tsuid.size);
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
+    bucket = key_salt(&s->layout, tsuid);
+    /* Under the flush lock a bucket neither comes nor goes. */
     lock_take(&s->flush_lock);
-    status = delete_here(s, tsuid, from_ms, to_ms, deleted, lsn, e);
+    status = store_bucket_state(s, bucket) == BUCKET_LOCAL
+                 ? store_owns(s, e)
+                 : store_not_owner(bucket, e);
+    if (s->remote != NULL)
+        record_owned(&record, s->wal_buckets[bucket].owned, RECORD_DELETE);
+    record_delete(&record, tsuid, from_ms, to_ms);
+    if (status == ST_OK)
+        status = store_apply_delete(s, tsuid, from_ms, to_ms,
+                                    s->wal == NULL ? NULL : &record, deleted,
+                                    lsn, e);
     lock_drop(&s->flush_lock);
+    buf_fini(&record);
     return status;
 }
 

@@ -15,6 +15,8 @@
 #include "base/process/log.h"
 #include "storage/store/store_priv.h"
 
+#define DAMAGE_EVERY_US (INT64_C(60) * 1000000) /* of lines in the log */
+
 enum status
 store_may_write(struct store *s, struct error *e)
 {
@@ -56,18 +58,6 @@ reject(struct store *s, const struct error *why)
     s->rejection = *why;
     atomic_store(&s->rejecting, true);
     lock_drop(&s->wake_lock);
-}
-
-static void
-resume_writes(struct store *s)
-{
-    if (!atomic_load(&s->rejecting))
-        return;
-    lock_take(&s->wake_lock);
-    atomic_store(&s->rejecting, false);
-    atomic_store(&s->wal_failed, false);
-    lock_drop(&s->wake_lock);
-    log_info("store", "writes are taken again");
 }
 
 /* A quarter more than what stops it, so that it does not flutter. */
@@ -149,7 +139,13 @@ store_check_disk(struct store *s)
         reject(s, &e);
         return;
     }
-    resume_writes(s);
+    if (!atomic_load(&s->rejecting))
+        return;
+    lock_take(&s->wake_lock);
+    atomic_store(&s->rejecting, false);
+    atomic_store(&s->wal_failed, false);
+    lock_drop(&s->wake_lock);
+    log_info("store", "writes are taken again");
 }
 
 enum status
@@ -178,4 +174,21 @@ store_pass_over_damage(struct store *s, enum status status,
                   "'halite fsck --repair'",
                   why->text);
     return ST_OK;
+}
+
+void
+store_note_damage(struct store *s, const char *object, const char *instead,
+                  const struct error *why)
+{
+    int64_t now_us = clock_monotonic_us();
+    int64_t logged_us = atomic_load(&s->damage_logged_us);
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    counter_add(CNT_DAMAGE_READ_AROUND, 1);
+    if ((logged_us == 0 || now_us - logged_us > DAMAGE_EVERY_US) &&
+        atomic_compare_exchange_strong(&s->damage_logged_us, &logged_us,
+                                       now_us))
+        log_warn("storage",
+                 "%s: damaged (%s); %s instead: run 'halite fsck --repair'",
+                 object, why == NULL ? "a checksum" : why->text, instead);
 }

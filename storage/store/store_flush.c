@@ -68,19 +68,6 @@ struct flush_batch {
 
 /* -- one batch ------------------------------------------------------------- */
 
-/* Where keys do not do it alone: with about half of each, and of the entry's
- * bytes, saved. */
-static size_t
-zeros_for(size_t key_size, size_t block_size)
-{
-    size_t size = key_size + block_size + ENTRY_BYTES;
-    size_t shrinks = (key_size / 2 + 4) * 8;
-
-    if (block_size > PADDED_UP_TO || size <= shrinks)
-        return 0;
-    return size / 7 + 16;
-}
-
 /* Writes and clears the batch.  What was put for the row at hand so far is
  * right without the rest of it: parts, and damaged values. */
 static enum status
@@ -107,12 +94,14 @@ put_row(struct store *s, struct flush_batch *b, struct slice key,
         struct error *e)
 {
     struct slice value = buf_slice(&b->value);
-    size_t zeros =
-        kv_traits(s->kv)->wants_padding ? zeros_for(key.size, value.size) : 0;
+    size_t size = key.size + value.size + ENTRY_BYTES;
 
-    if (zeros > 0) {
+    /* Where keys do not do it alone: with about half of each, and of the
+     * entry's bytes, saved. */
+    if (kv_traits(s->kv)->wants_padding && value.size <= PADDED_UP_TO &&
+        size > (key.size / 2 + 4) * 8) {
         buf_clear(&b->padded);
-        block_pad(value, zeros, &b->padded);
+        block_pad(value, size / 7 + 16, &b->padded);
         value = buf_slice(&b->padded);
     }
     if (b->value.failed || b->padded.failed)
@@ -177,9 +166,8 @@ quarantine(struct store *s, struct flush_batch *b, struct slice key,
  * where it is damaged. */
 static enum status
 take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
-            struct row_blocks *parts, struct error *e)
+            struct error *e)
 {
-    struct slice key = b->stored_rows.keys[i];
     struct error why;
     enum status status =
         row_values_get(&b->stored_rows, s->kv, i, &b->stored_value, &why);
@@ -197,10 +185,11 @@ take_stored(struct store *s, struct flush_batch *b, size_t i, uint32_t span,
     if (status != ST_OK)
         return error_set(e, status, "%s", why.text);
     atomic_fetch_add(&s->rows_rewritten, 1);
-    status = row_blocks_of(&s->layout, span, b->stored_value, parts, &why);
+    status = row_blocks_of(&s->layout, span, b->stored_value, &b->parts, &why);
     if (status != ST_CORRUPT)
         return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
-    quarantine(s, b, key, b->stored_value, "a stored row", &why);
+    quarantine(s, b, b->stored_rows.keys[i], b->stored_value, "a stored row",
+               &why);
     return ST_OK;
 }
 
@@ -270,15 +259,15 @@ encode_over(struct store *s, struct flush_batch *b, uint32_t base,
                          : ST_OK;
 }
 
-/* Lays an hour of the head over its block in 'parts'.  What is damaged there
- * makes way: '*damaged' is set, and 'why'. */
+/* Lays an hour of the head over its block of the row at hand.  What is damaged
+ * there makes way: '*damaged' is set, and 'why'. */
 static enum status
 flush_hour(struct store *s, struct flush_batch *b,
-           const struct head_row_view *r, struct row_blocks *parts,
-           bool *damaged, struct error *why, struct error *e)
+           const struct head_row_view *r, bool *damaged, struct error *why,
+           struct error *e)
 {
     unsigned hour = row_hour_of(&s->layout, r->base);
-    struct slice *block = &parts->blocks[hour];
+    struct slice *block = &b->parts.blocks[hour];
     struct buf *out = &b->blocks[hour];
     enum status status = ST_OK;
 
@@ -314,26 +303,6 @@ flush_hour(struct store *s, struct flush_batch *b,
     return status == ST_OK ? ST_OK : error_set(e, status, "%s", why->text);
 }
 
-/* All hours of a row of the head. */
-static enum status
-flush_row(struct store *s, struct flush_batch *b, const struct head_flushing *x,
-          struct row_blocks *parts, bool *damaged, struct error *why,
-          struct error *e)
-{
-    struct head_row_view hour = x->v;
-    struct row_hours hours;
-    enum status status = ST_OK;
-
-    if (!x->is_encoded)
-        return flush_hour(s, b, &x->v, parts, damaged, why, e);
-    hour.is_block = true;
-    INSIST(row_hours_begin(&s->layout, x->span, x->v.bytes, &hours, NULL) ==
-           ST_OK);
-    while (status == ST_OK && row_hours_next(&hours, &hour.base, &hour.bytes))
-        status = flush_hour(s, b, &hour, parts, damaged, why, e);
-    return status;
-}
-
 /* Flushes what the head has of one row in the engine, with what is stored of
  * it: the '*stored'-th that was read, or surely nothing. */
 static enum status
@@ -344,18 +313,30 @@ flush_span(struct store *s, struct flush_batch *b,
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key =
         slice_of(bytes, key_row(&s->layout, x->v.tsuid, x->span, bytes));
-    struct row_blocks *parts = &b->parts;
     size_t quarantined = b->quarantined;
     enum status status = ST_OK;
     bool damaged = false;
     struct error why;
 
-    memset(parts->blocks, 0, sizeof parts->blocks);
+    memset(b->parts.blocks, 0, sizeof b->parts.blocks);
     b->elsewhere = 0;
     if (!x->is_unflushed)
-        status = take_stored(s, b, (*stored)++, x->span, parts, e);
-    for (size_t i = 0; i < len && status == ST_OK; i++)
-        status = flush_row(s, b, &x[i], parts, &damaged, &why, e);
+        status = take_stored(s, b, (*stored)++, x->span, e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        struct head_row_view hour = x[i].v;
+        struct row_hours hours;
+
+        if (!x[i].is_encoded) {
+            status = flush_hour(s, b, &hour, &damaged, &why, e);
+            continue;
+        }
+        hour.is_block = true;
+        INSIST(row_hours_begin(&s->layout, x->span, hour.bytes, &hours, NULL) ==
+               ST_OK);
+        while (status == ST_OK &&
+               row_hours_next(&hours, &hour.base, &hour.bytes))
+            status = flush_hour(s, b, &hour, &damaged, &why, e);
+    }
     if (status != ST_OK)
         return status;
     if (damaged && b->quarantined == quarantined)
@@ -365,7 +346,7 @@ flush_span(struct store *s, struct flush_batch *b,
     if (status != ST_OK)
         return status;
     buf_clear(&b->value);
-    row_value_pack(&s->layout, x->span, parts, &b->merged, &b->value);
+    row_value_pack(&s->layout, x->span, &b->parts, &b->merged, &b->value);
     return put_row(s, b, key, e);
 }
 
@@ -396,28 +377,6 @@ span_len(const struct head_flushing *x, size_t left)
     return n;
 }
 
-/* Reads what is stored of the rows from 'from' on, as many as are read at once;
- * '*to' is behind the last of them. */
-static enum status
-read_stored(struct store *s, struct flush_batch *b, size_t from, size_t *to,
-            struct error *e)
-{
-    struct row_values *v = &b->stored_rows;
-    size_t room = row_values_room(v);
-    uint8_t bytes[ROW_KEY_MAX];
-
-    row_values_clear(v);
-    for (*to = from; *to < b->len && v->len < room;) {
-        const struct head_flushing *x = &b->rows[*to];
-
-        if (!x->is_unflushed)
-            row_values_add(v, slice_of(bytes, key_row(&s->layout, x->v.tsuid,
-                                                      x->span, bytes)));
-        *to += span_len(x, b->len - *to);
-    }
-    return row_values_read(v, s->kv, e);
-}
-
 /* What is in the batch without the row at hand. */
 static enum status
 write_others(struct store *s, struct flush_batch *b, struct error *e)
@@ -425,22 +384,6 @@ write_others(struct store *s, struct flush_batch *b, struct error *e)
 {
     kv_batch_rewind(b->writes, b->row);
     return write_batch(s, b, e);
-}
-
-/* The rows from 'i' on cannot be written. */
-static void
-set_aside(struct store *s, struct flush_batch *b, size_t i, size_t len,
-          const struct error *why)
-{
-    struct error e = *why;
-
-    if (b->aside == 0) {
-        (void)key_row_error(b->rows[i].v.tsuid, b->rows[i].span, why->status,
-                            &e);
-        b->why = e;
-    }
-    b->aside += len;
-    atomic_fetch_add(&s->rows_set_aside, len);
 }
 
 static void
@@ -477,7 +420,13 @@ flush_or_set_aside(struct store *s, struct flush_batch *b, size_t i, size_t n,
     if (status != ST_OK)
         return status;
     note_written(b, i, true);
-    set_aside(s, b, i, n, &why);
+    if (b->aside == 0) {
+        b->why = why;
+        (void)key_row_error(b->rows[i].v.tsuid, b->rows[i].span, why.status,
+                            &b->why);
+    }
+    b->aside += n;
+    atomic_fetch_add(&s->rows_set_aside, n);
     note_written(b, i + n, false);
     return ST_OK;
 }
@@ -486,6 +435,8 @@ static enum status
 flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     REQUIRES(s->flush_lock)
 {
+    struct row_values *v = &b->stored_rows;
+    uint8_t bytes[ROW_KEY_MAX];
     enum status status = ST_OK;
 
     kv_batch_clear(b->writes);
@@ -494,9 +445,20 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     for (size_t i = 0; i < b->len; i++)
         b->rows[i].is_written = false;
     for (size_t i = 0, to, n; i < b->len && status == ST_OK;) {
-        size_t stored = 0;
+        size_t room = row_values_room(v), stored = 0;
 
-        status = read_stored(s, b, i, &to, e);
+        /* What is stored of as many rows as are read at once. */
+        row_values_clear(v);
+        for (to = i; to < b->len && v->len < room;
+             to += span_len(&b->rows[to], b->len - to)) {
+            const struct head_flushing *x = &b->rows[to];
+
+            if (!x->is_unflushed)
+                row_values_add(v,
+                               slice_of(bytes, key_row(&s->layout, x->v.tsuid,
+                                                       x->span, bytes)));
+        }
+        status = row_values_read(v, s->kv, e);
         for (; i < to && status == ST_OK; i += n) {
             n = span_len(&b->rows[i], to - i);
             status = flush_or_set_aside(s, b, i, n, &stored, e);
@@ -540,7 +502,7 @@ flush_bucket(struct store *s, unsigned bucket, const struct flush_rule *rule,
 }
 
 static void
-flush_batch_init(struct flush_batch *b)
+begin_pass(struct flush_batch *b)
 {
     *b = (struct flush_batch){
         .rows = mem_new_array(HEAD_PASS_ROWS + ROW_HOURS_MAX,
@@ -550,9 +512,21 @@ flush_batch_init(struct flush_batch *b)
     };
 }
 
+/* Reports the rows that the pass set aside. */
 static void
-flush_batch_fini(struct flush_batch *b)
+end_pass(struct store *s, struct flush_batch *b) REQUIRES(s->flush_lock)
 {
+    int64_t now_us = clock_monotonic_us();
+
+    s->aside = b->why;
+    if (b->aside > 0 && (s->aside_logged_us == 0 ||
+                         now_us - s->aside_logged_us >= ASIDE_EVERY_US)) {
+        s->aside_logged_us = now_us;
+        log_error("store",
+                  "%zu rows cannot be flushed and stay in memory; the others "
+                  "are flushed, and these are tried again: %s",
+                  b->aside, b->why.text);
+    }
     free(b->rows);
     points_fini(&b->fresh);
     points_fini(&b->stored);
@@ -568,24 +542,6 @@ flush_batch_fini(struct flush_batch *b)
     kv_batch_free(&b->stale);
 }
 
-/* Those of a pass that is over. */
-static void
-report_aside(struct store *s, const struct flush_batch *b)
-    REQUIRES(s->flush_lock)
-{
-    int64_t now_us = clock_monotonic_us();
-
-    s->aside = b->why;
-    if (b->aside == 0 || (s->aside_logged_us != 0 &&
-                          now_us - s->aside_logged_us < ASIDE_EVERY_US))
-        return;
-    s->aside_logged_us = now_us;
-    log_error("store",
-              "%zu rows cannot be flushed and stay in memory; the others are "
-              "flushed, and these are tried again: %s",
-              b->aside, b->why.text);
-}
-
 enum status
 store_flush_pass(struct store *s, const struct flush_rule *rule,
                  size_t keep_bytes, struct error *e) REQUIRES(s->flush_lock)
@@ -594,7 +550,7 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
     size_t from = head_bytes(s->head), buckets = s->layout.salt_buckets;
     enum status status = ST_OK;
 
-    flush_batch_init(&b);
+    begin_pass(&b);
     /* Each bucket gives its share, so that none is drained for the others. */
     for (unsigned i = 0; i < buckets && status == ST_OK; i++) {
         size_t keep = 0;
@@ -605,8 +561,7 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }
-    report_aside(s, &b);
-    flush_batch_fini(&b);
+    end_pass(s, &b);
     return status;
 }
 
@@ -617,14 +572,13 @@ store_flush_bucket(struct store *s, unsigned bucket, struct error *e)
     struct flush_batch b;
     enum status status = ST_OK;
 
-    flush_batch_init(&b);
+    begin_pass(&b);
     /* Again: a row may have to wait for its predecessor. */
     for (int i = 0; i < FLUSH_PASSES && status == ST_OK &&
                     !head_bucket_is_empty(s->head, bucket);
          i++)
         status = flush_bucket(s, bucket, &rule, 0, &b, e);
-    report_aside(s, &b);
-    flush_batch_fini(&b);
+    end_pass(s, &b);
     if (status == ST_OK && !head_bucket_is_empty(s->head, bucket))
         status = error_set(e, ST_IO, "some rows of salt bucket %u stay open",
                            bucket);

@@ -93,20 +93,6 @@ store_flush_all(struct store *s, struct error *e)
     return status;
 }
 
-/* What was flushed need not wait for a segment to be full: a slow WAL would
- * keep it for days.  With nothing open the segment goes at once, otherwise when
- * the rows that were begun in it are flushed. */
-static void
-rotate_after_flushing(struct store *s) REQUIRES(s->flush_lock)
-{
-    uint64_t flushed = atomic_load(&s->rows_flushed);
-
-    if (flushed == s->rotated_at || wal_counts(s->wal).current < WORTH_TRIMMING)
-        return;
-    s->rotated_at = flushed;
-    wal_rotate(s->wal);
-}
-
 static unsigned
 encode_every_ms(const struct store *s)
 {
@@ -115,16 +101,10 @@ encode_every_ms(const struct store *s)
                : ENCODE_EVERY_MS;
 }
 
-/* Is there something that must not wait? */
 static bool
-has_to_flush(struct store *s)
+is_nearly_full(const struct store *s)
 {
-    bool has;
-
-    lock_take(&s->wake_lock);
-    has = s->stopping || s->flush_requested;
-    lock_drop(&s->wake_lock);
-    return has || head_bytes(s->head) > s->options.head_bytes / 4 * 3;
+    return head_bytes(s->head) > s->options.head_bytes / 4 * 3;
 }
 
 /* At least a second, which is what the head counts in. */
@@ -146,6 +126,7 @@ sweep(struct store *s, struct error *e)
         .forget_s = forget_after_s(s),
         .wall_s = clock_now_ms(s->options.clock) / 1000,
     };
+    uint64_t flushed;
     enum status status;
 
     if (s->wal != NULL) {
@@ -157,8 +138,15 @@ sweep(struct store *s, struct error *e)
     }
     lock_take(&s->flush_lock);
     status = store_flush_pass(s, &rule, 0, e);
-    if (status == ST_OK && s->wal != NULL)
-        rotate_after_flushing(s);
+    flushed = atomic_load(&s->rows_flushed);
+    /* What was flushed need not wait for a segment to be full: a slow WAL would
+     * keep it for days.  With nothing open the segment goes at once, otherwise
+     * when the rows that were begun in it are flushed. */
+    if (status == ST_OK && s->wal != NULL && flushed != s->rotated_at &&
+        wal_counts(s->wal).current >= WORTH_TRIMMING) {
+        s->rotated_at = flushed;
+        wal_rotate(s->wal);
+    }
     if (status == ST_OK)
         status = store_trim(s, e);
     lock_drop(&s->flush_lock);
@@ -179,7 +167,14 @@ encode_hours(struct store *s, int64_t *done_ms)
 
     if (now_ms - *done_ms < (int64_t)encode_every_ms(s))
         return;
-    for (unsigned i = 0; i < s->layout.salt_buckets && !has_to_flush(s); i++) {
+    for (unsigned i = 0; i < s->layout.salt_buckets; i++) {
+        bool must_stop;
+
+        lock_take(&s->wake_lock);
+        must_stop = s->stopping || s->flush_requested;
+        lock_drop(&s->wake_lock);
+        if (must_stop || is_nearly_full(s))
+            break;
         lock_take(&s->flush_lock);
         (void)head_encode(s->head, i, &rule);
         lock_drop(&s->flush_lock);
@@ -198,40 +193,10 @@ evict_idle(struct store *s, size_t keep, uint32_t idle_s)
         head_evict(s->head, keep / s->layout.salt_buckets, now_s - idle_s);
 }
 
-/* Checking millions of series takes a while, so it is done FORGET_TIMES times
- * in the period after which a series is idle. */
-static bool
-is_time_to_forget(struct store *s)
-{
-    uint32_t every_s = forget_after_s(s) / FORGET_TIMES, now_s = store_now_s();
-
-    if (now_s - s->forgot_s < every_s)
-        return false;
-    s->forgot_s = now_s;
-    return true;
-}
-
 static bool
 has_too_many_series(const struct store *s)
 {
     return head_counts(s->head).series > s->options.head_series;
-}
-
-/* Idle series leave memory.  If there are more than 'head_series', those leave
- * that were not written to since rows were last due; and if that is not enough,
- * as when a client makes new series all the time, all whose rows are flushed,
- * but for those that were made or written to just now. */
-static void
-forget_idle(struct store *s) REQUIRES(s->flush_lock)
-{
-    size_t keep = s->options.head_series;
-
-    if (is_time_to_forget(s))
-        evict_idle(s, 0, forget_after_s(s));
-    if (has_too_many_series(s))
-        evict_idle(s, keep, s->options.flush_delay_ms / 1000);
-    if (has_too_many_series(s))
-        evict_idle(s, keep / 4 * 3, JUST_WRITTEN_S);
 }
 
 static bool
@@ -240,13 +205,20 @@ is_watched(struct store *s)
     return clock_monotonic_us() < atomic_load(&s->watched_until_us);
 }
 
-/* Handles become invalid in buckets where few of many series are left.  Not in
+/* Idle series leave memory.  If there are more than 'head_series', those leave
+ * that were not written to since rows were last due; and if that is not enough,
+ * as when a client makes new series all the time, all whose rows are flushed,
+ * but for those that were made or written to just now.
+ *
+ * Handles become invalid in buckets where few of many series are left.  Not in
  * a pool: there, points that were forwarded may be put again with their
  * handles. */
 static void
 evict_series(struct store *s)
 {
     uint64_t before = head_counts(s->head).forgotten;
+    size_t keep = s->options.head_series;
+    uint32_t idle_s = forget_after_s(s);
     bool watched;
 
     lock_take(&s->flush_lock);
@@ -257,8 +229,18 @@ evict_series(struct store *s)
         watched = false;
     }
     /* A replay puts points by the handles that it has. */
-    if (!watched && atomic_load(&s->replays) == 0)
-        forget_idle(s);
+    if (!watched && atomic_load(&s->replays) == 0) {
+        /* Checking millions of series takes a while, so it is done FORGET_TIMES
+         * times in the period after which a series is idle. */
+        if (store_now_s() - s->forgot_s >= idle_s / FORGET_TIMES) {
+            s->forgot_s = store_now_s();
+            evict_idle(s, 0, idle_s);
+        }
+        if (has_too_many_series(s))
+            evict_idle(s, keep, s->options.flush_delay_ms / 1000);
+        if (has_too_many_series(s))
+            evict_idle(s, keep / 4 * 3, JUST_WRITTEN_S);
+    }
     if (head_counts(s->head).forgotten != before &&
         head_shrink(s->head, s->remote == NULL))
         atomic_fetch_add(&s->series_renumbered, 1);
@@ -342,7 +324,7 @@ flusher(void *arg)
             report(s, status, &e);
             continue;
         }
-        if (head_bytes(s->head) > s->options.head_bytes / 4 * 3)
+        if (is_nearly_full(s))
             status = store_flush_until(s, s->options.head_bytes / 2, &e);
         if (status == ST_OK && store_now_s() - swept_s >= sweep_s) {
             swept_s = store_now_s();

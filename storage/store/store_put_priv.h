@@ -1,5 +1,5 @@
 /* How a batch of points is put: store_put.c, and for salt buckets of other
- * processes store_forward.c and store_window.c. */
+ * processes store_forward.c. */
 #pragma once
 
 #include "storage/store/store_priv.h"
@@ -31,41 +31,12 @@ store_put_is_first_failure(const struct put *p)
 /* -- buckets of other owners (store_forward.c) ------------------------------
  */
 
-/* Points whose record is on its way to their bucket's owner. */
-struct forwarded {
-    unsigned bucket;
-    uint64_t link, ticket;
-    size_t from, len; /* of the points: those of the bucket among them */
-};
-
-/* What a put sends to other owners.  The status of a point whose bucket has
- * moved, or has no owner, is ST_MOVED until it is put again. */
-struct put_others {
-    struct store_retry retry;
-    struct forwarded *forwarded;
-    size_t forwarded_len, forwarded_cap;
-    bool is_again;         /* the points at hand were put before */
-    bool has_again;        /* some are to be put again .. */
-    unsigned again_bucket; /* .. of this bucket and others */
-    bool waits[256];       /* by bucket: some of its points are */
-    /* By bucket: points on their way.  Those that follow them are not put here
-     * if the bucket has become this process's.  NULL: there are none. */
-    const uint32_t *sent;
-};
-
 /* As store_put(), but for the counting. */
 void store_put_to_owners(struct put *p, size_t len);
 
 /* Forwards the points of 'put', or notes that they are to be put again.  False:
  * their bucket is this process's. */
 bool store_put_elsewhere(struct put *p, const struct head_put *put);
-
-/* Notes that points of the bucket are to be put again. */
-void store_put_note_again(struct put_others *o, unsigned bucket);
-
-/* Waits for the owners of what was forwarded, and puts points again that have
- * no owner, until the retry's time is over: their status is ST_BUSY then. */
-void store_put_rest(struct put *p, size_t len);
 
 /* From now on each series is defined again in the bucket's records: a segment
  * or link begins, a record that defined some was lost, or they were defined

@@ -28,42 +28,6 @@ claim_of(const struct replay *r, unsigned bucket)
 }
 
 static enum status
-replay_points(struct replay *r, uint64_t epoch, struct slice payload,
-              struct error *e)
-{
-    const struct bucket_claim *claim;
-    struct wal_points_reader in;
-
-    if (r->claims == NULL)
-        return applier_take(&r->applier, payload, false, e);
-    wal_points_read(&in, payload);
-    claim = claim_of(r, in.bucket);
-    if (claim == NULL)
-        return ST_OK;
-    /* Of another epoch it may still define ids of those behind it. */
-    return applier_take(&r->applier, payload, epoch != claim->from_epoch, e);
-}
-
-static enum status
-replay_batch(struct store *s, struct slice payload, struct error *e)
-{
-    struct kv_batch *b = kv_batch_new();
-    uint64_t number;
-    enum status st = ST_OK;
-
-    lock_take(&s->write_lock);
-    if (!record_read_batch(payload, b, &number))
-        st = error_set(e, ST_CORRUPT, "a malformed record of a batch");
-    else if (number == 0 || number > s->batches)
-        st = kv_write(s->kv, b, e);
-    if (st == ST_OK && number > s->batches)
-        s->batches = number;
-    lock_drop(&s->write_lock);
-    kv_batch_free(&b);
-    return st;
-}
-
-static enum status
 replay_delete(struct replay *r, uint64_t epoch, struct slice payload,
               struct error *e)
 {
@@ -97,7 +61,10 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 {
     struct replay *r = ctx;
     struct store *s = r->applier.log.s;
-    uint64_t epoch = 0;
+    const struct bucket_claim *claim;
+    struct wal_points_reader in;
+    struct kv_batch *b;
+    uint64_t epoch = 0, number;
     enum status st = ST_OK;
 
     if (segment != r->segment)
@@ -110,10 +77,26 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
         return error_set(e, ST_CORRUPT, "a malformed record of an owner");
     switch (type) {
     case RECORD_POINTS:
-        st = replay_points(r, epoch, payload, e);
+        wal_points_read(&in, payload);
+        claim = claim_of(r, in.bucket);
+        /* Of another epoch it may still define ids of those behind it. */
+        if (r->claims == NULL || claim != NULL)
+            st = applier_take(&r->applier, payload,
+                              claim != NULL && epoch != claim->from_epoch, e);
         break;
     case RECORD_BATCH:
-        st = r->claims != NULL ? ST_OK : replay_batch(s, payload, e);
+        if (r->claims != NULL)
+            break;
+        b = kv_batch_new();
+        lock_take(&s->write_lock);
+        if (!record_read_batch(payload, b, &number))
+            st = error_set(e, ST_CORRUPT, "a malformed record of a batch");
+        else if (number == 0 || number > s->batches)
+            st = kv_write(s->kv, b, e);
+        if (st == ST_OK && number > s->batches)
+            s->batches = number;
+        lock_drop(&s->write_lock);
+        kv_batch_free(&b);
         break;
     case RECORD_DELETE:
         st = replay_delete(r, epoch, payload, e);

@@ -67,18 +67,6 @@ end_key(const struct dropping *x, uint8_t out[ROW_KEY_MAX])
     return slice_of(out, key_place(&x->s->layout, &p, out));
 }
 
-/* From a row of a rollup to the span's first one of raw points. */
-static bool
-skip_rollups(const struct dropping *x, struct kv_iter *it)
-{
-    uint8_t key[ROW_KEY_MAX];
-    size_t size = x->head_size + 4;
-
-    memcpy(key, kv_iter_key(it).data, size);
-    key_put_uint(key + size, 1, x->s->layout.tagk_width);
-    return kv_iter_seek(it, slice_of(key, size + x->s->layout.tagk_width));
-}
-
 static void
 note_row(struct dropping *x, struct slice tsuid, uint32_t base,
          struct slice key, struct slice value)
@@ -124,22 +112,12 @@ tsuid_of_row(const struct dropping *x, const struct expired_row *row)
     return tsuid;
 }
 
-/* Are rows of that week still to come? */
-static bool
-is_awaited(const struct dropping *x, const struct expired_row *row) NO_TS_CHECK
-{
-    const struct tsuid tsuid = tsuid_of_row(x, row);
-
-    return store_weeks_held(x->s, x->bucket, row->week) ||
-           head_has_rows(x->s->head, tsuid_slice(&tsuid), row->week,
-                         row->week + WEEK_S);
-}
-
 /* An entry that is final has been made of the row, unless it is a late one. */
 static enum fate
 fate_of(const struct dropping *x, const struct expired_row *row,
-        const struct slice *value)
+        const struct slice *value) NO_TS_CHECK
 {
+    struct tsuid tsuid;
     struct week w;
 
     if (x->d->foresees)
@@ -151,7 +129,11 @@ fate_of(const struct dropping *x, const struct expired_row *row,
         return ROW_STAYS;
     if (w.rows == WEEK_ROWS_DROPPED)
         return ROW_GOES;
-    if (is_awaited(x, row))
+    /* Are rows of that week still to come? */
+    tsuid = tsuid_of_row(x, row);
+    if (store_weeks_held(x->s, x->bucket, row->week) ||
+        head_has_rows(x->s->head, tsuid_slice(&tsuid), row->week,
+                      row->week + WEEK_S))
         return ROW_STAYS;
     return w.rows == WEEK_ROWS_KEPT ? ROW_GOES_FIRST : ROW_IS_LATE;
 }
@@ -180,51 +162,42 @@ decide_row(struct dropping *x, struct expired_row *row,
     buf_fini(&entry);
 }
 
-/* Decides about the rows from '*at' on whose entries are read at once. Where an
- * entry cannot be read, the row stays. */
-static enum status
-ask_some_weeks(struct dropping *x, size_t *at, struct error *e)
-{
-    struct row_values *v = &x->entries;
-    struct expired_row *asked[BATCH_ROWS];
-    enum status st;
-
-    row_values_clear(v);
-    for (; *at < x->rows_len && v->len < row_values_room(v); ++*at) {
-        struct expired_row *row = &x->rows[*at];
-
-        if (row->week_size == 0)
-            continue;
-        asked[v->len] = row;
-        row_values_add(
-            v, slice_of(x->keys.data + row->at + row->size, row->week_size));
-    }
-    st = row_values_read(v, x->s->kv, e);
-    for (size_t i = 0; i < v->len && st == ST_OK; i++) {
-        struct slice value;
-        struct error why;
-        enum status got = row_values_get(v, x->s->kv, i, &value, &why);
-
-        if (got == ST_OK || got == ST_NOT_FOUND)
-            decide_row(x, asked[i], got == ST_OK ? &value : NULL);
-        else if (store_pass_over_damage(x->s, got, &why) != ST_OK)
-            st = error_set(e, got, "%s", why.text);
-    }
-    return st;
-}
-
-/* Finds out which rows' weeks have their hourly values. A dry run, which does
- * not hold the flush lock, takes it: it guards the list of late weeks. */
+/* Finds out which rows' weeks have their hourly values. Where an entry cannot
+ * be read, the row stays. A dry run, which does not hold the flush lock, takes
+ * it: it guards the list of late weeks. */
 static enum status
 ask_weeks(struct dropping *x, struct error *e) NO_TS_CHECK
 {
+    struct row_values *v = &x->entries;
+    struct expired_row *asked[BATCH_ROWS];
     bool locks = x->d->dry_run && !x->d->foresees;
     enum status st = ST_OK;
 
     if (locks)
         lock_take(&x->s->flush_lock);
-    for (size_t at = 0; at < x->rows_len && st == ST_OK;)
-        st = ask_some_weeks(x, &at, e);
+    for (size_t at = 0; at < x->rows_len && st == ST_OK;) {
+        row_values_clear(v);
+        for (; at < x->rows_len && v->len < row_values_room(v); at++) {
+            struct expired_row *row = &x->rows[at];
+
+            if (row->week_size == 0)
+                continue;
+            asked[v->len] = row;
+            row_values_add(v, slice_of(x->keys.data + row->at + row->size,
+                                       row->week_size));
+        }
+        st = row_values_read(v, x->s->kv, e);
+        for (size_t i = 0; i < v->len && st == ST_OK; i++) {
+            struct slice value;
+            struct error why;
+            enum status got = row_values_get(v, x->s->kv, i, &value, &why);
+
+            if (got == ST_OK || got == ST_NOT_FOUND)
+                decide_row(x, asked[i], got == ST_OK ? &value : NULL);
+            else if (store_pass_over_damage(x->s, got, &why) != ST_OK)
+                st = error_set(e, got, "%s", why.text);
+        }
+    }
     if (locks)
         lock_drop(&x->s->flush_lock);
     return st;
@@ -256,6 +229,8 @@ take_row(struct dropping *x, struct kv_iter *it)
 {
     const struct key_layout *layout = &x->s->layout;
     struct slice key = kv_iter_key(it), value = kv_iter_value(it);
+    size_t tags_at = x->head_size + 4;
+    uint8_t first[ROW_KEY_MAX];
     struct tsuid tsuid;
     uint32_t base;
 
@@ -268,8 +243,12 @@ take_row(struct dropping *x, struct kv_iter *it)
     }
     if (key_row_parse(layout, key, &base, &tsuid, NULL) != ST_OK)
         return kv_iter_next(it);
-    if (!tsuid_tags_begin_at(layout, tsuid_slice(&tsuid), 1))
-        return skip_rollups(x, it);
+    if (!tsuid_tags_begin_at(layout, tsuid_slice(&tsuid), 1)) {
+        /* From a row of a rollup to the span's first one of raw points. */
+        memcpy(first, key.data, tags_at);
+        key_put_uint(first + tags_at, 1, layout->tagk_width);
+        return kv_iter_seek(it, slice_of(first, tags_at + layout->tagk_width));
+    }
     note_row(x, tsuid_slice(&tsuid), base, key, value);
     return kv_iter_next(it);
 }
@@ -349,26 +328,10 @@ merge_late(struct dropping *x, struct error *e)
 }
 
 static enum status
-drop_gathered(struct dropping *x, bool *more, struct error *e)
-    REQUIRES(x->s->flush_lock, x->s->late_lock)
-{
-    enum status st;
-
-    if (store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
-        return ST_OK;
-    st = gather(x, more, e);
-    if (st == ST_OK)
-        st = store_write_owned(x->s, x->batch, e);
-    if (st == ST_OK)
-        st = merge_late(x, e);
-    return st;
-}
-
-static enum status
 next_batch(struct dropping *x, bool *more, struct error *e)
 {
     struct store_dropped *sum = &x->d->dropped;
-    enum status st;
+    enum status st = ST_OK;
 
     *more = false;
     if (!x->d->dry_run && !store_has_room(x->s))
@@ -380,7 +343,13 @@ next_batch(struct dropping *x, bool *more, struct error *e)
     } else {
         lock_take(&x->s->flush_lock);
         lock_take(&x->s->late_lock);
-        st = drop_gathered(x, more, e);
+        if (store_bucket_state(x->s, x->bucket) == BUCKET_LOCAL) {
+            st = gather(x, more, e);
+            if (st == ST_OK)
+                st = store_write_owned(x->s, x->batch, e);
+            if (st == ST_OK)
+                st = merge_late(x, e);
+        }
         lock_drop(&x->s->late_lock);
         lock_drop(&x->s->flush_lock);
     }
@@ -392,16 +361,6 @@ next_batch(struct dropping *x, bool *more, struct error *e)
     }
     x->in_batch = (struct store_dropped){ 0 };
     return st;
-}
-
-/* Others have the lock, and the disk, between two batches. */
-static enum status
-breathe(const struct store_drop *d, struct error *e)
-{
-    (void)usleep(1000);
-    return cancel_asked(d->cancel)
-               ? error_set(e, ST_BUSY, "the dropping of rows was cancelled")
-               : ST_OK;
 }
 
 static enum status
@@ -420,8 +379,11 @@ drop_bucket(struct dropping *x, struct error *e)
     buf_put_slice(&x->from, head);
     while (st == ST_OK && more) {
         st = next_batch(x, &more, e);
-        if (st == ST_OK && more)
-            st = breathe(x->d, e);
+        if (st != ST_OK || !more)
+            break;
+        (void)usleep(1000); /* others have the lock, and the disk */
+        if (cancel_asked(x->d->cancel))
+            st = error_set(e, ST_BUSY, "the dropping of rows was cancelled");
     }
     /* LevelDB keeps deleted rows until it has another reason to look there,
      * and steps over them whenever the metric's first row is looked for. It

@@ -19,40 +19,12 @@ struct merging {
     bool some_stay; /* rows that cannot be merged */
 };
 
-/* The hours of a row that are parts of it are among its blocks, one at a time;
- * 'block' is that of the hour at 'base'. */
-static enum status
-read_part(struct merging *m, uint32_t span, uint32_t base, struct slice *block,
-          struct error *e)
-{
-    const struct row_of_parts row = { m->s->kv, &m->s->layout, m->tsuid, span };
-
-    return row_hour_is_elsewhere(*block)
-               ? row_part_read(&row, base, &m->part, block, e)
-               : ST_OK;
-}
-
-/* A row goes with its parts. */
-static void
-delete_row(struct merging *m, uint32_t span, struct slice key)
-{
-    const struct key_layout *layout = &m->s->layout;
-    uint8_t part[ROW_KEY_MAX];
-
-    kv_batch_delete(m->batch, key);
-    for (unsigned i = 0; i < layout->row_hours; i++)
-        if (row_hour_is_elsewhere(m->parts.blocks[i]))
-            kv_batch_delete(
-                m->batch,
-                slice_of(part, key_row_part(layout, m->tsuid, span + i * HOUR_S,
-                                            part)));
-}
-
 /* Adds the hours of a row that the entry does not count. */
 static enum status
 add_row(struct merging *m, uint32_t span, struct slice value, struct error *e)
 {
     const struct key_layout *layout = &m->s->layout;
+    const struct row_of_parts row = { m->s->kv, layout, m->tsuid, span };
     enum status status = row_blocks_of(layout, span, value, &m->parts, e);
 
     for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++) {
@@ -63,7 +35,8 @@ add_row(struct merging *m, uint32_t span, struct slice value, struct error *e)
             m->entry.count[(base - m->entry.base) / HOUR_S] > 0)
             continue;
         points_clear(&m->points);
-        status = read_part(m, span, base, &block, e);
+        if (row_hour_is_elsewhere(block))
+            status = row_part_read(&row, base, &m->part, &block, e);
         if (status == ST_OK && block.size > 0)
             status = block_decode(block, base, &m->points, e);
         if (status == ST_OK && m->points.len > 0)
@@ -72,12 +45,15 @@ add_row(struct merging *m, uint32_t span, struct slice value, struct error *e)
     return status;
 }
 
-/* A row that is damaged, or that makes the sums inexact, stays. */
+/* A row that is damaged, or that makes the sums inexact, stays.  Any other one
+ * goes with its parts. */
 static enum status
 take_row(struct merging *m, uint32_t span, struct slice key, struct slice value,
          struct error *e)
 {
+    const struct key_layout *layout = &m->s->layout;
     struct week before = m->late;
+    uint8_t part[ROW_KEY_MAX];
     struct error why;
     enum status status = add_row(m, span, value, &why);
 
@@ -89,9 +65,15 @@ take_row(struct merging *m, uint32_t span, struct slice key, struct slice value,
         return ST_OK;
     }
     m->gone.rows++;
-    m->gone.points += row_points(&m->s->layout, span, value);
+    m->gone.points += row_points(layout, span, value);
     m->gone.bytes += key.size + value.size;
-    delete_row(m, span, key);
+    kv_batch_delete(m->batch, key);
+    for (unsigned i = 0; i < layout->row_hours; i++)
+        if (row_hour_is_elsewhere(m->parts.blocks[i]))
+            kv_batch_delete(
+                m->batch,
+                slice_of(part, key_row_part(layout, m->tsuid, span + i * HOUR_S,
+                                            part)));
     return ST_OK;
 }
 
@@ -126,26 +108,9 @@ take_rows(struct merging *m, struct error *e)
 }
 
 static enum status
-write_entry(struct merging *m, struct slice key, struct error *e)
-{
-    struct buf value = BUF_INIT;
-    enum status status = ST_OK;
-
-    m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_DROPPED;
-    week_encode(&m->entry, &value);
-    if (value.failed)
-        status = error_set(e, ST_BUSY, "no memory for a week");
-    kv_batch_put(m->batch, key, buf_slice(&value));
-    buf_fini(&value);
-    crash_point("late-merged");
-    if (status == ST_OK)
-        status = store_write_owned(m->s, m->batch, e);
-    return status;
-}
-
-static enum status
 merge_rows(struct merging *m, struct slice key, struct error *e)
 {
+    struct buf value = BUF_INIT;
     enum status status = take_rows(m, e);
 
     if (status != ST_OK || m->gone.rows == 0)
@@ -155,7 +120,14 @@ merge_rows(struct merging *m, struct slice key, struct error *e)
         kv_batch_clear(m->batch);
         return ST_OK;
     }
-    return write_entry(m, key, e);
+    m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_DROPPED;
+    week_encode(&m->entry, &value);
+    if (value.failed)
+        status = error_set(e, ST_BUSY, "no memory for a week");
+    kv_batch_put(m->batch, key, buf_slice(&value));
+    buf_fini(&value);
+    crash_point("late-merged");
+    return status == ST_OK ? store_write_owned(m->s, m->batch, e) : status;
 }
 
 enum status

@@ -14,23 +14,6 @@
 
 #define FORGOTTEN_AT_ONCE 4096 /* entries in a batch */
 
-void
-store_weeks_init(struct store *s)
-{
-    s->weeks = mem_new_array(s->layout.salt_buckets, sizeof *s->weeks);
-}
-
-void
-store_weeks_fini(struct store *s)
-{
-    for (size_t i = 0; s->weeks != NULL && i < s->layout.salt_buckets; i++) {
-        free(s->weeks[i].stale);
-        free(s->weeks[i].late);
-    }
-    free(s->weeks);
-    s->weeks = NULL;
-}
-
 uint32_t
 store_weeks_over(const struct store *s)
 {
@@ -102,17 +85,6 @@ store_weeks_note_stale(struct weeks *w, uint32_t week)
     w->unwritten = true;
 }
 
-static bool
-has_rows(struct store *s, unsigned bucket)
-{
-    const uint8_t prefix[] = { TABLE_ROWS, (uint8_t)bucket };
-    struct slice key = slice_of(prefix, 1u + s->layout.salt_width);
-    struct kv_iter *it = kv_iter_open(s->kv, key);
-    bool any = kv_iter_seek(it, key);
-
-    return kv_iter_close(&it, NULL) == ST_OK && any;
-}
-
 bool
 store_weeks_is_final(struct slice value, uint32_t week,
                      const struct cut_times *cut)
@@ -180,6 +152,7 @@ enum status
 store_weeks_load(struct store *s, unsigned bucket, struct error *e)
 {
     struct weeks *w = &s->weeks[bucket];
+    const uint8_t prefix[] = { TABLE_ROWS, (uint8_t)bucket };
     struct buf value = BUF_INIT;
     uint8_t key[2];
     struct error why;
@@ -198,8 +171,15 @@ store_weeks_load(struct store *s, unsigned bucket, struct error *e)
     buf_fini(&value);
     w->unwritten = w->unknown = false;
     /* What a new store is filled with comes first. */
-    w->old_row_us =
-        status == ST_NOT_FOUND && !has_rows(s, bucket) ? w->loaded_us : 0;
+    w->old_row_us = 0;
+    if (status == ST_NOT_FOUND) {
+        struct slice rows = slice_of(prefix, 1u + s->layout.salt_width);
+        struct kv_iter *it = kv_iter_open(s->kv, rows);
+        bool any = kv_iter_seek(it, rows);
+
+        if (kv_iter_close(&it, NULL) != ST_OK || !any)
+            w->old_row_us = w->loaded_us;
+    }
     if (status == ST_CORRUPT)
         log_error("store",
                   "the weeks of salt bucket %u are summarised anew, as their "
@@ -356,6 +336,7 @@ store_weeks_mark_stale(struct store *s, struct kv_batch *stale, struct error *e)
 
 /* -- deletion -------------------------------------------------------------- */
 
+/* Clears the days that lie wholly in the range; false: there are none. */
 static bool
 clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
 {
@@ -374,66 +355,24 @@ clear_days(struct week *w, int64_t from_ms, int64_t to_ms)
     return cleared;
 }
 
-/* A deletion from the final entries of a series. */
-struct clearing {
-    struct slice tsuid;
-    int64_t from_ms, to_ms;
-    struct row_values entries;
-    struct kv_batch *batch;
-};
-
 /* An entry of which nothing is left becomes stale: points that came late may
- * still be in rows. One that cannot be decoded is left to fsck. */
+ * still be in rows. */
 static enum status
-clear_week(struct store *s, struct clearing *x, struct slice key,
-           struct slice value, uint32_t base, struct error *e)
-    REQUIRES(s->flush_lock)
+put_cleared(struct store *s, struct kv_batch *batch, struct slice key,
+            const struct week *w, struct error *e) REQUIRES(s->flush_lock)
 {
     struct buf out = BUF_INIT;
     enum status status = ST_OK;
-    struct week w;
 
-    if (value.size == 0 ||
-        week_decode(value, base, HOURS_ALL, &w, NULL) != ST_OK ||
-        !week_is_final(&w) || !clear_days(&w, x->from_ms, x->to_ms))
-        return ST_OK;
-    if (week_is_empty(&w))
-        store_weeks_note_stale(&s->weeks[kv_batch_bucket(x->batch)], base);
+    if (week_is_empty(w))
+        store_weeks_note_stale(&s->weeks[kv_batch_bucket(batch)], w->base);
     else
-        week_encode(&w, &out);
+        week_encode(w, &out);
     if (out.failed)
         status = error_set(e, ST_BUSY, "no memory for a week");
     else
-        kv_batch_put(x->batch, key, buf_slice(&out));
+        kv_batch_put(batch, key, buf_slice(&out));
     buf_fini(&out);
-    return status;
-}
-
-/* As many weeks from '*base' on as are read at once. */
-static enum status
-clear_weeks(struct store *s, struct clearing *x, uint64_t *base, uint32_t end,
-            struct error *e) REQUIRES(s->flush_lock)
-{
-    struct row_values *v = &x->entries;
-    uint32_t first = (uint32_t)*base;
-    uint8_t key[ROW_KEY_MAX];
-    enum status status;
-
-    row_values_clear(v);
-    for (; *base < end && v->len < row_values_room(v); *base += WEEK_S)
-        row_values_add(v, slice_of(key, key_week(&s->layout, x->tsuid,
-                                                 (uint32_t)*base, key)));
-    status = row_values_read(v, s->kv, e);
-    for (size_t i = 0; i < v->len && status == ST_OK; i++) {
-        struct slice value;
-
-        status = row_values_get(v, s->kv, i, &value, e);
-        if (status == ST_OK)
-            status = clear_week(s, x, v->keys[i], value,
-                                first + (uint32_t)i * WEEK_S, e);
-        else if (status == ST_NOT_FOUND)
-            status = ST_OK;
-    }
     return status;
 }
 
@@ -444,11 +383,9 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     const struct cut_times cut = store_cut_times_of(s, tsuid);
     uint32_t from_s = (uint32_t)(from_ms / 1000), end = cut.alone_s;
     uint64_t base = week_base(from_s > cut.hourly_s ? from_s : cut.hourly_s);
-    struct clearing x = {
-        .tsuid = tsuid,
-        .from_ms = from_ms,
-        .to_ms = to_ms,
-    };
+    struct row_values v = { 0 };
+    struct kv_batch *batch;
+    uint8_t key[ROW_KEY_MAX];
     enum status status = ST_OK;
 
     if (to_ms / 1000 < end)
@@ -456,13 +393,35 @@ store_weeks_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (cut.hourly_s == cut.alone_s || base >= end ||
         !tsuid_tags_begin_at(&s->layout, tsuid, 1))
         return ST_OK;
-    x.batch = kv_batch_new();
-    kv_batch_set_bucket(x.batch, key_salt(&s->layout, tsuid));
-    while (base < end && status == ST_OK)
-        status = clear_weeks(s, &x, &base, end, e);
+    batch = kv_batch_new();
+    kv_batch_set_bucket(batch, key_salt(&s->layout, tsuid));
+    while (base < end && status == ST_OK) {
+        uint32_t first = (uint32_t)base;
+
+        /* As many weeks as are read at once. */
+        row_values_clear(&v);
+        for (; base < end && v.len < row_values_room(&v); base += WEEK_S)
+            row_values_add(&v, slice_of(key, key_week(&s->layout, tsuid,
+                                                      (uint32_t)base, key)));
+        status = row_values_read(&v, s->kv, e);
+        for (size_t i = 0; i < v.len && status == ST_OK; i++) {
+            struct slice value;
+            struct week w;
+
+            status = row_values_get(&v, s->kv, i, &value, e);
+            /* An entry that cannot be decoded is left to fsck. */
+            if (status == ST_OK && value.size > 0 &&
+                week_decode(value, first + (uint32_t)i * WEEK_S, HOURS_ALL, &w,
+                            NULL) == ST_OK &&
+                week_is_final(&w) && clear_days(&w, from_ms, to_ms))
+                status = put_cleared(s, batch, v.keys[i], &w, e);
+            else if (status == ST_NOT_FOUND)
+                status = ST_OK;
+        }
+    }
     if (status == ST_OK)
-        status = store_weeks_mark_stale(s, x.batch, e);
-    row_values_fini(&x.entries);
-    kv_batch_free(&x.batch);
+        status = store_weeks_mark_stale(s, batch, e);
+    row_values_fini(&v);
+    kv_batch_free(&batch);
     return status;
 }

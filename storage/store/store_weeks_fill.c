@@ -30,53 +30,34 @@ struct filling {
     uint64_t entries; /* written */
 };
 
-/* -- keys ------------------------------------------------------------------ */
-
-/* Moves on to the first key of the bucket at or behind the place; false: there
- * is none. */
-static bool
-next_place(const struct key_layout *layout, struct kv_iter *it,
-           struct key_place *p)
-{
-    uint8_t bytes[ROW_KEY_MAX];
-    size_t metric = 1u + layout->salt_width;
-    bool on_key =
-        kv_iter_seek(it, slice_of(bytes, key_place(layout, p, bytes)));
-
-    while (on_key && !key_base(layout, kv_iter_key(it), &p->base)) /* a state */
-        on_key = kv_iter_next(it);
-    if (!on_key || memcmp(kv_iter_key(it).data, bytes, metric) != 0)
-        return false;
-    p->metric =
-        key_get_uint(kv_iter_key(it).data + metric, layout->metric_width);
-    return true;
-}
-
-/* The same, but of weeks from .. to - 1 alone. */
+/* Moves 'p' on to the first metric's week in from .. to - 1 that has a key at
+ * or behind it; false: there is none. */
 static bool
 next_week(const struct filling *f, struct key_place *p, struct error *e,
           enum status *status)
 {
-    const uint8_t prefix[] = { p->table, (uint8_t)p->bucket };
-    struct kv_iter *it =
-        kv_iter_open(f->s->kv, slice_of(prefix, 1u + f->s->layout.salt_width));
-    bool found;
+    const struct key_layout *layout = &f->s->layout;
+    size_t metric_at = 1u + layout->salt_width;
+    uint8_t bytes[ROW_KEY_MAX] = { p->table, (uint8_t)p->bucket };
+    struct kv_iter *it = kv_iter_open(f->s->kv, slice_of(bytes, metric_at));
+    bool found = false;
 
-    while ((found = next_place(&f->s->layout, it, p)))
-        if (p->base < f->from)
-            p->base = f->from;
-        else if (p->base < f->to)
+    while (!found) {
+        bool on_key =
+            kv_iter_seek(it, slice_of(bytes, key_place(layout, p, bytes)));
+
+        while (on_key && !key_base(layout, kv_iter_key(it), &p->base))
+            on_key = kv_iter_next(it); /* a state */
+        if (!on_key || memcmp(kv_iter_key(it).data, bytes, metric_at) != 0)
             break;
-        else
-            p->base = UINT32_MAX;
+        p->metric = key_get_uint(kv_iter_key(it).data + metric_at,
+                                 layout->metric_width);
+        found = p->base >= f->from && p->base < f->to;
+        if (!found)
+            p->base = p->base < f->from ? f->from : UINT32_MAX;
+    }
     *status = kv_iter_close(&it, e);
     return found && *status == ST_OK;
-}
-
-static void
-next_in_metric(struct key_place *p)
-{
-    p->base = p->base > UINT32_MAX - WEEK_S ? UINT32_MAX : p->base + WEEK_S;
 }
 
 /* -- entries --------------------------------------------------------------- */
@@ -90,29 +71,6 @@ is_stopping(struct store *s)
     stopping = s->stopping;
     lock_drop(&s->wake_lock);
     return stopping;
-}
-
-static enum status
-stopped(struct error *e)
-{
-    return error_set(e, ST_BUSY, "the store is closing");
-}
-
-static enum status
-read_weeks(struct filling *f, uint32_t week, struct error *e)
-{
-    const struct week_rows rows = { f->s->kv, &f->s->layout, f->tsuids,
-                                    f->len };
-
-    struct error why;
-    enum status status =
-        week_rows_sum(&rows, week, f->weeks, &f->scratch, &why);
-
-    if (status == ST_OK)
-        return ST_OK;
-    if (store_pass_over_damage(f->s, status, &why) == ST_OK)
-        return week_rows_sum_each(&rows, week, f->weeks, &f->scratch, e);
-    return error_set(e, status, "%s", why.text);
 }
 
 static enum status
@@ -165,17 +123,23 @@ static enum status
 fill_chunk(struct filling *f, uint32_t week, struct error *e)
 {
     struct store *s = f->s;
+    const struct week_rows rows = { s->kv, &s->layout, f->tsuids, f->len };
+    struct error why;
     enum status status = ST_OK;
 
     if (f->len == 0)
         return ST_OK;
     if (is_stopping(s))
-        return stopped(e);
+        return error_set(e, ST_BUSY, "the store is closing");
     lock_take(&s->flush_lock);
     if (!is_ours(s, f))
-        status = store_not_owner(f->bucket, e);
+        status = store_not_owner(f->bucket, &why);
     if (status == ST_OK)
-        status = read_weeks(f, week, e);
+        status = week_rows_sum(&rows, week, f->weeks, &f->scratch, &why);
+    if (status != ST_OK && store_pass_over_damage(s, status, &why) == ST_OK)
+        status = week_rows_sum_each(&rows, week, f->weeks, &f->scratch, &why);
+    if (status != ST_OK)
+        (void)error_set(e, status, "%s", why.text);
     if (status == ST_OK)
         status = write_weeks(f, week, e);
     lock_drop(&s->flush_lock);
@@ -257,23 +221,6 @@ refill_week(struct filling *f, const struct key_place *p, struct error *e)
 }
 
 /* -- a bucket -------------------------------------------------------------- */
-
-static enum status
-walk(struct filling *f, uint8_t table,
-     enum status (*fill)(struct filling *f, const struct key_place *p,
-                         struct error *e),
-     struct error *e)
-{
-    struct key_place p = { table, f->bucket, 0, f->from };
-    enum status status = ST_OK;
-
-    while (status == ST_OK && next_week(f, &p, e, &status)) {
-        p.base = week_base(p.base);
-        status = fill(f, &p, e);
-        next_in_metric(&p);
-    }
-    return status;
-}
 
 static enum status
 put_state(struct store *s, struct filling *f, struct error *e)
@@ -374,18 +321,24 @@ ends(struct filling *f, struct error *e)
     return status;
 }
 
+/* Fills metric by metric and week by week what has rows, or again what has
+ * entries. */
 static enum status
-do_pass(struct filling *f, struct error *e)
+fill_weeks(struct filling *f, struct error *e)
 {
+    struct key_place p = { f->again ? TABLE_WEEKS : TABLE_ROWS, f->bucket, 0,
+                           f->from };
     enum status status;
 
     buf_make_room(&f->bytes, (size_t)CHUNK * TSUID_MAX);
     if (f->bytes.failed)
         return error_set(e, ST_BUSY, "no memory to summarise weeks");
     status = raise_until(f, e);
-    if (status == ST_OK)
-        status = f->again ? walk(f, TABLE_WEEKS, refill_week, e)
-                          : walk(f, TABLE_ROWS, fill_week, e);
+    while (status == ST_OK && next_week(f, &p, e, &status)) {
+        p.base = week_base(p.base);
+        status = f->again ? refill_week(f, &p, e) : fill_week(f, &p, e);
+        p.base = p.base > UINT32_MAX - WEEK_S ? UINT32_MAX : p.base + WEEK_S;
+    }
     crash_point("weeks-filled");
     return status == ST_OK ? ends(f, e) : status;
 }
@@ -405,7 +358,7 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
         return ST_OK;
     f.weeks = mem_new_array(CHUNK, sizeof *f.weeks);
     f.batch = kv_batch_new();
-    status = do_pass(&f, e);
+    status = fill_weeks(&f, e);
     lock_take(&s->flush_lock);
     w->passed_us = clock_monotonic_us();
     lock_drop(&s->flush_lock);
@@ -420,35 +373,31 @@ fill_bucket(struct store *s, unsigned bucket, bool *more, struct error *e)
 
 /* -- the thread ------------------------------------------------------------ */
 
-static bool
-wait_a_while(struct store *s)
-{
-    unsigned ms = s->options.summary_delay_ms < LOOK_EVERY_MS
-                      ? s->options.summary_delay_ms
-                      : LOOK_EVERY_MS;
-    bool stop;
-
-    lock_take(&s->wake_lock);
-    if (!s->stopping)
-        cond_wait_ms(&s->stop, &s->wake_lock, ms);
-    stop = s->stopping;
-    lock_drop(&s->wake_lock);
-    return !stop;
-}
-
 void *
 store_weeks_summarise(void *arg)
 {
     struct store *s = arg;
     bool failing = false;
     int64_t rests_until_us = 0;
+    unsigned wait_ms = s->options.summary_delay_ms < LOOK_EVERY_MS
+                           ? s->options.summary_delay_ms
+                           : LOOK_EVERY_MS;
 
     signals_block();
-    while (wait_a_while(s)) {
-        int64_t from_us = clock_monotonic_us(), now_us, rests_us;
+    for (;;) {
+        int64_t from_us, now_us, rests_us;
         enum status status = ST_OK;
         struct error e;
+        bool stop;
 
+        lock_take(&s->wake_lock);
+        if (!s->stopping)
+            cond_wait_ms(&s->stop, &s->wake_lock, wait_ms);
+        stop = s->stopping;
+        lock_drop(&s->wake_lock);
+        if (stop)
+            return NULL;
+        from_us = clock_monotonic_us();
         /* The next look is soon enough if the disk is full. */
         if (from_us < rests_until_us || !store_has_room(s))
             continue;
@@ -457,7 +406,7 @@ store_weeks_summarise(void *arg)
 
             while (more && status == ST_OK && !is_stopping(s))
                 status = fill_bucket(s, i, &more, &e);
-            if (status == ST_NOT_FOUND)
+            if (status == ST_MOVED)
                 status = ST_OK; /* the bucket is another's now */
         }
         if (status != ST_OK && status != ST_BUSY && !failing)
@@ -470,5 +419,4 @@ store_weeks_summarise(void *arg)
         rests_until_us =
             now_us + (rests_us < RESTS_MOST_US ? rests_us : RESTS_MOST_US);
     }
-    return NULL;
 }

@@ -58,9 +58,6 @@ struct weeks {
     bool stale_again;    /* the week before 'next_stale' became stale again */
 };
 
-void store_weeks_init(struct store *s);
-void store_weeks_fini(struct store *s);
-
 /* Reads the state of a bucket from the engine. */
 MUST_CHECK enum status store_weeks_load(struct store *s, unsigned bucket,
                                         struct error *e)

@@ -44,25 +44,19 @@ to_doubles(struct summary *s)
 }
 
 static void
-hours_to_doubles(struct week *w)
+week_to_doubles(struct week *w)
 {
     struct week_values *v = &w->hour;
     union number *columns[] = { v->sum, v->first, v->last, v->min, v->max };
 
-    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
-        for (size_t i = 0; i < WEEK_HOURS; i++)
-            if (w->count[i] > 0)
-                columns[k][i].d = (double)columns[k][i].i;
-}
-
-static void
-week_to_doubles(struct week *w)
-{
     w->all_int = false;
     for (size_t i = 0; i < WEEK_DAYS; i++)
         if (w->day[i].count > 0)
             to_doubles(&w->day[i]);
-    hours_to_doubles(w);
+    for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++)
+        for (size_t i = 0; i < WEEK_HOURS; i++)
+            if (w->count[i] > 0)
+                columns[k][i].d = (double)columns[k][i].i;
 }
 
 /* An hour that is added: its points, or a block of them that is unpacked when
@@ -73,24 +67,6 @@ struct hour {
     struct slice block; /* empty: points are there */
     struct points *points;
 };
-
-/* Doubles are added one by one, in the order of time. */
-static enum status
-add_values(struct summary *day, const struct hour *h, struct error *e)
-{
-    const struct points *p = h->points;
-    enum status status = ST_OK;
-    double sum = day->sum.d;
-
-    if (h->block.size > 0) {
-        points_clear(h->points);
-        status = block_decode(h->block, h->base, h->points, e);
-    }
-    for (size_t i = 0; status == ST_OK && i < p->len; i++)
-        sum += p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
-    day->sum.d = sum;
-    return status;
-}
 
 /* All of a later hour but its sum of doubles. */
 static void
@@ -109,16 +85,31 @@ extend_day(struct summary *day, const struct summary *s, bool all_int)
     }
 }
 
+/* Doubles are added one by one, in the order of time. */
 static enum status
 add_to_day(struct week *w, struct summary *day, const struct hour *h,
            struct error *e)
 {
+    const struct points *p = h->points;
+    enum status status = ST_OK;
+    double sum;
+
     if (day->count == 0) {
         *day = h->summary;
         return ST_OK;
     }
     extend_day(day, &h->summary, w->all_int);
-    return w->all_int ? ST_OK : add_values(day, h, e);
+    if (w->all_int)
+        return ST_OK;
+    sum = day->sum.d;
+    if (h->block.size > 0) {
+        points_clear(h->points);
+        status = block_decode(h->block, h->base, h->points, e);
+    }
+    for (size_t i = 0; status == ST_OK && i < p->len; i++)
+        sum += p->is_float[i] ? p->v[i].d : (double)p->v[i].i;
+    day->sum.d = sum;
+    return status;
 }
 
 static bool
@@ -173,26 +164,6 @@ week_add_points(struct week *w, struct points *hour, struct error *e)
     return add_hour(w, &h, e);
 }
 
-/* One block of all hours of a row. */
-static enum status
-add_row_block(struct week *w, struct slice block, uint32_t base,
-              struct points *scratch, struct error *e)
-{
-    enum status status;
-
-    points_clear(scratch);
-    status = block_decode(block, base, scratch, e);
-    for (size_t at = 0; status == ST_OK && at < scratch->len;) {
-        struct points points = points_of_hour(scratch, at);
-
-        if (hour_base(points.ts_ms[0]) - w->base >= WEEK_S)
-            return error_set(e, ST_CORRUPT, "row: points behind its week");
-        status = week_add_points(w, &points, e);
-        at += points.len;
-    }
-    return status;
-}
-
 enum status
 week_add_row(struct week *w, const struct row_of_parts *row, struct slice value,
              struct points *scratch, struct error *e)
@@ -209,9 +180,22 @@ week_add_row(struct week *w, const struct row_of_parts *row, struct slice value,
             status = row_part_read(row, base, &part, &block, e);
         if (status != ST_OK || block.size == 0)
             continue;
-        status = hours.block_s == HOUR_S
-                     ? week_add(w, block, base, scratch, e)
-                     : add_row_block(w, block, base, scratch, e);
+        if (hours.block_s == HOUR_S) {
+            status = week_add(w, block, base, scratch, e);
+            continue;
+        }
+        /* One block of all hours of the row. */
+        points_clear(scratch);
+        status = block_decode(block, base, scratch, e);
+        for (size_t at = 0; status == ST_OK && at < scratch->len;) {
+            struct points points = points_of_hour(scratch, at);
+
+            status =
+                hour_base(points.ts_ms[0]) - w->base >= WEEK_S
+                    ? error_set(e, ST_CORRUPT, "row: points behind its week")
+                    : week_add_points(w, &points, e);
+            at += points.len;
+        }
     }
     buf_fini(&part);
     if (status == ST_OK)
@@ -224,19 +208,6 @@ week_add_row(struct week *w, const struct row_of_parts *row, struct slice value,
 
 /* -- a part -----------------------------------------------------------------
  */
-
-/* Of an hour: its times are not known, but for those of its day. */
-static struct summary
-hour_summary(const struct week *w, unsigned hour, const struct summary *day)
-{
-    struct summary s = week_hour(w, hour);
-    int64_t from_ms = week_day_ms(w, 0) + hour * HOUR_MS;
-    int64_t last_ms = from_ms + HOUR_MS - 1;
-
-    s.first_ms = from_ms > day->first_ms ? from_ms : day->first_ms;
-    s.last_ms = last_ms < day->last_ms ? last_ms : day->last_ms;
-    return s;
-}
 
 static void
 crop_day(struct week *w, unsigned d, int64_t from_ms, int64_t end_ms)
@@ -252,7 +223,12 @@ crop_day(struct week *w, unsigned d, int64_t from_ms, int64_t end_ms)
             w->count[i] = 0;
         if (w->count[i] == 0)
             continue;
-        hour = hour_summary(w, i, &was);
+        /* Its times are not known, but for those of its day. */
+        hour = week_hour(w, i);
+        hour.first_ms = hour_ms > was.first_ms ? hour_ms : was.first_ms;
+        hour.last_ms = hour_ms + HOUR_MS - 1 < was.last_ms
+                           ? hour_ms + HOUR_MS - 1
+                           : was.last_ms;
         if (day->count == 0) {
             *day = hour;
             continue;

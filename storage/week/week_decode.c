@@ -141,24 +141,30 @@ hours_of_steps(struct week_values *v, size_t len)
     }
 }
 
-/* Which hours have points. */
+/* Values lie one after the other: moves each to its hour. */
 static void
-get_hours_there(struct codec *x)
+spread(const struct codec *x, union number *v)
 {
+    for (size_t i = x->hours; x->hours < WEEK_HOURS && i-- > 0;)
+        v[x->hour[i]] = v[i];
+}
+
+static void
+get_hours(struct codec *x, struct week *w, enum week_hours wanted)
+{
+    struct week_values *v = &w->hour;
+    size_t at = 0;
+
+    /* Which hours have points. */
     get_bounded(x, x->days, 1, ALL_HOURS);
     for (size_t i = 0; i < x->days && !x->c->failed; i++)
         for (unsigned bits = (unsigned)x->column[i]; bits != 0;
              bits &= bits - 1)
             x->hour[x->hours++] = (uint8_t)(x->day[i] * DAY_HOURS +
                                             (unsigned)__builtin_ctz(bits));
-}
-
-/* How many, which make those of the day, and what follows for the sums. */
-static void
-get_counts(struct codec *x, struct week *w)
-{
-    size_t at = 0;
-
+    if (x->c->failed)
+        return;
+    /* How many, which make those of the day, and what follows for the sums. */
     get_bounded(x, x->hours, 1, BLOCK_MAX_POINTS);
     for (size_t i = 0; i < x->days && !x->c->failed; i++) {
         const struct summary *day = &w->day[x->day[i]];
@@ -174,19 +180,13 @@ get_counts(struct codec *x, struct week *w)
         }
         x->c->failed = count != day->count;
     }
-}
-
-/* Values lie one after the other: moves each to its hour. */
-static void
-spread(const struct codec *x, union number *v)
-{
-    for (size_t i = x->hours; x->hours < WEEK_HOURS && i-- > 0;)
-        v[x->hour[i]] = v[i];
-}
-
-static void
-get_hour_values(struct codec *x, struct week_values *v)
-{
+    if (x->c->failed)
+        return;
+    w->hours = wanted;
+    get_sums(x, v->sum, x->hours);
+    spread(x, v->sum);
+    if (wanted != HOURS_ALL || x->c->failed)
+        return;
     get_four(x, v, x->hours);
     if (x->c->failed)
         return;
@@ -197,21 +197,6 @@ get_hour_values(struct codec *x, struct week_values *v)
     spread(x, v->last);
     spread(x, v->min);
     spread(x, v->max);
-}
-
-static void
-get_hours(struct codec *x, struct week *w, enum week_hours wanted)
-{
-    get_hours_there(x);
-    if (!x->c->failed)
-        get_counts(x, w);
-    if (x->c->failed)
-        return;
-    get_sums(x, w->hour.sum, x->hours);
-    spread(x, w->hour.sum);
-    if (wanted == HOURS_ALL && !x->c->failed)
-        get_hour_values(x, &w->hour);
-    w->hours = wanted;
 }
 
 /* -- together -------------------------------------------------------------- */

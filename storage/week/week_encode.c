@@ -70,25 +70,6 @@ suits(const struct week *w, unsigned scale)
     return true;
 }
 
-static struct form
-form_of(const struct week *w)
-{
-    struct form f = { .is_int = w->all_int };
-
-    if (f.is_int)
-        return f;
-    while (f.scale <= DECIMAL_MAX_SCALE && !suits(w, f.scale))
-        f.scale++;
-    f.plain = f.scale > DECIMAL_MAX_SCALE;
-    return f;
-}
-
-static uint64_t
-distance_of(double sum, int64_t m, unsigned scale)
-{
-    return double_bits(sum) - double_bits(block_decimal_value(m, scale));
-}
-
 /* 'len' of them: the decimal, less what was guessed; and distances. */
 static void
 put_sums(struct codec *x, const union number *sum, size_t len)
@@ -109,7 +90,9 @@ put_sums(struct codec *x, const union number *sum, size_t len)
     if (x->f.is_int)
         return;
     for (size_t i = 0; i < len; i++)
-        x->column[i] = (int64_t)distance_of(sum[i].d, whole[i], x->f.scale);
+        x->column[i] =
+            (int64_t)(double_bits(sum[i].d) -
+                      double_bits(block_decimal_value(whole[i], x->f.scale)));
     block_column_encode(x->column, len, x->scratch, x->out);
 }
 
@@ -221,7 +204,11 @@ week_encode(const struct week *w, struct buf *out)
     if (w->unfit) {
         buf_put_u8(out, WEEK_UNFIT);
     } else {
-        x.f = form_of(w);
+        x.f.is_int = w->all_int;
+        while (!x.f.is_int && x.f.scale <= DECIMAL_MAX_SCALE &&
+               !suits(w, x.f.scale))
+            x.f.scale++;
+        x.f.plain = x.f.scale > DECIMAL_MAX_SCALE;
         buf_put_u8(out, (uint8_t)((x.f.is_int ? WEEK_INT : 0) |
                                   (x.f.plain ? WEEK_PLAIN : 0) |
                                   week_rows_flag(w->rows)));

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "storage/row/key.h"
 #include "storage/row/mask.h"
-#include "storage/store/damage.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 #include "uid/series/tagk_sets.h"
