@@ -66,22 +66,6 @@ describe_block(struct hour_traits *h, struct slice block, uint32_t base,
     return ST_OK;
 }
 
-static void
-describe_open(struct hour_traits *h, const struct open_copy *c)
-{
-    const struct spacing *s = &c->spacing;
-
-    h->count += c->count;
-    h->unpacked += c->count;
-    h->read += c->row_count;
-    h->spacing = *s;
-    if (s->even)
-        point_times_widen(&h->times, s->first_ms,
-                          s->first_ms + (int64_t)(c->count - 1) * s->step_ms);
-    else
-        open_row_describe(c->bytes, c->base, &h->spacing, &h->times);
-}
-
 static enum status
 describe(const struct store_row *row, struct hour_traits *h, struct error *e)
 {
@@ -91,26 +75,27 @@ describe(const struct store_row *row, struct hour_traits *h, struct error *e)
     if (row->block.size > 0)
         status = describe_block(h, row->block, row->base, &row->part, e);
     for (size_t i = 0; i < row->open_len && status == ST_OK; i++) {
-        if (row->open[i].is_block)
-            status = describe_block(h, row->open[i].bytes, row->open[i].base,
-                                    NULL, e);
+        const struct open_copy *c = &row->open[i];
+        const struct spacing *s = &c->spacing;
+
+        if (c->is_block) {
+            status = describe_block(h, c->bytes, c->base, NULL, e);
+            continue;
+        }
+        h->count += c->count;
+        h->unpacked += c->count;
+        h->read += c->row_count;
+        h->spacing = *s;
+        if (s->even)
+            point_times_widen(&h->times, s->first_ms,
+                              s->first_ms +
+                                  (int64_t)(c->count - 1) * s->step_ms);
         else
-            describe_open(h, &row->open[i]);
+            open_row_describe(c->bytes, c->base, &h->spacing, &h->times);
     }
     if ((row->block.size > 0) + row->open_len > 1)
         h->spacing.even = false;
     return status;
-}
-
-/* Is the hour the column's next points, at its step? */
-static bool
-goes_on(const struct column *c, const struct hour_traits *h)
-{
-    int64_t gap = h->spacing.first_ms - c->last_ms;
-
-    return !c->uneven && h->spacing.even && h->spacing.is_float != c->all_int &&
-           gap > 0 && (c->len == 1 || c->step_ms == gap) &&
-           (h->count == 1 || h->spacing.step_ms == gap);
 }
 
 static void
@@ -124,10 +109,15 @@ column_append(struct column *c, struct packed_hour *hour,
         c->first_ms = h->times.oldest_ms;
         c->step_ms = h->spacing.step_ms;
     } else {
+        int64_t gap = h->times.oldest_ms - c->last_ms;
+
         c->newest->next = hour;
-        if (!goes_on(c, h))
+        /* Unless it has the column's next points, at its step. */
+        if (!h->spacing.even || h->spacing.is_float == c->all_int || gap <= 0 ||
+            (c->len > 1 && c->step_ms != gap) ||
+            (h->count > 1 && h->spacing.step_ms != gap))
             c->uneven = true;
-        c->step_ms = h->times.oldest_ms - c->last_ms;
+        c->step_ms = gap;
     }
     c->newest = hour;
     c->len += h->count;
@@ -170,23 +160,6 @@ column_add_row(struct column *c, const struct store_row *row, struct arena *a,
     *read = h.read;
     column_append(c, hour, &h);
     return ST_OK;
-}
-
-/* The row that the hour was made of. */
-static struct store_row
-row_of(const struct packed_hour *h)
-{
-    struct store_row row = {
-        .tsuid = slice_of(h->tsuid, h->tsuid_size),
-        .base = h->base,
-        .block = slice_of(h->block, h->block_size),
-        .open = h->open,
-        .open_len = h->open_len,
-    };
-
-    if (h->part != NULL)
-        row.part = *h->part;
-    return row;
 }
 
 struct column
@@ -237,11 +210,19 @@ unpack_hours(const struct column *c, struct points *out, struct error *e)
         struct value_range wanted = { out->len < c->skip ? c->skip - out->len
                                                          : 0,
                                       c->skip + c->len - out->len };
-        struct store_row row = row_of(h);
+        struct store_row row = {
+            .tsuid = slice_of(h->tsuid, h->tsuid_size),
+            .base = h->base,
+            .block = slice_of(h->block, h->block_size),
+            .open = h->open,
+            .open_len = h->open_len,
+        };
         struct spacing spacing;
 
         if (!c->uneven && out->len >= c->skip + c->len)
             break;
+        if (h->part != NULL)
+            row.part = *h->part;
         status = c->uneven ? store_row_points(&row, out, e)
                            : store_row_spaced(&row, wanted, out, &spacing, e);
         if (status != ST_OK)

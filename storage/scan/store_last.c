@@ -10,18 +10,6 @@
 #define WIDEST 64 /* spans of which all rows are read, oldest first */
 #define WIDER  8  /* times the window before */
 
-/* The newest of 'p' at or before 'until_ms'. */
-static bool
-newest_in(const struct points *p, int64_t until_ms, struct point *out)
-{
-    for (size_t i = p->len; i-- > 0;)
-        if (p->ts_ms[i] <= until_ms) {
-            *out = points_at(p, i);
-            return true;
-        }
-    return false;
-}
-
 static struct scan_spec
 spec_of(struct store *s, const struct slice *tsuid, uint32_t from_base,
         uint32_t to_base)
@@ -143,7 +131,12 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
         points_clear(&hour);
         base = to < all_s ? 0 : to - all_s + HOUR_S;
         status = read_newest(s, tsuid, &base, to, &hour, e);
-        found = status == ST_OK && newest_in(&hour, until_ms, out);
+        found = false;
+        for (size_t i = hour.len; status == ST_OK && i-- > 0 && !found;) {
+            found = hour.ts_ms[i] <= until_ms;
+            if (found)
+                *out = points_at(&hour, i);
+        }
         /* In this window it may be an hour that is too new. */
         more = status == ST_OK && !found && base >= HOUR_S;
         if (to <= now)
@@ -155,25 +148,16 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
     return status;
 }
 
-static enum status
-check_tsuid(const struct store *s, struct slice tsuid, struct error *e)
-{
-    return tsuid_is_valid(store_layout(s), tsuid)
-               ? ST_OK
-               : error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
-                           tsuid.size);
-}
-
 /* The bucket may leave meanwhile: then the scans themselves ask its owner. */
 enum status
 store_owner_last(struct store *s, struct slice tsuid, int64_t until_ms,
                  struct point *out, bool *found, struct error *e)
 {
-    enum status status = check_tsuid(s, tsuid, e);
     unsigned bucket;
 
-    if (status != ST_OK)
-        return status;
+    if (!tsuid_is_valid(store_layout(s), tsuid))
+        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
+                         tsuid.size);
     bucket = key_salt(store_layout(s), tsuid);
     return store_bucket_state(s, bucket) == BUCKET_REMOTE
                ? store_not_owner(bucket, e)

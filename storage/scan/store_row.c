@@ -24,17 +24,6 @@ unpack_copy(const struct open_copy *c, struct points *out, struct error *e)
     return ST_OK;
 }
 
-/* The values alone; false if it is not even. */
-static bool
-unpack_copy_even(const struct open_copy *c, struct points *out,
-                 struct spacing *s)
-{
-    if (!c->is_end)
-        return open_row_unpack_even(c->bytes, c->count, c->base, out, s);
-    *s = c->spacing;
-    return open_row_unpack_end(c->bytes, c->count, c->last, out, s);
-}
-
 static void
 keep(void *items, size_t size, size_t from, const struct block_part *part)
 {
@@ -43,42 +32,35 @@ keep(void *items, size_t size, size_t from, const struct block_part *part)
     memmove(to, to + part->skip * size, part->count * size);
 }
 
-/* Leaves of the block's points, from 'from' on, those that are wanted; where
- * they are even 's' has their times. */
-static void
-cut_part(const struct block_part *part, struct points *p, size_t from,
-         struct spacing *s)
-{
-    if (part->count == 0)
-        return;
-    keep(p->v, sizeof *p->v, from, part);
-    if (s != NULL && s->even) {
-        s->first_ms = part->first_ms;
-        s->step_ms = part->count == 1 ? 0 : s->step_ms;
-    } else {
-        keep(p->ts_ms, sizeof *p->ts_ms, from, part);
-        keep(p->is_float, sizeof *p->is_float, from, part);
-    }
-    p->len = from + part->count;
-}
-
+/* Of a part of the block only the points that are wanted stay; where they are
+ * even 's' has their times. */
 static enum status
 unpack_block(const struct store_row *row, struct value_range wanted,
              struct points *out, struct spacing *s, struct error *e)
 {
+    const struct block_part *part = &row->part;
     size_t from = out->len;
     enum status status;
 
-    if (row->part.count > 0) {
-        if (wanted.end > row->part.count)
-            wanted.end = row->part.count;
-        wanted.from += row->part.skip;
-        wanted.end += row->part.skip;
+    if (part->count > 0) {
+        if (wanted.end > part->count)
+            wanted.end = part->count;
+        wanted.from += part->skip;
+        wanted.end += part->skip;
     }
     status = block_decode_spaced(row->block, row->base, wanted, out, s, e);
-    if (status == ST_OK)
-        cut_part(&row->part, out, from, s);
-    return status;
+    if (status != ST_OK || part->count == 0)
+        return status;
+    keep(out->v, sizeof *out->v, from, part);
+    if (s != NULL && s->even) {
+        s->first_ms = part->first_ms;
+        s->step_ms = part->count == 1 ? 0 : s->step_ms;
+    } else {
+        keep(out->ts_ms, sizeof *out->ts_ms, from, part);
+        keep(out->is_float, sizeof *out->is_float, from, part);
+    }
+    out->len = from + part->count;
+    return ST_OK;
 }
 
 enum status
@@ -118,11 +100,17 @@ enum status
 store_row_spaced(const struct store_row *row, struct value_range wanted,
                  struct points *out, struct spacing *s, struct error *e)
 {
+    const struct open_copy *c = row->open;
+
     if (row->open_len == 0)
         return unpack_block(row, wanted, out, s, e);
-    if (row->block.size == 0 && row->open_len == 1 && !row->open->is_block &&
-        unpack_copy_even(row->open, out, s))
-        return ST_OK;
+    if (row->block.size == 0 && row->open_len == 1 && !c->is_block) {
+        *s = c->spacing;
+        if (c->is_end
+                ? open_row_unpack_end(c->bytes, c->count, c->last, out, s)
+                : open_row_unpack_even(c->bytes, c->count, c->base, out, s))
+            return ST_OK;
+    }
     *s = (struct spacing){ .even = false };
     return store_row_points(row, out, e);
 }

@@ -30,132 +30,152 @@ store_scan_is_over(struct store_scan *scan, unsigned steps)
     return true;
 }
 
-/* -- the engine's part ----------------------------------------------------- */
+/* -- keys ------------------------------------------------------------------ */
 
 static void
-seek(struct store_scan *scan, struct slice key)
+walk_seek(struct store_scan *scan, struct key_walk *w, struct slice key)
 {
+    if (w->ended)
+        return;
     scan->counts.seeks++;
-    scan->on_key = !store_scan_is_over(scan, STEPS_OF_A_SEEK) &&
-                   kv_iter_seek(scan->it, key);
-    scan->counts.keys += scan->on_key;
+    w->on_key =
+        !store_scan_is_over(scan, STEPS_OF_A_SEEK) && kv_iter_seek(w->it, key);
+    w->ended = !w->on_key;
+    scan->counts.keys += w->on_key;
 }
 
 static void
-step(struct store_scan *scan)
+walk_step(struct store_scan *scan, struct key_walk *w)
 {
-    scan->on_key = !store_scan_is_over(scan, 1) && kv_iter_next(scan->it);
-    scan->counts.keys += scan->on_key;
+    w->on_key = !store_scan_is_over(scan, 1) && kv_iter_next(w->it);
+    w->ended = !w->on_key;
+    scan->counts.keys += w->on_key;
+}
+
+/* Moves to the first key that masks could take, as a row at 'row' or behind it;
+ * false: there is none. */
+static bool
+walk_to_hint(struct store_scan *scan, struct key_walk *w, struct slice row)
+{
+    size_t tags_at = scan->end_size;
+    uint8_t hint[ROW_KEY_MAX];
+    size_t size = mask_set_hint(scan->spec.masks, row, hint);
+
+    if (size == 0)
+        return false;
+    if (w->table == TABLE_WEEKS) {
+        if (size < tags_at || memcmp(hint, row.data, tags_at) != 0)
+            return false; /* it is of another span */
+        hint[0] = TABLE_WEEKS;
+        key_put_uint(hint + tags_at - 4, w->from, 4);
+    }
+    /* Where the week before ended, this one begins mostly. */
+    if (!w->on_key || slice_cmp(kv_iter_key(w->it), slice_of(hint, size)) < 0)
+        walk_seek(scan, w, slice_of(hint, size));
+    return true;
 }
 
 /* From a key on which the iterator stands to the next one that a mask takes: by
  * steps, or by hints. */
-static void
-advance_by_masks(struct store_scan *scan)
+static bool
+walk_by_masks(struct store_scan *scan, struct key_walk *w)
 {
-    uint8_t hint[ROW_KEY_MAX];
+    uint8_t bytes[ROW_KEY_MAX];
+    size_t tags_at = scan->end_size;
 
-    while (scan->on_key) {
-        struct slice key = kv_iter_key(scan->it);
-        size_t size;
+    while (w->on_key) {
+        struct slice row = kv_iter_key(w->it);
 
-        if (mask_set_match(scan->spec.masks, key)) {
-            if (scan->weeks == NULL || store_scan_takes(scan, key))
-                return;
-            step(scan);
-        } else if (scan->path == SCAN_RANGE) {
-            step(scan);
-        } else {
-            size = mask_set_hint(scan->spec.masks, key, hint);
-            scan->on_key = false;
-            if (size > 0)
-                seek(scan, slice_of(hint, size));
+        if (w->table == TABLE_WEEKS) {
+            if (row.size < tags_at || row.size > ROW_KEY_MAX ||
+                memcmp(row.data + 1, scan->begin + 1, tags_at - 5) != 0 ||
+                key_get_uint(row.data + tags_at - 4, 4) != w->from)
+                return false; /* it is of another week */
+            memcpy(bytes, scan->begin, tags_at);
+            memcpy(bytes + tags_at, row.data + tags_at, row.size - tags_at);
+            row.data = bytes;
+        }
+        if (mask_set_match(scan->spec.masks, row)) {
+            if (scan->weeks == NULL || store_scan_takes(scan, row))
+                return true;
+            walk_step(scan, w);
+        } else if (w->path == SCAN_RANGE) {
+            walk_step(scan, w);
+        } else if (!walk_to_hint(scan, w, row)) {
+            return false;
         }
     }
+    return false;
 }
 
-/* The next (span, series), in order of keys. */
+/* The next (base, series), in order of keys. */
 static bool
-next_target(struct store_scan *scan)
+next_target(const struct store_scan *scan, struct key_walk *w)
 {
-    if (++scan->seek_at < scan->series_len)
+    if (++w->seek_at < w->series_len)
         return true;
-    scan->seek_at = 0;
-    if (scan->seek_base >= scan->to_row)
+    w->seek_at = 0;
+    if (w->seek_base >= w->to)
         return false;
-    scan->seek_base += key_span_s(scan->layout);
+    w->seek_base += key_span_s(scan->layout);
     return true;
 }
 
 /* Seeks target after target until one is there.  Spans and series that are not
  * there, by the key where the last seek arrived, cost no seek. */
-static void
-advance_by_seeks(struct store_scan *scan)
+static bool
+walk_by_seeks(struct store_scan *scan, struct key_walk *w)
 {
-    const struct key_layout *layout = scan->layout;
     uint8_t bytes[ROW_KEY_MAX];
 
-    for (;;) {
+    while (!store_scan_is_over(scan, 1)) {
         struct slice target = { bytes, 0 }, key;
-        uint32_t span;
+        uint32_t base;
         int order = -1;
 
-        if (store_scan_is_over(scan, 1)) {
-            scan->on_key = false;
-            return;
-        }
-        target.size = key_row(layout, scan->series[scan->seek_at],
-                              scan->seek_base, bytes);
-        if (scan->on_key)
-            order = slice_cmp(kv_iter_key(scan->it), target);
-        if (order < 0) {
-            seek(scan, target);
-            if (!scan->on_key)
-                return;
-        }
-        key = kv_iter_key(scan->it);
+        target.size =
+            key_row(scan->layout, w->series[w->seek_at], w->seek_base, bytes);
+        bytes[0] = w->table;
+        if (w->on_key)
+            order = slice_cmp(kv_iter_key(w->it), target);
+        if (order < 0)
+            walk_seek(scan, w, target);
+        if (!w->on_key)
+            return false;
+        key = kv_iter_key(w->it);
         if (order == 0 || slice_eq(key, target))
-            return;
-        scan->on_key = key_base(layout, key, &span);
-        if (!scan->on_key)
-            return;
-        span = key_span_base(layout, span);
-        if (span > scan->seek_base) {
-            scan->seek_base = span;
-            scan->seek_at = 0;
-        } else if (!next_target(scan)) {
-            scan->on_key = false;
-            return;
+            return true;
+        if (!key_base(scan->layout, key, &base))
+            return false;
+        base = key_span_base(scan->layout, base);
+        if (base > w->to)
+            return false;
+        if (base > w->seek_base) {
+            w->seek_base = base;
+            w->seek_at = 0;
+        } else if (!next_target(scan, w)) {
+            return false;
         }
     }
+    return false;
 }
 
-static void
-next_key(struct store_scan *scan)
+bool
+store_scan_walk(struct store_scan *scan, struct key_walk *w)
 {
-    bool first = !scan->begun;
-    uint8_t hint[ROW_KEY_MAX];
-    size_t size;
+    bool first = !w->begun;
 
-    scan->begun = true;
+    w->begun = true;
     if (first)
-        kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
-    if (scan->path == SCAN_SEEKS) {
-        if (scan->series_len > 0 && (first || next_target(scan)))
-            advance_by_seeks(scan);
-        else
-            scan->on_key = false;
-        return;
-    }
-    if (first) {
-        size = mask_set_hint(scan->spec.masks,
-                             slice_of(scan->begin, scan->end_size), hint);
-        if (size > 0)
-            seek(scan, slice_of(hint, size));
-    } else {
-        step(scan);
-    }
-    advance_by_masks(scan);
+        kv_iter_bound(w->it, slice_of(w->end, scan->end_size));
+    if (w->path == SCAN_SEEKS)
+        return w->series_len > 0 && (first || next_target(scan, w)) &&
+               walk_by_seeks(scan, w);
+    if (!first)
+        walk_step(scan, w);
+    else if (!walk_to_hint(scan, w, slice_of(scan->begin, scan->end_size)))
+        return false;
+    return walk_by_masks(scan, w);
 }
 
 /* -- the engine's hours ---------------------------------------------------- */
@@ -170,23 +190,6 @@ check_row(struct store_scan *scan, enum status status)
     return status == ST_OK;
 }
 
-static bool
-begin_row(struct store_scan *scan)
-{
-    const struct key_layout *layout = scan->layout;
-    struct slice key = kv_iter_key(scan->it);
-    enum status status = key_row_parse(layout, key, &scan->span,
-                                       &scan->engine_tsuid, &scan->error);
-
-    scan->tsuid = tsuid_slice(&scan->engine_tsuid);
-    scan->counts.bytes += key.size;
-    if (status != ST_OK)
-        return false;
-    status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
-                             &scan->hours, &scan->error);
-    return check_row(scan, status);
-}
-
 /* One block has all hours of the row at hand. */
 static inline bool
 is_one_block(const struct store_scan *scan)
@@ -194,26 +197,71 @@ is_one_block(const struct store_scan *scan)
     return scan->hours.block_s != HOUR_S;
 }
 
-static inline bool
-has_hour(const struct store_scan *scan)
+/* What the stretch has of the row at hand, which is one block: 'part'.  False:
+ * nothing, or the block is damaged. */
+static bool
+has_part(struct store_scan *scan)
 {
-    return scan->block_base >= scan->from_base &&
-           scan->block_base <= scan->to_base;
+    int64_t from_ms = (int64_t)scan->from_base * 1000;
+    int64_t to_ms = ((int64_t)scan->to_base + HOUR_S) * 1000 - 1;
+    struct points *p = &scan->scratch;
+    struct spacing even;
+    struct summary s;
+    size_t skip, end;
+
+    scan->part = (struct block_part){ .count = 0 };
+    if (scan->from_base <= scan->span &&
+        scan->to_base - scan->span >= scan->hours.block_s - HOUR_S)
+        return true;
+    if (!check_row(scan, block_spacing(scan->block, scan->span, &even, &s,
+                                       &scan->error)) ||
+        s.first_ms > to_ms || s.last_ms < from_ms)
+        return false;
+    if (s.first_ms >= from_ms && s.last_ms <= to_ms)
+        return true;
+    if (even.even) {
+        skip = even_seek(even.first_ms, even.step_ms, s.count, from_ms);
+        end = even_seek(even.first_ms, even.step_ms, s.count, to_ms + 1);
+    } else {
+        points_clear(p);
+        if (!check_row(scan,
+                       block_decode(scan->block, scan->span, p, &scan->error)))
+            return false;
+        skip = times_seek(p->ts_ms, p->len, from_ms);
+        end = times_seek(p->ts_ms, p->len, to_ms + 1);
+    }
+    if (skip >= end)
+        return false;
+    scan->part = (struct block_part){
+        .count = (uint32_t)(end - skip),
+        .skip = (uint32_t)skip,
+        .of = s.count,
+        .first_ms = even.even ? even.first_ms + (int64_t)skip * even.step_ms
+                              : p->ts_ms[skip],
+        .last_ms = even.even ? even.first_ms + (int64_t)(end - 1) * even.step_ms
+                             : p->ts_ms[end - 1],
+    };
+    return true;
 }
 
-/* The block of an hour that is stored in a part of the row at hand; false if
- * there is none any more, or after a failure. */
+/* Is the hour at hand of the stretch, and there?  If it is stored in a part of
+ * the row, 'block' is read from that. */
 static bool
-read_part(struct store_scan *scan)
+has_hour(struct store_scan *scan)
 {
     const struct row_of_parts row = { store_kv(scan->s), scan->layout,
                                       scan->tsuid, scan->span };
+    struct error why;
+    enum status status;
+
+    if (scan->block_base < scan->from_base || scan->block_base > scan->to_base)
+        return false;
+    if (!row_hour_is_elsewhere(scan->block))
+        return true;
     /* A failure of the scan sticks, and an engine that looks in two places may
      * fill in an error on its way to success. */
-    struct error why;
-    enum status status = row_part_read(&row, scan->block_base,
-                                       &scan->part_value, &scan->block, &why);
-
+    status = row_part_read(&row, scan->block_base, &scan->part_value,
+                           &scan->block, &why);
     if (status != ST_OK)
         scan->error = why;
     return check_row(scan, status) && scan->block.size > 0;
@@ -224,10 +272,7 @@ next_hour(struct store_scan *scan)
 {
     while (scan->error.status == ST_OK &&
            row_hours_next(&scan->hours, &scan->block_base, &scan->block))
-        if (is_one_block(scan)
-                ? store_scan_has_part(scan)
-                : has_hour(scan) &&
-                      (!row_hour_is_elsewhere(scan->block) || read_part(scan)))
+        if (is_one_block(scan) ? has_part(scan) : has_hour(scan))
             return true;
     if (scan->error.status == ST_OK)
         (void)check_row(scan, row_hours_end(&scan->hours, &scan->error));
@@ -239,10 +284,25 @@ next_hour(struct store_scan *scan)
 static void
 next_block(struct store_scan *scan)
 {
-    scan->has_block = scan->on_key && next_hour(scan);
+    scan->has_block = scan->on_row && next_hour(scan);
     while (!scan->has_block && scan->error.status == ST_OK) {
-        next_key(scan);
-        if (!scan->on_key || !begin_row(scan))
+        struct slice key;
+        enum status status;
+
+        scan->on_row = store_scan_walk(scan, &scan->rows);
+        if (!scan->on_row)
+            return;
+        key = kv_iter_key(scan->rows.it);
+        status = key_row_parse(scan->layout, key, &scan->span,
+                               &scan->engine_tsuid, &scan->error);
+        scan->tsuid = tsuid_slice(&scan->engine_tsuid);
+        scan->counts.bytes += key.size;
+        if (status != ST_OK)
+            return;
+        status = row_hours_begin(scan->layout, scan->span,
+                                 kv_iter_value(scan->rows.it), &scan->hours,
+                                 &scan->error);
+        if (!check_row(scan, status))
             return;
         scan->has_block = next_hour(scan);
     }
@@ -267,11 +327,12 @@ new_scan(struct store *s, const struct scan_spec *spec)
     scan->layout = store_layout(s);
     scan->spec = *spec;
     buf_init_within(&scan->part_value, 0, spec->budget);
-    scan->end_size = key_place(store_layout(s), &place, scan->end);
-    memcpy(scan->begin, scan->end, scan->end_size);
-    scan->series = spec->series;
-    scan->series_len = spec->series_len;
-    scan->path = spec->path;
+    scan->end_size = key_place(store_layout(s), &place, scan->begin);
+    memcpy(scan->rows.end, scan->begin, scan->end_size);
+    scan->rows.table = TABLE_ROWS;
+    scan->rows.path = spec->path;
+    scan->rows.series = spec->series;
+    scan->rows.series_len = spec->series_len;
     return scan;
 }
 
@@ -279,19 +340,19 @@ void
 store_scan_stretch(struct store_scan *scan, uint32_t from_base,
                    uint32_t to_base)
 {
-    const struct key_layout *layout = scan->layout;
+    struct key_walk *w = &scan->rows;
 
     scan->from_base = from_base;
     scan->to_base = to_base;
-    scan->seek_base = key_span_base(layout, from_base);
-    scan->seek_at = 0;
-    scan->to_row = key_span_base(layout, to_base);
-    key_put_uint(scan->begin + scan->end_size - 4, scan->seek_base, 4);
-    key_put_uint(scan->end + scan->end_size - 4, scan->to_row + 1u, 4);
-    scan->begun = scan->on_key = scan->has_block = false;
+    w->from = w->seek_base = key_span_base(scan->layout, from_base);
+    w->to = key_span_base(scan->layout, to_base);
+    w->seek_at = 0;
+    key_put_uint(scan->begin + scan->end_size - 4, w->from, 4);
+    key_put_uint(w->end + scan->end_size - 4, w->to + 1u, 4);
+    w->begun = w->on_key = w->ended = scan->on_row = scan->has_block = false;
     for (scan->head_end = scan->head_at;
          scan->head_end < scan->head_len &&
-         scan->head[scan->head_end].span <= scan->to_row;)
+         scan->head[scan->head_end].span <= w->to;)
         scan->head_end++;
 }
 
@@ -312,7 +373,7 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_ROWS));
     kv_iter_deadline(it, len == 0 ? 0 : specs[0].end_us);
     for (size_t i = 0; i < len; i++) {
-        out[i]->it = it;
+        out[i]->rows.it = it;
         out[i]->shares = i + 1 < len;
     }
     if (status == ST_OK)
@@ -378,7 +439,7 @@ next_hour_of_both(struct store_scan *scan, struct store_row *row)
 {
     int order;
 
-    if (!scan->has_block && (scan->on_key || !scan->begun))
+    if (!scan->has_block && (scan->on_row || !scan->rows.begun))
         next_block(scan);
     if (scan->error.status != ST_OK ||
         (!scan->has_block && scan->head_at == scan->head_end))
@@ -430,8 +491,8 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
         if (e != NULL)
             *e = scan->error;
     }
-    if (scan->it != NULL && !scan->shares)
-        status = kv_iter_end(&scan->it, status, e);
+    if (scan->rows.it != NULL && !scan->shares)
+        status = kv_iter_end(&scan->rows.it, status, e);
     if (counts != NULL)
         *counts = scan->counts;
     if (scan->spec.arena == NULL)

@@ -1,5 +1,11 @@
 /* The open rows of a scan: copies, of this process's head or of what the
- * bucket's owner sent. */
+ * bucket's owner sent.  They go from the owner to the process that scans as
+ *
+ *     { <size> TSUID <base:4> <points> <size> bytes }...
+ *
+ * Sizes and numbers of points are varints; the bytes are open_row.h's, or with
+ * a base that is one second more those of a block.  Open rows of an hour come
+ * in the order of their making. */
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -7,21 +13,124 @@
 #include "storage/head/open_row.h"
 #include "storage/scan/store_scan_priv.h"
 
-/* -- rows ------------------------------------------------------------------ */
+#define BLOCK_MARK 1 /* s, on the base */
 
-/* Of a row that came from another process it is computed. */
+/* Does the scan take this row? */
 static bool
-row_summary(struct store_scan *scan, const struct head_row_view *v,
-            struct summary *out)
+takes_row(const struct key_layout *layout, const struct scan_spec *spec,
+          const struct head_row_view *v)
 {
-    struct open_row r = { .base = v->base };
+    uint8_t bytes[ROW_KEY_MAX];
+    size_t size;
 
-    if (v->row != NULL)
-        return head_row_summary(store_head(scan->s), v->row, out);
-    r.bytes = (uint8_t *)(uintptr_t)v->bytes.data; /* only read */
-    r.size = r.cap = (uint32_t)v->bytes.size;
-    return open_row_summary(&r, false, out);
+    if (v->base < spec->from_base || v->base > spec->to_base)
+        return false;
+    if (spec->path == SCAN_SEEKS)
+        return true;
+    size = key_row_in(layout, spec->bucket, v->tsuid, v->base, bytes);
+    return mask_set_match(spec->masks, slice_of(bytes, size));
 }
+
+/* head_each_row() of the rows that a scan may take. */
+static void
+each_row(struct store *s, const struct scan_spec *spec, head_row_fn *f,
+         void *ctx)
+{
+    head_each_row(store_head(s),
+                  &(struct head_visit){
+                      .bucket = spec->bucket,
+                      .metric = spec->metric,
+                      .series = spec->path == SCAN_SEEKS ? spec->series : NULL,
+                      .series_len = spec->series_len,
+                      .from_base = spec->from_base,
+                      .to_base = spec->to_base,
+                      .f = f,
+                      .ctx = ctx,
+                  });
+}
+
+/* -- the owner ------------------------------------------------------------- */
+
+struct head_copy {
+    const struct key_layout *layout;
+    const struct scan_spec *spec;
+    struct buf *out;
+    size_t begin; /* of 'out' */
+};
+
+static bool
+is_too_large(const struct head_copy *c)
+{
+    return c->spec->max_bytes != 0 &&
+           c->out->size - c->begin > c->spec->max_bytes;
+}
+
+static bool
+write_row(void *ctx, const struct head_row_view *v)
+{
+    struct head_copy *c = ctx;
+
+    if (!takes_row(c->layout, c->spec, v))
+        return true;
+    buf_put_sized(c->out, v->tsuid);
+    buf_put_u32(c->out, v->base + (v->is_block ? BLOCK_MARK : 0));
+    buf_put_varint(c->out, v->count);
+    buf_put_sized(c->out, v->bytes);
+    return !c->out->failed && !is_too_large(c);
+}
+
+enum status
+store_head_copy(struct store *s, const struct scan_spec *spec, struct buf *out,
+                struct error *e)
+{
+    struct head_copy c = { store_layout(s), spec, out, out->size };
+    enum status status;
+
+    if (spec->bucket >= store_layout(s)->salt_buckets ||
+        store_bucket_state(s, spec->bucket) == BUCKET_REMOTE)
+        return store_not_owner(spec->bucket, e);
+    status = store_owns(s, e);
+    if (status != ST_OK)
+        return status;
+    each_row(s, spec, write_row, &c);
+    if (out->failed || is_too_large(&c))
+        return error_set(e, ST_LIMIT,
+                         "copies of open rows take more than they may");
+    return ST_OK;
+}
+
+bool
+store_head_next(struct cursor *c, const struct key_layout *layout,
+                const struct scan_spec *spec, struct head_row_view *out)
+{
+    struct summary s;
+    uint64_t count;
+
+    if (c->failed || cursor_left(c) == 0)
+        return false;
+    *out = (struct head_row_view){ .tsuid = cursor_sized(c) };
+    out->base = cursor_u32(c);
+    out->is_block = out->base % HOUR_S == BLOCK_MARK;
+    out->base -= out->is_block ? BLOCK_MARK : 0;
+    count = cursor_varint(c);
+    out->count = (uint32_t)count;
+    out->bytes = cursor_sized(c);
+    if (c->failed || count > UINT32_MAX || out->base % HOUR_S != 0 ||
+        !tsuid_is_valid(layout, out->tsuid) ||
+        key_salt(layout, out->tsuid) != spec->bucket ||
+        !slice_starts(out->tsuid, spec->metric) ||
+        (spec->path == SCAN_SEEKS &&
+         slices_find(spec->series, spec->series_len, out->tsuid) == NULL) ||
+        !takes_row(layout, spec, out) ||
+        (out->is_block
+             ? block_summary(out->bytes, out->base, &s, NULL) != ST_OK ||
+                   s.count != out->count
+             : !open_row_check(out->bytes, out->count)))
+        c->failed = true;
+    return !c->failed;
+}
+
+/* -- copies ---------------------------------------------------------------- */
 
 /* The end of an open row of this process that is wanted, or all of it: where
  * its bytes begin. */
@@ -91,8 +200,19 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     c.bytes = slice_of(bytes + v->tsuid.size, size);
     c.span = key_span_base(scan->layout, c.base);
     c.order = (uint32_t)scan->head_len;
-    if (scan->spec.want.summaries && !v->is_block && row_summary(scan, v, &s))
-        summary = arena_alloc(scan->arena, sizeof *summary);
+    if (scan->spec.want.summaries && !v->is_block) {
+        struct open_row r = {
+            .base = v->base,
+            .bytes = (uint8_t *)(uintptr_t)v->bytes.data, /* only read */
+            .size = (uint32_t)v->bytes.size,
+            .cap = (uint32_t)v->bytes.size,
+        };
+
+        /* Of a row that came from another process it is computed. */
+        if (v->row != NULL ? head_row_summary(store_head(scan->s), v->row, &s)
+                           : open_row_summary(&r, false, &s))
+            summary = arena_alloc(scan->arena, sizeof *summary);
+    }
     if (summary != NULL)
         *summary = s;
     c.summary = summary;
@@ -114,7 +234,7 @@ take_row(void *ctx, const struct head_row_view *v)
 
     if (store_scan_is_over(scan, 1))
         return false;
-    if (!store_takes_row(scan->layout, &scan->spec, v))
+    if (!takes_row(scan->layout, &scan->spec, v))
         return true;
     if (!copy_row(scan, v))
         no_room(scan);
@@ -141,27 +261,20 @@ compare_copies(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static void
-sort_head(struct store_scan *scan)
-{
-    size_t i = 1;
-
-    /* They are, unless series have rows of several spans. */
-    while (i < scan->head_len &&
-           compare_copies(&scan->head[i - 1], &scan->head[i]) < 0)
-        i++;
-    if (i < scan->head_len)
-        qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
-}
-
-/* Moves the copies from the heap to the arena, which frees them with the rows
- * that are lent. */
+/* Sorts the copies, and moves them from the heap to the arena, which frees them
+ * with the rows that are lent. */
 static void
 keep_copies(struct store_scan *scan)
 {
     size_t size = sizeof *scan->head;
     struct open_copy *heap = scan->head;
+    size_t i = 1;
 
+    /* They are in order, unless series have rows of several spans. */
+    while (i < scan->head_len && compare_copies(&heap[i - 1], &heap[i]) < 0)
+        i++;
+    if (i < scan->head_len)
+        qsort(heap, scan->head_len, size, compare_copies);
     scan->head = scan->error.status != ST_OK || scan->head_len == 0
                      ? NULL
                      : arena_copy(scan->arena, heap, scan->head_len * size);
@@ -173,33 +286,6 @@ keep_copies(struct store_scan *scan)
     free(heap);
     budget_return(scan->spec.budget, scan->head_cap * size);
     scan->head_cap = 0;
-}
-
-/* Of this process's head. */
-static void
-copy_head(struct store_scan *scan)
-{
-    scan->error.status = store_owns(scan->s, &scan->error);
-    if (scan->error.status == ST_OK)
-        store_each_row(scan->s, &scan->spec, take_row, scan);
-    sort_head(scan);
-}
-
-/* What the owner of the bucket sent. */
-static void
-copy_sent(struct store_scan *scan, struct slice sent)
-{
-    struct cursor c = cursor_of(sent);
-    struct head_row_view v;
-
-    while (scan->error.status == ST_OK &&
-           store_head_next(&c, scan->layout, &scan->spec, &v))
-        (void)take_row(scan, &v);
-    if (c.failed)
-        (void)error_set(&scan->error, ST_CORRUPT,
-                        "malformed open rows of salt bucket %u from its owner",
-                        scan->spec.bucket);
-    sort_head(scan);
 }
 
 /* -- scans ----------------------------------------------------------------- */
@@ -225,10 +311,23 @@ copy_for(struct opening *o, struct store_scan *scan, const struct buf *sent)
     if (scan->arena == NULL)
         scan->arena = arena_new_within(
             most > o->taken ? most - o->taken : most != 0, scan->spec.budget);
-    if (sent == NULL)
-        copy_head(scan);
-    else
-        copy_sent(scan, buf_slice(sent));
+    if (sent == NULL) {
+        scan->error.status = store_owns(scan->s, &scan->error);
+        if (scan->error.status == ST_OK)
+            each_row(scan->s, &scan->spec, take_row, scan);
+    } else {
+        struct cursor c = cursor_of(buf_slice(sent));
+        struct head_row_view v;
+
+        while (scan->error.status == ST_OK &&
+               store_head_next(&c, scan->layout, &scan->spec, &v))
+            (void)take_row(scan, &v);
+        if (c.failed)
+            (void)error_set(&scan->error, ST_CORRUPT,
+                            "malformed open rows of salt bucket %u from its "
+                            "owner",
+                            scan->spec.bucket);
+    }
     keep_copies(scan);
     if (scan->spec.arena == NULL)
         o->taken += arena_used(scan->arena);
@@ -265,25 +364,6 @@ copy_remote(struct opening *o, int64_t end_us)
     return status;
 }
 
-/* The local heads; false when others are left. */
-static bool
-copy_local(struct opening *o)
-{
-    bool all = true;
-
-    for (size_t i = 0; i < o->len; i++) {
-        struct store_scan *scan = o->scans[i];
-
-        if (scan->arena != NULL)
-            continue;
-        if (store_bucket_state(o->s, scan->spec.bucket) == BUCKET_REMOTE)
-            all = false;
-        else
-            copy_for(o, scan, NULL);
-    }
-    return all;
-}
-
 enum status
 store_scans_copy_heads(struct store *s, const struct scan_spec *specs,
                        struct store_scan **scans, size_t len, struct error *e)
@@ -291,7 +371,19 @@ store_scans_copy_heads(struct store *s, const struct scan_spec *specs,
     struct opening o = { s, specs, scans, len, .e = e };
     struct store_retry retry = { .end_us = len > 0 ? specs[0].end_us : 0 };
 
-    while (!copy_local(&o) && o.status == ST_OK) {
+    for (;;) {
+        bool all = true;
+
+        for (size_t i = 0; i < len; i++) { /* the local heads */
+            if (scans[i]->arena != NULL)
+                continue;
+            if (store_bucket_state(s, scans[i]->spec.bucket) == BUCKET_REMOTE)
+                all = false;
+            else
+                copy_for(&o, scans[i], NULL);
+        }
+        if (all || o.status != ST_OK)
+            break;
         o.status = copy_remote(&o, store_retry_end(s, &retry));
         if (o.status != ST_MOVED)
             break;

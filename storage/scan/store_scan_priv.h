@@ -20,6 +20,24 @@
 
 struct scan_weeks; /* store_scan_weeks.c */
 
+/* A walk over the keys of one table that the scan takes: the rows of a stretch,
+ * or the entries of a week.  Masks see the key of an entry as that of a row of
+ * the stretch's first span. */
+struct key_walk {
+    struct kv_iter *it;
+    uint8_t table;
+    enum access_path path;
+    const struct slice *series; /* for SCAN_SEEKS */
+    size_t series_len;
+    uint32_t from, to; /* bases: of the first span and the last one; a week */
+    bool begun;
+    bool on_key; /* the iterator is */
+    bool ended;  /* nothing is behind the last key */
+    uint32_t seek_base;
+    size_t seek_at;           /* of 'series' */
+    uint8_t end[ROW_KEY_MAX]; /* behind all keys */
+};
+
 struct store_scan {
     uint32_t magic;
     struct store *s;
@@ -28,27 +46,18 @@ struct store_scan {
     struct arena *arena;
     struct open_copy *head; /* in order of keys, hours and making */
     size_t head_len, head_cap, head_at, head_end;
-    struct kv_iter *it;
+    struct key_walk rows;
     bool shares; /* the iterator is closed with a later scan */
-    bool begun;
-    bool on_key; /* the iterator stands on a row whose hours are lent */
+    bool on_row; /* the iterator stands on a row whose hours are lent */
     struct row_hours hours; /* of it, that are to come */
     bool has_block;         /* the one to be lent next */
     struct slice block;
-    struct block_part part;    /* of it */
-    uint32_t span, block_base; /* of the row, and of the block in it */
-    struct slice tsuid;        /* of the row that the iterator stands on */
-    /* The stretch: hours, both included; how it is read. */
-    uint32_t from_base, to_base;
-    enum access_path path;
-    const struct slice *series; /* for SCAN_SEEKS */
-    size_t series_len;
-    uint32_t to_row; /* its last row */
-    /* At its first row, and behind all its rows. */
-    uint8_t begin[ROW_KEY_MAX], end[ROW_KEY_MAX];
-    size_t end_size; /* of both */
-    uint32_t seek_base;
-    size_t seek_at; /* of 'series' */
+    struct block_part part;      /* of it */
+    uint32_t span, block_base;   /* of the row, and of the block in it */
+    struct slice tsuid;          /* of the row that the iterator stands on */
+    uint32_t from_base, to_base; /* the stretch: hours, both included */
+    uint8_t begin[ROW_KEY_MAX];  /* at its first row */
+    size_t end_size;             /* of this, and of the ends of walks */
     struct tsuid engine_tsuid;
     struct scan_weeks *weeks; /* NULL: none are lent */
     struct points scratch;
@@ -62,6 +71,10 @@ struct store_scan {
  * a row that is copied.  True: the scan is cancelled, and has failed. */
 bool store_scan_is_over(struct store_scan *scan, unsigned steps);
 #define STEPS_OF_A_SEEK 64
+
+/* Moves to the next key that the scan takes; false: there is none, or the scan
+ * has failed. */
+bool store_scan_walk(struct store_scan *scan, struct key_walk *w);
 
 /* Begins a stretch behind the one before. */
 void store_scan_stretch(struct store_scan *scan, uint32_t from_base,
@@ -86,23 +99,10 @@ bool store_scan_next_week(struct store_scan *scan, struct store_row *row);
 /* Moves on when all rows of a stretch were lent; false: it was the last. */
 bool store_scan_next_stretch(struct store_scan *scan);
 
-/* Is the row, which masks take, still to be lent? */
-bool store_scan_takes(const struct store_scan *scan, struct slice key);
-
-/* What the stretch has of the row at hand, which is one block: 'part'.  False:
- * nothing, or the block is damaged. */
-bool store_scan_has_part(struct store_scan *scan);
+/* Is the row, or the entry, which masks take, still to be lent? */
+bool store_scan_takes(const struct store_scan *scan, struct slice row);
 
 /* -- open rows as bytes, from a bucket's owner ----------------------------- */
-
-/* Does the scan take this row? */
-bool store_takes_row(const struct key_layout *layout,
-                     const struct scan_spec *spec,
-                     const struct head_row_view *v);
-
-/* head_each_row() of the rows that a scan may take. */
-void store_each_row(struct store *s, const struct scan_spec *spec,
-                    head_row_fn *f, void *ctx);
 
 /* The next row of what store_head_copy() made, lent, or a malformed one: then
  * false, and the cursor has failed.  'row' is NULL. */

@@ -39,19 +39,13 @@ struct scan_weeks {
     struct cut_times cut;
     uint32_t day, end; /* those of the week at hand */
     enum { BEFORE, ENTRIES, ROWS, BEHIND } state;
-    struct kv_iter *it; /* of all scans that are opened together */
-    bool shares;        /* it is closed with a later scan */
-    bool begun;         /* the week is */
-    bool is_done;       /* the week is before 'done' */
-    bool is_final;      /* the entry that was lent last is */
-    bool on_key;
-    bool ended;                     /* nothing is behind the last key */
-    size_t seek_at;                 /* of spec.series */
-    uint8_t range_end[ROW_KEY_MAX]; /* behind all weeks' entries */
-    uint8_t row[ROW_KEY_MAX];       /* an entry's key as a row's of 'day' */
-    struct week week, late;         /* that was lent last; its late hours */
-    struct row_blocks parts;        /* of a late row */
-    size_t entries;                 /* of the week at hand, so far */
+    struct key_walk keys;    /* of the week's entries */
+    bool shares;             /* the iterator is closed with a later scan */
+    bool is_done;            /* the week is before 'done' */
+    bool is_final;           /* the entry that was lent last is */
+    struct week week, late;  /* that was lent last; its late hours */
+    struct row_blocks parts; /* of a late row */
+    size_t entries;          /* of the week at hand, so far */
     /* Of the week at hand: 'in_head', series that have open rows in it, lent
      * from the head's copies; 'entry_used', of these, whose entry is lent all
      * the same, as it does not change any more; 'noted', in 'names', series
@@ -104,7 +98,7 @@ end_iterator(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
     struct error why;
-    enum status status = kv_iter_close(&w->it, &why);
+    enum status status = kv_iter_close(&w->keys.it, &why);
     bool is_damage = status == ST_CORRUPT || status == ST_IO;
 
     if (is_damage) {
@@ -147,14 +141,16 @@ begin_week(struct store_scan *scan, uint32_t day)
 
     if (scan->spec.rows_first) {
         end_iterator(scan);
-        w->it = kv_iter_open(store_kv(scan->s), KEY_TABLE(TABLE_WEEKS));
-        kv_iter_deadline(w->it, scan->spec.end_us);
-        w->on_key = w->ended = false;
+        w->keys.it = kv_iter_open(store_kv(scan->s), KEY_TABLE(TABLE_WEEKS));
+        kv_iter_deadline(w->keys.it, scan->spec.end_us);
+        w->keys.on_key = w->keys.ended = false;
     }
     w->state = ENTRIES;
     w->day = day;
     w->end = end < w->to ? end : w->to;
-    w->begun = w->walks_all = w->but_these = false;
+    w->keys.from = w->keys.to = w->keys.seek_base = week_base(day);
+    w->keys.seek_at = 0;
+    w->keys.begun = w->walks_all = w->but_these = false;
     w->is_done = week_base(day) < w->done;
     w->entries = w->noted_len = w->noted_cap = 0;
     w->noted = NULL;
@@ -185,21 +181,6 @@ entry_used_flag(const struct scan_weeks *w, struct slice tsuid)
     return found == NULL ? NULL : &w->entry_used[found - w->in_head];
 }
 
-/* Takes what came too late out of the head's rows of the week. */
-static void
-leave_out_late(struct store_scan *scan)
-{
-    size_t to = scan->head_end;
-
-    for (size_t i = scan->head_end; i-- > scan->head_at;) {
-        const bool *used = entry_used_flag(scan->weeks, scan->head[i].tsuid);
-
-        if (used == NULL || !*used)
-            scan->head[--to] = scan->head[i];
-    }
-    scan->head_at = to;
-}
-
 static void
 note(struct store_scan *scan, struct slice tsuid)
 {
@@ -215,48 +196,46 @@ note(struct store_scan *scan, struct slice tsuid)
     w->noted[w->noted_len++] = tsuid;
 }
 
-/* The series of the scan instead that are not noted. */
-static void
-note_others(struct store_scan *scan)
-{
-    struct scan_weeks *w = scan->weeks;
-    const struct scan_spec *spec = &scan->spec;
-    const struct slice *noted = w->noted;
-    size_t len = w->noted_len;
-
-    w->noted = NULL;
-    w->noted_len = w->noted_cap = 0;
-    for (size_t i = 0; i < spec->series_len; i++)
-        if (slices_find(noted, len, spec->series[i]) == NULL)
-            note(scan, spec->series[i]);
-}
-
 /* The rows of what is not in entries. */
 static void
 begin_rows(struct store_scan *scan)
 {
     struct scan_weeks *w = scan->weeks;
-    bool seeks = scan->spec.path == SCAN_SEEKS;
+    const struct scan_spec *spec = &scan->spec;
+    bool seeks = spec->path == SCAN_SEEKS;
+    size_t to = scan->head_end, len;
 
     w->state = ROWS;
     for (size_t i = 0; w->is_done && i < w->in_head_len; i++)
         if (!w->entry_used[i])
             note(scan, w->in_head[i]);
-    leave_out_late(scan);
-    w->noted_len = slices_sort_unique(w->noted, w->noted_len);
-    if (!w->is_done && seeks)
-        note_others(scan);
+    /* What came too late is taken out of the head's rows of the week. */
+    for (size_t i = scan->head_end; i-- > scan->head_at;) {
+        const bool *used = entry_used_flag(w, scan->head[i].tsuid);
+
+        if (used == NULL || !*used)
+            scan->head[--to] = scan->head[i];
+    }
+    scan->head_at = to;
+    len = w->noted_len = slices_sort_unique(w->noted, w->noted_len);
+    if (!w->is_done && seeks) { /* instead the series that are not noted */
+        const struct slice *noted = w->noted;
+
+        w->noted = NULL;
+        w->noted_len = w->noted_cap = 0;
+        for (size_t i = 0; i < spec->series_len; i++)
+            if (slices_find(noted, len, spec->series[i]) == NULL)
+                note(scan, spec->series[i]);
+    }
     w->but_these = !w->is_done && !seeks;
     w->walks_all = w->but_these || (!seeks && w->noted_len * FEW > w->entries);
-    scan->path = w->walks_all ? scan->spec.path : SCAN_SEEKS;
-    scan->series = w->noted;
-    scan->series_len = w->noted_len;
-    if (!w->walks_all && w->noted_len == 0)
-        scan->begun = true; /* and it stands on nothing */
+    scan->rows.path = w->walks_all ? spec->path : SCAN_SEEKS;
+    scan->rows.series = w->noted;
+    scan->rows.series_len = w->noted_len;
 }
 
 bool
-store_scan_takes(const struct store_scan *scan, struct slice key)
+store_scan_takes(const struct store_scan *scan, struct slice row)
 {
     const struct scan_weeks *w = scan->weeks;
     struct tsuid tsuid;
@@ -264,7 +243,7 @@ store_scan_takes(const struct store_scan *scan, struct slice key)
 
     /* What is damaged is found out behind this. */
     return w->state != ROWS || !w->walks_all ||
-           key_row_parse(scan->layout, key, &base, &tsuid, NULL) != ST_OK ||
+           key_row_parse(scan->layout, row, &base, &tsuid, NULL) != ST_OK ||
            (slices_find(w->noted, w->noted_len, tsuid_slice(&tsuid)) == NULL) ==
                w->but_these;
 }
@@ -281,9 +260,9 @@ store_scan_next_stretch(struct store_scan *scan)
         return true;
     }
     w->state = BEHIND;
-    scan->path = scan->spec.path;
-    scan->series = scan->spec.series;
-    scan->series_len = scan->spec.series_len;
+    scan->rows.path = scan->spec.path;
+    scan->rows.series = scan->spec.series;
+    scan->rows.series_len = scan->spec.series_len;
     if (w->to > scan->spec.to_base)
         return false;
     store_scan_stretch(scan, w->to, scan->spec.to_base);
@@ -331,10 +310,18 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
             .to = to,
             .done = spec->rows_first ? 0 : done[i],
             .cut = cut,
-            .it = spec->rows_first ? NULL : it,
+            .keys = { .it = spec->rows_first ? NULL : it,
+                      .table = TABLE_WEEKS,
+                      .path = spec->path,
+                      .series = spec->series,
+                      .series_len = spec->series_len },
             .shares = !spec->rows_first,
             .names = arena_new_within(0, spec->budget),
         };
+        memcpy(w->keys.end, scans[i]->begin, scans[i]->end_size);
+        w->keys.end[0] = TABLE_WEEKS;
+        key_put_uint(w->keys.end + scans[i]->end_size - 4,
+                     week_base(to - DAY_S) + 1u, 4);
         /* Rows end where entries begin: see first_hour(). */
         if (from < cut.hourly_s)
             rows_end = cut.hourly_s;
@@ -367,159 +354,6 @@ store_scan_end_weeks(struct store_scan *scan)
 
 /* -- entries --------------------------------------------------------------- */
 
-static size_t
-base_at(const struct store_scan *scan)
-{
-    return scan->end_size - 4;
-}
-
-static void
-seek(struct store_scan *scan, struct slice key)
-{
-    struct scan_weeks *w = scan->weeks;
-
-    if (w->ended)
-        return;
-    scan->counts.seeks++;
-    w->on_key =
-        !store_scan_is_over(scan, STEPS_OF_A_SEEK) && kv_iter_seek(w->it, key);
-    w->ended = !w->on_key;
-    scan->counts.keys += w->on_key;
-}
-
-static void
-step(struct store_scan *scan)
-{
-    struct scan_weeks *w = scan->weeks;
-
-    w->on_key = !store_scan_is_over(scan, 1) && kv_iter_next(w->it);
-    w->ended = !w->on_key;
-    scan->counts.keys += w->on_key;
-}
-
-/* Is the iterator still in the week?  Then its key, as that of a row. */
-static bool
-row_of_entry(struct store_scan *scan, struct slice *row)
-{
-    struct scan_weeks *w = scan->weeks;
-    size_t at = base_at(scan);
-    struct slice key;
-
-    if (!w->on_key)
-        return false;
-    key = kv_iter_key(w->it);
-    if (key.size < at + 4 || key.size > ROW_KEY_MAX ||
-        memcmp(key.data + 1, scan->begin + 1, at - 1) != 0 ||
-        key_get_uint(key.data + at, 4) != week_base(w->day))
-        return false;
-    memcpy(w->row, key.data, key.size);
-    w->row[0] = TABLE_ROWS;
-    key_put_uint(w->row + at, key_span_base(scan->layout, first_hour(scan)), 4);
-    *row = slice_of(w->row, key.size);
-    return true;
-}
-
-/* From an entry whose row masks do not take to the next one that could be;
- * false: the week has none. */
-static bool
-step_or_hint(struct store_scan *scan, struct slice row)
-{
-    uint8_t hint[ROW_KEY_MAX];
-    size_t at = base_at(scan), size;
-
-    if (scan->spec.path == SCAN_RANGE) {
-        step(scan);
-        return true;
-    }
-    size = mask_set_hint(scan->spec.masks, row, hint);
-    if (size < at + 4 || memcmp(hint, row.data, at + 4) != 0)
-        return false;
-    hint[0] = TABLE_WEEKS;
-    key_put_uint(hint + at, week_base(scan->weeks->day), 4);
-    seek(scan, slice_of(hint, size));
-    return true;
-}
-
-static bool
-advance_by_masks(struct store_scan *scan)
-{
-    struct slice row;
-
-    while (row_of_entry(scan, &row)) {
-        if (mask_set_match(scan->spec.masks, row))
-            return true;
-        if (!step_or_hint(scan, row))
-            return false;
-    }
-    return false;
-}
-
-static bool
-advance_by_seeks(struct store_scan *scan)
-{
-    struct scan_weeks *w = scan->weeks;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice row;
-
-    for (; w->seek_at < scan->spec.series_len; w->seek_at++) {
-        struct slice key = { bytes, 0 };
-
-        if (store_scan_is_over(scan, 1))
-            return false;
-        key.size = key_week(scan->layout, scan->spec.series[w->seek_at], w->day,
-                            bytes);
-        if (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0)
-            seek(scan, key);
-        if (!row_of_entry(scan, &row))
-            return false;
-        if (slice_eq(kv_iter_key(w->it), key))
-            return true;
-    }
-    return false;
-}
-
-static void
-begin_entries(struct store_scan *scan)
-{
-    struct scan_weeks *w = scan->weeks;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice key;
-
-    w->begun = true;
-    w->seek_at = 0;
-    memcpy(bytes, scan->begin, scan->end_size);
-    bytes[0] = TABLE_WEEKS;
-    key = slice_of(bytes, scan->end_size);
-    if (w->day == w->from || scan->spec.rows_first) {
-        memcpy(w->range_end, bytes, scan->end_size);
-        key_put_uint(w->range_end + base_at(scan),
-                     week_base(w->to - DAY_S) + 1u, 4);
-        kv_iter_bound(w->it, slice_of(w->range_end, scan->end_size));
-    }
-    key_put_uint(bytes + base_at(scan), week_base(w->day), 4);
-    /* Where the week before ended this one begins, mostly. */
-    if (scan->spec.path != SCAN_SEEKS &&
-        (!w->on_key || slice_cmp(kv_iter_key(w->it), key) < 0))
-        seek(scan, key);
-}
-
-/* The next entry of the week that masks take. */
-static bool
-next_entry(struct store_scan *scan)
-{
-    struct scan_weeks *w = scan->weeks;
-    bool seeks = scan->spec.path == SCAN_SEEKS;
-
-    if (!w->begun) {
-        begin_entries(scan);
-    } else if (seeks) {
-        w->seek_at++;
-    } else {
-        step(scan);
-    }
-    return seeks ? advance_by_seeks(scan) : advance_by_masks(scan);
-}
-
 static void
 note_entry(struct store_scan *scan, struct slice tsuid)
 {
@@ -532,12 +366,12 @@ note_entry(struct store_scan *scan, struct slice tsuid)
 static struct slice
 tsuid_of_entry(struct store_scan *scan)
 {
-    struct slice key = kv_iter_key(scan->weeks->it);
-    size_t at = base_at(scan), metric = scan->layout->metric_width;
-    size_t tags = key.size - at - 4;
+    struct slice key = kv_iter_key(scan->weeks->keys.it);
+    size_t tags_at = scan->end_size, metric = scan->layout->metric_width;
+    size_t tags = key.size - tags_at;
 
-    memcpy(scan->engine_tsuid.bytes, key.data + at - metric, metric);
-    memcpy(scan->engine_tsuid.bytes + metric, key.data + at + 4, tags);
+    memcpy(scan->engine_tsuid.bytes, key.data + tags_at - 4 - metric, metric);
+    memcpy(scan->engine_tsuid.bytes + metric, key.data + tags_at, tags);
     return slice_of(scan->engine_tsuid.bytes, metric + tags);
 }
 
@@ -609,26 +443,6 @@ add_late_hour(struct store_scan *scan, struct slice tsuid, uint32_t base,
                            : status;
 }
 
-/* The row of a span in the engine, if there is one. */
-static enum status
-read_late_row(struct store_scan *scan, struct slice tsuid, uint32_t span,
-              struct error *e)
-{
-    struct scan_weeks *w = scan->weeks;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice key =
-        slice_of(bytes, key_row(scan->layout, tsuid, span, bytes));
-
-    memset(w->parts.blocks, 0, sizeof w->parts.blocks);
-    scan->counts.seeks++;
-    if (!kv_iter_seek(scan->it, key) || !slice_eq(kv_iter_key(scan->it), key))
-        return ST_OK;
-    scan->counts.keys++;
-    scan->counts.bytes += key.size + kv_iter_value(scan->it).size;
-    return row_blocks_of(scan->layout, span, kv_iter_value(scan->it), &w->parts,
-                         e);
-}
-
 /* Adds the hours of the range that came late to the entry, which was read as a
  * whole.  What cannot be added, because it is damaged or makes sums inexact, is
  * left out: it is in the rows, which stay. */
@@ -637,21 +451,34 @@ add_late(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
     const struct key_layout *layout = scan->layout;
+    struct kv_iter *it = scan->rows.it;
     uint32_t end = scan->to_base - scan->to_base % HOUR_S;
+    uint8_t bytes[ROW_KEY_MAX];
     bool in_engine = w->week.rows == WEEK_ROWS_LATE;
     struct week entry;
 
     week_init(&w->late, w->week.base);
-    kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
+    kv_iter_bound(it, slice_of(scan->rows.end, scan->end_size));
     memset(w->parts.blocks, 0, sizeof w->parts.blocks);
     for (uint32_t base = scan->from_base; base <= end; base += HOUR_S) {
         bool first =
             base == scan->from_base || base == key_span_base(layout, base);
         enum status status = ST_OK;
 
-        if (in_engine && first)
-            status =
-                read_late_row(scan, tsuid, key_span_base(layout, base), NULL);
+        if (in_engine && first) { /* the row of the span, if there is one */
+            uint32_t span = key_span_base(layout, base);
+            struct slice key =
+                slice_of(bytes, key_row(layout, tsuid, span, bytes));
+
+            memset(w->parts.blocks, 0, sizeof w->parts.blocks);
+            scan->counts.seeks++;
+            if (kv_iter_seek(it, key) && slice_eq(kv_iter_key(it), key)) {
+                scan->counts.keys++;
+                scan->counts.bytes += key.size + kv_iter_value(it).size;
+                status = row_blocks_of(layout, span, kv_iter_value(it),
+                                       &w->parts, NULL);
+            }
+        }
         if (status == ST_OK)
             status = add_late_hour(scan, tsuid, base, NULL);
         if (status != ST_OK && status != ST_CORRUPT) {
@@ -684,7 +511,7 @@ static bool
 reads_entry(struct store_scan *scan, struct slice tsuid)
 {
     struct scan_weeks *w = scan->weeks;
-    struct slice value = kv_iter_value(w->it);
+    struct slice value = kv_iter_value(w->keys.it);
     uint32_t from = scan->spec.from_base > w->cut.hourly_s
                         ? scan->spec.from_base
                         : w->cut.hourly_s;
@@ -697,7 +524,7 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     struct error why;
     enum status status;
 
-    scan->counts.bytes += kv_iter_key(w->it).size + value.size;
+    scan->counts.bytes += kv_iter_key(w->keys.it).size + value.size;
     w->is_final = false;
     if (value.size == 0)
         return false;
@@ -723,15 +550,6 @@ reads_entry(struct store_scan *scan, struct slice tsuid)
     return true;
 }
 
-static bool
-has_points(const struct store_row *row)
-{
-    for (unsigned i = row->day; i < row->day_end; i++)
-        if (row->week->day[i].count > 0)
-            return true;
-    return false;
-}
-
 bool
 store_scan_next_week(struct store_scan *scan, struct store_row *row)
 {
@@ -740,8 +558,8 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
 
     if (w->state != ENTRIES)
         return false;
-    while (scan->error.status == ST_OK && next_entry(scan)) {
-        bool reads;
+    while (scan->error.status == ST_OK && store_scan_walk(scan, &w->keys)) {
+        bool reads, has_points = false;
 
         *row = (struct store_row){
             .tsuid = tsuid_of_entry(scan),
@@ -755,7 +573,9 @@ store_scan_next_week(struct store_scan *scan, struct store_row *row)
         row->is_only_source = w->is_final;
         if (reads != w->is_done)
             note_entry(scan, row->tsuid);
-        if (reads && has_points(row)) {
+        for (unsigned i = row->day; i < row->day_end && reads; i++)
+            has_points |= w->week.day[i].count > 0;
+        if (has_points) {
             scan->counts.rows++;
             scan->counts.weeks++;
             return true;

@@ -74,44 +74,27 @@ seek_metric(struct walk *w, uint32_t base, uint64_t tagk)
            is_of_metric(w);
 }
 
-/* Is the row of a series that is left out? */
-static bool
-is_left_out(const struct walk *w)
-{
-    struct slice key = kv_iter_key(w->it);
-    size_t tags = w->head_size + 4;
-
-    return key.size >= tags + w->layout->tagk_width &&
-           key_get_uint(key.data + tags, w->layout->tagk_width) <
-               w->spec->least_tagk;
-}
-
 /* -- reading --------------------------------------------------------------- */
-
-static void
-take_block(struct walk *w, uint32_t base, uint32_t size_s, struct slice block)
-{
-    int64_t base_ms = (int64_t)base * 1000;
-    struct summary s;
-
-    if ((base_ms < w->times.oldest_ms ||
-         base_ms + size_s * INT64_C(1000) > w->times.newest_ms) &&
-        block_summary(block, base, &s, NULL) == ST_OK)
-        point_times_widen(&w->times, s.first_ms, s.last_ms);
-}
 
 static void
 take_row(struct walk *w)
 {
     struct row_hours hours;
     struct slice block;
+    struct summary s;
     uint32_t base;
 
     if (row_hours_begin(w->layout, w->row_base, kv_iter_value(w->it), &hours,
                         NULL) != ST_OK)
         return;
-    while (row_hours_next(&hours, &base, &block))
-        take_block(w, base, hours.block_s, block);
+    while (row_hours_next(&hours, &base, &block)) {
+        int64_t base_ms = (int64_t)base * 1000;
+        int64_t end_ms = base_ms + hours.block_s * INT64_C(1000);
+
+        if ((base_ms < w->times.oldest_ms || end_ms > w->times.newest_ms) &&
+            block_summary(block, base, &s, NULL) == ST_OK)
+            point_times_widen(&w->times, s.first_ms, s.last_ms);
+    }
 }
 
 /* From where the iterator stands on all rows of the metric up to 'last'; a span
@@ -119,8 +102,14 @@ take_row(struct walk *w)
 static void
 take_rows(struct walk *w, uint32_t last)
 {
+    size_t tags_at = w->head_size + 4;
+    unsigned width = w->layout->tagk_width;
+
     while (is_of_metric(w) && w->base <= last) {
-        if (is_left_out(w)) {
+        struct slice key = kv_iter_key(w->it);
+
+        if (key.size >= tags_at + width &&
+            key_get_uint(key.data + tags_at, width) < w->spec->least_tagk) {
             (void)seek_metric(w, w->row_base, w->spec->least_tagk);
         } else {
             take_row(w);
