@@ -61,63 +61,52 @@ define_id(struct applier_bucket *m, uint32_t id, series_ref series)
     m->series[id] = series;
 }
 
-/* Others have checked their points by the hourly values that the engine had
- * then; what has been dropped since is looked at here. */
+/* Puts the points that wait.  Others have checked theirs by the hourly values
+ * that the engine had then; what has been dropped since is looked at here. */
 static enum status
-put_of_others(struct applier *r, struct head_put *put, uint16_t *order,
-              size_t *taken, struct error *e) NO_TS_CHECK
+put_waiting(struct applier *r, unsigned bucket, struct error *e) NO_TS_CHECK
 {
     struct store *s = r->log.s;
-    size_t len = put->len;
-    enum status st;
-
-    do {
-        bool locks;
-
-        put->epoch = head_epoch(s->head);
-        put->len = len;
-        for (size_t i = 0; i < len; i++)
-            order[i] = (uint16_t)i;
-        locks = store_may_be_late(s, r->put, len);
-        if (locks) {
-            lock_take(&s->late_lock);
-            put->epoch = 0;
-            put->len = store_check_late(s, r->put, order, len);
-        }
-        st = head_put(s->head, put, taken, e);
-        if (locks)
-            lock_drop(&s->late_lock);
-    } while (st == ST_CONFLICT);
-    if (st != ST_OK || put->len == len)
-        return st;
-    return error_set(e, ST_CONFLICT,
-                     "the raw points of some hours were dropped, and their "
-                     "hourly values stay as they are");
-}
-
-static enum status
-put_waiting(struct applier *r, unsigned bucket, struct error *e)
-{
-    struct store *s = r->log.s;
+    struct put checked = { .log.s = s, .points = r->put };
     uint16_t order[HEAD_PUT_MAX];
+    size_t taken, len = r->put_len;
     struct head_put put = {
         .bucket = bucket,
         .points = r->put,
         .order = order,
-        .len = r->put_len,
         .segment = r->segment,
         .now_s = store_now_s(),
         .log = r->logs && s->wal != NULL ? store_log_points : NULL,
         .is_replay = !r->logs,
         .ctx = r,
     };
-    size_t taken;
     enum status st;
 
-    for (size_t i = 0; i < r->put_len; i++)
-        order[i] = (uint16_t)i;
-    st = r->logs ? put_of_others(r, &put, order, &taken, e)
-                 : head_put(s->head, &put, &taken, e);
+    do {
+        int64_t cut_ms = 0;
+        bool may_be_late = false;
+
+        put.epoch = r->logs ? head_epoch(s->head) : 0;
+        put.len = len;
+        if (r->logs)
+            cut_ms = atomic_load(&s->cuts.youngest_ms);
+        for (size_t i = 0; i < len; i++) {
+            order[i] = (uint16_t)i;
+            may_be_late |= r->put[i].point.ts_ms < cut_ms;
+        }
+        if (r->logs && may_be_late) {
+            lock_take(&s->late_lock);
+            put.epoch = 0;
+            put.len = store_put_check_late(&checked, order, len);
+        }
+        st = head_put(s->head, &put, &taken, e);
+        if (r->logs && may_be_late)
+            lock_drop(&s->late_lock);
+    } while (st == ST_CONFLICT && r->logs);
+    if (st == ST_OK && put.len != len)
+        st = error_set(e, ST_CONFLICT,
+                       "the raw points of some hours were dropped, and their "
+                       "hourly values stay as they are");
     r->points += taken;
     r->put_len = 0;
     return st == ST_INVALID ? error_wrap(e, ST_CORRUPT, "a record of points")

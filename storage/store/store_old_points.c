@@ -134,10 +134,8 @@ static void
 reject_point(struct put *p, struct series_point *x, enum status status,
              const char *why)
 {
-    bool first = p->status == ST_OK || p->status == ST_NOT_FOUND;
-
     x->status = status;
-    if (first)
+    if (store_put_is_first_failure(p))
         p->status = error_set(p->e, status, "%s", why);
 }
 
@@ -210,15 +208,12 @@ look_up_week(struct store *s, uint32_t time_s, struct old_series *x)
     buf_fini(&value);
 }
 
-/* May the point be put?  Under the late lock, until it is. */
+/* May the point, which is late, be put? */
 static bool
 check_late(struct put *p, struct series_point *point, struct old_series *x)
 {
     uint32_t time_s = (uint32_t)(point->point.ts_ms / 1000);
 
-    look_up_series(p->log.s, point->series, false, x);
-    if (!x->has_name)
-        return true; /* the head says so */
     look_up_week(p->log.s, time_s, x);
     if (x->week_status == ST_CORRUPT)
         return true; /* a row is kept beside such an entry */
@@ -238,44 +233,16 @@ check_late(struct put *p, struct series_point *point, struct old_series *x)
 }
 
 size_t
-store_put_check_late(struct put *p, struct late_order *late)
+store_put_check_late(struct put *p, uint16_t *order, size_t len)
 {
-    struct old_series x = { .ref = SERIES_REF_NONE };
-    size_t n = 0;
-
-    for (size_t i = 0; i < late->len; i++)
-        if (check_late(p, &p->points[p->at + late->order[i]], &x))
-            late->order[n++] = late->order[i];
-    return n;
-}
-
-/* -- points of others ------------------------------------------------------ */
-
-bool
-store_may_be_late(struct store *s, const struct series_point *points,
-                  size_t len)
-{
-    int64_t cut_ms = atomic_load(&s->cuts.youngest_ms);
-
-    for (size_t i = 0; i < len; i++)
-        if (points[i].point.ts_ms < cut_ms)
-            return true;
-    return false;
-}
-
-size_t
-store_check_late(struct store *s, struct series_point *points, uint16_t *order,
-                 size_t len)
-{
-    struct put p = { .log.s = s, .points = points };
     struct old_series x = { .ref = SERIES_REF_NONE };
     size_t n = 0;
 
     for (size_t i = 0; i < len; i++) {
-        struct series_point *point = &points[order[i]];
+        struct series_point *point = &p->points[p->at + order[i]];
 
-        look_up_series(s, point->series, false, &x);
-        if (!is_late(&x, point->point.ts_ms) || check_late(&p, point, &x))
+        look_up_series(p->log.s, point->series, false, &x);
+        if (!is_late(&x, point->point.ts_ms) || check_late(p, point, &x))
             order[n++] = order[i];
     }
     return n;

@@ -33,21 +33,6 @@ store_has_series(struct store *s, struct slice tsuid, uint64_t *evictions)
 
 /* -- ids ------------------------------------------------------------------- */
 
-/* The id of a series in the WAL's records; it is new when 'tsuid' is not
- * empty. */
-static inline uint32_t
-wal_id(struct wal_bucket *w, struct id_range *ids, struct head_log_id *known,
-       struct slice *tsuid)
-{
-    *tsuid = (struct slice){ NULL, 0 };
-    if (known->epoch != w->epoch) {
-        *known = (struct head_log_id){ ids->next++, w->epoch };
-        *tsuid = head_log_tsuid(known);
-        w->defined_bytes += tsuid->size;
-    }
-    return known->id;
-}
-
 void
 store_forget_ids(struct wal_bucket *w)
 {
@@ -74,28 +59,22 @@ store_write_record(struct wal_bucket *w, struct id_range *range,
 {
     wal_points_begin(&w->writer, p->bucket);
     for (size_t i = 0; i < p->len; i++) {
-        struct slice tsuid;
-        uint32_t id;
+        struct slice tsuid = { NULL, 0 }; /* empty: the id is known */
 
         if (ids[i] == NULL)
             continue;
-        id = wal_id(w, range, ids[i], &tsuid);
-        wal_points_add(&w->writer, id, tsuid, &p->points[p->order[i]].point);
+        if (ids[i]->epoch != w->epoch) {
+            *ids[i] = (struct head_log_id){ range->next++, w->epoch };
+            tsuid = head_log_tsuid(ids[i]);
+            w->defined_bytes += tsuid.size;
+        }
+        wal_points_add(&w->writer, ids[i]->id, tsuid,
+                       &p->points[p->order[i]].point);
     }
     return wal_points_end(&w->writer);
 }
 
 /* -- local buckets --------------------------------------------------------- */
-
-/* With the epoch of the bucket, by which an heir knows it from older ones. */
-static struct slice
-owned_record(struct wal_bucket *w, struct slice record)
-{
-    buf_clear(&w->owned_record);
-    record_owned(&w->owned_record, w->owned, RECORD_POINTS);
-    buf_put_slice(&w->owned_record, record);
-    return buf_slice(&w->owned_record);
-}
 
 /* A record is of the segment that its ids are of; so it is written again when
  * another one begins before it is appended. */
@@ -118,8 +97,12 @@ store_log_points(void *ctx, const struct head_put *p,
         if (w->bytes > DEFINE_EVERY * w->defined_bytes)
             store_forget_ids(w);
         record = store_write_record(w, &w->ids, p, ids);
-        if (log->s->remote != NULL)
-            record = owned_record(w, record);
+        if (log->s->remote != NULL) { /* an heir knows it by the epoch */
+            buf_clear(&w->owned_record);
+            record_owned(&w->owned_record, w->owned, RECORD_POINTS);
+            buf_put_slice(&w->owned_record, record);
+            record = buf_slice(&w->owned_record);
+        }
         st = w->writer.record.failed || w->owned_record.failed
                  ? error_set(&why, ST_BUSY, "no memory for a record")
                  : wal_append(wal, segment, type, record, &log->lsn, &why);
@@ -134,15 +117,6 @@ store_log_points(void *ctx, const struct head_put *p,
 }
 
 /* -- a batch --------------------------------------------------------------- */
-
-/* There is no room here; the points of other owners need none. */
-static void
-reject_bucket(struct put *p, const uint16_t *order, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        p->points[p->at + order[i]].status = p->room;
-    p->status = p->room;
-}
 
 /* The points order[0..len) of one bucket.  False: 'epoch' is over; check them
  * again. */
@@ -182,19 +156,6 @@ put_checked(struct put *p, unsigned bucket, const uint16_t *order, size_t len,
     return true;
 }
 
-/* While they are checked and put, no hour of theirs is dropped or counted. */
-static void
-put_late(struct put *p, unsigned bucket, struct late_order *late)
-{
-    size_t len;
-
-    lock_take(&p->log.s->late_lock);
-    len = store_put_check_late(p, late);
-    if (len > 0)
-        (void)put_checked(p, bucket, late->order, len, 0);
-    lock_drop(&p->log.s->late_lock);
-}
-
 static void
 put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
 {
@@ -202,8 +163,11 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
     uint16_t young[HEAD_PUT_MAX];
     struct late_order late;
 
+    /* There is no room here; the points of other owners need none. */
     if (p->room != ST_OK && store_bucket_state(s, bucket) == BUCKET_LOCAL) {
-        reject_bucket(p, order, len);
+        for (size_t i = 0; i < len; i++)
+            p->points[p->at + order[i]].status = p->room;
+        p->status = p->room;
         return;
     }
     for (;;) {
@@ -221,8 +185,15 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
         if (n == 0 || put_checked(p, bucket, checked, n, epoch))
             break;
     }
+    if (late.len == 0)
+        return;
+    /* While they are checked and put, no hour of theirs is dropped or counted.
+     */
+    lock_take(&p->log.s->late_lock);
+    late.len = store_put_check_late(p, late.order, late.len);
     if (late.len > 0)
-        put_late(p, bucket, &late);
+        (void)put_checked(p, bucket, late.order, late.len, 0);
+    lock_drop(&p->log.s->late_lock);
 }
 
 /* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's

@@ -68,14 +68,8 @@ bool store_put_has_old(const struct put *p, const uint16_t *order, size_t len);
  * must be looked at first are in 'late'. */
 size_t store_put_split_old(struct put *p, const uint16_t *order, size_t len,
                            uint16_t *young, struct late_order *late);
-/* Rejects late points of hours that are counted already, and returns how many
- * are left in 'late'. */
-size_t store_put_check_late(struct put *p, struct late_order *late)
+/* Returns which of the points order[0..len), at the front of 'order', can be
+ * put while the late lock is held.  It rejects late points of hours that are
+ * counted already. */
+size_t store_put_check_late(struct put *p, uint16_t *order, size_t len)
     REQUIRES(p->log.s->late_lock);
-
-/* The same two steps for points that another process has checked: may some be
- * late?  If so, those of counted hours are taken out of 'order'. */
-bool store_may_be_late(struct store *s, const struct series_point *points,
-                       size_t len);
-size_t store_check_late(struct store *s, struct series_point *points,
-                        uint16_t *order, size_t len) REQUIRES(s->late_lock);
