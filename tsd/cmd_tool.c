@@ -26,10 +26,6 @@
 #include "tsd/tool/run/tool_place.h"
 #include "tsd/tool/run/tool_remote.h"
 
-/* How long a folder may be another tool's. */
-#define LOCK_WAIT_MS 10000
-#define LOCK_LOOK_MS 50
-
 static volatile sig_atomic_t signalled;
 
 static void
@@ -252,26 +248,6 @@ run_at_server(struct tool *t, const char *address, bool is_found,
     return rc;
 }
 
-/* The address of the server that has the folder; "" when none has.  Another
- * tool leaves it soon, and a server that starts will say where it is. */
-static enum status
-find_server_of_folder(const char *dir, char address[FORMAT_NOTE_MAX],
-                      struct error *e)
-{
-    address[0] = '\0';
-    for (int ms = 0; format_is_locked(dir); ms += LOCK_LOOK_MS) {
-        format_lock_read(dir, address);
-        if (address[0] != '\0')
-            return ST_OK;
-        if (ms > LOCK_WAIT_MS)
-            return error_set(
-                e, ST_BUSY, "%s is in use by a process that is no server", dir);
-        (void)usleep(LOCK_LOOK_MS * 1000);
-    }
-    address[0] = '\0';
-    return ST_OK;
-}
-
 static enum status
 find_server(const char *store, char address[FORMAT_NOTE_MAX], struct error *e)
 {
@@ -282,7 +258,7 @@ find_server(const char *store, char address[FORMAT_NOTE_MAX], struct error *e)
     if (st != ST_OK || place.kind == PLACE_MEMORY)
         return st;
     if (place.kind == PLACE_FOLDER)
-        return find_server_of_folder(place.at, address, e);
+        return tool_place_server(place.at, address, e);
     st = pool_find_server(place.at, address, e);
     return st == ST_NOT_FOUND ? ST_OK : st;
 }

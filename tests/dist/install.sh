@@ -82,7 +82,7 @@ expect ' backup ' halite ba
 expect ' backup ' halite help ba
 expect '* --port= *' halite tsd --p
 expect '* --repair *' halite fsck --
-expect ' --token ' halite backup --t
+expect ' --token= ' halite backup --t
 expect ' always ' halite tsd --sync = al
 expect ' tsd ' tsdb ts
 expect ' --full-scan ' tsdb fsck --fu

@@ -11,7 +11,7 @@ holds "$out" 'halite [0-9]*'
 for words in 'version --help' 'help version' 'secret --help' 'help secret'; do
     # shellcheck disable=SC2086
     ends 0 "$halite" $words
-    holds "$out" 'usage: halite *  --help  this text'
+    holds "$out" 'usage: halite *  --help This text.'
 done
 ends 0 "$halite" --version
 holds "$out" 'halite [0-9]*'

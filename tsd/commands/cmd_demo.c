@@ -8,7 +8,6 @@
 #include "tsd/commands/commands.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,93 +39,68 @@ struct demo {
     bool greeted;
 };
 
-static const char demo_help[] =
-    "usage: halite demo [FLAG]...\n\n"
-    "Feeds a server with this machine's load, memory, disks, network, CPUs "
-    "and\n"
-    "number of processes, every second until stopped: something to look at.\n"
-    "Names are tcollector's (proc.loadavg.1m, proc.meminfo.memfree,\n"
-    "proc.stat.cpu.percpu, proc.net.bytes, df.bytes.used, ..), with the tag\n"
-    "host.  While no server answers, the points of some minutes are kept.\n\n"
-    "  --server ADDRESS  the server, HOST:PORT or https://.. (HALITE_SERVER,\n"
-    "                    else 127.0.0.1:4242)\n"
-    "  --token FILE      its first line is a token, or NAME:PASSWORD, that\n"
-    "                    may write; or HALITE_TOKEN in the environment\n"
-    "  --cacert FILE     certificates (PEM) that the server may have\n"
-    "  --interval N      seconds between points (1)\n"
-    "  --host NAME       value of the tag host (this machine's name)\n"
-    "  --stats           the server's own statistics (tsd.*), too\n"
-    "  --once            one reading, then end\n"
-    "  --proc DIR        read this folder instead of /proc\n"
-    "  --help            this text\n\n"
-    "Exit status: 0 done; 1 no token in FILE, or with --once: the server did\n"
-    "not take the points; 2 asked wrongly.\n";
+static const struct tool_option demo_options[] = {
+    { "--server", "ADDRESS",
+      "The server, HOST:PORT or https://.. (HALITE_SERVER, else "
+      "127.0.0.1:4242)." },
+    { "--token", "FILE",
+      "Its first line is a token, or NAME:PASSWORD, that may write; or "
+      "HALITE_TOKEN in the environment." },
+    { "--cacert", "FILE", "Certificates (PEM) that the server may have." },
+    { "--interval", "N", "Seconds between points (1)." },
+    { "--host", "NAME", "Value of the tag host (this machine's name)." },
+    { "--stats", NULL, "The server's own statistics (tsd.*), too." },
+    { "--once", NULL, "One reading, then end." },
+    { "--proc", "DIR", "Read this folder instead of /proc." },
+    { 0 },
+};
 
-static bool
-take_interval(struct demo *d, const char *text)
-{
-    uint64_t n;
+static const struct command_help demo_help = {
+    .usage =
+        "demo [FLAG]...\n\n"
+        "Feeds a server with this machine's load, memory, disks, network,\n"
+        "CPUs and number of processes, every second until stopped:\n"
+        "something to look at. Names are tcollector's (proc.loadavg.1m,\n"
+        "proc.meminfo.memfree, proc.stat.cpu.percpu, proc.net.bytes,\n"
+        "df.bytes.used, ..), with the tag host.  While no server answers,\n"
+        "the points of some minutes are kept.\n",
+    .options = demo_options,
+    .end = "\nExit status: 0 done; 1 no token in FILE, or with --once: the\n"
+           "server did not take the points; 2 asked wrongly.\n",
+};
 
-    if (!number_parse_u64(slice_str(text), &n) || n < 1 || n > INTERVAL_MAX) {
-        (void)fprintf(stderr,
-                      "halite demo: --interval '%s' is none of 1 to %d\n", text,
-                      INTERVAL_MAX);
-        return false;
-    }
-    d->interval_s = (unsigned)n;
-    return true;
-}
-
-/* -1: go on; else the exit status. */
+/* Returns -1 to go on, or the exit status. */
 static int
-demo_parse(int argc, char **argv, struct demo *d)
+demo_read(const struct tool_args *a, struct demo *d)
 {
-    static const struct option table[] = {
-        { "server", required_argument, NULL, 's' },
-        { "token", required_argument, NULL, 't' },
-        { "cacert", required_argument, NULL, 'c' },
-        { "interval", required_argument, NULL, 'i' },
-        { "host", required_argument, NULL, 'n' },
-        { "stats", no_argument, NULL, 'a' },
-        { "once", no_argument, NULL, 'o' },
-        { "proc", required_argument, NULL, 'p' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    const char *host = NULL;
+    const char *server = tool_args_get(a, "--server");
+    const char *interval = tool_args_get(a, "--interval");
+    const char *host = tool_args_get(a, "--host");
+    const char *proc = tool_args_get(a, "--proc");
     char name[256] = "localhost";
-    int c;
+    uint64_t n = 1;
 
-    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-        if (c == 's') {
-            d->options.address = optarg;
-        } else if (c == 't') {
-            d->options.token_file = optarg;
-        } else if (c == 'c') {
-            d->options.cacert = optarg;
-        } else if (c == 'i') {
-            if (!take_interval(d, optarg))
-                return 2;
-        } else if (c == 'n') {
-            host = optarg;
-        } else if (c == 'a') {
-            d->stats = true;
-        } else if (c == 'o') {
-            d->once = true;
-        } else if (c == 'p') {
-            d->proc = optarg;
-        } else if (c == 'h') {
-            (void)fputs(demo_help, stdout);
-            return 0;
-        } else {
-            return 2;
-        }
-    }
-    if (optind < argc) {
-        (void)fputs(demo_help, stderr);
+    if (server == NULL)
+        server = getenv("HALITE_SERVER");
+    d->options = (struct client_options){
+        .address =
+            server != NULL && *server != '\0' ? server : "127.0.0.1:4242",
+        .token_file = tool_args_get(a, "--token"),
+        .cacert = tool_args_get(a, "--cacert"),
+        .stall_s = STALL_S,
+    };
+    if (interval != NULL && (!number_parse_u64(slice_str(interval), &n) ||
+                             n < 1 || n > INTERVAL_MAX)) {
+        (void)fprintf(stderr,
+                      "halite demo: --interval '%s' is none of 1 to %d\n",
+                      interval, INTERVAL_MAX);
         return 2;
     }
-    if (gethostname(name, sizeof name - 1) != 0)
+    d->interval_s = (unsigned)n;
+    d->stats = tool_args_get(a, "--stats") != NULL;
+    d->once = tool_args_get(a, "--once") != NULL;
+    d->proc = proc != NULL ? proc : "/proc";
+    if (host == NULL && gethostname(name, sizeof name - 1) != 0)
         (void)snprintf(name, sizeof name, "localhost");
     demo_tag_value(slice_str(host != NULL ? host : name), d->host,
                    sizeof d->host);
@@ -254,21 +228,17 @@ wait_for_turn(unsigned interval_s)
 int
 cmd_demo(int argc, char **argv, bool as_tsdb)
 {
-    const char *server = getenv("HALITE_SERVER");
-    struct demo d = { .options = { .address = server != NULL && *server != '\0'
-                                                  ? server
-                                                  : "127.0.0.1:4242",
-                                   .stall_s = STALL_S },
-                      .proc = "/proc",
-                      .interval_s = 1 };
+    struct demo d = { 0 };
+    struct tool_args a;
     struct error e;
-    int rc = demo_parse(argc, argv, &d);
+    int rc = command_read(&demo_help, argc, argv, &a);
     bool done = true;
 
-    if (rc < 0 && client_open(&d.options, &d.server, &e) != ST_OK) {
-        (void)fprintf(stderr, "halite demo: %s\n", e.text);
-        rc = 1;
-    }
+    if (rc >= 0)
+        return rc;
+    rc = demo_read(&a, &d);
+    if (rc < 0 && client_open(&d.options, &d.server, &e) != ST_OK)
+        rc = command_fail("demo", e.text);
     while (rc < 0) {
         done = feed(&d);
         if (d.once)
@@ -280,5 +250,6 @@ cmd_demo(int argc, char **argv, bool as_tsdb)
     buf_fini(&d.waiting);
     buf_fini(&d.body);
     buf_fini(&d.answer);
+    tool_args_fini(&a);
     return rc;
 }

@@ -1,7 +1,6 @@
 /* 'halite fsck': tells what is wrong with a data folder, and repairs it. */
 #include "tsd/commands/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,39 +14,46 @@
 #include "tsd/tool/fsck_report.h"
 
 struct options {
-    const char *store; /* as it was typed */
     struct place place;
     const char *copy;
-    int repair;     /* true or false, by getopt_long() */
-    int all, quiet; /* true or false, by getopt_long() */
+    bool repair;
 };
 
-static const char fsck_help[] =
-    "usage: halite fsck [FLAG]... PLACE\n\n"
-    "Verifies a store that is not in use.  Of a folder: FORMAT, the WAL, the\n"
-    "engine's files, and every key and value in its tables.  Of a pool,\n"
-    "rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]: all tables, after what dead\n"
-    "servers left in their WALs was taken over; whoever has it open must end\n"
-    "first.  A line for each finding: a code, the key in hexadecimal (\"-\": "
-    "it\n"
-    "is about a file), and what it means.  docs/RELIABILITY.md explains the\n"
-    "codes.\n\n"
-    "  --store PLACE  the store, instead of PLACE\n"
-    "  --data DIR  short for it\n"
-    "  --repair    repair what can be repaired, after a copy of the folder;\n"
-    "              what is damaged goes to DIR/aside-DATE, none is deleted.\n"
-    "              Of a pool no copy is made ('halite backup', 'halite "
-    "copy'),\n"
-    "              and what is damaged goes to ./aside-DATE\n"
-    "  --copy DIR  where that copy goes (DIR/before-DATE); on the same file\n"
-    "              system it shares the engine's tables, which never change.\n"
-    "              Of a pool: where what is damaged goes\n"
-    "  --all       tell of every finding, not of 100 of a kind\n"
-    "  --quiet     tell only how many there are\n"
-    "  --verbose   say what is done\n"
-    "  --help      this text\n\n"
-    "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
-    "2 it could not be looked at, or its report was not written.\n";
+static const struct tool_option fsck_options[] = {
+    { "--repair", NULL,
+      "Repair what can be repaired, after a copy of the folder; what is "
+      "damaged goes to DIR/aside-DATE, none is deleted.  Of a pool no copy is "
+      "made ('halite backup', 'halite copy'), and what is damaged goes to "
+      "./aside-DATE." },
+    { "--fix", NULL, "OpenTSDB's word for --repair." },
+    { "--fix-all", NULL, "OpenTSDB's word for --repair." },
+    { "--copy", "DIR",
+      "Where that copy goes (DIR/before-DATE); on the same file system it "
+      "shares the engine's tables, which never change.  Of a pool: where what "
+      "is damaged goes." },
+    { "--all", NULL, "Tell of every finding, not of 100 of a kind." },
+    { "--quiet", NULL, "Tell only how many there are." },
+    { "--verbose", NULL, "Say what is done." },
+    { 0 },
+};
+
+static const struct command_help fsck_help = {
+    .usage = "fsck [FLAG]... PLACE\n\n"
+             "Verifies a store that is not in use.  Of a folder: FORMAT, the\n"
+             "WAL, the engine's files, and every key and value in its tables.\n"
+             "Of a pool, rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]: all\n"
+             "tables, after what dead servers left in their WALs was taken\n"
+             "over; whoever has it open must end first.  A line for each\n"
+             "finding: a code, the key in hexadecimal (\"-\": it is about a\n"
+             "file), and what it means.  docs/RELIABILITY.md explains the\n"
+             "codes.\n",
+    .options = fsck_options,
+    .end = "\nExit status: 0 nothing is wrong; 1 something is, or was and is\n"
+           "repaired; 2 it could not be looked at, or its report was not\n"
+           "written.\n",
+    .words = 1,
+    .place = 1,
+};
 
 static void
 print_line(void *ctx, const char *line)
@@ -74,51 +80,6 @@ sum_up(const struct options *o, const struct fsck *f,
     fsck_report_end(r, f->found, f->repaired);
 }
 
-static int
-fsck_parse(int argc, char **argv, struct options *o)
-{
-    const struct option table[] = {
-        { "repair", no_argument, &o->repair, true },
-        { "fix", no_argument, &o->repair, true },
-        { "fix-all", no_argument, &o->repair, true },
-        { "copy", required_argument, NULL, 'c' },
-        { "data", required_argument, NULL, 'd' },
-        { "store", required_argument, NULL, 'd' },
-        { "all", no_argument, &o->all, true },
-        { "quiet", no_argument, &o->quiet, true },
-        { "verbose", no_argument, NULL, 'v' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    log_set_level(LOG_WARN);
-    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-        if (c == 'c') {
-            o->copy = optarg;
-        } else if (c == 'd' && o->store != NULL) {
-            (void)fprintf(stderr, "halite fsck: two stores, %s and %s\n",
-                          o->store, optarg);
-            return 2;
-        } else if (c == 'd') {
-            o->store = optarg;
-        } else if (c == 'v') {
-            log_set_level(LOG_INFO);
-        } else if (c == 'h') {
-            (void)fputs(fsck_help, stdout);
-            return 0;
-        } else if (c == '?') {
-            return 2;
-        }
-    }
-    if (o->store == NULL && optind < argc)
-        o->store = argv[optind++];
-    if (o->store != NULL && optind == argc)
-        return -1;
-    (void)fputs(fsck_help, stderr);
-    return 2;
-}
-
 /* DIR/WORD-DATE. */
 static char *
 dated(const char *dir, const char *word)
@@ -142,26 +103,24 @@ tell_aside(const char *aside)
 }
 
 static enum status
-repair(const struct options *o, struct fsck *f, struct error *e)
+fsck_folder(const struct options *o, struct fsck *f, struct error *e)
 {
-    char *copy = dated(f->dir, "before"), *aside = dated(f->dir, "aside");
-    enum status st = fsck_repair(f, o->copy == NULL ? copy : o->copy, aside, e);
+    char *copy, *aside;
+    enum status st;
 
+    f->dir = o->place.at;
+    if (!o->repair)
+        return fsck_look(f, e);
+    copy = o->copy == NULL ? dated(f->dir, "before") : mem_strdup(o->copy);
+    aside = dated(f->dir, "aside");
+    st = fsck_repair(f, copy, aside, e);
     if (st == ST_OK && f->repaired > 0) {
-        (void)printf("the folder as it was: %s\n",
-                     o->copy == NULL ? copy : o->copy);
+        (void)printf("the folder as it was: %s\n", copy);
         tell_aside(aside);
     }
     free(copy);
     free(aside);
     return st;
-}
-
-static enum status
-fsck_folder(const struct options *o, struct fsck *f, struct error *e)
-{
-    f->dir = o->place.at;
-    return o->repair ? repair(o, f, e) : fsck_look(f, e);
 }
 
 /* A server that comes meanwhile would make its own writes look like damage:
@@ -190,41 +149,39 @@ fsck_pool(const struct options *o, struct fsck *f, struct error *e)
     return st;
 }
 
-static enum status
-fsck_any(struct options *o, struct fsck *f, struct error *e)
-{
-    enum status st = place_parse(o->store, &o->place, e);
-
-    if (st != ST_OK)
-        return st;
-    if (o->place.kind == PLACE_MEMORY)
-        return error_set(e, ST_INVALID,
-                         "a store in memory cannot be looked at");
-    return o->place.kind == PLACE_POOL ? fsck_pool(o, f, e)
-                                       : fsck_folder(o, f, e);
-}
-
 int
 cmd_fsck(int argc, char **argv, bool as_tsdb)
 {
-    struct options o = { .store = NULL };
+    struct options o = { 0 };
     struct fsck_report report = { .print = print_line };
     struct fsck f = { .say = fsck_report_finding, .ctx = &report };
+    struct tool_args a;
     struct error e;
     enum status st;
     int rc;
 
     if (as_tsdb) /* with OpenTSDB's options, on a store that opens */
         return cmd_tool(argc, argv, as_tsdb);
-    rc = fsck_parse(argc, argv, &o);
+    rc = command_read(&fsck_help, argc, argv, &a);
     if (rc >= 0)
         return rc;
-    report.all = o.all != 0;
-    report.quiet = o.quiet != 0;
-    st = fsck_any(&o, &f, &e);
+    log_set_level(tool_args_get(&a, "--verbose") != NULL ? LOG_INFO : LOG_WARN);
+    o.repair = tool_args_get(&a, "--repair") != NULL ||
+               tool_args_get(&a, "--fix") != NULL ||
+               tool_args_get(&a, "--fix-all") != NULL;
+    o.copy = tool_args_get(&a, "--copy");
+    report.all = tool_args_get(&a, "--all") != NULL;
+    report.quiet = tool_args_get(&a, "--quiet") != NULL;
+    st = place_parse(a.words[0], &o.place, &e);
+    tool_args_fini(&a);
+    if (st == ST_OK && o.place.kind == PLACE_MEMORY)
+        st = error_set(&e, ST_INVALID, "a store in memory cannot be looked at");
+    if (st == ST_OK)
+        st = o.place.kind == PLACE_POOL ? fsck_pool(&o, &f, &e)
+                                        : fsck_folder(&o, &f, &e);
     if (st != ST_OK) {
         (void)fflush(stdout);
-        (void)fprintf(stderr, "halite fsck: %s\n", e.text);
+        (void)command_fail("fsck", e.text);
         return 2;
     }
     sum_up(&o, &f, &report);

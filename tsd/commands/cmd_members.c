@@ -1,7 +1,6 @@
 /* 'halite members'. */
 #include "tsd/commands/commands.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
 #include "base/process/clock.h"
@@ -9,81 +8,55 @@
 #include "cluster/view.h"
 #include "storage/place/place.h"
 
-static const char members_help[] =
-    "usage: halite members [--json] "
-    "rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]\n"
-    "\n"
-    "Tells which daemons share a pool, whether they hold their leases, and "
-    "how\n"
-    "many salt buckets each owns.\n\n"
-    "  --json  as /api/cluster of a daemon says it\n"
-    "  --help  this text\n\n"
-    "Exit status: 0 each bucket has an owner; 1 some have none, or the pool\n"
-    "cannot be read; 2 asked wrongly.\n";
+static const struct tool_option members_options[] = {
+    { "--json", NULL, "As /api/cluster of a daemon says it." },
+    { 0 },
+};
 
-static int
-members_fail(const struct error *e)
-{
-    (void)fprintf(stderr, "halite members: %s\n", e->text);
-    return 1;
-}
-
-static int
-members_show(const char *text, bool json)
-{
-    struct buf out = BUF_INIT;
-    struct cluster_view v;
-    struct place place;
-    struct error e;
-    enum status st = place_parse(text, &place, &e);
-    int rc;
-
-    if (st == ST_OK && place.kind != PLACE_POOL)
-        st = error_set(&e, ST_INVALID, "%s is no pool: rados:POOL", text);
-    if (st != ST_OK)
-        return members_fail(&e);
-    st = cluster_view_read(place.at, &v, &e);
-    if (st != ST_OK) {
-        cluster_view_fini(&v);
-        return members_fail(&e);
-    }
-    if (json)
-        cluster_view_json(&v, &out);
-    else
-        cluster_view_text(&v, clock_now_ms(&clock_system), &out);
-    (void)fwrite(out.data, 1, out.size, stdout);
-    (void)fputs(json ? "\n" : "", stdout);
-    rc = cluster_view_unowned(&v) > 0;
-    buf_fini(&out);
-    cluster_view_fini(&v);
-    return rc;
-}
+static const struct command_help members_help = {
+    .usage = "members [--json] rados:POOL[/NAMESPACE][?conf=FILE&id=NAME]\n\n"
+             "Tells which daemons share a pool, whether they hold their\n"
+             "leases, and how many salt buckets each owns.\n",
+    .options = members_options,
+    .end = "\nExit status: 0 each bucket has an owner; 1 some have none, or\n"
+           "the pool cannot be read; 2 asked wrongly.\n",
+    .words = 1,
+};
 
 int
 cmd_members(int argc, char **argv, bool as_tsdb)
 {
-    static const struct option table[] = {
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    bool json = false;
-    int c;
+    struct cluster_view v = { 0 };
+    struct buf out = BUF_INIT;
+    struct tool_args a;
+    struct place place;
+    struct error e;
+    enum status st;
+    int rc = command_read(&members_help, argc, argv, &a);
 
     (void)as_tsdb;
-    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-        if (c == 'h') {
-            (void)fputs(members_help, stdout);
-            return 0;
-        }
-        if (c != 'j')
-            return 2;
-        json = true;
-    }
-    if (argc - optind != 1) {
-        (void)fputs(members_help, stderr);
-        return 2;
-    }
+    if (rc >= 0)
+        return rc;
     log_set_level(LOG_WARN);
-    return members_show(argv[optind], json);
+    st = place_parse(a.words[0], &place, &e);
+    if (st == ST_OK && place.kind != PLACE_POOL)
+        st = error_set(&e, ST_INVALID, "%s is no pool: rados:POOL", a.words[0]);
+    if (st == ST_OK)
+        st = cluster_view_read(place.at, &v, &e);
+    if (st != ST_OK) {
+        rc = command_fail("members", e.text);
+    } else {
+        if (tool_args_get(&a, "--json") != NULL) {
+            cluster_view_json(&v, &out);
+            buf_put_u8(&out, '\n');
+        } else {
+            cluster_view_text(&v, clock_now_ms(&clock_system), &out);
+        }
+        (void)fwrite(out.data, 1, out.size, stdout);
+        rc = cluster_view_unowned(&v) > 0;
+    }
+    buf_fini(&out);
+    cluster_view_fini(&v);
+    tool_args_fini(&a);
+    return rc;
 }

@@ -18,33 +18,14 @@
 
 #define TOKEN_BYTES 32
 
-static const char secret_help[] =
-    "usage: halite secret user NAME ROLES     (password on stdin)\n"
-    "       halite secret token NAME ROLES    (the token on stderr)\n"
-    "ROLES are read, write and admin, separated by commas.  The line for\n"
-    "halite.auth.file is written to stdout.\n\n"
-    "  --help  this text\n";
-
-static int
-secret_usage(void)
-{
-    (void)fputs(secret_help, stderr);
-    return 2;
-}
-
-static int
-secret_fail(const char *why)
-{
-    (void)fprintf(stderr, "halite secret: %s\n", why);
-    return 1;
-}
-
-static int
-secret_reject(const char *why)
-{
-    (void)fprintf(stderr, "halite secret: %s\n", why);
-    return 2;
-}
+static const struct command_help secret_help = {
+    .usage =
+        "secret user NAME ROLES     (password on stdin)\n"
+        "       halite secret token NAME ROLES    (the token on stderr)\n"
+        "ROLES are read, write and admin, separated by commas.  The line for\n"
+        "halite.auth.file is written to stdout.\n",
+    .words = 3,
+};
 
 /* False: a signal came first.  Blocked, since the terminal must get its echo
  * back before the process ends. */
@@ -102,7 +83,7 @@ make_user(const char *name, const char *roles)
     int rc = 0;
 
     if (!read_password(password, (int)sizeof password))
-        return secret_fail("no password");
+        return command_fail("secret", "no password");
     data = mem_new(sizeof *data);
     hash = crypt_gensalt_rn("$y$", 0, NULL, 0, salt, (int)sizeof salt);
     if (hash == NULL)
@@ -112,7 +93,7 @@ make_user(const char *name, const char *roles)
     if (hash != NULL && auth_hash_is_fine(slice_str(hash)))
         (void)printf("user %s %s %s\n", name, roles, hash);
     else
-        rc = secret_fail("crypt(3) has no good method");
+        rc = command_fail("secret", "crypt(3) has no good method");
     gnutls_memset(password, 0, sizeof password);
     free(data);
     return rc;
@@ -125,7 +106,7 @@ make_token(const char *name, const char *roles)
     char token[2 * TOKEN_BYTES + 1], digest[80];
 
     if (gnutls_rnd(GNUTLS_RND_KEY, bytes, sizeof bytes) < 0)
-        return secret_fail("no random numbers");
+        return command_fail("secret", "no random numbers");
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     auth_token_digest(slice_str(token), digest, sizeof digest);
@@ -137,21 +118,28 @@ make_token(const char *name, const char *roles)
 int
 cmd_secret(int argc, char **argv, bool as_tsdb)
 {
+    struct tool_args a;
+    const char *kind, *name, *roles;
     unsigned rights;
+    int rc = command_read(&secret_help, argc, argv, &a);
 
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        (void)fputs(secret_help, stdout);
-        return 0;
-    }
-    if (argc != 4)
-        return secret_usage();
-    if (!auth_name_is_fine(slice_str(argv[2])))
-        return secret_reject("a name is of letters, digits and -_.@");
-    if (!auth_roles_parse(slice_str(argv[3]), &rights))
-        return secret_reject("roles: read, write, admin, separated by commas");
-    if (strcmp(argv[1], "user") == 0)
-        return make_user(argv[2], argv[3]);
-    if (strcmp(argv[1], "token") == 0)
-        return make_token(argv[2], argv[3]);
-    return secret_usage();
+    if (rc >= 0)
+        return rc;
+    kind = a.words[0];
+    name = a.words[1];
+    roles = a.words[2];
+    rc = 2;
+    if (!auth_name_is_fine(slice_str(name)))
+        (void)command_fail("secret", "a name is of letters, digits and -_.@");
+    else if (!auth_roles_parse(slice_str(roles), &rights))
+        (void)command_fail("secret",
+                           "roles: read, write, admin, separated by commas");
+    else if (strcmp(kind, "user") == 0)
+        rc = make_user(name, roles);
+    else if (strcmp(kind, "token") == 0)
+        rc = make_token(name, roles);
+    else
+        (void)command_fail("secret", "it is of a user or of a token");
+    tool_args_fini(&a);
+    return rc;
 }

@@ -8,6 +8,10 @@
 
 #define LOCALTIME "/etc/localtime"
 
+/* How long a folder may be another tool's. */
+#define LOCK_WAIT_MS 10000
+#define LOCK_LOOK_MS 50
+
 /* "" counts as not named. */
 static const char *
 environment(const char *name)
@@ -48,6 +52,24 @@ tool_place_find(const struct tool_args *a, const struct settings *s,
         out->store = settings_text(s, "halite.store");
     else
         out->store = settings_text(s, "halite.data");
+    return ST_OK;
+}
+
+enum status
+tool_place_server(const char *dir, char address[FORMAT_NOTE_MAX],
+                  struct error *e)
+{
+    address[0] = '\0';
+    for (int ms = 0; format_is_locked(dir); ms += LOCK_LOOK_MS) {
+        format_lock_read(dir, address);
+        if (address[0] != '\0')
+            return ST_OK;
+        if (ms > LOCK_WAIT_MS)
+            return error_set(
+                e, ST_BUSY, "%s is in use by a process that is no server", dir);
+        (void)usleep(LOCK_LOOK_MS * 1000);
+    }
+    address[0] = '\0';
     return ST_OK;
 }
 

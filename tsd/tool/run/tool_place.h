@@ -5,6 +5,7 @@
  * Threads: any. */
 #pragma once
 
+#include "storage/place/format.h"
 #include "tsd/config/settings.h"
 #include "tsd/tool/tool_args.h"
 
@@ -17,6 +18,13 @@ struct tool_place {
 MUST_CHECK enum status tool_place_find(const struct tool_args *a,
                                        const struct settings *s,
                                        struct tool_place *out, struct error *e);
+
+/* Writes the address of the server that has the folder open, or "" if none has.
+ * Waits for another tool, and for a server that starts; ST_BUSY: the process
+ * that has it open is no server. */
+MUST_CHECK enum status tool_place_server(const char *dir,
+                                         char address[FORMAT_NOTE_MAX],
+                                         struct error *e);
 
 /* The zone of absolute dates in words: tsd.core.timezone, else $TZ, else the
  * machine's, else UTC. */
