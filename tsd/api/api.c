@@ -34,18 +34,6 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
  * buckets. */
 #define JSON_VALUE_BYTES ((size_t)256)
 
-/* The texts of the tree are at most as large as the body; a cleaned copy of it,
- * in a buffer that doubles, takes at most twice as much. */
-static enum status
-charge_json(const struct http_request *r, struct slice body, struct error *e)
-{
-    size_t values = json_form(body).values;
-
-    if (values > JSON_REQUEST_VALUES)
-        values = 0; /* it will be rejected */
-    return http_body_charge(r, values * JSON_VALUE_BYTES + 3 * body.size, e);
-}
-
 /* Bodies that need to be cleaned are rare: only what was rejected is looked
  * at. */
 enum status
@@ -54,9 +42,15 @@ api_parse_json(const struct http_request *r, struct slice body,
 {
     struct buf clean = BUF_INIT;
     enum status st;
+    size_t values;
 
     *out = NULL;
-    st = charge_json(r, body, e);
+    /* The texts of the tree are at most as large as the body; a cleaned copy of
+     * it, in a buffer that doubles, takes at most twice as much. */
+    values = json_form(body).values;
+    if (values > JSON_REQUEST_VALUES)
+        values = 0; /* it will be rejected */
+    st = http_body_charge(r, values * JSON_VALUE_BYTES + 3 * body.size, e);
     if (st != ST_OK)
         return st;
     st = json_parse(body, JSON_REQUEST_VALUES, out, e);

@@ -176,25 +176,6 @@ put_limit(struct buf *b, const char *name, double d)
         json_put_string(b, s);
 }
 
-static enum status
-write_tags(const struct api *a, struct buf *b, struct slice tsuid,
-           struct arena *scratch, struct error *e)
-{
-    const struct key_layout *layout = store_layout(a->store);
-    enum status st = ST_OK;
-
-    json_open(b, "tags", '[');
-    for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
-        st = meta_write_uid(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i),
-                            scratch, e);
-        if (st == ST_OK)
-            st = meta_write_uid(a, b, UID_TAGV, tsuid_tagv(layout, tsuid, i),
-                                scratch, e);
-    }
-    buf_put_u8(b, ']');
-    return st;
-}
-
 enum status
 meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
                   const struct meta *meta, const struct series_points *points,
@@ -208,8 +189,19 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
     st =
         meta_write_uid(a, b, UID_METRIC,
                        tsuid_metric(store_layout(a->store), tsuid), scratch, e);
-    if (st == ST_OK)
-        st = write_tags(a, b, tsuid, scratch, e);
+    if (st == ST_OK) {
+        const struct key_layout *layout = store_layout(a->store);
+
+        json_open(b, "tags", '[');
+        for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
+            st = meta_write_uid(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i),
+                                scratch, e);
+            if (st == ST_OK)
+                st = meta_write_uid(a, b, UID_TAGV,
+                                    tsuid_tagv(layout, tsuid, i), scratch, e);
+        }
+        buf_put_u8(b, ']');
+    }
     if (st != ST_OK)
         return st;
     field_put_if(b, "description", meta->description);

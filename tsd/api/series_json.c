@@ -17,25 +17,12 @@ tsuid_list_add(struct tsuid_list *l, struct slice tsuid)
     return true;
 }
 
-/* Puts the tag where its key belongs. */
-static void
-insert_tag(struct series_tags *t, uint64_t key, uint64_t value)
-{
-    size_t at = t->len++;
-
-    for (; at > 0 && t->keys[at - 1] > key; at--) {
-        t->keys[at] = t->keys[at - 1];
-        t->values[at] = t->values[at - 1];
-    }
-    t->keys[at] = key;
-    t->values[at] = value;
-}
-
 enum status
 series_tags_find(const struct api *a, const struct tag *tags, size_t len,
                  struct series_tags *out, bool *unknown, struct error *e)
 {
     enum status st = ST_OK;
+    size_t at;
 
     out->len = 0;
     if (unknown != NULL)
@@ -53,7 +40,14 @@ series_tags_find(const struct api *a, const struct tag *tags, size_t len,
             *unknown = true;
             st = ST_OK;
         } else if (st == ST_OK) {
-            insert_tag(out, key, value);
+            /* Puts the tag where its key belongs. */
+            at = out->len++;
+            for (; at > 0 && out->keys[at - 1] > key; at--) {
+                out->keys[at] = out->keys[at - 1];
+                out->values[at] = out->values[at - 1];
+            }
+            out->keys[at] = key;
+            out->values[at] = value;
         }
     }
     return st;

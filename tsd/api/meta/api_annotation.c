@@ -79,29 +79,24 @@ read_time_param(const struct api_call *w, const char *name, int64_t *out)
 }
 
 static bool
-read_params(const struct api_call *w, struct annotation_request *n)
-{
-    if (!annotation_read_params(w->r, n, w->out) ||
-        !read_time_param(w, "start_time", &n->note.start) ||
-        !read_time_param(w, "end_time", &n->note.end))
-        return false;
-    if (n->note.start < 1) {
-        http_reply_error(w->out, 400, "Missing start time", NULL);
-        return false;
-    }
-    n->fields |= n->note.end != 0 ? ANNOTATION_END : 0u;
-    return true;
-}
-
-static bool
 read_request(const struct api_call *w, struct annotation_request *n)
 {
     struct json_t *body;
     struct error e;
     enum status st;
 
-    if (http_body(w->r).size == 0)
-        return read_params(w, n);
+    if (http_body(w->r).size == 0) {
+        if (!annotation_read_params(w->r, n, w->out) ||
+            !read_time_param(w, "start_time", &n->note.start) ||
+            !read_time_param(w, "end_time", &n->note.end))
+            return false;
+        if (n->note.start < 1) {
+            http_reply_error(w->out, 400, "Missing start time", NULL);
+            return false;
+        }
+        n->fields |= n->note.end != 0 ? ANNOTATION_END : 0u;
+        return true;
+    }
     body = api_parse_body(w->r, w->out);
     if (body == NULL)
         return false;
@@ -377,24 +372,6 @@ delete_of(const struct api_call *w, const struct range *range,
 }
 
 static void
-write_range(struct buf *b, const struct range *range, uint64_t total)
-{
-    static const struct slice none;
-
-    buf_put_u8(b, '{');
-    json_put_list(b, "tsuids",
-                  !range->tsuids.has       ? NULL
-                  : range->tsuids.len == 0 ? &none
-                                           : range->tsuids.texts,
-                  range->tsuids.len);
-    json_put_bool(b, "global", range->global);
-    json_put_int(b, "startTime", range->from_ms);
-    json_put_int(b, "endTime", range->to_ms);
-    json_put_int(b, "totalDeleted", (int64_t)total);
-    buf_put_u8(b, '}');
-}
-
-static void
 delete_bulk(const struct api_call *w)
 {
     struct range range = { .start_text = slice_str(""),
@@ -417,6 +394,20 @@ delete_bulk(const struct api_call *w)
     }
     if (st != ST_OK)
         api_reject(w->out, &e);
-    else
-        write_range(http_reply_body(w->out), &range, total);
+    else {
+        struct buf *b = http_reply_body(w->out);
+        static const struct slice none;
+
+        buf_put_u8(b, '{');
+        json_put_list(b, "tsuids",
+                      !range.tsuids.has       ? NULL
+                      : range.tsuids.len == 0 ? &none
+                                              : range.tsuids.texts,
+                      range.tsuids.len);
+        json_put_bool(b, "global", range.global);
+        json_put_int(b, "startTime", range.from_ms);
+        json_put_int(b, "endTime", range.to_ms);
+        json_put_int(b, "totalDeleted", (int64_t)total);
+        buf_put_u8(b, '}');
+    }
 }

@@ -134,27 +134,6 @@ tsmeta_visit(void *ctx, struct slice tsuid)
            nameless_has(&f->nameless, tsuid) || tsuid_list_add(&f->list, tsuid);
 }
 
-/* Series with points, and those with metadata alone: both ascending. */
-static enum status
-find_all(struct found *f, struct error *e)
-{
-    const struct key_layout *layout = store_layout(f->w->a->store);
-    uint8_t metric[8];
-    enum status st = nameless_find(f->w->a->uids, f->w->arena, &f->nameless, e);
-
-    if (st == ST_OK)
-        st = series_each(f->w->a->series, f->named->metric, NULL, tsmeta_visit,
-                         f, e);
-    key_put_uint(metric, f->named->metric, layout->metric_width);
-    if (st == ST_OK)
-        st = meta_each_series(f->w->a->records,
-                              slice_of(metric, layout->metric_width),
-                              tsmeta_visit, f, e);
-    if (st == ST_OK && f->list.no_memory)
-        st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
-    return st;
-}
-
 static enum status
 write_all(struct found *f, struct error *e)
 {
@@ -213,8 +192,23 @@ get_by_name(struct api_call *w)
         st = error_set(&e, ST_INVALID,
                        "At least one of the Deferreds failed, first "
                        "exception:");
-    if (st == ST_OK)
-        st = find_all(&f, &e);
+    if (st == ST_OK) {
+        /* Series with points, and those with metadata alone: both ascending. */
+        const struct key_layout *layout = store_layout(f.w->a->store);
+        uint8_t metric[8];
+
+        st = nameless_find(f.w->a->uids, f.w->arena, &f.nameless, &e);
+        if (st == ST_OK)
+            st = series_each(f.w->a->series, f.named->metric, NULL,
+                             tsmeta_visit, &f, &e);
+        key_put_uint(metric, f.named->metric, layout->metric_width);
+        if (st == ST_OK)
+            st = meta_each_series(f.w->a->records,
+                                  slice_of(metric, layout->metric_width),
+                                  tsmeta_visit, &f, &e);
+        if (st == ST_OK && f.list.no_memory)
+            st = error_set(&e, ST_LIMIT, "too many series: ask for fewer");
+    }
     if (st == ST_OK) {
         f.list.len = slices_sort_unique(f.list.tsuids, f.list.len);
         st = write_all(&f, &e);
@@ -254,16 +248,6 @@ tsmeta_put(struct api_call *w, struct slice tsuid, struct meta_request *n)
 }
 
 static void
-tsmeta_create(struct api_call *w, struct slice tsuid, const struct meta *meta)
-{
-    struct error e;
-
-    if (meta_create(w->a->records, series_of(tsuid), meta, &e) != ST_OK ||
-        write_one(w, tsuid, meta, &e) != ST_OK)
-        tsmeta_reject(w, &e);
-}
-
-static void
 put_by_name(struct api_call *w, struct meta_request *n)
 {
     uint8_t *bytes = arena_alloc(w->arena, TSUID_MAX);
@@ -294,9 +278,12 @@ put_by_name(struct api_call *w, struct meta_request *n)
     else if (st != ST_NOT_FOUND)
         http_reply_failure(w->out, &e);
     else if (http_param(w->r, "create", &wanted) &&
-             slice_eq_str(wanted, "true") && named.tags.len > 0)
-        tsmeta_create(w, tsuid, &n->meta);
-    else
+             slice_eq_str(wanted, "true") && named.tags.len > 0) {
+        if (meta_create(w->a->records, series_of(tsuid), &n->meta, &e) !=
+                ST_OK ||
+            write_one(w, tsuid, &n->meta, &e) != ST_OK)
+            tsmeta_reject(w, &e);
+    } else
         http_reply_error(w->out, 400,
                          "Could not find TSMeta, specify \"create=true\" to "
                          "create a new one.",
@@ -331,46 +318,7 @@ read_tsuid(struct api_call *w, struct slice text, struct slice *out,
     return st == ST_OK ? meta_read_id(text, w->arena, out, e) : st;
 }
 
-static void
-tsmeta_change(struct api_call *w)
-{
-    struct meta_request n;
-    struct slice tsuid;
-    struct error e;
-
-    if (!meta_read(w->r, true, &n, w->out))
-        return;
-    if (n.id_text.size == 0)
-        put_by_name(w, &n);
-    else if (n.fields == 0)
-        http_reply_empty(w->out, 304);
-    else if (read_tsuid(w, n.id_text, &tsuid, &e) != ST_OK)
-        tsmeta_reject(w, &e);
-    else
-        tsmeta_put(w, tsuid, &n);
-}
-
 /* -- delete ---------------------------------------------------------------- */
-
-static void
-tsmeta_delete(struct api_call *w)
-{
-    static const char message[] = "Unable to delete TSMeta information";
-    struct meta_request n;
-    struct slice tsuid;
-    struct error e;
-
-    if (!meta_read(w->r, true, &n, w->out))
-        return;
-    if (n.id_text.size == 0)
-        http_reply_error(w->out, 400, message, "Missing UID");
-    else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
-        http_reply_error(w->out, 400, message, e.text);
-    else if (meta_delete(w->a->records, series_of(tsuid), &e) != ST_OK)
-        http_reply_failure(w->out, &e);
-    else
-        http_reply_empty(w->out, 204);
-}
 
 void
 api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -380,11 +328,38 @@ api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
 
     if (!api_is_current(ctx, out))
         return;
-    if (http_method(r) == HTTP_DELETE)
-        tsmeta_delete(&w);
-    else if (http_method(r) != HTTP_GET)
-        tsmeta_change(&w);
-    else if (http_param(r, "tsuid", &text))
+    if (http_method(r) == HTTP_DELETE) {
+        static const char message[] = "Unable to delete TSMeta information";
+        struct meta_request n;
+        struct slice tsuid;
+        struct error e;
+
+        if (!meta_read(w.r, true, &n, w.out))
+            return;
+        if (n.id_text.size == 0)
+            http_reply_error(w.out, 400, message, "Missing UID");
+        else if (meta_read_id(n.id_text, w.arena, &tsuid, &e) != ST_OK)
+            http_reply_error(w.out, 400, message, e.text);
+        else if (meta_delete(w.a->records, series_of(tsuid), &e) != ST_OK)
+            http_reply_failure(w.out, &e);
+        else
+            http_reply_empty(w.out, 204);
+    } else if (http_method(r) != HTTP_GET) {
+        struct meta_request n;
+        struct slice tsuid;
+        struct error e;
+
+        if (!meta_read(w.r, true, &n, w.out))
+            return;
+        if (n.id_text.size == 0)
+            put_by_name(&w, &n);
+        else if (n.fields == 0)
+            http_reply_empty(w.out, 304);
+        else if (read_tsuid(&w, n.id_text, &tsuid, &e) != ST_OK)
+            tsmeta_reject(&w, &e);
+        else
+            tsmeta_put(&w, tsuid, &n);
+    } else if (http_param(r, "tsuid", &text))
         get_by_tsuid(&w, text);
     else
         get_by_name(&w);

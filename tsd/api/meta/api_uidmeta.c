@@ -57,21 +57,6 @@ uidmeta_write(const struct api_call *w, struct meta_of of, struct error *e)
                           of.id, w->arena, e);
 }
 
-static void
-uidmeta_get(const struct api_call *w)
-{
-    struct meta_request n = { 0 };
-    struct meta_of of;
-    struct error e;
-
-    if (!api_need_param(w->r, "uid", &n.id_text, w->out) ||
-        !api_need_param(w->r, "type", &n.type_text, w->out))
-        return;
-    if (read_whose(w, &n, &of, &e) != ST_OK ||
-        uidmeta_write(w, of, &e) != ST_OK)
-        uidmeta_reject(w, &e);
-}
-
 /* The text of what a request lacks; NULL: nothing. */
 static const char *
 missing(const struct meta_request *n)
@@ -79,28 +64,6 @@ missing(const struct meta_request *n)
     if (n->id_text.size == 0)
         return "Missing UID";
     return n->type_text.size == 0 ? "Missing type" : NULL;
-}
-
-static void
-uidmeta_put(const struct api_call *w)
-{
-    bool overwrite = http_method(w->r) == HTTP_PUT;
-    struct meta_request n;
-    struct meta_of of;
-    struct error e;
-
-    if (!meta_read(w->r, false, &n, w->out))
-        return;
-    if (missing(&n) != NULL)
-        http_reply_error(w->out, 400, missing(&n), missing(&n));
-    else if (n.fields == 0)
-        http_reply_empty(w->out, 304);
-    else if (read_whose(w, &n, &of, &e) != ST_OK ||
-             meta_put(w->a->records, of, &n.meta,
-                      &(struct record_change){ n.fields, overwrite, w->arena },
-                      &e) != ST_OK ||
-             uidmeta_write(w, of, &e) != ST_OK)
-        uidmeta_reject(w, &e);
 }
 
 static void
@@ -133,8 +96,35 @@ api_uidmeta(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     if (http_method(r) == HTTP_DELETE)
         uidmeta_delete(&w);
-    else if (http_method(r) == HTTP_GET)
-        uidmeta_get(&w);
-    else
-        uidmeta_put(&w);
+    else if (http_method(r) == HTTP_GET) {
+        struct meta_request n = { 0 };
+        struct meta_of of;
+        struct error e;
+
+        if (!api_need_param(w.r, "uid", &n.id_text, w.out) ||
+            !api_need_param(w.r, "type", &n.type_text, w.out))
+            return;
+        if (read_whose(&w, &n, &of, &e) != ST_OK ||
+            uidmeta_write(&w, of, &e) != ST_OK)
+            uidmeta_reject(&w, &e);
+    } else {
+        bool overwrite = http_method(w.r) == HTTP_PUT;
+        struct meta_request n;
+        struct meta_of of;
+        struct error e;
+
+        if (!meta_read(w.r, false, &n, w.out))
+            return;
+        if (missing(&n) != NULL)
+            http_reply_error(w.out, 400, missing(&n), missing(&n));
+        else if (n.fields == 0)
+            http_reply_empty(w.out, 304);
+        else if (read_whose(&w, &n, &of, &e) != ST_OK ||
+                 meta_put(
+                     w.a->records, of, &n.meta,
+                     &(struct record_change){ n.fields, overwrite, w.arena },
+                     &e) != ST_OK ||
+                 uidmeta_write(&w, of, &e) != ST_OK)
+            uidmeta_reject(&w, &e);
+    }
 }

@@ -190,28 +190,21 @@ read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
     return st;
 }
 
-static enum status
-read_members(struct lookup *l, const struct json_t *body, struct error *e)
-{
-    unsigned seen;
-    enum status st;
-
-    l->has_metric = !json_is_null(json_object_get(body, "metric"));
-    l->metric = slice_str("*");
-    st = fields_read_json(body, FIELDS(of_body), l->arena, l, &seen, e);
-    return st == ST_OK ? read_tags(l, json_object_get(body, "tags"), e) : st;
-}
-
 static bool
 read_body(struct lookup *l, struct http_reply *out)
 {
     struct json_t *body = api_parse_body(l->r, out);
     struct error e;
     enum status st;
+    unsigned seen;
 
     if (body == NULL)
         return false;
-    st = read_members(l, body, &e);
+    l->has_metric = !json_is_null(json_object_get(body, "metric"));
+    l->metric = slice_str("*");
+    st = fields_read_json(body, FIELDS(of_body), l->arena, l, &seen, &e);
+    if (st == ST_OK)
+        st = read_tags(l, json_object_get(body, "tags"), &e);
     json_decref(body);
     if (st != ST_OK)
         api_reject_json(out, &e);
@@ -249,27 +242,6 @@ find_series(struct lookup *l, struct error *e)
 
 /* -- the answer ------------------------------------------------------------ */
 
-static void
-write_request(const struct lookup *l, struct buf *b)
-{
-    buf_put_str(b, "{\"type\":\"LOOKUP\"");
-    if (l->query.data != NULL)
-        json_put_text(b, "query", l->query);
-    if (l->has_metric)
-        json_put_text(b, "metric", l->metric);
-    if (l->has_tags)
-        json_open(b, "tags", '[');
-    for (size_t i = 0; i < l->pairs_len; i++) {
-        json_open(b, NULL, '{');
-        json_put_text(b, "key", l->pairs[i].key);
-        json_put_text(b, "value", l->pairs[i].value);
-        buf_put_u8(b, '}');
-    }
-    if (l->has_tags)
-        buf_put_u8(b, ']');
-    json_put_int(b, "limit", l->limit);
-}
-
 /* Series of which a name was deleted are left out. */
 static enum status
 write_series(struct lookup *l, struct buf *b, size_t *shown, struct error *e)
@@ -302,7 +274,22 @@ write_answer(struct lookup *l, int64_t started_us, struct buf *b,
     size_t shown;
     enum status st;
 
-    write_request(l, b);
+    buf_put_str(b, "{\"type\":\"LOOKUP\"");
+    if (l->query.data != NULL)
+        json_put_text(b, "query", l->query);
+    if (l->has_metric)
+        json_put_text(b, "metric", l->metric);
+    if (l->has_tags)
+        json_open(b, "tags", '[');
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        json_open(b, NULL, '{');
+        json_put_text(b, "key", l->pairs[i].key);
+        json_put_text(b, "value", l->pairs[i].value);
+        buf_put_u8(b, '}');
+    }
+    if (l->has_tags)
+        buf_put_u8(b, ']');
+    json_put_int(b, "limit", l->limit);
     buf_printf(b, ",\"time\":%lld.0,\"results\":[",
                (long long)((clock_monotonic_us() - started_us) / 1000));
     st = write_series(l, b, &shown, e);

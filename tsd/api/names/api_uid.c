@@ -21,17 +21,6 @@ struct work {
 };
 
 static void
-uid_assign_reject(struct work *w, struct slice name, const char *why)
-{
-    struct buf key = BUF_INIT;
-
-    buf_put_slice(&key, name);
-    (void)json_object_set_new_nocheck(w->rejected, buf_cstr(&key),
-                                      json_string_nocheck(why));
-    buf_fini(&key);
-}
-
-static void
 put_member(struct buf *b, struct slice name)
 {
     json_put_item(b, name);
@@ -52,6 +41,7 @@ assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
     enum uid_kind k = UID_METRIC;
     uint64_t id;
     enum status st = uid_validate_name(w->a->uids, kind, name, e);
+    struct buf key = BUF_INIT;
 
     if (st == ST_OK && !read_kind(kind, &k))
         st = error_set(e, ST_INVALID, "Unknown type name");
@@ -62,7 +52,10 @@ assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
         buf_printf(&w->results, "\"%0*llX\"", (int)uid_width(w->a->uids, k) * 2,
                    (unsigned long long)id);
     } else if (st == ST_INVALID) {
-        uid_assign_reject(w, name, e->text);
+        buf_put_slice(&key, name);
+        (void)json_object_set_new_nocheck(w->rejected, buf_cstr(&key),
+                                          json_string_nocheck(e->text));
+        buf_fini(&key);
     }
     return st == ST_OK || st == ST_INVALID;
 }
@@ -203,23 +196,6 @@ struct renaming {
     struct slice old_name, new_name;
 };
 
-/* OpenTSDB walks through a HashMap, and of several kinds the last one counts:
- * this is their order in that of its parameters. */
-static void
-read_params(const struct http_request *r, struct renaming *n)
-{
-    static const char *const order[] = { "metric", "tagv", "tagk" };
-    struct slice s;
-
-    for (size_t i = 0; i < KINDS_LEN; i++)
-        if (http_param(r, order[i], &s) && s.size > 0) {
-            n->kind = order[i];
-            n->old_name = s;
-        }
-    if (http_param(r, "name", &s) && s.size > 0)
-        n->new_name = s;
-}
-
 /* All members of the body but "name" are kinds. */
 static enum status
 read_members(const struct http_request *r, json_t *body, struct renaming *n,
@@ -254,28 +230,20 @@ read_members(const struct http_request *r, json_t *body, struct renaming *n,
     return ST_OK;
 }
 
-static enum status
-rename_one(const struct api *a, const struct renaming *n, struct error *e)
-{
-    enum uid_kind kind = UID_METRIC;
-    enum status st = uid_validate_name(a->uids, n->kind, n->new_name, e);
-
-    if (st == ST_OK && !read_kind(n->kind, &kind))
-        st = error_set(e, ST_INVALID, "Unknown type name");
-    if (st == ST_OK && n->old_name.size == 0)
-        st = error_set(e, ST_NOT_FOUND, "Invalid %s: empty string", n->kind);
-    if (st == ST_OK)
-        st = uid_rename(a->uids, kind, n->old_name, n->new_name, e);
-    return st;
-}
-
 static void
 rename_it(const struct api *a, const struct renaming *n, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
     struct error e;
-    enum status st = rename_one(a, n, &e);
+    enum uid_kind kind = UID_METRIC;
+    enum status st = uid_validate_name(a->uids, n->kind, n->new_name, &e);
 
+    if (st == ST_OK && !read_kind(n->kind, &kind))
+        st = error_set(&e, ST_INVALID, "Unknown type name");
+    if (st == ST_OK && n->old_name.size == 0)
+        st = error_set(&e, ST_NOT_FOUND, "Invalid %s: empty string", n->kind);
+    if (st == ST_OK)
+        st = uid_rename(a->uids, kind, n->old_name, n->new_name, &e);
     if (st == ST_OK) {
         buf_put_str(b, "{\"result\":\"true\"}");
         return;
@@ -290,33 +258,6 @@ rename_it(const struct api *a, const struct renaming *n, struct http_reply *out)
     buf_put_u8(b, '}');
 }
 
-static void
-rename_names(const struct api *a, const struct http_request *r,
-             struct http_reply *out)
-{
-    struct json_t *body = NULL;
-    struct renaming n = { 0 };
-    struct error e;
-    enum status st = ST_OK;
-
-    if (http_method(r) == HTTP_POST) {
-        body = api_parse_body(r, out);
-        if (body == NULL)
-            return;
-        st = read_members(r, body, &n, &e);
-    } else {
-        read_params(r, &n);
-    }
-    if (st != ST_OK)
-        api_reject_json(out, &e);
-    else if (n.old_name.data == NULL || n.new_name.data == NULL)
-        http_reply_error(out, 400, "Missing necessary values to rename UID",
-                         NULL);
-    else
-        rename_it(a, &n, out);
-    json_decref(body);
-}
-
 void
 api_uid(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -326,9 +267,39 @@ api_uid(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     if (slice_eq_str(what, "assign"))
         uid_serve_assign(ctx, r, out);
-    else if (slice_eq_str(what, "rename"))
-        rename_names(ctx, r, out);
-    else
+    else if (slice_eq_str(what, "rename")) {
+        struct json_t *body = NULL;
+        struct renaming n = { 0 };
+        struct error e;
+        static const char *const order[] = { "metric", "tagv", "tagk" };
+        struct slice s;
+        enum status st = ST_OK;
+
+        if (http_method(r) == HTTP_POST) {
+            body = api_parse_body(r, out);
+            if (body == NULL)
+                return;
+            st = read_members(r, body, &n, &e);
+        } else {
+            /* OpenTSDB walks through a HashMap, and of several kinds the last
+             * one counts: this is their order in that of its parameters. */
+            for (size_t i = 0; i < KINDS_LEN; i++)
+                if (http_param(r, order[i], &s) && s.size > 0) {
+                    n.kind = order[i];
+                    n.old_name = s;
+                }
+            if (http_param(r, "name", &s) && s.size > 0)
+                n.new_name = s;
+        }
+        if (st != ST_OK)
+            api_reject_json(out, &e);
+        else if (n.old_name.data == NULL || n.new_name.data == NULL)
+            http_reply_error(out, 400, "Missing necessary values to rename UID",
+                             NULL);
+        else
+            rename_it(ctx, &n, out);
+        json_decref(body);
+    } else
         http_reply_error(out, 501,
                          "Other UID endpoints have not been implemented yet",
                          NULL);

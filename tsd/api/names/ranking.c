@@ -25,13 +25,6 @@ ranking_new(struct arena *a, struct slice part, int64_t max)
     return r;
 }
 
-/* Could one with so many series get in, whatever its name is? */
-static bool
-may_enter(const struct ranking *r, uint64_t series)
-{
-    return r->len < r->max || series >= r->top[r->len - 1].series;
-}
-
 static bool
 contains(struct slice name, struct slice part)
 {
@@ -86,7 +79,8 @@ ranking_add_ids(struct ranking *r, struct uid_table *u, enum uid_kind kind,
     for (size_t i = 0; i < ids->len && st == ST_OK && !r->no_memory; i++) {
         if (i % NAMES_UNCHECKED == 0 && cancel_asked(cancel))
             break;
-        if (!may_enter(r, ids->all[i].series))
+        /* With so few series it does not get in, whatever its name is. */
+        if (r->len == r->max && ids->all[i].series < r->top[r->len - 1].series)
             continue;
         buf_clear(&name);
         st = uid_name(u, kind, ids->all[i].id, &name, e);

@@ -149,28 +149,20 @@ visit(void *ctx, struct slice tsuid)
     return !is_wanted(l, tsuid) || l->found(l->ctx, tsuid);
 }
 
-/* The key with the fewest values, all of them known; or NULL. */
-static const struct lookup_key *
-narrow_key(const struct series_lookup *l)
+/* Past all series, or only past those that the index knows by a tag. */
+enum status
+series_lookup_walk(struct series_lookup *l, struct error *e)
 {
-    const struct lookup_key *best = NULL;
+    /* The key with the fewest values, all of them known; or NULL. */
+    const struct lookup_key *narrow = NULL;
 
     for (size_t i = 0; i < l->keys_len; i++) {
         const struct lookup_key *k = &l->keys[i];
 
         if (k->id != ANY && !k->any &&
-            (best == NULL || k->values_len < best->values_len))
-            best = k;
+            (narrow == NULL || k->values_len < narrow->values_len))
+            narrow = k;
     }
-    return best;
-}
-
-/* Past all series, or only past those that the index knows by a tag. */
-enum status
-series_lookup_walk(struct series_lookup *l, struct error *e)
-{
-    const struct lookup_key *narrow = narrow_key(l);
-
     if (narrow == NULL)
         return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
     if (narrow->values_len == 0)

@@ -24,17 +24,6 @@ add_metric(void *ctx, struct slice name, uint64_t id)
            (++m->seen % 1024 != 0 || !http_is_cancelled(m->r));
 }
 
-static enum status
-rank_metrics(const struct api *a, const struct http_request *r,
-             struct ranking *ranking, struct error *e)
-{
-    struct metrics m = { a, r, ranking, 0 };
-    enum status st =
-        uid_suggest(a->uids, UID_METRIC, slice_str(""), 0, add_metric, &m, e);
-
-    return st == ST_OK && ranking->no_memory ? error_no_memory(e) : st;
-}
-
 /* -- tags ------------------------------------------------------------------ */
 
 /* "v|w" to ids, "*" to any; an unknown name has no series. */
@@ -131,9 +120,13 @@ suggest_counts(const struct api *a, const struct http_request *r,
     }
     if (ranking == NULL)
         st = error_no_memory(&e);
-    else if (ask->kind == UID_METRIC)
-        st = rank_metrics(a, r, ranking, &e);
-    else
+    else if (ask->kind == UID_METRIC) {
+        struct metrics m = { a, r, ranking, 0 };
+
+        st = uid_suggest(a->uids, UID_METRIC, slice_str(""), 0, add_metric, &m,
+                         &e);
+        st = st == ST_OK && ranking->no_memory ? error_no_memory(&e) : st;
+    } else
         st = rank_tags(a, r, ask, ranking, &e);
     if (st == ST_OK || st == ST_NOT_FOUND)
         ranking_write(ranking, false, http_reply_body(out));

@@ -105,58 +105,40 @@ object_put(struct object *o, const char **at)
     }
 }
 
-/* "name:T name:T}" or "T}", after the opening brace. */
-static void
-put_braces(struct buf *b, const char **at)
-{
-    struct object o;
-
-    if (is_name(*at)) {
-        object_begin(&o, b);
-        object_put(&o, at);
-        object_end(&o);
-    } else {
-        buf_put_str(b, "{\"type\":\"object\",\"additionalProperties\":");
-        put_type(b, at);
-        buf_put_u8(b, '}');
-    }
-}
-
-/* "T|T)", after the opening bracket. */
-static void
-put_choice(struct buf *b, const char **at)
-{
-    buf_put_str(b, "{\"anyOf\":[");
-    while (**at != ')') {
-        json_next(b);
-        put_type(b, at);
-        *at += **at == '|';
-    }
-    buf_put_str(b, "]}");
-}
-
-/* "a|b>", after the opening bracket. */
-static void
-put_words(struct buf *b, const char **at)
-{
-    struct slice left = slice_of(*at, strcspn(*at, ">"));
-
-    *at += left.size;
-    buf_put_str(b, "{\"type\":\"string\",\"enum\":[");
-    while (left.size > 0)
-        json_put_item(b, slice_cut(&left, '|'));
-    buf_put_str(b, "]}");
-}
-
 static void
 put_brackets(struct buf *b, char kind, const char **at)
 {
+    struct object o;
+    struct slice left;
+
     if (kind == '{') {
-        put_braces(b, at);
+        /* "name:T name:T}" or "T}", after the opening brace. */
+        if (is_name(*at)) {
+            object_begin(&o, b);
+            object_put(&o, at);
+            object_end(&o);
+        } else {
+            buf_put_str(b, "{\"type\":\"object\",\"additionalProperties\":");
+            put_type(b, at);
+            buf_put_u8(b, '}');
+        }
     } else if (kind == '(') {
-        put_choice(b, at);
+        /* "T|T)", after the opening bracket. */
+        buf_put_str(b, "{\"anyOf\":[");
+        while (**at != ')') {
+            json_next(b);
+            put_type(b, at);
+            *at += **at == '|';
+        }
+        buf_put_str(b, "]}");
     } else if (kind == '<') {
-        put_words(b, at);
+        /* "a|b>", after the opening bracket. */
+        left = slice_of(*at, strcspn(*at, ">"));
+        *at += left.size;
+        buf_put_str(b, "{\"type\":\"string\",\"enum\":[");
+        while (left.size > 0)
+            json_put_item(b, slice_cut(&left, '|'));
+        buf_put_str(b, "]}");
     } else {
         INSIST(kind == '[');
         buf_put_str(b, "{\"type\":\"array\",\"items\":");
@@ -325,20 +307,11 @@ put_answer(struct buf *b, const char *answer)
     buf_put_str(b, "\"default\":{\"$ref\":\"#/components/responses/Error\"}}");
 }
 
-/* "get_api_query" of "get" and "/api/query". */
-static void
-put_id(struct buf *b, struct slice method, const char *path)
-{
-    buf_printf(b, ",\"operationId\":\"%.*s", SLICE_ARG(method));
-    for (; *path != '\0'; path++)
-        buf_put_u8(b, isalnum((unsigned char)*path) ? (uint8_t)*path : '_');
-    buf_put_u8(b, '"');
-}
-
 static void
 put_operation(struct buf *b, const struct operation *o)
 {
     struct slice left = slice_str(o->methods);
+    const char *path;
 
     while (left.size > 0) {
         struct slice method = slice_cut(&left, ' ');
@@ -347,50 +320,18 @@ put_operation(struct buf *b, const struct operation *o)
         buf_put_u8(b, ':');
         json_open(b, NULL, '{');
         buf_printf(b, "\"tags\":[\"%s\"]", o->tag);
-        put_id(b, method, o->path);
+        /* "get_api_query" of "get" and "/api/query". */
+        path = o->path;
+        buf_printf(b, ",\"operationId\":\"%.*s", SLICE_ARG(method));
+        for (; *path != '\0'; path++)
+            buf_put_u8(b, isalnum((unsigned char)*path) ? (uint8_t)*path : '_');
+        buf_put_u8(b, '"');
         json_put_text(b, "summary", slice_str(o->summary));
         put_params(b, o);
         put_body(b, o);
         put_answer(b, o->answer);
         buf_put_u8(b, '}');
     }
-}
-
-static void
-put_paths(struct buf *b)
-{
-    const char *path = "";
-
-    buf_put_str(b, "\"paths\":{");
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
-        const struct operation *o = &operations[i];
-
-        if (strcmp(o->path, path) != 0) {
-            buf_put_str(b, i == 0 ? "" : "}");
-            path = o->path;
-            json_put_item(b, slice_str(path));
-            buf_put_str(b, ":{");
-        }
-        put_operation(b, o);
-    }
-    buf_put_str(b, "}}");
-}
-
-static void
-put_schemas(struct buf *b)
-{
-    buf_put_str(b, "\"schemas\":{");
-    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
-        const struct schema *s = &schemas[i];
-
-        json_put_item(b, slice_str(s->name));
-        buf_put_u8(b, ':');
-        if (s->fields != NULL)
-            put_fields(b, s->fields, s->type);
-        else
-            put_whole_type(b, s->type);
-    }
-    buf_put_u8(b, '}');
 }
 
 static const char head[] =
@@ -423,12 +364,36 @@ void
 api_openapi(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
+    const char *path = "";
 
     (void)ctx;
     (void)r;
     buf_put_str(b, head);
-    put_paths(b);
+    buf_put_str(b, "\"paths\":{");
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        const struct operation *o = &operations[i];
+
+        if (strcmp(o->path, path) != 0) {
+            buf_put_str(b, i == 0 ? "" : "}");
+            path = o->path;
+            json_put_item(b, slice_str(path));
+            buf_put_str(b, ":{");
+        }
+        put_operation(b, o);
+    }
+    buf_put_str(b, "}}");
     buf_put_str(b, components);
-    put_schemas(b);
+    buf_put_str(b, "\"schemas\":{");
+    for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
+        const struct schema *s = &schemas[i];
+
+        json_put_item(b, slice_str(s->name));
+        buf_put_u8(b, ':');
+        if (s->fields != NULL)
+            put_fields(b, s->fields, s->type);
+        else
+            put_whole_type(b, s->type);
+    }
+    buf_put_u8(b, '}');
     buf_put_str(b, "}}");
 }

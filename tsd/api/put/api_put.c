@@ -61,22 +61,6 @@ print_text(struct buf *out, const char *name, struct slice raw)
     buf_fini(&text);
 }
 
-/* Those of the body, and what the batch added to them. */
-static void
-print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
-{
-    struct buf text = BUF_INIT;
-    struct put_tags tags;
-    struct slice key, value;
-
-    put_json_tags(raw, &tags, &text);
-    if (put_batch_added_tag(b, &key, &value))
-        put_tags_set(&tags, key, value);
-    put_tags_sort(&tags);
-    field_put_pairs(out, "tags", tags.tags, tags.len);
-    buf_fini(&text);
-}
-
 static void
 print_histogram(struct buf *out, const struct put_json_point *x)
 {
@@ -111,8 +95,19 @@ print_point(struct buf *out, const struct job *j,
     print_text(out, "metric", x->metric);
     json_put_int(out, "timestamp", x->time);
     print_text(out, "value", x->value);
-    if (x->tags.data != NULL)
-        print_tags(out, j->batch, x->tags);
+    if (x->tags.data != NULL) {
+        /* Those of the body, and what the batch added to them. */
+        struct buf text = BUF_INIT;
+        struct put_tags tags;
+        struct slice key, value;
+
+        put_json_tags(x->tags, &tags, &text);
+        if (put_batch_added_tag(j->batch, &key, &value))
+            put_tags_set(&tags, key, value);
+        put_tags_sort(&tags);
+        field_put_pairs(out, "tags", tags.tags, tags.len);
+        buf_fini(&text);
+    }
     if (j->kind == PUT_JSON_ROLLUPS) {
         print_text(out, "interval", x->interval);
         print_text(out, "aggregator", x->aggregator);

@@ -58,27 +58,6 @@ take_buckets(const struct put_json_point *x, struct arena *a,
     return st == ST_OK ? histogram_sort(out, a, e) : st;
 }
 
-static enum status
-take_value(const struct put_json_point *x, const struct histogram_codecs *c,
-           struct buf *text, struct arena *a, struct histogram *out,
-           struct error *e)
-{
-    enum status st;
-
-    if (x->value.size > 0) {
-        st = histogram_codec_check(c, x->id, e);
-        if (st == ST_OK)
-            st = histogram_parse_base64(put_json_text(x->value, text), a, out,
-                                        e);
-    } else {
-        st = histogram_simple_check(c, e);
-        if (st == ST_OK)
-            st = take_buckets(x, a, out, e);
-    }
-    return st == ST_CORRUPT ? error_set(e, ST_INVALID, "Unexpected exception")
-                            : st;
-}
-
 enum status
 histogram_writer_json(struct histogram_writer *w,
                       const struct put_json_point *x, struct error *e)
@@ -96,8 +75,20 @@ histogram_writer_json(struct histogram_writer *w,
     p.metric = put_json_text(x->metric, &text);
     if (st == ST_OK)
         st = histogram_check(x, p.tags.len, e);
-    if (st == ST_OK)
-        st = take_value(x, &w->a->histograms, &text, w->arena, &p.histogram, e);
+    if (st == ST_OK) {
+        if (x->value.size > 0) {
+            st = histogram_codec_check(&w->a->histograms, x->id, e);
+            if (st == ST_OK)
+                st = histogram_parse_base64(put_json_text(x->value, &text),
+                                            w->arena, &p.histogram, e);
+        } else {
+            st = histogram_simple_check(&w->a->histograms, e);
+            if (st == ST_OK)
+                st = take_buckets(x, w->arena, &p.histogram, e);
+        }
+        st = st == ST_CORRUPT ? error_set(e, ST_INVALID, "Unexpected exception")
+                              : st;
+    }
     if (st == ST_OK)
         st = histogram_writer_add(w, &p, e);
     buf_fini(&text);

@@ -21,18 +21,6 @@ is_path_of_puts(const char *path)
     return false;
 }
 
-/* A POST or PUT to a path without an endpoint may be that of a client whose URL
- * is misspelt, so it counts, too. */
-static bool
-is_put(const struct http_request *r)
-{
-    const char *path = http_path(r);
-
-    return path != NULL &&
-           (http_method(r) == HTTP_POST || http_method(r) == HTTP_PUT) &&
-           (is_path_of_puts(path) || !http_has_route(r));
-}
-
 static enum put_failure
 failure_of(unsigned status)
 {
@@ -67,10 +55,15 @@ put_failures_report(void *ctx, const struct http_request *r, unsigned status,
         [PUT_FAILED_UNAVAILABLE] = CNT_PUT_UNAVAILABLE,
     };
     struct put_failures *f = ctx;
+    const char *path = http_path(r);
     enum put_failure kind;
     char more[LOG_MORE_SIZE];
 
-    if (!is_put(r))
+    /* A POST or PUT to a path without an endpoint may be that of a client whose
+     * URL is misspelt, so it counts, too. */
+    if (path == NULL ||
+        (http_method(r) != HTTP_POST && http_method(r) != HTTP_PUT) ||
+        (!is_path_of_puts(path) && http_has_route(r)))
         return;
     kind = failure_of(status);
     counter_add(counters[kind], 1);

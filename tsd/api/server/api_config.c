@@ -57,21 +57,6 @@ static const struct filter_help {
       "host=regexp(web[0-9]+)" },
 };
 
-static void
-put_filters(struct buf *b)
-{
-    buf_put_u8(b, '{');
-    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        const struct filter_help *f = &filters[i];
-
-        json_open(b, filter_type_name(f->type), '{');
-        json_put_text(b, "examples", slice_str(f->examples));
-        json_put_text(b, "description", slice_str(f->description));
-        buf_put_u8(b, '}');
-    }
-    buf_put_u8(b, '}');
-}
-
 void
 api_config(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -79,7 +64,16 @@ api_config(void *ctx, const struct http_request *r, struct http_reply *out)
     struct buf *b = http_reply_body(out);
 
     if (slice_eq_str(api_sub_path(r), "filters")) {
-        put_filters(b);
+        buf_put_u8(b, '{');
+        for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+            const struct filter_help *f = &filters[i];
+
+            json_open(b, filter_type_name(f->type), '{');
+            json_put_text(b, "examples", slice_str(f->examples));
+            json_put_text(b, "description", slice_str(f->description));
+            buf_put_u8(b, '}');
+        }
+        buf_put_u8(b, '}');
         return;
     }
     buf_put_u8(b, '{');

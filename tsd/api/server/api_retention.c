@@ -8,54 +8,38 @@
 #include "web/json/json.h"
 
 static void
-put_policy(struct buf *b, const struct retention_policy *p,
-           const struct retention_freed *f)
-{
-    json_open(b, NULL, '{');
-    json_put_text(b, "pattern", p->pattern);
-    json_put_text(b, "raw", p->raw);
-    json_put_text(b, "hourly", p->hourly);
-    json_put_int(b, "metrics", (int64_t)f->metrics);
-    json_put_int(b, "rows", (int64_t)f->dropped.rows);
-    json_put_int(b, "points", (int64_t)f->dropped.points);
-    json_put_int(b, "bytes", (int64_t)f->dropped.bytes);
-    buf_put_u8(b, '}');
-}
-
-static const char *
-source_of(const struct retention_view *v)
-{
-    return v->is_set ? "api" : "settings";
-}
-
-static void
-put_doubt(struct buf *b, int64_t since_ms)
-{
-    json_put_int(b, "believedUntil", since_ms);
-    json_put_text(
-        b, "doubt",
-        slice_str("The clock is far ahead of the last pass. Nothing is dropped "
-                  "until points with times near it have come for a while. If "
-                  "it is right, PUT {\"confirmClock\":true}"));
-}
-
-static void
 put_view(struct buf *b, const struct retention_view *v, bool dry_run)
 {
     buf_put_u8(b, '{');
-    json_put_text(b, "source", slice_str(source_of(v)));
+    json_put_text(b, "source", slice_str(v->is_set ? "api" : "settings"));
     json_put_text(b, "policies", slice_str(v->policies.text));
     json_put_bool(b, "dryRun", dry_run);
     json_put_int(b, "lastPass", v->passed_ms);
     json_put_text(b, "clock",
                   slice_str(v->doubted_since_ms != 0 ? "doubted" : "believed"));
-    if (v->doubted_since_ms != 0)
-        put_doubt(b, v->doubted_since_ms);
+    if (v->doubted_since_ms != 0) {
+        json_put_int(b, "believedUntil", v->doubted_since_ms);
+        json_put_text(
+            b, "doubt",
+            slice_str(
+                "The clock is far ahead of the last pass. Nothing is dropped "
+                "until points with times near it have come for a while. If "
+                "it is right, PUT {\"confirmClock\":true}"));
+    }
     if (v->failure.status != ST_OK)
         json_put_text(b, "failure", slice_str(v->failure.text));
     json_open(b, "list", '[');
-    for (size_t i = 0; i < v->policies.len; i++)
-        put_policy(b, &v->policies.list[i], &v->freed[i]);
+    for (size_t i = 0; i < v->policies.len; i++) {
+        json_open(b, NULL, '{');
+        json_put_text(b, "pattern", v->policies.list[i].pattern);
+        json_put_text(b, "raw", v->policies.list[i].raw);
+        json_put_text(b, "hourly", v->policies.list[i].hourly);
+        json_put_int(b, "metrics", (int64_t)v->freed[i].metrics);
+        json_put_int(b, "rows", (int64_t)v->freed[i].dropped.rows);
+        json_put_int(b, "points", (int64_t)v->freed[i].dropped.points);
+        json_put_int(b, "bytes", (int64_t)v->freed[i].dropped.bytes);
+        buf_put_u8(b, '}');
+    }
     buf_put_str(b, "]}");
 }
 

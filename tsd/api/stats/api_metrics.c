@@ -76,44 +76,37 @@ put_latency(struct buf *b, const char *name, const char *help,
                name, all, name, (double)l->sum_us / 1e6, name, all);
 }
 
-static void
-put_latencies(const struct api *a, struct buf *b)
-{
-    struct cluster_counts c = { 0 };
-
-    if (a->cluster != NULL)
-        a->cluster_counts(a->cluster, &c);
-    put_latency(b, "halite_http_request_duration_seconds",
-                "HTTP requests, from the first line to the reply.",
-                a->http == NULL ? NULL : http_server_latency(a->http));
-    put_latency(b, "halite_put_batch_duration_seconds",
-                "Batches of points until they are in the WAL.",
-                a->put == NULL ? NULL : put_path_latency(a->put));
-    put_latency(b, "halite_query_duration_seconds",
-                "Queries, until their answer is made.",
-                queries_latency(a->queries));
-    put_latency(b, "halite_query_scan_duration_seconds",
-                "Sub-queries, reading their points.",
-                a->engine == NULL ? NULL : engine_latency(a->engine));
-    put_latency(b, "halite_wal_fsync_duration_seconds",
-                "How long an fsync of the WAL takes.",
-                store_sync_latency(a->store));
-    put_latency(b, "halite_peer_put_duration_seconds",
-                "Points to other servers, from sent to answered.",
-                c.put_latency);
-}
-
 void
 api_metrics(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
     struct metric m = { .b = http_reply_body(out) };
+    struct cluster_counts c = { 0 };
 
     (void)r;
     http_reply_type(out, "text/plain; version=0.0.4; charset=utf-8");
     stats_each(a, metric_add, &m);
     metric_end(&m);
-    put_latencies(a, m.b);
+    if (a->cluster != NULL)
+        a->cluster_counts(a->cluster, &c);
+    put_latency(m.b, "halite_http_request_duration_seconds",
+                "HTTP requests, from the first line to the reply.",
+                a->http == NULL ? NULL : http_server_latency(a->http));
+    put_latency(m.b, "halite_put_batch_duration_seconds",
+                "Batches of points until they are in the WAL.",
+                a->put == NULL ? NULL : put_path_latency(a->put));
+    put_latency(m.b, "halite_query_duration_seconds",
+                "Queries, until their answer is made.",
+                queries_latency(a->queries));
+    put_latency(m.b, "halite_query_scan_duration_seconds",
+                "Sub-queries, reading their points.",
+                a->engine == NULL ? NULL : engine_latency(a->engine));
+    put_latency(m.b, "halite_wal_fsync_duration_seconds",
+                "How long an fsync of the WAL takes.",
+                store_sync_latency(a->store));
+    put_latency(m.b, "halite_peer_put_duration_seconds",
+                "Points to other servers, from sent to answered.",
+                c.put_latency);
     buf_fini(&m.help);
     buf_fini(&m.lines);
 }

@@ -45,16 +45,6 @@ put_point(void *ctx, const struct stat_row *row, double value)
     buf_fini(&common);
 }
 
-static void
-write_points(const struct api *a, struct buf *b)
-{
-    struct stats_writer w = { a, b, clock_now_ms(a->clock) / 1000 };
-
-    buf_put_u8(b, '[');
-    stats_each(a, put_point, &w);
-    buf_put_u8(b, ']');
-}
-
 /* The old page: lines, or an array of them. */
 static void
 write_page(const struct api *a, bool json, struct buf *b)
@@ -131,6 +121,7 @@ api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
     struct slice what = api_sub_path(r);
     struct buf *b = http_reply_body(out);
     bool json = http_has_param(r, "json");
+    struct stats_writer w;
 
     if (http_method(r) == HTTP_DELETE && !slice_eq_str(what, "query")) {
         http_reply_bad_method(out, r);
@@ -153,6 +144,9 @@ api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
     } else if (slice_eq_str(what, "region_clients")) {
         buf_put_str(b, "[]");
     } else {
-        write_points(a, b);
+        w = (struct stats_writer){ a, b, clock_now_ms(a->clock) / 1000 };
+        buf_put_u8(b, '[');
+        stats_each(a, put_point, &w);
+        buf_put_u8(b, ']');
     }
 }

@@ -103,13 +103,14 @@ ms(const struct latency *l, unsigned percent)
     return (double)(latency_percentile(l, percent) / 1000);
 }
 
-/* OpenTSDB's percentiles of requests, of points on their way to the WAL, and of
- * reading. Graph counters exist for compatibility and are always 0. */
-static void
-each_latency(const struct api *a, stat_found *found, void *ctx)
+void
+stats_each(const struct api *a, stat_found *found, void *ctx)
 {
     static const unsigned percents[] = { 50, 75, 90, 95 };
 
+    each_row(a, found, ctx);
+    /* OpenTSDB's percentiles of requests, of points on their way to the WAL,
+     * and of reading. Graph counters are for compatibility, and always 0. */
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
         unsigned p = percents[i];
         char http[40], hbase[40];
@@ -132,13 +133,6 @@ each_latency(const struct api *a, stat_found *found, void *ctx)
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
             found(ctx, &rows[k].row, rows[k].value);
     }
-}
-
-void
-stats_each(const struct api *a, stat_found *found, void *ctx)
-{
-    each_row(a, found, ctx);
-    each_latency(a, found, ctx);
 }
 
 void

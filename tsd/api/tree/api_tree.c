@@ -94,23 +94,6 @@ list_trees(const struct api_call *w, struct error *e)
     return st;
 }
 
-static enum status
-put_tree(const struct api_call *w, struct tree_request *t, bool *changed,
-         struct error *e)
-{
-    enum status st;
-
-    t->tree.created = clock_now_ms(w->a->clock) / 1000;
-    if (t->tree.id > 0)
-        st = tree_put(w->a->records, &t->tree,
-                      &(struct record_change){
-                          t->fields, http_method(w->r) == HTTP_PUT, w->arena },
-                      changed, e);
-    else
-        st = tree_create(w->a->records, &t->tree, e);
-    return st == ST_OK && *changed ? get_tree(w, t->tree.id, e) : st;
-}
-
 static void
 serve_tree(const struct api_call *w)
 {
@@ -121,9 +104,18 @@ serve_tree(const struct api_call *w)
 
     if (!tree_read(w->r, &t, w->out))
         return;
-    if (is_write(w))
-        st = put_tree(w, &t, &changed, &e);
-    else if (http_method(w->r) == HTTP_DELETE)
+    if (is_write(w)) {
+        t.tree.created = clock_now_ms(w->a->clock) / 1000;
+        if (t.tree.id > 0)
+            st = tree_put(
+                w->a->records, &t.tree,
+                &(struct record_change){
+                    t.fields, http_method(w->r) == HTTP_PUT, w->arena },
+                &changed, &e);
+        else
+            st = tree_create(w->a->records, &t.tree, &e);
+        st = st == ST_OK && changed ? get_tree(w, t.tree.id, &e) : st;
+    } else if (http_method(w->r) == HTTP_DELETE)
         st = tree_delete(w->a->records, t.tree.id, t.definition, w->arena, &e);
     else
         st = t.tree.id == 0 ? list_trees(w, &e) : get_tree(w, t.tree.id, &e);

@@ -58,19 +58,6 @@ read_branch(const struct api_call *w, struct slice *id)
 }
 
 static void
-reject_branch(const struct api_call *w, struct slice id)
-{
-    struct buf text = BUF_INIT;
-
-    buf_put_str(&text, "Unable to locate branch '");
-    api_put_hex(&text, id);
-    buf_printf(&text, "' for tree '%llu'",
-               (unsigned long long)key_get_uint(id.data, 2));
-    http_reply_error(w->out, 404, buf_cstr(&text), NULL);
-    buf_fini(&text);
-}
-
-static void
 write_leaf_end(struct buf *b, struct slice tsuid, struct slice name)
 {
     json_put_text(b, "tsuid", tsuid);
@@ -137,22 +124,6 @@ write_branches(const struct api_call *w, int64_t tree,
     return st;
 }
 
-static enum status
-write_branch(const struct api_call *w, int64_t tree,
-             const struct tree_branch *branch, struct error *e)
-{
-    struct buf *b = http_reply_body(w->out);
-    enum status st;
-
-    buf_put_str(b, "{\"leaves\":");
-    st = write_leaves(w, branch, e);
-    buf_put_str(b, ",\"branches\":");
-    if (st == ST_OK)
-        st = write_branches(w, tree, branch, e);
-    tree_write_branch_end(b, tree, branch->path, branch->path_len);
-    return st;
-}
-
 void
 api_tree_branch(const struct api_call *w)
 {
@@ -161,6 +132,7 @@ api_tree_branch(const struct api_call *w)
     struct slice id = { NULL, 0 };
     struct error e;
     enum status st;
+    struct buf text = BUF_INIT;
 
     if (!read_branch(w, &id))
         return;
@@ -170,11 +142,24 @@ api_tree_branch(const struct api_call *w)
         st = tree_view_branch(w->a, w->r, &tree,
                               slice_of(id.data + 2, id.size - 2), &branch, &e);
     if (st == ST_NOT_FOUND || st == ST_INVALID) {
-        reject_branch(w, id);
+        buf_put_str(&text, "Unable to locate branch '");
+        api_put_hex(&text, id);
+        buf_printf(&text, "' for tree '%llu'",
+                   (unsigned long long)key_get_uint(id.data, 2));
+        http_reply_error(w->out, 404, buf_cstr(&text), NULL);
+        buf_fini(&text);
         return;
     }
-    if (st == ST_OK)
-        st = write_branch(w, tree.id, &branch, &e);
+    if (st == ST_OK) {
+        struct buf *b = http_reply_body(w->out);
+
+        buf_put_str(b, "{\"leaves\":");
+        st = write_leaves(w, &branch, &e);
+        buf_put_str(b, ",\"branches\":");
+        if (st == ST_OK)
+            st = write_branches(w, tree.id, &branch, &e);
+        tree_write_branch_end(b, tree.id, branch.path, branch.path_len);
+    }
     if (st != ST_OK)
         http_reply_failure(w->out, &e);
 }
@@ -197,9 +182,12 @@ static const struct field of_tsuids[] = {
 
 const struct field_table tree_tsuids_fields = { FIELDS(of_tsuids) };
 
+/* Its reply is made when it is false. */
 static bool
-read_tsuids(const struct api_call *w, struct tsuids *t)
+read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
+                     struct tsuids *t, struct tree *tree)
 {
+    struct error e;
     unsigned seen;
 
     *t = (struct tsuids){ 0 };
@@ -207,17 +195,7 @@ read_tsuids(const struct api_call *w, struct tsuids *t)
         return false;
     if (seen == 0)
         http_reply_error(w->out, 400, "Missing or invalid Tree ID", NULL);
-    return seen != 0;
-}
-
-/* Its reply is made when it is false. */
-static bool
-read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
-                     struct tsuids *t, struct tree *tree)
-{
-    struct error e;
-
-    if (!read_tsuids(w, t))
+    if (!(seen != 0))
         return false;
     if (tree_get(w->a->records, t->tree, w->arena, tree, &e) != ST_OK) {
         api_reject(w->out, &e);
@@ -320,38 +298,6 @@ write_test_meta(struct testing *t, struct buf *b, struct slice tsuid,
 }
 
 static enum status
-test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
-            struct buf *b)
-{
-    struct tree_path path = { 0 };
-    struct tree_series series;
-    enum status st;
-
-    arena_reset(t->scratch);
-    buf_put_str(b, "{\"meta\":");
-    st = write_test_meta(t, b, tsuid, meta);
-    buf_put_str(b, ",\"messages\":[");
-    if (st == ST_OK)
-        st = tree_names(t->w->a, tsuid, t->scratch, &series, &t->e);
-    if (st == ST_OK)
-        st = tree_build(t->plan, &series, t->scratch, b, &path, &t->e);
-    buf_put_str(b, "],\"branch\":");
-    if (st == ST_OK)
-        st = write_test_root(t, b, series.tsuid, &path);
-    buf_put_u8(b, '}');
-    return st;
-}
-
-/* A series without a branch; 'why' is a message. */
-static void
-write_missing(struct buf *b, const char *why)
-{
-    buf_put_str(b, "{\"meta\":null,\"messages\":[");
-    json_put_string(b, slice_str(why));
-    buf_put_str(b, "],\"branch\":null}");
-}
-
-static enum status
 test_one(struct testing *t, struct slice text, struct buf *b)
 {
     const char *missing = "Unable to locate TSUID meta data";
@@ -359,6 +305,8 @@ test_one(struct testing *t, struct slice text, struct buf *b)
     struct meta meta;
     size_t start;
     enum status st = meta_read_id(text, t->w->arena, &tsuid, &t->e);
+    struct tree_path path = { 0 };
+    struct tree_series series;
 
     json_put_item(b, text);
     buf_put_u8(b, ':');
@@ -368,7 +316,18 @@ test_one(struct testing *t, struct slice text, struct buf *b)
     if (st == ST_OK && t->plan == NULL)
         return error_set(&t->e, ST_INVALID, "The tree has no rules");
     if (st == ST_OK) {
-        st = test_series(t, tsuid, &meta, b);
+        arena_reset(t->scratch);
+        buf_put_str(b, "{\"meta\":");
+        st = write_test_meta(t, b, tsuid, &meta);
+        buf_put_str(b, ",\"messages\":[");
+        if (st == ST_OK)
+            st = tree_names(t->w->a, tsuid, t->scratch, &series, &t->e);
+        if (st == ST_OK)
+            st = tree_build(t->plan, &series, t->scratch, b, &path, &t->e);
+        buf_put_str(b, "],\"branch\":");
+        if (st == ST_OK)
+            st = write_test_root(t, b, series.tsuid, &path);
+        buf_put_u8(b, '}');
         if (st == ST_NOT_FOUND)
             (void)error_wrap(&t->e, st, "TSUID was missing a UID name");
         missing = t->e.text;
@@ -376,7 +335,10 @@ test_one(struct testing *t, struct slice text, struct buf *b)
     if (st != ST_NOT_FOUND)
         return st;
     b->size = start;
-    write_missing(b, missing);
+    /* A series without a branch: what is missing is its message. */
+    buf_put_str(b, "{\"meta\":null,\"messages\":[");
+    json_put_string(b, slice_str(missing));
+    buf_put_str(b, "],\"branch\":null}");
     return ST_OK;
 }
 
@@ -425,19 +387,6 @@ api_tree_test(const struct api_call *w)
 
 /* -- collisions ------------------------------------------------------------ */
 
-/* Texts to bytes, sorted. */
-static enum status
-read_asked(const struct api_call *w, struct field_list *ids, struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < ids->len && st == ST_OK; i++)
-        st = meta_read_id(ids->texts[i], w->arena, &ids->texts[i], e);
-    if (st == ST_OK)
-        ids->len = slices_sort_unique(ids->texts, ids->len);
-    return st;
-}
-
 static void
 list_collisions(const struct api_call *w, bool unmatched)
 {
@@ -447,11 +396,15 @@ list_collisions(const struct api_call *w, bool unmatched)
     struct tree tree;
     size_t len = 0;
     struct error e;
-    enum status st;
+    enum status st = ST_OK;
 
     if (!read_tree_and_tsuids(w, false, &ids, &tree))
         return;
-    st = read_asked(w, &ids.list, &e);
+    /* Texts to bytes, sorted. */
+    for (size_t i = 0; i < ids.list.len && st == ST_OK; i++)
+        st = meta_read_id(ids.list.texts[i], w->arena, &ids.list.texts[i], &e);
+    if (st == ST_OK)
+        ids.list.len = slices_sort_unique(ids.list.texts, ids.list.len);
     if (st == ST_OK && !unmatched)
         st = tree_view_collisions(w->a, w->r, &tree, &all, &len, &e);
     if (st != ST_OK) {

@@ -278,56 +278,32 @@ name_by_split(struct work *w, struct slice value)
 }
 
 static void
-name_by_regex(struct work *w, struct slice value)
-{
-    struct slice groups[GROUPS_MAX];
-    size_t len, group = (size_t)w->rule->group + 1;
-    enum status st =
-        regexp_match(w->step->regex, value, 0, groups, GROUPS_MAX, &len, w->e);
-
-    if (st == ST_LIMIT)
-        w->status = st;
-    if (st != ST_OK)
-        return;
-    if (group >= len || group >= GROUPS_MAX)
-        say(w,
-            "Regex group index [%lld] for rule " RULE_FORMAT
-            " was out of bounds [%zu]",
-            (long long)w->rule->group, RULE_ARGS(w->rule), len - 1);
-    else if (groups[group].size == 0)
-        say(w, "Extracted value for rule " RULE_FORMAT " was null or empty",
-            RULE_ARGS(w->rule));
-    else
-        set_name(w, value, groups[group]);
-}
-
-static void
 name_by_value(struct work *w, struct slice value)
 {
-    if (w->step->regex != NULL)
-        name_by_regex(w, value);
-    else if (w->rule->separator.size > 0)
+    if (w->step->regex != NULL) {
+        struct slice groups[GROUPS_MAX];
+        size_t len, group = (size_t)w->rule->group + 1;
+        enum status st = regexp_match(w->step->regex, value, 0, groups,
+                                      GROUPS_MAX, &len, w->e);
+
+        if (st == ST_LIMIT)
+            w->status = st;
+        if (st != ST_OK)
+            return;
+        if (group >= len || group >= GROUPS_MAX)
+            say(w,
+                "Regex group index [%lld] for rule " RULE_FORMAT
+                " was out of bounds [%zu]",
+                (long long)w->rule->group, RULE_ARGS(w->rule), len - 1);
+        else if (groups[group].size == 0)
+            say(w, "Extracted value for rule " RULE_FORMAT " was null or empty",
+                RULE_ARGS(w->rule));
+        else
+            set_name(w, value, groups[group]);
+    } else if (w->rule->separator.size > 0)
         name_by_split(w, value);
     else
         set_name(w, value, value);
-}
-
-/* The index of the tag whose key, or value, is the rule's field. */
-static bool
-find_tag(struct work *w, bool by_value, size_t *out)
-{
-    const struct tree_series *s = w->series;
-    struct slice field = w->rule->field;
-    size_t i = 0;
-
-    while (i < s->tags_len &&
-           !slice_eq(by_value ? s->tags[i].value : s->tags[i].key, field))
-        i++;
-    say(w, "%s %s [%.*s] for rule: " RULE_FORMAT,
-        i < s->tags_len ? "Matched" : "No match on", by_value ? "tagv" : "tagk",
-        SLICE_ARG(field), RULE_ARGS(w->rule));
-    *out = i;
-    return i < s->tags_len;
 }
 
 static void
@@ -350,6 +326,8 @@ apply_rule(struct work *w)
 {
     bool by_value = w->rule->type == TREE_RULE_TAGV_CUSTOM;
     size_t i = 0;
+    const struct tree_series *s = w->series;
+    struct slice field = w->rule->field;
 
     say(w, "Processing rule: " RULE_FORMAT, RULE_ARGS(w->rule));
     if (w->rule->type == TREE_RULE_METRIC) {
@@ -360,7 +338,14 @@ apply_rule(struct work *w)
         name_by_custom(w, UID_METRIC, 0);
         return;
     }
-    if (!find_tag(w, by_value, &i))
+    /* The index of the tag whose key, or value, is the rule's field. */
+    while (i < s->tags_len &&
+           !slice_eq(by_value ? s->tags[i].value : s->tags[i].key, field))
+        i++;
+    say(w, "%s %s [%.*s] for rule: " RULE_FORMAT,
+        i < s->tags_len ? "Matched" : "No match on", by_value ? "tagv" : "tagk",
+        SLICE_ARG(field), RULE_ARGS(w->rule));
+    if (i == s->tags_len)
         return;
     if (w->rule->type == TREE_RULE_TAGK)
         name_by_value(w, w->series->tags[i].value);
@@ -411,33 +396,13 @@ go_down(struct work *w, bool *unmatched)
 
 /* -- the way back: who is whose child -------------------------------------- */
 
-/* A branch in a text; NULL: the root. */
-static void
-say_leaf_added(struct work *w, size_t depth, struct slice leaf,
-               const struct tree_node *parent)
-{
-    struct slice id = w->series->tsuid;
-
-    if (parent == NULL)
-        say(w,
-            "Depth [%zu] Adding leaf [name: %.*s tsuid: %.*s] to parent "
-            "branch [ID: [%04llX] Name: [ROOT]]",
-            depth, SLICE_ARG(leaf), SLICE_ARG(id),
-            (unsigned long long)w->plan->tree->id);
-    else
-        say(w,
-            "Depth [%zu] Adding leaf [name: %.*s tsuid: %.*s] to parent "
-            "branch [Name: [%.*s]]",
-            depth, SLICE_ARG(leaf), SLICE_ARG(id), SLICE_ARG(parent->name));
-}
-
 /* Until a leaf is placed: the last node with a name that stands behind one
  * with a name, or behind the root, is a leaf.  Returns whether it was. */
 static bool
 place_leaf(struct work *w, size_t depth, struct tree_node **current,
            struct tree_node *parent, struct tree_path *out)
 {
-    struct slice name;
+    struct slice name, id = w->series->tsuid;
 
     if (*current == NULL || (*current)->name.size == 0) {
         *current = parent;
@@ -449,35 +414,19 @@ place_leaf(struct work *w, size_t depth, struct tree_node **current,
         return false;
     }
     *(parent == NULL ? &out->root_leaf : &parent->leaf) = name;
-    say_leaf_added(w, depth, name, parent);
+    if (parent == NULL)
+        say(w,
+            "Depth [%zu] Adding leaf [name: %.*s tsuid: %.*s] to parent "
+            "branch [ID: [%04llX] Name: [ROOT]]",
+            depth, SLICE_ARG(name), SLICE_ARG(id),
+            (unsigned long long)w->plan->tree->id);
+    else
+        say(w,
+            "Depth [%zu] Adding leaf [name: %.*s tsuid: %.*s] to parent "
+            "branch [Name: [%.*s]]",
+            depth, SLICE_ARG(name), SLICE_ARG(id), SLICE_ARG(parent->name));
     *current = parent;
     return true;
-}
-
-static void
-place_branch(struct work *w, size_t depth, struct tree_node **current,
-             struct tree_node *parent)
-{
-    struct tree_node *c = *current;
-
-    if (c->name.size == 0) {
-        say(w, "Depth [%zu] Branch was empty", depth);
-        *current = parent;
-    } else if (parent == NULL || parent->name.size == 0) {
-        if (depth > 2)
-            say(w,
-                "Depth [%zu] Skipping a non-matched branch, returning: "
-                "Name: [%.*s]",
-                depth, SLICE_ARG(c->name));
-    } else if (slice_eq(c->name, parent->name)) {
-        say(w, "Depth [%zu] Current was the same as previous", depth);
-    } else {
-        parent->child = c;
-        say(w,
-            "Depth [%zu] Adding branch: Name: [%.*s] to parent: Name: [%.*s]",
-            depth, SLICE_ARG(c->name), SLICE_ARG(parent->name));
-        *current = parent;
-    }
 }
 
 static void
@@ -490,8 +439,29 @@ go_back(struct work *w, struct tree_path *out)
     for (const struct tree_node *n = w->node; n != NULL; n = n->before) {
         if (!placed)
             placed = place_leaf(w, depth, &current, n->before, out);
-        else
-            place_branch(w, depth, &current, n->before);
+        else {
+            struct tree_node *c = current;
+
+            if (c->name.size == 0) {
+                say(w, "Depth [%zu] Branch was empty", depth);
+                current = n->before;
+            } else if (n->before == NULL || n->before->name.size == 0) {
+                if (depth > 2)
+                    say(w,
+                        "Depth [%zu] Skipping a non-matched branch, returning: "
+                        "Name: [%.*s]",
+                        depth, SLICE_ARG(c->name));
+            } else if (slice_eq(c->name, n->before->name)) {
+                say(w, "Depth [%zu] Current was the same as previous", depth);
+            } else {
+                n->before->child = c;
+                say(w,
+                    "Depth [%zu] Adding branch: Name: [%.*s] to parent: Name: "
+                    "[%.*s]",
+                    depth, SLICE_ARG(c->name), SLICE_ARG(n->before->name));
+                current = n->before;
+            }
+        }
         depth--;
     }
     out->top = current;

@@ -176,10 +176,16 @@ tree_rule_write(struct buf *b, const struct tree_rule *rule)
     buf_put_u8(b, '}');
 }
 
-/* {"0":{"0":rule,"1":rule},"1":..}: by level, then by order. */
-static void
-write_rules(struct buf *b, const struct tree *tree)
+void
+tree_write(struct buf *b, const struct tree *tree)
 {
+    json_open(b, NULL, '{');
+    json_put_member(b, "name", tree->name);
+    json_put_member(b, "description", tree->description);
+    json_put_member(b, "notes", tree->notes);
+    json_put_bool(b, "enabled", tree->enabled);
+    json_name(b, "rules");
+    /* {"0":{"0":rule,"1":rule},"1":..}: by level, then by order. */
     for (size_t i = 0; i < tree->rules_len; i++) {
         const struct tree_rule *r = &tree->rules[i];
         bool first = i == 0 || r[-1].level != r->level;
@@ -192,34 +198,11 @@ write_rules(struct buf *b, const struct tree *tree)
         tree_rule_write(b, r);
     }
     buf_put_str(b, tree->rules_len == 0 ? "null" : "}}");
-}
-
-void
-tree_write(struct buf *b, const struct tree *tree)
-{
-    json_open(b, NULL, '{');
-    json_put_member(b, "name", tree->name);
-    json_put_member(b, "description", tree->description);
-    json_put_member(b, "notes", tree->notes);
-    json_put_bool(b, "enabled", tree->enabled);
-    json_name(b, "rules");
-    write_rules(b, tree);
     json_put_int(b, "created", tree->created);
     json_put_int(b, "treeId", tree->id);
     json_put_bool(b, "strictMatch", tree->strict_match);
     json_put_bool(b, "storeFailures", tree->store_failures);
     buf_put_u8(b, '}');
-}
-
-/* "0001" and four bytes for each name but the root's, which 'path' starts with.
- */
-static void
-write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
-                size_t path_len)
-{
-    buf_printf(b, "%04llX", (unsigned long long)tree);
-    for (size_t i = 1; i < path_len; i++)
-        buf_printf(b, "%08X", (unsigned)java_hash(path[i]));
 }
 
 void
@@ -236,6 +219,10 @@ tree_write_branch_end(struct buf *b, int64_t tree, const struct slice *path,
     json_put_text(b, "displayName", path[path_len - 1]);
     json_put_int(b, "treeId", tree);
     json_open(b, "branchId", '"');
-    write_branch_id(b, tree, path, path_len);
+    /* "0001" and four bytes for each name but the root's, which 'path' starts
+     * with. */
+    buf_printf(b, "%04llX", (unsigned long long)tree);
+    for (size_t i = 1; i < path_len; i++)
+        buf_printf(b, "%08X", (unsigned)java_hash(path[i]));
     buf_printf(b, "\",\"depth\":%zu}", path_len - 1);
 }
