@@ -27,11 +27,16 @@ print_buf(const struct fsck_report *r, struct buf *line)
     buf_fini(line);
 }
 
-static void
-print_finding(const struct fsck_report *r, const struct finding *f)
+void
+fsck_report_finding(void *report, const struct finding *f)
 {
+    struct fsck_report *r = report;
+    uint64_t times = f->is_note ? 0 : count_code(r, f->code);
+    struct buf more = BUF_INIT;
     struct buf line = BUF_INIT;
 
+    if (r->quiet || (times > LINES && !r->all))
+        return;
     buf_printf(&line, f->is_note ? "note %s: " : "%s ", f->code);
     if (f->key.size == 0 && !f->is_note)
         buf_put_u8(&line, '-');
@@ -41,18 +46,6 @@ print_finding(const struct fsck_report *r, const struct finding *f)
                f->repaired == NULL ? "" : "; repaired: ",
                f->repaired == NULL ? "" : f->repaired);
     print_buf(r, &line);
-}
-
-void
-fsck_report_finding(void *report, const struct finding *f)
-{
-    struct fsck_report *r = report;
-    uint64_t times = f->is_note ? 0 : count_code(r, f->code);
-    struct buf more = BUF_INIT;
-
-    if (r->quiet || (times > LINES && !r->all))
-        return;
-    print_finding(r, f);
     if (times == LINES && !r->all) {
         buf_printf(&more, "%s and maybe more: see --all", f->code);
         print_buf(r, &more);

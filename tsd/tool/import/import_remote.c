@@ -88,19 +88,6 @@ read_line(struct import_answer *a, struct slice line, const struct sent *sent)
     return true;
 }
 
-/* What another process has taken may not be on the disk, and a sync of this
- * one would not tell. */
-static enum status
-check_server(struct remote_taker *x, uint64_t server, struct error *e)
-{
-    if (x->server != 0 && x->server != server)
-        return error_set(e, ST_IO,
-                         "the server was restarted during the import: run the "
-                         "import again");
-    x->server = server;
-    return ST_OK;
-}
-
 /* '*next' becomes where the rest begins of what was sent. */
 static enum status
 read_answer(struct remote_taker *x, const struct sent *sent,
@@ -117,15 +104,14 @@ read_answer(struct remote_taker *x, const struct sent *sent,
     counts->points += a.points;
     counts->records += a.records;
     *next = sent->at + (a.next == 0 ? sent->size : (size_t)a.next);
-    return check_server(x, a.server, e);
-}
-
-/* The server is busy, not its disk full: the same may be sent again. */
-static bool
-is_throttled(enum status st, const struct error *e)
-{
-    return st == ST_BUSY &&
-           slice_starts(slice_str(e->text), slice_str(IMPORT_THROTTLED));
+    /* What another process has taken may not be on the disk, and a sync of this
+     * one would not tell. */
+    if (x->server != 0 && x->server != a.server)
+        return error_set(e, ST_IO,
+                         "the server was restarted during the import: run the "
+                         "import again");
+    x->server = a.server;
+    return ST_OK;
 }
 
 static enum status
@@ -158,7 +144,8 @@ take_remote(void *ctx, struct slice lines, import_bad *bad, void *bad_ctx,
                          slice_of(lines.data + next, sent.size), &x->answer, e);
         if (st == ST_OK)
             st = read_answer(x, &sent, counts, &next, e);
-        else if (is_throttled(st, e))
+        else if (st == ST_BUSY &&
+                 slice_starts(slice_str(e->text), slice_str(IMPORT_THROTTLED)))
             st = wait_for_server(x, e);
     }
     return st;

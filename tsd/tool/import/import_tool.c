@@ -55,15 +55,6 @@ threads_option(struct tool *t, size_t *out)
     return true;
 }
 
-static bool
-has_bounds(const struct tool *t)
-{
-    return tool_option(t, "--since") != NULL ||
-           tool_option(t, "--until") != NULL ||
-           tool_option(t, "--only") != NULL ||
-           tool_option(t, "--metrics") != NULL;
-}
-
 int
 tool_import_check(struct tool *t)
 {
@@ -74,7 +65,10 @@ tool_import_check(struct tool *t)
         return tool_usage(t, "Not enough arguments.");
     if (tool_words(t) > 0 && from)
         return tool_usage(t, "--from takes no files.");
-    if (!from && has_bounds(t))
+    if (!from && (tool_option(t, "--since") != NULL ||
+                  tool_option(t, "--until") != NULL ||
+                  tool_option(t, "--only") != NULL ||
+                  tool_option(t, "--metrics") != NULL))
         return tool_usage(t, "--since, --until, --only and --metrics want "
                              "--from: of files all is imported.");
     if (!threads_option(t, &threads))

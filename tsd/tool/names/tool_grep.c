@@ -53,28 +53,6 @@ grep_streams(struct tool *t, const struct regexp *re, struct stream *s,
     return ST_OK;
 }
 
-static enum status
-grep_names(struct tool *t, const struct regexp *re, int kind, size_t *found,
-           struct error *e)
-{
-    struct stream s[UID_KINDS] = { 0 };
-    enum status st;
-
-    for (int k = 0; k < UID_KINDS; k++)
-        if (kind == UID_KINDS || kind == k)
-            s[k].names =
-                uid_names_open(t->api->uids, (enum uid_kind)k, slice_str(""));
-    st = grep_streams(t, re, s, found, e);
-    for (int k = 0; k < UID_KINDS; k++) {
-        struct error why;
-        enum status closed = uid_names_close(&s[k].names, &why);
-
-        if (closed != ST_OK && st == ST_OK)
-            st = error_set(e, closed, "%s", why.text);
-    }
-    return st;
-}
-
 int
 tool_uid_grep(struct tool *t)
 {
@@ -92,8 +70,22 @@ tool_uid_grep(struct tool *t)
         buf_put_str(&text, "(?i)");
     buf_put_slice(&text, pattern);
     st = regexp_new(buf_slice(&text), &re, &e);
-    if (st == ST_OK)
-        st = grep_names(t, re, (int)kind, &found, &e);
+    if (st == ST_OK) {
+        struct stream s[UID_KINDS] = { 0 };
+
+        for (int k = 0; k < UID_KINDS; k++)
+            if ((int)kind == UID_KINDS || (int)kind == k)
+                s[k].names = uid_names_open(t->api->uids, (enum uid_kind)k,
+                                            slice_str(""));
+        st = grep_streams(t, re, s, &found, &e);
+        for (int k = 0; k < UID_KINDS; k++) {
+            struct error why;
+            enum status closed = uid_names_close(&s[k].names, &why);
+
+            if (closed != ST_OK && st == ST_OK)
+                st = error_set(&e, closed, "%s", why.text);
+        }
+    }
     regexp_free(&re);
     buf_fini(&text);
     if (st != ST_OK)

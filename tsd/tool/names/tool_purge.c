@@ -45,22 +45,6 @@ say_name(void *ctx, enum uid_kind kind, struct slice name, uint64_t id)
                 uid_bytes_text(x->t->api->uids, kind, id, bytes));
 }
 
-/* The words are patterns as those of policies. */
-static enum status
-read_patterns(struct purge_tool *x, struct error *e)
-{
-    struct buf text = BUF_INIT;
-    enum status st;
-
-    for (size_t i = 0; i < tool_words(x->t); i++) {
-        buf_put_slice(&text, tool_word(x->t, i));
-        buf_put_str(&text, " forever;");
-    }
-    st = retention_policies_parse(buf_slice(&text), &x->patterns, e);
-    buf_fini(&text);
-    return st;
-}
-
 int
 tool_purge(struct tool *t)
 {
@@ -77,8 +61,15 @@ tool_purge(struct tool *t)
     };
     struct error e;
     enum status st;
+    struct buf text = BUF_INIT;
 
-    st = read_patterns(&x, &e);
+    /* The words are patterns as those of policies. */
+    for (size_t i = 0; i < tool_words(x.t); i++) {
+        buf_put_slice(&text, tool_word(x.t, i));
+        buf_put_str(&text, " forever;");
+    }
+    st = retention_policies_parse(buf_slice(&text), &x.patterns, &e);
+    buf_fini(&text);
     if (st == ST_OK)
         st = purge_run(&p, t->api->series, t->api->store, t->api->uids, &e);
     retention_policies_fini(&x.patterns);

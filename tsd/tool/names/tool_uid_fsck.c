@@ -8,20 +8,6 @@
 
 #define ERRORS_MAX 255 /* an exit status */
 
-/* False: a word is neither of the two, which OpenTSDB's passes over. */
-static bool
-read_words(const struct tool *t, bool *fix)
-{
-    *fix = false;
-    for (size_t i = 1; i < tool_words(t); i++)
-        if (slice_eq_str(tool_word(t, i), "fix"))
-            *fix = true;
-        else if (!t->as_tsdb &&
-                 !slice_eq_str(tool_word(t, i), "delete_unknown"))
-            return false;
-    return true;
-}
-
 int
 tool_uid_fsck(struct tool *t)
 {
@@ -31,10 +17,15 @@ tool_uid_fsck(struct tool *t)
     char *aside = NULL;
     struct error e;
     enum status st;
-    bool fix;
+    bool fix = false;
 
-    if (!read_words(t, &fix))
-        return tool_usage(t, "Unknown words behind 'fsck'");
+    /* OpenTSDB's passes over words that are neither of the two. */
+    for (size_t i = 1; i < tool_words(t); i++)
+        if (slice_eq_str(tool_word(t, i), "fix"))
+            fix = true;
+        else if (!t->as_tsdb &&
+                 !slice_eq_str(tool_word(t, i), "delete_unknown"))
+            return tool_usage(t, "Unknown words behind 'fsck'");
     if (fix && (aside = tool_fsck_aside(t)) == NULL)
         return TOOL_FAILED;
     c.aside = aside;

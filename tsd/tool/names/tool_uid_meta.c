@@ -109,22 +109,6 @@ purge_name(struct syncing *s, enum uid_kind kind, uint64_t id)
     return meta_delete(a->records, of, &s->e);
 }
 
-static enum status
-purge_names(struct syncing *s, enum uid_kind kind)
-{
-    struct uid_names *names =
-        uid_names_open(s->t->api->uids, kind, slice_str(""));
-    struct slice name;
-    uint64_t id;
-    enum status st = ST_OK, closed;
-
-    while (st == ST_OK && !tool_is_cancelled(s->t) &&
-           uid_names_next(names, &name, &id))
-        st = purge_name(s, kind, id);
-    closed = uid_names_close(&names, st == ST_OK ? &s->e : NULL);
-    return st == ST_OK ? closed : st;
-}
-
 int
 tool_uid_metapurge(struct tool *t)
 {
@@ -134,8 +118,19 @@ tool_uid_metapurge(struct tool *t)
 
     if (st == ST_OK)
         st = s.st;
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
-        st = purge_names(&s, (enum uid_kind)kind);
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
+        struct uid_names *names =
+            uid_names_open(s.t->api->uids, (enum uid_kind)kind, slice_str(""));
+        struct slice name;
+        uint64_t id;
+        enum status closed;
+
+        while (st == ST_OK && !tool_is_cancelled(s.t) &&
+               uid_names_next(names, &name, &id))
+            st = purge_name(&s, (enum uid_kind)kind, id);
+        closed = uid_names_close(&names, st == ST_OK ? &s.e : NULL);
+        st = st == ST_OK ? closed : st;
+    }
     return end(&s, st, "purge");
 }
 

@@ -32,15 +32,6 @@ take_word(struct words *w, const char *text)
 }
 
 static enum status
-fail_with(struct words *w, struct buf *why)
-{
-    enum status st = error_set(w->e, ST_INVALID, "%s", buf_cstr(why));
-
-    buf_fini(why);
-    return st;
-}
-
-static enum status
 parse_number(struct words *w, struct slice text, int64_t *out)
 {
     return put_parse_long(text, out, NULL)
@@ -136,8 +127,11 @@ parse_filters(struct words *w, struct sub_query *sub)
     for (; w->i < w->len && !has_inside(w->at[w->i], ' ') &&
            has_inside(w->at[w->i], '=');
          w->i++)
-        if (!put_tags_parse(&tags, slice_str(w->at[w->i]), &why))
-            return fail_with(w, &why);
+        if (!put_tags_parse(&tags, slice_str(w->at[w->i]), &why)) {
+            st = error_set(w->e, ST_INVALID, "%s", buf_cstr(&why));
+            buf_fini(&why);
+            return st;
+        }
     if (tags.len >= PUT_TAGS_MAX)
         return error_set(w->e, ST_LIMIT, "more than %d tags", PUT_TAGS_MAX - 1);
     sub->filters = arena_alloc(w->a, (tags.len + 1) * sizeof *sub->filters);
@@ -196,31 +190,6 @@ parse_timestamp(struct words *w, int64_t now_ms, const struct timezone *zone,
     return st == ST_OK ? parse_time(word, now_ms, zone, ms, w->e) : st;
 }
 
-static enum status
-parse_range(struct words *w, int64_t now_ms, const struct timezone *zone,
-            struct query_words *out)
-{
-    struct query *q = &out->query;
-    enum status st = parse_timestamp(w, now_ms, zone, &q->start_ms);
-
-    q->now_ms = q->end_ms = now_ms;
-    q->zone = zone;
-    out->has_end = st == ST_OK && w->len > 3 && is_end(w->at[1]);
-    if (out->has_end)
-        st = parse_timestamp(w, now_ms, zone, &q->end_ms);
-    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
-        q->end_ms = POINT_MAX_TS_MS;
-    if (st == ST_OK && out->has_end && q->end_ms <= q->start_ms)
-        st = error_set(w->e, ST_INVALID,
-                       "new end time (%lld) is less than or equal to start "
-                       "time: %lld",
-                       (long long)q->end_ms / 1000,
-                       (long long)q->start_ms / 1000);
-    if (q->end_ms <= q->start_ms)
-        q->end_ms = q->start_ms + 1; /* "now": there are no points yet */
-    return st;
-}
-
 enum status
 query_words_parse(const char *const *words, size_t len, int64_t now_ms,
                   const struct timezone *zone, struct arena *a,
@@ -231,7 +200,22 @@ query_words_parse(const char *const *words, size_t len, int64_t now_ms,
     enum status st;
 
     *out = (struct query_words){ .has_end = false };
-    st = parse_range(&w, now_ms, zone, out);
+    st = parse_timestamp(&w, now_ms, zone, &q->start_ms);
+    q->now_ms = q->end_ms = now_ms;
+    q->zone = zone;
+    out->has_end = st == ST_OK && w.len > 3 && is_end(w.at[1]);
+    if (out->has_end)
+        st = parse_timestamp(&w, now_ms, zone, &q->end_ms);
+    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
+        q->end_ms = POINT_MAX_TS_MS;
+    if (st == ST_OK && out->has_end && q->end_ms <= q->start_ms)
+        st = error_set(w.e, ST_INVALID,
+                       "new end time (%lld) is less than or equal to start "
+                       "time: %lld",
+                       (long long)q->end_ms / 1000,
+                       (long long)q->start_ms / 1000);
+    if (q->end_ms <= q->start_ms)
+        q->end_ms = q->start_ms + 1; /* "now": there are no points yet */
     /* No more than there are words. */
     q->subs = arena_alloc(a, (len + 1) * sizeof *q->subs);
     out->lines = arena_array(a, len + 1, sizeof *out->lines);

@@ -55,12 +55,23 @@ tool_fsck_aside(struct tool *t)
 /* -- flags ----------------------------------------------------------------- */
 
 static int
-check_threads(struct tool *t)
+miss_query(struct tool *t)
 {
-    const char *text = tool_option(t, "--threads");
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    (void)tool_usage(t, "Must supply a query or use the '--full-scan' flag");
+    return TOOL_FAILED;
+}
+
+int
+tool_fsck_check(struct tool *t)
+{
+    const char *text;
+    long cpus;
     int64_t threads;
 
+    if (tool_words(t) == 0 && tool_option(t, "--full-scan") == NULL)
+        return miss_query(t);
+    text = tool_option(t, "--threads");
+    cpus = sysconf(_SC_NPROCESSORS_ONLN);
     if (text == NULL)
         return 0;
     if (!number_parse_i64(slice_str(text), &threads))
@@ -71,30 +82,6 @@ check_threads(struct tool *t)
         return tool_fail(t, "Not allowed to run more than %d threads per core",
                          THREADS_A_CPU);
     return 0;
-}
-
-static int
-miss_query(struct tool *t)
-{
-    (void)tool_usage(t, "Must supply a query or use the '--full-scan' flag");
-    return TOOL_FAILED;
-}
-
-int
-tool_fsck_check(struct tool *t)
-{
-    if (tool_words(t) == 0 && tool_option(t, "--full-scan") == NULL)
-        return miss_query(t);
-    return check_threads(t);
-}
-
-/* Points go only where that is asked for. */
-static bool
-wants_orphans_deleted(const struct tool *t)
-{
-    return tool_option(t, "--fix-all") != NULL ||
-           (tool_option(t, "--fix") != NULL &&
-            tool_option(t, "--delete-orphans") != NULL);
 }
 
 /* As OpenTSDB: a flag without --fix changes nothing, nor does --fix alone. */
@@ -168,7 +155,9 @@ look_at_all(struct tool *t, struct fsck_report *r, const char *aside,
         .ctx = r,
         .aside = aside,
         .finds_orphans = true,
-        .drops_orphans = wants_orphans_deleted(t),
+        .drops_orphans = (tool_option(t, "--fix-all") != NULL ||
+                          (tool_option(t, "--fix") != NULL &&
+                           tool_option(t, "--delete-orphans") != NULL)),
     };
     enum status st = store_flush(t->api->store, e);
 
@@ -205,36 +194,27 @@ check_names(const struct tool *t, const struct query *q, struct error *e)
     return st;
 }
 
-/* A query that makes no sense, or whose names are not known, is an error,
- * though all is looked at. */
-static enum status
-check_words(struct tool *t, size_t *queries, struct error *e)
-{
-    struct query_words w = { 0 };
-    enum status st = ST_OK;
-
-    if (tool_words(t) > 0)
-        st = query_words_parse(t->args->words, tool_words(t),
-                               clock_now_ms(t->api->clock), t->zone, t->arena,
-                               &w, e);
-    if (st == ST_OK)
-        st = check_names(t, &w.query, e);
-    *queries = w.query.subs_len;
-    query_fini(&w.query);
-    return st;
-}
-
 int
 tool_fsck(struct tool *t)
 {
     struct fsck_report report = tool_fsck_report(t);
     uint64_t found = 0;
     char *aside = NULL;
-    size_t queries;
     struct error e;
-    enum status st = check_words(t, &queries, &e);
+    struct query_words w = { 0 };
+    enum status st = ST_OK;
 
-    if (st == ST_OK && queries == 0 && tool_option(t, "--full-scan") == NULL)
+    /* A query that makes no sense, or whose names are not known, is an error,
+     * though all is looked at. */
+    if (tool_words(t) > 0)
+        st = query_words_parse(t->args->words, tool_words(t),
+                               clock_now_ms(t->api->clock), t->zone, t->arena,
+                               &w, &e);
+    if (st == ST_OK)
+        st = check_names(t, &w.query, &e);
+    query_fini(&w.query);
+    if (st == ST_OK && w.query.subs_len == 0 &&
+        tool_option(t, "--full-scan") == NULL)
         return miss_query(t);
     if (st == ST_OK && wants_repair(t)) {
         aside = tool_fsck_aside(t);

@@ -47,26 +47,6 @@ stop_drawing(void *ctx, struct error *e)
     return deadline_check(ctx, e);
 }
 
-static enum status
-draw(struct tool *t, const struct query *q, struct graph_params *look,
-     struct query_result *result, struct arena *a, struct error *e)
-{
-    struct chart *c = &look->chart;
-    struct buf picture = { .max = t->api->answer_bytes };
-    enum status st = graph_chart_make(q, result, CHART_SERIES_MAX, a, look, e);
-
-    c->stop = stop_drawing;
-    c->stop_ctx = &result->deadline;
-    if (st == ST_OK)
-        st = graph_notes_read(t->api, q, result, a, c, e);
-    if (st == ST_OK)
-        st = chart_draw(c, a, &picture, e);
-    if (st == ST_OK)
-        tool_write(t, buf_slice(&picture));
-    buf_fini(&picture);
-    return st;
-}
-
 enum status
 tool_graph(struct tool *t, struct query_words *w, struct error *e)
 {
@@ -84,8 +64,22 @@ tool_graph(struct tool *t, struct query_words *w, struct error *e)
         if (st != ST_OK)
             (void)error_set(e, st, "%s", why.message.text);
     }
-    if (st == ST_OK)
-        st = draw(t, &w->query, &look, &result, a, e);
+    if (st == ST_OK) {
+        struct chart *c = &look.chart;
+        struct buf picture = { .max = t->api->answer_bytes };
+
+        st =
+            graph_chart_make(&w->query, &result, CHART_SERIES_MAX, a, &look, e);
+        c->stop = stop_drawing;
+        c->stop_ctx = &result.deadline;
+        if (st == ST_OK)
+            st = graph_notes_read(t->api, &w->query, &result, a, c, e);
+        if (st == ST_OK)
+            st = chart_draw(c, a, &picture, e);
+        if (st == ST_OK)
+            tool_write(t, buf_slice(&picture));
+        buf_fini(&picture);
+    }
     if (st == ST_OK)
         tool_warn_of_dropped(t, &w->query, &result);
     arena_free(&a);

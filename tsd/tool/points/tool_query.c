@@ -22,41 +22,31 @@ tool_query_check(struct tool *t)
 }
 
 static void
-put_tags(struct buf *out, const struct result_group *g)
-{
-    buf_put_str(out, " {");
-    for (size_t i = 0; i < g->tags_len; i++)
-        buf_printf(out, "%s%.*s=%.*s", i == 0 ? "" : ", ",
-                   SLICE_ARG(g->tag_keys[i]), SLICE_ARG(g->tag_values[i]));
-    buf_put_str(out, "}\n");
-}
-
-static void
-put_value(struct tool *t, enum dp_kind kind, union number v)
-{
-    char text[JAVA_FIXED_MAX];
-
-    if (kind == DP_INT)
-        tool_printf(t, "%lld", (long long)v.i);
-    else
-        tool_write(t, slice_of(text, java_format_fixed(
-                                         kind == DP_NULL ? NAN : v.d, text)));
-}
-
-static void
 print_group(struct tool *t, const struct query *q, const struct result_group *g)
 {
     const struct dps *d = &g->dps;
     struct buf tags = BUF_INIT;
+    enum dp_kind kind;
+    char text[JAVA_FIXED_MAX];
 
-    put_tags(&tags, g);
+    buf_put_str(&tags, " {");
+    for (size_t i = 0; i < g->tags_len; i++)
+        buf_printf(&tags, "%s%.*s=%.*s", i == 0 ? "" : ", ",
+                   SLICE_ARG(g->tag_keys[i]), SLICE_ARG(g->tag_values[i]));
+    buf_put_str(&tags, "}\n");
     for (size_t i = 0; i < d->len && !tool_is_cancelled(t); i++) {
         if (!q->whole_hours &&
             (d->ts_ms[i] < q->start_ms || d->ts_ms[i] > q->end_ms))
             continue;
         tool_printf(t, "%.*s %lld ", SLICE_ARG(g->metric),
                     (long long)d->ts_ms[i]);
-        put_value(t, (enum dp_kind)d->kind[i], d->v[i]);
+        kind = (enum dp_kind)d->kind[i];
+        if (kind == DP_INT)
+            tool_printf(t, "%lld", (long long)d->v[i].i);
+        else
+            tool_write(t, slice_of(text, java_format_fixed(
+                                             kind == DP_NULL ? NAN : d->v[i].d,
+                                             text)));
         tool_write(t, buf_slice(&tags));
     }
     buf_fini(&tags);
@@ -76,27 +66,6 @@ tool_warn_of_dropped(struct tool *t, const struct query *q,
     }
 }
 
-static enum status
-run_query(struct tool *t, const struct query *q, struct error *e)
-{
-    struct arena *a =
-        arena_new(settings_size(t->settings, "halite.query.bytes"));
-    struct query_result result;
-    struct parse_error why = { 0 };
-    enum status st =
-        engine_run(t->api->engine, q, tool_cancel(t), NULL, a, &result, &why);
-
-    if (st == ST_OK)
-        for (size_t i = 0; i < result.groups_len; i++)
-            print_group(t, q, &result.groups[i]);
-    else
-        (void)error_set(e, st, "%s", why.message.text);
-    if (st == ST_OK)
-        tool_warn_of_dropped(t, q, &result);
-    arena_free(&a);
-    return st;
-}
-
 /* Whole hours as OpenTSDB's, or the range alone. */
 static bool
 wants_whole_hours(const struct tool *t)
@@ -111,6 +80,9 @@ static enum status
 print_queries(struct tool *t, struct query *q, struct error *e)
 {
     enum status st = ST_OK;
+    struct arena *a;
+    struct query_result result;
+    struct parse_error why = { 0 };
 
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
         struct query one = *q;
@@ -120,7 +92,17 @@ print_queries(struct tool *t, struct query *q, struct error *e)
         one.subs_len = 1;
         one.ms_resolution = one.no_annotations = true;
         one.whole_hours = wants_whole_hours(t);
-        st = run_query(t, &one, e);
+        a = arena_new(settings_size(t->settings, "halite.query.bytes"));
+        st = engine_run(t->api->engine, &one, tool_cancel(t), NULL, a, &result,
+                        &why);
+        if (st == ST_OK)
+            for (size_t j = 0; j < result.groups_len; j++)
+                print_group(t, &one, &result.groups[j]);
+        else
+            (void)error_set(e, st, "%s", why.message.text);
+        if (st == ST_OK)
+            tool_warn_of_dropped(t, &one, &result);
+        arena_free(&a);
     }
     return st;
 }

@@ -116,32 +116,6 @@ note_printed(struct scan_tool *x, const struct dump_row *row, struct error *e)
                : delete_printed(x, e);
 }
 
-/* The hour is neither printed nor deleted. */
-static enum status
-leave_out(struct scan_tool *x, const struct dump_row *row)
-{
-    const struct scan_series *s = &row->series;
-    struct buf tags = BUF_INIT;
-
-    x->hours_left_out++;
-    if (slice_eq(buf_slice(&x->left_out), row->tsuid))
-        return ST_OK;
-    buf_clear(&x->left_out);
-    buf_put_slice(&x->left_out, row->tsuid);
-    if (x->series_named++ >= SERIES_NAMED)
-        return ST_OK;
-    for (size_t i = 0; i < s->tags_len; i++) {
-        buf_put_str(&tags, i == 0 ? "" : ", ");
-        buf_put_slice(&tags, s->tags[i].key);
-        buf_put_u8(&tags, '=');
-        buf_put_slice(&tags, s->tags[i].value);
-    }
-    tool_say(x->t, "lines cannot express the names of metric %s, tags %s",
-             log_quote(s->metric), log_quote(buf_slice(&tags)));
-    buf_fini(&tags);
-    return ST_OK;
-}
-
 /* A dump_row_fn. */
 static enum status
 scan_row(void *ctx, const struct dump_row *row, struct error *e)
@@ -150,8 +124,29 @@ scan_row(void *ctx, const struct dump_row *row, struct error *e)
     const struct key_layout *w = store_layout(x->t->api->store);
 
     buf_clear(&x->text);
-    if (!x->raw && !x->json && !scan_lines_can_name(&row->series))
-        return leave_out(x, row);
+    if (!x->raw && !x->json && !scan_lines_can_name(&row->series)) {
+        /* The hour is neither printed nor deleted. */
+        const struct scan_series *s = &row->series;
+        struct buf tags = BUF_INIT;
+
+        x->hours_left_out++;
+        if (slice_eq(buf_slice(&x->left_out), row->tsuid))
+            return ST_OK;
+        buf_clear(&x->left_out);
+        buf_put_slice(&x->left_out, row->tsuid);
+        if (x->series_named++ >= SERIES_NAMED)
+            return ST_OK;
+        for (size_t i = 0; i < s->tags_len; i++) {
+            buf_put_str(&tags, i == 0 ? "" : ", ");
+            buf_put_slice(&tags, s->tags[i].key);
+            buf_put_u8(&tags, '=');
+            buf_put_slice(&tags, s->tags[i].value);
+        }
+        tool_say(x->t, "lines cannot express the names of metric %s, tags %s",
+                 log_quote(s->metric), log_quote(buf_slice(&tags)));
+        buf_fini(&tags);
+        return ST_OK;
+    }
     if (x->raw)
         scan_put_row(&x->text, &row->series,
                      w->salt_width == 0 ? -1 : (int)key_salt(w, row->tsuid),

@@ -43,20 +43,6 @@ read_words(const json_t *list, struct arena *a, struct tool_call *out,
     return ST_OK;
 }
 
-static enum status
-read_call(const struct api *a, const json_t *body, struct arena *arena,
-          struct tool_call *out, struct error *e)
-{
-    const char *zone = text_of(json_object_get(body, "zone"));
-    enum status st = read_words(json_object_get(body, "words"), arena, out, e);
-
-    out->as_tsdb = json_is_true(json_object_get(body, "tsdb"));
-    out->zone = a->zone;
-    if (st == ST_OK && zone != NULL)
-        st = timezone_find(slice_str(zone), &out->zone, e);
-    return st;
-}
-
 /* False: it replied.  Credentials of an administrator count from anywhere. */
 static bool
 may_run(const struct api *a, const struct http_request *r,
@@ -70,21 +56,6 @@ may_run(const struct api *a, const struct http_request *r,
         "halite.tool.remote=true lets others do it, and so does "
         "halite.auth.file");
     return false;
-}
-
-static enum status
-begin(const struct api *a, const struct http_request *r, const json_t *body,
-      char id[RUN_ID_SIZE], struct error *e)
-{
-    struct tool_call call;
-    enum status st = read_call(a, body, http_arena(r), &call, e);
-
-    if (st == ST_OK)
-        st = tool_runs_begin(a->tools, a, &call, id, e);
-    if (st == ST_OK)
-        log_info("tool", "%s for %s", log_quote(slice_str(call.words[0])),
-                 http_peer(r));
-    return st;
 }
 
 static void
@@ -102,8 +73,22 @@ answer(const struct api *a, const struct http_request *r, const json_t *body,
         http_reply_empty(out, 204);
         return;
     }
-    if (next == NULL)
-        st = begin(a, r, body, id, &e);
+    if (next == NULL) {
+        struct tool_call call;
+        const char *zone = text_of(json_object_get(body, "zone"));
+
+        st = read_words(json_object_get(body, "words"), http_arena(r), &call,
+                        &e);
+        call.as_tsdb = json_is_true(json_object_get(body, "tsdb"));
+        call.zone = a->zone;
+        if (st == ST_OK && zone != NULL)
+            st = timezone_find(slice_str(zone), &call.zone, &e);
+        if (st == ST_OK)
+            st = tool_runs_begin(a->tools, a, &call, id, &e);
+        if (st == ST_OK)
+            log_info("tool", "%s for %s", log_quote(slice_str(call.words[0])),
+                     http_peer(r));
+    }
     if (st == ST_OK)
         st = tool_runs_read(a->tools, next == NULL ? id : next, api_cancel(r),
                             http_reply_body(out), &e);

@@ -5,25 +5,6 @@
 
 #include "tsd/tool/run/tool_frames.h"
 
-static void
-put_request(struct buf *out, bool as_tsdb, const char *const *words, size_t len,
-            const char *zone_name)
-{
-    json_t *body = json_object(), *list = json_array();
-    char *text;
-
-    for (size_t i = 0; i < len; i++)
-        (void)json_array_append_new(list, json_string(words[i]));
-    (void)json_object_set_new(body, "words", list);
-    (void)json_object_set_new(body, "tsdb", json_boolean(as_tsdb));
-    (void)json_object_set_new(body, "zone", json_string(zone_name));
-    text = json_dumps(body, JSON_COMPACT);
-    buf_clear(out);
-    buf_put_str(out, text == NULL ? "" : text);
-    free(text);
-    json_decref(body);
-}
-
 enum reading { READING, ENDED, BROKEN };
 
 /* Passes the frames on; '*status' when the tool ended, else 'request' becomes
@@ -67,8 +48,19 @@ tool_remote_run(struct client *server, struct tool *t, const char *const *words,
     int status = TOOL_FAILED;
     struct error e;
     enum status st = ST_OK;
+    json_t *body = json_object(), *list = json_array();
+    char *text;
 
-    put_request(&request, t->as_tsdb, words, len, zone_name);
+    for (size_t i = 0; i < len; i++)
+        (void)json_array_append_new(list, json_string(words[i]));
+    (void)json_object_set_new(body, "words", list);
+    (void)json_object_set_new(body, "tsdb", json_boolean(t->as_tsdb));
+    (void)json_object_set_new(body, "zone", json_string(zone_name));
+    text = json_dumps(body, JSON_COMPACT);
+    buf_clear(&request);
+    buf_put_str(&request, text == NULL ? "" : text);
+    free(text);
+    json_decref(body);
     while (reading == READING && st == ST_OK) {
         bool last = t->cancelled;
 

@@ -154,16 +154,6 @@ run_free(struct run *run)
     free(run);
 }
 
-static void
-make_id(char id[RUN_ID_SIZE])
-{
-    uint8_t bytes[16];
-
-    INSIST(getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
-}
-
 static enum status
 check_mode(struct tool *t, struct error *e)
 {
@@ -202,6 +192,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     const struct tool_command *c = tool_command_find(call->words[0]);
     struct run *run;
     enum status st;
+    uint8_t bytes[16];
 
     if (c == NULL || (c->flags & TOOL_AT_CLIENT) != 0)
         return error_set(e, ST_INVALID, "%s is no tool of a server",
@@ -209,7 +200,9 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     run = mem_new(sizeof *run);
     run->runs = r;
     cond_init(&run->changed);
-    make_id(run->id);
+    INSIST(getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(run->id + 2 * i, 3, "%02x", bytes[i]);
     if (!copy_words(run, call)) {
         run_free(run);
         return error_no_memory(e);
