@@ -72,13 +72,6 @@ scan_lines_can_name(const struct scan_series *s)
     return can;
 }
 
-static bool
-needs_put(struct slice metric)
-{
-    return metric.data[0] == '#' || slice_eq_str(metric, "put") ||
-           utf8_skip_mark(metric).size < metric.size;
-}
-
 void
 scan_put_lines(struct buf *out, const struct scan_series *s,
                const struct points *p)
@@ -90,7 +83,8 @@ scan_put_lines(struct buf *out, const struct scan_series *s,
     for (size_t i = 0; i < p->len; i++) {
         struct point x = points_at(p, i);
 
-        if (needs_put(s->metric))
+        if (s->metric.data[0] == '#' || slice_eq_str(s->metric, "put") ||
+            utf8_skip_mark(s->metric).size < s->metric.size)
             buf_put_str(out, "put ");
         buf_put_slice(out, s->metric);
         buf_put_u8(out, ' ');

@@ -399,42 +399,6 @@ fetch_lookup(struct fetching *x, int64_t limit, bool from_meta, json_t **answer,
     return st;
 }
 
-/* Series with metadata are in the table of metadata, which is what the lookup
- * reads. */
-static enum status
-fetch_metadata(struct fetching *x, struct error *e)
-{
-    json_t *answer;
-    const json_t *series;
-    enum status st = fetch_lookup(x, LISTED_MAX, true, &answer, &series, e);
-
-    for (size_t i = 0; st == ST_OK && i < json_array_size(series); i++)
-        st = fetch_series_meta(x, json_array_get(series, i), e);
-    json_decref(answer);
-    return st;
-}
-
-static enum status
-fetch_metric(struct fetching *x, const char *metric, struct error *e)
-{
-    enum status st = ST_OK;
-
-    x->metric_name = metric;
-    x->metric = slice_str(metric);
-    if ((x->f->parts & FETCH_METADATA) != 0)
-        st = fetch_metadata(x, e);
-    return st == ST_OK ? fetch_points(x, e) : st;
-}
-
-/* What the server rejects of one metric, or has too much of, it may answer of
- * the others. */
-static bool
-may_go_on(const struct fetching *x, enum status st)
-{
-    return (st == ST_INVALID || st == ST_NOT_FOUND || st == ST_LIMIT) &&
-           !x->lines_failed;
-}
-
 static enum status
 fetch_metrics(struct fetching *x, const json_t *names, struct error *e)
 {
@@ -446,8 +410,23 @@ fetch_metrics(struct fetching *x, const json_t *names, struct error *e)
         if (x->f->metrics != NULL &&
             !glob_fits(slice_str(x->f->metrics), slice_str(metric), false))
             continue;
-        st = fetch_metric(x, metric, e);
-        if (may_go_on(x, st)) {
+        st = ST_OK;
+        x->metric_name = metric;
+        x->metric = slice_str(metric);
+        if ((x->f->parts & FETCH_METADATA) != 0) {
+            /* Series with metadata are in the table of metadata, which is what
+             * the lookup reads. */
+            json_t *answer;
+            const json_t *series;
+
+            st = fetch_lookup(x, LISTED_MAX, true, &answer, &series, e);
+            for (size_t j = 0; st == ST_OK && j < json_array_size(series); j++)
+                st = fetch_series_meta(x, json_array_get(series, j), e);
+            json_decref(answer);
+        }
+        st = st == ST_OK ? fetch_points(x, e) : st;
+        if ((st == ST_INVALID || st == ST_NOT_FOUND || st == ST_LIMIT) &&
+            !x->lines_failed) {
             x->f->missed(x->f->ctx, metric, e);
             st = ST_OK;
         } else if (st != ST_OK) {

@@ -84,21 +84,11 @@ fetch_annotations(struct fetching *x, const json_t *notes, const json_t *series,
     return st;
 }
 
-static void
-left_out(struct fetching *x, const json_t *note, struct error *e)
-{
-    char *text = json_dumps(note, JSON_COMPACT | JSON_ENCODE_ANY);
-
-    (void)error_wrap(e, e->status, "an annotation is left out");
-    x->f->bad(x->f->ctx, x->metric_name, slice_str(text == NULL ? "" : text),
-              e);
-    free(text);
-}
-
 enum status
 fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
 {
     enum status st = ST_OK;
+    char *text;
 
     for (size_t i = 0; st == ST_OK && i < json_array_size(notes); i++) {
         const json_t *note = json_array_get(notes, i);
@@ -109,7 +99,11 @@ fetch_lone_annotations(struct fetching *x, const json_t *notes, struct error *e)
         if (st == ST_OK) {
             st = put_annotation(x, note, series, e);
         } else if (st == ST_INVALID || st == ST_NOT_FOUND) {
-            left_out(x, note, e);
+            text = json_dumps(note, JSON_COMPACT | JSON_ENCODE_ANY);
+            (void)error_wrap(e, e->status, "an annotation is left out");
+            x->f->bad(x->f->ctx, x->metric_name,
+                      slice_str(text == NULL ? "" : text), e);
+            free(text);
             st = ST_OK;
         }
         json_decref(series);

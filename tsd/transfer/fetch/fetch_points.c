@@ -250,29 +250,6 @@ put_histogram(struct fetching *x, const struct measured *m, size_t len,
     return fetch_end(x, e);
 }
 
-static enum status
-put_histograms(struct fetching *x, const struct measured_list *list,
-               struct error *e)
-{
-    struct arena *arena = arena_new(0);
-    enum status st = ST_OK;
-    size_t to;
-
-    if (list->len > 0)
-        qsort(list->items, list->len, sizeof *list->items, compare_measured);
-    for (size_t from = 0; from < list->len && st == ST_OK; from = to) {
-        for (to = from;
-             to < list->len &&
-             compare_measured(&list->items[from], &list->items[to]) == 0;
-             to++)
-            ;
-        arena_reset(arena);
-        st = put_histogram(x, &list->items[from], to - from, arena, e);
-    }
-    arena_free(&arena);
-    return st;
-}
-
 /* -- spans ----------------------------------------------------------------- */
 
 /* Servers take up to ten digits for seconds, so the spring of 1970 cannot be
@@ -371,8 +348,24 @@ ask_span(struct fetching *x, const struct asked *asked, int64_t from_s,
     buf_put_str(&what, "\"metric\":");
     json_put_string(&what, x->metric);
     st = ask_range(x, asked, &what, from_s, to_s, asked->take, out, e);
-    if (st == ST_OK)
-        st = put_histograms(x, &measured, e);
+    if (st == ST_OK) {
+        struct arena *arena = arena_new(0);
+        size_t to;
+
+        if (measured.len > 0)
+            qsort(measured.items, measured.len, sizeof *measured.items,
+                  compare_measured);
+        for (size_t from = 0; from < measured.len && st == ST_OK; from = to) {
+            for (to = from; to < measured.len &&
+                            compare_measured(&measured.items[from],
+                                             &measured.items[to]) == 0;
+                 to++)
+                ;
+            arena_reset(arena);
+            st = put_histogram(x, &measured.items[from], to - from, arena, e);
+        }
+        arena_free(&arena);
+    }
     if (st == ST_OK)
         st = fetch_lone_annotations(x, out->lone, e);
     json_decref(out->lone);
@@ -472,14 +465,6 @@ next_span(int64_t span, const struct answered *a, int64_t most)
     return span < SPAN_LEAST_S ? SPAN_LEAST_S : span;
 }
 
-/* Behind a gap it is as dense as it was at its densest. */
-static int64_t
-span_of_densest(int64_t span, size_t points)
-{
-    return points == 0 ? YEAR_S
-                       : span * (int64_t)MANY_POINTS * 4 / (int64_t)points;
-}
-
 static enum status
 fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
 {
@@ -506,7 +491,9 @@ fetch_spans(struct fetching *x, const struct asked *asked, struct error *e)
             st = ST_OK;
             continue;
         }
-        most = less_of(most, span_of_densest(span, a.points));
+        most = less_of(most, a.points == 0 ? YEAR_S
+                                           : span * (int64_t)MANY_POINTS * 4 /
+                                                 (int64_t)a.points);
         span = next_span(span, &a, most);
         if (st != ST_OK)
             return error_wrap(e, st, "from %lld on", (long long)from_s);

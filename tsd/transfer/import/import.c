@@ -79,23 +79,6 @@ take_block(struct reading *r, struct error *e)
 
 /* -- a file ---------------------------------------------------------------- */
 
-static void
-add_progress(struct reading *r)
-{
-    struct importing *x = r->x;
-    uint64_t seen = source_bytes_read(r->source);
-    int64_t now = clock_monotonic_us();
-
-    lock_take(&x->lock);
-    x->totals.bytes_read += seen - r->seen;
-    r->seen = seen;
-    if (now >= x->progress_us && x->m->progress != NULL) {
-        x->m->progress(x->m->ctx, &x->totals);
-        x->progress_us = now + PROGRESS_US;
-    }
-    lock_drop(&x->lock);
-}
-
 static bool
 is_stopped(struct importing *x)
 {
@@ -133,6 +116,9 @@ static enum status
 read_blocks(struct reading *r, struct error *e)
 {
     enum status st = ST_OK;
+    struct importing *x = r->x;
+    uint64_t seen;
+    int64_t now;
 
     while (st == ST_OK && source_next(r->source, &r->block)) {
         if (is_stopped(r->x))
@@ -143,7 +129,16 @@ read_blocks(struct reading *r, struct error *e)
             break;
         st = take_block(r, e);
         r->lines += source_count_lines(r->block);
-        add_progress(r);
+        seen = source_bytes_read(r->source);
+        now = clock_monotonic_us();
+        lock_take(&x->lock);
+        x->totals.bytes_read += seen - r->seen;
+        r->seen = seen;
+        if (now >= x->progress_us && x->m->progress != NULL) {
+            x->m->progress(x->m->ctx, &x->totals);
+            x->progress_us = now + PROGRESS_US;
+        }
+        lock_drop(&x->lock);
     }
     if (st == ST_OK)
         st = source_status(r->source, e);

@@ -100,16 +100,6 @@ is_behind_gzip(const struct source *s)
     return s->as_java && s->member && s->gz.total_in < GZIP_HEADER;
 }
 
-/* Zeros after a member are padding, of tapes and block devices: gzip ignores
- * them, too. */
-static void
-skip_padding(struct source *s)
-{
-    while (s->member && !s->begun && s->in_at < s->in_size &&
-           s->in[s->in_at] == 0)
-        s->in_at++;
-}
-
 /* Members follow one another. */
 static enum status
 unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
@@ -123,7 +113,11 @@ unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
         int rc;
 
         st = source_fill(s);
-        skip_padding(s);
+        /* Zeros after a member are padding, of tapes and block devices: gzip
+         * ignores them, too. */
+        while (s->member && !s->begun && s->in_at < s->in_size &&
+               s->in[s->in_at] == 0)
+            s->in_at++;
         s->gz.next_in = (Bytef *)(uintptr_t)source_input(s, &left);
         s->gz.avail_in = (uInt)left;
         if (left == 0 && !s->in_done && st == ST_OK)
@@ -221,11 +215,22 @@ ends_in(const char *path, const char *end)
     return size >= n && strcmp(path + size - n, end) == 0;
 }
 
+/* The first bytes tell what it is; a pipe may give them one by one. */
 static enum status
-source_choose(struct source *s, enum source_unpack how)
+source_begin(struct source *s, enum source_unpack how)
 {
-    bool gzip = starts_with(s, "\x1f\x8b", 2);
+    bool gzip;
 
+    while (s->error.status == ST_OK && !s->in_done && s->in_size < 6) {
+        ssize_t n = read(s->fd, s->in + s->in_size, sizeof s->in - s->in_size);
+
+        if (n < 0)
+            return source_fail(s, ST_IO, strerror(errno));
+        s->in_done = n == 0;
+        s->in_size += (size_t)n;
+        s->read += (uint64_t)n;
+    }
+    gzip = starts_with(s, "\x1f\x8b", 2);
     s->as_java = how == SOURCE_BY_NAME;
     s->unpack = unpack_plain;
     if (how == SOURCE_BY_NAME && !ends_in(s->path, ".gz"))
@@ -245,22 +250,6 @@ source_choose(struct source *s, enum source_unpack how)
         s->unpack = unpack_zstd;
     }
     return ST_OK;
-}
-
-/* The first bytes tell what it is; a pipe may give them one by one. */
-static enum status
-source_begin(struct source *s, enum source_unpack how)
-{
-    while (s->error.status == ST_OK && !s->in_done && s->in_size < 6) {
-        ssize_t n = read(s->fd, s->in + s->in_size, sizeof s->in - s->in_size);
-
-        if (n < 0)
-            return source_fail(s, ST_IO, strerror(errno));
-        s->in_done = n == 0;
-        s->in_size += (size_t)n;
-        s->read += (uint64_t)n;
-    }
-    return source_choose(s, how);
 }
 
 static enum status
@@ -333,22 +322,6 @@ source_drop_lent(struct source *s)
     s->lent = 0;
 }
 
-/* A CR that no LF follows ends a line, as for Java.  'from' is where the bytes
- * begin that are new; the last one of all is looked at when there are more. */
-static void
-end_lines(struct source *s, size_t from)
-{
-    uint8_t *at = s->text.data + (from > 0 ? from - 1 : 0);
-    uint8_t *end = s->text.data + s->text.size;
-
-    while (end - at > 1 &&
-           (at = memchr(at, '\r', (size_t)(end - at - 1))) != NULL) {
-        if (at[1] != '\n')
-            at[0] = '\n';
-        at++;
-    }
-}
-
 /* Unpacks once, behind what there is; false at the end or at a failure. */
 static bool
 source_more(struct source *s)
@@ -366,8 +339,20 @@ source_more(struct source *s)
     if (s->unpack(s, to, room, &got) != ST_OK || got == 0)
         s->at_end = true;
     s->text.size += got;
-    if (got > 0)
-        end_lines(s, s->text.size - got);
+    if (got > 0) {
+        /* A CR that no LF follows ends a line, as for Java.  The last byte of
+         * all is looked at when there are more. */
+        size_t from = s->text.size - got;
+        uint8_t *at = s->text.data + (from > 0 ? from - 1 : 0);
+        uint8_t *end = s->text.data + s->text.size;
+
+        while (end - at > 1 &&
+               (at = memchr(at, '\r', (size_t)(end - at - 1))) != NULL) {
+            if (at[1] != '\n')
+                at[0] = '\n';
+            at++;
+        }
+    }
     return got > 0;
 }
 

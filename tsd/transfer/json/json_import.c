@@ -403,20 +403,6 @@ read_place(const json_t *o, struct tree_rule *rule, struct error *e)
     return st;
 }
 
-/* A rule of no tree is damage to fsck, and to whatever backs the store up. */
-static enum status
-need_tree(struct json_importer *j, int64_t id, struct error *e)
-{
-    struct tree tree;
-    enum status st = ST_OK;
-
-    if ((j->trees[id / 8] & 1 << id % 8) == 0)
-        st = tree_get(j->a->records, id, j->arena, &tree, e);
-    if (st == ST_OK)
-        j->trees[id / 8] |= (uint8_t)(1 << id % 8);
-    return st;
-}
-
 static enum status
 add_tree(struct json_importer *j, const json_t *o, struct error *e)
 {
@@ -450,8 +436,16 @@ add_rule(struct json_importer *j, const json_t *o, struct error *e)
         st = error_set(e, ST_INVALID, "Unrecognized rule type");
     if (st == ST_OK && rule.group > INT32_MAX)
         st = error_set(e, ST_INVALID, "'regexGroupIdx' is out of range");
-    if (st == ST_OK)
-        st = need_tree(j, rule.tree, e);
+    if (st == ST_OK) {
+        /* A rule of no tree is damage to fsck, and to whatever backs the store
+         * up. */
+        struct tree tree;
+
+        if ((j->trees[rule.tree / 8] & 1 << rule.tree % 8) == 0)
+            st = tree_get(j->a->records, rule.tree, j->arena, &tree, e);
+        if (st == ST_OK)
+            j->trees[rule.tree / 8] |= (uint8_t)(1 << rule.tree % 8);
+    }
     return st == ST_OK ? record_put(j->records,
                                     tree_rule_key(rule.tree, rule.level,
                                                   rule.order, key),
@@ -507,14 +501,22 @@ static const struct {
 };
 #define TYPES_LEN (sizeof types / sizeof types[0])
 
-static enum status
-add_record(struct json_importer *j, struct slice line, struct error *e)
+enum status
+json_importer_add(struct json_importer *j, struct slice line, size_t id,
+                  uint64_t *points, uint64_t *records, struct error *e)
 {
+    struct kv_batch_mark mark;
+    enum status st = ST_OK;
     struct json_t *o = NULL;
     struct slice type = { NULL, 0 };
-    enum status st = json_parse(line, SIZE_MAX, &o, e);
     size_t i = 0;
 
+    OBJ_CHECK(j, IMPORTER_MAGIC);
+    if (add_series(j, line, id, points, &st, e))
+        return st;
+    arena_reset(j->arena);
+    mark = kv_batch_mark(j->records);
+    st = json_parse(line, SIZE_MAX, &o, e);
     if (st == ST_OK && !json_is_object(o))
         st = error_set(e, ST_INVALID, "a line is no object");
     if (st == ST_OK)
@@ -531,22 +533,6 @@ add_record(struct json_importer *j, struct slice line, struct error *e)
     if (st == ST_OK)
         st = types[i].add(j, o, e);
     json_decref(o);
-    return st;
-}
-
-enum status
-json_importer_add(struct json_importer *j, struct slice line, size_t id,
-                  uint64_t *points, uint64_t *records, struct error *e)
-{
-    struct kv_batch_mark mark;
-    enum status st = ST_OK;
-
-    OBJ_CHECK(j, IMPORTER_MAGIC);
-    if (add_series(j, line, id, points, &st, e))
-        return st;
-    arena_reset(j->arena);
-    mark = kv_batch_mark(j->records);
-    st = add_record(j, line, e);
     if (st != ST_OK) {
         kv_batch_rewind(j->records, mark);
         return st;

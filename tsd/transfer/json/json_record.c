@@ -153,18 +153,6 @@ read_pairs(const json_t *object, const char *name, struct arena *arena,
 }
 
 static enum status
-read_byte(const json_t *object, const char *name, int *out, struct error *e)
-{
-    int64_t n;
-    enum status st = json_whole_member(object, name, &n, e);
-
-    if (st == ST_OK && (n < 0 || n > 255))
-        st = wrong_type(name, "0 to 255", e);
-    *out = st == ST_OK ? (int)n : 0;
-    return st;
-}
-
-static enum status
 read_uint(const json_t *object, const char *name, int64_t *out, struct error *e)
 {
     enum status st = json_whole_member(object, name, out, e);
@@ -184,8 +172,15 @@ read_field(const json_t *object, const char *name, enum record_member type,
         return v == NULL || json_is_boolean(v)
                    ? ST_OK
                    : wrong_type(name, "true or false", e);
-    case RECORD_BYTE:
-        return read_byte(object, name, at, e);
+    case RECORD_BYTE: {
+        int64_t n;
+        enum status st = json_whole_member(object, name, &n, e);
+
+        if (st == ST_OK && (n < 0 || n > 255))
+            st = wrong_type(name, "0 to 255", e);
+        *(int *)at = st == ST_OK ? (int)n : 0;
+        return st;
+    }
     case RECORD_INT:
         return json_whole_member(object, name, at, e);
     case RECORD_UINT:
