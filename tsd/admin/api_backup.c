@@ -9,17 +9,6 @@
 #define ANSWER_BYTES 512
 
 static void
-answer(const struct check_counts *n, struct http_reply *out)
-{
-    buf_printf(http_reply_body(out),
-               "{\"names\":%llu,\"series\":%llu,\"rows\":%llu,\"points\":%llu,"
-               "\"histograms\":%llu,\"annotations\":%llu}",
-               (unsigned long long)n->names, (unsigned long long)n->series,
-               (unsigned long long)n->rows, (unsigned long long)n->points,
-               (unsigned long long)n->histograms, (unsigned long long)n->notes);
-}
-
-static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
@@ -40,7 +29,14 @@ make(const struct api *a, const struct http_request *r, const char *to,
     }
     log_info("backup", "to %s is done: %llu points", log_quote(slice_str(to)),
              (unsigned long long)b.counts.points);
-    answer(&b.counts, out);
+    buf_printf(
+        http_reply_body(out),
+        "{\"names\":%llu,\"series\":%llu,\"rows\":%llu,\"points\":%llu,"
+        "\"histograms\":%llu,\"annotations\":%llu}",
+        (unsigned long long)b.counts.names, (unsigned long long)b.counts.series,
+        (unsigned long long)b.counts.rows, (unsigned long long)b.counts.points,
+        (unsigned long long)b.counts.histograms,
+        (unsigned long long)b.counts.notes);
 }
 
 void

@@ -136,26 +136,6 @@ say_nothing(void *ctx, const struct finding *f)
 {
 }
 
-/* The store takes the lock by itself. */
-static enum status
-repair(struct fsck *f, struct check *c, struct format_lock *held,
-       struct error *e)
-{
-    enum status st = check_files(f->dir, c, e);
-
-    format_unlock(held);
-    for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
-        uint64_t before = c->repaired;
-
-        c->again = round > 0;
-        st = look_at_tables(f->dir, c, &f->counts, e);
-        if (c->repaired == before)
-            break;
-    }
-    f->looked_at_all = st == ST_OK;
-    return st;
-}
-
 enum status
 fsck_repair(struct fsck *f, const char *copy, const char *aside,
             struct error *e)
@@ -169,8 +149,20 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
         st = look(&silent, e);
     if (st == ST_OK && silent.found > 0) {
         st = folder_copy(f->dir, copy, true, e);
-        if (st == ST_OK)
-            st = repair(f, &c, &held, e);
+        if (st == ST_OK) {
+            /* The store takes the lock by itself. */
+            st = check_files(f->dir, &c, e);
+            format_unlock(&held);
+            for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
+                uint64_t before = c.repaired;
+
+                c.again = round > 0;
+                st = look_at_tables(f->dir, &c, &f->counts, e);
+                if (c.repaired == before)
+                    break;
+            }
+            f->looked_at_all = st == ST_OK;
+        }
         take_results(f, &c);
     } else {
         silent.say = f->say;

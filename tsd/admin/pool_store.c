@@ -123,24 +123,12 @@ pool_store_check_alone(struct pool_store *p, struct error *e)
     return st;
 }
 
-/* Do all buckets have owners, who have what their WALs say in their heads, and
- * the same as before? */
-static bool
-is_same(const struct cluster_view *a, const struct cluster_view *b)
-{
-    bool same = cluster_view_unowned(a) == 0 && cluster_view_unowned(b) == 0;
-
-    for (unsigned i = 0; same && i < a->buckets; i++)
-        same = a->map[i].from[0] == '\0' && b->map[i].from[0] == '\0' &&
-               a->map[i].epoch == b->map[i].epoch;
-    return same;
-}
-
 static enum status
 flush_once(struct pool_store *p, bool *done, struct error *e)
 {
     struct cluster_view before, after;
     enum status st = cluster_wait(p->cluster, WAIT_MS, e);
+    bool same;
 
     *done = false;
     if (st != ST_OK)
@@ -150,7 +138,15 @@ flush_once(struct pool_store *p, bool *done, struct error *e)
     if (st == ST_OK)
         st = cluster_view_read(p->at, &after, e);
     if (st == ST_OK) {
-        *done = is_same(&before, &after);
+        /* Do all buckets have owners, who have what their WALs say in their
+         * heads, and the same as before? */
+        same = cluster_view_unowned(&before) == 0 &&
+               cluster_view_unowned(&after) == 0;
+        for (unsigned i = 0; same && i < before.buckets; i++)
+            same = before.map[i].from[0] == '\0' &&
+                   after.map[i].from[0] == '\0' &&
+                   before.map[i].epoch == after.map[i].epoch;
+        *done = same;
         cluster_view_fini(&after);
     }
     cluster_view_fini(&before);
@@ -207,52 +203,41 @@ keep(void *ctx)
 }
 
 static enum status
-copy_tables(struct filling *x, struct store *s, struct error *e)
+fill(struct filling *x, struct store *s, struct error *e)
 {
-    const struct kv_options o = {
+    struct error why;
+    enum status st = pool_copy_begin(x->c, &x->format, e);
+    struct kv_options o;
+
+    if (st != ST_OK)
+        return st;
+    x->kept_us = clock_monotonic_us();
+    o = (struct kv_options){
         .place = { "rados", x->f->at },
         .layout = &x->format.layout,
         .window_hours = x->format.window_hours,
         .create = true,
     };
-    enum status st = kv_open(&o, &x->kv, e);
-
+    st = kv_open(&o, &x->kv, e);
     x->copying = (struct kv_copying){ x->f->copying->recode, { keep, x }, 0 };
     if (st == ST_OK)
         st = store_copy(s, x->kv, &x->copying, e);
     x->f->copying->keys = x->copying.keys;
-    return x->is_lost ? error_set(e, x->lost.status, "%s", x->lost.text) : st;
-}
+    st = x->is_lost ? error_set(e, x->lost.status, "%s", x->lost.text) : st;
+    if (st == ST_OK) {
+        struct store *copy = NULL;
+        enum status closed;
 
-static enum status
-verify(struct filling *x, struct error *e)
-{
-    struct store *copy = NULL;
-    enum status st = store_open(
-        &(struct store_options){
-            .kv = x->kv, .layout = x->format.layout, .min_free_bytes = 1 },
-        &copy, e);
-    enum status closed;
-
-    x->kv = NULL;
-    if (st == ST_OK)
-        st = x->f->verify(x->f->ctx, copy, e);
-    closed = store_close(&copy, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
-}
-
-static enum status
-fill(struct filling *x, struct store *s, struct error *e)
-{
-    struct error why;
-    enum status st = pool_copy_begin(x->c, &x->format, e);
-
-    if (st != ST_OK)
-        return st;
-    x->kept_us = clock_monotonic_us();
-    st = copy_tables(x, s, e);
-    if (st == ST_OK)
-        st = verify(x, e);
+        st = store_open(&(struct store_options){ .kv = x->kv,
+                                                 .layout = x->format.layout,
+                                                 .min_free_bytes = 1 },
+                        &copy, e);
+        x->kv = NULL;
+        if (st == ST_OK)
+            st = x->f->verify(x->f->ctx, copy, e);
+        closed = store_close(&copy, st == ST_OK ? e : NULL);
+        st = st == ST_OK ? closed : st;
+    }
     if (st == ST_OK)
         return pool_copy_end(x->c, &x->format, e);
     kv_close(&x->kv);

@@ -109,21 +109,6 @@ count_series(struct recode *r, struct slice tsuid)
     c->sets[i].series++;
 }
 
-static void
-put_series(struct recode *r, struct slice key, struct slice value,
-           struct kv_batch *b)
-{
-    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
-
-    if (tsuid_is_valid(&r->to, tsuid)) {
-        if (memcmp(tsuid.data, r->metric, r->to.metric_width) != 0)
-            put_counted(r, b);
-        memcpy(r->metric, tsuid.data, r->to.metric_width);
-        count_series(r, tsuid);
-    }
-    kv_batch_put(b, key, value);
-}
-
 /* -- rows ------------------------------------------------------------------ */
 
 /* A row's key with the other salt, or as it is when it is none. */
@@ -210,21 +195,6 @@ put_uid(struct recode *r, struct slice key, struct slice value,
                  slice_of(key.data + 3, key.size - 3));
 }
 
-/* Not of metrics, which may have ids at random, far above. */
-static void
-put_counters(const struct recode *r, struct kv_batch *b)
-{
-    uint8_t key[UID_KEY_MAX], counter[8];
-
-    for (int kind = 0; kind < UID_KINDS_ALL; kind++) {
-        if (kind == UID_METRIC || r->ids[kind].highest <= r->ids[kind].counter)
-            continue;
-        (void)uid_key(&r->to, (enum uid_kind)kind, 'c', 0, key);
-        key_put_uint(counter, r->ids[kind].highest, sizeof counter);
-        kv_batch_put(b, slice_of(key, 3), slice_of(counter, sizeof counter));
-    }
-}
-
 static void
 put(void *ctx, struct slice key, struct slice value, struct kv_batch *b)
 {
@@ -239,9 +209,18 @@ put(void *ctx, struct slice key, struct slice value, struct kv_batch *b)
     case TABLE_QUARANTINE:
         put_quarantined(r, key, value, b);
         break;
-    case TABLE_SERIES:
-        put_series(r, key, value, b);
+    case TABLE_SERIES: {
+        struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+
+        if (tsuid_is_valid(&r->to, tsuid)) {
+            if (memcmp(tsuid.data, r->metric, r->to.metric_width) != 0)
+                put_counted(r, b);
+            memcpy(r->metric, tsuid.data, r->to.metric_width);
+            count_series(r, tsuid);
+        }
+        kv_batch_put(b, key, value);
         break;
+    }
     case TABLE_UID:
         if (r->moves)
             put_uid(r, key, value, b);
@@ -264,9 +243,17 @@ static void
 end(void *ctx, struct kv_batch *b)
 {
     struct recode *r = ctx;
+    uint8_t key[UID_KEY_MAX], counter[8];
 
     put_counted(r, b);
-    put_counters(r, b);
+    /* Not of metrics, which may have ids at random, far above. */
+    for (int kind = 0; kind < UID_KINDS_ALL; kind++) {
+        if (kind == UID_METRIC || r->ids[kind].highest <= r->ids[kind].counter)
+            continue;
+        (void)uid_key(&r->to, (enum uid_kind)kind, 'c', 0, key);
+        key_put_uint(counter, r->ids[kind].highest, sizeof counter);
+        kv_batch_put(b, slice_of(key, 3), slice_of(counter, sizeof counter));
+    }
 }
 
 struct kv_recode

@@ -97,16 +97,6 @@ read_secret(const char *file, char **out, struct error *e)
     return ST_OK;
 }
 
-static void
-set_secret(struct client *c, const char *secret)
-{
-    bool is_basic = strchr(secret, ':') != NULL;
-
-    set_long(c, CURLOPT_HTTPAUTH,
-             (long)(is_basic ? CURLAUTH_BASIC : CURLAUTH_BEARER));
-    set_pointer(c, is_basic ? CURLOPT_USERPWD : CURLOPT_XOAUTH2_BEARER, secret);
-}
-
 static struct client *
 client_new(CURL *curl, char *base)
 {
@@ -127,6 +117,7 @@ client_open(const struct client_options *o, struct client **out,
     char *secret = NULL;
     enum status st = libcurl_load(e);
     struct client *c;
+    bool is_basic;
 
     *out = NULL;
     if (st == ST_OK && !o->foreign)
@@ -145,7 +136,11 @@ client_open(const struct client_options *o, struct client **out,
     if (o->cacert != NULL)
         set_pointer(c, CURLOPT_CAINFO, o->cacert);
     if (secret != NULL) {
-        set_secret(c, secret);
+        is_basic = strchr(secret, ':') != NULL;
+        set_long(c, CURLOPT_HTTPAUTH,
+                 (long)(is_basic ? CURLAUTH_BASIC : CURLAUTH_BEARER));
+        set_pointer(c, is_basic ? CURLOPT_USERPWD : CURLOPT_XOAUTH2_BEARER,
+                    secret);
         explicit_bzero(secret, strlen(secret));
     }
     free(secret);

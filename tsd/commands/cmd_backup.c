@@ -78,26 +78,6 @@ count_of(const json_t *answer, const char *name)
     return (uint64_t)json_integer_value(json_object_get(answer, name));
 }
 
-/* What /api/backup answers, as this process would have counted it. */
-static enum status
-read_counts(struct slice answer, struct check_counts *n, struct error *e)
-{
-    json_t *json = NULL;
-    enum status st = json_parse(answer, SIZE_MAX, &json, e);
-
-    if (st == ST_OK)
-        *n = (struct check_counts){
-            .names = count_of(json, "names"),
-            .series = count_of(json, "series"),
-            .rows = count_of(json, "rows"),
-            .points = count_of(json, "points"),
-            .histograms = count_of(json, "histograms"),
-            .notes = count_of(json, "annotations"),
-        };
-    json_decref(json);
-    return st;
-}
-
 /* Lets the server write the copy. */
 static enum status
 backup_ask(const struct client_options *o, const char *dest,
@@ -114,8 +94,22 @@ backup_ask(const struct client_options *o, const char *dest,
     if (st == ST_OK)
         st = client_post(c, buf_cstr(&path), "text/plain", slice_str(""),
                          &answer, e);
-    if (st == ST_OK)
-        st = read_counts(buf_slice(&answer), n, e);
+    if (st == ST_OK) {
+        /* What /api/backup answers, as this process would have counted it. */
+        json_t *json = NULL;
+
+        st = json_parse(buf_slice(&answer), SIZE_MAX, &json, e);
+        if (st == ST_OK)
+            *n = (struct check_counts){
+                .names = count_of(json, "names"),
+                .series = count_of(json, "series"),
+                .rows = count_of(json, "rows"),
+                .points = count_of(json, "points"),
+                .histograms = count_of(json, "histograms"),
+                .notes = count_of(json, "annotations"),
+            };
+        json_decref(json);
+    }
     client_close(&c);
     buf_fini(&path);
     buf_fini(&answer);

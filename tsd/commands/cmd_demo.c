@@ -159,14 +159,29 @@ add_statistics(struct demo *d)
     buf_put_str(&d->waiting, ",\n");
 }
 
-/* True when nothing waits any more. */
 static bool
-send_waiting(struct demo *d)
+feed(struct demo *d)
 {
+    struct demo_sample s = { .out = &d->waiting,
+                             .now_s = clock_now_ms(&clock_system) / 1000,
+                             .host = d->host };
     char what[600];
     struct error e;
     enum status st;
 
+    demo_read_machine(d->proc, &s);
+    d->points = s.points;
+    if (d->stats)
+        add_statistics(d);
+    if (d->waiting.failed) {
+        d->waiting.failed = false;
+        buf_clear(&d->waiting);
+    }
+    if (d->waiting.size == 0) {
+        complain(d, "there is nothing to read in /proc");
+        return false;
+    }
+    forget_oldest(d);
     buf_clear(&d->body);
     buf_put_u8(&d->body, '[');
     buf_put(&d->body, d->waiting.data, d->waiting.size - 2);
@@ -189,42 +204,6 @@ send_waiting(struct demo *d)
     return true;
 }
 
-static bool
-feed(struct demo *d)
-{
-    struct demo_sample s = { .out = &d->waiting,
-                             .now_s = clock_now_ms(&clock_system) / 1000,
-                             .host = d->host };
-
-    demo_read_machine(d->proc, &s);
-    d->points = s.points;
-    if (d->stats)
-        add_statistics(d);
-    if (d->waiting.failed) {
-        d->waiting.failed = false;
-        buf_clear(&d->waiting);
-    }
-    if (d->waiting.size == 0) {
-        complain(d, "there is nothing to read in /proc");
-        return false;
-    }
-    forget_oldest(d);
-    return send_waiting(d);
-}
-
-/* Until the next whole multiple of the interval, so that each has one point. */
-static void
-wait_for_turn(unsigned interval_s)
-{
-    int64_t interval_ms = (int64_t)interval_s * 1000;
-    int64_t left = interval_ms - clock_now_ms(&clock_system) % interval_ms;
-    struct timespec ts = { .tv_sec = left / 1000,
-                           .tv_nsec = left % 1000 * 1000000 };
-
-    while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
-        ;
-}
-
 int
 cmd_demo(int argc, char **argv, bool as_tsdb)
 {
@@ -241,10 +220,20 @@ cmd_demo(int argc, char **argv, bool as_tsdb)
         rc = command_fail("demo", e.text);
     while (rc < 0) {
         done = feed(&d);
-        if (d.once)
+        if (d.once) {
             rc = done ? 0 : 1;
-        else
-            wait_for_turn(d.interval_s);
+        } else {
+            /* Until the next whole multiple of the interval, so that each has
+             * one point. */
+            int64_t interval_ms = (int64_t)d.interval_s * 1000;
+            int64_t left =
+                interval_ms - clock_now_ms(&clock_system) % interval_ms;
+            struct timespec ts = { .tv_sec = left / 1000,
+                                   .tv_nsec = left % 1000 * 1000000 };
+
+            while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+                ;
+        }
     }
     client_close(&d.server);
     buf_fini(&d.waiting);

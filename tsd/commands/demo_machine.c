@@ -331,21 +331,6 @@ read_mounts(struct demo_sample *s, struct slice text)
 }
 
 static void
-count_processes(struct demo_sample *s, const char *proc)
-{
-    DIR *d = opendir(proc);
-    const struct dirent *one;
-    uint64_t n = 0;
-
-    while (d != NULL && (one = readdir(d)) != NULL)
-        n += isdigit((unsigned char)one->d_name[0]) != 0;
-    if (d != NULL)
-        (void)closedir(d);
-    if (n > 0)
-        put_u64(s, "proc.processes.count", n, none, none);
-}
-
-static void
 read_text(const char *proc, const char *name, struct buf *out)
 {
     char path[1024];
@@ -361,6 +346,9 @@ void
 demo_read_machine(const char *proc, struct demo_sample *s)
 {
     struct buf text = BUF_INIT;
+    DIR *d;
+    const struct dirent *one;
+    uint64_t n = 0;
 
     for (size_t i = 0; i < FILES_LEN; i++) {
         read_text(proc, files[i].name, &text);
@@ -368,6 +356,12 @@ demo_read_machine(const char *proc, struct demo_sample *s)
     }
     read_text(proc, "mounts", &text);
     read_mounts(s, buf_slice(&text));
-    count_processes(s, proc);
+    d = opendir(proc);
+    while (d != NULL && (one = readdir(d)) != NULL)
+        n += isdigit((unsigned char)one->d_name[0]) != 0;
+    if (d != NULL)
+        (void)closedir(d);
+    if (n > 0)
+        put_u64(s, "proc.processes.count", n, none, none);
     buf_fini(&text);
 }
