@@ -200,6 +200,7 @@ tool_fsck(struct tool *t)
     struct fsck_report report = tool_fsck_report(t);
     uint64_t found = 0;
     char *aside = NULL;
+    size_t queries;
     struct error e;
     struct query_words w = { 0 };
     enum status st = ST_OK;
@@ -212,9 +213,9 @@ tool_fsck(struct tool *t)
                                &w, &e);
     if (st == ST_OK)
         st = check_names(t, &w.query, &e);
+    queries = w.query.subs_len;
     query_fini(&w.query);
-    if (st == ST_OK && w.query.subs_len == 0 &&
-        tool_option(t, "--full-scan") == NULL)
+    if (st == ST_OK && queries == 0 && tool_option(t, "--full-scan") == NULL)
         return miss_query(t);
     if (st == ST_OK && wants_repair(t)) {
         aside = tool_fsck_aside(t);
