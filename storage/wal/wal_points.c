@@ -3,13 +3,13 @@
 
 #include "base/varint.h"
 #include "storage/block/bits.h"
+#include "storage/block/block_columns.h"
 
 #define ENTRY_BITS   ((size_t)512) /* the most, but for a TSUID */
 #define RICE_MAX     16            /* a larger quotient: the number is whole */
 #define WIDTH_FIRST  (7 * 16)
 #define NO_HOLE      RICE_MAX
 #define RUN_MAX      ((1u << 14) - 1) /* points that an escape counts */
-#define MAX_DECIMAL  ((double)((int64_t)1 << 50))
 #define ODD_DECIMALS 3 /* digits looked for, where a WAL_DOUBLE was before */
 
 /* What is not as expected. */
@@ -19,9 +19,6 @@ enum {
     FLAG_TIME = 4,
     FLAG_KIND = 8,
 };
-
-static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4,
-                                 1e5, 1e6, 1e7, 1e8, 1e9 };
 
 /* -- what is expected ------------------------------------------------------ */
 
@@ -156,19 +153,6 @@ put_time(struct wal_points_writer *w, int64_t late_ms)
     put_sized(w, varint_zigzag(seconds ? late_ms / 1000 : late_ms));
 }
 
-/* The integer which, divided by the kind's power of ten, is d to the bit; false
- * if none is. */
-static bool
-decimal_of(double d, unsigned kind, int64_t *out)
-{
-    double power = powers[kind - WAL_DECIMAL], n = d * power;
-
-    if (!(n >= -MAX_DECIMAL && n <= MAX_DECIMAL))
-        return false;
-    *out = (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
-    return double_bits((double)*out / power) == double_bits(d);
-}
-
 /* The kind of a double, that of the last one if it will do; and what is written
  * of it. */
 static unsigned
@@ -177,10 +161,10 @@ kind_of_double(double d, unsigned last, int64_t *out)
     unsigned end =
         last == WAL_DOUBLE ? WAL_DECIMAL + ODD_DECIMALS : WAL_DECIMAL_LAST;
 
-    if (last != WAL_DOUBLE && decimal_of(d, last, out))
+    if (last != WAL_DOUBLE && block_decimal_of(d, last - WAL_DECIMAL, out))
         return last;
     for (unsigned kind = WAL_DECIMAL; kind <= end; kind++)
-        if (decimal_of(d, kind, out))
+        if (block_decimal_of(d, kind - WAL_DECIMAL, out))
             return kind;
     *out = (int64_t)double_bits(d);
     return WAL_DOUBLE;
@@ -457,7 +441,7 @@ get_point(struct wal_points_reader *r)
     p->is_float = s->kind != WAL_INT;
     p->v.i = v;
     if (p->is_float && s->kind != WAL_DOUBLE)
-        p->v.d = (double)v / powers[s->kind - WAL_DECIMAL];
+        p->v.d = block_decimal_value(v, s->kind - WAL_DECIMAL);
     return r->in.padding <= r->in.have;
 }
 
