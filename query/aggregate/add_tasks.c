@@ -192,28 +192,6 @@ unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 }
 
 static void
-add_chunk(struct adding *p, size_t i)
-{
-    struct aggregation some = chunk_of(p, i);
-    struct chunk *c = &p->chunks[i];
-
-    if (p->status == ST_OK && c->status != ST_OK)
-        p->status = error_set(p->error, c->status, "%s", c->error.text);
-    for (size_t k = 0; k < some.len; k++) {
-        struct series_cursor *cur = &some.cursors[k];
-
-        if (p->status == ST_OK) {
-            aggregation_add(p->m, cur);
-            p->status =
-                deadline_tick(p->m->spec->deadline, p->m->acc.len, p->error);
-        }
-        if (cur->wanted > 0)
-            cur->c->v = NULL;
-    }
-    free(c->values);
-}
-
-static void
 run_chunk(void *ctx, size_t i)
 {
     struct adding *p = ctx;
@@ -225,9 +203,26 @@ run_chunk(void *ctx, size_t i)
         p->is_adding = true;
         while (p->next < p->chunks_len && p->chunks[p->next].is_unpacked) {
             size_t next = p->next++;
+            struct aggregation some;
+            struct chunk *c;
 
             lock_drop(&p->lock);
-            add_chunk(p, next);
+            some = chunk_of(p, next);
+            c = &p->chunks[next];
+            if (p->status == ST_OK && c->status != ST_OK)
+                p->status = error_set(p->error, c->status, "%s", c->error.text);
+            for (size_t k = 0; k < some.len; k++) {
+                struct series_cursor *cur = &some.cursors[k];
+
+                if (p->status == ST_OK) {
+                    aggregation_add(p->m, cur);
+                    p->status = deadline_tick(p->m->spec->deadline,
+                                              p->m->acc.len, p->error);
+                }
+                if (cur->wanted > 0)
+                    cur->c->v = NULL;
+            }
+            free(c->values);
             lock_take(&p->lock);
         }
         p->is_adding = false;

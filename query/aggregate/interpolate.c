@@ -31,42 +31,6 @@ cursor_double(const struct series_cursor *cur, size_t i)
 
 /* -- before the first timestamp ------------------------------------------- */
 
-/* Keeps the series that are still there at the start of the range.  One rate is
- * none: it needs a point before. */
-static enum status
-make_cursors(struct aggregation *m, struct column *columns, size_t len,
-             struct times *own, struct error *e)
-{
-    const struct window *w = &m->spec->window;
-
-    m->cursors = arena_array_raw(m->arena, len, sizeof *m->cursors);
-    if (m->cursors == NULL)
-        return error_no_memory(e);
-    for (size_t i = 0; i < len; i++) {
-        struct column *c = &columns[i];
-        size_t first = column_seek(c, w->start_ms), last;
-        enum status st = deadline_tick(m->spec->deadline, SERIES_STEPS, e);
-
-        if (st != ST_OK)
-            return st;
-        if (first == c->len || (m->spec->rate != NULL && c->len < 2))
-            continue;
-        m->cursors[m->len] =
-            (struct series_cursor){ .c = c, .at = first > 0 ? first - 1 : 0 };
-        /* The first rate is never a timestamp. */
-        if (m->spec->rate != NULL && first == 0)
-            first = 1;
-        last = column_seek(c, w->end_ms + 1);
-        own[m->len++] = (struct times){
-            .list = c->ts_ms == NULL ? NULL : c->ts_ms + first,
-            .first_ms = column_time(c, first),
-            .step_ms = c->step_ms,
-            .len = last > first ? last - first : 0,
-        };
-    }
-    return ST_OK;
-}
-
 /* From the current point of the first timestamp to the next one of the last. */
 static void
 in_view(const struct aggregation *m, const struct series_cursor *cur,
@@ -97,25 +61,6 @@ mark_floats(const struct aggregation *m, const struct series_cursor *cur,
 }
 
 static enum status
-mark_cursor(const struct aggregation *m, const struct series_cursor *cur,
-            int32_t *changes, struct error *e)
-{
-    size_t from, to;
-
-    in_view(m, cur, &from, &to);
-    while (from < to) {
-        size_t end = from;
-
-        while (end < to && column_is_float(cur->c, end))
-            end++;
-        if (end > from)
-            mark_floats(m, cur, from, end - 1, changes);
-        from = end + 1;
-    }
-    return deadline_tick(m->spec->deadline, to - cur->at + SERIES_STEPS, e);
-}
-
-static enum status
 mark_timestamps(struct aggregation *m, struct error *e)
 {
     int32_t *changes, sum = 0;
@@ -125,8 +70,22 @@ mark_timestamps(struct aggregation *m, struct error *e)
     m->doubles = arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < m->len && st == ST_OK; i++)
-        st = mark_cursor(m, &m->cursors[i], changes, e);
+    for (size_t i = 0; i < m->len && st == ST_OK; i++) {
+        const struct series_cursor *cur = &m->cursors[i];
+        size_t from, to;
+
+        in_view(m, cur, &from, &to);
+        while (from < to) {
+            size_t end = from;
+
+            while (end < to && column_is_float(cur->c, end))
+                end++;
+            if (end > from)
+                mark_floats(m, cur, from, end - 1, changes);
+            from = end + 1;
+        }
+        st = deadline_tick(m->spec->deadline, to - cur->at + SERIES_STEPS, e);
+    }
     for (size_t k = 0; k < m->timestamps.len; k++) {
         sum += changes[k];
         m->doubles[k] = sum > 0;
@@ -358,31 +317,7 @@ begin_stretch(struct aggregation *m)
     }
 }
 
-/* Drops the series that end with the stretch that ended at 'ms'. */
-static void
-drop_ended(struct aggregation *m, int64_t ms)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->len; i++) {
-        const struct column *c = m->cursors[i].c;
-
-        if (column_time(c, c->len - 1) <= ms)
-            continue;
-        if (n < i)
-            m->cursors[n] = m->cursors[i];
-        n++;
-    }
-    m->len = n;
-}
-
 /* -- the answer ----------------------------------------------------------- */
-
-static bool
-is_double(const struct aggregation *m, size_t k)
-{
-    return m->doubles != NULL ? m->doubles[k] != 0 : m->all_doubles;
-}
 
 /* How many timestamps from 'k' on are of one kind, and no more than fit. */
 static size_t
@@ -420,8 +355,9 @@ static enum status
 run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
             struct error *e)
 {
-    bool doubles = is_double(m, from);
+    bool doubles = m->doubles != NULL ? m->doubles[from] != 0 : m->all_doubles;
     enum status st;
+    size_t n = 0;
 
     m->ms = m->timestamps.list + from;
     accumulator_begin(&m->acc, doubles, len);
@@ -436,7 +372,18 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     if (st != ST_OK)
         return st;
     accumulator_end(&m->acc, out->v + from);
-    drop_ended(m, m->ms[len - 1]);
+    /* Drops the series that end with the stretch that ended at 'm->ms[len -
+     * 1]'. */
+    for (size_t k = 0; k < m->len; k++) {
+        const struct column *c = m->cursors[k].c;
+
+        if (column_time(c, c->len - 1) <= m->ms[len - 1])
+            continue;
+        if (n < k)
+            m->cursors[n] = m->cursors[k];
+        n++;
+    }
+    m->len = n;
     return aggregation_show(m->spec, out, from, len, doubles, e);
 }
 
@@ -508,15 +455,41 @@ aggregate_columns(const struct aggregate_spec *spec, struct column *columns,
     struct aggregation m = { .spec = spec, .arena = a, .scratch = scratch };
     struct times *own;
     enum status st;
+    const struct window *w;
 
     if (len == 1)
         return aggregate_single(spec, columns, scratch, a, out, e);
     own = arena_array_raw(a, len, sizeof *own);
     if (own == NULL)
         return error_no_memory(e);
-    st = make_cursors(&m, columns, len, own, e);
-    if (st != ST_OK)
-        return st;
+    /* Keeps the series that are still there at the start of the range.  One
+     * rate is none: it needs a point before. */
+    w = &m.spec->window;
+    m.cursors = arena_array_raw(m.arena, len, sizeof *m.cursors);
+    if (m.cursors == NULL)
+        return error_no_memory(e);
+    for (size_t i = 0; i < len; i++) {
+        struct column *c = &columns[i];
+        size_t first = column_seek(c, w->start_ms), last;
+
+        st = deadline_tick(m.spec->deadline, SERIES_STEPS, e);
+        if (st != ST_OK)
+            return st;
+        if (first == c->len || (m.spec->rate != NULL && c->len < 2))
+            continue;
+        m.cursors[m.len] =
+            (struct series_cursor){ .c = c, .at = first > 0 ? first - 1 : 0 };
+        /* The first rate is never a timestamp. */
+        if (m.spec->rate != NULL && first == 0)
+            first = 1;
+        last = column_seek(c, w->end_ms + 1);
+        own[m.len++] = (struct times){
+            .list = c->ts_ms == NULL ? NULL : c->ts_ms + first,
+            .first_ms = column_time(c, first),
+            .step_ms = c->step_ms,
+            .len = last > first ? last - first : 0,
+        };
+    }
     st = make_timestamps(&m, own, out, e);
     if (st != ST_OK || m.timestamps.len == 0)
         return st;

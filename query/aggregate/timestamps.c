@@ -73,18 +73,6 @@ write_times(struct times *lists, size_t len, struct arena *a)
     return true;
 }
 
-/* Leaves out what equals its neighbour; returns how many are left. */
-static size_t
-drop_same(struct times *lists, size_t len)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++)
-        if (lists[i].len > 0 && (n == 0 || !same(lists[n - 1], lists[i])))
-            lists[n++] = lists[i];
-    return n;
-}
-
 /* Those from the i-th on; where there are none, the array may be NULL. */
 static size_t
 copy_rest(int64_t *out, struct times t, size_t i)
@@ -92,24 +80,6 @@ copy_rest(int64_t *out, struct times t, size_t i)
     if (i < t.len)
         memcpy(out, t.list + i, (t.len - i) * sizeof *out);
     return t.len - i;
-}
-
-/* 'out' has room for both; what both have comes once. */
-static struct times
-merge_two(struct times a, struct times b, int64_t *out)
-{
-    size_t i = 0, j = 0, n = 0;
-
-    while (i < a.len && j < b.len) {
-        int64_t x = a.list[i], y = b.list[j];
-
-        out[n++] = x < y ? x : y;
-        i += x <= y;
-        j += y <= x;
-    }
-    n += copy_rest(out + n, a, i);
-    n += copy_rest(out + n, b, j);
-    return (struct times){ .list = out, .len = n };
 }
 
 /* Leaves half of the lists. */
@@ -123,9 +93,22 @@ merge_pairs(struct times *lists, size_t *len, int64_t *out,
     for (size_t i = 0; i < *len && st == ST_OK; i += 2) {
         struct times t = lists[i];
 
-        if (i + 1 < *len)
-            t = merge_two(t, lists[i + 1], out);
-        else
+        if (i + 1 < *len) {
+            struct times b = lists[i + 1];
+            size_t k = 0, j = 0, m = 0;
+
+            /* 'out' has room for both; what both have comes once. */
+            while (k < t.len && j < b.len) {
+                int64_t x = t.list[k], y = b.list[j];
+
+                out[m++] = x < y ? x : y;
+                k += x <= y;
+                j += y <= x;
+            }
+            m += copy_rest(out + m, t, k);
+            m += copy_rest(out + m, b, j);
+            t = (struct times){ .list = out, .len = m };
+        } else
             (void)copy_rest(out, t, 0);
         lists[n++] = (struct times){ .list = out, .len = t.len };
         out += t.len;
@@ -145,7 +128,11 @@ times_union(struct times *lists, size_t len, struct deadline *deadline,
 
     if (find_widest(lists, len, out))
         return ST_OK;
-    n = drop_same(lists, len);
+    /* Leaves out what equals its neighbour; returns how many are left. */
+    n = 0;
+    for (size_t i = 0; i < len; i++)
+        if (lists[i].len > 0 && (n == 0 || !same(lists[n - 1], lists[i])))
+            lists[n++] = lists[i];
     if (!write_times(lists, n, a))
         return error_no_memory(e);
     for (size_t i = 0; i < n && n > 1; i++)

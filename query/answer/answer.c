@@ -187,31 +187,6 @@ prefetch_series(const struct job *job, size_t i, size_t end)
     }
 }
 
-/* Reads the series of groups from .. end - 1, before 'order_end' of the order,
- * and finds what is known of the tags of those of one series. */
-static void
-begin_groups(const struct job *job, struct task *t, size_t from, size_t end,
-             size_t order_end)
-{
-    size_t metric_width = job->layout->metric_width;
-
-    for (size_t i = from; i < end; i++) {
-        struct group *group = &job->g->groups[i];
-        struct slice tsuid, *pairs = &t->known[i - from].pairs;
-
-        prefetch_series(job, i, order_end);
-        drop_series_out_of_range(job->w->reading, job->w->fetch, job->g, group);
-        tsuid = job->g->order[group->first]->tsuid;
-        *pairs =
-            group->len == 1 && group->annotated_only == 0
-                ? slice_of(tsuid.data + metric_width, tsuid.size - metric_width)
-                : (struct slice){ NULL, 0 };
-    }
-    if (job->groups == NULL)
-        tag_texts_find(job->w->tag_texts, t->epoch, t->known, end - from,
-                       t->tags);
-}
-
 /* Groups from .. end - 1, at most TAGS_AT_ONCE. */
 static void
 run_groups(const struct job *job, struct task *t, size_t from, size_t end)
@@ -245,8 +220,26 @@ run_chunk(const struct job *job, struct task *t, size_t from, size_t end)
         end = job->g->groups_len;
     for (size_t i = from; i < end && t->status == ST_OK; i += TAGS_AT_ONCE) {
         size_t stop = end - i < TAGS_AT_ONCE ? end : i + TAGS_AT_ONCE;
+        size_t metric_width = job->layout->metric_width;
 
-        begin_groups(job, t, i, stop, order_end);
+        /* Reads the series of groups from .. end - 1, before 'order_end' of the
+         * order, and finds what is known of the tags of those of one series. */
+        for (size_t k = i; k < stop; k++) {
+            struct group *group = &job->g->groups[k];
+            struct slice tsuid, *pairs = &t->known[k - i].pairs;
+
+            prefetch_series(job, k, order_end);
+            drop_series_out_of_range(job->w->reading, job->w->fetch, job->g,
+                                     group);
+            tsuid = job->g->order[group->first]->tsuid;
+            *pairs = group->len == 1 && group->annotated_only == 0
+                         ? slice_of(tsuid.data + metric_width,
+                                    tsuid.size - metric_width)
+                         : (struct slice){ NULL, 0 };
+        }
+        if (job->groups == NULL)
+            tag_texts_find(job->w->tag_texts, t->epoch, t->known, stop - i,
+                           t->tags);
         run_groups(job, t, i, stop);
     }
 }
@@ -289,23 +282,6 @@ few_points(const struct job *job)
     for (size_t i = 0; i < job->g->order_len && points < POINTS_ALONE; i++)
         points += fetched_data(job->w->fetch, job->g->order[i]).len;
     return points < POINTS_ALONE;
-}
-
-static void
-partition_groups(struct job *job)
-{
-    size_t most = job->groups == NULL ? WRITTEN_MOST : GROUPS_MOST;
-
-    job->tasks_len = job->w->threads + 1;
-    if (job->g->groups_len < GROUPS_ALONE && few_points(job))
-        job->tasks_len = 1;
-    if (job->tasks_len > job->g->groups_len)
-        job->tasks_len = job->g->groups_len;
-    INSIST(job->tasks_len > 0);
-    job->chunk_len = job->g->groups_len / job->tasks_len / CHUNKS_A_TASK;
-    job->chunk_len = job->chunk_len < 1      ? 1
-                     : job->chunk_len > most ? most
-                                             : job->chunk_len;
 }
 
 static enum status
@@ -423,9 +399,21 @@ answer_groups(const struct answer_job *w, struct arena *a,
         status = out->groups == NULL ? error_no_memory(e) : ST_OK;
     }
     if (status == ST_OK && g.groups_len > 0) {
+        size_t most;
+
         stats->joins_series |= g.groups_len < g.order_len;
         job.groups = out->groups;
-        partition_groups(&job);
+        most = job.groups == NULL ? WRITTEN_MOST : GROUPS_MOST;
+        job.tasks_len = job.w->threads + 1;
+        if (job.g->groups_len < GROUPS_ALONE && few_points(&job))
+            job.tasks_len = 1;
+        if (job.tasks_len > job.g->groups_len)
+            job.tasks_len = job.g->groups_len;
+        INSIST(job.tasks_len > 0);
+        job.chunk_len = job.g->groups_len / job.tasks_len / CHUNKS_A_TASK;
+        job.chunk_len = job.chunk_len < 1      ? 1
+                        : job.chunk_len > most ? most
+                                               : job.chunk_len;
         if (kv_traits(store_kv(w->context->store))->shared)
             read_names_ahead(&job);
         status = run_groups_within(&job, a, stats, e);

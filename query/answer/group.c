@@ -272,36 +272,6 @@ find_common(const struct key_layout *layout, const struct grouping *g,
     return len;
 }
 
-static enum status
-name_tags(struct names *names, const struct common *common, size_t len,
-          struct arena *a, struct result_group *out, struct error *e)
-{
-    enum status status = ST_OK;
-
-    out->tag_keys = arena_alloc(a, 3 * len * sizeof(struct slice));
-    if (out->tag_keys == NULL)
-        return error_no_memory(e);
-    out->tag_values = out->tag_keys + len;
-    out->aggregate_tags = out->tag_values + len;
-    for (size_t i = 0; i < len && status == ST_OK; i++) {
-        struct slice key, value;
-
-        status = names_get(names, UID_TAGK, common[i].tagk, &key, e);
-        if (status != ST_OK)
-            break;
-        if (common[i].differs) {
-            out->aggregate_tags[out->aggregate_tags_len++] = key;
-            continue;
-        }
-        status = names_get(names, UID_TAGV, common[i].tagv, &value, e);
-        if (status != ST_OK)
-            break;
-        out->tag_keys[out->tags_len] = key;
-        out->tag_values[out->tags_len++] = value;
-    }
-    return status;
-}
-
 /* Their TSUIDs; where the fetch does not last, their bytes too. */
 static enum status
 list_tsuids(const struct fetched *const *series, size_t len, bool copies,
@@ -346,7 +316,27 @@ group_describe(const struct key_layout *layout, struct names *names,
     len = find_common(layout, g, group, a, &common);
     if (common == NULL)
         return error_no_memory(e);
-    status = name_tags(names, common, len, a, out, e);
+    out->tag_keys = arena_alloc(a, 3 * len * sizeof(struct slice));
+    if (out->tag_keys == NULL)
+        return error_no_memory(e);
+    out->tag_values = out->tag_keys + len;
+    out->aggregate_tags = out->tag_values + len;
+    for (size_t k = 0; k < len && status == ST_OK; k++) {
+        struct slice key, value;
+
+        status = names_get(names, UID_TAGK, common[k].tagk, &key, e);
+        if (status != ST_OK)
+            break;
+        if (common[k].differs) {
+            out->aggregate_tags[out->aggregate_tags_len++] = key;
+            continue;
+        }
+        status = names_get(names, UID_TAGV, common[k].tagv, &value, e);
+        if (status != ST_OK)
+            break;
+        out->tag_keys[out->tags_len] = key;
+        out->tag_values[out->tags_len++] = value;
+    }
     if (status != ST_OK)
         return status;
     return names_get(names, UID_METRIC, tsuid_metric_id(layout, out->tsuids[0]),

@@ -14,16 +14,6 @@ rollup_raw_merge_wanted(const struct rollup_candidate *c, const struct query *q,
     return q->end_ms > q->now_ms - i->delay_s * 1000;
 }
 
-static size_t
-find_key(const struct result_group *g, struct slice key)
-{
-    size_t i = 0;
-
-    while (i < g->tags_len && !slice_eq(g->tag_keys[i], key))
-        i++;
-    return i;
-}
-
 /* Of a tag that both have, the value is that of the points. */
 static enum status
 join_tags(const struct result_group *x, const struct result_group *y,
@@ -39,8 +29,11 @@ join_tags(const struct result_group *x, const struct result_group *y,
     for (size_t i = 0; i < max; i++) {
         const struct result_group *from = i < x->tags_len ? x : y;
         size_t k = i < x->tags_len ? i : i - x->tags_len;
-        size_t at = find_key(out, from->tag_keys[k]);
+        size_t at = 0;
 
+        while (at < out->tags_len &&
+               !slice_eq(out->tag_keys[at], from->tag_keys[k]))
+            at++;
         out->tag_keys[at] = from->tag_keys[k];
         out->tag_values[at] = from->tag_values[k];
         out->tags_len += at == out->tags_len;
@@ -96,23 +89,6 @@ join_dps(const struct dps *x, const struct dps *y, const struct query *q,
     return ST_OK;
 }
 
-static enum status
-join_groups(const struct result_group *x, const struct result_group *y,
-            const struct query *q, struct arena *a, struct result_group *out,
-            struct error *e)
-{
-    enum status st = join_tags(x, y, a, out, e);
-
-    if (st == ST_OK)
-        st = join_slices(x->aggregate_tags, x->aggregate_tags_len,
-                         y->aggregate_tags, y->aggregate_tags_len, a,
-                         &out->aggregate_tags, &out->aggregate_tags_len, e);
-    if (st == ST_OK)
-        st = join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len, a,
-                         &out->tsuids, &out->tsuids_len, e);
-    return st == ST_OK ? join_dps(&x->dps, &y->dps, q, a, &out->dps, e) : st;
-}
-
 static struct slice
 key_of(const struct result_group *g, bool each_alone)
 {
@@ -159,7 +135,16 @@ rollup_raw_merge(const struct subquery_result *before,
                                    .split_ms = at_ms };
         g->failed = x->failed != NULL ? x->failed : y->failed;
         g->sub = order <= 0 ? x->sub : y->sub;
-        st = join_groups(x, y, q, a, g, e);
+        st = join_tags(x, y, a, g, e);
+        if (st == ST_OK)
+            st = join_slices(x->aggregate_tags, x->aggregate_tags_len,
+                             y->aggregate_tags, y->aggregate_tags_len, a,
+                             &g->aggregate_tags, &g->aggregate_tags_len, e);
+        if (st == ST_OK)
+            st = join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len,
+                             a, &g->tsuids, &g->tsuids_len, e);
+        if (st == ST_OK)
+            st = join_dps(&x->dps, &y->dps, q, a, &g->dps, e);
     }
     return st;
 }

@@ -27,19 +27,6 @@ order_doubles(union number *v, size_t len)
     return n;
 }
 
-static void
-sort_few(union number *v, size_t len)
-{
-    for (size_t i = 1; i < len; i++) {
-        union number x = v[i];
-        size_t j = i;
-
-        for (; j > 0 && v[j - 1].i > x.i; j--)
-            v[j] = v[j - 1];
-        v[j] = x;
-    }
-}
-
 static int
 compare_ints(const void *pa, const void *pb)
 {
@@ -96,8 +83,16 @@ select_nth(union number *v, size_t len, size_t nth)
     }
     if (len > FEW)
         qsort(v, len, sizeof *v, compare_ints);
-    else
-        sort_few(v, len);
+    else {
+        for (size_t i = 1; i < len; i++) {
+            union number x = v[i];
+            size_t j = i;
+
+            for (; j > 0 && v[j - 1].i > x.i; j--)
+                v[j] = v[j - 1];
+            v[j] = x;
+        }
+    }
 }
 
 /* Of selected values, the least from 'from' on. */
@@ -128,26 +123,6 @@ percentile_place(enum estimation est, double p, size_t len)
     return p * (n + 1);
 }
 
-/* Which of 'len' sorted values a percentile lies between, and where: it is
- * v[*low] + *part * (v[*high] - v[*low]). */
-static void
-percentile_find(double p, enum estimation est, size_t len, size_t *low,
-                size_t *high, double *part)
-{
-    double place = percentile_place(est, p / 100, len);
-
-    *part = 0;
-    if (len == 1 || place < 1) {
-        *low = *high = 0;
-    } else if (place >= (double)len) {
-        *low = *high = len - 1;
-    } else {
-        *high = (size_t)floor(place);
-        *low = *high - 1;
-        *part = place - floor(place);
-    }
-}
-
 static double
 as_double(int64_t x, bool doubles)
 {
@@ -156,50 +131,49 @@ as_double(int64_t x, bool doubles)
     return doubles ? n.d : (double)x;
 }
 
-/* Doubles as order_doubles() makes them. */
-static union number
-percentile(const struct aggregator *a, bool doubles, union number *v,
-           size_t len)
-{
-    size_t low, high;
-    double part, bottom;
-
-    percentile_find(a->percentile, doubles ? EST_LEGACY : a->estimation, len,
-                    &low, &high, &part);
-    select_nth(v, len, low);
-    bottom = as_double(v[low].i, doubles);
-    if (low != high)
-        bottom += part * (as_double(least(v, high, len), doubles) - bottom);
-    if (doubles)
-        return (union number){ .d = bottom };
-    return (union number){ .i = java_long(bottom) };
-}
-
-static union number
-run_unsorted(const struct aggregator *a, bool doubles, const union number *v,
-             size_t len)
-{
-    const struct arithmetic *m = arithmetic_of(a);
-    union number x = m->start[doubles], y = { .i = 0 };
-    uint32_t n = 0;
-
-    m->all[doubles](&n, &x, &y, v, len);
-    return m->end[doubles](n, x, y);
-}
-
 union number
 aggregator_run(const struct aggregator *a, bool doubles, union number *v,
                size_t len)
 {
-    if (!aggregator_sorts(a))
-        return run_unsorted(a, doubles, v, len);
+    if (!aggregator_sorts(a)) {
+        const struct arithmetic *m = arithmetic_of(a);
+        union number x = m->start[doubles], y = { .i = 0 };
+        uint32_t n = 0;
+
+        m->all[doubles](&n, &x, &y, v, len);
+        return m->end[doubles](n, x, y);
+    }
     if (doubles) {
         len = order_doubles(v, len);
         if (len == 0)
             return (union number){ .d = NAN };
     }
-    if (a->kind != KIND_MEDIAN)
-        return percentile(a, doubles, v, len);
+    if (a->kind != KIND_MEDIAN) {
+        size_t low, high;
+        double part, bottom;
+        double place = percentile_place(doubles ? EST_LEGACY : a->estimation,
+                                        a->percentile / 100, len);
+
+        /* Finds the two sorted values between which the percentile lies, and
+         * where: it is v[low] + part * (v[high] - v[low]). */
+        part = 0;
+        if (len == 1 || place < 1) {
+            low = high = 0;
+        } else if (place >= (double)len) {
+            low = high = len - 1;
+        } else {
+            high = (size_t)floor(place);
+            low = high - 1;
+            part = place - floor(place);
+        }
+        select_nth(v, len, low);
+        bottom = as_double(v[low].i, doubles);
+        if (low != high)
+            bottom += part * (as_double(least(v, high, len), doubles) - bottom);
+        if (doubles)
+            return (union number){ .d = bottom };
+        return (union number){ .i = java_long(bottom) };
+    }
     select_nth(v, len, len / 2);
     return doubles ? (union number){ .i = order_of(v[len / 2].i) } : v[len / 2];
 }

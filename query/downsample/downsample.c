@@ -74,24 +74,6 @@ downsampler_init(struct downsampler *d, struct error *e)
     return make_grid(d, e);
 }
 
-/* Divides sums of rollups, which lie in the buckets that start at 'starts', by
- * the sums of their counts.  These wrap at 64 bits, as in Java. */
-static void
-divide_by_counts(const struct column *in, const int64_t *starts, size_t len,
-                 union number *sums)
-{
-    size_t at = len == 0 ? 0 : times_seek(in->ts_ms, in->len, starts[0]);
-
-    for (size_t i = 0; i < len; i++) {
-        int64_t end_ms = i + 1 < len ? starts[i + 1] : INT64_MAX;
-        uint64_t count = 0;
-
-        for (; at < in->len && in->ts_ms[at] < end_ms; at++)
-            count += (uint64_t)in->counts[at];
-        sums[i].d = count == 0 ? 0 : sums[i].d / (double)(int64_t)count;
-    }
-}
-
 /* The buckets in which there are points. */
 static enum status
 fold_column(const struct downsampler *d, const struct column *in,
@@ -115,8 +97,22 @@ fold_column(const struct downsampler *d, const struct column *in,
     bucket_acc_add(&f, &acc, &points, scratch, d->arena);
     if (!bucket_acc_end(&f, &acc, d->arena))
         return too_many_buckets(e);
-    if (in->counts != NULL)
-        divide_by_counts(in, acc.ts, acc.len, acc.v);
+    if (in->counts != NULL) {
+        size_t at =
+            acc.len == 0 ? 0 : times_seek(in->ts_ms, in->len, acc.ts[0]);
+
+        /* Divides sums of rollups, which lie in the buckets that start at
+         * 'acc.ts', by the sums of their counts.  These wrap at 64 bits, as in
+         * Java. */
+        for (size_t i = 0; i < acc.len; i++) {
+            int64_t end_ms = i + 1 < acc.len ? acc.ts[i + 1] : INT64_MAX;
+            uint64_t count = 0;
+
+            for (; at < in->len && in->ts_ms[at] < end_ms; at++)
+                count += (uint64_t)in->counts[at];
+            acc.v[i].d = count == 0 ? 0 : acc.v[i].d / (double)(int64_t)count;
+        }
+    }
     *out = (struct column){ .ts_ms = acc.ts, .v = acc.v, .len = acc.len };
     return ST_OK;
 }
@@ -130,32 +126,6 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
     return ST_OK;
 }
 
-/* The buckets that are there, in the grid of a fill policy. */
-static enum status
-fill_grid(const struct downsampler *d, const struct column *in,
-          struct column *out, struct error *e)
-{
-    union number *v = arena_array_raw(d->arena, d->grid_len, sizeof *v);
-    size_t at = 0;
-    enum status st = ST_OK;
-
-    if (d->grid_len > 0 && v == NULL)
-        return too_many_buckets(e);
-    for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
-        while (at < in->len && in->ts_ms[at] < d->grid[i])
-            at++;
-        if (at < in->len && in->ts_ms[at] == d->grid[i])
-            v[i] = in->v[at];
-        else
-            st = fill_value(d->spec->fill, &v[i].d, e);
-        /* A grid may be long. */
-        if (st == ST_OK && i % 65536 == 65535)
-            st = deadline_check(d->deadline, e);
-    }
-    *out = (struct column){ .ts_ms = d->grid, .v = v, .len = d->grid_len };
-    return st;
-}
-
 enum status
 downsampler_run(const struct downsampler *d, const struct column *in,
                 struct column *out, struct error *e)
@@ -164,8 +134,27 @@ downsampler_run(const struct downsampler *d, const struct column *in,
     struct column buckets = { .ts_ms = in->ts_ms, .v = in->v, .len = in->len };
     enum status st = in->downsampled ? ST_OK : fold_column(d, in, &buckets, e);
 
-    if (st == ST_OK && !spec->all && spec->fill != FILL_NONE)
-        return fill_grid(d, &buckets, out, e);
+    if (st == ST_OK && !spec->all && spec->fill != FILL_NONE) {
+        union number *v = arena_array_raw(d->arena, d->grid_len, sizeof *v);
+        size_t at = 0;
+
+        /* The buckets that are there, in the grid of a fill policy. */
+        if (d->grid_len > 0 && v == NULL)
+            return too_many_buckets(e);
+        for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
+            while (at < buckets.len && buckets.ts_ms[at] < d->grid[i])
+                at++;
+            if (at < buckets.len && buckets.ts_ms[at] == d->grid[i])
+                v[i] = buckets.v[at];
+            else
+                st = fill_value(d->spec->fill, &v[i].d, e);
+            /* A grid may be long. */
+            if (st == ST_OK && i % 65536 == 65535)
+                st = deadline_check(d->deadline, e);
+        }
+        *out = (struct column){ .ts_ms = d->grid, .v = v, .len = d->grid_len };
+        return st;
+    }
     *out = buckets;
     return st;
 }

@@ -172,24 +172,6 @@ batch_part(const struct batch *p, size_t from, size_t len)
     return out;
 }
 
-static bool
-is_double(const struct batch *p, size_t i)
-{
-    return p->is_float != NULL ? p->is_float[i] != 0 : p->doubles;
-}
-
-/* Returns the end of the points from 'at' on, up to 'to', that are of the kind
- * of the first one. */
-static size_t
-end_of_kind(const struct batch *p, size_t at, size_t to)
-{
-    const uint8_t *kinds = p->is_float;
-    const uint8_t *other =
-        kinds == NULL ? NULL : memchr(kinds + at, !kinds[at], to - at);
-
-    return other == NULL ? to : (size_t)(other - kinds);
-}
-
 /* No value's magnitude is greater. */
 static double
 greatest_magnitude(const union number *v, size_t len)
@@ -258,7 +240,7 @@ fold_points(const struct arithmetic *m, struct bucket_acc *s,
 {
     const union number *v = p->v + at;
 
-    if (is_double(p, at))
+    if (p->is_float != NULL ? p->is_float[at] != 0 : p->doubles)
         bucket_acc_doubles(m, s, v, len);
     else
         add_ints(m, s, v, len,
@@ -285,27 +267,6 @@ copy_doubles(const struct batch *p, size_t at, size_t len, union number *out)
 
 /* -- whole buckets --------------------------------------------------------- */
 
-/* Sums, which are exact, of so many integers each. */
-static void
-sum_each(const union number *v, size_t every, size_t len, double divisor,
-         union number *out)
-{
-    for (size_t i = 0; i < len; i++, v += every) {
-        uint64_t sum = 0;
-        size_t k = 0;
-
-        /* By six, as there are of ten seconds in a minute: a processor guesses
-         * well when the loops end. */
-        for (; every - k >= 6; k += 6)
-            sum += (uint64_t)v[k].i + (uint64_t)v[k + 1].i +
-                   (uint64_t)v[k + 2].i + (uint64_t)v[k + 3].i +
-                   (uint64_t)v[k + 4].i + (uint64_t)v[k + 5].i;
-        for (; k < every; k++)
-            sum += (uint64_t)v[k].i;
-        out[i].d = (double)(int64_t)sum / divisor;
-    }
-}
-
 /* Makes 'len' buckets of 'every' points each, from the place 'at' on. */
 static void
 fold_each(const struct aggregator *g, const struct batch *p, size_t at,
@@ -316,8 +277,24 @@ fold_each(const struct aggregator *g, const struct batch *p, size_t at,
 
     if (!p->doubles && m->adds &&
         (double)p->greatest * (double)every <= EXACT_MAX) {
-        sum_each(p->v + at, every, len, g->kind == KIND_AVG ? (double)every : 1,
-                 out);
+        const union number *v = p->v + at;
+
+        /* Sums, which are exact, of so many integers each. */
+        for (size_t i = 0; i < len; i++, v += every) {
+            uint64_t sum = 0;
+            size_t k = 0;
+
+            /* By six, as there are of ten seconds in a minute: a processor
+             * guesses well when the loops end. */
+            for (; every - k >= 6; k += 6)
+                sum += (uint64_t)v[k].i + (uint64_t)v[k + 1].i +
+                       (uint64_t)v[k + 2].i + (uint64_t)v[k + 3].i +
+                       (uint64_t)v[k + 4].i + (uint64_t)v[k + 5].i;
+            for (; k < every; k++)
+                sum += (uint64_t)v[k].i;
+            out[i].d = (double)(int64_t)sum /
+                       (g->kind == KIND_AVG ? (double)every : 1);
+        }
         return;
     }
     for (size_t i = 0; i < len; i++) {
@@ -338,19 +315,6 @@ fold_each(const struct aggregator *g, const struct batch *p, size_t at,
         }
         out[i] = m->end[true](n, x, y);
     }
-}
-
-static void
-collect_each(const struct aggregator *g, const struct batch *p, size_t at,
-             size_t every, size_t len, union number *scratch, union number *out)
-{
-    size_t n = 0;
-
-    copy_doubles(p, at, every * len, scratch);
-    if (g->kind == KIND_DEV)
-        n = deviations(scratch, every, len, out);
-    for (; n < len; n++)
-        out[n] = aggregator_run(g, true, scratch + n * every, every);
 }
 
 /* How many points does a bucket have that lacks none?  0: that differs. */
@@ -379,8 +343,17 @@ add_buckets(const struct fold *f, struct bucket_acc *s, const struct batch *p,
         return 0;
     if (folds)
         fold_each(f->function, p, at, every, n, s->v + s->len);
-    else
-        collect_each(f->function, p, at, every, n, scratch, s->v + s->len);
+    else {
+        union number *out = s->v + s->len;
+        size_t i = 0;
+
+        copy_doubles(p, at, every * n, scratch);
+        if (f->function->kind == KIND_DEV)
+            i = deviations(scratch, every, n, out);
+        for (; i < n; i++)
+            out[i] =
+                aggregator_run(f->function, true, scratch + i * every, every);
+    }
     s->len += (uint32_t)n;
     s->bucket.start += (int64_t)(n - 1) * f->buckets->length;
     s->bucket.next += (int64_t)(n - 1) * f->buckets->length;
@@ -414,8 +387,14 @@ bucket_acc_add(const struct fold *f, struct bucket_acc *s,
                     continue;
             }
         }
-        if (m->folds && at >= kind_end)
-            kind_end = end_of_kind(p, at, to);
+        if (m->folds && at >= kind_end) {
+            const uint8_t *kinds = p->is_float;
+            const uint8_t *other =
+                kinds == NULL ? NULL : memchr(kinds + at, !kinds[at], to - at);
+
+            /* The points from 'at' to 'kind_end' are of one kind. */
+            kind_end = other == NULL ? to : (size_t)(other - kinds);
+        }
         end = m->folds && kind_end < bucket_end ? kind_end : bucket_end;
         if (m->folds) {
             fold_points(m, s, p, at, end - at);

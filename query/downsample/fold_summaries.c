@@ -188,30 +188,6 @@ hour_buckets(const struct fold *f, const struct week *w, unsigned hour,
     m->ends[true](w->count + hour, values[0], values[two], n, out);
 }
 
-static void
-add_buckets(const struct fold *f, struct bucket_acc *s, const struct week *w,
-            unsigned day, unsigned day_end, struct arena *a)
-{
-    unsigned end = day_end * DAY_HOURS, n;
-
-    for (unsigned i = day; i < day_end; i++)
-        if (w->day[i].count > 0)
-            bucket_acc_note(s, w->day[i].first_ms, w->day[i].last_ms);
-    bucket_acc_close(f, s, a);
-    for (unsigned i = day * DAY_HOURS; i < end && !s->failed; i += n + 1) {
-        int64_t at = week_day_ms(w, 0) + i * HOUR_MS;
-
-        for (n = 0; i + n < end && w->count[i + n] > 0;)
-            n++;
-        if (n == 0 || !bucket_acc_room(f, s, at, n, a))
-            continue;
-        hour_buckets(f, w, i, n, s->v + s->len);
-        s->len += n;
-    }
-    s->bucket = (struct bucket){ week_day_ms(w, day_end) - HOUR_MS,
-                                 week_day_ms(w, day_end) };
-}
-
 /* -- all ------------------------------------------------------------------- */
 
 bool
@@ -222,7 +198,24 @@ bucket_acc_week(const struct fold *f, struct bucket_acc *s,
     struct bucket_acc before = *s;
 
     if (are_buckets(f, w, day)) {
-        add_buckets(f, s, w, day, day_end, a);
+        unsigned end = day_end * DAY_HOURS, n;
+
+        for (unsigned i = day; i < day_end; i++)
+            if (w->day[i].count > 0)
+                bucket_acc_note(s, w->day[i].first_ms, w->day[i].last_ms);
+        bucket_acc_close(f, s, a);
+        for (unsigned i = day * DAY_HOURS; i < end && !s->failed; i += n + 1) {
+            int64_t at = week_day_ms(w, 0) + i * HOUR_MS;
+
+            for (n = 0; i + n < end && w->count[i + n] > 0;)
+                n++;
+            if (n == 0 || !bucket_acc_room(f, s, at, n, a))
+                continue;
+            hour_buckets(f, w, i, n, s->v + s->len);
+            s->len += n;
+        }
+        s->bucket = (struct bucket){ week_day_ms(w, day_end) - HOUR_MS,
+                                     week_day_ms(w, day_end) };
         return true;
     }
     s->loose = loose;

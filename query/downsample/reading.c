@@ -61,23 +61,6 @@ scan_end_s(const struct query *q, const struct sub_query *sq)
     return s - s % HOUR_S + HOUR_S;
 }
 
-static void
-set_hours(struct query_reading *r, const struct query *q,
-          const struct sub_query *sq)
-{
-    int64_t from = scan_start_s(q, sq);
-    int64_t to = scan_end_s(q, sq) - HOUR_S;
-
-    from = from < LAST_BASE ? from : LAST_BASE;
-    /* With explicit tags the last row that is read is that at which others
-     * stop (OpenTSDB's fuzzy filter sets another stop key). */
-    if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
-        to += HOUR_S;
-    to = to < LAST_BASE ? to : LAST_BASE;
-    r->from_base = (uint32_t)from;
-    r->to_base = (uint32_t)(to > from ? to : from);
-}
-
 /* A rate needs one point more, and where rates are dropped any point may be the
  * last one before the start.  Of buckets all sub-queries want one more, so that
  * those with rates and those without share a scan, unless rates are dropped. */
@@ -137,6 +120,8 @@ void
 reading_make(struct query_reading *r, const struct query *q,
              const struct sub_query *sq)
 {
+    int64_t from, to;
+
     *r = (struct query_reading){
         .window = { .scan_start_ms = scan_start_s(q, sq) * 1000,
                     .scan_end_ms = scan_end_s(q, sq) * 1000,
@@ -146,7 +131,16 @@ reading_make(struct query_reading *r, const struct query *q,
                         ends_with_query(q, sq) ? q->end_ms + 1 : INT64_MAX },
         .form = form_of(sq),
     };
-    set_hours(r, q, sq);
+    from = scan_start_s(q, sq);
+    to = scan_end_s(q, sq) - HOUR_S;
+    from = from < LAST_BASE ? from : LAST_BASE;
+    /* With explicit tags the last row that is read is that at which others
+     * stop (OpenTSDB's fuzzy filter sets another stop key). */
+    if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
+        to += HOUR_S;
+    to = to < LAST_BASE ? to : LAST_BASE;
+    r->from_base = (uint32_t)from;
+    r->to_base = (uint32_t)(to > from ? to : from);
     set_crop(&r->want, q, sq);
     if (sq->downsample.on)
         r->buckets = buckets_make(&sq->downsample, &r->window);
@@ -157,14 +151,6 @@ reading_make(struct query_reading *r, const struct query *q,
 }
 
 /* -- several sub-queries --------------------------------------------------- */
-
-static bool
-are_same_buckets(const struct downsample *a, const struct downsample *b)
-{
-    return a->all == b->all && a->calendar == b->calendar &&
-           a->interval_ms == b->interval_ms && a->count == b->count &&
-           a->unit == b->unit && a->zone == b->zone;
-}
 
 static bool
 are_same_crops(const struct row_want *a, const struct row_want *b)
@@ -185,7 +171,12 @@ reading_join(struct query_reading *r, const struct query *q,
     if (other.form != r->form || !are_same_crops(&other.want, &r->want) ||
         (other.buckets.spec == NULL) != (r->buckets.spec == NULL) ||
         (other.buckets.spec != NULL &&
-         !are_same_buckets(other.buckets.spec, r->buckets.spec)))
+         !(other.buckets.spec->all == r->buckets.spec->all &&
+           other.buckets.spec->calendar == r->buckets.spec->calendar &&
+           other.buckets.spec->interval_ms == r->buckets.spec->interval_ms &&
+           other.buckets.spec->count == r->buckets.spec->count &&
+           other.buckets.spec->unit == r->buckets.spec->unit &&
+           other.buckets.spec->zone == r->buckets.spec->zone)))
         return false;
     if (other.want.hours > r->want.hours)
         r->want.hours = other.want.hours;

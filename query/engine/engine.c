@@ -121,20 +121,6 @@ run_scan(void *ctx, size_t i, struct subquery_run *r)
     return status;
 }
 
-/* All scans.  The stats of those that ran in vain are in no arena any more. */
-static enum status
-run_scans(struct running *run, const struct subqueries *subs, struct arena *a,
-          struct error *e)
-{
-    size_t kept;
-    enum status status = subqueries_run(subs, a, &kept, e);
-
-    for (; kept < subs->len; kept++)
-        for (size_t k = 0; k < run->scans[kept].len; k++)
-            run->stats[run->scans[kept].subs[k]] = (struct result_stats){ 0 };
-    return status;
-}
-
 /* With the memory of the query, in which 'a' and all that is made count. */
 static enum status
 run_within(struct engine *en, const struct query *q, struct cancel cancel,
@@ -166,8 +152,17 @@ run_within(struct engine *en, const struct query *q, struct cancel cancel,
         return error_no_memory(&e->message);
     /* The plan is made of names and tag-key sets in memory. */
     status = store_wait_current(en->context.store, &e->message);
-    if (status == ST_OK)
-        status = run_scans(&running, &subs, a, &e->message);
+    if (status == ST_OK) {
+        size_t kept;
+
+        /* All scans.  The stats of those that ran in vain are in no arena any
+         * more. */
+        status = subqueries_run(&subs, a, &kept, &e->message);
+        for (; kept < subs.len; kept++)
+            for (size_t k = 0; k < running.scans[kept].len; k++)
+                running.stats[running.scans[kept].subs[k]] =
+                    (struct result_stats){ 0 };
+    }
     return status == ST_OK
                ? join_results(running.results, q->subs_len, a, out, &e->message)
                : status;
@@ -189,20 +184,6 @@ budget_of_client(struct engine *en, struct arena *a)
     return &en->budget;
 }
 
-/* NULL: there is no memory. */
-static struct budget *
-new_query_budget(struct engine *en, struct arena *a)
-{
-    struct budget *parent = budget_of_client(en, a);
-    size_t max = en->options.query_bytes;
-
-    /* A query that cannot fit into a larger budget is told so at once. */
-    for (struct budget *b = parent; b != NULL; b = b->parent)
-        if (b->max != 0 && b->max < max)
-            max = b->max;
-    return budget_new(max, parent);
-}
-
 /* Was a query refused memory only because other queries had it?  Then the same
  * query succeeds later. */
 static bool
@@ -222,9 +203,17 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
 {
     struct budget *budget;
     enum status status;
+    struct budget *parent;
+    size_t max;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    budget = new_query_budget(en, a);
+    parent = budget_of_client(en, a);
+    max = en->options.query_bytes;
+    /* A query that cannot fit into a larger budget is told so at once. */
+    for (struct budget *b = parent; b != NULL; b = b->parent)
+        if (b->max != 0 && b->max < max)
+            max = b->max;
+    budget = budget_new(max, parent);
     if (budget == NULL)
         return error_no_memory(&e->message);
     arena_set_budget(a, budget);
@@ -292,30 +281,6 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
     return status;
 }
 
-static enum status
-delete_group(struct engine *en, const struct query *q,
-             const struct result_group *g, uint64_t *deleted, uint64_t *lsn,
-             struct error *e)
-{
-    enum status status = ST_OK;
-
-    for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
-        bool first = k < g->split_tsuids;
-        int64_t from = first || g->split_ms == 0 ? q->start_ms : g->split_ms;
-        uint64_t n = 0;
-
-        status = histograms_wanted(g->sub)
-                     ? histogram_delete(en->context.store, g->tsuids[k],
-                                        q->start_ms, q->end_ms, &n, lsn, e)
-                     : delete_series(en, from, first ? g->split_ms : q->end_ms,
-                                     g->tsuids[k],
-                                     first ? g->split_rollup : g->rollup, &n,
-                                     lsn, e);
-        *deleted += n;
-    }
-    return status;
-}
-
 /* Where points, or histograms, were read: rollups have none. */
 static enum status
 delete_annotations(struct engine *en, const struct query *q,
@@ -346,8 +311,26 @@ engine_delete(struct engine *en, const struct query *q,
 
     OBJ_CHECK(en, ENGINE_MAGIC);
     *deleted = 0;
-    for (size_t i = 0; i < result->groups_len && status == ST_OK; i++)
-        status = delete_group(en, q, &result->groups[i], deleted, &lsn, e);
+    for (size_t i = 0; i < result->groups_len && status == ST_OK; i++) {
+        const struct result_group *g = &result->groups[i];
+
+        for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
+            bool first = k < g->split_tsuids;
+            int64_t from =
+                first || g->split_ms == 0 ? q->start_ms : g->split_ms;
+            uint64_t n = 0;
+
+            status =
+                histograms_wanted(g->sub)
+                    ? histogram_delete(en->context.store, g->tsuids[k],
+                                       q->start_ms, q->end_ms, &n, &lsn, e)
+                    : delete_series(en, from, first ? g->split_ms : q->end_ms,
+                                    g->tsuids[k],
+                                    first ? g->split_rollup : g->rollup, &n,
+                                    &lsn, e);
+            *deleted += n;
+        }
+    }
     if (status == ST_OK && lsn != 0)
         status = store_commit(en->context.store, lsn, false, e);
     return status == ST_OK ? delete_annotations(en, q, result, e) : status;

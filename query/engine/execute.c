@@ -10,41 +10,7 @@
 
 #define WARN_EVERY_US (INT64_C(60) * 1000000)
 
-/* -- costs ----------------------------------------------------------------- */
-
-/* Adds what a fetch cost: a sub-query may fetch several times. */
-static void
-add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
-{
-    scan_counts_add(&to->scan, &f->counts);
-    to->series += f->len;
-    to->points += f->points;
-    to->decoded += f->decoded;
-    if (to->scans == NULL && f->scans_len > 0) {
-        to->scans = arena_array(a, f->scans_len, sizeof *to->scans);
-        to->scans_len = to->scans == NULL ? 0 : f->scans_len;
-    }
-    for (size_t i = 0; i < to->scans_len && i < f->scans_len; i++) {
-        scan_counts_add(&to->scans[i].scan, &f->scans[i].scan);
-        to->scans[i].points += f->scans[i].points;
-        to->scans[i].us += f->scans[i].us;
-    }
-}
-
 /* -- one sub-query --------------------------------------------------------- */
-
-static void
-set_limits(const struct execution *x)
-{
-    const struct engine_options *o = &x->en->options;
-    struct engine_limits found = { 0, 0 };
-
-    if (o->limits != NULL)
-        o->limits(o->limits_ctx, x->q, x->sq, &found);
-    x->limits->max_points = found.points;
-    x->limits->max_bytes = found.bytes;
-    fetch_limits_reset(x->limits);
-}
 
 static enum status
 make_plan(const struct execution *x, const struct sub_query *sq,
@@ -158,13 +124,26 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
              struct fetch *f)
 {
     int64_t from_us = clock_monotonic_us();
-    enum status status;
+    enum status status = fetch_plan(x, sq, p, reading, f);
 
-    status = fetch_plan(x, sq, p, reading, f);
     if (status == ST_OK && sq->rollup.count_kind != 0)
         status = fetch_counts(x, sq, reading, f);
     x->stats->scan_us += clock_monotonic_us() - from_us;
-    add_scans(x->stats, f, x->arena);
+    /* Adds what a fetch cost: a sub-query may fetch several times. */
+    scan_counts_add(&x->stats->scan, &f->counts);
+    x->stats->series += f->len;
+    x->stats->points += f->points;
+    x->stats->decoded += f->decoded;
+    if (x->stats->scans == NULL && f->scans_len > 0) {
+        x->stats->scans =
+            arena_array(x->arena, f->scans_len, sizeof *x->stats->scans);
+        x->stats->scans_len = x->stats->scans == NULL ? 0 : f->scans_len;
+    }
+    for (size_t i = 0; i < x->stats->scans_len && i < f->scans_len; i++) {
+        scan_counts_add(&x->stats->scans[i].scan, &f->scans[i].scan);
+        x->stats->scans[i].points += f->scans[i].points;
+        x->stats->scans[i].us += f->scans[i].us;
+    }
     /* Annotations lie among points, never among rollups. */
     if (status == ST_OK && !rollup_is_used(&sq->rollup))
         status = find_annotated(x, sq, p, &f->annotated);
@@ -306,17 +285,6 @@ note_dropped(const struct scanned *s, const struct sub_query *sq)
     }
 }
 
-/* Hourly values, where rows are dropped: each sub-query says so. */
-static void
-note_damaged(const struct execution *x, const struct plan *p)
-{
-    int64_t cut_ms = store_cut_ms(x->en->context.store, p->metric);
-
-    x->stats->damaged_before_ms = cut_ms;
-    for (size_t i = 1; i < x->scan->len; i++)
-        x->run->stats[x->scan->subs[i]].damaged_before_ms = cut_ms;
-}
-
 /* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
 static enum status
 execute(const struct execution *x, const struct rollup_candidate *c,
@@ -348,8 +316,14 @@ execute(const struct execution *x, const struct rollup_candidate *c,
         status = aggregate_and_answer(&scanned, c);
     if (status == ST_OK && !rollup_is_used(&c->sub.rollup))
         note_dropped(&scanned, &c->sub);
-    if (status == ST_OK && f.counts.lacks_weeks)
-        note_damaged(x, &p);
+    if (status == ST_OK && f.counts.lacks_weeks) {
+        int64_t cut_ms = store_cut_ms(x->en->context.store, p.metric);
+
+        /* Hourly values, where rows are dropped: each sub-query says so. */
+        x->stats->damaged_before_ms = cut_ms;
+        for (size_t i = 1; i < x->scan->len; i++)
+            x->run->stats[x->scan->subs[i]].damaged_before_ms = cut_ms;
+    }
     fetch_fini(&f);
     plan_fini(&p);
     return status;
@@ -445,8 +419,14 @@ engine_execute(const struct execution *x)
     struct rollup_candidate c;
     int64_t at_ms = 0;
     enum status status = ST_OK;
+    const struct engine_options *o = &x->en->options;
+    struct engine_limits found = { 0, 0 };
 
-    set_limits(x);
+    if (o->limits != NULL)
+        o->limits(o->limits_ctx, x->q, x->sq, &found);
+    x->limits->max_points = found.points;
+    x->limits->max_bytes = found.bytes;
+    fetch_limits_reset(x->limits);
     if (!histograms)
         status = rollup_candidate_first(&c, x->en->options.rollups,
                                         x->en->context.series, x->sq, x->e);

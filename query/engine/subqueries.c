@@ -32,18 +32,6 @@ run_one(const struct subqueries *s, size_t i, struct arena *a,
     return s->run(s->ctx, i, r);
 }
 
-static enum status
-run_alone(const struct subqueries *s, size_t i, struct arena *a,
-          struct error *e)
-{
-    struct subquery_run r;
-    enum status status = run_one(s, i, a, &r);
-
-    if (status != ST_OK)
-        *e = r.error;
-    return status;
-}
-
 static size_t
 count_refused(const struct subqueries *s)
 {
@@ -116,8 +104,11 @@ subqueries_run(const struct subqueries *s, struct arena *a, size_t *kept,
     *kept = 0;
     while (*kept < s->len && status == ST_OK) {
         int64_t from_us = clock_monotonic_us(), left;
+        struct subquery_run r;
 
-        status = run_alone(s, (*kept)++, a, e);
+        status = run_one(s, (*kept)++, a, &r);
+        if (status != ST_OK)
+            *e = r.error;
         left = (int64_t)(s->len - *kept);
         if (status == ST_OK && !is_short && left > 1 &&
             (clock_monotonic_us() - from_us) * left >= s->worth_us) {

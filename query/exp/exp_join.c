@@ -187,31 +187,6 @@ check_operands(const struct exp_node *node, struct error *e)
     return st;
 }
 
-static enum status
-join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
-{
-    const struct join_options o = {
-        .intersection = node->x->intersection,
-        .use_query_tags = node->x->use_query_tags,
-        .include_agg_tags = node->x->include_agg_tags,
-        .name = node->id,
-        .deadline = &p->deadline,
-    };
-    struct join_operand *sides =
-        arena_array(p->arena, node->operands_len, sizeof *sides);
-    enum status st = check_operands(node, e);
-
-    if (st == ST_OK && sides == NULL)
-        st = error_no_memory(e);
-    for (size_t i = 0; i < node->operands_len && st == ST_OK; i++)
-        sides[i] = node->operands[i].node->side;
-    if (st == ST_OK)
-        st = join_series(sides, node->operands_len, &o, p->arena, &node->joined,
-                         e);
-    node->side.list = node->joined.list;
-    return st;
-}
-
 enum status
 exp_join(const struct exp_query *q, const struct query_result *result,
          struct uid_table *uids, struct arena *a, struct exp_plan **out,
@@ -234,8 +209,28 @@ exp_join(const struct exp_query *q, const struct query_result *result,
         st = make_nodes(p, q, e);
     for (size_t i = q->metrics_len; i < p->nodes_len && st == ST_OK; i++) {
         st = make_operands(p, q, &p->nodes[i], e);
-        if (st == ST_OK)
-            st = join_node(p, &p->nodes[i], e);
+        if (st == ST_OK) {
+            struct exp_node *node = &p->nodes[i];
+            const struct join_options o = {
+                .intersection = node->x->intersection,
+                .use_query_tags = node->x->use_query_tags,
+                .include_agg_tags = node->x->include_agg_tags,
+                .name = node->id,
+                .deadline = &p->deadline,
+            };
+            struct join_operand *sides =
+                arena_array(p->arena, node->operands_len, sizeof *sides);
+
+            st = check_operands(node, e);
+            if (st == ST_OK && sides == NULL)
+                st = error_no_memory(e);
+            for (size_t k = 0; k < node->operands_len && st == ST_OK; k++)
+                sides[k] = node->operands[k].node->side;
+            if (st == ST_OK)
+                st = join_series(sides, node->operands_len, &o, p->arena,
+                                 &node->joined, e);
+            node->side.list = node->joined.list;
+        }
     }
     return st;
 }

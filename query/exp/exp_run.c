@@ -85,35 +85,6 @@ next_row(const struct exp_node *node, struct deadline *d, int64_t *ts,
     return st;
 }
 
-/* Computes row 'at' of the table. */
-static enum status
-run_row(const struct exp_node *node, const struct exp_table *t, size_t at,
-        double *variables, struct deadline *d, struct error *e)
-{
-    const struct joined *j = &node->joined;
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < t->list.len && st == ST_OK; i++) {
-        double *out = &t->list.series[i].dps.v[at].d;
-
-        if (node->x == NULL) { /* its values are the row */
-            *out = node->rows[i].value;
-            continue;
-        }
-        st = deadline_tick(d, expression_steps(node->x->parsed), e);
-        for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
-            size_t o = node->variables[k];
-
-            st =
-                operand_value(&node->operands[o], j->picks[i * j->operands + o],
-                              t->ts_ms[at], &variables[k], e);
-        }
-        if (st == ST_OK)
-            st = expression_run(node->x->parsed, variables, out, e);
-    }
-    return st;
-}
-
 /* Makes room for the points of all series, which have the same times. */
 static bool
 alloc_table(const struct exp_node *node, struct arena *a, struct exp_table *t)
@@ -161,8 +132,30 @@ run_rows(struct exp_plan *p, struct exp_node *node, struct error *e)
     st = open_rows(p, node, e);
     for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
         st = next_row(node, &p->deadline, &t.ts_ms[i], &found, e);
-        if (st == ST_OK)
-            st = run_row(node, &t, i, variables, &p->deadline, e);
+        if (st == ST_OK) {
+            const struct joined *j = &node->joined;
+
+            /* Computes row 'i' of the table. */
+            for (size_t m = 0; m < t.list.len && st == ST_OK; m++) {
+                double *out = &t.list.series[m].dps.v[i].d;
+
+                if (node->x == NULL) { /* its values are the row */
+                    *out = node->rows[m].value;
+                    continue;
+                }
+                st = deadline_tick(&p->deadline,
+                                   expression_steps(node->x->parsed), e);
+                for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
+                    size_t o = node->variables[k];
+
+                    st = operand_value(&node->operands[o],
+                                       j->picks[m * j->operands + o],
+                                       t.ts_ms[i], &variables[k], e);
+                }
+                if (st == ST_OK)
+                    st = expression_run(node->x->parsed, variables, out, e);
+            }
+        }
     }
     node->table = t;
     node->is_run = true;
@@ -185,24 +178,6 @@ exp_check_empty(const struct exp_node *node, bool all_may, struct error *e)
         SLICE_ARG(node->id));
 }
 
-/* The node and all expressions that it uses, these first. */
-static enum status
-run_needed(struct exp_plan *p, size_t target, struct error *e)
-{
-    bool needed[2 * EXP_IDS_MAX] = { false };
-    enum status st = ST_OK;
-
-    needed[target] = true;
-    for (size_t i = target + 1; i-- > 0;)
-        for (size_t k = 0; needed[i] && k < p->nodes[i].operands_len; k++)
-            needed[p->nodes[i].operands[k].node - p->nodes] |=
-                p->nodes[i].operands[k].node->x != NULL;
-    for (size_t i = 0; i <= target && st == ST_OK; i++)
-        if (needed[i] && !p->nodes[i].is_run)
-            st = run_rows(p, &p->nodes[i], e);
-    return st;
-}
-
 enum status
 exp_run(struct exp_plan *p, struct slice id, bool *found, struct exp_table *out,
         struct error *e)
@@ -217,8 +192,20 @@ exp_run(struct exp_plan *p, struct slice id, bool *found, struct exp_table *out,
     node = &p->nodes[named - p->nodes];
     if (node->x == NULL)
         st = exp_check_empty(node, true, e);
-    if (st == ST_OK)
-        st = run_needed(p, (size_t)(named - p->nodes), e);
+    if (st == ST_OK) {
+        size_t target = (size_t)(named - p->nodes);
+        bool needed[2 * EXP_IDS_MAX] = { false };
+
+        /* The node and all expressions that it uses, these first. */
+        needed[target] = true;
+        for (size_t i = target + 1; i-- > 0;)
+            for (size_t k = 0; needed[i] && k < p->nodes[i].operands_len; k++)
+                needed[p->nodes[i].operands[k].node - p->nodes] |=
+                    p->nodes[i].operands[k].node->x != NULL;
+        for (size_t i = 0; i <= target && st == ST_OK; i++)
+            if (needed[i] && !p->nodes[i].is_run)
+                st = run_rows(p, &p->nodes[i], e);
+    }
     *out = node->table;
     /* OpenTSDB reads an expression once; shown again it is at its end. */
     if (node->is_shown && node->x != NULL)

@@ -99,32 +99,6 @@ integer_arithmetic(enum expression_op op, int64_t l, int64_t r)
     return v;
 }
 
-/* A truth counts as 1 or 0 beside a real number, but not among integers. */
-static struct value
-arithmetic(enum expression_op op, struct value l, struct value r)
-{
-    if (is_real(l) || is_real(r))
-        return real_arithmetic(op, to_double(l), to_double(r));
-    if (l.kind == VALUE_NULL && r.kind == VALUE_NULL)
-        return of_integer(0);
-    if (l.kind == VALUE_TRUTH || r.kind == VALUE_TRUTH)
-        return op == OP_DIVIDE || op == OP_MODULO ? of_double(0) : fault;
-    return integer_arithmetic(op, l.i, r.i);
-}
-
-static struct value
-negate(struct value v)
-{
-    if (v.kind == VALUE_TRUTH)
-        return of_truth(v.i == 0);
-    if (v.kind == VALUE_INTEGER)
-        return integer_arithmetic(OP_SUBTRACT, 0, v.i);
-    if (!is_real(v))
-        return fault;
-    v.d = -v.d;
-    return v;
-}
-
 static int
 compare_values(struct value l, struct value r)
 {
@@ -148,10 +122,58 @@ equal(struct value l, struct value r)
 }
 
 static struct value
-comparison(enum expression_op op, struct value l, struct value r)
+unary(enum expression_op op, struct value v)
+{
+    if (v.kind == VALUE_FAULT)
+        return v;
+    if (op == OP_NEGATE) {
+        if (v.kind == VALUE_TRUTH)
+            return of_truth(v.i == 0);
+        if (v.kind == VALUE_INTEGER)
+            return integer_arithmetic(OP_SUBTRACT, 0, v.i);
+        if (!is_real(v))
+            return fault;
+        v.d = -v.d;
+        return v;
+    }
+    return op == OP_NOT ? of_truth(!to_truth(v)) : of_integer(~to_bits(v));
+}
+
+static struct value
+binary(enum expression_op op, struct value l, struct value r)
 {
     int c;
 
+    if (op == OP_AND || op == OP_OR || op == OP_ELVIS) {
+        /* The second value of these counts only if the first does not decide.
+         */
+        if (l.kind == VALUE_FAULT)
+            return l;
+        if (op == OP_ELVIS)
+            return to_truth(l) ? l : r;
+        if (to_truth(l) == (op == OP_OR))
+            return of_truth(op == OP_OR);
+        return r.kind == VALUE_FAULT ? r : of_truth(to_truth(r));
+    }
+    if (l.kind == VALUE_FAULT || r.kind == VALUE_FAULT)
+        return fault;
+    if (op == OP_BIT_AND)
+        return of_integer(to_bits(l) & to_bits(r));
+    if (op == OP_BIT_OR)
+        return of_integer(to_bits(l) | to_bits(r));
+    if (op == OP_BIT_XOR)
+        return of_integer(to_bits(l) ^ to_bits(r));
+    if (op >= OP_ADD && op <= OP_MODULO) {
+        /* A truth counts as 1 or 0 beside a real number, but not among
+         * integers. */
+        if (is_real(l) || is_real(r))
+            return real_arithmetic(op, to_double(l), to_double(r));
+        if (l.kind == VALUE_NULL && r.kind == VALUE_NULL)
+            return of_integer(0);
+        if (l.kind == VALUE_TRUTH || r.kind == VALUE_TRUTH)
+            return op == OP_DIVIDE || op == OP_MODULO ? of_double(0) : fault;
+        return integer_arithmetic(op, l.i, r.i);
+    }
     if (op == OP_EQUAL || op == OP_NOT_EQUAL)
         return of_truth(equal(l, r) == (op == OP_EQUAL));
     if (l.kind == VALUE_NULL || r.kind == VALUE_NULL)
@@ -163,47 +185,6 @@ comparison(enum expression_op op, struct value l, struct value r)
     if (op == OP_GREATER)
         return of_truth(c > 0);
     return of_truth(op == OP_LESS_EQUAL ? c <= 0 : c >= 0);
-}
-
-static struct value
-unary(enum expression_op op, struct value v)
-{
-    if (v.kind == VALUE_FAULT)
-        return v;
-    if (op == OP_NEGATE)
-        return negate(v);
-    return op == OP_NOT ? of_truth(!to_truth(v)) : of_integer(~to_bits(v));
-}
-
-/* The second value of these counts only if the first does not decide. */
-static struct value
-logic(enum expression_op op, struct value l, struct value r)
-{
-    if (l.kind == VALUE_FAULT)
-        return l;
-    if (op == OP_ELVIS)
-        return to_truth(l) ? l : r;
-    if (to_truth(l) == (op == OP_OR))
-        return of_truth(op == OP_OR);
-    return r.kind == VALUE_FAULT ? r : of_truth(to_truth(r));
-}
-
-static struct value
-binary(enum expression_op op, struct value l, struct value r)
-{
-    if (op == OP_AND || op == OP_OR || op == OP_ELVIS)
-        return logic(op, l, r);
-    if (l.kind == VALUE_FAULT || r.kind == VALUE_FAULT)
-        return fault;
-    if (op == OP_BIT_AND)
-        return of_integer(to_bits(l) & to_bits(r));
-    if (op == OP_BIT_OR)
-        return of_integer(to_bits(l) | to_bits(r));
-    if (op == OP_BIT_XOR)
-        return of_integer(to_bits(l) ^ to_bits(r));
-    if (op >= OP_ADD && op <= OP_MODULO)
-        return arithmetic(op, l, r);
-    return comparison(op, l, r);
 }
 
 /* Does a step; 'n' values lie on the stack before, the result is how many do
@@ -232,18 +213,6 @@ step_run(const struct expression_step *s, const double *values,
     return n - 1;
 }
 
-static enum status
-reject(const struct expression *x, struct value v, struct error *e)
-{
-    static const char *const kinds[] = { "double",  "float", "integer",
-                                         "boolean", "null",  "error" };
-    int size = (int)(x->text.size < 200 ? x->text.size : 200);
-
-    return error_set(e, ST_INVALID,
-                     "Expression returned a result of type: %s for \"%.*s\"",
-                     kinds[v.kind], size, (const char *)x->text.data);
-}
-
 size_t
 expression_steps(const struct expression *x)
 {
@@ -261,8 +230,16 @@ expression_run(const struct expression *x, const double *values, double *out,
         n = step_run(&x->steps[i], values, stack, n);
     /* There is a step, and it leaves a value.
      * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
-    if (stack[0].kind != VALUE_DOUBLE && stack[0].kind != VALUE_TRUTH)
-        return reject(x, stack[0], e);
+    if (stack[0].kind != VALUE_DOUBLE && stack[0].kind != VALUE_TRUTH) {
+        static const char *const kinds[] = { "double",  "float", "integer",
+                                             "boolean", "null",  "error" };
+        int size = (int)(x->text.size < 200 ? x->text.size : 200);
+
+        return error_set(
+            e, ST_INVALID,
+            "Expression returned a result of type: %s for \"%.*s\"",
+            kinds[stack[0].kind], size, (const char *)x->text.data);
+    }
     *out = to_double(stack[0]);
     return ST_OK;
 }

@@ -108,21 +108,6 @@ reduce_to_level(struct parser *p, int level)
     }
 }
 
-static void
-parse_binary(struct parser *p, enum expression_op op)
-{
-    int level = level_of(op);
-
-    reduce_to_level(p, level);
-    if (level_of(top(p)) == level &&
-        (level == LEVEL_EQUALITY || level == LEVEL_ORDER))
-        fail(p, "comparisons do not chain; use parentheses");
-    if (level != LEVEL_CHOICE) /* to the right: what waits may go on waiting */
-        reduce_to_level(p, level - 1);
-    push(p, op);
-    p->want_value = true;
-}
-
 /* ":" ends the middle of the nearest "?": all that waits since is done. */
 static void
 parse_colon(struct parser *p)
@@ -242,21 +227,6 @@ parse_constant(struct parser *p, struct value v)
 }
 
 static void
-parse_number(struct parser *p)
-{
-    size_t n = 1;
-
-    while (isdigit(peek(p, n)))
-        n++;
-    parse_constant(p, peek(p, n) == '.' && isdigit(peek(p, n + 1))
-                          ? parse_real(p)
-                          : parse_integer(p));
-    if (is_of_word(peek(p, 0)))
-        fail(p, isdigit(peek(p, 0)) ? "a digit that is not octal"
-                                    : "a number with a letter behind");
-}
-
-static void
 parse_name(struct parser *p, struct slice name)
 {
     struct expression *x = p->x;
@@ -309,28 +279,6 @@ parse_word_value(struct parser *p, struct slice word)
         parse_name(p, word);
 }
 
-static void
-parse_value(struct parser *p)
-{
-    static const char signs[] = "(-!~";
-    static const enum expression_op ops[] = { OP_OPEN, OP_NEGATE, OP_NOT,
-                                              OP_BIT_NOT };
-    uint8_t c = peek(p, 0);
-    const char *sign = memchr(signs, c, sizeof ops / sizeof ops[0]);
-
-    if (isdigit(c)) {
-        parse_number(p);
-    } else if (is_of_word(c)) {
-        parse_word_value(p, take_word(p));
-    } else if (sign != NULL) {
-        push(p, ops[sign - signs]);
-        p->at++;
-    } else {
-        fail(p, c == '\'' || c == '"' ? "texts are not available"
-                                      : "a value is missing");
-    }
-}
-
 /* The longest sign, or the word, that is next. */
 static enum expression_op
 parse_sign(struct parser *p)
@@ -368,7 +316,17 @@ parse_operator(struct parser *p)
     }
     op = parse_sign(p);
     if (op != OP_NONE) {
-        parse_binary(p, op);
+        int level = level_of(op);
+
+        reduce_to_level(p, level);
+        if (level_of(top(p)) == level &&
+            (level == LEVEL_EQUALITY || level == LEVEL_ORDER))
+            fail(p, "comparisons do not chain; use parentheses");
+        if (level !=
+            LEVEL_CHOICE) /* to the right: what waits may go on waiting */
+            reduce_to_level(p, level - 1);
+        push(p, op);
+        p->want_value = true;
         return;
     }
     p->at = from;
@@ -385,9 +343,35 @@ parse(struct parser *p)
         end--;
     p->text.size = end;
     for (skip_blanks(p); p->at < end && p->st == ST_OK; skip_blanks(p))
-        if (p->want_value)
-            parse_value(p);
-        else
+        if (p->want_value) {
+            static const char signs[] = "(-!~";
+            static const enum expression_op ops[] = { OP_OPEN, OP_NEGATE,
+                                                      OP_NOT, OP_BIT_NOT };
+            uint8_t c = peek(p, 0);
+            const char *sign = memchr(signs, c, sizeof ops / sizeof ops[0]);
+
+            if (isdigit(c)) {
+                size_t n = 1;
+
+                while (isdigit(peek(p, n)))
+                    n++;
+                parse_constant(p, peek(p, n) == '.' && isdigit(peek(p, n + 1))
+                                      ? parse_real(p)
+                                      : parse_integer(p));
+                if (is_of_word(peek(p, 0)))
+                    fail(p, isdigit(peek(p, 0))
+                                ? "a digit that is not octal"
+                                : "a number with a letter behind");
+            } else if (is_of_word(c)) {
+                parse_word_value(p, take_word(p));
+            } else if (sign != NULL) {
+                push(p, ops[sign - signs]);
+                p->at++;
+            } else {
+                fail(p, c == '\'' || c == '"' ? "texts are not available"
+                                              : "a value is missing");
+            }
+        } else
             parse_operator(p);
     if (p->st == ST_OK && p->want_value)
         fail(p, "a value is missing");

@@ -115,33 +115,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c)
     return ST_OK;
 }
 
-static enum status
-run_node(struct run *r, size_t at)
-{
-    struct gexp_call c;
-    enum status st = make_call(r, &r->g->nodes[at], &c);
-
-    return st == ST_OK && c.lists_len > 0
-               ? gexp_call(&c, &r->lists[r->q->subs_len + at], r->e)
-               : st;
-}
-
 /* -- answers --------------------------------------------------------------- */
-
-/* Writes 'text' with '@key' filled in. */
-static void
-fill_in(struct buf *b, struct slice text, struct slice key, struct slice value)
-{
-    for (size_t at = 0; at < text.size; at++)
-        if (text.data[at] == '@' &&
-            slice_starts(slice_of(text.data + at + 1, text.size - at - 1),
-                         key)) {
-            buf_put_slice(b, value);
-            at += key.size;
-        } else {
-            buf_put_u8(b, text.data[at]);
-        }
-}
 
 /* "name_@host" with the tags filled in. */
 static enum status
@@ -151,7 +125,16 @@ expand_alias(const struct run *r, const struct series_meta *m,
     for (size_t i = 0; i < m->tags_len; i++) {
         struct buf b = BUF_INIT;
 
-        fill_in(&b, *text, m->tags[i].key.name, m->tags[i].value.name);
+        /* Writes 'text' with '@key' filled in. */
+        for (size_t at = 0; at < text->size; at++)
+            if (text->data[at] == '@' &&
+                slice_starts(slice_of(text->data + at + 1, text->size - at - 1),
+                             m->tags[i].key.name)) {
+                buf_put_slice(&b, m->tags[i].value.name);
+                at += m->tags[i].key.name.size;
+            } else {
+                buf_put_u8(&b, text->data[at]);
+            }
         *text = arena_take(r->arena, &b);
         if (text->data == NULL)
             return error_no_memory(r->e);
@@ -187,20 +170,6 @@ describe_computed(const struct run *r, const struct exp_series *s,
     return true;
 }
 
-/* NaN of a query that fills with nothing is shown as nothing. */
-static enum status
-show_nulls(const struct run *r, struct result_group *g)
-{
-    uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
-
-    if (kind == NULL)
-        return error_no_memory(r->e);
-    for (size_t i = 0; i < g->dps.len; i++)
-        kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
-    g->dps.kind = kind;
-    return ST_OK;
-}
-
 static enum status
 answer_series(const struct run *r, const struct exp_series *s,
               struct result_group *g)
@@ -219,31 +188,15 @@ answer_series(const struct run *r, const struct exp_series *s,
     if ((s->base == NULL || s->alias.data != NULL) && !s->alias_is_plain)
         st = expand_alias(r, &s->meta, &g->metric);
     if (st == ST_OK && g->sub->downsample.on &&
-        g->sub->downsample.fill == FILL_NULL)
-        st = show_nulls(r, g);
-    return st;
-}
+        g->sub->downsample.fill == FILL_NULL) {
+        uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
-/* Replaces the groups of the metrics by those of the texts. */
-static enum status
-answer(const struct run *r, struct query_result *out)
-{
-    const struct exp_list *results = r->lists + r->q->subs_len;
-    size_t total = 0;
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < r->g->roots_len; i++)
-        total += results[r->g->roots[i]].len;
-    out->groups = arena_array(r->arena, total, sizeof *out->groups);
-    out->groups_len = 0;
-    if (out->groups == NULL)
-        return error_no_memory(r->e);
-    for (size_t i = 0; i < r->g->roots_len; i++) {
-        const struct exp_list *l = &results[r->g->roots[i]];
-
-        for (size_t k = 0; k < l->len && st == ST_OK; k++)
-            st = answer_series(r, &l->series[k],
-                               &out->groups[out->groups_len++]);
+        /* NaN of a query that fills with nothing is shown as nothing. */
+        if (kind == NULL)
+            return error_no_memory(r->e);
+        for (size_t i = 0; i < g->dps.len; i++)
+            kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
+        g->dps.kind = kind;
     }
     return st;
 }
@@ -257,6 +210,8 @@ gexp_run(const struct gexp *g, const struct query *q,
         .g = g, .q = q, .arena = a, .deadline = result->deadline, .e = e
     };
     enum status st = ST_OK;
+    const struct exp_list *results;
+    size_t total = 0;
 
     r.lists = arena_array(a, q->subs_len + g->nodes_len, sizeof *r.lists);
     if (r.lists == NULL)
@@ -264,7 +219,29 @@ gexp_run(const struct gexp *g, const struct query *q,
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
         st = exp_list_read(result, &q->subs[i], uids, &r.deadline, a,
                            &r.lists[i], e);
-    for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)
-        st = run_node(&r, i);
-    return st == ST_OK ? answer(&r, result) : st;
+    for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++) {
+        struct gexp_call c;
+
+        st = make_call(&r, &r.g->nodes[i], &c);
+        if (st == ST_OK && c.lists_len > 0)
+            st = gexp_call(&c, &r.lists[r.q->subs_len + i], r.e);
+    }
+    if (st != ST_OK)
+        return st;
+    /* Replaces the groups of the metrics by those of the texts. */
+    results = r.lists + r.q->subs_len;
+    for (size_t i = 0; i < r.g->roots_len; i++)
+        total += results[r.g->roots[i]].len;
+    result->groups = arena_array(r.arena, total, sizeof *result->groups);
+    result->groups_len = 0;
+    if (result->groups == NULL)
+        return error_no_memory(r.e);
+    for (size_t i = 0; i < r.g->roots_len; i++) {
+        const struct exp_list *l = &results[r.g->roots[i]];
+
+        for (size_t k = 0; k < l->len && st == ST_OK; k++)
+            st = answer_series(&r, &l->series[k],
+                               &result->groups[result->groups_len++]);
+    }
+    return st;
 }

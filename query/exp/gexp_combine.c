@@ -74,21 +74,6 @@ combine_one(const struct gexp_call *c, struct row_series *series,
     return st;
 }
 
-/* The operands are called a, b, c .. in OpenTSDB's maps, and the first that
- * these list gives its tags. */
-static void
-list_operands(size_t *order, size_t len)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-    struct slice names[OPERANDS_MAX];
-
-    for (size_t i = 0; i < len; i++) {
-        names[i] = slice_of(&letters[i], 1);
-        order[i] = i;
-    }
-    java_order(names, len, order, len);
-}
-
 enum status
 gexp_combine(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
@@ -97,12 +82,20 @@ gexp_combine(const struct gexp_call *c, struct exp_list *out, struct error *e)
     size_t order[OPERANDS_MAX];
     struct joined j;
     enum status st;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    struct slice names[OPERANDS_MAX];
 
     if (c->lists_len < OPERANDS_MIN || c->lists_len > OPERANDS_MAX)
         return error_set(e, ST_INVALID,
                          "Must have 2 to 26 series, got %zu instead",
                          c->lists_len);
-    list_operands(order, c->lists_len);
+    /* The operands are called a, b, c .. in OpenTSDB's maps, and the first that
+     * these list gives its tags. */
+    for (size_t i = 0; i < c->lists_len; i++) {
+        names[i] = slice_of(&letters[i], 1);
+        order[i] = i;
+    }
+    java_order(names, c->lists_len, order, c->lists_len);
     for (size_t i = 0; i < c->lists_len; i++)
         operands[i].list = c->lists[order[i]];
     st = join_series(operands, c->lists_len, &options, c->arena, &j, e);

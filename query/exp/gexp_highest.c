@@ -114,16 +114,6 @@ int_at(const struct series_cursor *l, int64_t x)
                                                       l->next.ts_ms, l->next.i);
 }
 
-static double
-double_at(const struct series_cursor *l, int64_t x)
-{
-    return l->now.ts_ms == x
-               ? l->now.d
-               : l->now.d + (double)(x - l->now.ts_ms) *
-                                (l->next.d - l->now.d) /
-                                (double)(l->next.ts_ms - l->now.ts_ms);
-}
-
 /* Math.max(): NaN wins, and 0.0 over -0.0. */
 static double
 max_double(double a, double b)
@@ -152,7 +142,13 @@ keep_values(struct cursors *ls, bool keep_max)
             from++;
         l = from < ls->len ? &ls->cursors[from++] : NULL;
         n = l == NULL || !ints ? 0 : int_at(l, x);
-        d = l == NULL || ints ? 0 : double_at(l, x);
+        d = l == NULL || ints
+                ? 0
+                : (l->now.ts_ms == x
+                       ? l->now.d
+                       : l->now.d + (double)(x - l->now.ts_ms) *
+                                        (l->next.d - l->now.d) /
+                                        (double)(l->next.ts_ms - l->now.ts_ms));
         if (ints && (!keep_max || n > to->kept_int))
             to->kept_int = n;
         if (!ints)
@@ -194,18 +190,6 @@ compare_ranks(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* highestCurrent does not count series without points. */
-static void
-drop_empty(struct exp_list *l)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < l->len; i++)
-        if (l->series[i].dps.len > 0)
-            l->series[n++] = l->series[i];
-    l->len = n;
-}
-
 static enum status
 choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
        struct exp_list *l, struct error *e)
@@ -239,8 +223,15 @@ gexp_highest(const struct gexp_call *c, struct exp_list *out, struct error *e)
                        "Top n value must be greater than zero: 0");
     if (st != ST_OK)
         return st;
-    if (!is_max)
-        drop_empty(out);
+    if (!is_max) {
+        size_t k = 0;
+
+        /* highestCurrent does not count series without points. */
+        for (size_t i = 0; i < out->len; i++)
+            if (out->series[i].dps.len > 0)
+                out->series[k++] = out->series[i];
+        out->len = k;
+    }
     if (out->len == 0)
         return ST_OK;
     if (!cursors_open(&cursors, c, out))

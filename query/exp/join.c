@@ -264,16 +264,6 @@ pick_key(const struct entry *entries, size_t n, size_t operands, size_t *picks)
     return lacking;
 }
 
-static size_t
-same_key(const struct entry *entries, size_t len)
-{
-    size_t n = 1;
-
-    while (n < len && slice_eq(entries[0].key, entries[n].key))
-        n++;
-    return n;
-}
-
 /* Of a key that an operand lacks OpenTSDB puts out all series of the operands
  * behind that one, but only the last of each before it. */
 enum status
@@ -300,7 +290,10 @@ join_series(const struct join_operand *operands, size_t len,
     for (size_t i = 0; i < entries_len && st == ST_OK; i += n) {
         size_t *picks = out->picks + out->list.len * len, lacking;
 
-        n = same_key(&entries[i], entries_len - i);
+        n = 1;
+        while (n < (entries_len - i) &&
+               slice_eq(entries[i].key, entries[i + n].key))
+            n++;
         lacking = pick_key(&entries[i], n, len, picks);
         st = deadline_tick(o->deadline, STEPS_OF_A_SERIES + len, e);
         if (lacking == len || !o->intersection) {

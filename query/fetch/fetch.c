@@ -75,15 +75,6 @@ spec_of(struct task *t)
     };
 }
 
-/* Why its scan ended early, if it was told to. */
-static enum status
-stopped(struct task *t)
-{
-    if (t->stop.status != ST_OK)
-        t->error = t->stop;
-    return t->stop.status;
-}
-
 /* All rows of a bucket, its series ascending in the end; closes the scan. */
 static enum status
 read_bucket(struct task *t, struct store_scan **scan)
@@ -98,8 +89,12 @@ read_bucket(struct task *t, struct store_scan **scan)
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = check_limits(t, &t->error);
     }
-    if (status == ST_OK)
-        status = stopped(t);
+    if (status == ST_OK) {
+        /* The scan ends early if it is told to; 'stop' says why. */
+        if (t->stop.status != ST_OK)
+            t->error = t->stop;
+        status = t->stop.status;
+    }
     if (status == ST_OK)
         status = check_limits(t, &t->error);
     for (size_t i = 0; i < t->len; i++) {
@@ -320,23 +315,6 @@ gather(const struct fetch_job *job, struct fetch *out, struct error *e)
     return status;
 }
 
-/* A task for each bucket in which there may be something. */
-static void
-make_tasks(struct fetch_job *job)
-{
-    const struct plan *p = job->p;
-    size_t len = 0;
-
-    for (size_t i = 0; i < p->buckets_len; i++)
-        len += !p->listed || p->buckets[i].series_len > 0;
-    job->tasks = mem_new_array(len, sizeof *job->tasks);
-    for (size_t i = 0; i < p->buckets_len; i++)
-        if (!p->listed || p->buckets[i].series_len > 0)
-            job->tasks[job->tasks_len++] = (struct task){
-                .job = job, .bucket = i, .deadline = job->limits->deadline
-            };
-}
-
 static void
 make_turns(struct fetch_job *job, struct fetch *out)
 {
@@ -363,9 +341,20 @@ run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
         struct error *e)
 {
     enum status status;
+    const struct plan *p;
+    size_t len = 0;
 
     *out = (struct fetch){ .downsampled = job->reading->form != READ_POINTS };
-    make_tasks(job);
+    /* A task for each bucket in which there may be something. */
+    p = job->p;
+    for (size_t i = 0; i < p->buckets_len; i++)
+        len += !p->listed || p->buckets[i].series_len > 0;
+    job->tasks = mem_new_array(len, sizeof *job->tasks);
+    for (size_t i = 0; i < p->buckets_len; i++)
+        if (!p->listed || p->buckets[i].series_len > 0)
+            job->tasks[job->tasks_len++] = (struct task){
+                .job = job, .bucket = i, .deadline = job->limits->deadline
+            };
     make_turns(job, out);
     workers_run(workers, job->batches_len, run_batch, job);
     status = gather(job, out, e);

@@ -34,19 +34,6 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
     return ST_OK;
 }
 
-static void
-sort_unique(struct annotated *all)
-{
-    size_t n = 0;
-
-    if (all->len > 0)
-        qsort(all->tsuids, all->len, sizeof *all->tsuids, slice_compare);
-    for (size_t i = 0; i < all->len; i++)
-        if (n == 0 || !slice_eq(all->tsuids[n - 1], all->tsuids[i]))
-            all->tsuids[n++] = all->tsuids[i];
-    all->len = n;
-}
-
 /* Merges the TSUIDs into the series. */
 static enum status
 merge(struct fetch *f, const struct annotated *noted, struct arena *a,
@@ -103,8 +90,16 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
         if (sq->filters_len == 0 ||
             plan_reads_series(p, store_layout(c->store), out->tsuids[i]))
             out->tsuids[out->len++] = out->tsuids[i];
-    if (status == ST_OK)
-        sort_unique(out);
+    if (status == ST_OK) {
+        size_t n = 0;
+
+        if (out->len > 0)
+            qsort(out->tsuids, out->len, sizeof *out->tsuids, slice_compare);
+        for (size_t i = 0; i < out->len; i++)
+            if (n == 0 || !slice_eq(out->tsuids[n - 1], out->tsuids[i]))
+                out->tsuids[n++] = out->tsuids[i];
+        out->len = n;
+    }
     return status;
 }
 

@@ -80,12 +80,6 @@ rollup_restore_times(struct rollup_times *r, struct fetch *f, struct arena *a,
     return status;
 }
 
-static int64_t
-as_count(const struct column *c, size_t i)
-{
-    return c->is_float[i] != 0 ? java_long(c->v[i].d) : c->v[i].i;
-}
-
 /* Keeps the sums that have a count. */
 static enum status
 join(struct fetched *sums, const struct column *counts, struct arena *a,
@@ -105,7 +99,8 @@ join(struct fetched *sums, const struct column *counts, struct arena *a,
             at++;
         if (at == counts->len || counts->ts_ms[at] != c->ts_ms[i])
             continue;
-        n_of[n] = as_count(counts, at);
+        n_of[n] = counts->is_float[at] != 0 ? java_long(counts->v[at].d)
+                                            : counts->v[at].i;
         ts[n] = c->ts_ms[i];
         v[n] = c->v[i];
         is_float[n++] = c->is_float[i];

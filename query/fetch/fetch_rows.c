@@ -188,25 +188,6 @@ downsample_week(struct task *t, const struct store_row *row, struct fetched *f)
         count_points(t, row->week->day[i].count);
 }
 
-/* Adds the row to the series' column. */
-static enum status
-keep_row(struct task *t, const struct store_row *row, struct fetched *f)
-{
-    struct store_row kept = *row;
-    uint32_t read;
-    enum status status;
-
-    kept.tsuid = f->tsuid;
-    status =
-        column_add_row(&f->column, &kept, t->batch->arena, &read, &t->error);
-    if (status == ST_LIMIT)
-        return fetch_out_of_memory(t->job->limits, &t->error);
-    if (status != ST_OK)
-        return status;
-    count_points(t, read);
-    return ST_OK;
-}
-
 /* -- rows of buckets that are not complete --------------------------------- */
 
 static void
@@ -363,8 +344,22 @@ fetch_row(struct task *t, struct fetched *f, const struct store_row *row)
     }
     t->new_bytes += row_bytes(row);
     switch (t->job->reading->form) {
+        struct store_row kept;
+        uint32_t read;
+        enum status status;
+
     case READ_POINTS:
-        return keep_row(t, row, f);
+        /* Adds the row to the series' column. */
+        kept = *row;
+        kept.tsuid = f->tsuid;
+        status = column_add_row(&f->column, &kept, t->batch->arena, &read,
+                                &t->error);
+        if (status == ST_LIMIT)
+            return fetch_out_of_memory(t->job->limits, &t->error);
+        if (status != ST_OK)
+            return status;
+        count_points(t, read);
+        return ST_OK;
     case READ_WHOLE:
         return collect_row(t, row, f);
     case READ_FOLDED:
@@ -374,16 +369,6 @@ fetch_row(struct task *t, struct fetched *f, const struct store_row *row)
     return downsample_row(t, row, f);
 }
 
-/* What columns keep is decoded once, later. */
-static void
-end_column(struct task *t, struct column *c)
-{
-    if (t->job->reading->want.crops)
-        column_crop(c, &t->job->reading->want.window);
-    for (const struct packed_hour *h = c->hours; h != NULL; h = h->next)
-        t->decoded += h->unpacked;
-}
-
 enum status
 fetch_end_series(struct task *t, struct fetched *f)
 {
@@ -391,9 +376,14 @@ fetch_end_series(struct task *t, struct fetched *f)
     enum status status = ST_OK;
     bool good = true;
 
-    if (reading->form == READ_POINTS)
-        end_column(t, &f->column);
-    else if (reading->form == READ_WHOLE)
+    if (reading->form == READ_POINTS) {
+        /* What columns keep is decoded once, later. */
+        if (t->job->reading->want.crops)
+            column_crop(&f->column, &t->job->reading->want.window);
+        for (const struct packed_hour *h = f->column.hours; h != NULL;
+             h = h->next)
+            t->decoded += h->unpacked;
+    } else if (reading->form == READ_WHOLE)
         status = collect(t, f, INT64_MAX);
     for (size_t k = 0; k < reading->functions_len && good && status == ST_OK;
          k++) {

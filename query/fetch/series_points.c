@@ -86,30 +86,6 @@ make_masks(const struct reading *r)
 }
 
 static enum status
-add_row(const struct store_row *row, struct series_points *out, struct error *e)
-{
-    struct points p = { 0 };
-    struct summary s;
-    int64_t last_ms = 0;
-    bool known;
-    enum status st = store_row_summary(row, &s, &known, e);
-
-    if (st == ST_OK && known) {
-        out->points += s.count;
-        last_ms = s.last_ms;
-    } else if (st == ST_OK) {
-        st = store_row_points(row, &p, e);
-        out->points += p.len;
-        if (p.len > 0)
-            last_ms = p.ts_ms[p.len - 1];
-    }
-    points_fini(&p);
-    if (st == ST_OK && last_ms > out->last_ms)
-        out->last_ms = last_ms;
-    return st;
-}
-
-static enum status
 read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 {
     struct scan_spec spec = { .masks = r->masks,
@@ -127,8 +103,27 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
         const struct slice *hit = bsearch(&row.tsuid, r->tsuids, r->len,
                                           sizeof *r->tsuids, slice_compare);
 
-        if (hit != NULL)
-            st = add_row(&row, &r->out[hit - r->tsuids], e);
+        if (hit != NULL) {
+            struct series_points *out = &r->out[hit - r->tsuids];
+            struct points p = { 0 };
+            struct summary s;
+            int64_t last_ms = 0;
+            bool known;
+
+            st = store_row_summary(&row, &s, &known, e);
+            if (st == ST_OK && known) {
+                out->points += s.count;
+                last_ms = s.last_ms;
+            } else if (st == ST_OK) {
+                st = store_row_points(&row, &p, e);
+                out->points += p.len;
+                if (p.len > 0)
+                    last_ms = p.ts_ms[p.len - 1];
+            }
+            points_fini(&p);
+            if (st == ST_OK && last_ms > out->last_ms)
+                out->last_ms = last_ms;
+        }
     }
     return store_scan_close(&scan, NULL, st, e);
 }

@@ -176,22 +176,16 @@ compare_fetched(const void *a, const void *b)
     return slice_cmp(x->tsuid, y->tsuid);
 }
 
-/* Nothing has to be sorted for most tasks, whose series ascend already. */
-static void
-sort_series(struct task *t)
+void
+task_end_series(struct task *t)
 {
     size_t i = 1;
 
+    /* Nothing has to be sorted for most tasks, whose series ascend already. */
     while (i < t->len &&
            slice_cmp(t->series[i - 1]->tsuid, t->series[i]->tsuid) < 0)
         i++;
     if (i < t->len)
         qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-}
-
-void
-task_end_series(struct task *t)
-{
-    sort_series(t);
     trim_series(t);
 }

@@ -255,23 +255,6 @@ struct view {
     struct histogram_bucket bucket;
 };
 
-static void
-put_suffix(const struct view *v, struct buf *out)
-{
-    static const char *const before[] = { "_pct_", "_", "_UNDERFLOW",
-                                          "_OVERFLOW" };
-    char text[NUMBER_TEXT_MAX];
-
-    buf_put_str(out, before[v->what]);
-    if (v->what == VIEW_PERCENTILE) {
-        buf_put(out, text, number_format_float(v->percentile, text));
-    } else if (v->what == VIEW_BUCKET) {
-        buf_put(out, text, number_format_float(v->bucket.low, text));
-        buf_put_u8(out, '_');
-        buf_put(out, text, number_format_float(v->bucket.high, text));
-    }
-}
-
 static union number
 value_of(const struct view *v, const struct histogram *h)
 {
@@ -294,12 +277,22 @@ add_view(struct run *r, const struct result_group *described,
     struct dps d;
     bool room = dps_alloc(a, items->len, &d);
     enum status st = fetch_check_limits(r->job->limits, r->e);
+    static const char *const before[] = { "_pct_", "_", "_UNDERFLOW",
+                                          "_OVERFLOW" };
+    char text[NUMBER_TEXT_MAX];
 
     d.len = 0;
     r->groups = arena_grow(a, r->groups, r->groups_len, &r->groups_cap,
                            sizeof *r->groups);
     buf_put_slice(&name, described->metric);
-    put_suffix(v, &name);
+    buf_put_str(&name, before[v->what]);
+    if (v->what == VIEW_PERCENTILE) {
+        buf_put(&name, text, number_format_float(v->percentile, text));
+    } else if (v->what == VIEW_BUCKET) {
+        buf_put(&name, text, number_format_float(v->bucket.low, text));
+        buf_put_u8(&name, '_');
+        buf_put(&name, text, number_format_float(v->bucket.high, text));
+    }
     metric = arena_take(a, &name);
     if (st == ST_OK && (!room || r->groups == NULL || metric.data == NULL))
         st = error_no_memory(r->e);

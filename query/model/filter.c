@@ -56,36 +56,6 @@ split(struct arena *a, struct filter *f, char separator, struct error *e)
     return text_split(text, separator, a, &f->parts, &f->parts_len, e);
 }
 
-static enum status
-make_literals(struct arena *a, struct filter *f, struct error *e)
-{
-    enum status st = split(a, f, '|', e);
-
-    if (st != ST_OK)
-        return st;
-    /* As Java splits: empty texts at the end do not count. */
-    while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
-        f->parts_len--;
-    f->parts_len = slices_sort_unique(f->parts, f->parts_len);
-    return ST_OK;
-}
-
-static enum status
-make_wildcard(struct arena *a, struct filter *f, struct error *e)
-{
-    enum status st;
-
-    if (memchr(f->text.data, '*', f->text.size) == NULL)
-        return error_set(e, ST_INVALID, "Filter must contain an asterisk");
-    st = split(a, f, '*', e);
-    if (st != ST_OK)
-        return st;
-    f->matches_all = true;
-    for (size_t i = 0; i < f->parts_len; i++)
-        f->matches_all &= f->parts[i].size == 0;
-    return ST_OK;
-}
-
 static bool
 has_literal(const struct filter *f, struct slice tagv)
 {
@@ -159,6 +129,8 @@ make_regexp(struct arena *a, struct filter *f, struct error *e)
 static enum status
 make(struct arena *a, struct filter *f, struct error *e)
 {
+    enum status st;
+
     if (f->type == FILTER_NOT_KEY) {
         if (f->text.size > 0)
             return error_set(e, ST_INVALID,
@@ -171,7 +143,15 @@ make(struct arena *a, struct filter *f, struct error *e)
     switch (f->type) {
     case FILTER_WILDCARD:
     case FILTER_IWILDCARD:
-        return make_wildcard(a, f, e);
+        if (memchr(f->text.data, '*', f->text.size) == NULL)
+            return error_set(e, ST_INVALID, "Filter must contain an asterisk");
+        st = split(a, f, '*', e);
+        if (st != ST_OK)
+            return st;
+        f->matches_all = true;
+        for (size_t i = 0; i < f->parts_len; i++)
+            f->matches_all &= f->parts[i].size == 0;
+        return ST_OK;
     case FILTER_REGEXP:
         return make_regexp(a, f, e);
     case FILTER_LITERAL_OR:
@@ -184,7 +164,14 @@ make(struct arena *a, struct filter *f, struct error *e)
     if (slice_eq_str(f->text, "|"))
         return error_set(e, ST_INVALID,
                          "Filter must contain more than just a pipe");
-    return make_literals(a, f, e);
+    st = split(a, f, '|', e);
+    if (st != ST_OK)
+        return st;
+    /* As Java splits: empty texts at the end do not count. */
+    while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
+        f->parts_len--;
+    f->parts_len = slices_sort_unique(f->parts, f->parts_len);
+    return ST_OK;
 }
 
 static bool

@@ -38,13 +38,6 @@ no_memory(struct error *e)
     return error_set(e, ST_BUSY, "no memory for a regular expression");
 }
 
-static bool
-is_plain(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
 /* The longest text that is in whatever matches: it stands in the pattern where
  * there are no alternatives, groups, flags and escapes, before any class or
  * counted repeat.  Nearly all of many names fail by it, for a fraction of what
@@ -67,7 +60,8 @@ literal_of(struct slice pattern)
         /* The character before a repeat may be absent. */
         bool repeats = c == '*' || c == '?' || c == '+' || c == '{';
 
-        if (is_plain(c))
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            (c >= '0' && c <= '9') || c == '_' || c == '-')
             continue;
         if (i > from + repeats + longest.size)
             longest = slice_of(pattern.data + from, i - from - repeats);

@@ -123,24 +123,6 @@ put_code(struct translation *t, unsigned value)
         buf_printf(t->out, "\\x{%x}", value);
 }
 
-/* \u0061 */
-static enum status
-translate_unicode(struct translation *t)
-{
-    unsigned value = 0;
-
-    for (size_t i = 2; i < 6; i++) {
-        int digit = digit_hex(peek(t, i));
-
-        if (digit < 0)
-            return reject(t, "Illegal Unicode escape sequence");
-        value = value * 16 + (unsigned)digit;
-    }
-    put_code(t, value);
-    t->at += 6;
-    return ST_OK;
-}
-
 /* \0141: up to 0377. */
 static enum status
 translate_octal(struct translation *t)
@@ -249,10 +231,22 @@ translate_escape(struct translation *t)
 
     if (c == 'Q')
         translate_quoted(t);
-    else if (c == 'u')
-        return translate_unicode(t);
-    else if (c == 'x' && digit_hex(peek(t, 2)) >= 0 &&
-             digit_hex(peek(t, 3)) >= 0) {
+    else if (c == 'u') {
+        unsigned value = 0;
+
+        /* \u0061 */
+        for (size_t i = 2; i < 6; i++) {
+            int digit = digit_hex(peek(t, i));
+
+            if (digit < 0)
+                return reject(t, "Illegal Unicode escape sequence");
+            value = value * 16 + (unsigned)digit;
+        }
+        put_code(t, value);
+        t->at += 6;
+        return ST_OK;
+    } else if (c == 'x' && digit_hex(peek(t, 2)) >= 0 &&
+               digit_hex(peek(t, 3)) >= 0) {
         put_code(
             t, (unsigned)(digit_hex(peek(t, 2)) * 16 + digit_hex(peek(t, 3))));
         t->at += 4;
@@ -278,18 +272,6 @@ translate_escape(struct translation *t)
 }
 
 /* -- classes, groups, repetitions ------------------------------------------ */
-
-/* An escape in a class: behind one of many characters, '-' is no range. */
-static enum status
-translate_member(struct translation *t)
-{
-    bool many = peek(t, 1) != 0 && strchr("dDwWsShHvVpP", peek(t, 1)) != NULL;
-    enum status status = translate_escape(t);
-
-    if (many && peek(t, 0) == '-' && peek(t, 1) != ']')
-        buf_put_u8(t->out, '\\');
-    return status;
-}
 
 /* The next byte is of a class, not a negation or the [:name:] that Java has
  * not. */
@@ -357,25 +339,20 @@ translate_operand(struct translation *t, struct operand *o, bool first,
                 buf_put_u8(t->out, '|');
             status = translate_class(t, depth + 1);
         } else if (t->in.data[t->at] == '\\') {
-            status = translate_member(t);
+            bool many =
+                peek(t, 1) != 0 && strchr("dDwWsShHvVpP", peek(t, 1)) != NULL;
+
+            /* An escape in a class: behind one of many characters, '-' is no
+             * range. */
+            status = translate_escape(t);
+            if (many && peek(t, 0) == '-' && peek(t, 1) != ']')
+                buf_put_u8(t->out, '\\');
         } else {
             translate_range(t);
         }
         first = false;
     }
     return status;
-}
-
-static void
-put_operand(struct buf *out, struct operand *o)
-{
-    if (o->nested.size == 0)
-        buf_printf(out, "[%s]", buf_cstr(&o->plain));
-    else if (o->plain.size == 0)
-        buf_printf(out, "(?:%s)", buf_cstr(&o->nested));
-    else
-        buf_printf(out, "(?:[%s]|%s)", buf_cstr(&o->plain),
-                   buf_cstr(&o->nested));
 }
 
 /* What a character must be, as looks ahead; of a plain class its inside. An
@@ -398,7 +375,13 @@ translate_operands(struct translation *t, struct buf *all, bool *is_plain,
             buf_put_str(all, buf_cstr(&o.plain));
         } else if (o.plain.size > 0 || o.nested.size > 0) {
             buf_put_str(all, "(?=");
-            put_operand(all, &o);
+            if (o.nested.size == 0)
+                buf_printf(all, "[%s]", buf_cstr(&o.plain));
+            else if (o.plain.size == 0)
+                buf_printf(all, "(?:%s)", buf_cstr(&o.nested));
+            else
+                buf_printf(all, "(?:[%s]|%s)", buf_cstr(&o.plain),
+                           buf_cstr(&o.nested));
             buf_put_u8(all, ')');
         }
         buf_fini(&o.plain);

@@ -208,23 +208,6 @@ read_ids(json_t *ids, struct rollups *r, struct error *e)
     return ST_OK;
 }
 
-static enum status
-read_config(json_t *o, struct rollups *r, struct error *e)
-{
-    enum status st = read_intervals(json_object_get(o, "intervals"), r, e);
-    bool has_default = false;
-
-    if (st == ST_OK)
-        st = read_ids(json_object_get(o, "aggregationIds"), r, e);
-    for (size_t i = 0; i < r->len; i++)
-        has_default = has_default || r->intervals[i].is_default;
-    if (st == ST_OK && !has_default)
-        st = error_set(e, ST_INVALID,
-                       "None of the rollup intervals were marked as the "
-                       "\"default\".");
-    return st;
-}
-
 enum status
 rollups_open(const char *config, struct rollups **out, struct error *e)
 {
@@ -251,8 +234,19 @@ rollups_open(const char *config, struct rollups **out, struct error *e)
     if (st == ST_OK && !json_is_object(o))
         st = error_set(e, ST_INVALID, "no JSON: %s",
                        o == NULL ? why.text : "not an object");
-    if (st == ST_OK)
-        st = read_config(o, r, e);
+    if (st == ST_OK) {
+        bool has_default = false;
+
+        st = read_intervals(json_object_get(o, "intervals"), r, e);
+        if (st == ST_OK)
+            st = read_ids(json_object_get(o, "aggregationIds"), r, e);
+        for (size_t i = 0; i < r->len; i++)
+            has_default = has_default || r->intervals[i].is_default;
+        if (st == ST_OK && !has_default)
+            st = error_set(e, ST_INVALID,
+                           "None of the rollup intervals were marked as the "
+                           "\"default\".");
+    }
     json_decref(o);
     if (st != ST_OK)
         rollups_close(out);

@@ -14,12 +14,6 @@ closer_of(char opener)
     return opener == '(' ? ')' : opener == '[' ? ']' : opener == '{' ? '}' : 0;
 }
 
-static bool
-is_within(const struct stack *s, char closer)
-{
-    return memchr(s->closers, closer, s->len) != NULL;
-}
-
 /* Steps over a character that is not looked for.  False if it is a bracket that
  * does not match. */
 static bool
@@ -51,7 +45,7 @@ nesting_find(struct slice text, const char *any)
 
         if (s.len == 0 && c != '\0' && strchr(any, c) != NULL)
             return i;
-        if (c == '\\' && is_within(&s, ')'))
+        if (c == '\\' && (memchr(s.closers, ')', s.len) != NULL))
             i++;
         else if (!step(&s, c))
             return NESTING_BROKEN;

@@ -6,20 +6,6 @@
 #include "base/text/number.h"
 #include "storage/block/point.h"
 
-/* OpenTSDB accepts no time before 1970, and no start of more than 13 digits. An
- * end after the last time that can be stored, which scripts use for "forever",
- * means that time. */
-static enum status
-check_range(struct query *q, struct error *e)
-{
-    if (q->start_ms < 0 || q->start_ms > INT64_C(9999999999999))
-        return error_set(e, ST_INVALID, "Invalid timestamp: %lld",
-                         (long long)q->start_ms);
-    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
-        q->end_ms = POINT_MAX_TS_MS;
-    return ST_OK;
-}
-
 static enum status
 check_times(struct query *q, const struct parse_options *o, bool known_zone,
             struct error *e)
@@ -44,37 +30,14 @@ check_times(struct query *q, const struct parse_options *o, bool known_zone,
                          "End time [%lld] must be greater than the start time "
                          "[%lld]",
                          (long long)q->end_ms, (long long)q->start_ms);
-    return check_range(q, e);
-}
-
-static enum status
-check_histogram(const struct sub_query *s, struct error *e)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    if (s->percentiles_len == 0 && !s->show_histogram_buckets)
-        return ST_OK;
-    if (s->aggregator->kind != KIND_NONE &&
-        !slice_eq_str(s->aggregator_name, "sum"))
-        return error_set(e, ST_INVALID,
-                         "Only NONE or SUM aggregation function supported for "
-                         "histogram query");
-    if (s->downsample.thin != THIN_NONE)
-        return error_set(e, ST_INVALID,
-                         "Histograms have no extremes: 'minmax' and 'm4' do "
-                         "not go with percentiles or buckets");
-    if (s->downsample.on && strcmp(s->downsample.aggregator->name, "sum") != 0)
-        return error_set(e, ST_INVALID,
-                         "Only SUM downsampling aggregation supported for "
-                         "histogram query");
-    for (size_t i = 0; i < s->percentiles_len; i++) {
-        double p = s->percentiles[i];
-
-        if (p < 0 || p > 100)
-            return error_set(e, ST_INVALID,
-                             "Invalid percentile parameters: %.*s",
-                             (int)number_format_double(p, text), text);
-    }
+    /* OpenTSDB accepts no time before 1970, and no start of more than 13
+     * digits. An end after the last time that can be stored, which scripts use
+     * for "forever", means that time. */
+    if (q->start_ms < 0 || q->start_ms > INT64_C(9999999999999))
+        return error_set(e, ST_INVALID, "Invalid timestamp: %lld",
+                         (long long)q->start_ms);
+    if (q->end_ms > POINT_MAX_TS_MS && q->start_ms < POINT_MAX_TS_MS)
+        q->end_ms = POINT_MAX_TS_MS;
     return ST_OK;
 }
 
@@ -209,6 +172,7 @@ check_sub(struct query *q, struct sub_query *s, struct arena *a,
 {
     struct slice downsample = s->downsample.text;
     enum status st = ST_OK;
+    char text[NUMBER_TEXT_MAX];
 
     if (s->aggregator_name.size == 0)
         return error_set(e, ST_INVALID, "Missing the aggregation function");
@@ -227,7 +191,30 @@ check_sub(struct query *q, struct sub_query *s, struct arena *a,
         return st;
     if (q->use_calendar && downsample.size > 0)
         s->downsample.calendar = true;
-    return check_histogram(s, e);
+    if (s->percentiles_len == 0 && !s->show_histogram_buckets)
+        return ST_OK;
+    if (s->aggregator->kind != KIND_NONE &&
+        !slice_eq_str(s->aggregator_name, "sum"))
+        return error_set(e, ST_INVALID,
+                         "Only NONE or SUM aggregation function supported for "
+                         "histogram query");
+    if (s->downsample.thin != THIN_NONE)
+        return error_set(e, ST_INVALID,
+                         "Histograms have no extremes: 'minmax' and 'm4' do "
+                         "not go with percentiles or buckets");
+    if (s->downsample.on && strcmp(s->downsample.aggregator->name, "sum") != 0)
+        return error_set(e, ST_INVALID,
+                         "Only SUM downsampling aggregation supported for "
+                         "histogram query");
+    for (size_t i = 0; i < s->percentiles_len; i++) {
+        double p = s->percentiles[i];
+
+        if (p < 0 || p > 100)
+            return error_set(e, ST_INVALID,
+                             "Invalid percentile parameters: %.*s",
+                             (int)number_format_double(p, text), text);
+    }
+    return ST_OK;
 }
 
 enum status

@@ -7,18 +7,12 @@
 
 #define YEAR_MAX 250000000 /* beyond, 64 bits of milliseconds overflow */
 
-static bool
-is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t
 digits_len(struct slice s)
 {
     size_t n = 0;
 
-    while (n < s.size && is_digit(s.data[n]))
+    while (n < s.size && (s.data[n] >= '0' && s.data[n] <= '9'))
         n++;
     return n;
 }
@@ -46,15 +40,6 @@ read_member(struct cursor *c)
     (void)number_parse_u64(slice_of(rest.data, n), &v);
     c->at += n;
     return (int32_t)(uint32_t)(minus ? 0 - v : v);
-}
-
-static void
-read_sign(struct cursor *c, char sign)
-{
-    if (cursor_left(c) == 0 || *c->at != (uint8_t)sign)
-        c->failed = true;
-    else
-        c->at++;
 }
 
 static enum status
@@ -85,8 +70,12 @@ parse_date(struct slice text, const struct timezone *zone,
         return error_set(e, ST_INVALID, "Invalid timezone name: %.*s",
                          SLICE_ARG(zone_name));
     for (size_t i = 0; i < len && !c.failed; i++) {
-        if (i > 0)
-            read_sign(&c, signs[i]);
+        if (i > 0) {
+            if (cursor_left(&c) == 0 || *c.at != (uint8_t)signs[i])
+                c.failed = true;
+            else
+                c.at++;
+        }
         if (!c.failed)
             m[i] = read_member(&c);
     }
@@ -98,11 +87,32 @@ parse_date(struct slice text, const struct timezone *zone,
     return ST_OK;
 }
 
-static enum status
-parse_number(struct slice text, int64_t *out_ms, struct error *e)
+enum status
+parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
+              struct slice zone_name, int64_t *out_ms, struct error *e)
 {
+    size_t digits = digits_len(text);
+    struct duration ago;
+    enum status st;
     struct error why;
 
+    if (digits > 0 && digits + 2 == text.size &&
+        slice_eq_str(slice_of(text.data + digits, 2), "ms"))
+        return parse_long(slice_of(text.data, digits), out_ms, e);
+    if (slice_eq_nocase(text, slice_str("now"))) {
+        *out_ms = now_ms;
+        return ST_OK;
+    }
+    if (text.size >= 4 &&
+        slice_eq_nocase(slice_of(text.data + text.size - 4, 4),
+                        slice_str("-ago"))) {
+        st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
+        if (st == ST_OK)
+            *out_ms = now_ms - ago.ms;
+        return st;
+    }
+    if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)
+        return parse_date(text, zone, zone_name, out_ms, e);
     if (parse_find(text, '.') < text.size) {
         if (number_parse_seconds(text, out_ms))
             return ST_OK;
@@ -123,34 +133,6 @@ parse_number(struct slice text, int64_t *out_ms, struct error *e)
     if (text.size <= 10)
         *out_ms *= 1000;
     return ST_OK;
-}
-
-enum status
-parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
-              struct slice zone_name, int64_t *out_ms, struct error *e)
-{
-    size_t digits = digits_len(text);
-    struct duration ago;
-    enum status st;
-
-    if (digits > 0 && digits + 2 == text.size &&
-        slice_eq_str(slice_of(text.data + digits, 2), "ms"))
-        return parse_long(slice_of(text.data, digits), out_ms, e);
-    if (slice_eq_nocase(text, slice_str("now"))) {
-        *out_ms = now_ms;
-        return ST_OK;
-    }
-    if (text.size >= 4 &&
-        slice_eq_nocase(slice_of(text.data + text.size - 4, 4),
-                        slice_str("-ago"))) {
-        st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
-        if (st == ST_OK)
-            *out_ms = now_ms - ago.ms;
-        return st;
-    }
-    if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)
-        return parse_date(text, zone, zone_name, out_ms, e);
-    return parse_number(text, out_ms, e);
 }
 
 enum status

@@ -34,15 +34,6 @@ const struct query_flag query_flags[QUERY_FLAGS] = {
 #undef X
 };
 
-static void
-read_flags(const struct query_param *params, size_t len, struct query *q)
-{
-    for (size_t i = 0; i < QUERY_FLAGS; i++)
-        *(bool *)((char *)q + query_flags[i].offset) =
-            has_param(params, len, query_flags[i].uri);
-    q->arrays = has_param(params, len, "arrays");
-}
-
 /* What stands in "rate{...}": the text from the sixth byte to the last but one,
  * whatever these are. */
 static enum status
@@ -270,7 +261,10 @@ query_parse_uri(const struct query_param *params, size_t len,
     out->timezone_text = find_param(params, len, "timezone");
     if (out->timezone_text.size == 0)
         out->timezone_text = find_param(params, len, "tz");
-    read_flags(params, len, out);
+    for (size_t i = 0; i < QUERY_FLAGS; i++)
+        *(bool *)((char *)out + query_flags[i].offset) =
+            has_param(params, len, query_flags[i].uri);
+    out->arrays = has_param(params, len, "arrays");
     for (size_t i = 0; i < len; i++)
         subs += slice_eq_str(params[i].name, "m") ||
                 slice_eq_str(params[i].name, "tsuid");

@@ -16,14 +16,6 @@ struct explainer {
     struct error *e;
 };
 
-static enum plan_reads
-what_is_read(const struct query_reading *r)
-{
-    return r->want.summaries        ? PLAN_READS_SUMMARIES
-           : r->form == READ_FOLDED ? PLAN_READS_BUCKETS
-                                    : PLAN_READS_POINTS;
-}
-
 static struct dropped
 what_is_dropped(const struct explainer *x, const struct sub_query *sq,
                 const struct query_reading *r, const struct plan *p)
@@ -75,7 +67,9 @@ explain_candidate(const struct explainer *x, const struct rollup_candidate *c,
         .table = rollup_candidate_table(c),
         .text = arena_strdup(x->arena, slice_str(p.text)),
         .path = p.path,
-        .reads = what_is_read(&r),
+        .reads = r.want.summaries        ? PLAN_READS_SUMMARIES
+                 : r.form == READ_FOLDED ? PLAN_READS_BUCKETS
+                                         : PLAN_READS_POINTS,
         .tagk_set_series = p.series,
         .dropped = what_is_dropped(x, &c->sub, &r, &p),
     };

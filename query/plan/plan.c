@@ -313,8 +313,8 @@ choose_way(const struct planner *p, struct plan_bucket *b)
     };
     int forced = p->c->options.force_path;
 
-    if (!out->listed &&
-        p->sq->rollup.kind != 0) /* several kinds lie side by side */
+    /* Rows of several kinds of rollups lie side by side. */
+    if (!out->listed && p->sq->rollup.kind != 0)
         b->path = SCAN_HINTS;
     else if (out->listed && prices[SCAN_SEEKS] <= prices[SCAN_HINTS] &&
              prices[SCAN_SEEKS] <= prices[SCAN_RANGE])
@@ -396,18 +396,6 @@ plan_tsuids(struct planner *p)
 
 /* -- all of it ------------------------------------------------------------- */
 
-static enum status
-list_series_of_filters(struct planner *p)
-{
-    enum status status = ST_OK;
-
-    if (planner_smallest_set(p) == NULL)
-        status = planner_names(p);
-    for (size_t i = 0; i < p->restrictions_len; i++)
-        p->by_name |= p->restrictions[i].by_name;
-    return status == ST_OK ? list_matches(p) : status;
-}
-
 /* The directory is damaged: rows tell which series there are. */
 static enum status
 plan_without_list(struct planner *p)
@@ -457,24 +445,18 @@ plan_metric(struct planner *p)
             !p->restrictions[i].any;
     p->narrows |= p->sq->rollup.kind == 0 && out->series <= RARE_SERIES &&
                   out->series <= p->total / RARE;
-    if (p->narrows)
-        status = list_series_of_filters(p);
+    if (p->narrows) {
+        status = ST_OK;
+        if (planner_smallest_set(p) == NULL)
+            status = planner_names(p);
+        for (size_t i = 0; i < p->restrictions_len; i++)
+            p->by_name |= p->restrictions[i].by_name;
+        if (status == ST_OK)
+            status = list_matches(p);
+    }
     if (status == ST_CORRUPT)
         status = plan_without_list(p);
     return status == ST_OK && !out->empty ? make_buckets(p) : status;
-}
-
-/* From the hours in which rollups are to those in which they are stored. */
-static void
-to_stored_hours(const struct rollup_interval *i, struct plan *out)
-{
-    int64_t from, to;
-
-    rollup_stored_range(i, (int64_t)out->from_base * 1000,
-                        ((int64_t)out->to_base + HOUR_S) * 1000 - 1, &from,
-                        &to);
-    out->from_base = hour_base(from);
-    out->to_base = to > from ? hour_base(to) : out->from_base;
 }
 
 enum status
@@ -500,8 +482,17 @@ plan_make(const struct plan_context *c, const struct sub_query *sq,
                                              ? 1
                                              : p.layout->salt_buckets };
     (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
-    if (sq->rollup.interval != NULL)
-        to_stored_hours(sq->rollup.interval, out);
+    if (sq->rollup.interval != NULL) {
+        int64_t from, to;
+
+        /* From the hours in which rollups are to those in which they are
+         * stored. */
+        rollup_stored_range(sq->rollup.interval, (int64_t)out->from_base * 1000,
+                            ((int64_t)out->to_base + HOUR_S) * 1000 - 1, &from,
+                            &to);
+        out->from_base = hour_base(from);
+        out->to_base = to > from ? hour_base(to) : out->from_base;
+    }
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
     if (out->buckets == NULL)
         return error_no_memory(e);
