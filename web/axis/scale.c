@@ -24,55 +24,11 @@ round_step(double raw)
 }
 
 static void
-make_linear(struct scale *s, const struct scale_range *r, size_t want)
-{
-    double first;
-
-    s->step = round_step((s->hi - s->lo) / (double)want);
-    if (!r->has_min)
-        s->lo = floor(s->lo / s->step + 1e-9) * s->step;
-    if (!r->has_max)
-        s->hi = ceil(s->hi / s->step - 1e-9) * s->step;
-    first = ceil(s->lo / s->step - 1e-9);
-    for (size_t i = 0; i < SCALE_TICKS_MAX; i++) {
-        double at = (first + (double)i) * s->step;
-
-        if (at > s->hi + s->step * 1e-6)
-            break;
-        s->ticks[s->ticks_len++] = at;
-    }
-}
-
-static void
 add_log_tick(struct scale *s, double v)
 {
     if (v >= s->lo * 0.999 && v <= s->hi * 1.001 &&
         s->ticks_len < SCALE_TICKS_MAX)
         s->ticks[s->ticks_len++] = v;
-}
-
-static void
-make_log(struct scale *s, const struct scale_range *r, size_t want)
-{
-    int low, high, step;
-
-    if (!r->has_min)
-        s->lo = pow(10, floor(log10(s->lo) + 1e-9));
-    if (!r->has_max)
-        s->hi = pow(10, ceil(log10(s->hi) - 1e-9));
-    if (!(s->hi > s->lo))
-        s->hi = s->lo * 10;
-    low = (int)floor(log10(s->lo) + 1e-9);
-    high = (int)ceil(log10(s->hi) - 1e-9);
-    step = (int)ceil((high - low) / (double)(want < 2 ? 2 : want));
-    for (int k = low; k <= high; k += step > 0 ? step : 1) {
-        add_log_tick(s, pow(10, k));
-        if (high - low <= 2) {
-            add_log_tick(s, 2 * pow(10, k));
-            add_log_tick(s, 5 * pow(10, k));
-        }
-    }
-    s->step = s->lo;
 }
 
 /* The ends that are not given are made to fit the values and each other. */
@@ -125,10 +81,43 @@ scale_make(struct scale *s, double lo, double hi, const struct scale_range *r,
         given.has_max = r->has_max && r->max > 0;
     }
     choose_ends(s, lo, hi, &given);
-    if (r->log)
-        make_log(s, &given, want);
-    else
-        make_linear(s, &given, want < 2 ? 2 : want);
+    if (r->log) {
+        int low, high, step;
+
+        if (!given.has_min)
+            s->lo = pow(10, floor(log10(s->lo) + 1e-9));
+        if (!given.has_max)
+            s->hi = pow(10, ceil(log10(s->hi) - 1e-9));
+        if (!(s->hi > s->lo))
+            s->hi = s->lo * 10;
+        low = (int)floor(log10(s->lo) + 1e-9);
+        high = (int)ceil(log10(s->hi) - 1e-9);
+        step = (int)ceil((high - low) / (double)(want < 2 ? 2 : want));
+        for (int k = low; k <= high; k += step > 0 ? step : 1) {
+            add_log_tick(s, pow(10, k));
+            if (high - low <= 2) {
+                add_log_tick(s, 2 * pow(10, k));
+                add_log_tick(s, 5 * pow(10, k));
+            }
+        }
+        s->step = s->lo;
+    } else {
+        double first;
+
+        s->step = round_step((s->hi - s->lo) / (double)(want < 2 ? 2 : want));
+        if (!given.has_min)
+            s->lo = floor(s->lo / s->step + 1e-9) * s->step;
+        if (!given.has_max)
+            s->hi = ceil(s->hi / s->step - 1e-9) * s->step;
+        first = ceil(s->lo / s->step - 1e-9);
+        for (size_t i = 0; i < SCALE_TICKS_MAX; i++) {
+            double at = (first + (double)i) * s->step;
+
+            if (at > s->hi + s->step * 1e-6)
+                break;
+            s->ticks[s->ticks_len++] = at;
+        }
+    }
 }
 
 double

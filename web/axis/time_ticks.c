@@ -100,29 +100,11 @@ midnight(const struct timezone *z, int64_t day)
     return timezone_utc_ms(z, 1970, 1, (int)(1 + day), 0, 0, 0, 0);
 }
 
-static int64_t
-first_of_month(const struct timezone *z, int64_t month)
-{
-    return timezone_utc_ms(z, (int)(month / 12), (int)(month % 12) + 1, 1, 0, 0,
-                           0, 0);
-}
-
 static void
 add_tick(struct time_ticks *t, int64_t at_ms, int64_t from_ms)
 {
     if (at_ms >= from_ms && t->len < TIME_TICKS_MAX)
         t->at_ms[t->len++] = at_ms;
-}
-
-static void
-add_days(struct time_ticks *t, const struct timezone *z, int64_t from_ms,
-         int64_t to_ms, int step)
-{
-    int64_t day = floor_to(from_ms + timezone_offset_ms(z, from_ms), DAY) / DAY;
-
-    day = floor_to(day - 4, step) + 4; /* of weeks the Monday */
-    for (int64_t at; (at = midnight(z, day)) <= to_ms; day += step)
-        add_tick(t, at, from_ms);
 }
 
 static void
@@ -137,7 +119,10 @@ add_months(struct time_ticks *t, const struct timezone *z, int64_t from_ms,
     if (gmtime_r(&local_s, &tm) == NULL || tm.tm_year > 100000)
         return;
     month = floor_to((int64_t)(tm.tm_year + 1900) * 12 + tm.tm_mon, step);
-    for (int64_t at; (at = first_of_month(z, month)) <= to_ms; month += step) {
+    for (int64_t at;
+         (at = (timezone_utc_ms(z, (int)(month / 12), (int)(month % 12) + 1, 1,
+                                0, 0, 0, 0))) <= to_ms;
+         month += step) {
         if (t->len == TIME_TICKS_MAX)
             return;
         add_tick(t, at, from_ms);
@@ -171,9 +156,14 @@ time_ticks_find(int64_t from_ms, int64_t to_ms, const struct timezone *zone,
     };
     if (s->months > 0)
         add_months(out, zone, from_ms, to_ms, s->months);
-    else if (s->days > 0)
-        add_days(out, zone, from_ms, to_ms, s->days);
-    else
+    else if (s->days > 0) {
+        int64_t day =
+            floor_to(from_ms + timezone_offset_ms(zone, from_ms), DAY) / DAY;
+
+        day = floor_to(day - 4, s->days) + 4; /* of weeks the Monday */
+        for (int64_t at; (at = midnight(zone, day)) <= to_ms; day += s->days)
+            add_tick(out, at, from_ms);
+    } else
         for (int64_t at = next_part_of_day(zone, from_ms, s->ms);
              at <= to_ms && out->len < TIME_TICKS_MAX;
              at = next_part_of_day(zone, at + 1, s->ms))

@@ -147,22 +147,15 @@ png_clip(struct canvas *c, const struct box *b)
     libcairo.clip(cr);
 }
 
-static void
-set_font(struct canvas *c, const struct text_style *style)
-{
-    struct png *p = (struct png *)c;
-
-    libcairo.set_font_face(p->cr, style->bold ? p->bold : p->plain);
-    libcairo.set_font_size(p->cr, style->size);
-}
-
 static double
 png_text_width(struct canvas *c, const char *text,
                const struct text_style *style)
 {
     cairo_text_extents_t e;
+    struct png *p = (struct png *)c;
 
-    set_font(c, style);
+    libcairo.set_font_face(p->cr, style->bold ? p->bold : p->plain);
+    libcairo.set_font_size(p->cr, style->size);
     libcairo.text_extents(cairo_of(c), text, &e);
     return ceil(e.x_advance);
 }

@@ -56,26 +56,6 @@ chart_stop(const struct picture *p, struct error *e)
     return p->c->stop == NULL ? ST_OK : p->c->stop(p->c->stop_ctx, e);
 }
 
-/* What the plot has, from outside to inside: the number of ticks depends on its
- * height, its width on the texts of the ticks. */
-static void
-lay_out(struct picture *p)
-{
-    const struct chart *c = p->c;
-    double right;
-
-    for (size_t i = 0; i < c->series_len; i++)
-        p->has_right |= c->series[i].is_right;
-    chart_key_measure(p);
-    p->plot.y = c->title == NULL ? MARGIN : TITLE_H;
-    p->plot.h = fmax(20, c->height - p->plot.y - TIME_H - p->key_height);
-    chart_scale(p, false);
-    chart_scale(p, true);
-    p->plot.x = floor(chart_axis_width(p, false));
-    right = p->has_right ? chart_axis_width(p, true) : MARGIN + 4;
-    p->plot.w = floor(fmax(20, c->width - p->plot.x - right));
-}
-
 static void
 draw_title(struct picture *p)
 {
@@ -148,6 +128,8 @@ draw(struct picture *p, struct error *e)
 {
     const struct box all = { 0, 0, p->c->width, p->c->height };
     enum status st = ST_OK;
+    const struct chart *c;
+    double right;
 
     if (p->c->style == CHART_STACK)
         st = stack_make(p->c->series, p->c->series_len, p->arena, &p->stack, e);
@@ -157,7 +139,19 @@ draw(struct picture *p, struct error *e)
         return st;
     if (!p->c->is_transparent)
         canvas_rect(p->canvas, &all, (struct ink){ p->c->ground, 1 });
-    lay_out(p);
+    /* What the plot has, from outside to inside: the number of ticks depends on
+     * its height, its width on the texts of the ticks. */
+    c = p->c;
+    for (size_t i = 0; i < c->series_len; i++)
+        p->has_right |= c->series[i].is_right;
+    chart_key_measure(p);
+    p->plot.y = c->title == NULL ? MARGIN : TITLE_H;
+    p->plot.h = fmax(20, c->height - p->plot.y - TIME_H - p->key_height);
+    chart_scale(p, false);
+    chart_scale(p, true);
+    p->plot.x = floor(chart_axis_width(p, false));
+    right = p->has_right ? chart_axis_width(p, true) : MARGIN + 4;
+    p->plot.w = floor(fmax(20, c->width - p->plot.x - right));
     draw_title(p);
     chart_axes(p);
     canvas_clip(p->canvas, &p->plot);

@@ -184,19 +184,6 @@ draw_numbers(struct picture *p, const struct chart_series *s, double right,
 }
 
 static void
-draw_heads(struct picture *p, double right, double y)
-{
-    static const char *const heads[NUMBERS] = { "min", "avg", "max", "last" };
-    const struct text_style style = { .ink = chart_ink(p, 0.6),
-                                      .size = TEXT_SIZE,
-                                      .anchor = TEXT_END };
-
-    for (int i = 0; i < NUMBERS; i++)
-        canvas_text(p->canvas, heads[i], right - (NUMBERS - 1 - i) * NUMBER_W,
-                    y + 12, &style);
-}
-
-static void
 draw_hidden(struct picture *p, size_t shown, double x, double y)
 {
     const struct text_style style = { .ink = chart_ink(p, 0.6),
@@ -248,8 +235,17 @@ draw_entries(struct picture *p, struct box b, size_t shown, struct error *e)
     if (key->common != NULL)
         canvas_text(p->canvas, fit(p, key->common, b.w, name), b.x, b.y + 12,
                     &faint);
-    if (has_numbers(p))
-        draw_heads(p, right, b.y);
+    if (has_numbers(p)) {
+        static const char *const heads[NUMBERS] = { "min", "avg", "max",
+                                                    "last" };
+        const struct text_style style = { .ink = chart_ink(p, 0.6),
+                                          .size = TEXT_SIZE,
+                                          .anchor = TEXT_END };
+
+        for (int i = 0; i < NUMBERS; i++)
+            canvas_text(p->canvas, heads[i],
+                        right - (NUMBERS - 1 - i) * NUMBER_W, b.y + 12, &style);
+    }
     if (key->common != NULL || has_numbers(p))
         b.y += LINE_H;
     if (key->is_horizontal)
@@ -266,21 +262,6 @@ draw_entries(struct picture *p, struct box b, size_t shown, struct error *e)
     }
     draw_hidden(p, shown, b.x + SWATCH_W, b.y + (double)lines * LINE_H);
     return ST_OK;
-}
-
-static enum status
-draw_below(struct picture *p, struct error *e)
-{
-    bool is_flow = p->c->key.is_horizontal;
-    struct box b = { is_flow ? MARGIN : fmin(p->plot.x, 40), 0, 0,
-                     p->c->height * 0.3 };
-    double numbers = has_numbers(p) ? NUMBERS * NUMBER_W : 0;
-
-    b.y = p->c->height - p->key_height + GAP_ABOVE / 2.0;
-    b.w = p->c->width - 2 * MARGIN;
-    if (!is_flow)
-        b.w = entries_width(p, p->key_rows, p->c->width - b.x - 8 - numbers);
-    return draw_entries(p, b, p->key_rows, e);
 }
 
 static enum status
@@ -316,8 +297,19 @@ draw_inside(struct picture *p, struct error *e)
 enum status
 chart_key_draw(struct picture *p, struct error *e)
 {
-    if (p->key_rows > 0)
-        return draw_below(p, e);
+    if (p->key_rows > 0) {
+        bool is_flow = p->c->key.is_horizontal;
+        struct box b = { is_flow ? MARGIN : fmin(p->plot.x, 40), 0, 0,
+                         p->c->height * 0.3 };
+        double numbers = has_numbers(p) ? NUMBERS * NUMBER_W : 0;
+
+        b.y = p->c->height - p->key_height + GAP_ABOVE / 2.0;
+        b.w = p->c->width - 2 * MARGIN;
+        if (!is_flow)
+            b.w =
+                entries_width(p, p->key_rows, p->c->width - b.x - 8 - numbers);
+        return draw_entries(p, b, p->key_rows, e);
+    }
     if (!p->c->key.off && p->c->key.is_inside && p->c->series_len > 0)
         return draw_inside(p, e);
     return ST_OK;

@@ -12,14 +12,6 @@ compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool
-same_times(const struct chart_series *a, const struct chart_series *b)
-{
-    return a->len == b->len &&
-           (a->len == 0 ||
-            memcmp(a->ts_ms, b->ts_ms, a->len * sizeof a->ts_ms[0]) == 0);
-}
-
 /* Mostly all series have the same times. */
 static size_t
 gather_times(const struct chart_series *series, size_t series_len, int64_t *out)
@@ -31,7 +23,11 @@ gather_times(const struct chart_series *series, size_t series_len, int64_t *out)
         const struct chart_series *s = &series[i];
 
         if (s->is_right || s->len == 0 ||
-            (first != NULL && same_times(first, s)))
+            (first != NULL &&
+             (first->len == s->len &&
+              (first->len == 0 ||
+               memcmp(first->ts_ms, s->ts_ms,
+                      first->len * sizeof first->ts_ms[0]) == 0))))
             continue;
         first = first == NULL ? s : first;
         memcpy(out + len, s->ts_ms, s->len * sizeof *out);

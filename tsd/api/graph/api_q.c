@@ -95,18 +95,6 @@ write_line(struct buf *b, const struct result_group *g, size_t i)
     buf_put_u8(b, '\n');
 }
 
-static void
-write_ascii(struct graph *g)
-{
-    const struct query_result *result = &g->s.result;
-    struct buf *b = http_reply_body(g->s.out);
-
-    http_reply_type(g->s.out, "text/plain");
-    for (size_t i = 0; i < result->groups_len; i++)
-        for (size_t k = 0; k < result->groups[i].dps.len; k++)
-            write_line(b, &result->groups[i], k);
-}
-
 static size_t
 count_in_range(const struct query *q, const struct dps *dps)
 {
@@ -177,35 +165,6 @@ write_chart(struct graph *g, struct error *e)
     return st == ST_OK ? chart_draw(c, a, b, e) : st;
 }
 
-/* A picture that the client has already is not sent again.  The tag is weak:
- * the bytes may be compressed. */
-static void
-add_etag(struct graph *g)
-{
-    const char *had = http_header(g->s.r, "If-None-Match");
-    struct slice body = buf_slice(http_reply_body(g->s.out));
-    char etag[24];
-
-    (void)snprintf(etag, sizeof etag, "W/\"%016llx\"",
-                   (unsigned long long)hash_slice(body, 0));
-    http_reply_header(g->s.out, "ETag", etag);
-    if (had != NULL && (strstr(had, etag) != NULL || strcmp(had, "*") == 0))
-        http_reply_empty(g->s.out, 304);
-}
-
-static void
-add_caching(struct graph *g)
-{
-    char age[40];
-
-    (void)snprintf(age, sizeof age, "max-age=%lld",
-                   (long long)max_age_s(g->s.r, &g->q,
-                                        clock_now_ms(g->s.a->clock) / 1000));
-    http_reply_header(g->s.out, "Cache-Control", age);
-    http_reply_header(g->s.out, "Age", "0");
-    add_etag(g);
-}
-
 static enum status
 run(void *ctx, struct parse_error *e)
 {
@@ -217,14 +176,39 @@ run(void *ctx, struct parse_error *e)
     http_reply_body(g->s.out)->max = g->s.a->answer_bytes;
     if (g->form == GRAPH_JSON)
         write_json(g);
-    else if (g->form == GRAPH_ASCII)
-        write_ascii(g);
-    else
+    else if (g->form == GRAPH_ASCII) {
+        const struct query_result *result = &g->s.result;
+        struct buf *b = http_reply_body(g->s.out);
+
+        http_reply_type(g->s.out, "text/plain");
+        for (size_t i = 0; i < result->groups_len; i++)
+            for (size_t k = 0; k < result->groups[i].dps.len; k++)
+                write_line(b, &result->groups[i], k);
+    } else
         st = write_chart(g, &e->message);
     if (st == ST_OK)
         st = serve_check_size(&g->s, &e->message);
-    if (st == ST_OK && g->form != GRAPH_JSON)
-        add_caching(g);
+    if (st == ST_OK && g->form != GRAPH_JSON) {
+        char age[40];
+        const char *had;
+        struct slice body;
+        char etag[24];
+
+        (void)snprintf(age, sizeof age, "max-age=%lld",
+                       (long long)max_age_s(
+                           g->s.r, &g->q, clock_now_ms(g->s.a->clock) / 1000));
+        http_reply_header(g->s.out, "Cache-Control", age);
+        http_reply_header(g->s.out, "Age", "0");
+        /* A picture that the client has already is not sent again.  The tag is
+         * weak: the bytes may be compressed. */
+        had = http_header(g->s.r, "If-None-Match");
+        body = buf_slice(http_reply_body(g->s.out));
+        (void)snprintf(etag, sizeof etag, "W/\"%016llx\"",
+                       (unsigned long long)hash_slice(body, 0));
+        http_reply_header(g->s.out, "ETag", etag);
+        if (had != NULL && (strstr(had, etag) != NULL || strcmp(had, "*") == 0))
+            http_reply_empty(g->s.out, 304);
+    }
     return st;
 }
 

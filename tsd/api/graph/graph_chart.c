@@ -83,27 +83,22 @@ put_name(struct buf *b, const struct common *c, const struct result_group *g,
         buf_put_u8(b, '}');
 }
 
-/* What distinguishes two sub-queries of one metric. */
-static void
-put_function(struct buf *b, const struct sub_query *s)
-{
-    buf_put_slice(b, s->aggregator_name);
-    if (s->downsample.text.size > 0) {
-        buf_put_u8(b, ':');
-        buf_put_slice(b, s->downsample.text);
-    }
-    if (s->rate)
-        buf_put_str(b, ":rate");
-}
-
 static const char *
 series_name(const struct query *q, const struct common *c,
             const struct result_group *g, struct arena *a)
 {
     struct buf b = BUF_INIT;
 
-    if (q->subs_len > 1 && c->metric)
-        put_function(&b, g->sub);
+    if (q->subs_len > 1 && c->metric) {
+        /* What distinguishes two sub-queries of one metric. */
+        buf_put_slice(&b, g->sub->aggregator_name);
+        if (g->sub->downsample.text.size > 0) {
+            buf_put_u8(&b, ':');
+            buf_put_slice(&b, g->sub->downsample.text);
+        }
+        if (g->sub->rate)
+            buf_put_str(&b, ":rate");
+    }
     if (b.size > 0 && g->tags_len > 0)
         buf_put_u8(&b, ' ');
     put_name(&b, c, g, false);
@@ -113,46 +108,6 @@ series_name(const struct query *q, const struct common *c,
 }
 
 /* -- points ---------------------------------------------------------------- */
-
-static double
-value_of(const struct dps *dps, size_t i)
-{
-    return dps->kind[i] == DP_INT      ? (double)dps->v[i].i
-           : dps->kind[i] == DP_DOUBLE ? dps->v[i].d
-                                       : NAN;
-}
-
-/* The mean of the points of each second. */
-static void
-average_seconds(int64_t *ts_ms, double *v, size_t *len)
-{
-    size_t n = 0, count = 0;
-
-    for (size_t i = 0; i < *len; i++) {
-        bool same = n > 0 && ts_ms[n - 1] / 1000 == ts_ms[i] / 1000;
-
-        count = same ? count + 1 : 1;
-        n += !same;
-        if (!same) {
-            ts_ms[n - 1] = ts_ms[i];
-            v[n - 1] = v[i];
-        } else {
-            v[n - 1] += (v[i] - v[n - 1]) / (double)count;
-        }
-    }
-    *len = n;
-}
-
-static void
-add_up(double *v, size_t len)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        sum += isfinite(v[i]) ? v[i] : 0;
-        v[i] = isfinite(v[i]) ? sum : v[i];
-    }
-}
 
 static bool
 copy_points(const struct query *q, const struct dps *dps,
@@ -168,12 +123,35 @@ copy_points(const struct query *q, const struct dps *dps,
         if (dps->ts_ms[i] < q->start_ms || dps->ts_ms[i] > q->end_ms)
             continue;
         ts_ms[n] = dps->ts_ms[i];
-        v[n++] = value_of(dps, i);
+        v[n++] = dps->kind[i] == DP_INT      ? (double)dps->v[i].i
+                 : dps->kind[i] == DP_DOUBLE ? dps->v[i].d
+                                             : NAN;
     }
-    if (smooth == SMOOTH_UNIQUE)
-        average_seconds(ts_ms, v, &n);
-    else if (smooth == SMOOTH_CUMULATIVE)
-        add_up(v, n);
+    if (smooth == SMOOTH_UNIQUE) {
+        size_t k = 0, count = 0;
+
+        /* The mean of the points of each second. */
+        for (size_t i = 0; i < n; i++) {
+            bool same = k > 0 && ts_ms[k - 1] / 1000 == ts_ms[i] / 1000;
+
+            count = same ? count + 1 : 1;
+            k += !same;
+            if (!same) {
+                ts_ms[k - 1] = ts_ms[i];
+                v[k - 1] = v[i];
+            } else {
+                v[k - 1] += (v[i] - v[k - 1]) / (double)count;
+            }
+        }
+        n = k;
+    } else if (smooth == SMOOTH_CUMULATIVE) {
+        double sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            sum += isfinite(v[i]) ? v[i] : 0;
+            v[i] = isfinite(v[i]) ? sum : v[i];
+        }
+    }
     out->ts_ms = ts_ms;
     out->v = v;
     out->len = n;

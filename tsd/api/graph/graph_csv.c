@@ -9,33 +9,6 @@
 #define EXACT       9007199254740992.0 /* 2^53 */
 #define CHECK_LINES 1024
 
-static void
-put_quoted(struct buf *b, struct slice text)
-{
-    buf_put_u8(b, '"');
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] == '"')
-            buf_put_u8(b, '"');
-        buf_put_u8(b, text.data[i]);
-    }
-    buf_put_u8(b, '"');
-}
-
-static void
-put_head(struct buf *b, const struct query_result *result)
-{
-    buf_put_str(b, "timestamp,time");
-    for (size_t i = 0; i < result->groups_len; i++) {
-        struct buf name = BUF_INIT;
-
-        graph_name(&name, &result->groups[i]);
-        buf_put_u8(b, ',');
-        put_quoted(b, buf_slice(&name));
-        buf_fini(&name);
-    }
-    buf_put_str(b, "\r\n");
-}
-
 /* Nothing where there is no number. */
 static void
 put_value(struct buf *b, double v)
@@ -91,7 +64,24 @@ graph_csv_write(struct buf *b, const struct chart *c,
 
     if (at == NULL)
         return error_no_memory(e);
-    put_head(b, result);
+    buf_put_str(b, "timestamp,time");
+    for (size_t i = 0; i < result->groups_len; i++) {
+        struct buf name = BUF_INIT;
+        struct slice text;
+
+        graph_name(&name, &result->groups[i]);
+        buf_put_u8(b, ',');
+        text = buf_slice(&name);
+        buf_put_u8(b, '"');
+        for (size_t k = 0; k < text.size; k++) {
+            if (text.data[k] == '"')
+                buf_put_u8(b, '"');
+            buf_put_u8(b, text.data[k]);
+        }
+        buf_put_u8(b, '"');
+        buf_fini(&name);
+    }
+    buf_put_str(b, "\r\n");
     while (!b->failed && next_time(c, at, &ts_ms)) {
         enum status st = ++lines % CHECK_LINES == 0 && c->stop != NULL
                              ? c->stop(c->stop_ctx, e)

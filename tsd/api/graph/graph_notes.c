@@ -37,20 +37,6 @@ compare(const void *left, const void *right)
     return by_time != 0 ? by_time : strcmp(a->text, b->text);
 }
 
-/* A series that is in several groups brings its notes several times. */
-static void
-sort_unique(struct notes_list *l)
-{
-    size_t n = 0;
-
-    if (l->len > 0)
-        qsort(l->notes, l->len, sizeof l->notes[0], compare);
-    for (size_t i = 0; i < l->len; i++)
-        if (n == 0 || compare(&l->notes[n - 1], &l->notes[i]) != 0)
-            l->notes[n++] = l->notes[i];
-    l->len = n;
-}
-
 enum status
 graph_notes_read(const struct api *a, const struct query *q,
                  const struct query_result *result, struct arena *arena,
@@ -60,6 +46,7 @@ graph_notes_read(const struct api *a, const struct query *q,
     struct annotation *list;
     enum status st = ST_OK;
     size_t len;
+    size_t n = 0;
 
     if (q->no_annotations)
         return ST_OK;
@@ -78,7 +65,13 @@ graph_notes_read(const struct api *a, const struct query *q,
         if (st == ST_OK)
             st = add(&l, q, notes.list, notes.len, arena, e);
     }
-    sort_unique(&l);
+    /* A series that is in several groups brings its notes several times. */
+    if (l.len > 0)
+        qsort(l.notes, l.len, sizeof l.notes[0], compare);
+    for (size_t i = 0; i < l.len; i++)
+        if (n == 0 || compare(&l.notes[n - 1], &l.notes[i]) != 0)
+            l.notes[n++] = l.notes[i];
+    l.len = n;
     chart->notes = l.notes;
     chart->notes_len = l.len;
     return st;

@@ -36,34 +36,6 @@ add_copy(struct params *p, const char *name, struct slice value)
     add(p, slice_str(name), slice_of(copy, value.size));
 }
 
-/* A text, or a list of them. */
-static void
-add_texts(struct params *p, const json_t *root, const char *name)
-{
-    const json_t *v = json_object_get(root, name), *item;
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
-    size_t i;
-
-    if (api_json_value_text(v, number, &text))
-        add_copy(p, name, text);
-    json_array_foreach(v, i, item)
-    {
-        if (json_is_string(item) && api_json_value_text(item, number, &text))
-            add_copy(p, name, text);
-        else if (p->st == ST_OK)
-            p->st = error_set(p->e, ST_INVALID, "'%s' must hold texts", name);
-    }
-}
-
-static void
-add_flags(struct params *p, const json_t *root)
-{
-    for (size_t i = 0; i < QUERY_FLAGS; i++)
-        if (json_is_true(json_object_get(root, query_flags[i].json)))
-            add(p, slice_str(query_flags[i].uri), slice_str("true"));
-}
-
 static void
 add_body(struct params *p, struct slice body)
 {
@@ -76,9 +48,28 @@ add_body(struct params *p, struct slice body)
     if (p->st != ST_OK)
         return;
     if (json_is_object(root)) {
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            add_texts(p, root, names[i]);
-        add_flags(p, root);
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            const json_t *v = json_object_get(root, names[i]), *item;
+            char number[NUMBER_TEXT_MAX];
+            struct slice text;
+            size_t k;
+
+            /* A text, or a list of them. */
+            if (api_json_value_text(v, number, &text))
+                add_copy(p, names[i], text);
+            json_array_foreach(v, k, item)
+            {
+                if (json_is_string(item) &&
+                    api_json_value_text(item, number, &text))
+                    add_copy(p, names[i], text);
+                else if (p->st == ST_OK)
+                    p->st = error_set(p->e, ST_INVALID, "'%s' must hold texts",
+                                      names[i]);
+            }
+        }
+        for (size_t i = 0; i < QUERY_FLAGS; i++)
+            if (json_is_true(json_object_get(root, query_flags[i].json)))
+                add(p, slice_str(query_flags[i].uri), slice_str("true"));
     } else {
         p->st = error_set(p->e, ST_INVALID, "The body must be a JSON object");
     }

@@ -139,17 +139,6 @@ take_asked(struct last *l, const struct asked *q, struct error *e)
 
 /* -- the request ----------------------------------------------------------- */
 
-/* "metric" or "metric{k=v,...}". */
-static enum status
-read_series(struct last *l, struct slice text, struct error *e)
-{
-    struct asked q = { .metric = { NULL, 0 } };
-    enum status st = parse_metric_and_tags(text, l->arena, &q.metric, &q.tags,
-                                           &q.tags_len, e);
-
-    return st == ST_OK ? take_asked(l, &q, e) : st;
-}
-
 /* "tsuid,tsuid". */
 static enum status
 read_tsuids(struct last *l, struct slice text, struct error *e)
@@ -212,8 +201,14 @@ read_params(struct last *l, struct http_reply *out)
     if (!fields_read_params(l->r, FIELDS(of_last), l, &seen, out))
         return false;
     for (size_t i = 0; i < len && status == ST_OK; i++)
-        if (slice_eq_str(params[i].name, "timeseries"))
-            status = read_series(l, params[i].value, &e);
+        if (slice_eq_str(params[i].name, "timeseries")) {
+            struct asked q = { .metric = { NULL, 0 } };
+            enum status st = parse_metric_and_tags(
+                params[i].value, l->arena, &q.metric, &q.tags, &q.tags_len, &e);
+
+            /* "metric" or "metric{k=v,...}". */
+            status = st == ST_OK ? take_asked(l, &q, &e) : st;
+        }
     for (size_t i = 0; i < len && status == ST_OK; i++)
         if (slice_eq_str(params[i].name, "tsuids"))
             status = read_tsuids(l, params[i].value, &e);

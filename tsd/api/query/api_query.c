@@ -223,22 +223,6 @@ explain(struct work *w)
         (void)serve_reject(w->s.out, &e);
 }
 
-/* Several threads may write groups of one sub-query. */
-static void
-add_write_time(const struct work *w, const struct result_group *g,
-               int64_t from_us)
-{
-    if (w->write_us != NULL)
-        atomic_fetch_add(&w->write_us[g->sub - w->q.subs],
-                         clock_monotonic_us() - from_us);
-}
-
-static const struct result_stats *
-stats_of(const struct work *w, const struct result_group *g)
-{
-    return &w->s.result.stats[g->sub - w->q.subs];
-}
-
 /* Several threads call this at the same time, each with an arena of its own for
  * the notes.  Only one calls it for columns. */
 static enum status
@@ -256,7 +240,8 @@ write_group(void *ctx, struct buf *b, const struct result_group *g,
         .uids = w->a->uids,
         .notes.always = g->lists_notes && !w->q.no_annotations,
         .globals = w->globals,
-        .stats = w->q.show_stats ? stats_of(w, g) : NULL,
+        .stats =
+            w->q.show_stats ? &w->s.result.stats[g->sub - w->q.subs] : NULL,
         .before = w->before,
     };
     enum status st = own == NULL
@@ -268,7 +253,10 @@ write_group(void *ctx, struct buf *b, const struct result_group *g,
 
         buf_put_u8(b, ',');
         *points = query_json_group(b, &j, tags);
-        add_write_time(w, g, from_us);
+        /* Several threads may write groups of one sub-query. */
+        if (w->write_us != NULL)
+            atomic_fetch_add(&w->write_us[g->sub - w->q.subs],
+                             clock_monotonic_us() - from_us);
         if (w->q.columns)
             w->before = &g->dps;
     }
@@ -291,29 +279,6 @@ write_groups(struct work *w, const struct query_result *r, struct error *e)
         st = chunks_put(&w->chunks, 0, i, &r->groups[i], &tags, e);
     }
     return st == ST_OK ? chunks_end(&w->chunks, 0, e) : st;
-}
-
-/* Runs the query and writes its groups into w->chunks: as they come, or, where
- * something depends on all of them, at the end. */
-static enum status
-run_and_write(struct work *w, struct parse_error *e)
-{
-    bool at_once =
-        !w->is_gexp && !w->q.delete_points && !w->q.show_stats && !w->q.columns;
-    struct query_result answer;
-    enum status st;
-
-    w->chunks.write = write_group;
-    w->chunks.ctx = w;
-    w->chunks.max_bytes = w->a->answer_bytes;
-    w->chunks.budget = http_reply_budget(w->s.out);
-    st = serve_run(&w->s, &w->q, at_once ? &w->chunks : NULL, e);
-    answer = w->s.result;
-    if (st == ST_OK && w->is_gexp)
-        st = gexp_run(&w->gexp, &w->q, &answer, w->a->uids, w->arena,
-                      &e->message);
-    w->ran_us = clock_monotonic_us();
-    return st == ST_OK && !at_once ? write_groups(w, &answer, &e->message) : st;
 }
 
 /* Behind the answer, which has the annotations that go. */
@@ -344,8 +309,26 @@ run(void *ctx, struct parse_error *e)
         if (w->write_us == NULL)
             st = error_no_memory(&e->message);
     }
-    if (st == ST_OK)
-        st = run_and_write(w, e);
+    if (st == ST_OK) {
+        bool at_once = !w->is_gexp && !w->q.delete_points && !w->q.show_stats &&
+                       !w->q.columns;
+        struct query_result answer;
+
+        /* Runs the query and writes its groups into w->chunks: as they come,
+         * or, where something depends on all of them, at the end. */
+        w->chunks.write = write_group;
+        w->chunks.ctx = w;
+        w->chunks.max_bytes = w->a->answer_bytes;
+        w->chunks.budget = http_reply_budget(w->s.out);
+        st = serve_run(&w->s, &w->q, at_once ? &w->chunks : NULL, e);
+        answer = w->s.result;
+        if (st == ST_OK && w->is_gexp)
+            st = gexp_run(&w->gexp, &w->q, &answer, w->a->uids, w->arena,
+                          &e->message);
+        w->ran_us = clock_monotonic_us();
+        if (st == ST_OK && !at_once)
+            st = write_groups(w, &answer, &e->message);
+    }
     /* What fails while it runs is told twice; what does not parse is not. */
     if (st == ST_INVALID && e->details[0] == '\0')
         (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
@@ -382,21 +365,6 @@ write_subs(const struct work *w, struct buf *b)
                        len == 0 ? 0 : sum_us / (int64_t)len);
 }
 
-static void
-write_summary(const struct work *w, struct buf *b, bool follows)
-{
-    int64_t now = clock_monotonic_us();
-
-    buf_put_str(b, follows ? ",{" : "{");
-    buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
-    write_subs(w, b);
-    query_costs_put_ms(b, "queryScanTime", w->ran_us - w->started_us);
-    query_costs_put_ms(b, "serializationTime", now - w->ran_us);
-    query_costs_put_ms(b, "processingPreWriteTime", now - w->started_us);
-    query_costs_put_ms(b, "totalTime", now - w->started_us);
-    buf_put_str(b, "}}");
-}
-
 /* The comma of the first group is the bracket that opens them all. */
 static void
 give_chunk(void *ctx, struct buf *chunk)
@@ -423,8 +391,18 @@ write_answer(struct work *w, struct error *e)
     chunks_each(&w->chunks, give_chunk, w);
     if (!w->is_open)
         buf_put_u8(b, '[');
-    if (w->q.show_summary)
-        write_summary(w, b, total.groups > 0);
+    if (w->q.show_summary) {
+        int64_t now = clock_monotonic_us();
+
+        buf_put_str(b, total.groups > 0 ? ",{" : "{");
+        buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
+        write_subs(w, b);
+        query_costs_put_ms(b, "queryScanTime", w->ran_us - w->started_us);
+        query_costs_put_ms(b, "serializationTime", now - w->ran_us);
+        query_costs_put_ms(b, "processingPreWriteTime", now - w->started_us);
+        query_costs_put_ms(b, "totalTime", now - w->started_us);
+        buf_put_str(b, "}}");
+    }
     buf_put_u8(b, ']');
     return serve_check_size(&w->s, e);
 }

@@ -24,35 +24,6 @@ struct shown {
     int64_t first_ms, last_ms;
 };
 
-/* The last time of an expression is told from the second row on, and that of
- * no rows of a metric is the largest there is: OpenTSDB's. */
-static struct shown
-write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
-{
-    struct shown s = { 0, t->is_metric ? INT64_MAX : 0, 0 };
-
-    for (size_t i = 0; i < t->rows && !b->failed; i++) {
-        int64_t ts = t->ts_ms[i];
-        char text[NUMBER_TEXT_MAX];
-
-        if (!t->is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
-            continue;
-        json_open(b, NULL, '[');
-        buf_put(b, text, number_format_i64(ts, text));
-        for (size_t k = 0; k < t->list.len; k++) {
-            json_next(b);
-            put_double(b, t->list.series[k].dps.v[i].d);
-        }
-        buf_put_u8(b, ']');
-        if (s.rows == 0)
-            s.first_ms = ts;
-        if (s.rows > 0 || t->is_metric)
-            s.last_ms = ts;
-        s.rows++;
-    }
-    return s;
-}
-
 /* The metrics of the first series stand for all. */
 static void
 write_metrics(struct buf *b, const struct series_meta *m)
@@ -98,7 +69,28 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     if (alias.data != NULL)
         json_put_text(b, "alias", alias);
     json_open(b, "dps", '[');
-    s = write_rows(b, q, t);
+    /* The last time of an expression is told from the second row on, and that
+     * of no rows of a metric is the largest there is: OpenTSDB's. */
+    s = (struct shown){ 0, t->is_metric ? INT64_MAX : 0, 0 };
+    for (size_t i = 0; i < t->rows && !b->failed; i++) {
+        int64_t ts = t->ts_ms[i];
+        char text[NUMBER_TEXT_MAX];
+
+        if (!t->is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
+            continue;
+        json_open(b, NULL, '[');
+        buf_put(b, text, number_format_i64(ts, text));
+        for (size_t k = 0; k < t->list.len; k++) {
+            json_next(b);
+            put_double(b, t->list.series[k].dps.v[i].d);
+        }
+        buf_put_u8(b, ']');
+        if (s.rows == 0)
+            s.first_ms = ts;
+        if (s.rows > 0 || t->is_metric)
+            s.last_ms = ts;
+        s.rows++;
+    }
     buf_put_u8(b, ']');
     json_open(b, "dpsMeta", '{');
     json_put_int(b, "firstTimestamp", s.first_ms);
@@ -122,28 +114,6 @@ write_fill(struct buf *b, const struct exp_fill *f)
     }
     buf_printf(b, "{\"policy\":\"%s\",\"value\":", fill_policies[f->policy]);
     put_double(b, f->value);
-    buf_put_u8(b, '}');
-}
-
-static void
-write_time(struct buf *b, const struct exp_time *t)
-{
-    json_open(b, "time", '{');
-    json_put_text(b, "start", t->start);
-    json_put_text(b, "end", t->end);
-    json_put_text(b, "timezone", t->timezone);
-    json_name(b, "downsampler");
-    if (t->downsampler_given) {
-        buf_put_u8(b, '{');
-        json_put_text(b, "interval", t->interval);
-        json_put_text(b, "aggregator", t->downsample_aggregator);
-        write_fill(b, &t->downsample_fill);
-        buf_put_u8(b, '}');
-    } else {
-        buf_put_str(b, "null");
-    }
-    json_put_text(b, "aggregator", t->aggregator);
-    json_put_bool(b, "rate", t->rate);
     buf_put_u8(b, '}');
 }
 
@@ -216,9 +186,28 @@ write_output(struct buf *b, const struct exp_output *o)
 void
 exp_json_query(struct buf *b, const struct exp_query *q)
 {
+    const struct exp_time *t;
+
     json_open(b, NULL, '{');
     json_put_text(b, "name", q->name);
-    write_time(b, &q->time);
+    t = &q->time;
+    json_open(b, "time", '{');
+    json_put_text(b, "start", t->start);
+    json_put_text(b, "end", t->end);
+    json_put_text(b, "timezone", t->timezone);
+    json_name(b, "downsampler");
+    if (t->downsampler_given) {
+        buf_put_u8(b, '{');
+        json_put_text(b, "interval", t->interval);
+        json_put_text(b, "aggregator", t->downsample_aggregator);
+        write_fill(b, &t->downsample_fill);
+        buf_put_u8(b, '}');
+    } else {
+        buf_put_str(b, "null");
+    }
+    json_put_text(b, "aggregator", t->aggregator);
+    json_put_bool(b, "rate", t->rate);
+    buf_put_u8(b, '}');
     WRITE_LIST(b, q, filters, write_filter)
     WRITE_LIST(b, q, metrics, write_metric)
     WRITE_LIST(b, q, expressions, write_expression)

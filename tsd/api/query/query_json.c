@@ -42,17 +42,6 @@ write_tsuids(struct buf *b, const struct result_group *g)
     free(sorted);
 }
 
-static void
-write_stats(struct buf *b, size_t index, const struct result_stats *st,
-            size_t points, int64_t from_us)
-{
-    buf_printf(b, ",\"stats\":{\"queryIndex\":%zu,\"emittedDPs\":%zu,", index,
-               points);
-    query_json_costs(b, st);
-    query_costs_put_ms(b, "serializationTime", clock_monotonic_us() - from_us);
-    buf_put_u8(b, '}');
-}
-
 void
 query_json_costs(struct buf *b, const struct result_stats *st)
 {
@@ -89,28 +78,6 @@ query_json_costs(struct buf *b, const struct result_stats *st)
                (long long)st->dropped.before_ms, text);
 }
 
-/* Masks leave out what filters do before it is read: what OpenTSDB counts
- * before and after them is one. */
-static void
-write_scan(struct buf *b, size_t at, const struct result_scan *s)
-{
-    json_next(b);
-    buf_printf(b,
-               "\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
-               "\"scannerTime\":%.3f,\"successfulScan\":1,"
-               "\"rowsPreFilter\":%llu,\"rowsPostFilter\":%llu,",
-               at, at, (double)s->us / 1000, (unsigned long long)s->scan.rows,
-               (unsigned long long)s->scan.rows);
-    buf_printf(b,
-               "\"dpsPreFilter\":%llu,\"dpsPostFilter\":%llu,"
-               "\"bytesFromStorage\":%llu,\"keysFromStorage\":%llu,"
-               "\"seeks\":%llu}",
-               (unsigned long long)s->points, (unsigned long long)s->points,
-               (unsigned long long)s->scan.bytes,
-               (unsigned long long)s->scan.keys,
-               (unsigned long long)s->scan.seeks);
-}
-
 void
 query_json_scans(struct buf *b, const struct result_stats *st)
 {
@@ -130,21 +97,28 @@ query_json_scans(struct buf *b, const struct result_stats *st)
         (unsigned long long)st->scan.rows, (unsigned long long)st->points,
         st->scans_len, (double)max / 1000,
         st->scans_len == 0 ? 0.0 : (double)sum / (double)st->scans_len / 1000);
-    for (size_t i = 0; i < st->scans_len; i++)
-        write_scan(b, i, &st->scans[i]);
-    buf_put_u8(b, '}');
-}
+    for (size_t i = 0; i < st->scans_len; i++) {
+        const struct result_scan *s = &st->scans[i];
 
-static void
-write_own_tags(struct buf *b, const struct result_group *g)
-{
-    buf_put_str(b, ",\"tags\":{");
-    for (size_t i = 0; i < g->tags_len; i++)
-        json_put_pair(b, g->tag_keys[i], g->tag_values[i]);
-    buf_put_str(b, "},\"aggregateTags\":[");
-    for (size_t i = 0; i < g->aggregate_tags_len; i++)
-        json_put_item(b, g->aggregate_tags[i]);
-    buf_put_u8(b, ']');
+        /* Masks leave out what filters do before it is read: what OpenTSDB
+         * counts before and after them is one. */
+        json_next(b);
+        buf_printf(b,
+                   "\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
+                   "\"scannerTime\":%.3f,\"successfulScan\":1,"
+                   "\"rowsPreFilter\":%llu,\"rowsPostFilter\":%llu,",
+                   i, i, (double)s->us / 1000, (unsigned long long)s->scan.rows,
+                   (unsigned long long)s->scan.rows);
+        buf_printf(b,
+                   "\"dpsPreFilter\":%llu,\"dpsPostFilter\":%llu,"
+                   "\"bytesFromStorage\":%llu,\"keysFromStorage\":%llu,"
+                   "\"seeks\":%llu}",
+                   (unsigned long long)s->points, (unsigned long long)s->points,
+                   (unsigned long long)s->scan.bytes,
+                   (unsigned long long)s->scan.keys,
+                   (unsigned long long)s->scan.seeks);
+    }
+    buf_put_u8(b, '}');
 }
 
 static void
@@ -155,8 +129,15 @@ write_group_tags(struct buf *b, const struct result_group *g,
 
     if (tags != NULL && tags->known.size > 0)
         buf_put_slice(b, tags->known);
-    else
-        write_own_tags(b, g);
+    else {
+        buf_put_str(b, ",\"tags\":{");
+        for (size_t i = 0; i < g->tags_len; i++)
+            json_put_pair(b, g->tag_keys[i], g->tag_values[i]);
+        buf_put_str(b, "},\"aggregateTags\":[");
+        for (size_t i = 0; i < g->aggregate_tags_len; i++)
+            json_put_item(b, g->aggregate_tags[i]);
+        buf_put_u8(b, ']');
+    }
     if (tags == NULL)
         return;
     tags->from = from;
@@ -173,18 +154,6 @@ query_json_filter(struct buf *b, struct slice tagk, struct slice text,
     json_put_bool(b, "group_by", group_by);
     json_put_text(b, "type", slice_str(filter_type_name(type)));
     buf_put_u8(b, '}');
-}
-
-static void
-write_filters(struct buf *b, const struct sub_query *s)
-{
-    json_open(b, "filters", '[');
-    for (size_t i = 0; i < s->filters_len; i++) {
-        const struct filter *f = &s->filters[i];
-
-        query_json_filter(b, f->tagk, f->text, f->group_by, f->type);
-    }
-    buf_put_u8(b, ']');
 }
 
 /* The keys that group, with their last filter: how old clients know them. */
@@ -215,24 +184,6 @@ write_tags(struct buf *b, const struct sub_query *s)
 }
 
 static void
-put_base64(struct buf *b, uint64_t id, unsigned width)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (int bit = (int)width * 8; bit > 0; bit -= 24) {
-        unsigned three =
-            (unsigned)(bit >= 24 ? id >> (bit - 24) : id << (24 - bit)) &
-            0xffffff;
-
-        for (int i = 0; i < 4; i++)
-            buf_put_u8(b, i * 6 < bit
-                              ? (uint8_t)letters[three >> (18 - i * 6) & 63]
-                              : '=');
-    }
-}
-
-static void
 write_filter_ids(struct buf *b, const struct sub_query *s,
                  struct uid_table *uids)
 {
@@ -255,8 +206,20 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
     len = sort_unique_u64(ids, len);
     buf_put_u8(b, '[');
     for (size_t i = 0; i < len; i++) {
+        static const char letters[] =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
         json_open(b, NULL, '"');
-        put_base64(b, ids[i], uid_width(uids, UID_TAGK));
+        for (int bit = (int)uid_width(uids, UID_TAGK) * 8; bit > 0; bit -= 24) {
+            unsigned three = (unsigned)(bit >= 24 ? ids[i] >> (bit - 24)
+                                                  : ids[i] << (24 - bit)) &
+                             0xffffff;
+
+            for (int k = 0; k < 4; k++)
+                buf_put_u8(b, k * 6 < bit
+                                  ? (uint8_t)letters[three >> (18 - k * 6) & 63]
+                                  : '=');
+        }
         buf_put_u8(b, '"');
     }
     buf_put_u8(b, ']');
@@ -311,7 +274,13 @@ write_sub_query(struct buf *b, const struct sub_query *s, const char *table,
     json_put_list(b, "tsuids", s->tsuids, s->tsuids_len);
     json_put_text(b, "downsample", s->downsample.text);
     json_put_bool(b, "rate", s->rate);
-    write_filters(b, s);
+    json_open(b, "filters", '[');
+    for (size_t i = 0; i < s->filters_len; i++) {
+        const struct filter *f = &s->filters[i];
+
+        query_json_filter(b, f->tagk, f->text, f->group_by, f->type);
+    }
+    buf_put_u8(b, ']');
     write_percentiles(b, s);
     json_put_int(b, "index", (int64_t)s->index);
     json_put_text(b, "rollupTable", slice_str(table == NULL ? "raw" : table));
@@ -358,8 +327,14 @@ query_json_group(struct buf *b, const struct group_json *j,
         buf_put_str(b, ",\"dps\":");
         points = dps_json_write(b, q, &g->dps);
     }
-    if (q->show_stats)
-        write_stats(b, g->sub->index, j->stats, points, from_us);
+    if (q->show_stats) {
+        buf_printf(b, ",\"stats\":{\"queryIndex\":%zu,\"emittedDPs\":%zu,",
+                   g->sub->index, points);
+        query_json_costs(b, j->stats);
+        query_costs_put_ms(b, "serializationTime",
+                           clock_monotonic_us() - from_us);
+        buf_put_u8(b, '}');
+    }
     buf_put_u8(b, '}');
     return points;
 }

@@ -76,46 +76,6 @@ same_dropped(const struct dropped *a, const struct dropped *b)
     return a->before_ms == b->before_ms && strcmp(a->what, b->what) == 0;
 }
 
-/* Writes one warning.  If the query has several sub-queries, it lists those
- * that the warning is about. */
-static void
-put_warning(struct buf *b, const struct query_result *r, size_t first)
-{
-    const struct dropped *dropped = &r->stats[first].dropped;
-    char text[DROPPED_TEXT];
-
-    dropped_text(dropped, text);
-    buf_printf(b, "%s299 - \"%s", b->size > 0 ? ", " : "", text);
-    for (size_t i = first; r->stats_len > 1 && i < r->stats_len; i++)
-        if (r->stats[i].dropped.before_ms > 0 &&
-            same_dropped(&r->stats[i].dropped, dropped))
-            buf_printf(b, "%s%zu", i == first ? ", sub-queries " : " ", i);
-    buf_put_u8(b, '"');
-}
-
-/* A header also reaches those who ask for no statistics, and answers without
- * groups.  Warnings beyond WARNING_BYTES are in the statistics only. */
-static void
-warn_of_dropped(const struct serving *s)
-{
-    const struct query_result *r = &s->result;
-    struct buf b = BUF_INIT;
-
-    for (size_t i = 0; i < r->stats_len && b.size < WARNING_BYTES; i++) {
-        bool known = r->stats[i].dropped.before_ms == 0;
-
-        for (size_t k = 0; k < i && !known; k++)
-            known = r->stats[k].dropped.before_ms > 0 &&
-                    same_dropped(&r->stats[k].dropped, &r->stats[i].dropped);
-        if (!known)
-            put_warning(&b, r, i);
-    }
-    buf_put_u8(&b, '\0');
-    if (b.size > 1)
-        http_reply_header(s->out, "Warning", (const char *)b.data);
-    buf_fini(&b);
-}
-
 /* Where hourly values are all there is, and some cannot be read. */
 static void
 warn_of_damage(const struct serving *s)
@@ -143,7 +103,39 @@ serve_run(struct serving *s, const struct query *q, struct chunks *chunks,
                                 chunks, http_arena(s->r), &s->result, e);
 
     if (st == ST_OK) {
-        warn_of_dropped(s);
+        const struct query_result *r = &s->result;
+        struct buf b = BUF_INIT;
+
+        /* A header also reaches those who ask for no statistics, and answers
+         * without groups.  Warnings beyond WARNING_BYTES are in the statistics
+         * only. */
+        for (size_t i = 0; i < r->stats_len && b.size < WARNING_BYTES; i++) {
+            bool known = r->stats[i].dropped.before_ms == 0;
+
+            for (size_t k = 0; k < i && !known; k++)
+                known =
+                    r->stats[k].dropped.before_ms > 0 &&
+                    same_dropped(&r->stats[k].dropped, &r->stats[i].dropped);
+            if (!known) {
+                const struct dropped *dropped = &r->stats[i].dropped;
+                char text[DROPPED_TEXT];
+
+                /* Writes one warning.  If the query has several sub-queries, it
+                 * lists those that the warning is about. */
+                dropped_text(dropped, text);
+                buf_printf(&b, "%s299 - \"%s", b.size > 0 ? ", " : "", text);
+                for (size_t k = i; r->stats_len > 1 && k < r->stats_len; k++)
+                    if (r->stats[k].dropped.before_ms > 0 &&
+                        same_dropped(&r->stats[k].dropped, dropped))
+                        buf_printf(&b, "%s%zu", k == i ? ", sub-queries " : " ",
+                                   k);
+                buf_put_u8(&b, '"');
+            }
+        }
+        buf_put_u8(&b, '\0');
+        if (b.size > 1)
+            http_reply_header(s->out, "Warning", (const char *)b.data);
+        buf_fini(&b);
         warn_of_damage(s);
     }
     return st;
