@@ -5,7 +5,7 @@
 #     serve --memory
 #     ends 0 "$halite" uid --server "$address" grep .
 #     within 'no points' has_points
-#     exit $bad
+#     exit $bad         or, with a part that needs a program: finish
 #
 # A test goes on in a folder of its own, $work, which goes when it ends, as do the
 # processes in $server and $pids.  $halite and $top are the program and the sources;
@@ -14,7 +14,7 @@ halite=${halite:-build/halite}
 case $halite in /*) ;; *) halite=$PWD/$halite ;; esac
 top=$(cd "${srcdir:-.}" && pwd -P)
 work=$(mktemp -d "${TMPDIR:-/tmp}/halite-XXXXXX") || exit 99
-server='' pids='' bad=0
+server='' pids='' bad=0 missing=''
 # shellcheck disable=SC2086
 trap 'kill $server $pids 2>/dev/null; wait; rm -rf "$work"' EXIT
 trap 'exit 99' HUP INT TERM
@@ -27,6 +27,22 @@ complain()
 {
     printf '%s\n' "$*"
     bad=1
+}
+
+# installed PROGRAM...: are all of them? A part of a test that needs one that is not is left out, and
+# 'finish' says so.
+installed()
+{
+    for program; do
+        command -v "$program" >/dev/null || { missing="$missing $program"; return 1; }
+    done
+}
+
+# finish: ends the test. One that left out a part is skipped (77), never ok.
+finish()
+{
+    test $bad -ne 0 || test -z "$missing" || { echo "not tested, because it is not installed:$missing"; exit 77; }
+    exit $bad
 }
 
 # within TEXT COMMAND...: complains unless the command succeeds within a minute or so;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # /metrics, and what dist/ makes of it: names that rules and dashboards use are there, each
-# alert is in docs/MONITORING.md, and promtool, where it is installed, has nothing to say.
+# alert is in docs/MONITORING.md, and promtool has nothing to say.
 # $halite: the program.
 command -v curl >/dev/null || exit 77
 . "${srcdir:-.}/tests/harness.sh"
@@ -43,7 +43,7 @@ sed -n 's/.*alert: //p' "$top/dist/alerts.yml" | sort >alerts
 sed -n 's/^### \(Halite.*\)/\1/p' "$top/docs/MONITORING.md" | sort | diff alerts - ||
     complain 'docs/MONITORING.md does not describe the alerts of dist/alerts.yml'
 
-if command -v node >/dev/null; then
+if installed node; then
     # A rate needs two points, of two seconds.
     reads_statistics()
     {
@@ -56,7 +56,7 @@ if command -v node >/dev/null; then
     node "$top/tests/dist/dashboard.mjs" "$address" "$top"/dist/grafana/halite-{opentsdb,prometheus}.json ||
         complain 'dashboards'
 fi
-command -v promtool >/dev/null || { echo 'promtool is missing: it was not asked'; exit $bad; }
+installed promtool || finish
 # It tells what it dislikes, and then does not always fail.
 promtool check metrics <metrics >said 2>&1 && test ! -s said || complain "$(cat said)"
 # Each expression of the dashboard, as if it were a rule.
@@ -69,4 +69,4 @@ promtool check metrics <metrics >said 2>&1 && test ! -s said || complain "$(cat 
 test "$(grep -c expr: rules.yml)" -gt 20 || complain "few expressions: $(cat rules.yml)"
 promtool check rules "$top/dist/alerts.yml" rules.yml >said 2>&1 || complain "$(cat said)"
 promtool test rules "$top/tests/dist/alerts.yml" "$top/tests/dist/alerts-days.yml" >said 2>&1 || complain "$(cat said)"
-exit $bad
+finish

@@ -93,7 +93,7 @@ has_wal_bytes()
 }
 within 'the size of the WALs is not told' has_wal_bytes
 curl -fsS "${address[1]}/metrics" | grep -E '^halite_(disk|table)_' && complain 'figures of a disk'
-if command -v promtool >/dev/null; then
+if installed promtool; then
     curl -fsS "${address[1]}/metrics" >metrics
     promtool check metrics <metrics >said 2>&1 && test ! -s said || complain "$(cat said)"
 fi
@@ -155,4 +155,4 @@ within 'not all are owned' serve_all 7 8
 curl -fsS -X PUT "${address[7]}/api/retention" -d '{"policies":"never.* 7d"}' >/dev/null ||
     complain 'retention was not set'
 curl -fsS "${address[8]}/api/retention" | grep -q 'never.* 7d' || complain 'the other does not know it'
-exit $bad
+finish

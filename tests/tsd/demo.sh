@@ -50,10 +50,14 @@ pids=$demo
 within 'it says nothing' grep -q 'sending .* points every 1 s; see http://127' demo.log
 stop
 within 'it does not notice' grep -q 'trying again' demo.log
-rm proc/loadavg
-echo '9.75 0.40 0.38 2/310 4711' >proc/loadavg
-sleep 2 # it reads every second
-echo '0.31 0.40 0.38 2/310 4711' >proc/loadavg
+# A pipe tells when it is read. The next reading finds a file.
+mkfifo pipe
+cp proc/loadavg file
+mv pipe proc/loadavg
+exec 3>proc/loadavg
+mv file proc/loadavg
+echo '9.75 0.40 0.38 2/310 4711' >&3
+exec 3>&-
 serve --memory --port "$port"
 within 'it does not come back' grep -q 'takes points again' demo.log
 curl -sg "$address/api/query?start=1h-ago&m=sum:proc.loadavg.1m" | grep -q ':9.75' ||
@@ -79,7 +83,7 @@ once 0 --server "$address" --token token
 HALITE_TOKEN=$(cat token) once 0 --server "$address"
 
 # TLS, by a certificate that only we know.
-if command -v openssl >/dev/null; then
+if installed openssl; then
     stop
     serve_tls --memory halite.auth.file=auth
     rejects_the_certificate() # a busy machine takes longer than the demo waits
@@ -93,4 +97,4 @@ if command -v openssl >/dev/null; then
     once 0 --server "$tls" --cacert cert.pem --token token
     HALITE_SERVER=$tls once 0 --cacert cert.pem --token token --stats
 fi
-exit $bad
+finish

@@ -155,7 +155,7 @@ case $out in *orphan*) complain "still there: $out" ;; esac
 
 # A server that only reads, without and with TLS.
 tls=
-command -v openssl >/dev/null && tls=openssl
+installed openssl && tls=openssl
 serve${tls:+_tls} --read-only
 "$halite" search --data data lookup sys.cpu >/dev/null || complain 'ro: search'
 fails '*reads only*' "$halite" mkmetric --data data other
@@ -193,4 +193,4 @@ if test -n "$tls"; then
     gives 0 "$named" "$halite" uid --data saved metrics sys.cpu
 fi
 stop
-exit $bad
+finish
