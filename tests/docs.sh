@@ -1,6 +1,6 @@
 #!/bin/sh
 # The example of docs/TESTING.md compiles, and the files that documents link or
-# name are there.
+# name are there. A folder's README names all of its rooms and of its public headers.
 top=${srcdir:-.}
 test -f "$top/docs/TESTING.md" || exit 99
 bad=0
@@ -36,6 +36,16 @@ for name in $(grep -oE '`[a-z0-9_/]+\.(c|h|def)`' "$top"/[a-z]*/README.md \
     name=${name#*:}
     test "$name" = api_x.c || test -e "${file%/*}/$name" || test -e "$top/$name" || {
         echo "$file: no file $name"
+        bad=1
+    }
+done
+
+# Each room is named in the README of the folder above it, each public header in that of its room.
+for file in $(cd "$top" && find base storage uid cluster query web tsd -mindepth 1 \
+    \( -type d ! -name '.*' -o -name '*.h' ! -name '*_priv.h' \) | LC_ALL=C sort); do
+    test -f "$top/$file" || test -e "$top/$file/README.md" || continue
+    grep -qE "\`([a-z/]*/)?${file##*/}/?\`" "$top/${file%/*}/README.md" || {
+        echo "${file%/*}/README.md: ${file##*/} is not named"
         bad=1
     }
 done
