@@ -60,7 +60,7 @@ fill(struct target *t, struct slice lines)
     struct error e;
 
     t->settings = settings_new();
-    settings_set(t->settings, "halite.memory", "true");
+    settings_set(t->settings, "halite.store", "memory");
     settings_set(t->settings, "halite.query.threads", "1");
     INSIST(database_open(&t->d, t->settings, &e) == ST_OK);
     w = import_writer_new(&t->d.api, true, true, 0);

@@ -119,7 +119,7 @@ whole_start(void)
     static const char *const words[] = {
         "tsd.network.port=0",
         "tsd.network.bind=127.0.0.1",
-        "halite.memory=true",
+        "halite.store=memory",
         "halite.http.idle_ms=100", /* half-closed ones end with it */
         "tsd.core.auto_create_metrics=true",
         histograms,

@@ -26,7 +26,7 @@ rig_open(struct rig *g, const char *const *words)
     g->settings = settings_new();
     settings_set(g->settings, "tsd.network.port", "0");
     settings_set(g->settings, "tsd.network.bind", "127.0.0.1");
-    settings_set(g->settings, "halite.memory", "true");
+    settings_set(g->settings, "halite.store", "memory");
     for (; words != NULL && *words != NULL; words++)
         ck_assert_int_eq(settings_set_word(g->settings, *words, &e), ST_OK);
     g->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -30,7 +30,7 @@ done
 test ! -e nofilter || complain 'a start that failed made a folder'
 ends 2 "$halite" tsd --memory --port=0 tsd.rollups.enable=true tsd.rollups.config=/nofile
 says '*tsd.rollups.config*/nofile*'
-for flag in --data= --store= halite.data=; do
+for flag in --data= --store= halite.store=; do
     ends 2 "$halite" tsd --port=0 --bind=127.0.0.1 "$flag"
     says '*is empty: it names no store'
 done

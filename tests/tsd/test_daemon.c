@@ -287,7 +287,7 @@ START_TEST(rejects_bad_addresses)
     struct daemon *d;
     struct error e;
 
-    settings_set(s, "halite.memory", "true");
+    settings_set(s, "halite.store", "memory");
     settings_set(s, "tsd.network.port", "0");
     settings_set(s, "tsd.network.bind", "192.0.2.1");
     ck_assert_int_ne(daemon_start(s, -1, &d, &e), ST_OK);

@@ -455,11 +455,9 @@ check_pair(const struct settings *c, const struct pair *p, struct error *e)
     if (strcmp(p->key, "tsd.core.timezone") == 0)
         return check_zone(p->value, e);
     /* An unset variable of a shell must not start another store. */
-    if ((strcmp(p->key, "halite.store") == 0 ||
-         strcmp(p->key, "halite.data") == 0) &&
-        *p->value == '\0')
-        return error_set(e, ST_INVALID, "%s is empty: it names no store",
-                         p->key);
+    if (strcmp(p->key, "halite.store") == 0 && *p->value == '\0')
+        return error_set(e, ST_INVALID,
+                         "halite.store is empty: it names no store");
     return check_value(s, p->value, e);
 }
 

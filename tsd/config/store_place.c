@@ -3,13 +3,7 @@
 enum status
 store_place_find(const struct settings *s, struct place *out, struct error *e)
 {
-    if (settings_has(s, "halite.store"))
-        return place_parse(settings_text(s, "halite.store"), out, e);
-    *out =
-        settings_bool(s, "halite.memory")
-            ? (struct place){ PLACE_MEMORY, "" }
-            : (struct place){ PLACE_FOLDER, settings_text(s, "halite.data") };
-    return ST_OK;
+    return place_parse(settings_text(s, "halite.store"), out, e);
 }
 
 const char *

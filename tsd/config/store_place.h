@@ -1,5 +1,4 @@
-/* Where the store lies, by the settings: halite.store; else halite.memory and
- * halite.data, which are older.
+/* Where the store is, by the setting halite.store.
  *
  * Threads: any; what it lends is the settings'. */
 #pragma once

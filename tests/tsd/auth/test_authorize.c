@@ -195,7 +195,7 @@ START_TEST(asks_for_a_file)
     struct error e;
 
     settings_set(s, "tsd.network.port", "0");
-    settings_set(s, "halite.memory", "true");
+    settings_set(s, "halite.store", "memory");
     settings_set(s, "tsd.core.authentication.enable", "true");
     ck_assert_int_eq(daemon_start(s, -1, &d, &e), ST_INVALID);
     ck_assert(strstr(e.text, "halite.auth.file") != NULL);

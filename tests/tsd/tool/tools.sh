@@ -41,7 +41,7 @@ gives 1 '' "$halite" mkmetric --data= m
 says "a store's place is DIR*"
 echo 'halite.store = one' >place.conf
 gives 0 'metrics m: [0, 0, 1]' "$halite" uid --config place.conf m
-echo 'halite.data = one' >opentsdb.conf
+echo 'halite.store = one' >opentsdb.conf
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid m
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config= m
 gives 0 'metrics m: [0, 0, 1]' ./tsdb uid --config '' m
@@ -53,7 +53,7 @@ says '*./opentsdb.conf is ignored: *other users may write it*'
 chmod o-w opentsdb.conf
 gives 2 '' "$halite" uid --data one metasync x
 gives 2 '' "$halite" uid --data one fsck bogus
-echo 'halite.data = three' >other.conf
+echo 'halite.store = three' >other.conf
 gives 0 'metrics x: [0, 0, 1]' ./tsdb mkmetric --config other.conf x
 gives 0 'metrics x: [0, 0, 1]' "$halite" uid --config=other.conf x
 echo 'halite.nosuch = 1' >wrong.conf

@@ -19,10 +19,7 @@ workbench_open(struct workbench *w, const char *dir)
     struct error e;
 
     *w = (struct workbench){ .settings = settings_new() };
-    if (dir == NULL)
-        settings_set(w->settings, "halite.memory", "true");
-    else
-        settings_set(w->settings, "halite.data", dir);
+    settings_set(w->settings, "halite.store", dir == NULL ? "memory" : dir);
     ck_assert_int_eq(settings_check(w->settings, &e), ST_OK);
     ck_assert_msg(database_open(&w->db, w->settings, &e) == ST_OK, "%s",
                   e.text);

@@ -48,10 +48,7 @@ tool_place_find(const struct tool_args *a, const struct settings *s,
                     "HALITE_DATA, HALITE_STORE and HALITE_SERVER", out, e);
     if (st != ST_NOT_FOUND)
         return st;
-    if (settings_has(s, "halite.store"))
-        out->store = settings_text(s, "halite.store");
-    else
-        out->store = settings_text(s, "halite.data");
+    out->store = settings_text(s, "halite.store");
     return ST_OK;
 }
 

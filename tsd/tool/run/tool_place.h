@@ -1,6 +1,5 @@
 /* Where a tool finds its store: --data, --store or --server, else $HALITE_DATA,
- * $HALITE_STORE or $HALITE_SERVER, else halite.store or halite.data of the
- * settings.
+ * $HALITE_STORE or $HALITE_SERVER, else the setting halite.store.
  *
  * Threads: any. */
 #pragma once
