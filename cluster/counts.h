@@ -1,5 +1,4 @@
-/* What a cluster counts, for who tells it to operators; also known to programs
- * without librados, which have no cluster.
+/* What a cluster counts, for operators.
  *
  * Owns:    nothing: 'put_latency' lives as long as the cluster.
  * Threads: a value. */

@@ -30,9 +30,7 @@ static const struct command commands[] = {
     { "version", true, cmd_version, "print the version" },
     { "demo", false, cmd_demo, "feed this machine's load, to have a look" },
     { "backup", false, cmd_backup, "copy a data folder that is in use" },
-#ifdef HAVE_RADOS
     { "members", false, cmd_members, "tell which daemons share a pool" },
-#endif
     { "restore", false, cmd_restore, "make a data folder from a backup" },
     { "copy", false, cmd_copy, "make a store of another one, elsewhere" },
     { "secret", false, cmd_secret, "make a line for halite.auth.file" },

@@ -97,16 +97,6 @@ pool_find_server(const char *at, char address[POOL_ADDRESS_MAX],
     return st;
 }
 
-static void
-write_json(struct cluster *c, struct buf *out)
-{
-    struct cluster_view v;
-
-    cluster_view(c, &v);
-    cluster_view_json(&v, out);
-    cluster_view_fini(&v);
-}
-
 enum status
 pool_open(struct pool *p, struct api *a, const char *at,
           const struct store_options *store, struct error *e)
@@ -145,8 +135,6 @@ pool_open(struct pool *p, struct api *a, const char *at,
         return st;
     a->cluster = p->cluster;
     a->store = cluster_store(p->cluster);
-    a->cluster_counts = cluster_counts;
-    a->cluster_json = write_json;
     return ST_OK;
 }
 

@@ -4,8 +4,6 @@
 const struct kv_engine_entry kv_engines[] = {
     { "leveldb", kv_leveldb_open },
     { "memory", kv_mem_open },
-#if defined(HAVE_RADOS)
     { "rados", kv_rados_open },
-#endif
     { NULL, NULL },
 };

@@ -2,26 +2,9 @@
 
 #include <string.h>
 
-#ifdef HAVE_RADOS
 #include "storage/rados/ceph.h"
-#endif
 
 #define POOL_PREFIX "rados:"
-
-/* The one place that knows whether this program has pools. */
-static enum status
-check_pool(const char *at, struct error *e)
-{
-#ifdef HAVE_RADOS
-    return ceph_check(at, e);
-#else
-    return error_set(e, ST_INVALID,
-                     "%s%s: this program was built without librados; install "
-                     "the package halite-rados, or librados-dev and build it "
-                     "again",
-                     POOL_PREFIX, at);
-#endif
-}
 
 enum status
 place_parse(const char *text, struct place *out, struct error *e)
@@ -36,5 +19,5 @@ place_parse(const char *text, struct place *out, struct error *e)
     if (strncmp(text, POOL_PREFIX, strlen(POOL_PREFIX)) != 0)
         return ST_OK;
     *out = (struct place){ PLACE_POOL, text + strlen(POOL_PREFIX) };
-    return check_pool(out->at, e);
+    return ceph_check(out->at, e);
 }

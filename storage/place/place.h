@@ -21,6 +21,6 @@ struct place {
 };
 
 /* ST_INVALID with a sentence: an empty text, a pool without a name, a key that
- * is not known; a pool where the program was built without librados. */
+ * is not known. */
 MUST_CHECK enum status place_parse(const char *text, struct place *out,
                                    struct error *e);

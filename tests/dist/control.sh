@@ -11,7 +11,7 @@ lines()
 }
 
 # debhelper has the autotools, build-essential the compiler.
-echo "$BUILD_PACKAGES $RADOS_PACKAGES" | lines | grep -vx 'gcc\|libc6-dev\|make\|autoconf\|automake' >"$work/setup"
+echo "$BUILD_PACKAGES" | lines | grep -vx 'gcc\|libc6-dev\|make\|autoconf\|automake' >"$work/setup"
 # Names of Build-Depends, without versions; packages for tests alone apart.
 sed -n '/^Build-Depends:/,/^[A-Z]/s/^ \(.*\),$/\1/p' debian/control >"$work/depends"
 grep -v '<!nocheck>' "$work/depends" | sed 's/ .*//' | sort -u |

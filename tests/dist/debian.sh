@@ -1,9 +1,8 @@
 #!/bin/bash
-# debian.sh SUITE [FOLDER]: builds the packages in a bare Debian SUITE (bookworm, trixie), and
+# debian.sh SUITE [FOLDER]: builds the package in a bare Debian SUITE (bookworm, trixie), and
 # in another bare one installs halite, runs debian/tests/server, upgrades to it from a package
-# of the first commit that could be packaged, puts halite-rados in its place and it back, with
-# the data kept, and purges it: the data stays unless the answer is yes.  As root, with
-# debootstrap; FOLDER keeps the bare systems.
+# of the first commit that could be packaged, and purges it: the data stays unless the answer is
+# yes.  As root, with debootstrap; FOLDER keeps the bare systems.
 suite=${1:?usage: debian.sh SUITE [FOLDER]}
 folder=${2:-${TMPDIR:-/var/tmp}/halite-debian}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -93,16 +92,10 @@ inside build sh -c 'lintian -EvIL +pedantic /src/new/*.changes' >"$here/lintian"
     { cat "$here/lintian"; fail 'lintian'; }
 grep -E '^[EWIPX]:' "$here/lintian" && fail 'lintian has tags'
 say 'lintian has no tags'
-for name in halite halite-rados; do
-    deb=$(echo "$here"/build/src/new/${name}_*.deb)
-    depends=$(dpkg-deb -f "$deb" Depends)
-    say "$name: $(($(stat -c %s "$deb") / 1000)) kB, $(dpkg-deb -f "$deb" Installed-Size) KiB installed, needs $depends"
-    case $name,$depends in
-    halite,*librados*) fail 'halite needs librados' ;;
-    halite-rados,*librados2*) ;;
-    halite-rados,*) fail 'halite-rados does not need librados' ;;
-    esac
-done
+deb=$(echo "$here"/build/src/new/halite_*.deb)
+depends=$(dpkg-deb -f "$deb" Depends)
+say "$(($(stat -c %s "$deb") / 1000)) kB, $(dpkg-deb -f "$deb" Installed-Size) KiB installed, needs $depends"
+case $depends in *librados*) fail 'halite needs librados' ;; esac
 
 # -- installed, upgraded, purged -------------------------------------------------
 bare try
@@ -113,7 +106,6 @@ for which in $olds new; do
     mkdir -p "$here/try/debs/$which"
     cp "$here/build/src/$which"/halite_*.deb "$here/try/debs/$which/"
 done
-cp "$here"/build/src/new/halite-rados_*.deb "$here/try/debs/new/"
 # server: the installed one has the points of those before it, and gets one more.
 points=0
 server()
@@ -126,17 +118,11 @@ server()
     say "server: $(tail -n 1 "$here/out")"
     grep -q "ok: $points points" "$here/out" || fail 'the data of the package before is lost'
 }
-# loads_rados: the installed program does, where a store is in a pool.
-loads_rados()
-{
-    inside try grep -q librados.so /usr/bin/halite
-}
 for which in $olds new; do
     quiet inside try sh -c "apt-get install -y --no-install-recommends /debs/$which/halite_*.deb"
     say "package $which installed"
     server
 done
-! loads_rados || fail 'the program of halite loads librados'
 # has FILE...: libraries that the program loads at first use.
 has()
 {
@@ -155,26 +141,18 @@ settings_stay()
 }
 quiet inside try sh -c 'apt-get install -y --reinstall /debs/new/halite_*.deb'
 settings_stay
+server
 
-# The other package takes over; a purge of the first one, even with a yes to the deletion of
-# data, takes nothing from it.  Then back, by dpkg alone.
-quiet inside try sh -c 'apt-get install -y --no-install-recommends /debs/new/halite-rados_*.deb'
-say 'package halite-rados installed'
-loads_rados || fail 'the program of halite-rados does not load librados'
-has libcurl-gnutls.so.4 libcairo.so.2 librados.so.2
-settings_stay
-server
-quiet inside try sh -c "echo 'halite halite/purge-data boolean true' | debconf-set-selections
-    dpkg --purge halite && echo RESET halite/purge-data | debconf-communicate"
-settings_stay
-server
-quiet inside try sh -c 'dpkg -i /debs/new/halite_*.deb'
-! loads_rados || fail 'the program of halite loads librados'
-settings_stay
-server
-quiet inside try dpkg --purge halite-rados
-settings_stay
-server
+# A store in a pool needs a library that the package only suggests, and says so.
+in_pool()
+{
+    inside try halite tsd --store=rados:nosuch >"$here/out" 2>&1 || grep -q "$1" "$here/out" ||
+        { cat "$here/out"; fail "a pool: no $1"; }
+}
+in_pool librados2
+quiet inside try apt-get install -y --no-install-recommends librados2
+has librados.so.2
+in_pool rados:nosuch
 
 files()
 {

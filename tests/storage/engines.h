@@ -14,9 +14,7 @@
 #include "tests/harness.h"
 #include "tests/storage/kv/kv_slow.h"
 
-#if defined(HAVE_RADOS)
 #include "tests/storage/rados/rados_rig.h"
-#endif
 
 #define ENGINES_MAX 4
 #define SLOW        2 /* which one is tests/storage/kv/kv_slow.h */
@@ -38,23 +36,17 @@ static const struct engine engines[ENGINES_MAX] = {
 static inline int
 engines_len(void)
 {
-#if defined(HAVE_RADOS)
     return rados_rig_conf() == NULL ? RADOS : RADOS + 1;
-#else
-    return RADOS;
-#endif
 }
 
 /* A folder of the test, or a namespace that is called like that. */
 static inline void
 engine_place(int i, const char *dir, char *at, size_t size)
 {
-#if defined(HAVE_RADOS)
     if (i == RADOS) {
         (void)snprintf(at, size, "tsdb/%s?conf=%s", dir, rados_rig_conf());
         return;
     }
-#endif
     (void)snprintf(at, size, "%s/%s", dir, engines[i].name);
 }
 
@@ -62,7 +54,6 @@ engine_place(int i, const char *dir, char *at, size_t size)
 static inline void
 engines_clean(const char *dir)
 {
-#if defined(HAVE_RADOS)
     struct ceph *c;
     char at[4096];
 
@@ -72,9 +63,6 @@ engines_clean(const char *dir)
         rados_rig_clear(c);
         ceph_close(&c);
     }
-#else
-    (void)dir;
-#endif
 }
 
 /* 'dir' is the test's; an engine that needs none leaves it empty. */

@@ -7,8 +7,7 @@
  * A process whose lease is lost ends at once, as a server does.
  *
  * Threads: owner.
- * Fails:   as cluster/cluster.h says; ST_INVALID where the program was built
- *          without librados. */
+ * Fails:   as cluster/cluster.h says. */
 #pragma once
 
 #include "storage/store/store.h"

@@ -20,9 +20,6 @@ struct api {
     const struct clock *clock;
     struct store *store;
     struct cluster *cluster; /* NULL: the store lies in no pool */
-    /* Not there without librados, and then not called. */
-    void (*cluster_counts)(struct cluster *c, struct cluster_counts *out);
-    void (*cluster_json)(struct cluster *c, struct buf *out);
     struct uid_table *uids;
     struct series_directory *series;
     struct engine *engine;

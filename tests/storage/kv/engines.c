@@ -30,9 +30,7 @@ const struct kv_engine_entry kv_engines[] = {
     { "leveldb", open_leveldb },
     { "memory", open_memory },
     { "slow", kv_slow_open },
-#if defined(HAVE_RADOS)
     { "rados", kv_rados_open },
-#endif
     { "map", kv_mem_open }, /* what the slow one is made of */
     { NULL, NULL },
 };

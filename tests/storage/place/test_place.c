@@ -28,7 +28,6 @@ START_TEST(a_folder_and_memory)
 }
 END_TEST
 
-#ifdef HAVE_RADOS
 START_TEST(a_pool)
 {
     struct place p;
@@ -40,13 +39,6 @@ START_TEST(a_pool)
     rejects("rados:p?size=3", "size");
 }
 END_TEST
-#else
-START_TEST(a_pool)
-{
-    rejects("rados:halite", "without librados");
-}
-END_TEST
-#endif
 
 START_TEST(format_of_a_pool_comes_back)
 {

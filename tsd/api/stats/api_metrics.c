@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/process/latency.h"
+#include "cluster/cluster.h"
 #include "query/engine/engine.h"
 #include "storage/store/store.h"
 #include "tsd/api/stats/stats.h"
@@ -88,7 +89,7 @@ api_metrics(void *ctx, const struct http_request *r, struct http_reply *out)
     stats_each(a, metric_add, &m);
     metric_end(&m);
     if (a->cluster != NULL)
-        a->cluster_counts(a->cluster, &c);
+        cluster_counts(a->cluster, &c);
     put_latency(m.b, "halite_http_request_duration_seconds",
                 "HTTP requests, from the first line to the reply.",
                 a->http == NULL ? NULL : http_server_latency(a->http));

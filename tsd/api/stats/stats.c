@@ -5,6 +5,7 @@
 
 #include "base/process/counters.h"
 #include "base/process/latency.h"
+#include "cluster/cluster.h"
 #include "query/engine/engine.h"
 #include "storage/store/store.h"
 #include "tsd/config/store_place.h"
@@ -39,7 +40,7 @@ gather(const struct api *a, struct gathered *g)
                             .in_pool = a->cluster != NULL };
     g->silent = c.open > c.http + c.telnet ? c.open - c.http - c.telnet : 0;
     if (g->in_pool)
-        a->cluster_counts(a->cluster, &g->cluster);
+        cluster_counts(a->cluster, &g->cluster);
     for (int k = 0; k < UID_KINDS; k++)
         g->names[k] = uid_counts(a->uids, (enum uid_kind)k);
     (void)getrlimit(RLIMIT_NOFILE, &g->files);
