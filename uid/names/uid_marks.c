@@ -99,20 +99,6 @@ free_entries(struct read_entry *entries, size_t len)
 
 /* -- keeping names --------------------------------------------------------- */
 
-/* Takes the mark off an entry; '*again': it has changed since it was read. */
-static enum status
-unmark(struct uid_table *u, enum uid_kind kind, struct read_entry *x,
-       bool *again, struct error *e)
-{
-    uint8_t bytes[UID_ENTRY_MAX];
-    enum status st = kv_swap(
-        store_kv(u->store), buf_slice(&x->key), &x->value,
-        uid_entry(u, kind, x->id, clock_now_s(&clock_system), bytes), e);
-
-    *again |= st == ST_CONFLICT;
-    return st == ST_CONFLICT ? ST_OK : st;
-}
-
 enum status
 uid_keep_names(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
                size_t len, bool *gone, struct error *e)
@@ -120,6 +106,7 @@ uid_keep_names(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
     struct read_entry *entries = mem_new_array(len, sizeof *entries);
     struct slice *names = mem_new_array(len, sizeof *names);
     struct arena *a = arena_new(0);
+    uint8_t bytes[UID_ENTRY_MAX];
     bool again = true;
     enum status st = uid_name_many(u, kind, ids, len, a, names, e);
 
@@ -136,8 +123,16 @@ uid_keep_names(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
 
             gone[i] = names[i].data == NULL || x->value.data == NULL ||
                       x->id != ids[i];
-            if (!gone[i] && uid_is_mark(x->created_s))
-                st = unmark(u, kind, x, &again, e);
+            if (gone[i] || !uid_is_mark(x->created_s))
+                continue;
+            st = kv_swap(
+                store_kv(u->store), buf_slice(&x->key), &x->value,
+                uid_entry(u, kind, x->id, clock_now_s(&clock_system), bytes),
+                e);
+            if (st == ST_CONFLICT) { /* it has changed since it was read */
+                again = true;
+                st = ST_OK;
+            }
         }
     }
     arena_free(&a);
@@ -147,13 +142,6 @@ uid_keep_names(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
 }
 
 /* -- marking and removing -------------------------------------------------- */
-
-static bool
-is_to_change(const struct uid_marking *m, size_t i, const struct read_entry *x)
-{
-    return x->value.data != NULL && x->id == m->names[i].id &&
-           (m->what == UID_MARK || x->created_s == m->mark);
-}
 
 /* Each entry is a batch of its own: one that has changed keeps no other. */
 static enum status
@@ -174,7 +162,8 @@ change_entries(struct uid_table *u, const struct uid_marking *m,
         struct slice key = buf_slice(&x->key);
         struct kv_batch *b;
 
-        if (!is_to_change(m, i, x))
+        if (x->value.data == NULL || x->id != m->names[i].id ||
+            (m->what != UID_MARK && x->created_s != m->mark))
             continue;
         batches[n] = b = kv_batch_new();
         if (m->what == UID_REMOVE)

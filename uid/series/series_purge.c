@@ -125,25 +125,10 @@ count_series(struct series_directory *d, struct slice tsuid, bool more,
 }
 
 static enum status
-drop_series(struct series_directory *d, struct slice tsuid, struct kv_batch *b,
-            struct error *e)
-{
-    uint8_t key[SERIES_KEY_MAX], meta[2 + TSUID_MAX] = { TABLE_META, 't' };
-
-    if (count_series(d, tsuid, false, b) == UINT64_MAX)
-        return error_set(e, ST_CORRUPT,
-                         "the count of a tag-key set is damaged (see: halite "
-                         "fsck)");
-    kv_batch_delete(b, slice_of(key, key_series(tsuid, key)));
-    memcpy(meta + 2, tsuid.data, tsuid.size);
-    kv_batch_delete(b, slice_of(meta, 2 + tsuid.size));
-    return ST_OK;
-}
-
-static enum status
 drop_all(struct series_directory *d, const struct slice *tsuids, size_t len,
          bool *kept, uint64_t *lsn, struct error *e) REQUIRES(d->lock)
 {
+    uint8_t key[SERIES_KEY_MAX], meta[2 + TSUID_MAX] = { TABLE_META, 't' };
     struct kv_batch *b = kv_batch_new();
     enum status st = ST_OK;
     size_t done = 0;
@@ -154,11 +139,21 @@ drop_all(struct series_directory *d, const struct slice *tsuids, size_t len,
                          "the purge ends early: so many new series came that "
                          "idle ones had to leave memory");
     }
-    for (; done < len && st == ST_OK; done++)
-        if (!kept[done])
-            st = drop_series(d, tsuids[done], b, e);
-    if (st != ST_OK)
-        done--;
+    for (; done < len; done++) {
+        struct slice tsuid = tsuids[done];
+
+        if (kept[done])
+            continue;
+        if (count_series(d, tsuid, false, b) == UINT64_MAX) {
+            st = error_set(e, ST_CORRUPT,
+                           "the count of a tag-key set is damaged (see: halite "
+                           "fsck)");
+            break;
+        }
+        kv_batch_delete(b, slice_of(key, key_series(tsuid, key)));
+        memcpy(meta + 2, tsuid.data, tsuid.size);
+        kv_batch_delete(b, slice_of(meta, 2 + tsuid.size));
+    }
     atomic_fetch_add(&d->purged, 1);
     if (st == ST_OK && kv_batch_len(b) > 0)
         st = store_write(d->store, b, lsn, e);

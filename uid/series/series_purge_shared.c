@@ -143,7 +143,10 @@ struct dying {
     struct slice tsuid;
     uint8_t key[SERIES_KEY_MAX], set[TAGK_SETS_KEY_MAX];
     size_t key_size, set_size;
-    size_t at; /* among the caller's */
+    size_t at;           /* among the caller's */
+    size_t part;         /* the batch that removes it, in the round at hand */
+    struct buf metadata; /* as it was before the mark */
+    uint8_t metadata_key[2 + TSUID_MAX];
     enum { DYING, KEPT, REMOVED } state;
     bool is_there;          /* as read last .. */
     uint8_t now[4], old[4]; /* .. its entry; and that before the mark */
@@ -299,53 +302,6 @@ swap_marks(struct purging_series *p, bool marks, struct error *e)
     return st;
 }
 
-/* Puts what removes all[from..to), which are of one tag-key set and bucket,
- * into a batch of its own.  Returns how many there are. */
-static size_t
-put_removal(struct purging_series *p, size_t from, size_t to, struct guarded *g,
-            uint8_t count[8])
-{
-    const struct dying *first = &p->all[from];
-    struct kv_batch *b = NULL;
-    size_t n = 0;
-
-    for (size_t i = from; i < to; i++) {
-        struct dying *x = &p->all[i];
-
-        if (x->state != DYING)
-            continue;
-        if (b == NULL)
-            b = guarded_begin(g, key_salt(&p->d->widths, x->tsuid));
-        guarded_expect(g, key_of(x), slice_of(x->now, 4));
-        kv_batch_delete(b, key_of(x));
-        n++;
-    }
-    if (n == 0)
-        return 0;
-    key_put_uint(count, p->counts[from], 8);
-    guarded_expect(g, set_of(first), slice_of(count, 8));
-    if (p->counts[from] == n) {
-        kv_batch_delete(b, set_of(first));
-    } else {
-        uint8_t left[8];
-
-        key_put_uint(left, p->counts[from] - n, 8);
-        kv_batch_put(b, set_of(first), slice_of(left, 8));
-    }
-    return n;
-}
-
-/* The first that is of another set. */
-static size_t
-end_of_set(const struct purging_series *p, size_t from)
-{
-    size_t to = from + 1;
-
-    while (to < p->len && slice_eq(set_of(&p->all[from]), set_of(&p->all[to])))
-        to++;
-    return to;
-}
-
 /* Those whose entries do not hold the mark any more are in use. */
 static size_t
 keep_unmarked(struct purging_series *p)
@@ -363,35 +319,54 @@ keep_unmarked(struct purging_series *p)
     return left;
 }
 
-/* One round; sets that others change at the same time come again. */
+/* One round, with a batch for each tag-key set and salt bucket; those that
+ * others change at the same time come again. */
 static enum status
 remove_once(struct purging_series *p, struct error *e)
 {
-    uint8_t(*counts)[8] = mem_new_array(p->len, sizeof *counts);
-    size_t *from = mem_new_array(p->len, sizeof *from);
+    uint8_t(*counts)[8] = mem_new_array(p->len, sizeof *counts), left[8];
     struct guarded g;
     enum status st = ST_OK;
 
     guarded_init(&g, p->len);
-    for (size_t i = 0; i < p->len && st == ST_OK; i = end_of_set(p, i)) {
-        size_t n = put_removal(p, i, end_of_set(p, i), &g, counts[i]);
+    for (size_t from = 0, to; from < p->len && st == ST_OK; from = to) {
+        struct slice set = set_of(&p->all[from]);
+        struct kv_batch *b = NULL;
+        uint64_t n = 0;
 
+        for (to = from; to < p->len && slice_eq(set, set_of(&p->all[to]));
+             to++) {
+            struct dying *x = &p->all[to];
+
+            if (x->state != DYING)
+                continue;
+            if (b == NULL)
+                b = guarded_begin(&g, key_salt(&p->d->widths, x->tsuid));
+            x->part = g.len - 1;
+            guarded_expect(&g, key_of(x), slice_of(x->now, 4));
+            kv_batch_delete(b, key_of(x));
+            n++;
+        }
         if (n == 0)
             continue;
-        from[g.len - 1] = i;
-        if (!p->counted[i] || p->counts[i] < n)
+        key_put_uint(counts[from], p->counts[from], 8);
+        guarded_expect(&g, set, slice_of(counts[from], 8));
+        key_put_uint(left, p->counts[from] - n, 8);
+        if (p->counts[from] == n)
+            kv_batch_delete(b, set);
+        else
+            kv_batch_put(b, set, slice_of(left, 8));
+        if (!p->counted[from] || p->counts[from] < n)
             st = error_set(e, ST_CORRUPT,
                            "the count of a tag-key set is damaged (see: halite "
                            "fsck)");
     }
     if (st == ST_OK)
         st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
-    for (size_t i = 0; i < g.len && st == ST_OK; i++)
-        for (size_t k = from[i]; k < end_of_set(p, from[i]); k++)
-            if (g.parts[i].status == ST_OK && p->all[k].state == DYING)
-                p->all[k].state = REMOVED;
+    for (size_t i = 0; i < p->len && st == ST_OK; i++)
+        if (p->all[i].state == DYING && g.parts[p->all[i].part].status == ST_OK)
+            p->all[i].state = REMOVED;
     guarded_fini(&g);
-    free(from);
     free(counts);
     return st;
 }
@@ -413,32 +388,54 @@ remove_marked(struct purging_series *p, struct error *e)
                : error_set(e, ST_BUSY, "too many series are entered now");
 }
 
-/* The metadata of series, as they are before these are removed. */
 static void
 note_metadata(void *ctx, size_t i, const struct slice *value)
 {
-    struct buf *values = ctx;
+    struct purging_series *p = ctx;
 
-    buf_clear(&values[i]);
+    buf_clear(&p->all[i].metadata);
     if (value != NULL)
-        buf_put_slice(&values[i], *value);
+        buf_put_slice(&p->all[i].metadata, *value);
+}
+
+static struct slice
+metadata_key_of(struct dying *x)
+{
+    x->metadata_key[0] = TABLE_META;
+    x->metadata_key[1] = 't';
+    memcpy(x->metadata_key + 2, x->tsuid.data, x->tsuid.size);
+    return slice_of(x->metadata_key, 2 + x->tsuid.size);
 }
 
 static enum status
-remove_metadata(struct purging_series *p, const struct slice *keys,
-                const struct buf *values, struct error *e)
+read_metadata(struct purging_series *p, struct error *e)
+{
+    struct slice *keys = mem_new_array(p->len, sizeof *keys);
+    enum status st;
+
+    for (size_t i = 0; i < p->len; i++)
+        keys[i] = metadata_key_of(&p->all[i]);
+    st = kv_get_many(store_kv(p->d->store), keys, p->len, note_metadata, p, e);
+    free(keys);
+    return st;
+}
+
+static enum status
+remove_metadata(struct purging_series *p, struct error *e)
 {
     struct guarded g;
     enum status st;
 
     guarded_init(&g, p->len);
     for (size_t i = 0; i < p->len; i++) {
-        if (p->all[i].state != REMOVED || values[i].size == 0)
+        struct dying *x = &p->all[i];
+        struct slice key = metadata_key_of(x);
+
+        if (x->state != REMOVED || x->metadata.size == 0)
             continue;
-        kv_batch_delete(
-            guarded_begin(&g, key_salt(&p->d->widths, p->all[i].tsuid)),
-            keys[i]);
-        guarded_expect(&g, keys[i], buf_slice(&values[i]));
+        kv_batch_delete(guarded_begin(&g, key_salt(&p->d->widths, x->tsuid)),
+                        key);
+        guarded_expect(&g, key, buf_slice(&x->metadata));
     }
     st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
     guarded_fini(&g);
@@ -474,38 +471,6 @@ mark_and_ask(struct purging_series *p, struct error *e)
     return st;
 }
 
-static enum status
-purge_dying(struct purging_series *p, struct error *e)
-{
-    uint8_t(*bytes)[2 + TSUID_MAX] = mem_new_array(p->len, sizeof *bytes);
-    struct slice *keys = mem_new_array(p->len, sizeof *keys);
-    struct buf *values = mem_new_array(p->len, sizeof *values);
-    enum status st;
-
-    for (size_t i = 0; i < p->len; i++) {
-        bytes[i][0] = TABLE_META;
-        bytes[i][1] = 't';
-        memcpy(bytes[i] + 2, p->all[i].tsuid.data, p->all[i].tsuid.size);
-        keys[i] = slice_of(bytes[i], 2 + p->all[i].tsuid.size);
-    }
-    st = kv_get_many(store_kv(p->d->store), keys, p->len, note_metadata, values,
-                     e);
-    if (st == ST_OK)
-        st = mark_and_ask(p, e);
-    if (st == ST_OK)
-        st = remove_marked(p, e);
-    if (st == ST_OK)
-        st = remove_metadata(p, keys, values, e);
-    /* Entries whose marks stay are as good as others. */
-    (void)!swap_marks(p, false, NULL);
-    for (size_t i = 0; i < p->len; i++)
-        buf_fini(&values[i]);
-    free(values);
-    free(keys);
-    free(bytes);
-    return st;
-}
-
 static void
 purging_init(struct purging_series *p, struct series_directory *d,
              const struct slice *tsuids, size_t len, uint32_t mark)
@@ -532,6 +497,8 @@ purging_init(struct purging_series *p, struct series_directory *d,
 static void
 purging_fini(struct purging_series *p)
 {
+    for (size_t i = 0; i < p->len; i++)
+        buf_fini(&p->all[i].metadata);
     free(p->counted);
     free(p->counts);
     free(p->all);
@@ -546,7 +513,15 @@ series_purge_series_shared(struct series_directory *d,
     enum status st;
 
     purging_init(&p, d, tsuids, len, d->mark);
-    st = purge_dying(&p, e);
+    st = read_metadata(&p, e);
+    if (st == ST_OK)
+        st = mark_and_ask(&p, e);
+    if (st == ST_OK)
+        st = remove_marked(&p, e);
+    if (st == ST_OK)
+        st = remove_metadata(&p, e);
+    /* Entries whose marks stay are as good as others. */
+    (void)!swap_marks(&p, false, NULL);
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
     purging_fini(&p);

@@ -15,19 +15,6 @@
 
 /* -- a process that is asked ----------------------------------------------- */
 
-static void
-begin_watch(struct series_directory *d, uint64_t mark)
-{
-    int64_t until_us = clock_monotonic_us() + UID_MARKS_US;
-
-    lock_take(&d->watch_lock);
-    uid_expect_marks(d->uids, until_us);
-    store_watch_series(d->store, until_us);
-    d->watch_mark = mark;
-    d->watch_until_us = until_us;
-    lock_drop(&d->watch_lock);
-}
-
 bool
 series_end_watch(struct series_directory *d, uint64_t mark)
 {
@@ -100,7 +87,14 @@ series_hear_purge(struct series_directory *d, struct slice payload,
     OBJ_CHECK(d, SERIES_MAGIC);
     good = !c.failed && mark != 0 && read_tsuids(d, &c, &tsuids, &len);
     if (good && what == PURGE_BEGIN) {
-        begin_watch(d, mark);
+        int64_t until_us = clock_monotonic_us() + UID_MARKS_US;
+
+        lock_take(&d->watch_lock);
+        uid_expect_marks(d->uids, until_us);
+        store_watch_series(d->store, until_us);
+        d->watch_mark = mark;
+        d->watch_until_us = until_us;
+        lock_drop(&d->watch_lock);
         buf_put_u8(answer, 1);
     } else if (good && what == PURGE_DROP) {
         drop_handles(d, mark, tsuids, len, answer);
@@ -139,23 +133,6 @@ is_not_gone(void *ctx, enum uid_kind kind, uint64_t id)
     return !numbers_have(&gone[kind], id);
 }
 
-static enum status
-keep_kind(struct series_directory *d, enum uid_kind kind,
-          const struct numbers *ids, struct numbers *gone, struct error *e)
-{
-    size_t len = ids->table.len;
-    bool *is_gone = mem_new_array(len + 1, sizeof *is_gone);
-    enum status st =
-        len == 0 ? ST_OK
-                 : uid_keep_names(d->uids, kind, ids->list, len, is_gone, e);
-
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (is_gone[i])
-            numbers_add(gone, ids->list[i]);
-    free(is_gone);
-    return st;
-}
-
 enum status
 series_keep_names(struct series_directory *d, struct series_entry *entries,
                   size_t len, struct error *e)
@@ -167,8 +144,18 @@ series_keep_names(struct series_directory *d, struct series_entry *entries,
     for (size_t i = 0; i < len; i++)
         if (entries[i].rejected == ST_OK)
             (void)series_each_id(&d->widths, entries[i].tsuid, add_id, ids);
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
-        st = keep_kind(d, (enum uid_kind)kind, &ids[kind], &gone[kind], e);
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
+        size_t n = ids[kind].table.len;
+        bool *is_gone = mem_new_array(n + 1, sizeof *is_gone);
+
+        if (n > 0)
+            st = uid_keep_names(d->uids, (enum uid_kind)kind, ids[kind].list, n,
+                                is_gone, e);
+        for (size_t i = 0; i < n && st == ST_OK; i++)
+            if (is_gone[i])
+                numbers_add(&gone[kind], ids[kind].list[i]);
+        free(is_gone);
+    }
     for (size_t i = 0; i < len && st == ST_OK; i++)
         if (entries[i].rejected == ST_OK &&
             !series_each_id(&d->widths, entries[i].tsuid, is_not_gone, gone)) {
