@@ -151,33 +151,14 @@ sort_custom(struct text_pairs *custom, struct arena *arena)
     return true;
 }
 
-static enum status
-batch_note(struct records *r, struct kv_batch *b, struct annotation *n,
-           const struct record_change *c, struct error *e)
-{
-    uint8_t key[ANNOTATION_KEY_MAX];
-    struct annotation old;
-    enum status st = read_note(r, n->tsuid, n->start, c->arena, &old, e);
-
-    if (st != ST_OK && st != ST_NOT_FOUND)
-        return st;
-    if (st == ST_OK && old.start < n->start)
-        n->start = old.start;
-    if (st == ST_OK && !c->overwrite)
-        record_merge(&annotation_format, n, &old,
-                     ~record_given(&annotation_format, n));
-    return record_put(
-        b,
-        slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
-        &annotation_format, n, e);
-}
-
 enum status
 annotation_put(struct records *r, struct annotation *n,
                const struct record_change *c, bool *changed, struct error *e)
 {
     const struct annotation none = { .description = slice_str(""),
                                      .notes = slice_str("") };
+    uint8_t key[ANNOTATION_KEY_MAX];
+    struct annotation old;
     struct kv_batch *b;
     enum status st;
 
@@ -194,7 +175,17 @@ annotation_put(struct records *r, struct annotation *n,
     if (st != ST_OK)
         return st;
     b = change_begin(r);
-    st = batch_note(r, b, n, c, e);
+    st = read_note(r, n->tsuid, n->start, c->arena, &old, e);
+    if (st == ST_OK && old.start < n->start)
+        n->start = old.start;
+    if (st == ST_OK && !c->overwrite)
+        record_merge(&annotation_format, n, &old,
+                     ~record_given(&annotation_format, n));
+    if (st == ST_OK || st == ST_NOT_FOUND) {
+        size_t size = annotation_key(n->tsuid, annotation_ms(n->start), key);
+
+        st = record_put(b, slice_of(key, size), &annotation_format, n, e);
+    }
     st = change_end(r, b, st, e);
     *changed = st == ST_OK;
     return st;
@@ -264,22 +255,6 @@ batch_notes(struct kv_iter *it, struct kv_batch *b, struct deletion *d,
     return st;
 }
 
-static enum status
-batch_deletion(struct records *r, struct kv_batch *b, struct deletion *d,
-               struct error *e)
-{
-    struct kv_iter *it = iter_open(r);
-    enum status st = ST_OK;
-
-    while (st == ST_OK && d->at < d->len && kv_batch_len(b) < DELETE_AT_ONCE) {
-        if (d->tsuids[d->at].size <= TSUID_MAX)
-            st = batch_notes(it, b, d, e);
-        else
-            d->at++;
-    }
-    return kv_iter_end(&it, st, e);
-}
-
 enum status
 annotation_delete_range(struct records *r, const struct annotation_query *q,
                         uint64_t *deleted, struct error *e)
@@ -295,9 +270,17 @@ annotation_delete_range(struct records *r, const struct annotation_query *q,
     d.next_ms = d.from_ms = q->from_ms < 0 ? 0 : q->from_ms;
     while (st == ST_OK && d.at < d.len) {
         struct kv_batch *b = change_begin(r);
+        struct kv_iter *it = iter_open(r);
         size_t n;
 
-        st = batch_deletion(r, b, &d, e);
+        while (st == ST_OK && d.at < d.len &&
+               kv_batch_len(b) < DELETE_AT_ONCE) {
+            if (d.tsuids[d.at].size <= TSUID_MAX)
+                st = batch_notes(it, b, &d, e);
+            else
+                d.at++;
+        }
+        st = kv_iter_end(&it, st, e);
         n = kv_batch_len(b);
         st = change_end(r, b, st, e);
         *deleted += st == ST_OK ? n : 0;
@@ -466,17 +449,6 @@ annotation_globals(struct records *r, int64_t from_s, int64_t to_s,
 
 /* -- series -------------------------------------------------------------- */
 
-static enum status
-noted_add(struct list *l, struct slice tsuid, struct error *e)
-{
-    l->tsuids =
-        arena_grow(l->arena, l->tsuids, l->len, &l->cap, sizeof *l->tsuids);
-    if (l->tsuids == NULL || !arena_keep(l->arena, &tsuid))
-        return error_no_memory(e);
-    l->tsuids[l->len++] = tsuid;
-    return ST_OK;
-}
-
 /* Leaps from TSUID to TSUID among those whose keys begin so. */
 static enum status
 walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
@@ -496,12 +468,15 @@ walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
         if (ms < from_ms) {
             size = annotation_key(tsuid, from_ms, key);
         } else {
-            if (ms <= to_ms)
-                st = noted_add(out, tsuid, e);
-            if (st != ST_OK)
-                return st;
             size = annotation_key(tsuid, INT64_MAX, key);
             key[size++] = 0; /* behind all of this TSUID */
+            if (ms <= to_ms) {
+                out->tsuids = arena_grow(out->arena, out->tsuids, out->len,
+                                         &out->cap, sizeof *out->tsuids);
+                if (out->tsuids == NULL || !arena_keep(out->arena, &tsuid))
+                    return error_no_memory(e);
+                out->tsuids[out->len++] = tsuid;
+            }
         }
         on = kv_iter_seek(it, slice_of(key, size));
     }

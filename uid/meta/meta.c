@@ -71,25 +71,6 @@ format_of(struct meta_of of)
     return of.kind == META_SERIES ? &meta_series_format : &meta_name_format;
 }
 
-/* What is not described. */
-static enum status
-get_default(struct records *r, struct meta_of of, struct meta *out,
-            struct error *e)
-{
-    uint32_t created_s = 0;
-    enum status st;
-
-    *out = meta_empty();
-    if (of.kind == META_SERIES)
-        st = series_created(r->series, of.id, &created_s, e);
-    else
-        st = uid_created(r->uids, (enum uid_kind)of.kind,
-                         key_get_uint(of.id.data, (unsigned)of.id.size),
-                         &created_s, e);
-    out->created = created_s;
-    return st;
-}
-
 /* A name must exist; a series may have metadata before it has points. */
 static enum status
 check_name(struct records *r, struct meta_of of, struct error *e)
@@ -115,12 +96,21 @@ read_record(struct records *r, struct meta_of of, struct arena *arena,
             struct meta *out, struct error *e)
 {
     uint8_t key[META_KEY_MAX];
+    uint32_t created_s = 0;
     enum status st;
 
     *out = meta_empty();
     st = record_read(r, meta_key(of, key), format_of(of), arena, out, e);
-    if (st == ST_NOT_FOUND)
-        return get_default(r, of, out, e);
+    if (st == ST_NOT_FOUND) { /* it is not described */
+        *out = meta_empty();
+        st = of.kind == META_SERIES
+                 ? series_created(r->series, of.id, &created_s, e)
+                 : uid_created(r->uids, (enum uid_kind)of.kind,
+                               key_get_uint(of.id.data, (unsigned)of.id.size),
+                               &created_s, e);
+        out->created = created_s;
+        return st;
+    }
     return st == ST_OK && out->deleted && of.kind == META_SERIES
                ? error_set(e, ST_NOT_FOUND, "the metadata was deleted")
                : st;
@@ -158,35 +148,27 @@ batch_meta(struct kv_batch *b, struct meta_of of, const struct meta *n,
     return record_put(b, meta_key(of, key), format_of(of), n, e);
 }
 
-static enum status
-batch_merged(struct records *r, struct kv_batch *b, struct meta_of of,
-             struct meta *n, const struct record_change *c, struct error *e)
-{
-    struct meta old, none = meta_empty();
-    enum status st = read_record(r, of, c->arena, &old, e);
-
-    if (st != ST_OK)
-        return st;
-    if (!(c->fields & META_CREATED))
-        n->created = 0;
-    if (old.created > 0 && (old.created < n->created || n->created == 0))
-        n->created = old.created;
-    record_merge(&meta_series_format, n, c->overwrite ? &none : &old,
-                 ~(c->fields | META_CREATED));
-    return batch_meta(b, of, n, e);
-}
-
 enum status
 meta_put(struct records *r, struct meta_of of, struct meta *n,
          const struct record_change *c, struct error *e)
 {
+    struct meta old, none = meta_empty();
     struct kv_batch *b;
     enum status st = check_name(r, of, e);
 
     if (st != ST_OK)
         return st;
     b = change_begin(r);
-    st = batch_merged(r, b, of, n, c, e);
+    st = read_record(r, of, c->arena, &old, e);
+    if (st == ST_OK) {
+        if (!(c->fields & META_CREATED))
+            n->created = 0;
+        if (old.created > 0 && (old.created < n->created || n->created == 0))
+            n->created = old.created;
+        record_merge(&meta_series_format, n, c->overwrite ? &none : &old,
+                     ~(c->fields | META_CREATED));
+        st = batch_meta(b, of, n, e);
+    }
     return change_end(r, b, st, e);
 }
 

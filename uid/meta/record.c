@@ -300,17 +300,6 @@ change_begin(struct records *r)
     return kv_batch_new();
 }
 
-/* Whoever has the part for too long may have lost it. */
-static enum status
-still_exclusive(struct records *r, struct error *e) REQUIRES(r->lock)
-{
-    if (r->begun.status != ST_OK)
-        return error_set(e, r->begun.status, "%s", r->begun.text);
-    return r->ticket == 0 || clock_monotonic_us() - r->begun_us < EXCLUSIVE_US
-               ? ST_OK
-               : error_set(e, ST_BUSY, "a change took too long, try again");
-}
-
 enum status
 change_end(struct records *r, struct kv_batch *b, enum status st,
            struct error *e)
@@ -318,8 +307,12 @@ change_end(struct records *r, struct kv_batch *b, enum status st,
     bool any = st == ST_OK && kv_batch_len(b) > 0;
     uint64_t lsn = 0;
 
-    if (any)
-        st = still_exclusive(r, e);
+    if (any && r->begun.status != ST_OK)
+        st = error_set(e, r->begun.status, "%s", r->begun.text);
+    else if (any && r->ticket != 0 &&
+             clock_monotonic_us() - r->begun_us >= EXCLUSIVE_US)
+        /* Whoever has the part for too long may have lost it. */
+        st = error_set(e, ST_BUSY, "a change took too long, try again");
     if (any && st == ST_OK)
         st = store_write(r->store, b, &lsn, e);
     crash_point("record-written");

@@ -126,71 +126,55 @@ tree_rule_decode(struct slice bytes, struct tree_rule *out, struct error *e)
 
 /* -- reading --------------------------------------------------------------- */
 
-/* What grows while records are read. */
-struct reading {
-    struct arena *arena;
-    struct tree *trees;
-    size_t len, cap, rules_cap;
-};
-
+/* Reads all records whose keys start with 'prefix': a tree, then its rules. */
 static enum status
-add_tree(struct reading *g, int64_t id, struct slice bytes, struct error *e)
-{
-    g->trees =
-        arena_grow(g->arena, g->trees, g->len, &g->cap, sizeof *g->trees);
-    if (g->trees == NULL)
-        return error_no_memory(e);
-    g->trees[g->len] = (struct tree){ .id = id };
-    g->rules_cap = 0;
-    return record_decode(&tree_format, bytes, NULL, &g->trees[g->len++], e);
-}
-
-static enum status
-add_rule(struct reading *g, const struct tree_rule *key, struct slice bytes,
-         struct error *e)
-{
-    struct tree *tree = g->len > 0 ? &g->trees[g->len - 1] : NULL;
-
-    if (tree == NULL || tree->id != key->tree)
-        return error_set(e, ST_CORRUPT, "rule of a tree that does not exist");
-    tree->rules = arena_grow(g->arena, tree->rules, tree->rules_len,
-                             &g->rules_cap, sizeof *key);
-    if (tree->rules == NULL)
-        return error_no_memory(e);
-    tree->rules[tree->rules_len] = *key;
-    return tree_rule_decode(bytes, &tree->rules[tree->rules_len++], e);
-}
-
-static enum status
-add_record(struct reading *g, struct slice key, struct slice value,
-           struct error *e)
-{
-    const char *copy = arena_strdup(g->arena, value);
-    struct tree_rule parsed = { 0 };
-    bool is_rule;
-    enum status st;
-
-    if (copy == NULL)
-        return error_no_memory(e);
-    value = slice_of(copy, value.size);
-    st = tree_key_parse(key, &is_rule, &parsed, e);
-    if (st != ST_OK)
-        return st;
-    return is_rule ? add_rule(g, &parsed, value, e)
-                   : add_tree(g, parsed.tree, value, e);
-}
-
-/* All records whose keys start with 'prefix'. */
-static enum status
-read_records(struct records *r, struct slice prefix, struct reading *g,
-             struct error *e)
+read_trees(struct records *r, struct slice prefix, struct arena *a,
+           struct tree **out, size_t *len, struct error *e)
 {
     struct kv_iter *it = kv_iter_open(store_kv(r->store), prefix);
+    size_t cap = 0, rules_cap = 0;
     enum status st = ST_OK;
 
+    *out = NULL;
+    *len = 0;
     for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
-         on = kv_iter_next(it))
-        st = add_record(g, kv_iter_key(it), kv_iter_value(it), e);
+         on = kv_iter_next(it)) {
+        struct slice value = kv_iter_value(it);
+        struct tree_rule rule = { 0 };
+        struct tree *tree;
+        bool is_rule;
+
+        st = tree_key_parse(kv_iter_key(it), &is_rule, &rule, e);
+        if (st == ST_OK && !arena_keep(a, &value))
+            st = error_no_memory(e);
+        if (st != ST_OK)
+            break;
+        if (!is_rule) {
+            *out = arena_grow(a, *out, *len, &cap, sizeof **out);
+            if (*out == NULL) {
+                st = error_no_memory(e);
+                break;
+            }
+            tree = &(*out)[(*len)++];
+            *tree = (struct tree){ .id = rule.tree };
+            rules_cap = 0;
+            st = record_decode(&tree_format, value, NULL, tree, e);
+            continue;
+        }
+        tree = *len == 0 ? NULL : &(*out)[*len - 1];
+        if (tree == NULL || tree->id != rule.tree) {
+            st = error_set(e, ST_CORRUPT, "rule of a tree that does not exist");
+            break;
+        }
+        tree->rules = arena_grow(a, tree->rules, tree->rules_len, &rules_cap,
+                                 sizeof rule);
+        if (tree->rules == NULL) {
+            st = error_no_memory(e);
+            break;
+        }
+        tree->rules[tree->rules_len] = rule;
+        st = tree_rule_decode(value, &tree->rules[tree->rules_len++], e);
+    }
     return kv_iter_end(&it, st, e);
 }
 
@@ -206,19 +190,20 @@ enum status
 tree_get(struct records *r, int64_t id, struct arena *arena, struct tree *out,
          struct error *e)
 {
-    struct reading g = { .arena = arena };
+    struct tree *trees;
+    size_t len;
     uint8_t key[TREE_KEY_SIZE];
     enum status st;
 
     st = check_id(id, e);
     if (st == ST_OK)
-        st = read_records(r, tree_key(id, key), &g, e);
+        st = read_trees(r, tree_key(id, key), arena, &trees, &len, e);
     if (st != ST_OK)
         return st;
-    if (g.len == 0)
+    if (len == 0)
         return error_set(e, ST_NOT_FOUND, "Unable to locate tree: %lld",
                          (long long)id);
-    *out = g.trees[0];
+    *out = trees[0];
     return ST_OK;
 }
 
@@ -226,13 +211,7 @@ enum status
 tree_list(struct records *r, struct arena *arena, struct tree **out,
           size_t *len, struct error *e)
 {
-    struct reading g = { .arena = arena };
-    enum status st;
-
-    st = read_records(r, KEY_TABLE(TABLE_TREES), &g, e);
-    *out = g.trees;
-    *len = g.len;
-    return st;
+    return read_trees(r, KEY_TABLE(TABLE_TREES), arena, out, len, e);
 }
 
 const struct tree_rule *
@@ -254,16 +233,6 @@ batch_tree(struct kv_batch *b, const struct tree *tree, struct error *e)
     return record_put(b, tree_key(tree->id, key), &tree_format, tree, e);
 }
 
-/* Written is a tree that has its branches again. */
-static enum status
-batch_refill(struct kv_batch *b, struct tree *tree, struct error *e)
-{
-    if (!tree->emptied)
-        return ST_OK;
-    tree->emptied = false;
-    return batch_tree(b, tree, e);
-}
-
 static void
 batch_delete_rules(struct kv_batch *b, const struct tree *tree)
 {
@@ -274,32 +243,23 @@ batch_delete_rules(struct kv_batch *b, const struct tree *tree)
                                          tree->rules[i].order, key));
 }
 
-static enum status
-batch_new_tree(struct records *r, struct kv_batch *b, struct tree *tree,
-               struct arena *arena, struct error *e)
-{
-    struct tree *all;
-    size_t len;
-    enum status st;
-
-    if (tree->name.size == 0)
-        return error_set(e, ST_INVALID, "Tree was missing the name");
-    st = tree_list(r, arena, &all, &len, e);
-    if (st != ST_OK)
-        return st;
-    tree->id = len == 0 ? 1 : all[len - 1].id + 1;
-    if (tree->id > TREE_ID_MAX)
-        return error_set(e, ST_INVALID, "Exhausted all Tree IDs");
-    return batch_tree(b, tree, e);
-}
-
 enum status
 tree_create(struct records *r, struct tree *tree, struct error *e)
 {
     struct arena *arena = arena_new(0);
     struct kv_batch *b = change_begin(r);
-    enum status st = batch_new_tree(r, b, tree, arena, e);
+    struct tree *all;
+    size_t len;
+    enum status st = tree->name.size == 0
+                         ? error_set(e, ST_INVALID, "Tree was missing the name")
+                         : tree_list(r, arena, &all, &len, e);
 
+    if (st == ST_OK) {
+        tree->id = len == 0 ? 1 : all[len - 1].id + 1;
+        st = tree->id > TREE_ID_MAX
+                 ? error_set(e, ST_INVALID, "Exhausted all Tree IDs")
+                 : batch_tree(b, tree, e);
+    }
     arena_free(&arena);
     return change_end(r, b, st, e);
 }
@@ -407,7 +367,10 @@ batch_rule(struct records *r, struct kv_batch *b, struct tree_rule *rule,
         st = record_put(
             b, tree_rule_key(rule->tree, rule->level, rule->order, key),
             &tree_rule_format, rule, e);
-    return st == ST_OK ? batch_refill(b, &tree, e) : st;
+    if (st != ST_OK || !tree.emptied)
+        return st;
+    tree.emptied = false; /* it has branches again */
+    return batch_tree(b, &tree, e);
 }
 
 enum status

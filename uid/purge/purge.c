@@ -129,26 +129,6 @@ take_counted(struct purging *x, struct slice key, struct slice value,
     return ST_OK;
 }
 
-static enum status
-find_alive(struct purging *x, struct error *e)
-{
-    static const struct {
-        uint8_t table;
-        entry_fn *f;
-    } tables[] = {
-        { TABLE_ROWS, take_row },
-        { TABLE_WEEKS, take_week },
-        { TABLE_QUARANTINE, take_quarantined },
-        { TABLE_HISTOGRAMS, take_counted },
-        { TABLE_ANNOTATIONS, take_counted },
-    };
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && st == ST_OK; i++)
-        st = each_entry(x, tables[i].table, tables[i].f, e);
-    return st;
-}
-
 /* -- series ---------------------------------------------------------------- */
 
 static bool
@@ -269,27 +249,6 @@ report_name(struct purging *x, enum uid_kind kind, struct slice name,
         p->name(p->ctx, kind, name, id);
 }
 
-static enum status
-forget_name(struct purging *x, enum uid_kind kind, struct slice name,
-            uint64_t id, struct error *e)
-{
-    struct purge *p = x->p;
-    bool kept = false;
-    enum status st = ST_OK;
-
-    if (!p->dry_run)
-        st = series_purge_name(x->directory, kind, name, id, &kept, e);
-    if (st == ST_OK && !kept && !p->dry_run) {
-        struct kv_batch *b = kv_batch_new();
-
-        forget_id(x, kind, id, b);
-        st = write_batch(x, &b, e);
-    }
-    if (st == ST_OK && !kept)
-        report_name(x, kind, name, id);
-    return st;
-}
-
 /* Returns whether no series is known that uses the id, and its name may go. */
 static bool
 may_go(const struct purging *x, enum uid_kind kind, uint64_t id)
@@ -304,7 +263,6 @@ static enum status
 forget_names(struct purging *x, enum uid_kind kind, struct error *e)
 {
     struct uid_names *names = uid_names_open(x->uids, kind, slice_str(""));
-    struct purge *p = x->p;
     struct buf copy = BUF_INIT;
     struct slice name;
     uint64_t id;
@@ -312,12 +270,24 @@ forget_names(struct purging *x, enum uid_kind kind, struct error *e)
     struct error why;
 
     while (st == ST_OK && uid_names_next(names, &name, &id)) {
+        bool kept = false;
+
         if (!may_go(x, kind, id))
             continue;
         buf_clear(&copy);
         buf_put_slice(&copy, name);
-        st = forget_name(x, kind, buf_slice(&copy), id, e);
-        if (st == ST_OK && cancel_asked(p->cancel))
+        if (!x->p->dry_run)
+            st = series_purge_name(x->directory, kind, buf_slice(&copy), id,
+                                   &kept, e);
+        if (st == ST_OK && !kept && !x->p->dry_run) {
+            struct kv_batch *b = kv_batch_new();
+
+            forget_id(x, kind, id, b);
+            st = write_batch(x, &b, e);
+        }
+        if (st == ST_OK && !kept)
+            report_name(x, kind, buf_slice(&copy), id);
+        if (st == ST_OK && cancel_asked(x->p->cancel))
             st = error_set(e, ST_BUSY, "cancelled");
     }
     closed = uid_names_close(&names, &why);
@@ -371,15 +341,6 @@ change_names(struct purging *x, struct uid_marking *m, struct error *e)
                : st;
 }
 
-static bool
-is_to_change(const struct purging *x, const struct uid_marking *m, uint64_t id)
-{
-    if (m->what == UID_MARK)
-        return may_go(x, m->kind, id);
-    return numbers_have(&x->marked[m->kind], id) &&
-           numbers_have(&x->used[m->kind], id) == (m->what == UID_UNMARK);
-}
-
 static enum status
 change_kind(struct purging *x, struct uid_marking *m, struct error *e)
 {
@@ -390,16 +351,19 @@ change_kind(struct purging *x, struct uid_marking *m, struct error *e)
     struct error why;
 
     while (st == ST_OK && uid_names_next(names, &name, &id)) {
-        struct slice copy;
+        bool changes = m->what == UID_MARK
+                           ? may_go(x, m->kind, id)
+                           : numbers_have(&x->marked[m->kind], id) &&
+                                 numbers_have(&x->used[m->kind], id) ==
+                                     (m->what == UID_UNMARK);
 
-        if (!is_to_change(x, m, id))
+        if (!changes)
             continue;
-        copy = slice_of(arena_copy(x->arena, name.data, name.size), name.size);
-        if (copy.data == NULL) {
+        if (!arena_keep(x->arena, &name)) {
             st = error_no_memory(e);
             break;
         }
-        m->names[m->len++] = (struct uid_marked){ copy, id, false };
+        m->names[m->len++] = (struct uid_marked){ name, id, false };
         if (m->len == BATCH_NAMES)
             st = change_names(x, m, e);
     }
@@ -459,11 +423,21 @@ forget_shared_names(struct purging *x, struct error *e)
 static enum status
 purge_all(struct purging *x, struct error *e)
 {
+    static const struct {
+        uint8_t table;
+        entry_fn *f;
+    } alive[] = {
+        { TABLE_ROWS, take_row },
+        { TABLE_WEEKS, take_week },
+        { TABLE_QUARANTINE, take_quarantined },
+        { TABLE_HISTOGRAMS, take_counted },
+        { TABLE_ANNOTATIONS, take_counted },
+    };
     bool marks = kv_traits(x->kv)->shared && !x->p->dry_run;
     enum status st = store_flush_owners(x->store, e);
 
-    if (st == ST_OK)
-        st = find_alive(x, e);
+    for (size_t i = 0; i < sizeof alive / sizeof alive[0] && st == ST_OK; i++)
+        st = each_entry(x, alive[i].table, alive[i].f, e);
     if (st == ST_OK)
         st = each_entry(x, TABLE_SERIES, take_series, e);
     if (st == ST_OK)

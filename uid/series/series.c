@@ -46,44 +46,13 @@ load_tagk_sets(struct series_directory *d, struct tagk_sets *into,
     return kv_iter_end(&it, st, e);
 }
 
-/* For each series of the directory: f hears the key of its tag-key set. */
-static enum status
-each_tagk_sets_key(struct series_directory *d,
-                   void (*f)(struct tagk_sets *s, struct slice key),
-                   struct error *e)
-{
-    struct slice table = KEY_TABLE(TABLE_SERIES);
-    struct kv_iter *it = kv_iter_open(store_kv(d->store), table);
-    uint8_t key[TAGK_SETS_KEY_MAX];
-
-    for (bool on = kv_iter_seek(it, table); on; on = kv_iter_next(it)) {
-        struct slice tsuid = kv_iter_key(it);
-
-        tsuid.data++;
-        tsuid.size--;
-        if (tsuid_is_valid(&d->widths, tsuid))
-            f(d->tagk_sets, tagk_sets_key(&d->widths, tsuid, key));
-    }
-    return kv_iter_close(&it, e);
-}
-
-static void
-begin_count(struct tagk_sets *s, struct slice key)
-{
-    tagk_sets_set(s, key, 0);
-}
-
-static void
-count_one(struct tagk_sets *s, struct slice key)
-{
-    tagk_sets_set(s, key, tagk_sets_get(s, key) + 1);
-}
-
 /* Tag-key sets are derived from the directory: where some cannot be read, the
  * series are counted.  Others use them only later. */
 static enum status
 load_or_count_tagk_sets(struct series_directory *d, struct error *e)
 {
+    struct slice table = KEY_TABLE(TABLE_SERIES);
+    struct kv_iter *it;
     struct error why;
     enum status st = load_tagk_sets(d, d->tagk_sets, &why);
 
@@ -91,8 +60,20 @@ load_or_count_tagk_sets(struct series_directory *d, struct error *e)
         return st == ST_OK ? st : error_set(e, st, "%s", why.text);
     store_note_damage(d->store, "the table of tag-key sets",
                       "all series are counted", &why);
-    st = each_tagk_sets_key(d, begin_count, e);
-    return st == ST_OK ? each_tagk_sets_key(d, count_one, e) : st;
+    tagk_sets_free(&d->tagk_sets);
+    d->tagk_sets = tagk_sets_new(&d->widths);
+    it = kv_iter_open(store_kv(d->store), table);
+    for (bool on = kv_iter_seek(it, table); on; on = kv_iter_next(it)) {
+        uint8_t bytes[TAGK_SETS_KEY_MAX];
+        struct slice key = kv_iter_key(it), set;
+        struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+
+        if (!tsuid_is_valid(&d->widths, tsuid))
+            continue;
+        set = tagk_sets_key(&d->widths, tsuid, bytes);
+        tagk_sets_set(d->tagk_sets, set, tagk_sets_get(d->tagk_sets, set) + 1);
+    }
+    return kv_iter_close(&it, e);
 }
 
 void
@@ -325,7 +306,7 @@ series_is_full(struct series_directory *d, struct slice metric)
     if (d->limits.of_metric != 0 &&
         uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
         id = 0;
-    return !series_has_room(d, id);
+    return !series_has_room(d, id, 0, 0);
 }
 
 enum status
@@ -405,20 +386,6 @@ series_resolve(struct series_directory *d, const struct series_rules *rules,
         st = series_reject(d, e);
     *ref = entry.ref;
     return st;
-}
-
-enum status
-series_exists(struct series_directory *d, struct slice tsuid, bool *out,
-              struct error *e)
-{
-    uint32_t created_s;
-
-    OBJ_CHECK(d, SERIES_MAGIC);
-    *out = false;
-    if (!tsuid_is_valid(&d->widths, tsuid) ||
-        series_has_kind(&d->widths, tsuid))
-        return ST_OK;
-    return series_read_entry(d, tsuid, out, &created_s, e);
 }
 
 enum status
@@ -519,20 +486,6 @@ next_match(struct scan *s)
     return on;
 }
 
-/* To the first key that may be of interest. */
-static bool
-first_match(struct scan *s, struct slice prefix)
-{
-    uint8_t hint[ROW_KEY_MAX];
-    size_t size;
-
-    if (s->masks == NULL)
-        return kv_iter_seek(s->it, prefix);
-    size = mask_set_hint(s->masks, prefix, hint);
-    return size > 0 && kv_iter_seek(s->it, slice_of(hint, size)) &&
-           next_match(s);
-}
-
 enum status
 series_scan(struct series_directory *d, uint64_t metric,
             const struct mask_set *masks, const struct series_visit *visit,
@@ -542,11 +495,16 @@ series_scan(struct series_directory *d, uint64_t metric,
     struct slice prefix =
         slice_of(start, key_series_of(&d->widths, metric, start));
     struct scan s = { .masks = masks, .visit = visit };
+    uint8_t hint[ROW_KEY_MAX];
+    struct slice first = prefix;
     bool on;
 
     OBJ_CHECK(d, SERIES_MAGIC);
     s.it = kv_iter_open(store_kv(d->store), prefix);
-    for (on = first_match(&s, prefix); on;
+    if (masks != NULL)
+        first = slice_of(hint, mask_set_hint(masks, prefix, hint));
+    on = first.size > 0 && kv_iter_seek(s.it, first);
+    for (on = on && (masks == NULL || next_match(&s)); on;
          on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
         struct slice key = kv_iter_key(s.it);
         struct slice tsuid = { key.data + 1, key.size - 1 };

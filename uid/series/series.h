@@ -128,11 +128,6 @@ size_t series_add_kind(const struct key_layout *w, struct slice tsuid,
 size_t series_drop_kind(const struct key_layout *w, struct slice tsuid,
                         uint8_t *out);
 
-/* Of a series with a kind: false. */
-MUST_CHECK enum status series_exists(struct series_directory *d,
-                                     struct slice tsuid, bool *out,
-                                     struct error *e);
-
 /* When the series was entered, seconds since 1970.  ST_NOT_FOUND. */
 MUST_CHECK enum status series_created(struct series_directory *d,
                                       struct slice tsuid, uint32_t *created_s,

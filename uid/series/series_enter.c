@@ -50,15 +50,9 @@ series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
 
 /* -- limits ---------------------------------------------------------------- */
 
-uint64_t
-series_metric(const struct series_directory *d, struct slice tsuid)
-{
-    return tsuid_metric_id(&d->widths, tsuid);
-}
-
 bool
-series_has_room_for(struct series_directory *d, uint64_t metric, uint64_t all,
-                    uint64_t of_metric)
+series_has_room(struct series_directory *d, uint64_t metric, uint64_t all,
+                uint64_t of_metric)
 {
     const struct series_limits *l = &d->limits;
 
@@ -200,14 +194,6 @@ any_wanted(const struct asking *q)
 
 /* -- reading --------------------------------------------------------------- */
 
-static bool
-is_fresh_id(const struct series_directory *d, enum uid_kind kind,
-            struct slice id)
-{
-    return uid_is_fresh(d->uids, kind,
-                        key_get_uint(id.data, (unsigned)id.size));
-}
-
 /* Was one of the ids given out since the start?  Then the series is in the head
  * if it was entered. */
 static bool
@@ -216,12 +202,12 @@ is_fresh(const struct series_directory *d, struct slice tsuid)
     const struct key_layout *w = &d->widths;
     bool rollup = series_has_kind(w, tsuid);
 
-    if (is_fresh_id(d, UID_METRIC, tsuid_metric(w, tsuid)))
+    if (uid_is_fresh(d->uids, UID_METRIC, tsuid_metric_id(w, tsuid)))
         return true;
     for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
-        if (is_fresh_id(d, UID_TAGK, tsuid_tagk(w, tsuid, i)) ||
-            is_fresh_id(d, rollup && i == 0 ? UID_ROLLUP : UID_TAGV,
-                        tsuid_tagv(w, tsuid, i)))
+        if (uid_is_fresh(d->uids, UID_TAGK, tsuid_tagk_id(w, tsuid, i)) ||
+            uid_is_fresh(d->uids, rollup && i == 0 ? UID_ROLLUP : UID_TAGV,
+                         tsuid_tagv_id(w, tsuid, i)))
             return true;
     return false;
 }
@@ -234,24 +220,11 @@ struct asked_key {
 };
 
 struct reading {
+    const struct asking *q;
     struct asked_key *keys;
-    struct tagk_sets *tagk_sets;
-    bool shared;
     enum status st;
     struct error *e;
 };
-
-static void
-note_entry(struct asked *a, const struct slice *value, bool shared)
-{
-    a->is_absent = value == NULL;
-    a->is_marked = value != NULL && shared &&
-                   uid_is_mark((uint32_t)key_get_uint(value->data, 4));
-    a->state = a->is_absent || a->is_marked ? ASKED : FOUND;
-    if (a->is_marked)
-        memcpy(a->entry_bytes, value->data, sizeof a->entry_bytes);
-    a->mark = slice_of(a->entry_bytes, sizeof a->entry_bytes);
-}
 
 static void
 note_read(void *ctx, size_t i, const struct slice *value)
@@ -265,48 +238,48 @@ note_read(void *ctx, size_t i, const struct slice *value)
                           a != NULL ? "series entry" : "count of a tag-key set",
                           value->size);
     } else if (a != NULL) {
-        note_entry(a, value, r->shared);
+        a->is_absent = value == NULL;
+        a->is_marked = value != NULL && r->q->d->shared &&
+                       uid_is_mark((uint32_t)key_get_uint(value->data, 4));
+        a->state = a->is_absent || a->is_marked ? ASKED : FOUND;
+        if (a->is_marked)
+            memcpy(a->entry_bytes, value->data, sizeof a->entry_bytes);
+        a->mark = slice_of(a->entry_bytes, sizeof a->entry_bytes);
     } else {
         s->counted = value != NULL;
         s->count = value == NULL ? 0 : key_get_uint(value->data, 8);
-        s->news |= tagk_sets_get(r->tagk_sets, asked_set_key(s)) < s->count;
-        tagk_sets_raise(r->tagk_sets, asked_set_key(s), s->count);
+        s->news |=
+            tagk_sets_get(r->q->d->tagk_sets, asked_set_key(s)) < s->count;
+        tagk_sets_raise(r->q->d->tagk_sets, asked_set_key(s), s->count);
     }
-}
-
-/* Adds what must be read for the series of a set.  The counts of a local store
- * are those in memory. */
-static size_t
-add_keys(const struct asking *q, struct asked_set *s, struct slice *keys,
-         struct asked_key *what)
-{
-    size_t n = 0;
-
-    for (struct asked *a = s->first; a != NULL; a = a->next)
-        if (is_wanted(a) && !a->is_absent && !is_fresh(q->d, a->entry->tsuid)) {
-            keys[n] = asked_key(a);
-            what[n++].series = a;
-        }
-    if (n > 0 && q->d->shared) {
-        keys[n] = asked_set_key(s);
-        what[n++].set = s;
-    }
-    return n;
 }
 
 /* Reads at once whether the wanted series have entries, except those that are
- * known to be absent. */
+ * known to be absent, and on a shared engine the counts of their tag-key sets;
+ * those of a local store are in memory. */
 static enum status
 read_asked(struct asking *q, struct error *e)
 {
     size_t n = 0, max = q->len + q->sets_len;
     struct slice *keys = mem_new_array(max, sizeof *keys);
-    struct reading r = { mem_new_array(max, sizeof *r.keys), q->d->tagk_sets,
-                         q->d->shared, ST_OK, e };
+    struct reading r = { q, mem_new_array(max, sizeof *r.keys), ST_OK, e };
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < q->sets_len; i++)
-        n += add_keys(q, &q->sets[i], keys + n, r.keys + n);
+    for (size_t i = 0; i < q->sets_len; i++) {
+        struct asked_set *s = &q->sets[i];
+        size_t first = n;
+
+        for (struct asked *a = s->first; a != NULL; a = a->next)
+            if (is_wanted(a) && !a->is_absent &&
+                !is_fresh(q->d, a->entry->tsuid)) {
+                keys[n] = asked_key(a);
+                r.keys[n++].series = a;
+            }
+        if (n > first && q->d->shared) {
+            keys[n] = asked_set_key(s);
+            r.keys[n++].set = s;
+        }
+    }
     if (n > 0)
         st = kv_get_many(store_kv(q->d->store), keys, n, note_read, &r, e);
     free(keys);
@@ -378,9 +351,9 @@ admit_asked(struct asking *q) REQUIRES(q->d->lock)
             s->marked++;
         } else if (!series_purge_admits(q->d, a->entry->tsuid)) {
             a->entry->rejected = ST_CONFLICT;
-        } else if (!series_has_room_for(d, s->metric, added,
-                                        limited ? added_of_metric(q, s->metric)
-                                                : 0)) {
+        } else if (!series_has_room(d, s->metric, added,
+                                    limited ? added_of_metric(q, s->metric)
+                                            : 0)) {
             a->entry->rejected = ST_LIMIT;
         } else {
             s->added++;
@@ -443,17 +416,6 @@ note_written(struct series_directory *d, struct asked_set *s, enum status st)
     }
 }
 
-/* On a local engine all parts are one batch, which the lock guards. */
-static enum status
-write_parts(struct series_directory *d, struct kv_guarded *parts, size_t len,
-            struct kv_batch *first, struct error *e)
-{
-    if (d->shared)
-        return kv_write_if_many(store_kv(d->store), parts, len, e);
-    parts[0].status = store_write(d->store, first, NULL, e);
-    return parts[0].status;
-}
-
 /* Writes the wanted series.  Those that meet a conflict stay wanted. */
 static enum status
 write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
@@ -487,7 +449,10 @@ write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
         s->part = len - 1;
         last = s;
     }
-    st = write_parts(q->d, parts, len, batches[0], e);
+    if (q->d->shared)
+        st = kv_write_if_many(store_kv(q->d->store), parts, len, e);
+    else /* all parts are one batch, which the lock guards */
+        st = parts[0].status = store_write(q->d->store, batches[0], NULL, e);
     for (size_t i = 0; i < q->sets_len; i++)
         if (q->sets[i].added + q->sets[i].marked > 0)
             note_written(q->d, &q->sets[i], parts[q->sets[i].part].status);

@@ -103,7 +103,7 @@ series_hear(struct series_directory *d, struct slice payload, struct error *e)
 
         if (!c.failed && what == 's' && bytes.size <= TSUID_MAX &&
             tsuid_is_valid(w, bytes) && tsuid_tags(w, bytes) > 0)
-            series_index_enter(d->index, series_metric(d, bytes),
+            series_index_enter(d->index, tsuid_metric_id(w, bytes),
                                slice_of(key, key_series(bytes, key)));
         else if (!c.failed && what == 'h' &&
                  tagk_sets_is_valid(w, bytes, count))

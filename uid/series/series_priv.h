@@ -61,18 +61,11 @@ struct series_directory {
 
 /* Is there room for one series more of the metric (0: of a new one)?  Beside so
  * many that are on their way, of all, and of the metric. */
-bool series_has_room_for(struct series_directory *d, uint64_t metric,
-                         uint64_t all, uint64_t of_metric);
-static inline bool
-series_has_room(struct series_directory *d, uint64_t metric)
-{
-    return series_has_room_for(d, metric, 0, 0);
-}
+bool series_has_room(struct series_directory *d, uint64_t metric, uint64_t all,
+                     uint64_t of_metric);
 
 /* Is there no room for one more of the metric, which may have no id yet? */
 bool series_is_full(struct series_directory *d, struct slice metric);
-
-uint64_t series_metric(const struct series_directory *d, struct slice tsuid);
 
 /* A new series is about to be entered: false when the name of one of its ids
  * was taken away meanwhile.  Else its ids are noted, if a purge works. */

@@ -148,50 +148,46 @@ find_or_add(struct tagk_sets *s, struct slice key, bool *added)
 }
 
 static void
-set_locked(struct tagk_sets *s, struct slice key, uint64_t series, bool raise)
-    REQUIRES(s->lock)
+put_count(struct tagk_sets *s, struct slice key, uint64_t series, bool raise)
 {
     unsigned bucket;
     struct slice set = split(key, &bucket);
+    struct node *n, *head;
     bool added, head_added;
-    struct node *n = find_or_add(s, set, &added);
-    struct node *head = find_or_add(
-        s, slice_of(key.data, 1u + s->widths.metric_width), &head_added);
-    uint64_t change;
 
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
+    INSIST(tagk_sets_is_valid(&s->widths, key, series));
+    lock_take(&s->lock);
+    n = find_or_add(s, set, &added);
+    head = find_or_add(s, slice_of(key.data, 1u + s->widths.metric_width),
+                       &head_added);
     s->changes++;
     if (added) {
         n->buckets = mem_new_array(s->widths.salt_buckets, sizeof *n->buckets);
         n->next = head->next;
         head->next = n;
     }
-    if (raise && series <= n->buckets[bucket])
-        return;
-    change = series - n->buckets[bucket];
-    n->buckets[bucket] = (uint32_t)series;
-    n->series += change;
-    head->series += change;
-    s->total += change;
+    if (!raise || series > n->buckets[bucket]) {
+        uint64_t change = series - n->buckets[bucket];
+
+        n->buckets[bucket] = (uint32_t)series;
+        n->series += change;
+        head->series += change;
+        s->total += change;
+    }
+    lock_drop(&s->lock);
 }
 
 void
 tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
 {
-    OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(tagk_sets_is_valid(&s->widths, key, series));
-    lock_take(&s->lock);
-    set_locked(s, key, series, false);
-    lock_drop(&s->lock);
+    put_count(s, key, series, false);
 }
 
 void
 tagk_sets_raise(struct tagk_sets *s, struct slice key, uint64_t series)
 {
-    OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(tagk_sets_is_valid(&s->widths, key, series));
-    lock_take(&s->lock);
-    set_locked(s, key, series, true);
-    lock_drop(&s->lock);
+    put_count(s, key, series, true);
 }
 
 uint64_t
@@ -249,19 +245,6 @@ tagk_sets_get(struct tagk_sets *s, struct slice key)
     return series;
 }
 
-static void
-to_tagk_set(const struct tagk_sets *s, const struct node *n,
-            struct series_tagk_set *out)
-{
-    size_t at = 1u + s->widths.metric_width;
-
-    out->tagks_len = 0;
-    for (; at < n->size; at += s->widths.tagk_width)
-        out->tagks[out->tagks_len++] =
-            key_get_uint(n->key + at, s->widths.tagk_width);
-    out->series = n->series;
-}
-
 enum status
 tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
                struct series_tagk_set **out, size_t *len, struct error *e)
@@ -283,9 +266,16 @@ tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
         *out = arena_array(a, n, sizeof **out);
         if (*out == NULL)
             st = error_no_memory(e);
-        else
-            for (const struct node *i = head->next; i != NULL; i = i->next)
-                to_tagk_set(s, i, &(*out)[(*len)++]);
+        for (const struct node *i = head->next; i != NULL && *out != NULL;
+             i = i->next) {
+            struct series_tagk_set *set = &(*out)[(*len)++];
+
+            set->series = i->series;
+            for (size_t at = 1u + s->widths.metric_width; at < i->size;
+                 at += s->widths.tagk_width)
+                set->tagks[set->tagks_len++] =
+                    key_get_uint(i->key + at, s->widths.tagk_width);
+        }
     }
     lock_drop(&s->lock);
     return st;
