@@ -29,18 +29,6 @@ stays_packed(const struct sub_query *sq, const struct window *w,
            !(sq->rate && (drops || c->first_ms <= 0));
 }
 
-/* Out of scratch memory. */
-static enum status
-keep_points(struct column *c, struct arena *a, struct error *e)
-{
-    c->ts_ms = arena_copy(a, c->ts_ms, c->len * sizeof *c->ts_ms);
-    c->v = arena_copy(a, c->v, c->len * sizeof *c->v);
-    c->is_float = arena_copy(a, c->is_float, c->len);
-    if (c->ts_ms == NULL || c->v == NULL || c->is_float == NULL)
-        return error_no_memory(e);
-    return ST_OK;
-}
-
 static enum status
 make_column(const struct sub_query *sq, const struct downsampler *d,
             struct column *c, struct points *scratch, struct arena *a,
@@ -58,8 +46,14 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     }
     if (column_is_packed(c)) {
         st = column_unpack(&packed, scratch, c, e);
-        if (st == ST_OK && !sq->downsample.on && !sq->rate)
-            st = keep_points(c, a, e);
+        if (st == ST_OK && !sq->downsample.on && !sq->rate) {
+            /* Out of scratch memory. */
+            c->ts_ms = arena_copy(a, c->ts_ms, c->len * sizeof *c->ts_ms);
+            c->v = arena_copy(a, c->v, c->len * sizeof *c->v);
+            c->is_float = arena_copy(a, c->is_float, c->len);
+            if (c->ts_ms == NULL || c->v == NULL || c->is_float == NULL)
+                return error_no_memory(e);
+        }
     }
     if (st == ST_OK && sq->downsample.on)
         st = downsampler_run(d, c, c, e);

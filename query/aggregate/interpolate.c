@@ -351,42 +351,6 @@ aggregation_show(const struct aggregate_spec *spec, struct dps *out,
     return ST_OK;
 }
 
-static enum status
-run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
-            struct error *e)
-{
-    bool doubles = m->doubles != NULL ? m->doubles[from] != 0 : m->all_doubles;
-    enum status st;
-    size_t n = 0;
-
-    m->ms = m->timestamps.list + from;
-    accumulator_begin(&m->acc, doubles, len);
-    begin_stretch(m);
-    if (!aggregation_add_threads(m, &st, e))
-        for (size_t i = 0; i < m->len && st == ST_OK; i++) {
-            aggregation_fetch_ahead(m, i);
-            st = aggregation_unpack_and_add(m, &m->cursors[i], e);
-            if (st == ST_OK)
-                st = deadline_tick(m->spec->deadline, len, e);
-        }
-    if (st != ST_OK)
-        return st;
-    accumulator_end(&m->acc, out->v + from);
-    /* Drops the series that end with the stretch that ended at 'm->ms[len -
-     * 1]'. */
-    for (size_t k = 0; k < m->len; k++) {
-        const struct column *c = m->cursors[k].c;
-
-        if (column_time(c, c->len - 1) <= m->ms[len - 1])
-            continue;
-        if (n < k)
-            m->cursors[n] = m->cursors[k];
-        n++;
-    }
-    m->len = n;
-    return aggregation_show(m->spec, out, from, len, doubles, e);
-}
-
 enum status
 aggregation_dps(struct times t, struct arena *a, struct dps *out,
                 struct error *e)
@@ -438,8 +402,35 @@ run_group(struct aggregation *m, struct dps *out, struct error *e)
 
     while (st == ST_OK && out->len < m->timestamps.len) {
         size_t n = stretch(m, out->len);
+        bool doubles =
+            m->doubles != NULL ? m->doubles[out->len] != 0 : m->all_doubles;
+        size_t kept = 0;
 
-        st = run_stretch(m, out->len, n, out, e);
+        m->ms = m->timestamps.list + out->len;
+        accumulator_begin(&m->acc, doubles, n);
+        begin_stretch(m);
+        if (!aggregation_add_threads(m, &st, e))
+            for (size_t i = 0; i < m->len && st == ST_OK; i++) {
+                aggregation_fetch_ahead(m, i);
+                st = aggregation_unpack_and_add(m, &m->cursors[i], e);
+                if (st == ST_OK)
+                    st = deadline_tick(m->spec->deadline, n, e);
+            }
+        if (st != ST_OK)
+            return st;
+        accumulator_end(&m->acc, out->v + out->len);
+        /* Drops the series that end with this stretch. */
+        for (size_t k = 0; k < m->len; k++) {
+            const struct column *c = m->cursors[k].c;
+
+            if (column_time(c, c->len - 1) <= m->ms[n - 1])
+                continue;
+            if (kept < k)
+                m->cursors[kept] = m->cursors[k];
+            kept++;
+        }
+        m->len = kept;
+        st = aggregation_show(m->spec, out, out->len, n, doubles, e);
         out->len += n;
         if (st == ST_OK)
             st = deadline_tick(m->spec->deadline, n, e);

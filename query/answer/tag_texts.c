@@ -28,18 +28,12 @@ struct tag_texts {
     struct generation old GUARDED_BY(lock);
 };
 
-static void
-generation_fini(struct generation *g)
-{
-    table_fini(&g->table);
-    buf_fini(&g->records);
-}
-
 /* The young generation becomes the old one. */
 static void
 age(struct tag_texts *t) REQUIRES(t->lock)
 {
-    generation_fini(&t->old);
+    table_fini(&t->old.table);
+    buf_fini(&t->old.records);
     t->old = t->young;
     t->young = (struct generation){ 0 };
 }
@@ -144,22 +138,6 @@ is_new(const struct tag_text *one, size_t size_max)
            one->pairs.size + one->text.size <= size_max;
 }
 
-static void
-add(struct tag_texts *t, const struct tag_text *one) REQUIRES(t->lock)
-{
-    size_t need = one->pairs.size + one->text.size + 2 * VARINT_MAX;
-    uint32_t at;
-
-    if (t->young.records.failed || t->young.records.size + need > t->max)
-        age(t);
-    at = (uint32_t)t->young.records.size;
-    buf_put_sized(&t->young.records, one->pairs);
-    buf_put_sized(&t->young.records, one->text);
-    if (t->young.records.failed ||
-        !table_try_add(&t->young.table, one->hash, at))
-        age(t);
-}
-
 void
 tag_texts_add(struct tag_texts *t, uint64_t epoch, const struct tag_text *list,
               size_t len, size_t groups)
@@ -176,7 +154,20 @@ tag_texts_add(struct tag_texts *t, uint64_t epoch, const struct tag_text *list,
     rwlock_take_write(&t->lock);
     for (size_t i = 0; i < len && enter_epoch(t, epoch); i++)
         /* Another thread may have been faster. */
-        if (is_new(&list[i], size_max) && find(t, &list[i]).size == 0)
-            add(t, &list[i]);
+        if (is_new(&list[i], size_max) && find(t, &list[i]).size == 0) {
+            size_t need =
+                list[i].pairs.size + list[i].text.size + 2 * VARINT_MAX;
+            uint32_t at;
+
+            if (t->young.records.failed ||
+                t->young.records.size + need > t->max)
+                age(t);
+            at = (uint32_t)t->young.records.size;
+            buf_put_sized(&t->young.records, list[i].pairs);
+            buf_put_sized(&t->young.records, list[i].text);
+            if (t->young.records.failed ||
+                !table_try_add(&t->young.table, list[i].hash, at))
+                age(t);
+        }
     rwlock_drop_write(&t->lock);
 }

@@ -18,23 +18,6 @@ too_many_buckets(struct error *e)
 
 #define CALENDAR_STEPS 64 /* of the deadline, for the next bucket */
 
-static enum status
-grid_count(const struct downsampler *d, int64_t from, int64_t to, size_t *n,
-           struct error *e)
-{
-    const struct buckets *b = &d->reading->buckets;
-    enum status st = ST_OK;
-
-    *n = 0;
-    if (b->length != 0 && from < to)
-        *n = (size_t)((to - from - 1) / b->length + 1);
-    for (; b->length == 0 && from < to && st == ST_OK; ++*n) {
-        from = bucket_next(b, from);
-        st = deadline_tick(d->deadline, CALENDAR_STEPS, e);
-    }
-    return st;
-}
-
 /* The grid has every bucket from the one that contains the start of the scanned
  * range.  The bucket that contains the end of that range is the first one that
  * it lacks; of calendar buckets, the one that contains the end of the query is
@@ -47,12 +30,19 @@ make_grid(struct downsampler *d, struct error *e)
     int64_t to = b->to == INT64_MAX
                      ? bucket_floor(b, d->reading->window.scan_end_ms)
                      : bucket_next(b, bucket_floor(b, b->to - 1));
-    enum status st;
+    int64_t from = at;
+    enum status st = ST_OK;
 
     /* The rollups of a split query can end within their first bucket. */
     if (b->spec->calendar && to == at)
         to = bucket_next(b, at);
-    st = grid_count(d, at, to, &d->grid_len, e);
+    d->grid_len = 0;
+    if (b->length != 0 && from < to)
+        d->grid_len = (size_t)((to - from - 1) / b->length + 1);
+    for (; b->length == 0 && from < to && st == ST_OK; d->grid_len++) {
+        from = bucket_next(b, from);
+        st = deadline_tick(d->deadline, CALENDAR_STEPS, e);
+    }
     if (st != ST_OK)
         return st;
     d->grid = arena_array_raw(d->arena, d->grid_len, sizeof *d->grid);
@@ -117,15 +107,6 @@ fold_column(const struct downsampler *d, const struct column *in,
     return ST_OK;
 }
 
-static enum status
-fill_value(enum fill_policy fill, double *out, struct error *e)
-{
-    if (fill == FILL_SCALAR)
-        return error_set(e, ST_INVALID, "unhandled fill policy");
-    *out = fill == FILL_ZERO ? 0 : (double)NAN;
-    return ST_OK;
-}
-
 enum status
 downsampler_run(const struct downsampler *d, const struct column *in,
                 struct column *out, struct error *e)
@@ -146,8 +127,10 @@ downsampler_run(const struct downsampler *d, const struct column *in,
                 at++;
             if (at < buckets.len && buckets.ts_ms[at] == d->grid[i])
                 v[i] = buckets.v[at];
+            else if (spec->fill == FILL_SCALAR)
+                return error_set(e, ST_INVALID, "unhandled fill policy");
             else
-                st = fill_value(d->spec->fill, &v[i].d, e);
+                v[i].d = spec->fill == FILL_ZERO ? 0 : (double)NAN;
             /* A grid may be long. */
             if (st == ST_OK && i % 65536 == 65535)
                 st = deadline_check(d->deadline, e);

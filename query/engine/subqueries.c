@@ -62,38 +62,6 @@ keep_slot(struct parallel_slot *b, struct arena *a, struct error *e)
     return b->status;
 }
 
-/* Runs all from '*kept' on at the same time, and adds to '*kept' those before
- * the first that was refused memory, or up to the first that failed. */
-static enum status
-run_parallel(const struct subqueries *s, struct arena *a, size_t *kept,
-             struct error *e)
-{
-    size_t len = s->len - *kept;
-    struct parallel_run t = { .s = s,
-                              .first = *kept,
-                              .arena_bytes = arena_left(a) };
-    enum status status = ST_OK;
-
-    if (!budget_take(s->budget, len * sizeof *t.slots))
-        return error_no_memory(e);
-    t.slots = mem_try_array(len, sizeof *t.slots);
-    if (t.slots == NULL) {
-        budget_return(s->budget, len * sizeof *t.slots);
-        return error_no_memory(e);
-    }
-    workers_run(s->workers, len, run_slot, &t);
-    for (size_t k = 0; k < len && status == ST_OK && !t.slots[k].lacks_memory;
-         k++) {
-        status = keep_slot(&t.slots[k], a, e);
-        *kept += t.slots[k].run.arena == NULL;
-    }
-    for (size_t k = 0; k < len; k++)
-        arena_free(&t.slots[k].run.arena);
-    free(t.slots);
-    budget_return(s->budget, len * sizeof *t.slots);
-    return status;
-}
-
 enum status
 subqueries_run(const struct subqueries *s, struct arena *a, size_t *kept,
                struct error *e)
@@ -112,7 +80,31 @@ subqueries_run(const struct subqueries *s, struct arena *a, size_t *kept,
         left = (int64_t)(s->len - *kept);
         if (status == ST_OK && !is_short && left > 1 &&
             (clock_monotonic_us() - from_us) * left >= s->worth_us) {
-            status = run_parallel(s, a, kept, e);
+            size_t len = s->len - *kept;
+            struct parallel_run t = { .s = s,
+                                      .first = *kept,
+                                      .arena_bytes = arena_left(a) };
+
+            /* Runs all from '*kept' on at the same time, and adds to '*kept'
+             * those before the first that was refused memory, or up to the
+             * first that failed. */
+            if (!budget_take(s->budget, len * sizeof *t.slots))
+                return error_no_memory(e);
+            t.slots = mem_try_array(len, sizeof *t.slots);
+            if (t.slots == NULL) {
+                budget_return(s->budget, len * sizeof *t.slots);
+                return error_no_memory(e);
+            }
+            workers_run(s->workers, len, run_slot, &t);
+            for (size_t k = 0;
+                 k < len && status == ST_OK && !t.slots[k].lacks_memory; k++) {
+                status = keep_slot(&t.slots[k], a, e);
+                *kept += t.slots[k].run.arena == NULL;
+            }
+            for (size_t k = 0; k < len; k++)
+                arena_free(&t.slots[k].run.arena);
+            free(t.slots);
+            budget_return(s->budget, len * sizeof *t.slots);
             is_short = true; /* or else none is left */
         }
     }

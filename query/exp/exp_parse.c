@@ -286,22 +286,6 @@ check_timestamp(const struct exp_time *t, struct slice text,
     return parse_time_in(text, o->now_ms, zone, t->timezone, &unused, e);
 }
 
-/* The interval as it will be read: "0all" and "1dc" are some, too. */
-static enum status
-check_interval(const struct exp_time *t, struct arena *a, struct error *e)
-{
-    struct downsample unused = { 0 };
-    struct slice text = { NULL, 0 };
-    enum status st;
-
-    if (t->interval.size == 0)
-        return error_set(e, ST_INVALID, "Missing or empty interval");
-    st = join_downsample(t->interval, slice_str("sum"), a, &text, e);
-    if (st == ST_OK)
-        st = parse_downsample(text, a, &unused, e);
-    return st == ST_OK ? check_aggregator(t->downsample_aggregator, e) : st;
-}
-
 static enum status
 check_time(const struct exp_time *t, const struct parse_options *o,
            struct arena *a, struct error *e)
@@ -313,8 +297,19 @@ check_time(const struct exp_time *t, const struct parse_options *o,
     st = check_timestamp(t, t->start, o, e);
     if (st == ST_OK && t->end.size > 0)
         st = check_timestamp(t, t->end, o, e);
-    if (st == ST_OK && t->downsampler_given)
-        st = check_interval(t, a, e);
+    if (st == ST_OK && t->downsampler_given) {
+        struct downsample unused = { 0 };
+        struct slice text = { NULL, 0 };
+
+        /* The interval as it will be read: "0all" and "1dc" are some, too. */
+        if (t->interval.size == 0)
+            return error_set(e, ST_INVALID, "Missing or empty interval");
+        st = join_downsample(t->interval, slice_str("sum"), a, &text, e);
+        if (st == ST_OK)
+            st = parse_downsample(text, a, &unused, e);
+        if (st == ST_OK)
+            st = check_aggregator(t->downsample_aggregator, e);
+    }
     return st == ST_OK ? check_aggregator(t->aggregator, e) : st;
 }
 
@@ -381,24 +376,6 @@ check_ids(const struct exp_query *q, struct error *e)
     return ST_OK;
 }
 
-static enum status
-check_parts(struct exp_query *q, const struct parse_options *o, struct arena *a,
-            struct parse_error *e)
-{
-    struct error why;
-
-    for (size_t i = 0; i < q->metrics_len; i++)
-        if (check_metric(&q->metrics[i], o, &why) != ST_OK)
-            return invalid(e, &why, "metric", i);
-    for (size_t i = 0; i < q->filters_len; i++)
-        if (check_id(q->filters[i].id, "Missing or empty id", &why) != ST_OK)
-            return invalid(e, &why, "filter", i);
-    for (size_t i = 0; i < q->expressions_len; i++)
-        if (check_expression(&q->expressions[i], a, &why) != ST_OK)
-            return invalid(e, &why, "expression", i);
-    return ST_OK;
-}
-
 /* What is called must be there. */
 static enum status
 check_references(const struct exp_query *q, struct error *e)
@@ -449,8 +426,20 @@ check(struct exp_query *q, const struct parse_options *o, struct arena *a,
     if (q->metrics_len == 0)
         return error_set(&e->message, ST_INVALID, "missing or empty metrics");
     st = check_ids(q, &e->message);
-    if (st == ST_OK)
-        st = check_parts(q, o, a, e);
+    if (st == ST_OK) {
+        struct error why;
+
+        for (size_t i = 0; i < q->metrics_len; i++)
+            if (check_metric(&q->metrics[i], o, &why) != ST_OK)
+                return invalid(e, &why, "metric", i);
+        for (size_t i = 0; i < q->filters_len; i++)
+            if (check_id(q->filters[i].id, "Missing or empty id", &why) !=
+                ST_OK)
+                return invalid(e, &why, "filter", i);
+        for (size_t i = 0; i < q->expressions_len; i++)
+            if (check_expression(&q->expressions[i], a, &why) != ST_OK)
+                return invalid(e, &why, "expression", i);
+    }
     return st == ST_OK ? check_references(q, &e->message) : st;
 }
 

@@ -29,30 +29,23 @@ gexp_absolute(const struct gexp_call *c, struct exp_list *out, struct error *e)
     return st;
 }
 
-static enum status
-parse_factor(struct slice text, double *out, struct error *e)
-{
-    for (size_t i = 0; i < text.size; i++)
-        if (memchr("0123456789-.", text.data[i], 12) == NULL)
-            /* It shows the factor that it has so far, not the text. */
-            return error_set(e, ST_INVALID,
-                             "Unparseable scale factor value: 0.0");
-    if (!number_parse_double(text, out))
-        return error_set(e, ST_INVALID,
-                         "Invalid parameter, must be an integer or floating "
-                         "point");
-    return ST_OK;
-}
-
 enum status
 gexp_scale(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     double factor = 0;
     bool whole;
-    enum status st = parse_factor(c->params[0], &factor, e);
+    enum status st;
 
-    if (st == ST_OK)
-        st = gexp_own_points(c, out, e);
+    for (size_t i = 0; i < c->params[0].size; i++)
+        if (memchr("0123456789-.", c->params[0].data[i], 12) == NULL)
+            /* It shows the factor that it has so far, not the text. */
+            return error_set(e, ST_INVALID,
+                             "Unparseable scale factor value: 0.0");
+    if (!number_parse_double(c->params[0], &factor))
+        return error_set(e, ST_INVALID,
+                         "Invalid parameter, must be an integer or floating "
+                         "point");
+    st = gexp_own_points(c, out, e);
     whole = floor(factor) == factor && isfinite(factor);
     for (size_t i = 0; i < out->len && st == ST_OK; i++) {
         struct dps *d = &out->series[i].dps;
@@ -152,19 +145,21 @@ split_quoted(struct slice text, struct slice *digits, struct slice *unit)
     return at > 1;
 }
 
-/* What is rejected keeps the quote behind its unit, as OpenTSDB's does. */
-static enum status
-parse_shift(struct slice text, int64_t *out_ms, struct error *e)
+/* Only the first argument's series. */
+enum status
+gexp_shift(const struct gexp_call *c, struct exp_list *out, struct error *e)
 {
     struct slice digits, unit_text, unit;
     int64_t count, unit_ms;
+    enum status st;
 
-    if (!is_quoted(text))
+    /* What is rejected keeps the quote behind its unit, as OpenTSDB's does. */
+    if (!is_quoted(c->params[0]))
         return error_set(e, ST_INVALID,
                          "Invalid timeshift parameter: eg '10min'");
-    if (!split_quoted(text, &digits, &unit_text))
+    if (!split_quoted(c->params[0], &digits, &unit_text))
         return error_set(e, ST_INVALID, "Invalid Parameter: %.*s",
-                         SLICE_ARG(text));
+                         SLICE_ARG(c->params[0]));
     if (!gexp_parse_int(digits, &count))
         return error_set(e, ST_INVALID, "For input string: \"%.*s\"",
                          SLICE_ARG(digits));
@@ -178,26 +173,14 @@ parse_shift(struct slice text, int64_t *out_ms, struct error *e)
     if (count <= 0)
         return error_set(e, ST_INVALID, "timeshift <= 0");
     if (count > QUERY_INTERVAL_MAX_S * 1000 / unit_ms)
-        return error_set(e, ST_INVALID,
-                         "The shift is longer than %lld seconds: %.*s",
-                         (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
-    *out_ms = count * unit_ms;
-    return ST_OK;
-}
-
-/* Only the first argument's series. */
-enum status
-gexp_shift(const struct gexp_call *c, struct exp_list *out, struct error *e)
-{
-    int64_t by_ms = 0;
-    enum status st = parse_shift(c->params[0], &by_ms, e);
-
+        return error_set(
+            e, ST_INVALID, "The shift is longer than %lld seconds: %.*s",
+            (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(c->params[0]));
     out->len = c->lists[0].len;
-    if (st == ST_OK)
-        st = gexp_own_points(c, out, e);
+    st = gexp_own_points(c, out, e);
     for (size_t i = 0; i < out->len && st == ST_OK; i++)
         for (size_t k = 0; k < out->series[i].dps.len; k++)
-            out->series[i].dps.ts_ms[k] += by_ms;
+            out->series[i].dps.ts_ms[k] += count * unit_ms;
     return st;
 }
 
@@ -233,22 +216,6 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
                          (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
     *out_ms = count * unit_ms;
     return ST_OK;
-}
-
-static enum status
-parse_window(struct slice text, struct moving_window *out, struct error *e)
-{
-    enum status st;
-
-    *out = (struct moving_window){ .is_time = is_quoted(text) };
-    st = out->is_time ? parse_span(text, &out->size, e)
-                      : gexp_parse_count(
-                            text, "Unparseable window size: ", &out->size, e);
-    if (st == ST_OK && out->size <= 0)
-        return error_set(e, ST_INVALID,
-                         "Moving average window must be an integer greater "
-                         "than zero");
-    return st;
 }
 
 /* The mean of the points that end at 'at'; 0 until the window is full, and
@@ -320,8 +287,16 @@ gexp_moving_average(const struct gexp_call *c, struct exp_list *out,
 {
     struct moving_window w;
     uint64_t additions = 0;
-    enum status st = parse_window(c->params[0], &w, e);
+    enum status st;
 
+    w = (struct moving_window){ .is_time = is_quoted(c->params[0]) };
+    st = w.is_time ? parse_span(c->params[0], &w.size, e)
+                   : gexp_parse_count(c->params[0],
+                                      "Unparseable window size: ", &w.size, e);
+    if (st == ST_OK && w.size <= 0)
+        return error_set(e, ST_INVALID,
+                         "Moving average window must be an integer greater "
+                         "than zero");
     for (size_t i = 0; i < out->len && st == ST_OK; i++)
         st = average(c, &w, &out->series[i].dps, &additions, e);
     return st;

@@ -57,22 +57,6 @@ draw_path(struct picture *p, struct lines *l, size_t i)
     canvas_dots(p->canvas, &l->below, POINT_RADIUS, true, pen.ink);
 }
 
-/* The way to a point that may still change. */
-static void
-draw_partial(struct picture *p, size_t i)
-{
-    const struct chart_series *s = &p->c->series[i];
-    const struct scale *y = chart_scale_of(p, s);
-    size_t last = s->len - 1;
-    const struct pen pen = { chart_series_ink(p, i, 1), LINE_WIDTH, 2, 3 };
-
-    if (scale_has(y, s->v[last]) && scale_has(y, s->v[last - 1]) &&
-        (double)(s->ts_ms[last] - s->ts_ms[last - 1]) <= series_gap_ms(s))
-        canvas_line(p->canvas, chart_x(p, s->ts_ms[last - 1]),
-                    chart_y(p, y, s->v[last - 1]), chart_x(p, s->ts_ms[last]),
-                    chart_y(p, y, s->v[last]), &pen);
-}
-
 static void
 draw_line(struct picture *p, struct lines *l, size_t i)
 {
@@ -81,8 +65,19 @@ draw_line(struct picture *p, struct lines *l, size_t i)
 
     trace(p, l, s, s->len - is_partial);
     draw_path(p, l, i);
-    if (is_partial)
-        draw_partial(p, i);
+    if (is_partial) {
+        const struct scale *y = chart_scale_of(p, s);
+        size_t last = s->len - 1;
+        const struct pen pen = { chart_series_ink(p, i, 1), LINE_WIDTH, 2, 3 };
+
+        /* The way to a point that may still change. */
+        if (scale_has(y, s->v[last]) && scale_has(y, s->v[last - 1]) &&
+            (double)(s->ts_ms[last] - s->ts_ms[last - 1]) <= series_gap_ms(s))
+            canvas_line(p->canvas, chart_x(p, s->ts_ms[last - 1]),
+                        chart_y(p, y, s->v[last - 1]),
+                        chart_x(p, s->ts_ms[last]), chart_y(p, y, s->v[last]),
+                        &pen);
+    }
 }
 
 /* -- points ---------------------------------------------------------------- */
@@ -183,16 +178,6 @@ fill_area(struct picture *p, struct lines *l, struct ink ink,
 }
 
 static void
-draw_area(struct picture *p, struct lines *l, size_t i)
-{
-    const struct chart_series *s = &p->c->series[i];
-
-    fill_area(p, l, chart_series_ink(p, i, 0.18), s->ts_ms, s->v, NULL, s->len,
-              series_gap_ms(s));
-    draw_line(p, l, i);
-}
-
-static void
 draw_stacked(struct picture *p, struct lines *l, size_t i)
 {
     struct stack *stack = &p->stack;
@@ -237,7 +222,9 @@ draw_series(struct picture *p, struct lines *l, size_t i)
         break;
     case CHART_AREA:
         if (!s->is_right) {
-            draw_area(p, l, i);
+            fill_area(p, l, chart_series_ink(p, i, 0.18), s->ts_ms, s->v, NULL,
+                      s->len, series_gap_ms(s));
+            draw_line(p, l, i);
             return;
         }
         break;
