@@ -76,6 +76,19 @@ extern const struct tool_option tool_common_options[];
 /* A command's check() or run(). */
 typedef int tool_fn(struct tool *t);
 
+tool_fn tool_fsck, tool_fsck_check;
+tool_fn tool_import, tool_import_check;
+tool_fn tool_mkmetric, tool_mkmetric_check;
+tool_fn tool_purge;
+tool_fn tool_query, tool_query_check;
+tool_fn tool_scan, tool_scan_check;
+tool_fn tool_search, tool_search_check;
+tool_fn tool_uid, tool_uid_check;
+/* Parts of 'uid': 'fsck [fix] [delete_unknown]', 'treepurge ID [true]' ... */
+tool_fn tool_uid_fsck;
+tool_fn tool_uid_metasync, tool_uid_metapurge;
+tool_fn tool_uid_treesync, tool_uid_treepurge;
+
 /* command->check(), if there is one. */
 int tool_check(struct tool *t);
 /* Runs the command and writes what is left in 'text': the exit status. */

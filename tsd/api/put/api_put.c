@@ -13,16 +13,108 @@
  * The body is read to its end before anything is stored, so a body that is cut
  * off leaves nothing behind.  The points of the first reading are kept, up to a
  * number; of a longer body the rest is read a second time, chunk by chunk. */
+#include <stdio.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/process/clock.h"
 #include "base/text/java.h"
+#include "base/text/number.h"
 #include "tsd/api/api.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/put/histogram_put.h"
-#include "tsd/api/put/put_reply.h"
 #include "tsd/put/put_json.h"
+#include "web/http.h"
 #include "web/json/json.h"
+
+struct put_reply {
+    struct http_reply *reply;
+    bool details, summary, sync;
+    int64_t sync_timeout;
+    size_t total, stored;
+    bool broken;       /* the store failed, not the client */
+    struct buf errors; /* ?details: the elements of a JSON array */
+};
+
+#define DETAILS_BYTES ((size_t)16 << 20)
+
+/* 400; returns false. */
+static bool
+put_reply_reject(struct put_reply *p, const char *message, const char *details)
+{
+    http_reply_error(p->reply, 400, message, details);
+    return false;
+}
+
+/* Reads the switches.  False: it replied. */
+static bool
+put_reply_init(struct put_reply *p, const struct http_request *r,
+               struct http_reply *reply)
+{
+    struct slice text;
+    char why[200];
+
+    *p = (struct put_reply){ .reply = reply,
+                             .details = http_has_param(r, "details"),
+                             .summary = http_has_param(r, "summary"),
+                             .sync = http_has_param(r, "sync") };
+    if (!http_param(r, "sync_timeout", &text) ||
+        (number_parse_i64(text, &p->sync_timeout) &&
+         p->sync_timeout <= INT32_MAX && p->sync_timeout >= INT32_MIN))
+        return true;
+    (void)snprintf(why, sizeof why, "For input string: \"%.*s\"",
+                   text.size > 100 ? 100 : (int)text.size,
+                   (const char *)text.data);
+    return put_reply_reject(p, why, "sync_timeout needs a number");
+}
+
+/* Starts an element of 'errors'; the point follows, then put_reply_why().
+ * NULL when no details are wanted, or there are too many. */
+static struct buf *
+put_reply_point(struct put_reply *p)
+{
+    if (!p->details || p->errors.size > DETAILS_BYTES)
+        return NULL;
+    buf_put_str(&p->errors,
+                p->errors.size == 0 ? "{\"datapoint\":" : ",{\"datapoint\":");
+    return &p->errors;
+}
+
+/* The reply to a body that was read to its end. */
+static void
+put_reply_end(struct put_reply *p)
+{
+    struct buf *body = http_reply_body(p->reply);
+    size_t failed = p->total - p->stored;
+
+    if (p->broken && !p->details) {
+        http_reply_error(p->reply, 503, "The store failed",
+                         "Some points were not stored; send again later");
+        http_reply_reported(p->reply); /* point by point */
+        return;
+    }
+    if (!p->details && !p->summary) {
+        if (failed == 0)
+            http_reply_status(p->reply, 204); /* with a type, as OpenTSDB */
+        else
+            (void)put_reply_reject(
+                p, "One or more data points had errors",
+                "Please see the TSD logs or append \"details\" to the put "
+                "request");
+        http_reply_reported(p->reply);
+        return;
+    }
+    http_reply_status(p->reply, failed == 0 ? 200 : p->broken ? 503 : 400);
+    buf_printf(body, "{\"success\":%zu,\"failed\":%zu", p->stored, failed);
+    if (p->sync_timeout > 0)
+        buf_put_str(body, ",\"timeouts\":0");
+    if (p->details) {
+        buf_put_str(body, ",\"errors\":[");
+        buf_put_slice(body, buf_slice(&p->errors));
+        buf_put_str(body, "]");
+    }
+    buf_put_str(body, "}");
+}
 
 #define KEPT_MAX      16384
 #define BUSY_RETRY_MS 5
@@ -132,7 +224,9 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
         why = slice_str("Unknown metric");
     if (fault == PUT_NO_ROLLUP)
         why = slice_str("Unexpected exception");
-    put_reply_why(&j->result, why);
+    buf_put_str(&j->result.errors, ",\"error\":");
+    json_put_string(&j->result.errors, why);
+    buf_put_u8(&j->result.errors, '}');
 }
 
 /* -- storing --------------------------------------------------------------- */
@@ -329,7 +423,7 @@ put_api_serve(struct job *j)
         read_body(j, http_body(j->request), &rest) && read_header_tag(j) &&
         store_all(j, rest))
         put_reply_end(&j->result);
-    put_reply_fini(&j->result);
+    buf_fini(&j->result.errors);
     /* Of those that might have been quick. */
     if (http_body(j->request).size <= QUICK_BYTES &&
         clock_monotonic_us() - from_us > SLOW_US)

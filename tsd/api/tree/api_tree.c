@@ -1,6 +1,5 @@
 /* /api/tree: definitions and rules.  What looks at series is in
  * tsd/api/tree/api_tree_view.c. */
-#include "tsd/api/tree/api_tree.h"
 
 #include <jansson.h>
 

@@ -1,9 +1,7 @@
 /* /api/tree/branch, test, collisions, notmatched: what a tree's rules make of
  * the series. */
-#include "tsd/api/tree/api_tree.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/tree/tree_json.h"
-#include "tsd/api/tree/tree_table.h"
 #include "tsd/api/tree/tree_view.h"
 #include "web/json/json.h"
 

@@ -33,3 +33,10 @@ void tree_rule_write(struct buf *b, const struct tree_rule *rule);
 /* ,"path":{..},"displayName":..,"treeId":..,"branchId":..,"depth":..} */
 void tree_write_branch_end(struct buf *b, int64_t tree,
                            const struct slice *path, size_t path_len);
+
+/* What api_tree.c leaves to api_tree_view.c: branches and what is made of them.
+ */
+void api_tree_branch(const struct api_call *w);
+void api_tree_test(const struct api_call *w);
+void api_tree_collisions(const struct api_call *w);
+void api_tree_unmatched(const struct api_call *w);

@@ -12,9 +12,32 @@
  *          gone. */
 #pragma once
 
+#include "base/table.h"
 #include "tsd/api/api.h"
 #include "tsd/api/tree/tree_build.h"
-#include "tsd/api/tree/tree_table.h"
+
+struct tree_entry {
+    struct slice key, name, tsuid;
+    size_t at; /* in the order of coming */
+};
+
+/* Starts with its arena alone, and ends with table_fini(). */
+struct tree_table {
+    struct arena *arena;
+    struct tree_entry *entries;
+    size_t len, cap;
+    struct hash_table table; /* of 'entries' */
+    uint64_t seed;
+};
+
+/* The entry of the key: a new one with copies of name and TSUID, or that which
+ * is there.  NULL past the arena's cap. */
+const struct tree_entry *tree_table_add(struct tree_table *t, struct slice key,
+                                        struct slice name, struct slice tsuid);
+
+/* Sorts by name, ignoring case; of equal ones the first stays.  Ends the table:
+ * nothing may be added any more. */
+void tree_table_sort(struct tree_table *t);
 
 struct tree_branch {
     struct slice *path; /* starts with "ROOT", ends with its own name */

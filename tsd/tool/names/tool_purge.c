@@ -1,6 +1,6 @@
 /* 'purge': series of which nothing is left, and the names that only they had,
  * are forgotten. */
-#include "tsd/tool/names/tool_names.h"
+#include "tsd/tool/tool.h"
 
 #include "tsd/config/retention_policies.h"
 #include "uid/purge/purge.h"

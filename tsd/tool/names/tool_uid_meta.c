@@ -1,5 +1,5 @@
 /* 'uid metasync' and its kin: metadata and trees, all at once. */
-#include "tsd/tool/names/tool_uid_priv.h"
+#include "tsd/tool/tool.h"
 
 #include "base/text/number.h"
 #include "uid/meta/meta.h"

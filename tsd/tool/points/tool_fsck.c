@@ -1,5 +1,6 @@
-/* 'tsdb fsck': OpenTSDB's options for our own check and its report. */
-#include "tsd/tool/points/tool_fsck.h"
+/* 'tsdb fsck' and 'uid fsck': OpenTSDB's options for our own checks and their
+ * report. */
+#include "tsd/tool/tool.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -9,17 +10,18 @@
 #include "base/text/number.h"
 #include "query/plan/plan.h"
 #include "tsd/config/store_place.h"
+#include "tsd/tool/fsck_report.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/transfer/dump.h"
+#include "uid/fsck/uid_fsck.h"
 
 #define THREADS_A_CPU 4
+#define ERRORS_MAX    255 /* an exit status */
 
 static const char *const repairing_flags[] = {
     "--delete-bad-compacts", "--delete-bad-rows",        "--delete-bad-values",
     "--delete-orphans",      "--delete-unknown-columns", "--resolve-duplicates",
 };
-
-/* -- what 'uid fsck' needs, too -------------------------------------------- */
 
 static void
 print_line(void *ctx, const char *line)
@@ -27,13 +29,16 @@ print_line(void *ctx, const char *line)
     tool_say(ctx, "%s", line);
 }
 
-struct fsck_report
+/* A report whose lines go to 'err' of the tool. */
+static struct fsck_report
 tool_fsck_report(struct tool *t)
 {
     return (struct fsck_report){ .print = print_line, .ctx = t, .all = true };
 }
 
-char *
+/* Where a repair puts what it takes out: to be free()d.  NULL with a line on
+ * 'err' where it may not repair, as a server uses the store. */
+static char *
 tool_fsck_aside(struct tool *t)
 {
     const char *dir = store_place_folder(t->settings);
@@ -229,4 +234,39 @@ tool_fsck(struct tool *t)
     if (st != ST_OK)
         return tool_fail(t, "%s", e.text);
     return found == 0 ? 0 : TOOL_FAILED;
+}
+
+int
+tool_uid_fsck(struct tool *t)
+{
+    struct fsck_report report = tool_fsck_report(t);
+    struct check c = { .say = fsck_report_finding, .ctx = &report };
+    struct check_counts n;
+    char *aside = NULL;
+    struct error e;
+    enum status st;
+    bool fix = false;
+
+    /* OpenTSDB's passes over words that are neither of the two. */
+    for (size_t i = 1; i < tool_words(t); i++)
+        if (slice_eq_str(tool_word(t, i), "fix"))
+            fix = true;
+        else if (!t->as_tsdb &&
+                 !slice_eq_str(tool_word(t, i), "delete_unknown"))
+            return tool_usage(t, "Unknown words behind 'fsck'");
+    if (fix && (aside = tool_fsck_aside(t)) == NULL)
+        return TOOL_FAILED;
+    c.aside = aside;
+    st = check_uids(t->api->store, &c, &n, &e);
+    free(aside);
+    if (st != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    if (tool_is_verbose(t))
+        tool_say(t, "%llu names and ids looked at",
+                 (unsigned long long)n.names);
+    if (c.found > 0)
+        tool_say(t, "%llu errors found.", (unsigned long long)c.found);
+    else if (tool_is_verbose(t))
+        tool_say(t, "No errors found.");
+    return c.found < ERRORS_MAX ? (int)c.found : ERRORS_MAX;
 }

@@ -1,5 +1,5 @@
 /* 'scan': rows as they are stored, hour by hour; and their deletion. */
-#include "tsd/tool/points/tool_points.h"
+#include "tsd/tool/tool.h"
 
 #include "base/process/clock.h"
 #include "base/process/log.h"

@@ -1,5 +1,5 @@
 /* 'search lookup': the series of a metric and tags, a line each. */
-#include "tsd/tool/points/tool_points.h"
+#include "tsd/tool/tool.h"
 
 #include "tsd/api/names/series_lookup.h"
 #include "tsd/transfer/dump.h"

@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-#include "tsd/tool/import/import_tool.h"
-#include "tsd/tool/names/tool_names.h"
-#include "tsd/tool/points/tool_fsck.h"
-#include "tsd/tool/points/tool_points.h"
-
 static const struct tool_option uid_options[] = {
     { "--idwidth", "N", "Bytes of an id (those of the store)." },
     { "--ignore-case", NULL, "grep: upper and lower case are the same." },
