@@ -41,29 +41,6 @@ report(struct engine_check *x, const char *code, const char *path, uint64_t at,
 }
 
 static enum status
-check_manifest(struct engine_check *x, struct error *e)
-{
-    struct level_manifest *m = &x->manifest;
-    enum status st = level_manifest_read(x->dir, m, e);
-
-    if (st != ST_OK)
-        return st;
-    x->c->files += 2;
-    x->c->bytes += m->size;
-    if (m->state == MANIFEST_UNNAMED)
-        report(x, "engine-current", m->path, 0, m->text);
-    else if (m->state == MANIFEST_DAMAGED)
-        report(x, "engine-manifest", m->path, m->at, m->text);
-    else if (m->state == MANIFEST_TORN)
-        check_note(x->c, "engine-tail",
-                   "%s: bytes %" PRIu64 " to %" PRIu64
-                   " are an edit that was never synced: the next start cuts "
-                   "them off",
-                   m->path, m->at, m->size);
-    return ST_OK;
-}
-
-static enum status
 check_table(struct engine_check *x, const struct level_table *t,
             struct error *e)
 {
@@ -96,8 +73,24 @@ check_table(struct engine_check *x, const struct level_table *t,
 static enum status
 look(struct engine_check *x, struct error *e)
 {
-    enum status st = check_manifest(x, e);
+    struct level_manifest *m = &x->manifest;
+    enum status st = level_manifest_read(x->dir, m, e);
 
+    if (st == ST_OK) {
+        x->c->files += 2;
+        x->c->bytes += m->size;
+        if (m->state == MANIFEST_UNNAMED)
+            report(x, "engine-current", m->path, 0, m->text);
+        else if (m->state == MANIFEST_DAMAGED)
+            report(x, "engine-manifest", m->path, m->at, m->text);
+        else if (m->state == MANIFEST_TORN)
+            check_note(
+                x->c, "engine-tail",
+                "%s: bytes %" PRIu64 " to %" PRIu64
+                " are an edit that was never synced: the next start cuts "
+                "them off",
+                m->path, m->at, m->size);
+    }
     if (x->found > 0) /* which tables it has is not known */
         return st;
     for (size_t i = 0; i < x->manifest.len && st == ST_OK; i++)
@@ -161,76 +154,6 @@ struct paths {
     char *engine, *parts, *making, *whole;
 };
 
-static struct paths
-paths_of(const char *dir)
-{
-    return (struct paths){ .engine = files_path(dir, "engine"),
-                           .parts = files_path(dir, "engine.parts"),
-                           .making = files_path(dir, "engine.making"),
-                           .whole = files_path(dir, "engine.new") };
-}
-
-static void
-paths_fini(struct paths *p)
-{
-    free(p->engine);
-    free(p->parts);
-    free(p->making);
-    free(p->whole);
-}
-
-static enum status
-make_anew(struct engine_check *x, const char *dir, const struct paths *p,
-          struct error *e)
-{
-    uint64_t keys = 0;
-    enum status st = folder_delete_leftovers(dir, e);
-
-    if (st == ST_OK)
-        st = link_tables(x, p->parts, e);
-    if (st == ST_OK)
-        st = kv_salvage(p->parts, p->making, &keys, e);
-    if (st == ST_OK)
-        st = folder_rename(p->making, p->whole, e);
-    if (st == ST_OK)
-        st = check_move_aside(x->c, dir, "engine", e);
-    if (st == ST_OK)
-        st = folder_rename(p->whole, p->engine, e);
-    if (st == ST_OK)
-        st = folder_delete_leftovers(dir, e);
-    if (st == ST_OK)
-        check_note(x->c, "engine-anew", "%s was made anew of %" PRIu64 " keys",
-                   p->engine, keys);
-    return st;
-}
-
-/* The engine's folder is not there: the repair that moved it aside ended before
- * the new one had its name. */
-static enum status
-take_whole(const char *dir, const struct paths *p, struct check *c, bool whole,
-           struct error *e)
-{
-    enum status st = ST_OK;
-
-    if (c->aside == NULL)
-        c->rejected = true;
-    else if (!whole)
-        st = error_set(e, ST_IO,
-                       "%s is missing, and nothing is there to make it of: put "
-                       "one there from a copy of the folder",
-                       p->engine);
-    else
-        st = folder_rename(p->whole, p->engine, e);
-    if (st == ST_OK && c->aside != NULL)
-        st = folder_delete_leftovers(dir, e);
-    if (st != ST_OK)
-        return st;
-    return check_found(
-        c, "engine-missing", no_key,
-        whole ? "the engine that it had made is there now" : NULL,
-        "%s is missing%s", p->engine, whole ? ": a repair was cut short" : "");
-}
-
 /* False, too, when it cannot be known: then '*st' says why. */
 static bool
 is_missing(const char *path, enum status *st, struct error *e)
@@ -251,9 +174,26 @@ inspect(const char *dir, const struct paths *p, struct check *c,
     struct engine_check x = { .dir = p->engine, .c = c };
     enum status st = look(&x, e);
 
-    if (st == ST_OK && x.found > 0 && c->aside != NULL)
-        st = make_anew(&x, dir, p, e);
-    else if (x.found > 0)
+    if (st == ST_OK && x.found > 0 && c->aside != NULL) {
+        uint64_t keys = 0;
+
+        st = folder_delete_leftovers(dir, e);
+        if (st == ST_OK)
+            st = link_tables(&x, p->parts, e);
+        if (st == ST_OK)
+            st = kv_salvage(p->parts, p->making, &keys, e);
+        if (st == ST_OK)
+            st = folder_rename(p->making, p->whole, e);
+        if (st == ST_OK)
+            st = check_move_aside(x.c, dir, "engine", e);
+        if (st == ST_OK)
+            st = folder_rename(p->whole, p->engine, e);
+        if (st == ST_OK)
+            st = folder_delete_leftovers(dir, e);
+        if (st == ST_OK)
+            check_note(x.c, "engine-anew",
+                       "%s was made anew of %" PRIu64 " keys", p->engine, keys);
+    } else if (x.found > 0)
         c->rejected = true;
     level_manifest_fini(&x.manifest);
     return st;
@@ -262,15 +202,41 @@ inspect(const char *dir, const struct paths *p, struct check *c,
 enum status
 check_engine(const char *dir, struct check *c, struct error *e)
 {
-    struct paths p = paths_of(dir);
+    struct paths p = { .engine = files_path(dir, "engine"),
+                       .parts = files_path(dir, "engine.parts"),
+                       .making = files_path(dir, "engine.making"),
+                       .whole = files_path(dir, "engine.new") };
     enum status st = ST_OK;
     bool missing = is_missing(p.engine, &st, e);
     bool whole = missing && !is_missing(p.whole, &st, e) && st == ST_OK;
 
-    if (missing && st == ST_OK)
-        st = take_whole(dir, &p, c, whole, e);
+    if (missing && st == ST_OK) {
+        /* The engine's folder is not there: the repair that moved it aside
+         * ended before the new one had its name. */
+        if (c->aside == NULL)
+            c->rejected = true;
+        else if (!whole)
+            st = error_set(
+                e, ST_IO,
+                "%s is missing, and nothing is there to make it of: put "
+                "one there from a copy of the folder",
+                p.engine);
+        else
+            st = folder_rename(p.whole, p.engine, e);
+        if (st == ST_OK && c->aside != NULL)
+            st = folder_delete_leftovers(dir, e);
+        if (st == ST_OK)
+            st = check_found(c, "engine-missing", no_key,
+                             whole ? "the engine that it had made is there now"
+                                   : NULL,
+                             "%s is missing%s", p.engine,
+                             whole ? ": a repair was cut short" : "");
+    }
     if (st == ST_OK && (!missing || c->aside != NULL))
         st = inspect(dir, &p, c, e);
-    paths_fini(&p);
+    free(p.engine);
+    free(p.parts);
+    free(p.making);
+    free(p.whole);
     return st;
 }

@@ -21,15 +21,6 @@
 
 static const struct slice no_key = { NULL, 0 };
 
-/* A folder that is not there has none. */
-static enum status
-list(const char *dir, struct wal_segments *out, struct error *e)
-{
-    if (access(dir, F_OK) != 0 && errno == ENOENT)
-        return ST_OK;
-    return wal_list(dir, out, e);
-}
-
 static enum status
 read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
             struct error *e)
@@ -38,31 +29,6 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 
     return st == ST_OK ? ST_OK
                        : error_wrap(e, st, "WAL segment %" PRIu64, segment);
-}
-
-/* Keeps all of the file aside, and the whole records in its place. */
-static enum status
-repair_file(struct check *c, const char *dir, struct wal_segment *w,
-            struct key_layout *layout, const char *why, struct error *e)
-{
-    char name[WAL_NAME_SIZE];
-    struct wal_salvage s = { .bytes = BUF_INIT };
-    enum status st;
-
-    wal_name(w->segment, name);
-    st = check_write_aside(c, name, buf_slice(&w->bytes), e);
-    if (st == ST_OK)
-        st = wal_segment_salvage(w, read_record, layout, &s, e);
-    if (st == ST_OK)
-        st = files_replace(dir, name, buf_slice(&s.bytes), e);
-    if (st == ST_OK)
-        check_found(c, "journal-damage", no_key,
-                    "whole records stay; the file as it was is kept aside",
-                    "%s; %" PRIu64 " records are whole, %" PRIu64
-                    " bytes are not kept",
-                    why, s.records, s.lost);
-    buf_fini(&s.bytes);
-    return st;
 }
 
 static enum status
@@ -84,8 +50,26 @@ check_file(struct check *c, const char *dir, struct wal_segment *w,
         return ST_OK;
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
-    if (c->aside != NULL)
-        return repair_file(c, dir, w, layout, why.text, e);
+    if (c->aside != NULL) {
+        char name[WAL_NAME_SIZE];
+        struct wal_salvage s = { .bytes = BUF_INIT };
+
+        /* Keeps all of the file aside, and the whole records in its place. */
+        wal_name(w->segment, name);
+        st = check_write_aside(c, name, buf_slice(&w->bytes), e);
+        if (st == ST_OK)
+            st = wal_segment_salvage(w, read_record, layout, &s, e);
+        if (st == ST_OK)
+            st = files_replace(dir, name, buf_slice(&s.bytes), e);
+        if (st == ST_OK)
+            check_found(c, "journal-damage", no_key,
+                        "whole records stay; the file as it was is kept aside",
+                        "%s; %" PRIu64 " records are whole, %" PRIu64
+                        " bytes are not kept",
+                        why.text, s.records, s.lost);
+        buf_fini(&s.bytes);
+        return st;
+    }
     c->rejected = true;
     check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
     return ST_OK;
@@ -123,8 +107,13 @@ check_wal(const char *dir, struct check *c, struct error *e)
     struct format f;
     enum status st = format_read(dir, &f, e);
 
-    if (st == ST_OK)
-        st = list(path, &s, e);
+    if (st == ST_OK) {
+        /* A folder that is not there has none. */
+        if (access(path, F_OK) != 0 && errno == ENOENT)
+            st = ST_OK;
+        else
+            st = wal_list(path, &s, e);
+    }
     for (size_t i = 0; i < s.len && st == ST_OK; i++) {
         struct wal_segment w = { .path = NULL };
 

@@ -125,29 +125,6 @@ watch_begin(struct events *ev, struct error *e)
     return ST_OK;
 }
 
-static void
-watch_again(struct events *ev)
-{
-    struct ceph_watch *w = watch_take(ev);
-    struct error e;
-
-    if (w != NULL)
-        log_warn("events", "the watch of \"" OBJECT "\" broke: caches are "
-                           "dropped, and it is watched again");
-    ceph_watch_close(&w);
-    if (watch_begin(ev, &e) == ST_OK)
-        log_info("events", "\"" OBJECT "\" is watched again");
-    else
-        log_debug("events", "%s", e.text);
-}
-
-static bool
-needs_watch(struct events *ev) REQUIRES(ev->lock)
-{
-    return atomic_load(&ev->broken) || ev->watch == NULL ||
-           ceph_watch_check(ev->watch, NULL, NULL) != ST_OK;
-}
-
 static void *
 events_main(void *ctx)
 {
@@ -156,9 +133,22 @@ events_main(void *ctx)
     signals_block();
     lock_take(&ev->lock);
     while (!ev->stopping) {
-        if (needs_watch(ev)) {
+        if (atomic_load(&ev->broken) || ev->watch == NULL ||
+            ceph_watch_check(ev->watch, NULL, NULL) != ST_OK) {
+            struct ceph_watch *w;
+            struct error e;
+
             lock_drop(&ev->lock);
-            watch_again(ev);
+            w = watch_take(ev);
+            if (w != NULL)
+                log_warn("events",
+                         "the watch of \"" OBJECT "\" broke: caches are "
+                         "dropped, and it is watched again");
+            ceph_watch_close(&w);
+            if (watch_begin(ev, &e) == ST_OK)
+                log_info("events", "\"" OBJECT "\" is watched again");
+            else
+                log_debug("events", "%s", e.text);
             lock_take(&ev->lock);
         }
         if (!ev->stopping)

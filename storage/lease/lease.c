@@ -80,21 +80,6 @@ lease_lose(struct lease *l, const char *why)
 
 /* -- renewals -------------------------------------------------------------- */
 
-static void
-put_wal_bytes(struct lease *l)
-{
-    uint64_t bytes = atomic_load(&l->wal_bytes);
-    struct error e;
-
-    lock_take(&l->entry_lock);
-    if (bytes != l->self.wal_bytes) {
-        l->self.wal_bytes = bytes;
-        if (member_write(l->c, &l->self, &e) != ST_OK)
-            log_warn("lease", "%s", e.text);
-    }
-    lock_drop(&l->entry_lock);
-}
-
 enum status
 lease_set_mode(struct lease *l, const char *mode, struct error *e)
 {
@@ -108,36 +93,28 @@ lease_set_mode(struct lease *l, const char *mode, struct error *e)
     return st;
 }
 
-/* A lease that ended, and that no heir took meanwhile, goes on: so OSDs may
- * give no answer for longer than it lasts.  If an heir did, and removed all
- * that was left, the entry is gone. */
-static enum status
-hold_on(struct lease *l, struct error *e)
-{
-    int64_t from_us = lease_clock_us();
-    bool ended = from_us >= atomic_load(&l->until_us);
-    struct member self;
-    char object[32];
-    enum status st = hold(l, e);
-
-    if (st == ST_OK && ended)
-        st = member_read(l->c, l->self.name, &self, e);
-    if (st == ST_OK)
-        held_from(l, from_us);
-    member_lease_object(l->self.name, object);
-    if (st == ST_NOT_FOUND)
-        (void)!ceph_remove(l->c, object, NULL);
-    return st;
-}
-
 /* Without an answer the lease may still be ours: lease_is_good() says for how
  * long, and a later renewal, whether. */
 static void
 renew(struct lease *l, bool *complained)
 {
     struct error e;
-    enum status st = hold_on(l, &e);
+    int64_t from_us = lease_clock_us();
+    bool ended = from_us >= atomic_load(&l->until_us);
+    struct member self;
+    char object[32];
+    enum status st = hold(l, &e);
 
+    /* A lease that ended, and that no heir took meanwhile, goes on: so OSDs may
+     * give no answer for longer than it lasts.  If an heir did, and removed all
+     * that was left, the entry is gone. */
+    if (st == ST_OK && ended)
+        st = member_read(l->c, l->self.name, &self, &e);
+    if (st == ST_OK)
+        held_from(l, from_us);
+    member_lease_object(l->self.name, object);
+    if (st == ST_NOT_FOUND)
+        (void)!ceph_remove(l->c, object, NULL);
     if (st == ST_OK) {
         if (*complained)
             log_info("lease", "renewals are answered again");
@@ -169,8 +146,18 @@ renew_main(void *ctx)
             break;
         lock_drop(&l->lock);
         renew(l, &complained);
-        if (++turn % 4 == 0 && lease_is_good(l))
-            put_wal_bytes(l);
+        if (++turn % 4 == 0 && lease_is_good(l)) {
+            uint64_t bytes = atomic_load(&l->wal_bytes);
+            struct error e;
+
+            lock_take(&l->entry_lock);
+            if (bytes != l->self.wal_bytes) {
+                l->self.wal_bytes = bytes;
+                if (member_write(l->c, &l->self, &e) != ST_OK)
+                    log_warn("lease", "%s", e.text);
+            }
+            lock_drop(&l->entry_lock);
+        }
         lock_take(&l->lock);
     }
     lock_drop(&l->lock);
@@ -192,23 +179,6 @@ lease_name(const struct lease *l)
 }
 
 /* -- life ------------------------------------------------------------------ */
-
-/* Tried on an address that no client has. */
-static enum status
-check_may_fence(struct ceph *c, struct error *e)
-{
-    char address[64];
-    enum status st;
-
-    (void)snprintf(address, sizeof address, "127.255.255.254:0/%" PRIu32,
-                   (uint32_t)hash_random_seed() >> 1);
-    st = ceph_blocklist(c, address, 1, e);
-    return st == ST_OK ? ST_OK
-                       : error_wrap(e, st,
-                                    "a daemon must be able to shut out one "
-                                    "that died before it takes over from it, "
-                                    "for which its id needs mon 'profile rbd'");
-}
 
 static enum status
 name_self(struct lease *l, struct error *e)
@@ -234,9 +204,19 @@ name_self(struct lease *l, struct error *e)
 static enum status
 join(struct lease *l, struct error *e)
 {
-    enum status st = check_may_fence(l->c, e);
+    enum status st;
     int64_t from_us;
+    char address[64];
 
+    /* Tried on an address that no client has. */
+    (void)snprintf(address, sizeof address, "127.255.255.254:0/%" PRIu32,
+                   (uint32_t)hash_random_seed() >> 1);
+    st = ceph_blocklist(l->c, address, 1, e);
+    st = st == ST_OK ? ST_OK
+                     : error_wrap(e, st,
+                                  "a daemon must be able to shut out one "
+                                  "that died before it takes over from it, "
+                                  "for which its id needs mon 'profile rbd'");
     if (st == ST_OK)
         st = name_self(l, e);
     from_us = lease_clock_us();
@@ -289,26 +269,6 @@ lease_open(struct ceph *c, const struct lease_options *o, struct lease **out,
     return ST_OK;
 }
 
-/* The entry last but for the lock: whoever finds one can remove the rest. */
-static enum status
-leave(struct lease *l, struct error *e)
-{
-    struct bucket_owner map[BUCKETS_MAX];
-    char object[32];
-    enum status st = buckets_read(l->c, map, e);
-
-    if (st == ST_OK && !buckets_name(map, l->self.name)) {
-        st = wal_rados_remove(l->c, l->self.name, e);
-        if (st == ST_OK)
-            st = member_remove(l->c, l->self.name, e);
-    }
-    if (st != ST_OK)
-        return st;
-    member_lease_object(l->self.name, object);
-    st = ceph_lock_drop(l->c, object, MEMBER_LOCK, l->self.name, e);
-    return st == ST_OK ? ceph_remove(l->c, object, e) : st;
-}
-
 enum status
 lease_close(struct lease **owner, struct error *e)
 {
@@ -322,8 +282,24 @@ lease_close(struct lease **owner, struct error *e)
     cond_signal(&l->tick);
     lock_drop(&l->lock);
     thread_join(&l->thread);
-    if (!atomic_load(&l->is_lost))
-        st = leave(l, e);
+    if (!atomic_load(&l->is_lost)) {
+        struct bucket_owner map[BUCKETS_MAX];
+        char object[32];
+
+        /* The entry last but for the lock: whoever finds one can remove the
+         * rest. */
+        st = buckets_read(l->c, map, e);
+        if (st == ST_OK && !buckets_name(map, l->self.name)) {
+            st = wal_rados_remove(l->c, l->self.name, e);
+            if (st == ST_OK)
+                st = member_remove(l->c, l->self.name, e);
+        }
+        if (st == ST_OK) {
+            member_lease_object(l->self.name, object);
+            st = ceph_lock_drop(l->c, object, MEMBER_LOCK, l->self.name, e);
+            st = st == ST_OK ? ceph_remove(l->c, object, e) : st;
+        }
+    }
     lease_free(l);
     return st;
 }
@@ -342,37 +318,6 @@ was_fenced(struct lease *l, const char *member)
     return found;
 }
 
-static void
-note_fenced(struct lease *l, const char *member)
-{
-    lock_take(&l->lock);
-    l->fenced =
-        mem_grow(l->fenced, l->fenced_len, &l->fenced_cap, sizeof *l->fenced);
-    (void)snprintf(l->fenced[l->fenced_len++], sizeof *l->fenced, "%s", member);
-    lock_drop(&l->lock);
-}
-
-/* The lease of one that is dead is held, for ever, by the first who fences it:
- * it cannot come back to life.  Others find that lock, and go on. */
-static enum status
-hold_dead(struct lease *l, const char *member, struct error *e)
-{
-    bool live, held;
-    char object[32];
-    enum status st = member_lock_read(l->c, member, &live, &held, e);
-
-    member_lease_object(member, object);
-    if (st == ST_OK && !held) {
-        st = ceph_lock_take(l->c, object, MEMBER_LOCK, l->self.name, 0,
-                            CEPH_LOCK_TAKE, e);
-        if (st == ST_BUSY)
-            st = member_lock_read(l->c, member, &live, &held, e);
-    }
-    if (st == ST_OK && live)
-        st = error_set(e, ST_BUSY, "member %s holds its lease", member);
-    return st;
-}
-
 enum status
 lease_fence(struct lease *l, const char *member, struct error *e)
 {
@@ -386,8 +331,24 @@ lease_fence(struct lease *l, const char *member, struct error *e)
         return ST_OK;
     st = member_read(l->c, member, &dead, e);
     ended = st == ST_OK && strcmp(dead.mode, MEMBER_ENDED) == 0;
-    if (st == ST_OK)
-        st = hold_dead(l, member, e);
+    if (st == ST_OK) {
+        bool live, held;
+        char object[32];
+
+        /* The lease of one that is dead is held, for ever, by the first who
+         * fences it: it cannot come back to life.  Others find that lock, and
+         * go on. */
+        st = member_lock_read(l->c, member, &live, &held, e);
+        member_lease_object(member, object);
+        if (st == ST_OK && !held) {
+            st = ceph_lock_take(l->c, object, MEMBER_LOCK, l->self.name, 0,
+                                CEPH_LOCK_TAKE, e);
+            if (st == ST_BUSY)
+                st = member_lock_read(l->c, member, &live, &held, e);
+        }
+        if (st == ST_OK && live)
+            st = error_set(e, ST_BUSY, "member %s holds its lease", member);
+    }
     if (st == ST_OK && (l->without & LEASE_WITHOUT_EPOCH) == 0)
         st = wal_rados_fence(l->c, member, e);
     if (st == ST_OK && !ended && (l->without & LEASE_WITHOUT_BLOCKLIST) == 0)
@@ -397,7 +358,11 @@ lease_fence(struct lease *l, const char *member, struct error *e)
     if (!ended)
         log_warn("lease", "member %s at %s is dead, and shut out", member,
                  dead.address[0] == '\0' ? dead.rados : dead.address);
-    note_fenced(l, member);
+    lock_take(&l->lock);
+    l->fenced =
+        mem_grow(l->fenced, l->fenced_len, &l->fenced_cap, sizeof *l->fenced);
+    (void)snprintf(l->fenced[l->fenced_len++], sizeof *l->fenced, "%s", member);
+    lock_drop(&l->lock);
     return ST_OK;
 }
 

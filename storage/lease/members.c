@@ -15,16 +15,6 @@
 
 /* -- an entry -------------------------------------------------------------- */
 
-static void
-entry_write(const struct member *m, struct buf *b)
-{
-    buf_printf(b,
-               "address %s\nrados %s\nmode %s\nversion %s\nframe %u\n"
-               "started %" PRId64 "\nwal-bytes %" PRIu64 "\ntls %d\n",
-               m->address, m->rados, m->mode, m->version, m->frame_version,
-               m->started_ms, m->wal_bytes, m->tls);
-}
-
 static bool
 take_text(struct slice value, char *out, size_t size)
 {
@@ -111,7 +101,11 @@ member_write(struct ceph *c, const struct member *m, struct error *e)
     struct buf text = BUF_INIT;
     struct slice key = slice_str(m->name), value;
 
-    entry_write(m, &text);
+    buf_printf(&text,
+               "address %s\nrados %s\nmode %s\nversion %s\nframe %u\n"
+               "started %" PRId64 "\nwal-bytes %" PRIu64 "\ntls %d\n",
+               m->address, m->rados, m->mode, m->version, m->frame_version,
+               m->started_ms, m->wal_bytes, m->tls);
     value = buf_slice(&text);
     ceph_write_omap_set(op, &key, &value, 1);
     buf_fini(&text);

@@ -190,23 +190,6 @@ lock_folder(const char *dir, int *fd, struct error *e)
                                                               : in_use(dir, e);
 }
 
-static enum status
-lock_file(const char *dir, int *fd, struct error *e)
-{
-    char *path = files_path(dir, "LOCK");
-    enum status st = ST_OK;
-
-    *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (*fd < 0 && errno != EROFS)
-        st = error_set(e, ST_IO, "cannot open '%s': %m", path);
-    else if (*fd >= 0 && lock_exclusively(*fd) != 0)
-        st = errno == EWOULDBLOCK
-                 ? in_use(dir, e)
-                 : error_set(e, ST_IO, "cannot lock '%s': %m", path);
-    free(path);
-    return st;
-}
-
 /* Otherwise root would leave files that the owner's server cannot open. */
 static enum status
 become_owner(int folder, const char *dir, struct error *e)
@@ -232,8 +215,19 @@ format_lock(const char *dir, struct format_lock *lock, struct error *e)
     lock->file = -1;
     if (st == ST_OK)
         st = become_owner(lock->folder, dir, e);
-    if (st == ST_OK)
-        st = lock_file(dir, &lock->file, e);
+    if (st == ST_OK) {
+        char *path = files_path(dir, "LOCK");
+
+        lock->file =
+            open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (lock->file < 0 && errno != EROFS)
+            st = error_set(e, ST_IO, "cannot open '%s': %m", path);
+        else if (lock->file >= 0 && lock_exclusively(lock->file) != 0)
+            st = errno == EWOULDBLOCK
+                     ? in_use(dir, e)
+                     : error_set(e, ST_IO, "cannot lock '%s': %m", path);
+        free(path);
+    }
     if (st != ST_OK)
         format_unlock(lock);
     else if (lock->file >= 0 && ftruncate(lock->file, 0) == 0)

@@ -32,19 +32,6 @@ remove_all(struct ceph *c, struct error *e)
     return st == ST_OK ? ceph_remove(c, POOL_FORMAT, e) : st;
 }
 
-/* It may be asleep, and wake up with a write. */
-static enum status
-shut_out_copier(struct ceph *c, struct error *e)
-{
-    struct buf address = BUF_INIT;
-    enum status st = ceph_get_xattr(c, POOL_FORMAT, COPIER, &address, e);
-
-    if (st == ST_OK)
-        st = ceph_blocklist(c, buf_cstr(&address), FENCE_S, e);
-    buf_fini(&address);
-    return st;
-}
-
 static enum status
 lock(struct ceph *c, const struct format *f, enum ceph_lock_how how,
      struct error *e)
@@ -57,6 +44,7 @@ static enum status
 clear_leftover(struct ceph *c, const struct format *f, struct error *e)
 {
     enum status st = lock(c, f, CEPH_LOCK_TAKE, NULL);
+    struct buf address = BUF_INIT;
 
     if (st == ST_BUSY)
         return error_set(e, ST_BUSY,
@@ -65,7 +53,11 @@ clear_leftover(struct ceph *c, const struct format *f, struct error *e)
                          POOL_COPY_LOCK_MS / 1000);
     if (st != ST_OK)
         return error_set(e, st, "object " POOL_FORMAT " cannot be locked");
-    st = shut_out_copier(c, e);
+    /* It may be asleep, and wake up with a write. */
+    st = ceph_get_xattr(c, POOL_FORMAT, COPIER, &address, e);
+    if (st == ST_OK)
+        st = ceph_blocklist(c, buf_cstr(&address), FENCE_S, e);
+    buf_fini(&address);
     return st == ST_OK ? remove_all(c, e) : st;
 }
 

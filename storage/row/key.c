@@ -122,16 +122,6 @@ key_salt(const struct key_layout *s, struct slice tsuid)
                : (unsigned)(hash_slice(tsuid, 0) % s->salt_buckets);
 }
 
-/* Of <size:2> <TSUID> and what is behind it. */
-static unsigned
-bucket_of_counted(const struct key_layout *s, struct cursor c)
-{
-    size_t size = cursor_u16(&c);
-    struct slice tsuid = cursor_bytes(&c, size);
-
-    return c.failed || size == 0 ? KV_NO_BUCKET : key_salt(s, tsuid);
-}
-
 static unsigned
 bucket_below(const struct key_layout *s, unsigned salt)
 {
@@ -166,8 +156,13 @@ key_bucket(const struct key_layout *s, struct slice key)
         return bucket_of_row(s, c);
     if (table == TABLE_SERIES)
         return key_salt(s, rest);
-    if (table == TABLE_ANNOTATIONS || table == TABLE_HISTOGRAMS)
-        return bucket_of_counted(s, c);
+    if (table == TABLE_ANNOTATIONS || table == TABLE_HISTOGRAMS) {
+        size_t size = cursor_u16(&c);
+        struct slice tsuid = cursor_bytes(&c, size);
+
+        /* Of <size:2> <TSUID> and what is behind it. */
+        return c.failed || size == 0 ? KV_NO_BUCKET : key_salt(s, tsuid);
+    }
     if (table == TABLE_QUARANTINE)
         return cursor_u8(&c) == TABLE_ROWS ? bucket_of_row(s, c) : KV_NO_BUCKET;
     if (table == TABLE_META && rest.size > 1 && rest.data[0] == 't')

@@ -217,19 +217,6 @@ mask_lend_set(struct mask *m, const uint64_t *numbers, size_t len,
 
 /* -- one field ------------------------------------------------------------ */
 
-/* The first of the ascending numbers that is >= v, which one of them is. */
-static uint64_t
-find_number(const uint64_t *numbers, size_t len, uint64_t v)
-{
-    while (len > 1) {
-        size_t half = len / 2;
-
-        numbers += numbers[half - 1] < v ? half : 0;
-        len -= half;
-    }
-    return *numbers;
-}
-
 /* The smallest number >= v that the field allows, in '*out'; false: none. */
 static inline bool
 field_from(const struct field *f, uint64_t v, uint64_t *out)
@@ -238,9 +225,20 @@ field_from(const struct field *f, uint64_t v, uint64_t *out)
         return false;
     if (v <= f->lo)
         *out = f->lo;
-    else if (f->numbers != NULL)
-        *out = find_number(f->numbers, f->len, v);
-    else if (f->step == 1) /* as most: spared a division */
+    else if (f->numbers != NULL) {
+        size_t len = f->len;
+        const uint64_t *numbers = f->numbers;
+
+        /* The first of the ascending numbers that is >= v, which one of them
+         * is. */
+        while (len > 1) {
+            size_t half = len / 2;
+
+            numbers += numbers[half - 1] < v ? half : 0;
+            len -= half;
+        }
+        *out = *numbers;
+    } else if (f->step == 1) /* as most: spared a division */
         *out = v;
     else
         *out = v + (f->step - 1) - (v - f->lo - 1) % f->step;
