@@ -352,22 +352,6 @@ check_table(struct tables *t, const struct step *s, struct error *e)
     return st == ST_OK ? flush(t, true, e) : st;
 }
 
-/* What is in no table. */
-static enum status
-check_others(struct tables *t, struct error *e)
-{
-    bool known[256] = { false };
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < STEPS; i++)
-        known[steps[i].table] = true;
-    for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++)
-        if (!known[byte])
-            st = check_table(
-                t, &(struct step){ (uint8_t)byte, check_unknown, NULL }, e);
-    return st;
-}
-
 static void
 fini(struct tables *t)
 {
@@ -401,13 +385,18 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
              struct error *e)
 {
     struct tables t;
+    bool known[256] = { false };
     enum status st = ST_OK;
 
     init(&t, s, c);
-    for (size_t i = 0; i < STEPS && st == ST_OK; i++)
+    for (size_t i = 0; i < STEPS && st == ST_OK; i++) {
+        known[steps[i].table] = true;
         st = check_table(&t, &steps[i], e);
-    if (st == ST_OK)
-        st = check_others(&t, e);
+    }
+    for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++)
+        if (!known[byte])
+            st = check_table(
+                &t, &(struct step){ (uint8_t)byte, check_unknown, NULL }, e);
     if (t.expired > 0)
         check_note(c, "row-expired",
                    "%llu rows lie before the cut of their metric: a server "

@@ -93,20 +93,6 @@ move_row(struct tables *t, struct slice key, struct slice value)
     return true;
 }
 
-/* The part itself is checked where the walk over the table meets it. */
-static enum status
-check_part(struct tables *t, struct slice tsuid, uint32_t span, uint32_t base,
-           struct error *why)
-{
-    const struct row_of_parts row = { t->kv, t->layout, tsuid, span };
-    struct buf value = BUF_INIT;
-    struct slice block;
-    enum status st = row_part_read(&row, base, &value, &block, why);
-
-    buf_fini(&value);
-    return st;
-}
-
 /* Looks at each block; takes the hours of those that are bad out of 'good' and
  * says of the last one why. */
 static enum status
@@ -129,9 +115,18 @@ check_hours(struct tables *t, const struct timed_entry *x,
         /* Alone in its row an hour has a block, if it is no good one. */
         if (good->blocks[i].size == 0 && t->layout->row_hours > 1)
             continue;
-        st = row_hour_is_elsewhere(good->blocks[i])
-                 ? check_part(t, x->tsuid, x->base, hour, why)
-                 : check_block(t, good->blocks[i], hour, why);
+        if (row_hour_is_elsewhere(good->blocks[i])) {
+            /* The part itself is checked where the walk meets it. */
+            const struct row_of_parts row = { t->kv, t->layout, x->tsuid,
+                                              x->base };
+            struct buf value = BUF_INIT;
+            struct slice block;
+
+            st = row_part_read(&row, hour, &value, &block, why);
+            buf_fini(&value);
+        } else {
+            st = check_block(t, good->blocks[i], hour, why);
+        }
         if (st != ST_OK && st != ST_CORRUPT)
             return st;
         if (st == ST_OK)

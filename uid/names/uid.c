@@ -115,22 +115,6 @@ uid_read_counter(struct uid_table *u, enum uid_kind kind, uint64_t *out,
     return st;
 }
 
-static enum status
-open_kind(struct uid_table *u, enum uid_kind kind, struct error *e)
-{
-    struct uid_state *k = &u->kinds[kind];
-    uint64_t opened = 0;
-    enum status st;
-
-    k->width = uid_key_width(store_layout(u->store), kind);
-    st = uid_read_counter(u, kind, &opened, e);
-    atomic_store(&k->highest, opened);
-    atomic_store(&k->aged, opened);
-    k->next = opened + 1;
-    k->end = u->shared ? opened : uid_max(u, kind);
-    return st == ST_OK ? uid_deleted_load(u, kind, e) : st;
-}
-
 enum status
 uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
          struct error *e)
@@ -151,8 +135,19 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
     lock_init(&u->lock);
     rwlock_init(&u->deleted_lock);
     u->shared = kv_traits(store_kv(s))->shared;
-    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++)
-        st = open_kind(u, (enum uid_kind)kind, e);
+    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
+        struct uid_state *k = &u->kinds[kind];
+        uint64_t opened = 0;
+
+        k->width = uid_key_width(store_layout(s), (enum uid_kind)kind);
+        st = uid_read_counter(u, (enum uid_kind)kind, &opened, e);
+        atomic_store(&k->highest, opened);
+        atomic_store(&k->aged, opened);
+        k->next = opened + 1;
+        k->end = u->shared ? opened : uid_max(u, (enum uid_kind)kind);
+        if (st == ST_OK)
+            st = uid_deleted_load(u, (enum uid_kind)kind, e);
+    }
     if (st != ST_OK)
         uid_close(&u);
     *out = u;

@@ -39,35 +39,18 @@ uid_kind_parse(const char *name, enum uid_kind *out)
     return false;
 }
 
-static void *
-take_memory(size_t size, void *ctx)
-{
-    (void)ctx;
-    return mem_new(size);
-}
-
-static void
-give_memory(void *p, void *ctx)
-{
-    (void)ctx;
-    free(p);
-}
-
 /* Takes some milliseconds, once, when the first name beyond ASCII comes. */
 static void
 find_letters(void)
 {
-    pcre2_general_context *memory =
-        pcre2_general_context_create(take_memory, give_memory, NULL);
-    pcre2_compile_context *compiling = pcre2_compile_context_create(memory);
-    pcre2_match_data *match = pcre2_match_data_create(1, memory);
+    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
     PCRE2_SIZE at;
     int why;
     pcre2_code *letter =
         pcre2_compile((PCRE2_SPTR) "\\p{L}", PCRE2_ZERO_TERMINATED, PCRE2_UTF,
-                      &why, &at, compiling);
+                      &why, &at, NULL);
 
-    INSIST(letter != NULL);
+    INSIST(letter != NULL && match != NULL);
     for (uint32_t c = 0x80; c < 0x10000; c++) {
         const uint8_t three[3] = { (uint8_t)(0xe0 | c >> 12),
                                    (uint8_t)(0x80 | (c >> 6 & 0x3f)),
@@ -80,8 +63,6 @@ find_letters(void)
     }
     pcre2_code_free(letter);
     pcre2_match_data_free(match);
-    pcre2_compile_context_free(compiling);
-    pcre2_general_context_free(memory);
 }
 
 /* Java looks at halves of what lies beyond 16 bits, which are no letters. */

@@ -342,50 +342,44 @@ change_names(struct purging *x, struct uid_marking *m, struct error *e)
 }
 
 static enum status
-change_kind(struct purging *x, struct uid_marking *m, struct error *e)
-{
-    struct uid_names *names = uid_names_open(x->uids, m->kind, slice_str(""));
-    struct slice name;
-    uint64_t id;
-    enum status st = ST_OK, closed;
-    struct error why;
-
-    while (st == ST_OK && uid_names_next(names, &name, &id)) {
-        bool changes = m->what == UID_MARK
-                           ? may_go(x, m->kind, id)
-                           : numbers_have(&x->marked[m->kind], id) &&
-                                 numbers_have(&x->used[m->kind], id) ==
-                                     (m->what == UID_UNMARK);
-
-        if (!changes)
-            continue;
-        if (!arena_keep(x->arena, &name)) {
-            st = error_no_memory(e);
-            break;
-        }
-        m->names[m->len++] = (struct uid_marked){ name, id, false };
-        if (m->len == BATCH_NAMES)
-            st = change_names(x, m, e);
-    }
-    closed = uid_names_close(&names, &why);
-    if (st == ST_OK && closed != ST_OK)
-        st = error_set(e, closed, "%s", why.text);
-    return st == ST_OK ? change_names(x, m, e) : st;
-}
-
-static enum status
 change_kinds(struct purging *x, enum uid_marking_what what, struct error *e)
 {
-    struct uid_marked names[BATCH_NAMES];
-    enum status st = ST_OK;
+    struct uid_marked marked[BATCH_NAMES];
+    enum status st = ST_OK, closed;
 
     for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
         struct uid_marking m = { .what = what,
                                  .kind = (enum uid_kind)kind,
                                  .mark = series_purge_mark(x->directory),
-                                 .names = names };
+                                 .names = marked };
+        struct uid_names *names =
+            uid_names_open(x->uids, m.kind, slice_str(""));
+        struct slice name;
+        uint64_t id;
+        struct error why;
 
-        st = change_kind(x, &m, e);
+        while (st == ST_OK && uid_names_next(names, &name, &id)) {
+            bool changes = what == UID_MARK
+                               ? may_go(x, m.kind, id)
+                               : numbers_have(&x->marked[kind], id) &&
+                                     numbers_have(&x->used[kind], id) ==
+                                         (what == UID_UNMARK);
+
+            if (!changes)
+                continue;
+            if (!arena_keep(x->arena, &name)) {
+                st = error_no_memory(e);
+                break;
+            }
+            m.names[m.len++] = (struct uid_marked){ name, id, false };
+            if (m.len == BATCH_NAMES)
+                st = change_names(x, &m, e);
+        }
+        closed = uid_names_close(&names, &why);
+        if (st == ST_OK && closed != ST_OK)
+            st = error_set(e, closed, "%s", why.text);
+        if (st == ST_OK)
+            st = change_names(x, &m, e);
     }
     return st;
 }

@@ -317,17 +317,6 @@ ask_memory(struct asking *q) REQUIRES(q->d->lock)
 
 /* -- admitting ------------------------------------------------------------- */
 
-static uint64_t
-added_of_metric(const struct asking *q, uint64_t metric)
-{
-    uint64_t added = 0;
-
-    for (size_t i = 0; i < q->sets_len; i++)
-        if (q->sets[i].metric == metric)
-            added += q->sets[i].added;
-    return added;
-}
-
 /* Rejects series that may not be entered.  If there is no room for all, the
  * first ones of the caller's order are admitted.  On a shared engine the limits
  * are compared with what is known here: if others enter series at the same
@@ -344,16 +333,18 @@ admit_asked(struct asking *q) REQUIRES(q->d->lock)
     for (size_t i = 0; i < q->len; i++) {
         struct asked *a = &q->all[i];
         struct asked_set *s = &q->sets[a->set];
+        uint64_t of_metric = 0; /* that were admitted before */
 
         if (!is_wanted(a))
             continue;
+        for (size_t k = 0; k < q->sets_len && limited; k++)
+            if (q->sets[k].metric == s->metric)
+                of_metric += q->sets[k].added;
         if (a->is_marked) {
             s->marked++;
         } else if (!series_purge_admits(q->d, a->entry->tsuid)) {
             a->entry->rejected = ST_CONFLICT;
-        } else if (!series_has_room(d, s->metric, added,
-                                    limited ? added_of_metric(q, s->metric)
-                                            : 0)) {
+        } else if (!series_has_room(d, s->metric, added, of_metric)) {
             a->entry->rejected = ST_LIMIT;
         } else {
             s->added++;

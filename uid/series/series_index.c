@@ -47,8 +47,7 @@ struct index_list {
     struct series_index *index;
     struct key_layout widths;
     uint64_t metric, count;
-    size_t refs;             /* guarded by the index' lock */
-    struct index_list *next; /* of the dead */
+    size_t refs; /* guarded by the index' lock */
     struct buf keys;
     struct buf ends; /* uint32_t: where in 'keys' each one ends */
     size_t len;
@@ -75,8 +74,7 @@ struct series_index {
     struct lock lock;
     struct slot slots[SLOTS] GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
-    struct index_list *dead GUARDED_BY(lock); /* freed when it is dropped */
-    atomic_size_t lists;                      /* that slots have */
+    atomic_size_t lists; /* that slots have */
 };
 
 struct series_index *
@@ -90,9 +88,12 @@ series_index_new(const struct key_layout *widths)
     return x;
 }
 
+/* Frees a list that is not used any more. */
 static void
-free_list(struct index_list *l)
+unref(struct series_index *x, struct index_list *l) REQUIRES(x->lock)
 {
+    if (l == NULL || --l->refs > 0)
+        return;
     OBJ_CHECK(l, LIST_MAGIC);
     while (l->tags != NULL) {
         struct index_tag *t = l->tags;
@@ -109,31 +110,6 @@ free_list(struct index_list *l)
     buf_fini(&l->keys);
     buf_fini(&l->ends);
     OBJ_FREE(l);
-}
-
-static void
-unref(struct series_index *x, struct index_list *l) REQUIRES(x->lock)
-{
-    if (l == NULL || --l->refs > 0)
-        return;
-    l->next = x->dead;
-    x->dead = l;
-}
-
-/* Frees what is not used any more behind the lock: it may be 100 MB. */
-static void
-unlock(struct series_index *x) RELEASE(x->lock)
-{
-    struct index_list *dead = x->dead;
-
-    x->dead = NULL;
-    lock_drop(&x->lock);
-    while (dead != NULL) {
-        struct index_list *l = dead;
-
-        dead = l->next;
-        free_list(l);
-    }
 }
 
 static void
@@ -167,7 +143,7 @@ series_index_clear(struct series_index *x)
     lock_take(&x->lock);
     for (size_t i = 0; i < SLOTS; i++)
         clear_list(x, &x->slots[i]);
-    unlock(x);
+    lock_drop(&x->lock);
 }
 
 /* The metric's slot, or NULL. */
@@ -248,7 +224,7 @@ series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
         if (more->len > MORE_MAX || more->size > MORE_BYTES)
             clear_list(x, s);
     }
-    unlock(x);
+    lock_drop(&x->lock);
 }
 
 /* -- lists of metrics ------------------------------------------------------ */
@@ -294,7 +270,7 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
         *make = s->making = true;
         s->spent = 0;
     }
-    unlock(x);
+    lock_drop(&x->lock);
     return l;
 }
 
@@ -308,7 +284,7 @@ series_index_drop(struct series_index *x, struct index_list **l,
     lock_take(&x->lock);
     unref(x, *l);
     *l = NULL;
-    unlock(x);
+    lock_drop(&x->lock);
 }
 
 /* Books bytes of a slot's list.  Lists that are idle make room for them; if
@@ -357,7 +333,7 @@ series_index_made(struct series_index *x, struct index_list *l, bool fits,
         unref(x, l);
         l = NULL;
     }
-    unlock(x);
+    lock_drop(&x->lock);
     return l;
 }
 
@@ -482,7 +458,7 @@ book_tag(struct index_list *l, const struct index_tag *t)
         book(x, s,
              sizeof *t + t->len * (sizeof *t->values + sizeof *t->from) +
                  t->from[t->len] * sizeof *t->series);
-    unlock(x);
+    lock_drop(&x->lock);
 }
 
 /* Tags are made when they are first asked for, and then stay. */

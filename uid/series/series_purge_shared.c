@@ -302,23 +302,6 @@ swap_marks(struct purging_series *p, bool marks, struct error *e)
     return st;
 }
 
-/* Those whose entries do not hold the mark any more are in use. */
-static size_t
-keep_unmarked(struct purging_series *p)
-{
-    size_t left = 0;
-
-    for (size_t i = 0; i < p->len; i++) {
-        struct dying *x = &p->all[i];
-
-        if (x->state == DYING &&
-            (!x->is_there || memcmp(x->now, p->mark, 4) != 0))
-            x->state = KEPT;
-        left += x->state == DYING;
-    }
-    return left;
-}
-
 /* One round, with a batch for each tag-key set and salt bucket; those that
  * others change at the same time come again. */
 static enum status
@@ -377,8 +360,19 @@ remove_marked(struct purging_series *p, struct error *e)
     enum status st = ST_OK;
 
     for (int i = 0; st == ST_OK && i < ROUNDS_MAX; i++) {
+        size_t left = 0;
+
         st = read_all(p, e);
-        if (st == ST_OK && keep_unmarked(p) == 0)
+        for (size_t k = 0; k < p->len && st == ST_OK; k++) {
+            struct dying *x = &p->all[k];
+
+            /* Those whose entries do not hold the mark any more are in use. */
+            if (x->state == DYING &&
+                (!x->is_there || memcmp(x->now, p->mark, 4) != 0))
+                x->state = KEPT;
+            left += x->state == DYING;
+        }
+        if (st == ST_OK && left == 0)
             return ST_OK;
         if (st == ST_OK)
             st = remove_once(p, e);

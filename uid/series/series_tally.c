@@ -79,60 +79,36 @@ count_series(void *ctx, struct slice tsuid)
     return on;
 }
 
-static enum status
-count_tagks(struct counter *c, struct series_directory *d, struct error *e)
-{
-    struct series_tagk_set *sets;
-    size_t len;
-    bool on = true;
-    enum status st =
-        series_tagk_sets(d, c->q->metric, false, c->q->arena, &sets, &len, e);
-
-    for (size_t i = 0; st == ST_OK && i < len; i++)
-        for (size_t k = 0; on && k < sets[i].tagks_len; k++)
-            on = count(c, sets[i].tagks[k], sets[i].series);
-    return st;
-}
-
-/* The pick with the fewest values, or one of any. */
-static struct series_pick
-narrowest(const struct series_tally_query *q)
-{
-    struct series_pick best = { 0, NULL, 0 };
-
-    for (size_t i = 0; i < q->picks_len; i++)
-        if (q->picks[i].tagvs != NULL &&
-            (best.tagvs == NULL || q->picks[i].tagvs_len < best.tagvs_len))
-            best = q->picks[i];
-    return best;
-}
-
 enum status
 series_tally(struct series_directory *d, const struct series_tally_query *q,
              struct series_tallies *out, struct error *e)
 {
     struct counter c = { .widths = &d->widths, .q = q };
     const struct series_visit visit = { count_series, &c, q->cancel };
-    struct series_pick p = narrowest(q);
+    /* The pick with the fewest values, or one of any. */
+    struct series_pick p = { 0, NULL, 0 };
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = q->tagk == 0 && q->picks_len == 0
-             ? count_tagks(&c, d, e)
-             : series_each_with(d, q->metric, NULL, &p, &visit, e);
+    if (q->tagk == 0 && q->picks_len == 0) {
+        struct series_tagk_set *sets;
+        size_t len;
+        bool on = true;
+
+        st = series_tagk_sets(d, q->metric, false, q->arena, &sets, &len, e);
+        for (size_t i = 0; st == ST_OK && i < len; i++)
+            for (size_t k = 0; on && k < sets[i].tagks_len; k++)
+                on = count(&c, sets[i].tagks[k], sets[i].series);
+    } else {
+        for (size_t i = 0; i < q->picks_len; i++)
+            if (q->picks[i].tagvs != NULL &&
+                (p.tagvs == NULL || q->picks[i].tagvs_len < p.tagvs_len))
+                p = q->picks[i];
+        st = series_each_with(d, q->metric, NULL, &p, &visit, e);
+    }
     table_fini(&c.table);
     *out = c.out;
     return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
-}
-
-/* Adds an entry of the directory to its metric's, which is the last one. */
-static bool
-count_added(struct counter *c, uint64_t metric)
-{
-    if (c->out.len == 0 || c->out.all[c->out.len - 1].id != metric)
-        return add_tally(c, metric, 1);
-    c->out.all[c->out.len - 1].series++;
-    return true;
 }
 
 enum status
@@ -151,12 +127,16 @@ series_added(struct series_directory *d, const struct series_tally_query *q,
     it = kv_iter_open(store_kv(d->store), prefix);
     for (bool on = kv_iter_seek(it, prefix); on; on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
+        uint64_t metric;
 
         if (++steps % KEYS_UNCHECKED == 0 && cancel_asked(q->cancel))
             break;
-        if (value.size == 4 && key_get_uint(value.data, 4) >= since_s &&
-            !count_added(&c,
-                         key_get_uint(key.data + 1, d->widths.metric_width)))
+        if (value.size != 4 || key_get_uint(value.data, 4) < since_s)
+            continue;
+        metric = key_get_uint(key.data + 1, d->widths.metric_width);
+        if (c.out.len > 0 && c.out.all[c.out.len - 1].id == metric)
+            c.out.all[c.out.len - 1].series++;
+        else if (!add_tally(&c, metric, 1))
             break;
     }
     *out = c.out;

@@ -8,40 +8,21 @@
 #include "uid/series/series_index_priv.h"
 #include "uid/series/tagk_sets.h"
 
-/* Makes the list of all the metric's keys.  '*out' is NULL when it does not
- * become one. */
-static enum status
-make_list(struct series_directory *d, uint64_t metric, uint64_t count,
-          struct cancel cancel, struct index_list **out, struct error *e)
-{
-    struct index_list *l = index_list_new(d->index, metric, count);
-    uint8_t start[1 + 8];
-    struct slice prefix =
-        slice_of(start, key_series_of(&d->widths, metric, start));
-    struct kv_iter *it = kv_iter_open(store_kv(d->store), prefix);
-    bool fits = true, on = true;
-    enum status st;
-
-    for (bool more = kv_iter_seek(it, prefix); more && fits && on;
-         more = kv_iter_next(it)) {
-        fits = index_list_add(l, kv_iter_key(it));
-        if (index_list_len(l) % KEYS_UNCHECKED == 0)
-            on = !cancel_asked(cancel);
-    }
-    st = kv_iter_close(&it, e);
-    *out = series_index_made(d->index, l, fits, st == ST_OK && on);
-    return st;
-}
-
-/* '*out' is NULL when there is no index over the metric; else the caller drops
- * it, and what came later. */
+/* Takes the list of the metric's keys, or makes it if that is due.  '*out' is
+ * NULL when there is no index over the metric; else the caller drops it, and
+ * what came later. */
 static enum status
 take_list(struct series_directory *d, uint64_t metric, struct cancel cancel,
           struct index_list **out, struct index_more **more, struct error *e)
 {
     enum status st = series_refresh(d, e);
+    uint8_t start[1 + 8];
+    struct slice prefix =
+        slice_of(start, key_series_of(&d->widths, metric, start));
+    bool make, fits = true, on = true;
+    struct index_list *l;
+    struct kv_iter *it;
     uint64_t count;
-    bool make;
 
     *out = NULL;
     *more = NULL;
@@ -51,7 +32,17 @@ take_list(struct series_directory *d, uint64_t metric, struct cancel cancel,
     *out = series_index_take(d->index, metric, count, more, &make);
     if (*out != NULL || !make)
         return ST_OK;
-    return make_list(d, metric, count, cancel, out, e);
+    l = index_list_new(d->index, metric, count);
+    it = kv_iter_open(store_kv(d->store), prefix);
+    for (bool left = kv_iter_seek(it, prefix); left && fits && on;
+         left = kv_iter_next(it)) {
+        fits = index_list_add(l, kv_iter_key(it));
+        if (index_list_len(l) % KEYS_UNCHECKED == 0)
+            on = !cancel_asked(cancel);
+    }
+    st = kv_iter_close(&it, e);
+    *out = series_index_made(d->index, l, fits, st == ST_OK && on);
+    return st;
 }
 
 static int
@@ -237,28 +228,6 @@ choose_values(const struct series_values_query *q, struct series_values *v,
     return ST_OK;
 }
 
-/* Finds the values that the list has. */
-static enum status
-values_of_list(struct index_list *l, const struct series_values_query *q,
-               struct series_values *out, struct error *e)
-{
-    const struct index_tag *t;
-    enum status st;
-
-    out->known = index_list_recall(l, q->key, q->arena, &out->tagvs, &out->len);
-    if (out->known)
-        return ST_OK;
-    t = index_list_tag(l, q->tagk);
-    out->len = t->len;
-    out->tagvs = arena_copy(q->arena, t->values, t->len * sizeof *out->tagvs);
-    if (out->tagvs == NULL)
-        return error_no_memory(e);
-    st = choose_values(q, out, e);
-    if (out->known)
-        index_list_remember(l, q->key, out->tagvs, out->len);
-    return st;
-}
-
 /* Adds the values of series that came after the list was made, if the list does
  * not have them. */
 static enum status
@@ -310,7 +279,17 @@ series_values(struct series_directory *d, const struct series_values_query *q,
                            tagk_sets_count(d->tagk_sets, q->metric));
         return ST_OK;
     }
-    st = values_of_list(l, q, out, e);
+    out->known = index_list_recall(l, q->key, q->arena, &out->tagvs, &out->len);
+    if (!out->known) {
+        const struct index_tag *t = index_list_tag(l, q->tagk);
+
+        out->len = t->len;
+        out->tagvs =
+            arena_copy(q->arena, t->values, t->len * sizeof *out->tagvs);
+        st = out->tagvs == NULL ? error_no_memory(e) : choose_values(q, out, e);
+        if (out->known)
+            index_list_remember(l, q->key, out->tagvs, out->len);
+    }
     if (st == ST_OK && out->known && more != NULL)
         st = add_values_of_more(&d->widths, l, more, q, out, e);
     series_index_drop(d->index, &l, &more);

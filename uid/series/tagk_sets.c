@@ -308,31 +308,26 @@ tagk_sets_total(struct tagk_sets *s)
     return total;
 }
 
-static bool
-has_tagk(const struct tagk_sets *s, const struct node *n, uint64_t tagk)
-{
-    const struct key_layout *w = &s->widths;
-
-    for (size_t at = 1u + w->metric_width; at < n->size && n->series > 0;
-         at += w->tagk_width)
-        if (key_get_uint(n->key + at, w->tagk_width) == tagk)
-            return true;
-    return false;
-}
-
 uint64_t *
 tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len)
 {
+    const struct key_layout *w = &s->widths;
     uint64_t *out;
     size_t all = 0;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     out = mem_new_array(s->table.len + 1, sizeof *out);
-    for (size_t i = 0; i < s->table.len; i++)
-        if (has_tagk(s, s->nodes[i], tagk))
-            out[all++] =
-                key_get_uint(s->nodes[i]->key + 1, s->widths.metric_width);
+    for (size_t i = 0; i < s->table.len; i++) {
+        const struct node *n = s->nodes[i];
+        bool has = false;
+
+        for (size_t at = 1u + w->metric_width; at < n->size && n->series > 0;
+             at += w->tagk_width)
+            has |= key_get_uint(n->key + at, w->tagk_width) == tagk;
+        if (has)
+            out[all++] = key_get_uint(n->key + 1, w->metric_width);
+    }
     lock_drop(&s->lock);
     *len = sort_unique_u64(out, all);
     return out;
