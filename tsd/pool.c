@@ -16,18 +16,13 @@
 /* Kinds of events: uid/'s are letters, cluster/'s lie below. */
 static enum status
 send_event(void *ctx, enum uid_event kind, struct slice payload,
-           struct error *e)
+           struct buf *answers, struct error *e)
 {
     struct cluster *c = ctx;
 
-    return events_send(cluster_ceph(c), EVENT_WAIT, kind, payload, e);
-}
-
-static enum status
-ask_members(void *ctx, enum uid_event kind, struct slice payload,
-            struct buf *answers, struct error *e)
-{
-    return cluster_ask(ctx, kind, payload, answers, e);
+    return answers == NULL
+               ? events_send(cluster_ceph(c), EVENT_WAIT, kind, payload, e)
+               : cluster_ask(c, kind, payload, answers, e);
 }
 
 static void
@@ -150,7 +145,7 @@ pool_serve(struct pool *p, struct error *e)
         return ST_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cluster_on(c, kinds[i], hear_event, p);
-    p->events = (struct uid_events){ c, send_event, ask_members };
+    p->events = (struct uid_events){ c, send_event };
     uid_set_events(p->api->uids, &p->events);
     st = cluster_serve(c, e);
     if (st == ST_OK && p->address == NULL)

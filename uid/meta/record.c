@@ -282,7 +282,7 @@ records_annotate(struct records *r, struct error *e)
     if (atomic_load(&r->announced))
         return ST_OK;
     atomic_store(&r->annotated, true);
-    st = uid_announce(r->uids, UID_EVENT_ANNOTATED, slice_str(""), e);
+    st = uid_announce(r->uids, UID_EVENT_ANNOTATED, slice_str(""), NULL, e);
     if (st == ST_OK)
         atomic_store(&r->announced, true);
     return st;

@@ -18,24 +18,16 @@ uid_set_events(struct uid_table *u, const struct uid_events *events)
 
 enum status
 uid_announce(struct uid_table *u, enum uid_event kind, struct slice payload,
-             struct error *e)
+             struct buf *answers, struct error *e)
 {
     OBJ_CHECK(u, UID_MAGIC);
-    return u->events == NULL
+    if (u->events != NULL)
+        return u->events->send(u->events->ctx, kind, payload, answers, e);
+    return answers == NULL
                ? ST_OK
-               : u->events->send(u->events->ctx, kind, payload, e);
-}
-
-enum status
-uid_ask(struct uid_table *u, enum uid_event kind, struct slice payload,
-        struct buf *answers, struct error *e)
-{
-    OBJ_CHECK(u, UID_MAGIC);
-    if (u->events == NULL || u->events->ask == NULL)
-        return error_set(e, ST_INVALID,
-                         "this process has not joined the servers of the pool: "
-                         "it cannot ask them");
-    return u->events->ask(u->events->ctx, kind, payload, answers, e);
+               : error_set(e, ST_INVALID,
+                           "this process has not joined the servers of the "
+                           "pool: it cannot ask them");
 }
 
 /* A payload is a sequence of <kind:1> <id> <size> <name>: the name does not
@@ -174,7 +166,7 @@ change(struct uid_table *u, enum uid_kind kind, struct slice old_name,
         buf_put_sized(&lost, old_name);
         st = lost.failed
                  ? error_set(e, ST_BUSY, "no memory for a name")
-                 : uid_announce(u, UID_EVENT_NAMES, buf_slice(&lost), e);
+                 : uid_announce(u, UID_EVENT_NAMES, buf_slice(&lost), NULL, e);
     }
     kv_exclusive_end(store_kv(u->store), EXCLUSIVE, ticket);
     buf_fini(&lost);

@@ -33,28 +33,23 @@ enum uid_event {
 struct uid_events {
     void *ctx;
     /* Returns when all the others have heard or will drop their memory; the
-     * sender may hear its own.  No lock of uid/ is held meanwhile, save those
-     * of an exclusive part. */
+     * sender may hear its own.  If 'answers' is not NULL, collects in it the
+     * answers of all daemons, this one too, each with its size before it, and
+     * fails if one of them did not answer.  No lock of uid/ is held meanwhile,
+     * save those of an exclusive part. */
     enum status (*send)(void *ctx, enum uid_event kind, struct slice payload,
-                        struct error *e);
-    /* Sends an event and collects the answers of all daemons, this one too,
-     * each with its size before it.  Fails if one of them did not answer. NULL:
-     * this process cannot ask. */
-    enum status (*ask)(void *ctx, enum uid_event kind, struct slice payload,
-                       struct buf *answers, struct error *e);
+                        struct buf *answers, struct error *e);
 };
 
 /* Before others use the table; '*events' outlives it.  Where there are none, no
  * other process has the engine. */
 void uid_set_events(struct uid_table *u, const struct uid_events *events);
 
+/* As struct uid_events says.  ST_INVALID if answers are wanted and this process
+ * has not joined the others. */
 MUST_CHECK enum status uid_announce(struct uid_table *u, enum uid_event kind,
-                                    struct slice payload, struct error *e);
-
-/* As struct uid_events says.  ST_INVALID if this process cannot ask. */
-MUST_CHECK enum status uid_ask(struct uid_table *u, enum uid_event kind,
-                               struct slice payload, struct buf *answers,
-                               struct error *e);
+                                    struct slice payload, struct buf *answers,
+                                    struct error *e);
 
 /* A payload of UID_EVENT_NAMES.  ST_CORRUPT: some of it was taken. */
 MUST_CHECK enum status uid_hear_names(struct uid_table *u, struct slice payload,

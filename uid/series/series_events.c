@@ -29,10 +29,10 @@ put_item(struct buf *out, char what, struct slice bytes)
 static enum status
 send_items(struct series_directory *d, struct buf *items, struct error *e)
 {
-    enum status st =
-        items->failed
-            ? error_set(e, ST_BUSY, "no memory for new series")
-            : uid_announce(d->uids, UID_EVENT_SERIES, buf_slice(items), e);
+    enum status st = items->failed
+                         ? error_set(e, ST_BUSY, "no memory for new series")
+                         : uid_announce(d->uids, UID_EVENT_SERIES,
+                                        buf_slice(items), NULL, e);
 
     buf_clear(items);
     return st;

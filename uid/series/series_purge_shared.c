@@ -53,8 +53,8 @@ ask(struct series_directory *d, const struct buf *payload, bool *kept,
     struct cursor all;
     enum status st = payload->failed
                          ? error_set(e, ST_BUSY, "no memory for an event")
-                         : uid_ask(d->uids, UID_EVENT_PURGE, buf_slice(payload),
-                                   &answers, e);
+                         : uid_announce(d->uids, UID_EVENT_PURGE,
+                                        buf_slice(payload), &answers, e);
 
     all = cursor_of(buf_slice(&answers));
     for (*members = 0; st == ST_OK && cursor_left(&all) > 0; ++*members) {
@@ -97,7 +97,7 @@ series_purge_end_shared(struct series_directory *d)
 
     put_head(d, PURGE_END, &payload);
     if (!payload.failed)
-        (void)!uid_announce(d->uids, UID_EVENT_PURGE, buf_slice(&payload),
+        (void)!uid_announce(d->uids, UID_EVENT_PURGE, buf_slice(&payload), NULL,
                             NULL);
     buf_fini(&payload);
 }

@@ -53,10 +53,12 @@ hear(void *ctx, unsigned kind, struct slice payload, struct buf *answer)
 }
 
 static enum status
-announce(void *ctx, enum uid_event kind, struct slice payload, struct error *e)
+announce(void *ctx, enum uid_event kind, struct slice payload,
+         struct buf *answers, struct error *e)
 {
     struct daemon *d = ctx;
 
+    INSIST(answers == NULL);
     return events_send(d->c, EVENTS_MS, kind, payload, e);
 }
 

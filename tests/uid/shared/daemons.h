@@ -49,13 +49,6 @@ daemons_ask(void *ctx, enum uid_event kind, struct slice payload,
     return st;
 }
 
-static inline enum status
-daemons_send(void *ctx, enum uid_event kind, struct slice payload,
-             struct error *e)
-{
-    return daemons_ask(ctx, kind, payload, NULL, e);
-}
-
 static inline void
 daemons_missed(struct daemons *all, int i)
 {
@@ -65,7 +58,7 @@ daemons_missed(struct daemons *all, int i)
 static inline void
 daemons_open(struct daemons *all)
 {
-    *all = (struct daemons){ .events = { all, daemons_send, daemons_ask } };
+    *all = (struct daemons){ .events = { all, daemons_ask } };
     for (int i = 0; i < DAEMONS; i++)
         all->d[i] = fixture_new(layout_default);
     for (int i = 0; i < DAEMONS; i++)
