@@ -21,9 +21,7 @@
 
 #include "base/process/clock.h"
 #include "base/process/counters.h"
-#include "base/hash.h"
 #include "base/mem.h"
-#include "base/table.h"
 #include "uid/series/series_index_priv.h"
 
 enum status
@@ -79,101 +77,78 @@ series_reject(struct series_directory *d, struct error *e)
 
 /* -- what is asked for ----------------------------------------------------- */
 
-static bool
-is_tsuid(const void *all, uint32_t i, const void *tsuid)
-{
-    const struct asked *a = (const struct asked *)all + i;
-
-    return slice_eq(a->entry->tsuid, *(const struct slice *)tsuid);
-}
-
-static bool
-is_set(const void *sets, uint32_t i, const void *key)
-{
-    const struct asked_set *s = (const struct asked_set *)sets + i;
-
-    return slice_eq(asked_set_key(s), *(const struct slice *)key);
-}
-
-/* Returns the index of the tag-key set and salt bucket of a TSUID. */
-static uint32_t
-find_set(struct asking *q, struct hash_table *table, struct slice tsuid)
-{
-    const struct key_layout *w = &q->d->widths;
-    uint8_t bytes[TAGK_SETS_KEY_MAX];
-    struct slice key = tagk_sets_key(w, tsuid, bytes);
-    uint64_t hash = hash_slice(key, 0);
-    uint32_t i = table_find(table, hash, is_set, q->sets, &key);
-    struct asked_set *s;
-
-    if (i != TABLE_NONE)
-        return i;
-    i = (uint32_t)q->sets_len;
-    q->sets = mem_grow(q->sets, q->sets_len++, &q->sets_cap, sizeof *q->sets);
-    s = &q->sets[i];
-    *s = (struct asked_set){ .bucket = key_salt(w, tsuid),
-                             .metric = tsuid_metric_id(w, tsuid),
-                             .key_size = (uint32_t)key.size };
-    memcpy(s->key, key.data, key.size);
-    table_add(table, hash, i);
-    return i;
-}
-
+/* By salt bucket, by tag-key set, by TSUID, and in the caller's order. */
 static int
-compare_buckets(const void *a, const void *b)
+compare_asked(const void *a, const void *b)
 {
-    const struct asked_set *x = *(struct asked_set *const *)a;
-    const struct asked_set *y = *(struct asked_set *const *)b;
+    const struct asked *x = *(struct asked *const *)a;
+    const struct asked *y = *(struct asked *const *)b;
+    int c = (x->bucket > y->bucket) - (x->bucket < y->bucket);
 
-    return (x->bucket > y->bucket) - (x->bucket < y->bucket);
+    if (c == 0)
+        c = slice_cmp(x->set_key, y->set_key);
+    if (c == 0)
+        c = slice_cmp(x->entry->tsuid, y->entry->tsuid);
+    return c != 0 ? c : (x > y) - (x < y);
 }
 
 static void
 asking_init(struct asking *q, struct series_directory *d,
             struct series_entry *entries, size_t len)
 {
-    struct hash_table tsuids = { 0 }, sets = { 0 };
+    const struct key_layout *w = &d->widths;
+    struct asked **sorted = mem_new_array(len, sizeof(struct asked *));
+    struct asked *last = NULL;
+    struct asked_set *s = NULL;
+    uint8_t bytes[SERIES_KEY_MAX > TAGK_SETS_KEY_MAX ? SERIES_KEY_MAX
+                                                     : TAGK_SETS_KEY_MAX];
 
     *q = (struct asking){ .d = d,
+                          .keys = arena_new(0),
+                          .all = mem_new_array(len, sizeof *q->all),
                           .len = len,
-                          .created_s = clock_now_s(&clock_system) };
-    q->entered = atomic_load(&d->entered);
-    q->purged = atomic_load(&d->purged);
-    q->all = mem_new_array(len, sizeof *q->all);
+                          .sets = mem_new_array(len, sizeof *q->sets),
+                          .created_s = clock_now_s(&clock_system),
+                          .entered = atomic_load(&d->entered),
+                          .purged = atomic_load(&d->purged) };
     for (size_t i = 0; i < len; i++) {
-        struct asked *a = &q->all[i];
-        uint64_t hash = hash_slice(entries[i].tsuid, 0);
-        uint32_t same =
-            table_find(&tsuids, hash, is_tsuid, q->all, &entries[i].tsuid);
+        struct slice tsuid = entries[i].tsuid;
+        struct asked *a = sorted[i] = &q->all[i];
 
         entries[i].ref = SERIES_REF_NONE;
         entries[i].rejected = ST_OK;
         a->entry = &entries[i];
-        if (same != TABLE_NONE) {
+        a->key = slice_of(bytes, key_series(tsuid, bytes));
+        a->key.data = arena_copy(q->keys, bytes, a->key.size);
+        a->set_key = tagk_sets_key(w, tsuid, bytes);
+        a->set_key.data = arena_copy(q->keys, bytes, a->set_key.size);
+        a->bucket = a->set_key.data[a->set_key.size - 1];
+    }
+    qsort(sorted, len, sizeof *sorted, compare_asked);
+    for (size_t i = 0; i < len; i++) {
+        struct asked *a = sorted[i];
+
+        if (last != NULL && slice_eq(last->key, a->key)) {
             a->state = SAME;
-            a->same = &q->all[same];
+            a->same = last;
             continue;
         }
-        table_add(&tsuids, hash, (uint32_t)i);
-        a->key_size = (uint32_t)key_series(entries[i].tsuid, a->key);
-        a->set = find_set(q, &sets, entries[i].tsuid);
-        a->next = q->sets[a->set].first;
-        q->sets[a->set].first = a;
+        if (last == NULL || !slice_eq(last->set_key, a->set_key)) {
+            s = &q->sets[q->sets_len++];
+            s->metric = tsuid_metric_id(w, a->entry->tsuid);
+        }
+        a->set = s;
+        a->next = s->first;
+        s->first = last = a;
     }
-    q->by_bucket = mem_new_array(q->sets_len, sizeof(struct asked_set *));
-    for (size_t i = 0; i < q->sets_len; i++)
-        q->by_bucket[i] = &q->sets[i];
-    qsort(q->by_bucket, q->sets_len, sizeof(struct asked_set *),
-          compare_buckets);
-    table_fini(&tsuids);
-    table_fini(&sets);
+    free(sorted);
 }
 
 static void
 asking_fini(struct asking *q)
 {
-    free(q->by_bucket);
     free(q->sets);
+    arena_free(&q->keys);
     free(q->all);
 }
 
@@ -249,8 +224,8 @@ note_read(void *ctx, size_t i, const struct slice *value)
         s->counted = value != NULL;
         s->count = value == NULL ? 0 : key_get_uint(value->data, 8);
         s->news |=
-            tagk_sets_get(r->q->d->tagk_sets, asked_set_key(s)) < s->count;
-        tagk_sets_raise(r->q->d->tagk_sets, asked_set_key(s), s->count);
+            tagk_sets_get(r->q->d->tagk_sets, s->first->set_key) < s->count;
+        tagk_sets_raise(r->q->d->tagk_sets, s->first->set_key, s->count);
     }
 }
 
@@ -272,11 +247,11 @@ read_asked(struct asking *q, struct error *e)
         for (struct asked *a = s->first; a != NULL; a = a->next)
             if (is_wanted(a) && !a->is_absent &&
                 !is_fresh(q->d, a->entry->tsuid)) {
-                keys[n] = asked_key(a);
+                keys[n] = a->key;
                 r.keys[n++].series = a;
             }
         if (n > first && q->d->shared) {
-            keys[n] = asked_set_key(s);
+            keys[n] = s->first->set_key;
             r.keys[n++].set = s;
         }
     }
@@ -332,7 +307,7 @@ admit_asked(struct asking *q) REQUIRES(q->d->lock)
         q->sets[i].added = q->sets[i].marked = 0;
     for (size_t i = 0; i < q->len; i++) {
         struct asked *a = &q->all[i];
-        struct asked_set *s = &q->sets[a->set];
+        struct asked_set *s = a->set;
         uint64_t of_metric = 0; /* that were admitted before */
 
         if (!is_wanted(a))
@@ -368,20 +343,19 @@ put_set(const struct asking *q, struct asked_set *s, struct kv_batch *b,
     for (struct asked *a = s->first; a != NULL; a = a->next)
         if (is_wanted(a)) {
             expected[n++] =
-                (struct kv_expected){ asked_key(a),
-                                      a->is_marked ? &a->mark : NULL };
-            kv_batch_put(b, asked_key(a), slice_of(created, 4));
+                (struct kv_expected){ a->key, a->is_marked ? &a->mark : NULL };
+            kv_batch_put(b, a->key, slice_of(created, 4));
         }
     if (s->added == 0)
         return n;
     if (!q->d->shared)
-        s->count = tagk_sets_get(q->d->tagk_sets, asked_set_key(s));
+        s->count = tagk_sets_get(q->d->tagk_sets, s->first->set_key);
     key_put_uint(s->old, s->count, 8);
     s->old_value = slice_of(s->old, 8);
-    expected[n++] = (struct kv_expected){ asked_set_key(s),
+    expected[n++] = (struct kv_expected){ s->first->set_key,
                                           s->counted ? &s->old_value : NULL };
     key_put_uint(count, s->count + s->added, 8);
-    kv_batch_put(b, asked_set_key(s), slice_of(count, 8));
+    kv_batch_put(b, s->first->set_key, slice_of(count, 8));
     return n;
 }
 
@@ -393,7 +367,7 @@ note_written(struct series_directory *d, struct asked_set *s, enum status st)
 {
     if (st == ST_OK) {
         s->count += s->added;
-        tagk_sets_raise(d->tagk_sets, asked_set_key(s), s->count);
+        tagk_sets_raise(d->tagk_sets, s->first->set_key, s->count);
         atomic_fetch_add(&d->entered, s->added);
     }
     for (struct asked *a = s->first; a != NULL; a = a->next) {
@@ -403,7 +377,7 @@ note_written(struct series_directory *d, struct asked_set *s, enum status st)
         if (st != ST_OK)
             continue;
         a->state = ENTERED;
-        series_index_enter(d->index, s->metric, asked_key(a));
+        series_index_enter(d->index, s->metric, a->key);
     }
 }
 
@@ -421,15 +395,16 @@ write_asked(struct asking *q, struct error *e) REQUIRES(q->d->lock)
     enum status st;
 
     for (size_t i = 0; i < q->sets_len; i++) {
-        struct asked_set *s = q->by_bucket[i];
+        struct asked_set *s = &q->sets[i];
         size_t put;
 
         if (s->added + s->marked == 0)
             continue;
-        if (last == NULL || (q->d->shared && s->bucket != last->bucket)) {
+        if (last == NULL ||
+            (q->d->shared && s->first->bucket != last->first->bucket)) {
             batches[len] = kv_batch_new();
             if (q->d->shared)
-                kv_batch_set_bucket(batches[len], s->bucket);
+                kv_batch_set_bucket(batches[len], s->first->bucket);
             parts[len] =
                 (struct kv_guarded){ batches[len], &expected[n], 0, ST_BUSY };
             len++;

@@ -18,9 +18,9 @@ struct asked {
     bool is_marked; /* ASKED: by a purge, on a shared engine; it is counted */
     uint8_t entry_bytes[4]; /* with the mark */
     struct slice mark;
-    uint32_t set; /* index in 'sets' */
-    uint32_t key_size;
-    uint8_t key[SERIES_KEY_MAX];
+    struct asked_set *set;
+    unsigned bucket;           /* salt bucket */
+    struct slice key, set_key; /* its own, and that of the set */
 };
 
 /* A tag-key set and salt bucket of some of these series. */
@@ -34,34 +34,19 @@ struct asked_set {
     bool counted;    /* it has an entry in the engine, as read last */
     uint8_t old[8];  /* the bytes of 'count' that the engine must have */
     struct slice old_value;
-    unsigned bucket;
     size_t part; /* index of its batch, of those that are written */
-    uint32_t key_size;
-    uint8_t key[TAGK_SETS_KEY_MAX];
 };
 
 struct asking {
     struct series_directory *d;
     struct asked *all; /* in the caller's order */
     size_t len;
-    struct asked_set *sets;
-    size_t sets_len, sets_cap;
-    struct asked_set **by_bucket; /* the sets, by salt bucket */
+    struct arena *keys;
+    struct asked_set *sets; /* by salt bucket */
+    size_t sets_len;
     uint32_t created_s;       /* the creation time of those that are entered */
     uint64_t entered, purged; /* those of the directory before it was read */
 };
-
-static inline struct slice
-asked_key(const struct asked *a)
-{
-    return slice_of(a->key, a->key_size);
-}
-
-static inline struct slice
-asked_set_key(const struct asked_set *s)
-{
-    return slice_of(s->key, s->key_size);
-}
 
 /* Tells the other processes of the series that were entered, and of those that
  * were found and that others may not know yet.  Returns when they have heard.

@@ -53,12 +53,12 @@ announce_set(struct series_directory *d, const struct asked_set *s, bool recent,
              (a->state != FOUND || (!s->news && !recent))))
             continue;
         if (!any) {
-            put_item(items, 'h', asked_set_key(s));
+            put_item(items, 'h', s->first->set_key);
             buf_put_varint(items, s->count);
         }
         any = true;
         put_item(items, 's', a->entry->tsuid);
-        series_index_enter(d->index, s->metric, asked_key(a));
+        series_index_enter(d->index, s->metric, a->key);
         if (items->size >= UID_EVENT_BYTES)
             st = send_items(d, items, e);
     }
