@@ -13,7 +13,7 @@
 
 #include "query/downsample/buckets.h"
 #include "storage/scan/column.h"
-#include "storage/scan/row_want.h"
+#include "storage/scan/store_row.h"
 
 enum reading_form {
     READ_POINTS, /* the points themselves are kept */

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "storage/scan/row_want.h"
 #include "storage/scan/store_row.h"
 
 /* An hour that a scan lent, kept.  A query may hold one for each of a million

@@ -109,19 +109,27 @@ read_newest(struct store *s, struct slice tsuid, uint32_t *base,
     return status;
 }
 
-/* From the rows that a scan sees. */
-static enum status
-find_last(struct store *s, struct slice tsuid, int64_t until_ms,
-          struct point *out, bool *is_found, struct error *e)
+/* The bucket may leave meanwhile: then the scans themselves ask its owner. */
+enum status
+store_owner_last(struct store *s, struct slice tsuid, int64_t until_ms,
+                 struct point *out, bool *found, struct error *e)
 {
+    unsigned bucket;
     struct points hour = { 0 };
     const uint32_t now = hour_base(clock_now_ms(store_clock(s)));
     const uint32_t span_s = key_span_s(store_layout(s));
     uint32_t width_s = span_s; /* of a window that is not newer than now */
     enum status status = ST_OK;
     uint32_t to, base;
-    bool found = false, more = until_ms >= 0;
+    bool more = until_ms >= 0;
 
+    *found = false;
+    if (!tsuid_is_valid(store_layout(s), tsuid))
+        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
+                         tsuid.size);
+    bucket = key_salt(store_layout(s), tsuid);
+    if (store_bucket_state(s, bucket) == BUCKET_REMOTE)
+        return store_not_owner(bucket, e);
     if (until_ms > POINT_MAX_TS_MS)
         until_ms = POINT_MAX_TS_MS;
     to = until_ms < 0 ? 0 : hour_base(until_ms);
@@ -131,37 +139,19 @@ find_last(struct store *s, struct slice tsuid, int64_t until_ms,
         points_clear(&hour);
         base = to < all_s ? 0 : to - all_s + HOUR_S;
         status = read_newest(s, tsuid, &base, to, &hour, e);
-        found = false;
-        for (size_t i = hour.len; status == ST_OK && i-- > 0 && !found;) {
-            found = hour.ts_ms[i] <= until_ms;
-            if (found)
+        for (size_t i = hour.len; status == ST_OK && i-- > 0 && !*found;) {
+            *found = hour.ts_ms[i] <= until_ms;
+            if (*found)
                 *out = points_at(&hour, i);
         }
         /* In this window it may be an hour that is too new. */
-        more = status == ST_OK && !found && base >= HOUR_S;
+        more = status == ST_OK && !*found && base >= HOUR_S;
         if (to <= now)
             width_s = width_s < WIDEST * span_s ? WIDER * width_s : UINT32_MAX;
         to = base - HOUR_S;
     }
     points_fini(&hour);
-    *is_found = found;
     return status;
-}
-
-/* The bucket may leave meanwhile: then the scans themselves ask its owner. */
-enum status
-store_owner_last(struct store *s, struct slice tsuid, int64_t until_ms,
-                 struct point *out, bool *found, struct error *e)
-{
-    unsigned bucket;
-
-    if (!tsuid_is_valid(store_layout(s), tsuid))
-        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
-                         tsuid.size);
-    bucket = key_salt(store_layout(s), tsuid);
-    return store_bucket_state(s, bucket) == BUCKET_REMOTE
-               ? store_not_owner(bucket, e)
-               : find_last(s, tsuid, until_ms, out, found, e);
 }
 
 enum status

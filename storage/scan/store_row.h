@@ -66,3 +66,26 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
 MUST_CHECK enum status store_row_summary(const struct store_row *row,
                                          struct summary *out, bool *known,
                                          struct error *e);
+
+/* -- what a reader wants ----------------------------------------------------
+ */
+
+/* Points from 'from_ms' to 'to_ms', both included, and 'around' buckets that
+ * have points before them and after them: a rate needs two of these, other
+ * numbers one.  Buckets are wanted whole. */
+struct column_window {
+    int64_t from_ms, to_ms;
+    size_t around;
+    int64_t bucket_ms; /* 1: single points */
+};
+
+/* What a reader wants of the rows of a scan.  The scan may leave out what is
+ * not wanted, and it may lend a summary or the days of a week instead of rows;
+ * but it does not have to.  All zeros mean: every point, from rows. */
+struct row_want {
+    bool crops; /* points outside of 'window' are not wanted */
+    struct column_window window;
+    bool summaries;        /* the summary of a row can replace its points */
+    bool weeks;            /* whole days of weeks can replace rows ... */
+    enum week_hours hours; /* ... and these values of their hours are needed */
+};

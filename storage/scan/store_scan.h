@@ -10,7 +10,6 @@
 #include "base/arena.h"
 #include "base/cancel.h"
 #include "storage/row/mask.h"
-#include "storage/scan/row_want.h"
 #include "storage/scan/store_row.h"
 #include "storage/store/store.h"
 

@@ -375,31 +375,23 @@ tsuid_of_entry(struct store_scan *scan)
     return slice_of(scan->engine_tsuid.bytes, metric + tags);
 }
 
-/* Is a copy before the first one of this series and hour?  They are in order of
- * spans, series and hours. */
-static bool
-is_copy_before(const struct store_scan *scan, const struct open_copy *c,
-               struct slice tsuid, uint32_t base)
-{
-    uint32_t span = key_span_base(scan->layout, base);
-    int order = slice_cmp(c->tsuid, tsuid);
-
-    if (c->span != span)
-        return c->span < span;
-    return order != 0 ? order < 0 : c->base < base;
-}
-
 /* The stretch's copies of the head's rows of a series and hour. */
 static const struct open_copy *
 copies_of_hour(const struct store_scan *scan, struct slice tsuid, uint32_t base,
                size_t *len)
 {
+    uint32_t span = key_span_base(scan->layout, base);
     size_t from = scan->head_at, to = scan->head_end;
 
+    /* They are in order of spans, series and hours. */
     while (from < to) {
         size_t middle = from + (to - from) / 2;
+        const struct open_copy *c = &scan->head[middle];
+        int order = slice_cmp(c->tsuid, tsuid);
 
-        if (is_copy_before(scan, &scan->head[middle], tsuid, base))
+        if (c->span != span ? c->span < span
+            : order != 0    ? order < 0
+                            : c->base < base)
             from = middle + 1;
         else
             to = middle;

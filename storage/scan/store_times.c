@@ -76,27 +76,6 @@ seek_metric(struct walk *w, uint32_t base, uint64_t tagk)
 
 /* -- reading --------------------------------------------------------------- */
 
-static void
-take_row(struct walk *w)
-{
-    struct row_hours hours;
-    struct slice block;
-    struct summary s;
-    uint32_t base;
-
-    if (row_hours_begin(w->layout, w->row_base, kv_iter_value(w->it), &hours,
-                        NULL) != ST_OK)
-        return;
-    while (row_hours_next(&hours, &base, &block)) {
-        int64_t base_ms = (int64_t)base * 1000;
-        int64_t end_ms = base_ms + hours.block_s * INT64_C(1000);
-
-        if ((base_ms < w->times.oldest_ms || end_ms > w->times.newest_ms) &&
-            block_summary(block, base, &s, NULL) == ST_OK)
-            point_times_widen(&w->times, s.first_ms, s.last_ms);
-    }
-}
-
 /* From where the iterator stands on all rows of the metric up to 'last'; a span
  * of series that are left out costs a seek. */
 static void
@@ -106,35 +85,32 @@ take_rows(struct walk *w, uint32_t last)
     unsigned width = w->layout->tagk_width;
 
     while (is_of_metric(w) && w->base <= last) {
-        struct slice key = kv_iter_key(w->it);
+        struct slice key = kv_iter_key(w->it), block;
+        struct row_hours hours;
+        struct summary s;
+        uint32_t base;
+        bool good;
 
         if (key.size >= tags_at + width &&
             key_get_uint(key.data + tags_at, width) < w->spec->least_tagk) {
             (void)seek_metric(w, w->row_base, w->spec->least_tagk);
-        } else {
-            take_row(w);
-            (void)arrive(w, kv_iter_next(w->it));
+            continue;
         }
+        good = row_hours_begin(w->layout, w->row_base, kv_iter_value(w->it),
+                               &hours, NULL) == ST_OK;
+        while (good && row_hours_next(&hours, &base, &block)) {
+            int64_t base_ms = (int64_t)base * 1000;
+            int64_t end_ms = base_ms + hours.block_s * INT64_C(1000);
+
+            if ((base_ms < w->times.oldest_ms || end_ms > w->times.newest_ms) &&
+                block_summary(block, base, &s, NULL) == ST_OK)
+                point_times_widen(&w->times, s.first_ms, s.last_ms);
+        }
+        (void)arrive(w, kv_iter_next(w->it));
     }
 }
 
 /* -- one metric in one bucket ---------------------------------------------- */
-
-/* From the metric's first row to the first span that has a point, unless that
- * is known to be no older than another's. */
-static void
-take_oldest(struct walk *w)
-{
-    int64_t known_ms = w->times.oldest_ms;
-
-    while (is_of_metric(w) && (int64_t)w->base * 1000 < known_ms) {
-        int64_t before_ms = w->times.oldest_ms;
-
-        take_rows(w, w->base);
-        if (w->times.oldest_ms < before_ms)
-            return;
-    }
-}
 
 /* The last span of the metric in [from, to) that has a row: by steps that grow
  * from its end until there is one, then by halves.  False: there is none. */
@@ -164,22 +140,6 @@ find_last_span(struct walk *w, uint64_t from, uint64_t to, uint32_t *span)
     return found && !w->cancelled;
 }
 
-/* From the row where the iterator stands: behind the metric's last one, and not
- * far behind. */
-static uint64_t
-end_of_metric(struct walk *w)
-{
-    const uint64_t span_s = key_span_s(w->layout);
-    const uint64_t most = (UINT32_MAX / span_s + 1) * span_s;
-    uint64_t step = span_s, end = w->base + step;
-
-    while (end < most && seek_metric(w, (uint32_t)end, 0)) {
-        step *= 2;
-        end = w->base + step;
-    }
-    return end < most ? end : most;
-}
-
 /* The spans from the newest known one on, the last one first. */
 static void
 take_newest(struct walk *w)
@@ -188,12 +148,21 @@ take_newest(struct walk *w)
         w->times.newest_ms < 0
             ? 0
             : key_span_base(w->layout, (uint32_t)(w->times.newest_ms / 1000));
+    const uint64_t span_s = key_span_s(w->layout);
+    const uint64_t most = (UINT32_MAX / span_s + 1) * span_s;
+    uint64_t step = span_s, end;
     uint32_t span;
-    uint64_t end;
 
     if (!seek_metric(w, from, 0))
         return;
-    end = end_of_metric(w);
+    /* Behind the metric's last row, and not far behind. */
+    end = w->base + step;
+    while (end < most && seek_metric(w, (uint32_t)end, 0)) {
+        step *= 2;
+        end = w->base + step;
+    }
+    if (end > most)
+        end = most;
     while (find_last_span(w, from, end, &span)) {
         int64_t before_ms = w->times.newest_ms;
 
@@ -209,8 +178,14 @@ take_newest(struct walk *w)
 static void
 take_metric(struct walk *w)
 {
+    int64_t known_ms = w->times.oldest_ms, before_ms = known_ms;
+
     memcpy(w->head, kv_iter_key(w->it).data, w->head_size);
-    take_oldest(w);
+    /* To the first span that has a point, unless that is known to be no older
+     * than another's. */
+    while (is_of_metric(w) && (int64_t)w->base * 1000 < known_ms &&
+           w->times.oldest_ms == before_ms)
+        take_rows(w, w->base);
     if (!w->cancelled)
         take_newest(w);
     if (!w->cancelled && (is_of_metric(w) || !w->on_row))

@@ -90,24 +90,7 @@ struct cuts {
     _Atomic int64_t youngest_ms;
 };
 
-void cuts_init(struct cuts *c);
 void cuts_fini(struct cuts *c);
-
-struct cut_times cuts_get(struct cuts *c, uint64_t metric);
-/* Returns the cuts by which rows may be dropped now. */
-struct cut_times cuts_droppable(struct cuts *c, uint64_t metric);
-/* Raises the cuts of 'metric'. Rows may be dropped by the new ones from
- * 'since_us' on. A cut that would fall keeps its value. */
-void cuts_raise(struct cuts *c, uint64_t metric, const struct cut_times *to,
-                int64_t since_us);
-
-/* Finds the first metric, from '*metric' on, with a cut that is later than
- * 'now_s', and sets 'to' to what it has to be lowered to. Returns false if
- * there is none. */
-bool cuts_find_future(struct cuts *c, const struct key_layout *layout,
-                      uint32_t now_s, uint64_t *metric, struct cut_times *to);
-/* Lowers those cuts of 'metric' that are later than 'to'. */
-void cuts_lower(struct cuts *c, uint64_t metric, const struct cut_times *to);
 
 #define CUTS_KEY_MAX (1 + 8)
 
@@ -130,10 +113,3 @@ MUST_CHECK enum status cuts_parse(const struct key_layout *layout,
                                   struct slice key, struct slice value,
                                   uint64_t *metric, struct cut_times *out,
                                   struct error *e);
-/* Appends the value of an entry to 'out'. */
-void cuts_put(struct buf *out, const struct cut_times *t);
-
-/* Reads the table.  A damaged entry is logged and left to fsck. */
-MUST_CHECK enum status cuts_read(struct cuts *c,
-                                 const struct key_layout *layout, struct kv *kv,
-                                 int64_t since_us, struct error *e);

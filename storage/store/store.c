@@ -243,7 +243,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     lock_init(&s->late_lock);
     lock_init(&s->write_lock);
     lock_init(&s->wake_lock);
-    cuts_init(&s->cuts);
+    lock_init(&s->cuts.lock);
     cond_init(&s->wake);
     cond_init(&s->room);
     cond_init(&s->stop);

@@ -121,6 +121,27 @@ MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
  * WAL's file?  A guess, for who has others to serve. */
 bool store_is_quick(const struct store *s);
 
+/* The hook by which the owner of the policies decides. 'expired_ms' is called
+ * for a metric with points that are older than store_set_expired_ms(). It
+ * returns the time (ms) before which points of the metric will be dropped, or 0
+ * if none will. Older points are rejected at once (ST_EXPIRED). It may be
+ * called by any thread, and may read the engine. */
+struct store_policy {
+    void *ctx;
+    int64_t (*expired_ms)(void *ctx, uint64_t metric);
+};
+/* To be called before the first put. */
+void store_set_policy(struct store *s, const struct store_policy *p);
+/* Sets the time (ms) from which on no policy drops any points; 0: there is no
+ * policy. */
+void store_set_expired_ms(struct store *s, int64_t ms);
+
+/* Starts or stops to note when points arrive whose times are near the clock and
+ * not ahead of it. */
+void store_watch_clock(struct store *s, bool on);
+/* Returns the time (ms) between the first and the last of these points. */
+int64_t store_watched_ms(struct store *s);
+
 /* Waits until all up to 'lsn' is in the WAL's file; on the disk too with
  * WAL_SYNC_ALWAYS.  With 'sync' all that was written before the call is on the
  * disk, whatever 'lsn'.  This is what an acknowledgement means. */

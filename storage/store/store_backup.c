@@ -56,16 +56,25 @@ has_series(const struct store *s, struct kv *kv, struct slice metric)
     return kv_iter_close(&it, NULL) == ST_OK && any;
 }
 
-/* Cuts once more, of metrics that the copy knows: behind one that rose
- * meanwhile rows may have gone that were not read yet, and entries of weeks
- * alone have their points. */
-static enum status
-copy_cuts(struct store *s, struct kv *to, struct error *e)
+enum status
+store_copy(struct store *s, struct kv *to, struct kv_copying *c,
+           struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(s->kv, KEY_TABLE(TABLE_RETENTION));
-    struct kv_batch *b = kv_batch_new();
+    struct kv_iter *it;
+    struct kv_batch *b;
     enum status st;
 
+    OBJ_CHECK(s, STORE_MAGIC);
+    st = store_flush_owners(s, e);
+    if (st == ST_OK)
+        st = kv_copy(s->kv, to, c, e);
+    if (st != ST_OK)
+        return st;
+    /* Cuts once more, of metrics that the copy knows: behind one that rose
+     * meanwhile rows may have gone that were not read yet, and entries of weeks
+     * alone have their points. */
+    it = kv_iter_open(s->kv, KEY_TABLE(TABLE_RETENTION));
+    b = kv_batch_new();
     for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_RETENTION)); on;
          on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it);
@@ -78,19 +87,6 @@ copy_cuts(struct store *s, struct kv *to, struct error *e)
         st = kv_write(to, b, e);
     kv_batch_free(&b);
     return st == ST_OK ? kv_sync(to, e) : st;
-}
-
-enum status
-store_copy(struct store *s, struct kv *to, struct kv_copying *c,
-           struct error *e)
-{
-    enum status st;
-
-    OBJ_CHECK(s, STORE_MAGIC);
-    st = store_flush_owners(s, e);
-    if (st == ST_OK)
-        st = kv_copy(s->kv, to, c, e);
-    return st == ST_OK ? copy_cuts(s, to, e) : st;
 }
 
 enum status

@@ -60,21 +60,6 @@ reject(struct store *s, const struct error *why)
     lock_drop(&s->wake_lock);
 }
 
-/* A quarter more than what stops it, so that it does not flutter. */
-static enum status
-check_room(struct store *s, struct error *e)
-{
-    uint64_t free = store_free_bytes(s->dir), least = s->options.min_free_bytes;
-    bool rejecting = atomic_load(&s->rejecting);
-
-    if (free >= (rejecting ? least + least / 4 : least))
-        return ST_OK;
-    return error_set(e, ST_IO,
-                     "the disk of %s is full: less than %llu KB are free "
-                     "(halite.store.min_free_bytes): make room on it",
-                     s->dir, (unsigned long long)least >> 10);
-}
-
 static enum status
 restart_wal(void *ctx, struct error *e)
 {
@@ -118,6 +103,7 @@ store_reject_writes(struct store *s)
 void
 store_check_disk(struct store *s)
 {
+    uint64_t least = s->options.min_free_bytes;
     struct error why, e;
     enum status status;
 
@@ -129,7 +115,15 @@ store_check_disk(struct store *s)
         reject(s, &why);
     if (status == ST_CONFLICT) /* another process has it: nothing is flushed */
         return;
-    if (check_room(s, &e) != ST_OK) {
+    /* A quarter more than what stops it, so that it does not flutter. */
+    if (atomic_load(&s->rejecting))
+        least += least / 4;
+    if (store_free_bytes(s->dir) < least) {
+        (void)error_set(&e, ST_IO,
+                        "the disk of %s is full: less than %llu KB are free "
+                        "(halite.store.min_free_bytes): make room on it",
+                        s->dir,
+                        (unsigned long long)s->options.min_free_bytes >> 10);
         reject(s, status != ST_OK ? &why : &e);
         return;
     }

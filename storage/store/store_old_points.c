@@ -47,34 +47,29 @@ store_watched_ms(struct store *s)
            1000;
 }
 
-static void
-watch_clock(struct store *s, const struct series_point *points, size_t len)
-{
-    struct old_points *o = &s->old_points;
-    int64_t now_ms = clock_now_ms(s->options.clock), never = 0;
-    bool is_near = false;
-
-    for (size_t i = 0; i < len && !is_near; i++)
-        is_near = points[i].point.ts_ms <= now_ms &&
-                  points[i].point.ts_ms >= now_ms - NEAR_MS;
-    if (!is_near)
-        return;
-    (void)atomic_compare_exchange_strong(&o->near_from_us, &never,
-                                         clock_monotonic_us());
-    atomic_store(&o->near_until_us, clock_monotonic_us());
-}
-
 /* -- which points are old -------------------------------------------------- */
 
 int64_t
 store_old_before_ms(struct store *s, const struct series_point *points,
                     size_t len)
 {
-    int64_t expired_ms = atomic_load(&s->old_points.expired_ms);
+    struct old_points *o = &s->old_points;
+    int64_t expired_ms = atomic_load(&o->expired_ms);
     int64_t cut_ms = atomic_load(&s->cuts.youngest_ms);
 
-    if (atomic_load(&s->old_points.watches))
-        watch_clock(s, points, len);
+    if (atomic_load(&o->watches)) {
+        int64_t now_ms = clock_now_ms(s->options.clock), never = 0;
+        bool is_near = false;
+
+        for (size_t i = 0; i < len && !is_near; i++)
+            is_near = points[i].point.ts_ms <= now_ms &&
+                      points[i].point.ts_ms >= now_ms - NEAR_MS;
+        if (is_near) {
+            (void)atomic_compare_exchange_strong(&o->near_from_us, &never,
+                                                 clock_monotonic_us());
+            atomic_store(&o->near_until_us, clock_monotonic_us());
+        }
+    }
     return expired_ms > cut_ms ? expired_ms : cut_ms;
 }
 

@@ -17,7 +17,6 @@
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
-#include "storage/store/store_policy.h"
 #include "storage/store/store_state.h"
 #include "storage/wal/wal_points.h"
 #include "storage/wal/wal_record.h"
@@ -132,32 +131,15 @@ MUST_CHECK enum status store_log_points(void *ctx, const struct head_put *p,
 
 void store_count_added(struct store *s, size_t points);
 
-/* Records of points that are applied, of one WAL or one connection. */
-struct applier {
-    struct store_log log;
-    struct applier_bucket *buckets; /* the series of ids, by salt bucket */
-    uint64_t segment;               /* rows need the WAL from this one on */
-    /* Others' points, to be logged, if the bucket is local; or else what a WAL
-     * has, which is put into rows in any case. */
-    bool logs;
-    uint64_t points, skipped; /* skipped: their series is unknown */
-    struct series_point put[HEAD_PUT_MAX]; /* that wait, of one bucket */
-    size_t put_len;
-};
-void applier_init(struct applier *r, struct store *s);
-void applier_fini(struct applier *r);
-/* Ids begin anew. */
-void applier_forget_ids(struct applier *r);
-/* With 'discards' only what the record defines is learnt. */
-MUST_CHECK enum status applier_take(struct applier *r, struct slice payload,
-                                    bool discards, struct error *e);
-
 struct store_cut;
 /* Returns the times to which 'c' is rounded: rows go by spans, or by weeks
  * where their hourly values stay. */
 struct cut_times store_times_of_cut(const struct store *s,
                                     const struct store_cut *c);
-/* Reads the cuts of all metrics. */
+/* Returns the cuts by which rows may be dropped now. */
+struct cut_times store_cuts_droppable(struct store *s, uint64_t metric);
+/* Reads the cuts of all metrics.  A damaged entry is logged and left to fsck.
+ */
 MUST_CHECK enum status store_cuts_read(struct store *s, struct error *e);
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);

@@ -3,14 +3,13 @@
  * wait for milliseconds only. store_retention_cuts.c says up to where rows are
  * expired.
  */
-#include "storage/store/store_retention.h"
-
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "storage/store/row_values.h"
 #include "storage/week/week.h"
+#include "storage/store/store_retention.h"
 #include "storage/store/store_weeks_priv.h"
 
 #define BATCH_ROWS  512
@@ -394,27 +393,12 @@ drop_bucket(struct dropping *x, struct error *e)
     return st;
 }
 
-/* Rows of weeks behind 'done' may have entries that do not count. */
-static uint32_t
-end_of_rows(struct dropping *x)
-{
-    uint32_t end = x->before.raw_s, done;
-
-    if (x->before.hourly_s == x->before.raw_s || x->d->foresees)
-        return end;
-    lock_take(&x->s->flush_lock);
-    done = x->s->weeks[x->bucket].done;
-    lock_drop(&x->s->flush_lock);
-    if (done < x->before.hourly_s)
-        return x->before.hourly_s;
-    return done < end ? done : end;
-}
-
 static enum status
 drop_table(struct dropping *x, uint8_t table, struct error *e)
 {
     const struct store_drop *d = x->d;
     size_t buckets = x->s->layout.salt_buckets;
+    uint32_t done;
     enum status st = ST_OK;
 
     x->table = table;
@@ -422,9 +406,20 @@ drop_table(struct dropping *x, uint8_t table, struct error *e)
          x->bucket++) {
         if (!d->foresees && store_bucket_state(x->s, x->bucket) != BUCKET_LOCAL)
             continue;
-        x->end = table == TABLE_WEEKS
-                     ? x->before.hourly_s - x->before.hourly_s % WEEK_S
-                     : end_of_rows(x);
+        x->end = table == TABLE_WEEKS ? week_base(x->before.hourly_s)
+                                      : x->before.raw_s;
+        if (table == TABLE_ROWS && x->before.hourly_s != x->before.raw_s &&
+            !d->foresees) {
+            /* Rows of weeks behind 'done' may have entries that do not count.
+             */
+            lock_take(&x->s->flush_lock);
+            done = x->s->weeks[x->bucket].done;
+            lock_drop(&x->s->flush_lock);
+            if (done < x->end)
+                x->end = done;
+            if (x->end < x->before.hourly_s)
+                x->end = x->before.hourly_s;
+        }
         if (x->end > 0)
             st = drop_bucket(x, e);
     }
@@ -434,7 +429,7 @@ drop_table(struct dropping *x, uint8_t table, struct error *e)
 enum status
 store_drop_rows(struct store *s, struct store_drop *d, struct error *e)
 {
-    struct cut_times droppable = cuts_droppable(&s->cuts, d->before.metric);
+    struct cut_times droppable = store_cuts_droppable(s, d->before.metric);
     struct dropping x = {
         .s = s,
         .d = d,

@@ -35,7 +35,6 @@
 #pragma once
 
 #include "storage/store/store.h"
-#include "storage/store/store_policy.h"
 
 /* Returns the time (ms) before which the metric's raw points are dropped or
  * about to be dropped, or 0 if none are. It is lowered only if it was in the

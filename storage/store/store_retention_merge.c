@@ -78,21 +78,19 @@ take_row(struct merging *m, uint32_t span, struct slice key, struct slice value,
 }
 
 static enum status
-take_rows(struct merging *m, struct error *e)
+merge_rows(struct merging *m, struct slice entry_key, struct error *e)
 {
     const struct key_layout *layout = &m->s->layout;
+    const struct cut_times cut = store_cut_times_of(m->s, m->tsuid);
     struct buf value = BUF_INIT;
     uint8_t bytes[ROW_KEY_MAX];
-    const struct cut_times cut = store_cut_times_of(m->s, m->tsuid);
-    uint32_t from = m->entry.base;
+    uint32_t base = m->entry.base;
     enum status status = ST_OK;
 
+    week_init(&m->late, base);
     /* Before the cut of hourly values, rows are read and the entry is not. */
-    if (from < cut.hourly_s)
-        from = cut.hourly_s;
-    week_init(&m->late, m->entry.base);
-    for (uint32_t span = from; span - m->entry.base < WEEK_S && status == ST_OK;
-         span += key_span_s(layout)) {
+    for (uint32_t span = base < cut.hourly_s ? cut.hourly_s : base;
+         span - base < WEEK_S && status == ST_OK; span += key_span_s(layout)) {
         struct slice key =
             slice_of(bytes, key_row(layout, m->tsuid, span, bytes));
 
@@ -103,31 +101,22 @@ take_rows(struct merging *m, struct error *e)
         else if (status == ST_NOT_FOUND)
             status = ST_OK;
     }
+    if (status == ST_OK && m->gone.rows > 0 &&
+        !week_merge(&m->entry, &m->late)) {
+        kv_batch_clear(m->batch); /* all rows stay, and are read beside it */
+    } else if (status == ST_OK && m->gone.rows > 0) {
+        m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_DROPPED;
+        buf_clear(&value);
+        week_encode(&m->entry, &value);
+        if (value.failed)
+            status = error_set(e, ST_BUSY, "no memory for a week");
+        kv_batch_put(m->batch, entry_key, buf_slice(&value));
+        crash_point("late-merged");
+        if (status == ST_OK)
+            status = store_write_owned(m->s, m->batch, e);
+    }
     buf_fini(&value);
     return status;
-}
-
-static enum status
-merge_rows(struct merging *m, struct slice key, struct error *e)
-{
-    struct buf value = BUF_INIT;
-    enum status status = take_rows(m, e);
-
-    if (status != ST_OK || m->gone.rows == 0)
-        return status;
-    /* Or all rows stay, and are read beside the entry. */
-    if (!week_merge(&m->entry, &m->late)) {
-        kv_batch_clear(m->batch);
-        return ST_OK;
-    }
-    m->entry.rows = m->some_stay ? WEEK_ROWS_LATE : WEEK_ROWS_DROPPED;
-    week_encode(&m->entry, &value);
-    if (value.failed)
-        status = error_set(e, ST_BUSY, "no memory for a week");
-    kv_batch_put(m->batch, key, buf_slice(&value));
-    buf_fini(&value);
-    crash_point("late-merged");
-    return status == ST_OK ? store_write_owned(m->s, m->batch, e) : status;
 }
 
 enum status

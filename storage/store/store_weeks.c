@@ -272,25 +272,6 @@ store_weeks_held(struct store *s, unsigned bucket, uint32_t week)
     return false;
 }
 
-/* Marks a final entry with WEEK_ROWS_LATE, because rows of other hours come.
- * Returns false if the entry is not final. */
-static bool
-mark_late(struct store *s, struct slice key, uint32_t week,
-          struct kv_batch *stale, const struct cut_times *cut)
-{
-    struct buf value = BUF_INIT;
-    bool final =
-        store_weeks_read_final(s, key, week, cut, &value) && value.size > 0;
-
-    if (final && week_answers(buf_slice(&value), week) &&
-        !week_is_late(buf_slice(&value))) {
-        week_set_rows(&value, week, WEEK_ROWS_LATE);
-        kv_batch_put(stale, key, buf_slice(&value));
-    }
-    buf_fini(&value);
-    return final;
-}
-
 void
 store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
                           struct kv_batch *stale)
@@ -299,6 +280,7 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
     const struct cut_times cut = store_cut_times_of(s, tsuid);
     struct weeks *w = &s->weeks[bucket];
     uint32_t week = week_base(span);
+    struct buf value = BUF_INIT;
     uint8_t bytes[ROW_KEY_MAX];
     struct slice key;
 
@@ -310,10 +292,18 @@ store_weeks_collect_stale(struct store *s, struct slice tsuid, uint32_t span,
         return;
     kv_batch_set_bucket(stale, bucket);
     key = slice_of(bytes, key_week(&s->layout, tsuid, span, bytes));
-    if (mark_late(s, key, week, stale, &cut) || week >= w->until)
-        return;
-    kv_batch_put(stale, key, slice_of(NULL, 0));
-    store_weeks_note_stale(w, week);
+    if (store_weeks_read_final(s, key, week, &cut, &value) && value.size > 0) {
+        /* Rows of other hours come to a final entry. */
+        if (week_answers(buf_slice(&value), week) &&
+            !week_is_late(buf_slice(&value))) {
+            week_set_rows(&value, week, WEEK_ROWS_LATE);
+            kv_batch_put(stale, key, buf_slice(&value));
+        }
+    } else if (week < w->until) {
+        kv_batch_put(stale, key, slice_of(NULL, 0));
+        store_weeks_note_stale(w, week);
+    }
+    buf_fini(&value);
 }
 
 /* A batch with the state may have failed: then the next one has it again. */

@@ -232,18 +232,6 @@ put_state(struct store *s, struct filling *f, struct error *e)
     return store_write_owned(f->s, f->batch, e);
 }
 
-/* Weeks of late rows would be summarised again and again: they are when none
- * have come for a while, or for long. */
-static bool
-is_time(const struct store *s, const struct weeks *w)
-{
-    int64_t delay_us = (int64_t)s->options.summary_delay_ms * 1000;
-    int64_t now_us = clock_monotonic_us();
-
-    return w->old_row_us == 0 || now_us - w->old_row_us >= delay_us ||
-           now_us - w->passed_us >= MOST_DELAYS * delay_us;
-}
-
 /* Chooses what to do next: the weeks that are over since the last pass, or then
  * one stale week after the other, each once. A week that is not over stays
  * stale: the clock was ahead when it was summed up, and it still changes. */
@@ -251,11 +239,18 @@ static bool
 begins(struct store *s, struct filling *f, struct weeks *w)
     REQUIRES(s->flush_lock)
 {
+    int64_t delay_us = (int64_t)s->options.summary_delay_ms * 1000;
+    int64_t now_us = clock_monotonic_us();
     uint32_t over = store_weeks_over(s);
     size_t i = 0;
 
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown ||
-        (w->next_stale == 0 && !is_time(s, w)))
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown)
+        return false;
+    /* Weeks of late rows would be summarised again and again: they are when
+     * none have come for a while, or for long. */
+    if (w->next_stale == 0 && w->old_row_us != 0 &&
+        now_us - w->old_row_us < delay_us &&
+        now_us - w->passed_us < MOST_DELAYS * delay_us)
         return false;
     f->from = w->done;
     f->to = over;
@@ -272,25 +267,6 @@ begins(struct store *s, struct filling *f, struct weeks *w)
     f->to = w->next_stale = f->from + WEEK_S;
     w->stale_again = false;
     return true;
-}
-
-/* Writes up to where entries will be, before the first one is written. */
-static enum status
-raise_until(struct filling *f, struct error *e)
-{
-    struct store *s = f->s;
-    struct weeks *w = &s->weeks[f->bucket];
-    enum status status = ST_OK;
-
-    lock_take(&s->flush_lock);
-    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown) {
-        status = store_not_owner(f->bucket, e);
-    } else if (w->until < f->to) {
-        w->until = f->to;
-        status = put_state(s, f, e);
-    }
-    lock_drop(&s->flush_lock);
-    return status;
 }
 
 /* After a week that became stale, once more or of another series, entries stay
@@ -328,12 +304,22 @@ fill_weeks(struct filling *f, struct error *e)
 {
     struct key_place p = { f->again ? TABLE_WEEKS : TABLE_ROWS, f->bucket, 0,
                            f->from };
-    enum status status;
+    struct store *s = f->s;
+    struct weeks *w = &s->weeks[f->bucket];
+    enum status status = ST_OK;
 
     buf_make_room(&f->bytes, (size_t)CHUNK * TSUID_MAX);
     if (f->bytes.failed)
         return error_set(e, ST_BUSY, "no memory to summarise weeks");
-    status = raise_until(f, e);
+    /* Up to where entries will be is written before the first one is. */
+    lock_take(&s->flush_lock);
+    if (store_bucket_state(s, f->bucket) != BUCKET_LOCAL || w->unknown) {
+        status = store_not_owner(f->bucket, e);
+    } else if (w->until < f->to) {
+        w->until = f->to;
+        status = put_state(s, f, e);
+    }
+    lock_drop(&s->flush_lock);
     while (status == ST_OK && next_week(f, &p, e, &status)) {
         p.base = week_base(p.base);
         status = f->again ? refill_week(f, &p, e) : fill_week(f, &p, e);

@@ -1,12 +1,10 @@
-/* Adds up a week, and leaves some of it out; its bytes: week_encode.c,
- * week_decode.c. */
+/* Adds up a week, and leaves some of it out; its bytes: week_codec.c. */
 #include "storage/week/week.h"
 
 #include <math.h>
 
 #include "base/obj.h"
 #include "storage/block/row_value.h"
-#include "storage/week/week_priv.h"
 
 void
 week_init(struct week *w, uint32_t base)
@@ -209,44 +207,39 @@ week_add_row(struct week *w, const struct row_of_parts *row, struct slice value,
 /* -- a part -----------------------------------------------------------------
  */
 
-static void
-crop_day(struct week *w, unsigned d, int64_t from_ms, int64_t end_ms)
-{
-    struct summary was = w->day[d], *day = &w->day[d];
-
-    *day = (struct summary){ .count = 0 };
-    for (unsigned i = d * DAY_HOURS; i < (d + 1) * DAY_HOURS; i++) {
-        int64_t hour_ms = week_day_ms(w, 0) + i * HOUR_MS;
-        struct summary hour;
-
-        if (hour_ms < from_ms || hour_ms >= end_ms)
-            w->count[i] = 0;
-        if (w->count[i] == 0)
-            continue;
-        /* Its times are not known, but for those of its day. */
-        hour = week_hour(w, i);
-        hour.first_ms = hour_ms > was.first_ms ? hour_ms : was.first_ms;
-        hour.last_ms = hour_ms + HOUR_MS - 1 < was.last_ms
-                           ? hour_ms + HOUR_MS - 1
-                           : was.last_ms;
-        if (day->count == 0) {
-            *day = hour;
-            continue;
-        }
-        extend_day(day, &hour, w->all_int);
-        if (!w->all_int)
-            day->sum.d += hour.sum.d;
-    }
-}
-
 void
 week_crop(struct week *w, int64_t from_ms, int64_t end_ms)
 {
     INSIST(w->hours == HOURS_ALL);
-    for (unsigned d = 0; d < WEEK_DAYS; d++)
-        if (w->day[d].count > 0 &&
-            (week_day_ms(w, d) < from_ms || week_day_ms(w, d + 1) > end_ms))
-            crop_day(w, d, from_ms, end_ms);
+    for (unsigned d = 0; d < WEEK_DAYS; d++) {
+        struct summary was = w->day[d], *day = &w->day[d];
+
+        if (was.count == 0 ||
+            (week_day_ms(w, d) >= from_ms && week_day_ms(w, d + 1) <= end_ms))
+            continue;
+        *day = (struct summary){ .count = 0 };
+        for (unsigned i = d * DAY_HOURS; i < (d + 1) * DAY_HOURS; i++) {
+            int64_t hour_ms = week_day_ms(w, 0) + i * HOUR_MS;
+            int64_t last_ms = hour_ms + HOUR_MS - 1;
+            struct summary hour;
+
+            if (hour_ms < from_ms || hour_ms >= end_ms)
+                w->count[i] = 0;
+            if (w->count[i] == 0)
+                continue;
+            /* Its times are not known, but for those of its day. */
+            hour = week_hour(w, i);
+            hour.first_ms = hour_ms > was.first_ms ? hour_ms : was.first_ms;
+            hour.last_ms = last_ms < was.last_ms ? last_ms : was.last_ms;
+            if (day->count == 0) {
+                *day = hour;
+                continue;
+            }
+            extend_day(day, &hour, w->all_int);
+            if (!w->all_int)
+                day->sum.d += hour.sum.d;
+        }
+    }
 }
 
 /* -- late hours ------------------------------------------------------------ */

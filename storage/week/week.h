@@ -75,6 +75,19 @@ week_base(uint32_t time_s)
     return time_s - time_s % WEEK_S;
 }
 
+/* Of an hour, but for its times. */
+static inline struct summary
+week_hour(const struct week *w, size_t i)
+{
+    return (struct summary){ .count = w->count[i],
+                             .all_int = w->all_int,
+                             .sum = w->hour.sum[i],
+                             .first = w->hour.first[i],
+                             .last = w->hour.last[i],
+                             .min = w->hour.min[i],
+                             .max = w->hour.max[i] };
+}
+
 /* The first ms of its i-th day; of day 7, that of the week after. */
 static inline int64_t
 week_day_ms(const struct week *w, unsigned day)
