@@ -86,24 +86,20 @@ lease_lost(void *ctx, const char *why)
     c->options.lost(c->options.ctx, why);
 }
 
-/* Has the thread look at members and map soon. */
-static void
-wake_thread(struct cluster *c)
-{
-    lock_take(&c->lock);
-    c->look = true;
-    cond_signal(&c->wake);
-    lock_drop(&c->lock);
-}
-
 static void
 owners_changed(void *ctx, unsigned kind, struct slice payload,
                struct buf *answer)
 {
+    struct cluster *c = ctx;
+
     (void)answer;
     (void)kind;
     (void)payload;
-    wake_thread(ctx);
+    /* Has the thread look at members and map soon. */
+    lock_take(&c->lock);
+    c->look = true;
+    cond_signal(&c->wake);
+    lock_drop(&c->lock);
 }
 
 static enum status
@@ -435,27 +431,6 @@ has_answered(const struct member *m, struct slice answers)
     return false;
 }
 
-/* The list is read after the event: who joined since then knows what the engine
- * said when the event was sent. */
-static enum status
-check_all_answered(struct cluster *c, struct slice answers, struct error *e)
-{
-    struct members m;
-    enum status st = members_read(c->ceph, &m, e);
-
-    for (size_t i = 0; st == ST_OK && i < m.len; i++)
-        if (strcmp(m.list[i].mode, MEMBER_ENDED) != 0 &&
-            !has_answered(&m.list[i], answers))
-            st = error_set(e, ST_BUSY,
-                           "member %s (%s%s%s) of the cluster does not answer: "
-                           "try again later",
-                           m.list[i].name, m.list[i].mode,
-                           m.list[i].address[0] == '\0' ? "" : ", ",
-                           m.list[i].address);
-    members_fini(&m);
-    return st;
-}
-
 enum status
 cluster_ask(struct cluster *c, unsigned kind, struct slice payload,
             struct buf *answers, struct error *e)
@@ -466,8 +441,24 @@ cluster_ask(struct cluster *c, unsigned kind, struct slice payload,
 
     OBJ_CHECK(c, CLUSTER_MAGIC);
     st = events_ask(c->ceph, WAIT_MS, kind, payload, &named, e);
-    if (st == ST_OK)
-        st = check_all_answered(c, buf_slice(&named), e);
+    if (st == ST_OK) {
+        struct members m;
+
+        /* The list is read after the event: who joined since then knows what
+         * the engine said when the event was sent. */
+        st = members_read(c->ceph, &m, e);
+        for (size_t i = 0; st == ST_OK && i < m.len; i++)
+            if (strcmp(m.list[i].mode, MEMBER_ENDED) != 0 &&
+                !has_answered(&m.list[i], buf_slice(&named)))
+                st = error_set(
+                    e, ST_BUSY,
+                    "member %s (%s%s%s) of the cluster does not answer: "
+                    "try again later",
+                    m.list[i].name, m.list[i].mode,
+                    m.list[i].address[0] == '\0' ? "" : ", ",
+                    m.list[i].address);
+        members_fini(&m);
+    }
     all = cursor_of(buf_slice(&named));
     while (st == ST_OK && !all.failed && cursor_left(&all) > 0) {
         struct cursor one = cursor_of(cursor_sized(&all));

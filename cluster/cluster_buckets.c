@@ -109,36 +109,6 @@ is_left(const struct look *l, unsigned bucket)
            strcmp(m->mode, MEMBER_ENDED) == 0;
 }
 
-/* Buckets that were given to this process, or left, or that never had an owner:
- * nothing of them is anywhere but in the engine. */
-static enum status
-serve_given(struct look *l, struct error *e)
-{
-    struct bucket_claim claims[BUCKETS_MAX];
-    size_t len = 0;
-    enum status st = ST_OK;
-
-    for (unsigned i = 0; i < l->buckets && st == ST_OK; i++) {
-        struct bucket_owner now = owner(l->self, l->map[i].epoch + 1);
-
-        if ((l->map[i].epoch == 0 || is_left(l, i)) && is_wanted(l, i))
-            st = change(l, i, &now, e);
-        if (st == ST_CONFLICT)
-            st = ST_OK;
-        if (st == ST_OK && is_mine(l, i) && l->map[i].from[0] == '\0' &&
-            !store_bucket_is_local(l->c->store, i))
-            claims[len++] =
-                (struct bucket_claim){ .bucket = i, .epoch = l->map[i].epoch };
-    }
-    if (st == ST_OK && len > 0)
-        st = store_buckets_take(l->c->store, claims, len, NULL, e);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        store_bucket_serve(l->c->store, claims[i].bucket);
-    if (st == ST_OK)
-        count(l->c, &l->c->view.served, len);
-    return st;
-}
-
 /* -- what a dead member served --------------------------------------------- */
 
 /* Whose WAL has the bucket's points: of a taker that died while it took, the
@@ -176,24 +146,6 @@ fence(struct look *l, const char *member, struct error *e)
 
     /* What is not there was taken over, and forgotten. */
     return st == ST_NOT_FOUND ? ST_OK : st;
-}
-
-static enum status
-claim(struct look *l, unsigned bucket, struct bucket_claim *out,
-      struct error *e)
-{
-    struct bucket_owner seen = l->map[bucket], now;
-
-    *out = (struct bucket_claim){ .bucket = bucket,
-                                  .from_epoch = source_epoch(&seen),
-                                  .epoch = seen.epoch };
-    if (is_mine(l, bucket))
-        return ST_OK;
-    now = owner(l->self, seen.epoch + 1);
-    now.from_epoch = source_epoch(&seen);
-    (void)snprintf(now.from, sizeof now.from, "%s", source_of(&seen));
-    out->epoch = now.epoch;
-    return change(l, bucket, &now, e);
 }
 
 static enum status
@@ -235,8 +187,24 @@ take_from(struct look *l, const char *source, struct error *e)
             continue;
         if (!is_mine(l, i))
             st = fence(l, l->map[i].member, e);
-        if (st == ST_OK)
-            st = claim(l, i, &claims[len], e);
+        if (st == ST_OK) {
+            struct bucket_claim *out = &claims[len];
+            struct bucket_owner seen = l->map[i], now;
+
+            *out = (struct bucket_claim){ .bucket = i,
+                                          .from_epoch = source_epoch(&seen),
+                                          .epoch = seen.epoch };
+            if (is_mine(l, i)) {
+                st = ST_OK;
+            } else {
+                now = owner(l->self, seen.epoch + 1);
+                now.from_epoch = source_epoch(&seen);
+                (void)snprintf(now.from, sizeof now.from, "%s",
+                               source_of(&seen));
+                out->epoch = now.epoch;
+                st = change(l, i, &now, e);
+            }
+        }
         len += st == ST_OK;
         if (st == ST_CONFLICT)
             st = ST_OK;
@@ -380,29 +348,6 @@ tell_of_dead(struct look *l)
         l->c->options.died(l->c->options.ctx);
 }
 
-/* Told once, when it has lasted for longer than a dead one's lease. */
-static void
-tell_of_twin(struct look *l)
-{
-    const struct member *self = members_find(&l->members, l->self);
-    const struct member *twin =
-        self == NULL ? NULL : members_twin(&l->members, self);
-    int64_t now_us = clock_monotonic_us();
-
-    if (twin == NULL)
-        l->c->twin_us = 0;
-    else if (l->c->twin_us == 0)
-        l->c->twin_us = now_us;
-    else if (l->c->twin_us > 0 &&
-             now_us - l->c->twin_us > 3000 * (int64_t)l->c->options.lease_ms) {
-        log_error("cluster",
-                  "member %s has the address %s, too: what is sent to one of "
-                  "them may reach the other (halite.cluster.address)",
-                  twin->name, twin->address);
-        l->c->twin_us = -1;
-    }
-}
-
 static enum status
 act(struct look *l, struct error *e)
 {
@@ -412,7 +357,31 @@ act(struct look *l, struct error *e)
     if (!lease_is_good(l->c->lease))
         return error_set(e, ST_BUSY, "the lease is not good");
     if (l->state == CLUSTER_SERVING) {
-        st = serve_given(l, e);
+        struct bucket_claim claims[BUCKETS_MAX];
+        size_t len = 0;
+
+        /* Buckets that were given to this process, or left, or that never had
+         * an owner: nothing of them is anywhere but in the engine. */
+        st = ST_OK;
+        for (unsigned i = 0; i < l->buckets && st == ST_OK; i++) {
+            struct bucket_owner now = owner(l->self, l->map[i].epoch + 1);
+
+            if ((l->map[i].epoch == 0 || is_left(l, i)) && is_wanted(l, i))
+                st = change(l, i, &now, e);
+            if (st == ST_CONFLICT)
+                st = ST_OK;
+            if (st == ST_OK && is_mine(l, i) && l->map[i].from[0] == '\0' &&
+                !store_bucket_is_local(l->c->store, i))
+                claims[len++] =
+                    (struct bucket_claim){ .bucket = i,
+                                           .epoch = l->map[i].epoch };
+        }
+        if (st == ST_OK && len > 0)
+            st = store_buckets_take(l->c->store, claims, len, NULL, e);
+        for (size_t i = 0; i < len && st == ST_OK; i++)
+            store_bucket_serve(l->c->store, claims[i].bucket);
+        if (st == ST_OK)
+            count(l->c, &l->c->view.served, len);
         st = first_failure(st, take_dead(l, &why), &why, e);
     }
     if (l->state != CLUSTER_JOINED)
@@ -431,6 +400,9 @@ look(struct look *l, struct error *e)
     struct members old;
     struct error sent;
     enum status st = members_read(c->ceph, &l->members, e);
+    const struct member *self;
+    const struct member *twin;
+    int64_t now_us;
 
     if (st == ST_OK)
         st = buckets_read(c->ceph, l->map, e);
@@ -438,7 +410,22 @@ look(struct look *l, struct error *e)
         return st;
     set_routes(l);
     tell_of_dead(l);
-    tell_of_twin(l);
+    /* Told once, when it has lasted for longer than a dead one's lease. */
+    self = members_find(&l->members, l->self);
+    twin = self == NULL ? NULL : members_twin(&l->members, self);
+    now_us = clock_monotonic_us();
+    if (twin == NULL)
+        l->c->twin_us = 0;
+    else if (l->c->twin_us == 0)
+        l->c->twin_us = now_us;
+    else if (l->c->twin_us > 0 &&
+             now_us - l->c->twin_us > 3000 * (int64_t)l->c->options.lease_ms) {
+        log_error("cluster",
+                  "member %s has the address %s, too: what is sent to one of "
+                  "them may reach the other (halite.cluster.address)",
+                  twin->name, twin->address);
+        l->c->twin_us = -1;
+    }
     st = act(l, e);
     set_routes(l);
     if (l->changed && events_send(c->ceph, NOTIFY_MS, EVENT_OWNERS,
@@ -456,37 +443,6 @@ look(struct look *l, struct error *e)
     return st;
 }
 
-/* How many buckets are served, when that has changed. */
-static void
-report_owned(struct cluster *c)
-{
-    unsigned buckets = c->format.layout.salt_buckets, owned = 0;
-
-    for (unsigned i = 0; i < buckets; i++)
-        owned += store_bucket_is_local(c->store, i);
-    if (owned != c->owned)
-        log_info("cluster", "serves %u of %u salt buckets", owned, buckets);
-    c->owned = owned;
-}
-
-static void
-report(struct cluster *c, enum cluster_state state, enum status st,
-       const struct error *e)
-{
-    lock_take(&c->lock);
-    c->looked = state;
-    if (st != ST_OK && c->error.status == ST_OK)
-        log_warn("cluster", "%s; tried again each second", e->text);
-    else if (st == ST_OK && c->error.status != ST_OK)
-        log_info("cluster", "works again");
-    c->error = (struct error){ 0 };
-    if (st != ST_OK)
-        c->error = *e;
-    c->looks++;
-    cond_broadcast(&c->done);
-    lock_drop(&c->lock);
-}
-
 /* False: to stop. */
 static bool
 wait_for_look(struct cluster *c, enum cluster_state *state)
@@ -500,8 +456,16 @@ wait_for_look(struct cluster *c, enum cluster_state *state)
     c->look = false;
     *state = c->state;
     lock_drop(&c->lock);
-    if (is_quiet)
-        report_owned(c);
+    if (is_quiet) {
+        unsigned buckets = c->format.layout.salt_buckets, owned = 0;
+
+        /* How many buckets are served, when that has changed. */
+        for (unsigned i = 0; i < buckets; i++)
+            owned += store_bucket_is_local(c->store, i);
+        if (owned != c->owned)
+            log_info("cluster", "serves %u of %u salt buckets", owned, buckets);
+        c->owned = owned;
+    }
     return *state != CLUSTER_STOPPING;
 }
 
@@ -527,7 +491,18 @@ cluster_main(void *ctx)
         if (ceph_is_blocklisted(c->ceph))
             lease_lose(c->lease, "it was shut out of the cluster");
         lease_set_wal_bytes(c->lease, store_counts(c->store).wal.bytes);
-        report(c, state, st, &e);
+        lock_take(&c->lock);
+        c->looked = state;
+        if (st != ST_OK && c->error.status == ST_OK)
+            log_warn("cluster", "%s; tried again each second", e.text);
+        else if (st == ST_OK && c->error.status != ST_OK)
+            log_info("cluster", "works again");
+        c->error = (struct error){ 0 };
+        if (st != ST_OK)
+            c->error = e;
+        c->looks++;
+        cond_broadcast(&c->done);
+        lock_drop(&c->lock);
         members_fini(&l->members);
         free(l);
     }

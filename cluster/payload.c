@@ -27,13 +27,6 @@ read_end(const struct cursor *c, const char *what, struct error *e)
 
 /* -- HEAD ------------------------------------------------------------------ */
 
-/* Point look-ups find their rows by the series. */
-static const struct mask_set *
-masks_of(const struct scan_spec *spec)
-{
-    return spec->path == SCAN_SEEKS ? NULL : spec->masks;
-}
-
 static void
 put_spec(struct buf *out, const struct scan_spec *spec, size_t set)
 {
@@ -61,7 +54,8 @@ payload_put_head(struct buf *out, const struct scan_spec *specs,
 
     for (size_t i = 0; i < len; i++) {
         const struct scan_spec *spec = &specs[which[i]];
-        const struct mask_set *set = masks_of(spec);
+        const struct mask_set *set =
+            spec->path == SCAN_SEEKS ? NULL : spec->masks;
 
         /* Buckets of a scan share their masks, one behind the other. */
         if (set != NULL && set != last) {

@@ -75,18 +75,6 @@ has_moved(unsigned bucket, struct error *e)
 }
 
 static struct member *
-member_find(struct remote *r, const char *name, const char *address)
-    REQUIRES(r->lock)
-{
-    struct member *m = r->members;
-
-    while (m != NULL &&
-           (strcmp(m->name, name) != 0 || strcmp(m->address, address) != 0))
-        m = m->next;
-    return m;
-}
-
-static struct member *
 member_new(struct remote *r, const char *name, const char *address)
 {
     const struct peer_options o = { .secret = r->o.secret,
@@ -103,44 +91,46 @@ member_new(struct remote *r, const char *name, const char *address)
     return m;
 }
 
-/* Points a bucket to 'to', which may be NULL.  Returns the member that no
- * bucket names any more, to be released, or NULL. */
-static struct member *
-route_to(struct remote *r, unsigned bucket, struct member *to) REQUIRES(r->lock)
-{
-    struct member *from = atomic_exchange(&r->routes[bucket], to);
-    struct member **at = &r->members;
-
-    if (to != NULL)
-        to->buckets++;
-    if (from == NULL || --from->buckets > 0)
-        return NULL;
-    while (*at != from)
-        at = &(*at)->next;
-    *at = from->next;
-    peer_stop(from->peer);
-    return from;
-}
-
 void
 remote_route(struct remote *r, unsigned bucket, const char *member,
              const char *address)
 {
     struct member *to = NULL, *was, *left;
+    struct member *from;
+    struct member **at;
 
     OBJ_CHECK(r, REMOTE_MAGIC);
     INSIST(bucket < r->o.layout.salt_buckets);
     was = hold_owner(r, bucket);
     rwlock_take_write(&r->lock);
     if (member != NULL) {
-        to = member_find(r, member, address);
+        struct member *m = r->members;
+
+        while (m != NULL && (strcmp(m->name, member) != 0 ||
+                             strcmp(m->address, address) != 0))
+            m = m->next;
+        to = m;
         if (to == NULL) {
             to = member_new(r, member, address);
             to->next = r->members;
             r->members = to;
         }
     }
-    left = route_to(r, bucket, to);
+    /* Points a bucket to 'to', which may be NULL.  Returns the member that no
+     * bucket names any more, to be released, or NULL. */
+    from = atomic_exchange(&r->routes[bucket], to);
+    at = &r->members;
+    if (to != NULL)
+        to->buckets++;
+    if (from == NULL || --from->buckets > 0) {
+        left = NULL;
+    } else {
+        while (*at != from)
+            at = &(*at)->next;
+        *at = from->next;
+        peer_stop(from->peer);
+        left = from;
+    }
     rwlock_drop_write(&r->lock);
     if (was != NULL) {
         peer_wake(was->peer);
@@ -270,23 +260,6 @@ make_groups(struct remote *r, const struct scan_spec *specs, size_t len,
 }
 
 static enum status
-ask_group(struct head_group *g, const struct scan_spec *specs, int64_t end_us,
-          struct error *e)
-{
-    struct buf request = BUF_INIT;
-    enum status st;
-
-    g->call.end_us = end_us;
-    g->call.max = g->max == 0 ? 0 : g->max + ANSWER_BESIDES;
-    payload_put_head(&request, specs, g->which, g->len);
-    st = request.failed ? error_set(e, ST_BUSY, "no memory for a request")
-                        : peer_call_begin(g->owner->peer, &g->call, FRAME_HEAD,
-                                          buf_slice(&request), e);
-    buf_fini(&request);
-    return st;
-}
-
-static enum status
 take_group(struct head_group *g, struct buf *out, struct error *e)
 {
     struct slice *bytes = mem_new_array(g->len, sizeof *bytes);
@@ -312,8 +285,19 @@ remote_head(void *ctx, const struct scan_spec *specs, size_t len,
     size_t groups_len = 0;
     enum status st = make_groups(ctx, specs, len, groups, &groups_len, e);
 
-    for (size_t i = 0; i < groups_len && st == ST_OK; i++)
-        st = ask_group(&groups[i], specs, end_us, e);
+    for (size_t i = 0; i < groups_len && st == ST_OK; i++) {
+        struct head_group *g = &groups[i];
+        struct buf request = BUF_INIT;
+
+        g->call.end_us = end_us;
+        g->call.max = g->max == 0 ? 0 : g->max + ANSWER_BESIDES;
+        payload_put_head(&request, specs, g->which, g->len);
+        st = request.failed
+                 ? error_set(e, ST_BUSY, "no memory for a request")
+                 : peer_call_begin(g->owner->peer, &g->call, FRAME_HEAD,
+                                   buf_slice(&request), e);
+        buf_fini(&request);
+    }
     for (size_t i = 0; i < groups_len && st == ST_OK; i++)
         st = take_group(&groups[i], out, e);
     for (size_t i = 0; i < groups_len; i++) {
@@ -399,21 +383,6 @@ hold_members(struct remote *r, struct flush_call *out)
     return len;
 }
 
-/* Asks again while the owner cannot be reached, until 'end_us'. */
-static enum status
-flush_begin(struct flush_call *f, int64_t end_us, struct error *e)
-{
-    enum status st;
-
-    f->call.end_us = clock_monotonic_us() + FLUSH_US;
-    f->call.max = ANSWER_BESIDES;
-    while ((st = peer_call_begin(f->owner->peer, &f->call, FRAME_FLUSH,
-                                 slice_of(NULL, 0), e)) == ST_MOVED &&
-           clock_monotonic_us() < end_us)
-        (void)usleep(FLUSH_RETRY_US);
-    return st == ST_MOVED ? error_wrap(e, ST_BUSY, "cannot be reached") : st;
-}
-
 static enum status
 remote_flush(void *ctx, struct error *e)
 {
@@ -423,8 +392,18 @@ remote_flush(void *ctx, struct error *e)
     int64_t end_us = clock_monotonic_us() + (int64_t)r->remote.wait_ms * 1000;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = flush_begin(&calls[i], end_us, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct flush_call *f = &calls[i];
+
+        /* Asks again while the owner cannot be reached, until 'end_us'. */
+        f->call.end_us = clock_monotonic_us() + FLUSH_US;
+        f->call.max = ANSWER_BESIDES;
+        while ((st = peer_call_begin(f->owner->peer, &f->call, FRAME_FLUSH,
+                                     slice_of(NULL, 0), e)) == ST_MOVED &&
+               clock_monotonic_us() < end_us)
+            (void)usleep(FLUSH_RETRY_US);
+        st = st == ST_MOVED ? error_wrap(e, ST_BUSY, "cannot be reached") : st;
+    }
     for (size_t i = 0; i < len && st == ST_OK; i++)
         st = peer_call_end(&calls[i].call, e);
     for (size_t i = 0; i < len; i++) {

@@ -64,19 +64,6 @@ cluster_view_unowned(const struct cluster_view *v)
     return n;
 }
 
-static void
-put_member(const struct cluster_view *v, const struct member *m,
-           struct buf *out)
-{
-    buf_printf(out,
-               "{\"name\":\"%s\",\"address\":\"%s\",\"mode\":\"%s\","
-               "\"live\":%s,\"buckets\":%u,\"walBytes\":%" PRIu64
-               ",\"started\":%" PRId64 ",\"version\":\"%s\"}",
-               m->name, m->address, m->mode, m->live ? "true" : "false",
-               owned_by(v, m->name), m->wal_bytes, m->started_ms / 1000,
-               m->version);
-}
-
 void
 cluster_view_json(const struct cluster_view *v, struct buf *out)
 {
@@ -87,8 +74,17 @@ cluster_view_json(const struct cluster_view *v, struct buf *out)
         v->self, v->buckets, cluster_view_unowned(v), v->taken, v->served,
         v->given);
     for (size_t i = 0; i < v->members.len; i++) {
+        const struct member *m;
+
         buf_put_str(out, i == 0 ? "" : ",");
-        put_member(v, &v->members.list[i], out);
+        m = &v->members.list[i];
+        buf_printf(out,
+                   "{\"name\":\"%s\",\"address\":\"%s\",\"mode\":\"%s\","
+                   "\"live\":%s,\"buckets\":%u,\"walBytes\":%" PRIu64
+                   ",\"started\":%" PRId64 ",\"version\":\"%s\"}",
+                   m->name, m->address, m->mode, m->live ? "true" : "false",
+                   owned_by(v, m->name), m->wal_bytes, m->started_ms / 1000,
+                   m->version);
     }
     buf_put_str(out, "],\"owners\":[");
     for (unsigned i = 0; i < v->buckets; i++)

@@ -220,25 +220,6 @@ receive_hello(const struct channel *c, const struct hello *h, uint8_t *in,
     return st;
 }
 
-static enum status
-say_hello(const struct channel *c, const struct channel_target *t,
-          int64_t end_us, struct error *e)
-{
-    uint8_t ask[HELLO_ASK_SIZE], in[HELLO_ANSWER_SIZE], proof[HELLO_PROOF_SIZE];
-    struct hello h = hello_of(t);
-    enum status st;
-
-    hello_ask(&h, ask);
-    st = send_all(c, slice_of(ask, sizeof ask), end_us, e);
-    if (st == ST_OK)
-        st = receive_hello(c, &h, in, sizeof in, end_us, e);
-    if (st == ST_OK)
-        st = hello_prove(&h, slice_of(in, sizeof in), proof, e);
-    if (st == ST_OK)
-        st = send_all(c, slice_of(proof, sizeof proof), end_us, e);
-    return st;
-}
-
 enum status
 channel_hear(struct channel *c, const struct channel_target *t, int64_t end_us,
              struct error *e)
@@ -275,23 +256,6 @@ struct dial {
     char *host, *port;
     int64_t end_us;
 };
-
-static enum status
-split_address(struct dial *d, struct error *e)
-{
-    const char *at = d->target->address, *colon = strrchr(at, ':');
-    size_t size = colon == NULL ? 0 : (size_t)(colon - at);
-
-    if (size == 0 || colon[1] == '\0')
-        return error_set(e, ST_INVALID, "'%s' is no HOST:PORT", at);
-    if (size > 2 && at[0] == '[' && at[size - 1] == ']') {
-        at++;
-        size -= 2;
-    }
-    d->host = mem_strndup(at, size);
-    d->port = mem_strdup(colon + 1);
-    return ST_OK;
-}
 
 /* The kernel ends a connection whose machine is silent for 'silence_ms',
  * whether something is sent or not.  A process that stands still is not silent.
@@ -401,16 +365,43 @@ channel_dial(const struct channel_target *t, int64_t end_us,
     struct channel *c = channel_of_socket(-1, 0);
     struct dial d = { .target = t, .c = c, .end_us = end_us };
     enum status st;
+    const char *at, *colon;
+    size_t size;
 
     c->stop = t->stop;
     *out = c;
-    st = split_address(&d, e);
+    at = d.target->address;
+    colon = strrchr(at, ':');
+    size = colon == NULL ? 0 : (size_t)(colon - at);
+    if (size == 0 || colon[1] == '\0') {
+        st = error_set(e, ST_INVALID, "'%s' is no HOST:PORT", at);
+    } else {
+        if (size > 2 && at[0] == '[' && at[size - 1] == ']') {
+            at++;
+            size -= 2;
+        }
+        d.host = mem_strndup(at, size);
+        d.port = mem_strdup(colon + 1);
+        st = ST_OK;
+    }
     if (st == ST_OK)
         st = dial_connect(&d, e);
     if (st == ST_OK && t->tls != NULL)
         st = shake_hands(&d, e);
-    if (st == ST_OK)
-        st = say_hello(c, t, end_us, e);
+    if (st == ST_OK) {
+        uint8_t ask[HELLO_ASK_SIZE], in[HELLO_ANSWER_SIZE],
+            proof[HELLO_PROOF_SIZE];
+        struct hello h = hello_of(t);
+
+        hello_ask(&h, ask);
+        st = send_all(c, slice_of(ask, sizeof ask), end_us, e);
+        if (st == ST_OK)
+            st = receive_hello(c, &h, in, sizeof in, end_us, e);
+        if (st == ST_OK)
+            st = hello_prove(&h, slice_of(in, sizeof in), proof, e);
+        if (st == ST_OK)
+            st = send_all(c, slice_of(proof, sizeof proof), end_us, e);
+    }
     free(d.host);
     free(d.port);
     if (st != ST_OK)

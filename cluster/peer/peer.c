@@ -89,16 +89,6 @@ link_end(struct peer *p) REQUIRES(p->lock)
     cond_broadcast(&p->changed);
 }
 
-/* The connection of the link before must not be in use any more. */
-static void
-link_begin(struct peer *p) REQUIRES(p->lock)
-{
-    p->link = atomic_fetch_add(p->o.links, 1) + 1;
-    p->sent = p->answered = p->queued;
-    p->failed_len = 0;
-    atomic_store(&p->link_ended, false);
-}
-
 uint64_t
 peer_link(struct peer *p)
 {
@@ -107,8 +97,13 @@ peer_link(struct peer *p)
     OBJ_CHECK(p, PEER_MAGIC);
     lock_take(&p->lock);
     if (p->link == 0 && !p->sending && !atomic_load(&p->stopping) &&
-        clock_monotonic_us() >= p->retry_us)
-        link_begin(p);
+        clock_monotonic_us() >= p->retry_us) {
+        /* The connection of the link before must not be in use any more. */
+        p->link = atomic_fetch_add(p->o.links, 1) + 1;
+        p->sent = p->answered = p->queued;
+        p->failed_len = 0;
+        atomic_store(&p->link_ended, false);
+    }
     link = p->link;
     lock_drop(&p->lock);
     return link;
@@ -350,34 +345,6 @@ peer_wake(struct peer *p)
 
 /* -- calls ----------------------------------------------------------------- */
 
-/* A connection that was kept and still lives, or NULL. */
-static struct channel *
-take_idle(struct peer *p)
-{
-    struct channel *c = NULL;
-
-    lock_take(&p->lock);
-    while (c == NULL && p->idle_len > 0) {
-        c = p->idle[--p->idle_len];
-        if (!channel_is_quiet(c))
-            channel_close(&c);
-    }
-    lock_drop(&p->lock);
-    return c;
-}
-
-static void
-keep_idle(struct peer *p, struct channel **c)
-{
-    lock_take(&p->lock);
-    if (p->idle_len < IDLE_LEN) {
-        p->idle[p->idle_len++] = *c;
-        *c = NULL;
-    }
-    lock_drop(&p->lock);
-    channel_close(c);
-}
-
 /* Returns ST_MOVED, so that the caller asks again, unless it is too late. */
 static enum status
 call_failed(struct peer_call *call, const struct error *why, struct error *e)
@@ -402,13 +369,22 @@ peer_call_begin(struct peer *p, struct peer_call *call, uint8_t type,
     struct buf frame = BUF_INIT;
     struct error why;
     enum status st = ST_OK;
+    struct channel *c = NULL;
 
     OBJ_CHECK(p, PEER_MAGIC);
     if (request.size > FRAME_REQUEST_MAX)
         return error_set(e, ST_LIMIT, "a request of %zu bytes to peer %s",
                          request.size, p->address);
     call->peer = p;
-    call->channel = take_idle(p);
+    /* A connection that was kept and still lives, or NULL. */
+    lock_take(&p->lock);
+    while (c == NULL && p->idle_len > 0) {
+        c = p->idle[--p->idle_len];
+        if (!channel_is_quiet(c))
+            channel_close(&c);
+    }
+    lock_drop(&p->lock);
+    call->channel = c;
     if (call->channel == NULL)
         st = peer_dial(p, &p->stopping, call->end_us, &call->channel, &why);
     frame_begin(&frame);
@@ -434,7 +410,13 @@ peer_call_end(struct peer_call *call, struct error *e)
         st = frame_status(call->in.kind, &status, &why);
     if (st != ST_OK)
         return call_failed(call, &why, e);
-    keep_idle(call->peer, &call->channel);
+    lock_take(&call->peer->lock);
+    if (call->peer->idle_len < IDLE_LEN) {
+        call->peer->idle[call->peer->idle_len++] = call->channel;
+        call->channel = NULL;
+    }
+    lock_drop(&call->peer->lock);
+    channel_close(&call->channel);
     call->answer = call->in.payload;
     if (status == ST_OK)
         return ST_OK;

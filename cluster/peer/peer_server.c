@@ -90,15 +90,6 @@ handle_record(const struct server_conn *c, struct slice record, uint64_t *lsn,
     return st;
 }
 
-static void
-count_puts(struct peer_server *s, uint32_t records, bool commits)
-{
-    lock_take(&s->lock);
-    s->counts.puts += records;
-    s->counts.commits += commits;
-    lock_drop(&s->lock);
-}
-
 static enum status
 serve_put(struct server_conn *c, struct error *e)
 {
@@ -120,7 +111,10 @@ serve_put(struct server_conn *c, struct error *e)
             run_add(&run, number, e, &failed);
     }
     run_end(&run, &failed);
-    count_puts(c->s, number, lsn != 0);
+    lock_take(&c->s->lock);
+    c->s->counts.puts += number;
+    c->s->counts.commits += lsn != 0;
+    lock_drop(&c->s->lock);
     if (st != ST_CORRUPT) {
         st = lsn == 0 ? ST_OK : h->commit(h->ctx, lsn, &why);
         buf_put_sized(&c->out, slice_str(st == ST_OK ? "" : why.text));
@@ -149,51 +143,7 @@ serve_call(struct server_conn *c)
     frame_end(&c->out, frame_code(st));
 }
 
-/* Until the connection ends: why is in 'e'. */
-static enum status
-serve_requests(struct server_conn *c, struct error *e)
-{
-    enum status st = ST_OK;
-
-    while (st == ST_OK) {
-        st = channel_receive(
-            c->channel, FRAME_REQUEST_MAX, &c->in,
-            clock_monotonic_us() + (int64_t)c->s->o.idle_ms * 1000, e);
-        if (st != ST_OK)
-            break;
-        if (c->out.cap > KEEP_BYTES)
-            buf_fini(&c->out);
-        buf_clear(&c->out);
-        frame_begin(&c->out);
-        if (c->in.kind == FRAME_PUT)
-            st = serve_put(c, e);
-        else
-            serve_call(c);
-        if (st == ST_OK)
-            st = channel_send(c->channel, &c->out, 0, e);
-    }
-    return st;
-}
-
 /* -- a connection ---------------------------------------------------------- */
-
-static void
-server_complain(struct peer_server *s, const struct server_conn *c,
-                const struct error *e)
-{
-    int64_t now_us = clock_monotonic_us();
-    bool now;
-
-    counter_add(CNT_PEER_REJECTED, 1);
-    lock_take(&s->lock);
-    now = now_us >= s->complain_us;
-    if (now)
-        s->complain_us = now_us + COMPLAIN_US;
-    lock_drop(&s->lock);
-    if (now)
-        log_warn("cluster", "the connection of peer %s was closed: %s", c->name,
-                 e->text);
-}
 
 static void
 conn_free(struct server_conn *c)
@@ -202,19 +152,6 @@ conn_free(struct server_conn *c)
     buf_fini(&c->in.bytes);
     buf_fini(&c->out);
     free(c);
-}
-
-static void
-conn_unlink(struct peer_server *s, struct server_conn *c) REQUIRES(s->lock)
-{
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        s->conns = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
-    s->counts.open--;
-    s->counts.proven -= c->proven;
 }
 
 static enum status
@@ -237,7 +174,25 @@ conn_serve(struct server_conn *c, struct error *e)
     counter_add(CNT_PEER_ADMITTED, 1);
     log_debug("cluster", "peer %s: its connection is admitted", c->name);
     c->session = h->session_open(h->ctx);
-    st = serve_requests(c, e);
+    /* Until the connection ends: why is in 'e'. */
+    st = ST_OK;
+    while (st == ST_OK) {
+        st = channel_receive(
+            c->channel, FRAME_REQUEST_MAX, &c->in,
+            clock_monotonic_us() + (int64_t)c->s->o.idle_ms * 1000, e);
+        if (st != ST_OK)
+            break;
+        if (c->out.cap > KEEP_BYTES)
+            buf_fini(&c->out);
+        buf_clear(&c->out);
+        frame_begin(&c->out);
+        if (c->in.kind == FRAME_PUT)
+            st = serve_put(c, e);
+        else
+            serve_call(c);
+        if (st == ST_OK)
+            st = channel_send(c->channel, &c->out, 0, e);
+    }
     h->session_close(h->ctx, c->session);
     return st;
 }
@@ -249,10 +204,29 @@ conn_run(void *arg)
     struct peer_server *s = c->s;
     struct error e;
 
-    if (conn_serve(c, &e) != ST_IO)
-        server_complain(s, c, &e);
+    if (conn_serve(c, &e) != ST_IO) {
+        int64_t now_us = clock_monotonic_us();
+        bool now;
+
+        counter_add(CNT_PEER_REJECTED, 1);
+        lock_take(&s->lock);
+        now = now_us >= s->complain_us;
+        if (now)
+            s->complain_us = now_us + COMPLAIN_US;
+        lock_drop(&s->lock);
+        if (now)
+            log_warn("cluster", "the connection of peer %s was closed: %s",
+                     c->name, e.text);
+    }
     lock_take(&s->lock);
-    conn_unlink(s, c);
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        s->conns = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    s->counts.open--;
+    s->counts.proven -= c->proven;
     lock_drop(&s->lock);
     conn_free(c);
     if (s->o.closed != NULL)
