@@ -71,6 +71,7 @@ END {
 
 /^SETTING\(/ {
     rest = substr($0, 9)
+    take() # the member of struct settings
     name = take()
     value = take()
     type = take()
@@ -90,7 +91,7 @@ END {
         print ""
         wrap("Default: " (value == "" ? "none" : escape(value)) ".  " \
              (unit == "" ? "" : "Value: " escape(unit)) \
-             (type == "INT" || type == "BYTES" ? ", from " low " to " high "." : unit == "" ? "" : "."), "\t", 58)
+             (type ~ /^(INT|COUNT|BYTES)$/ ? ", from " low " to " high "." : unit == "" ? "" : "."), "\t", 58)
         print ""
         next
     }

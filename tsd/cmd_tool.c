@@ -18,7 +18,6 @@
 #include "storage/place/place.h"
 #include "tsd/client/client.h"
 #include "tsd/config/memory_settings.h"
-#include "tsd/config/store_place.h"
 #include "tsd/database.h"
 #include "tsd/pool.h"
 #include "tsd/retention/retention.h"
@@ -191,7 +190,7 @@ run_here(struct tool *t, struct settings *s, const char *store)
     enum status st;
 
     settings_set(s, "halite.store", store);
-    store = settings_text(s, "halite.store");
+    store = s->store;
     if (is_nothing_there(t, store))
         return tool_fail(t,
                          "%s: there is no store; --store=PLACE names another "
@@ -234,7 +233,7 @@ run_at_server(struct tool *t, const char *address, bool is_found,
     int rc;
 
     if (o.cacert == NULL && is_found) /* a member speaks for its pool */
-        o.cacert = store_place_authorities(t->settings);
+        o.cacert = t->settings->cluster_ca;
     if (client_open(&o, &remote, &e) != ST_OK)
         return tool_fail(t, "%s", e.text);
     if ((t->command->flags & TOOL_AT_CLIENT) != 0) {

@@ -24,15 +24,6 @@
 #define GIVE_BACK_EVERY_MS 600000
 
 static void
-tsd_set_level(const struct settings *c)
-{
-    enum log_level level = LOG_INFO;
-
-    (void)log_parse_level(settings_text(c, "halite.log.level"), &level);
-    log_set_level(level);
-}
-
-static void
 raise_file_limit(void)
 {
     struct rlimit limit;
@@ -110,7 +101,7 @@ tsd_hang_up(const struct options *o, struct daemon *d)
     if (o->config_path == NULL)
         return;
     if (options_parse_again(o, &fresh, &e) == ST_OK) {
-        tsd_set_level(fresh.settings);
+        log_set_level((enum log_level)fresh.settings->log_level);
         log_info("tsd", "log level read again from %s", o->config_path);
         settings_each(fresh.settings, tell_if_changed, o->settings);
         settings_each(o->settings, tell_if_removed, fresh.settings);
@@ -204,7 +195,7 @@ tsd_serve(const struct options *o)
     int rc = 1;
 
     service_open(&service);
-    tsd_set_level(o->settings);
+    log_set_level((enum log_level)o->settings->log_level);
     mem_keep_freed(memory_limit());
     memory_settings_report(o->settings, memory_limit());
     raise_file_limit();

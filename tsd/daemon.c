@@ -48,12 +48,11 @@ open_auth(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
 
-    if (settings_has(s, "halite.auth.file"))
-        return auth_open(settings_text(s, "halite.auth.file"), &d->db.api.auth,
-                         e) == ST_OK
+    if (s->auth_file != NULL)
+        return auth_open(s->auth_file, &d->db.api.auth, e) == ST_OK
                    ? ST_OK
                    : error_wrap(e, ST_INVALID, "halite.auth.file");
-    if (settings_bool(s, "tsd.core.authentication.enable"))
+    if (s->authentication_enable)
         return error_set(e, ST_INVALID,
                          "tsd.core.authentication.enable needs "
                          "halite.auth.file (docs/SECURITY.md)");
@@ -65,19 +64,18 @@ open_tls(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
     struct tls_options o = {
-        .cert = settings_text(s, "halite.tls.cert"),
-        .key = settings_text(s, "halite.tls.key"),
-        .priority = settings_text(s, "halite.tls.priority"),
-        .threads = settings_unsigned(s, "halite.tls.threads"),
-        .handshake_ms = settings_unsigned(s, "halite.tls.handshake_ms"),
-        .stall_ms = settings_unsigned(s, "halite.http.body_ms"),
+        .cert = s->tls_cert,
+        .key = s->tls_key,
+        .priority = s->tls_priority,
+        .threads = s->tls_threads,
+        .handshake_ms = s->tls_handshake_ms,
+        .stall_ms = s->http_body_ms,
     };
 
-    if (settings_has(s, "halite.tls.cert") != settings_has(s, "halite.tls.key"))
+    if ((s->tls_cert != NULL) != (s->tls_key != NULL))
         return error_set(e, ST_INVALID,
                          "halite.tls.cert and halite.tls.key go together");
-    return settings_has(s, "halite.tls.cert") ? tls_start(&o, &d->tls, e)
-                                              : ST_OK;
+    return s->tls_cert != NULL ? tls_start(&o, &d->tls, e) : ST_OK;
 }
 
 static bool
@@ -110,8 +108,8 @@ daemon_reload(struct daemon *d)
 static size_t
 max_connections(const struct settings *s)
 {
-    size_t wanted = settings_size(s, "tsd.core.connections.limit");
-    size_t reserve = settings_size(s, "halite.connections.reserve");
+    size_t wanted = s->connections_limit;
+    size_t reserve = s->connections_reserve;
     struct rlimit limit;
     size_t files, most;
 
@@ -124,7 +122,7 @@ max_connections(const struct settings *s)
                  "for the store, less than halite.connections.reserve=%zu",
                  files, reserve);
     files = files > reserve * 2 ? files - reserve : files / 2;
-    if (settings_has(s, "halite.tls.cert"))
+    if (s->tls_cert != NULL)
         files /= 3; /* TLS takes a pair of sockets more */
     most = memory_settings_connections(memory_limit());
     files = most < files ? most : files;
@@ -135,9 +133,7 @@ max_connections(const struct settings *s)
 static unsigned
 idle_ms(const struct settings *s, unsigned fallback)
 {
-    int64_t seconds = settings_int(s, "tsd.core.socket.timeout");
-
-    return seconds > 0 ? (unsigned)seconds * 1000 : fallback;
+    return s->socket_timeout > 0 ? s->socket_timeout * 1000 : fallback;
 }
 
 static enum status
@@ -145,16 +141,14 @@ open_listener(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
     const struct listener_options o = {
-        .bind = settings_text(s, "tsd.network.bind"),
-        .port = (uint16_t)settings_int(s, "tsd.network.port"),
-        .backlog = (int)settings_int(s, "tsd.network.backlog"),
+        .bind = s->network_bind,
+        .port = (uint16_t)s->network_port,
+        .backlog = (int)s->network_backlog,
         .max_connections = max_connections(s),
         .idle_ms = idle_ms(s, 0),
         .tls = d->tls,
-        .tls_bind = settings_text(s, settings_has(s, "halite.tls.bind")
-                                         ? "halite.tls.bind"
-                                         : "tsd.network.bind"),
-        .tls_port = (uint16_t)settings_int(s, "halite.tls.port"),
+        .tls_bind = s->tls_bind != NULL ? s->tls_bind : s->network_bind,
+        .tls_port = (uint16_t)s->tls_port,
     };
     enum status st = listener_open(&o, &d->listener, e);
     const char *colon;
@@ -172,15 +166,15 @@ open_listener(struct daemon *d, struct error *e)
 static enum status
 find_address(struct daemon *d, struct error *e)
 {
-    bool tls = settings_choice(d->settings, "halite.cluster.tls") != TLS_OFF &&
+    bool tls = d->settings->cluster_tls != TLS_OFF &&
                listener_tls_address(d->listener) != NULL;
     const char *address =
         tls ? listener_tls_address(d->listener) : listener_address(d->listener);
     const char *port = strrchr(address, ':');
     char host[256] = "";
 
-    if (settings_has(d->settings, "halite.cluster.address")) {
-        address = settings_text(d->settings, "halite.cluster.address");
+    if (d->settings->cluster_address != NULL) {
+        address = d->settings->cluster_address;
     } else if (strncmp(address, "0.0.0.0:", 8) == 0 ||
                strncmp(address, "[::]:", 5) == 0) {
         if (gethostname(host, sizeof host - 1) != 0)
@@ -199,9 +193,8 @@ check_http(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
 
-    return http_cors_check(settings_text(s, "tsd.http.request.cors_domains"),
-                           settings_text(s, "tsd.http.request.cors_headers"),
-                           e);
+    return http_cors_check(s->http_request_cors_domains,
+                           s->http_request_cors_headers, e);
 }
 
 static enum status
@@ -228,44 +221,42 @@ open_database(struct daemon *d, struct error *e)
 #define POOL_THREADS 8
 
 static unsigned
-threads_of(const struct daemon *d, const char *setting)
+threads_of(const struct daemon *d, unsigned threads)
 {
-    return settings_unsigned(d->settings, setting) *
-           (d->db.pool.cluster != NULL ? POOL_THREADS : 1);
+    return threads * (d->db.pool.cluster != NULL ? POOL_THREADS : 1);
 }
 
 static enum status
 start_http(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
-    const char *jsonp = settings_text(s, "halite.http.jsonp");
     const struct http_options o = {
         .routes = d->routes.http,
         .routes_len = d->routes.http_len,
-        .threads = settings_unsigned(s, "halite.http.threads"),
-        .workers = threads_of(d, "halite.http.workers"),
-        .workers_queue = settings_size(s, "halite.http.workers_queue"),
-        .body_bytes = settings_size(s, "halite.http.body_bytes"),
-        .bodies_bytes = settings_size(s, "halite.http.bodies_bytes"),
-        .answers_bytes = settings_size(s, "halite.answers.bytes"),
+        .threads = s->http_threads,
+        .workers = threads_of(d, s->http_workers),
+        .workers_queue = s->http_workers_queue,
+        .body_bytes = s->http_body_bytes,
+        .bodies_bytes = s->http_bodies_bytes,
+        .answers_bytes = s->answers_bytes,
         .reply_bytes = d->db.api.answer_bytes,
         .arenas = engine_budget(d->db.api.engine),
-        .arena_bytes = settings_size(s, "halite.query.bytes"),
-        .head_bytes = settings_size(s, "halite.http.head_bytes"),
-        .head_ms = settings_unsigned(s, "halite.http.head_ms"),
-        .body_ms = settings_unsigned(s, "halite.http.body_ms"),
-        .idle_ms = idle_ms(s, settings_unsigned(s, "halite.http.idle_ms")),
-        .read_ms = settings_unsigned(s, "tsd.query.timeout"),
-        .chunked = settings_bool(s, "tsd.http.request.enable_chunked"),
-        .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
-        .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),
+        .arena_bytes = s->query_bytes,
+        .head_bytes = s->http_head_bytes,
+        .head_ms = s->http_head_ms,
+        .body_ms = s->http_body_ms,
+        .idle_ms = idle_ms(s, s->http_idle_ms),
+        .read_ms = s->query_timeout,
+        .chunked = s->http_request_enable_chunked,
+        .cors_domains = s->http_request_cors_domains,
+        .cors_headers = s->http_request_cors_headers,
+        /* Empty, it names none; unset, all. */
         .hosts = settings_text(s, "halite.http.hosts"),
-        .no_jsonp = strcmp(jsonp, "auto") == 0 ? d->db.api.auth != NULL
-                                               : strcmp(jsonp, "false") == 0,
-        .no_local = strcmp(settings_text(s, "halite.local"), "none") == 0,
-        .allow_cross_site_writes =
-            settings_bool(s, "halite.http.foreign_changes"),
-        .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
+        .no_jsonp = s->http_jsonp == JSONP_AUTO ? d->db.api.auth != NULL
+                                                : s->http_jsonp == JSONP_FALSE,
+        .no_local = s->local == LOCAL_NONE,
+        .allow_cross_site_writes = s->http_foreign_changes,
+        .show_stack_trace = s->http_show_stack_trace,
         .allow = d->db.api.auth == NULL ? NULL : authorize_http,
         .later = auth_later,
         .allow_ctx = d->db.api.auth,
@@ -288,12 +279,12 @@ start_telnet(struct daemon *d, struct error *e)
         .routes = d->routes.telnet,
         .routes_len = d->routes.telnet_len,
         .put = d->routes.has_put ? d->db.api.put : NULL,
-        .threads = threads_of(d, "halite.telnet.threads"),
-        .line_bytes = settings_size(s, "halite.telnet.line_bytes"),
-        .output_bytes = settings_size(s, "halite.telnet.output_bytes"),
-        .total_bytes = settings_size(s, "halite.telnet.total_bytes"),
+        .threads = threads_of(d, s->telnet_threads),
+        .line_bytes = s->telnet_line_bytes,
+        .output_bytes = s->telnet_output_bytes,
+        .total_bytes = s->telnet_total_bytes,
         .idle_ms = idle_ms(s, 0),
-        .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
+        .silent = !s->rpc_telnet_return_errors,
         .login = d->db.api.auth == NULL ? NULL : authorize_telnet,
         .renew = d->db.api.auth == NULL ? NULL : authorize_renew,
         .later = auth_later,
@@ -314,8 +305,7 @@ start_listener(struct daemon *d, struct error *e)
     if (d->peers != NULL)
         listener_serve_peers(d->listener, d->peers);
     st = listener_start(d->listener, d->http, d->telnet, e);
-    if (st == ST_OK &&
-        strcmp(settings_text(d->settings, "tsd.mode"), "ro") != 0)
+    if (st == ST_OK && d->settings->mode != MODE_RO)
         st = retention_start(d->db.api.retention, e);
     if (st == ST_OK)
         st = forgetting_start(&d->db.api, &d->forgetting, e);
@@ -339,7 +329,7 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
 
     d->magic = DAEMON_MAGIC;
     d->settings = s;
-    d->drain_ms = settings_unsigned(s, "halite.drain_ms");
+    d->drain_ms = s->drain_ms;
     d->db.api.stop_fd = stop_fd;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && st == ST_OK; i++)
         st = parts[i](d, e);

@@ -8,8 +8,8 @@
 #include "query/engine/engine.h"
 #include "query/model/rollup.h"
 #include "storage/place/datadir.h"
+#include "storage/place/place.h"
 #include "tsd/config/limits.h"
-#include "tsd/config/store_place.h"
 #include "tsd/config/uid_filter.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/point_range.h"
@@ -24,7 +24,7 @@ find_host(struct api *a)
     if (gethostname(a->host, sizeof a->host - 1) != 0)
         (void)snprintf(a->host, sizeof a->host, "localhost");
     (void)snprintf(a->canonical, sizeof a->canonical, "%s", a->host);
-    if (!settings_bool(a->settings, "tsd.stats.canonical") ||
+    if (!a->settings->stats_canonical ||
         getaddrinfo(a->host, NULL, &hints, &found) != 0)
         return;
     if (found->ai_canonname != NULL)
@@ -42,48 +42,42 @@ fill_api(struct database *d, struct error *e)
     enum status st;
 
     a->clock = &clock_system;
-    a->queries = queries_new(
-        !settings_bool(s, "tsd.query.allow_simultaneous_duplicates"));
+    a->queries = queries_new(!s->query_allow_simultaneous_duplicates);
     a->point_range = point_range_new();
     a->backup_busy = &d->backup_busy;
     a->zone = timezone_utc();
-    specials = settings_text(s, "tsd.core.tag.allow_specialchars");
+    specials = s->tag_allow_specialchars;
     a->colons_in_names = specials != NULL && strchr(specials, ':') != NULL;
     a->parens_in_names = specials != NULL && strchr(specials, '(') != NULL;
-    a->skip_unresolved_tagvs =
-        settings_bool(s, "tsd.query.skip_unresolved_tagvs");
-    a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
-    a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
-                      strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
+    a->skip_unresolved_tagvs = s->query_skip_unresolved_tagvs;
+    a->answer_bytes = s->query_answer_bytes;
+    a->allow_delete = s->http_query_allow_delete && s->mode != MODE_RO;
     a->started_ms = clock_now_ms(a->clock);
     find_host(a);
     st = limits_open(s, a->clock, &a->limits, e);
     if (st != ST_OK)
         return st;
-    st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
-                               &a->histograms, e);
+    st = histogram_codecs_read(s->histograms_config, &a->histograms, e);
     if (st != ST_OK)
         return error_wrap(e, st, "tsd.core.histograms.config");
     st = uid_filter_open(s, &d->uid_filter, e);
     if (st != ST_OK)
         return st;
-    if (!settings_has(s, "tsd.core.timezone"))
+    if (s->timezone == NULL)
         return ST_OK;
-    return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
-                         &a->zone, e);
+    return timezone_find(slice_str(s->timezone), &a->zone, e);
 }
 
 static struct key_layout
 layout_of(const struct settings *s)
 {
     struct key_layout layout = {
-        .salt_width = (uint8_t)settings_int(s, "tsd.storage.salt.width"),
-        .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
-        .metric_width =
-            (uint8_t)settings_int(s, "tsd.storage.uid.width.metric"),
-        .row_hours = (uint8_t)settings_int(s, "halite.store.row_hours"),
-        .tagk_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagk"),
-        .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
+        .salt_width = (uint8_t)s->storage_salt_width,
+        .salt_buckets = (uint16_t)s->storage_salt_buckets,
+        .metric_width = (uint8_t)s->storage_uid_width_metric,
+        .row_hours = (uint8_t)s->store_row_hours,
+        .tagk_width = (uint8_t)s->storage_uid_width_tagk,
+        .tagv_width = (uint8_t)s->storage_uid_width_tagv,
     };
 
     if (layout.salt_width == 0)
@@ -112,9 +106,8 @@ database_warn_of_layout(const struct database *d)
         { "tsd.storage.salt.buckets", wanted.salt_buckets,
           in_pool || wanted.salt_width != has->salt_width ? wanted.salt_buckets
                                                           : has->salt_buckets },
-        { "halite.pool.buckets", settings_unsigned(s, "halite.pool.buckets"),
-          in_pool ? has->salt_buckets
-                  : settings_unsigned(s, "halite.pool.buckets") },
+        { "halite.pool.buckets", s->pool_buckets,
+          in_pool ? has->salt_buckets : s->pool_buckets },
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -129,10 +122,9 @@ open_names(struct database *d, struct error *e)
 {
     const struct settings *s = d->api.settings;
     const struct uid_options o = {
-        .cache_entries = settings_size(s, "halite.uid.cache_entries"),
-        .allow_specialchars =
-            settings_text(s, "tsd.core.tag.allow_specialchars"),
-        .random_metrics = settings_bool(s, "tsd.core.uid.random_metrics"),
+        .cache_entries = s->uid_cache_entries,
+        .allow_specialchars = s->tag_allow_specialchars,
+        .random_metrics = s->uid_random_metrics,
         .allow = d->uid_filter == NULL ? NULL : uid_filter_allows,
         .allow_ctx = d->uid_filter,
     };
@@ -142,11 +134,10 @@ open_names(struct database *d, struct error *e)
     if (st == ST_OK)
         st = series_open(a->store, a->uids, &a->series, e);
     if (st == ST_OK)
-        series_limit(a->series,
-                     (struct series_limits){
-                         settings_size(s, "halite.series.limit"),
-                         settings_size(s, "halite.series.limit_per_metric"),
-                     });
+        series_limit(a->series, (struct series_limits){
+                                    s->series_limit,
+                                    s->series_limit_per_metric,
+                                });
     if (st == ST_OK)
         st = records_open(a->store, a->uids, a->series, &a->records, e);
     return st;
@@ -161,7 +152,7 @@ open_read_only(struct database *d, const char *dir, struct store_options *o,
     bool serves = d->pool.address != NULL;
     enum status st;
 
-    if (serves && strcmp(settings_text(d->api.settings, "tsd.mode"), "ro") != 0)
+    if (serves && d->api.settings->mode != MODE_RO)
         return error_set(e, ST_IO,
                          "%s is on a file system that is read-only: a server "
                          "of it needs tsd.mode=ro",
@@ -185,25 +176,22 @@ open_store(struct database *d, struct error *e)
     const struct settings *s = d->api.settings;
     struct store_options o = {
         .layout = layout_of(s),
-        .sync = (enum wal_sync)settings_choice(s, "halite.sync"),
-        .sync_interval_ms = settings_unsigned(s, "halite.sync.interval_ms"),
-        .head_bytes = settings_size(s, "halite.store.head_bytes"),
-        .wal_bytes = settings_size(s, "halite.store.journal_bytes"),
-        .wal_segment_bytes =
-            settings_size(s, "halite.store.journal_segment_bytes"),
-        .head_series = settings_size(s, "halite.series.cache_entries"),
-        .series_idle_ms = settings_unsigned(s, "halite.series.idle_ms"),
-        .flush_delay_ms = settings_unsigned(s, "halite.store.seal_delay_ms"),
-        .summary_delay_ms =
-            settings_unsigned(s, "halite.store.summary_delay_ms"),
-        .encode_delay_ms = settings_unsigned(s, "halite.store.encode_delay_ms"),
-        .min_free_bytes = settings_size(s, "halite.store.min_free_bytes"),
-        .engine_write_buffer_bytes =
-            settings_size(s, "halite.store.write_buffer_bytes"),
-        .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),
+        .sync = (enum wal_sync)s->sync,
+        .sync_interval_ms = s->sync_interval_ms,
+        .head_bytes = s->store_head_bytes,
+        .wal_bytes = s->store_journal_bytes,
+        .wal_segment_bytes = s->store_journal_segment_bytes,
+        .head_series = s->series_cache_entries,
+        .series_idle_ms = s->series_idle_ms,
+        .flush_delay_ms = s->store_flush_delay_ms,
+        .summary_delay_ms = s->store_summary_delay_ms,
+        .encode_delay_ms = s->store_encode_delay_ms,
+        .min_free_bytes = s->store_min_free_bytes,
+        .engine_write_buffer_bytes = s->store_write_buffer_bytes,
+        .engine_cache_bytes = s->store_cache_bytes,
     };
     struct place place;
-    enum status st = store_place_find(s, &place, e);
+    enum status st = place_parse(s->store, &place, e);
 
     if (st != ST_OK)
         return st;
@@ -222,7 +210,7 @@ open_store(struct database *d, struct error *e)
 static size_t
 query_threads(const struct database *d)
 {
-    size_t wanted = settings_size(d->api.settings, "halite.query.threads");
+    size_t wanted = d->api.settings->query_threads;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     size_t cpus = online > 0 ? (size_t)online : 1;
 
@@ -235,20 +223,19 @@ static enum status
 open_rollups(struct database *d, struct error *e)
 {
     const struct settings *s = d->api.settings;
-    const char *config = settings_text(s, "tsd.rollups.config");
+    const char *config = s->rollups_config;
     enum status st;
 
-    if (!settings_bool(s, "tsd.rollups.enable"))
+    if (!s->rollups_enable)
         return ST_OK;
     st = rollups_open(config == NULL ? "" : config, &d->rollups, e);
     if (st != ST_OK)
         return error_wrap(e, ST_INVALID, "tsd.rollups.config");
-    d->rollups->agg_tag_key = settings_text(s, "tsd.rollups.agg_tag_key");
-    d->rollups->raw_tag_value =
-        settings_text(s, "tsd.rollups.raw_agg_tag_value");
-    d->rollups->tag_raw = settings_bool(s, "tsd.rollups.tag_raw");
-    d->rollups->block_derived = settings_bool(s, "tsd.rollups.block_derived");
-    d->rollups->split = settings_bool(s, "tsd.rollups.split_query.enable");
+    d->rollups->agg_tag_key = s->rollups_agg_tag_key;
+    d->rollups->raw_tag_value = s->rollups_raw_agg_tag_value;
+    d->rollups->tag_raw = s->rollups_tag_raw;
+    d->rollups->block_derived = s->rollups_block_derived;
+    d->rollups->split = s->rollups_split_query_enable;
     return ST_OK;
 }
 
@@ -259,28 +246,28 @@ open_engine(struct database *d, struct error *e)
     struct api *a = &d->api;
     const struct engine_options o = {
         .threads = query_threads(d),
-        .query_bytes = settings_size(s, "halite.query.bytes"),
-        .all_bytes = settings_size(s, "halite.queries.bytes"),
-        .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
+        .query_bytes = s->query_bytes,
+        .all_bytes = s->queries_bytes,
+        .expansion_limit = s->query_filter_expansion_limit,
         .skip_unresolved_tagvs = a->skip_unresolved_tagvs,
         .limits = limits_find,
         .limits_ctx = a->limits,
-        .timeout_ms = settings_unsigned(s, "tsd.query.timeout"),
-        .force_path = settings_choice(s, "halite.query.scan"),
+        .timeout_ms = s->query_timeout,
+        .force_path = (int)s->query_scan,
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
         .records = a->records,
     };
     const struct put_options put = {
         .rules = {
-            .create_metrics = settings_bool(s, "tsd.core.auto_create_metrics"),
-            .create_tagks = settings_bool(s, "tsd.core.auto_create_tagks"),
-            .create_tagvs = settings_bool(s, "tsd.core.auto_create_tagvs"),
-            .max_tags = settings_size(s, "tsd.storage.max_tags"),
+            .create_metrics = s->auto_create_metrics,
+            .create_tagks = s->auto_create_tagks,
+            .create_tagvs = s->auto_create_tagvs,
+            .max_tags = s->storage_max_tags,
         },
-        .cache_entries = settings_size(s, "halite.put.cache_entries"),
-        .cache_bytes = settings_size(s, "halite.put.cache_bytes"),
-        .header_tag = settings_text(s, "tsd.http.header_tag"),
+        .cache_entries = s->put_cache_entries,
+        .cache_bytes = s->put_cache_bytes,
+        .header_tag = s->http_header_tag,
         .rollups = d->rollups,
     };
 

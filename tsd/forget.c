@@ -78,11 +78,11 @@ static bool
 is_purge_due(const struct forgetting *f)
 {
     const struct settings *s = f->api->settings;
-    int64_t every_us = settings_int(s, "halite.purge.interval_ms") * 1000;
+    int64_t every_us = (int64_t)s->purge_interval_ms * 1000;
 
     return every_us > 0 && clock_monotonic_us() - f->purged_us >= every_us &&
            counter_get(CNT_RETENTION_ROWS) != f->dropped &&
-           strcmp(settings_text(s, "tsd.mode"), "ro") != 0 &&
+           s->mode != MODE_RO &&
            /* One server of a pool does it for all. */
            store_bucket_is_local(f->api->store, 0);
 }

@@ -6,7 +6,6 @@
 #include "base/process/log.h"
 #include "cluster/cluster.h"
 #include "cluster/owner.h"
-#include "tsd/config/store_place.h"
 #include "uid/meta/record.h"
 
 #define EXIT_LOST    75 /* EX_TEMPFAIL: to be started again */
@@ -70,9 +69,7 @@ mode_of(const struct pool *p)
 {
     if (p->address == NULL)
         return "tool";
-    return strcmp(settings_text(p->api->settings, "tsd.mode"), "ro") == 0
-               ? "ro"
-               : "rw";
+    return p->api->settings->mode == MODE_RO ? "ro" : "rw";
 }
 
 enum status
@@ -100,15 +97,15 @@ pool_open(struct pool *p, struct api *a, const char *at,
     struct cluster_options o = {
         .at = at,
         .store = *store,
-        .window_hours = settings_unsigned(s, "halite.pool.window_hours"),
+        .window_hours = s->pool_window_hours,
         .create = true,
         .address = p->address == NULL ? "" : p->address,
         .version = PACKAGE_VERSION,
-        .tls = settings_choice(s, "halite.cluster.tls") != TLS_OFF,
-        .tls_any = settings_choice(s, "halite.cluster.tls") == TLS_ANY,
-        .ca = store_place_authorities(s),
-        .lease_ms = settings_unsigned(s, "halite.cluster.lease_ms"),
-        .wait_ms = settings_unsigned(s, "halite.cluster.wait_ms"),
+        .tls = s->cluster_tls != TLS_OFF,
+        .tls_any = s->cluster_tls == TLS_ANY,
+        .ca = s->cluster_ca,
+        .lease_ms = s->cluster_lease_ms,
+        .wait_ms = s->cluster_wait_ms,
         .lost = lease_lost,
         .died = member_died,
         .ctx = p,
@@ -116,15 +113,14 @@ pool_open(struct pool *p, struct api *a, const char *at,
     enum status st;
 
     p->api = a;
-    if (o.tls && p->address != NULL && !settings_has(s, "halite.tls.cert"))
+    if (o.tls && p->address != NULL && s->tls_cert == NULL)
         return error_set(e, ST_INVALID,
                          "halite.cluster.tls needs halite.tls.cert and "
                          "halite.tls.key");
     o.mode = mode_of(p);
     o.store.no_summaries = p->address == NULL;
     o.store.layout.salt_width = 1;
-    o.store.layout.salt_buckets =
-        (uint16_t)settings_unsigned(s, "halite.pool.buckets");
+    o.store.layout.salt_buckets = (uint16_t)s->pool_buckets;
     st = cluster_open(&o, &p->cluster, e);
     if (st != ST_OK)
         return st;

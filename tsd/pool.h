@@ -9,9 +9,6 @@
 #include "tsd/api/api.h"
 #include "uid/names/uid_events.h"
 
-/* halite.cluster.tls */
-enum cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
-
 struct pool {
     /* HOST:PORT where others reach this process, set before it is opened; NULL:
      * a command's. */

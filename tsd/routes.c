@@ -103,15 +103,12 @@ static const struct entry {
 static bool
 routes_is_wanted(const struct settings *s, unsigned flags)
 {
-    const char *mode = settings_text(s, "tsd.mode");
-
-    if (strcmp(mode, "ro") == 0 && (flags & IN_RO) == 0)
+    if ((s->mode == MODE_RO && (flags & IN_RO) == 0) ||
+        (s->mode == MODE_WO && (flags & IN_WO) == 0))
         return false;
-    if (strcmp(mode, "wo") == 0 && (flags & IN_WO) == 0)
+    if ((flags & UI) != 0 && !s->enable_ui)
         return false;
-    if ((flags & UI) != 0 && !settings_bool(s, "tsd.core.enable_ui"))
-        return false;
-    return (flags & DIE) == 0 || !settings_bool(s, "tsd.no_diediedie");
+    return (flags & DIE) == 0 || !s->no_diediedie;
 }
 
 static void
@@ -145,15 +142,13 @@ telnet_status(void *ctx, struct telnet_call *call)
     buf_printf(call->out, "%s\n", api_status_word(ctx));
 }
 
-/* May a telnet client do what needs 'remote' from other machines? */
+/* May a telnet client do what others may do only if 'remote' is set? */
 static bool
 telnet_is_trusted(const struct api *a, const struct telnet_call *call,
-                  const char *remote)
+                  bool remote)
 {
-    const char *local = settings_text(a->settings, "halite.local");
-
-    return (address_is_loopback(call->peer) && strcmp(local, "none") != 0) ||
-           settings_bool(a->settings, remote);
+    return remote || (address_is_loopback(call->peer) &&
+                      a->settings->local != LOCAL_NONE);
 }
 
 static void
@@ -161,7 +156,7 @@ telnet_dropcaches(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
 
-    if (!telnet_is_trusted(a, call, "halite.dropcaches.remote")) {
+    if (!telnet_is_trusted(a, call, a->settings->dropcaches_remote)) {
         buf_put_str(call->out, "dropcaches: only this machine may do that\n");
         return;
     }
@@ -175,7 +170,7 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
     const struct api *a = ctx;
     const uint64_t one = 1;
 
-    if (!telnet_is_trusted(a, call, "halite.diediedie.remote")) {
+    if (!telnet_is_trusted(a, call, a->settings->diediedie_remote)) {
         buf_put_str(call->out, "diediedie: only this machine may do that\n");
         return;
     }
@@ -203,8 +198,7 @@ routes_make(struct api *a, struct routes *out)
         const struct entry *e = &entries[i];
 
         if (!routes_is_wanted(a->settings, e->flags) ||
-            (strncmp(e->path, "/api/", 5) == 0 &&
-             !settings_bool(a->settings, "tsd.core.enable_api")))
+            (strncmp(e->path, "/api/", 5) == 0 && !a->settings->enable_api))
             continue;
         INSIST(out->http_len < ROUTES_MAX);
         out->http[out->http_len] = (struct http_route){

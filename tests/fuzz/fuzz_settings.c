@@ -46,14 +46,22 @@ check_all(const struct settings *s)
         INSIST(e.text[0] != '\0');
         return;
     }
-#define READ_INT(name)         \
-    if (settings_has(s, name)) \
-        (void)settings_int(s, name);
-#define READ_BYTES        READ_INT
-#define READ_BOOL(name)   (void)settings_bool(s, name);
-#define READ_CHOICE(name) (void)settings_choice(s, name);
-#define READ_TEXT(name)
-#define SETTING(name, value, type, unit, min, max, text) READ_##type(name)
+/* What was accepted is within its bounds. */
+#define WITHIN(name, min, max)                           \
+    INSIST(settings_number(s, name) - (uint64_t)(min) <= \
+           (uint64_t)(max) - (uint64_t)(min));
+#define CHECK_INT   WITHIN
+#define CHECK_COUNT WITHIN
+#define CHECK_BYTES WITHIN
+#define CHECK_BOOL(...)
+#define CHECK_CHOICE     CHECK_BOOL
+#define CHECK_TEXT       CHECK_BOOL
+#define CHECK_PLACE      CHECK_BOOL
+#define CHECK_ZONE       CHECK_BOOL
+#define CHECK_POLICIES   CHECK_BOOL
+#define CHECK_CHARACTERS CHECK_BOOL
+#define SETTING(member, name, value, type, unit, min, max, text) \
+    CHECK_##type(name, min, max)
 #define ACCEPTED(name, value)
 #include "tsd/config/settings.def"
 #undef ACCEPTED

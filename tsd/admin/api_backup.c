@@ -47,7 +47,7 @@ api_backup(void *ctx, const struct http_request *r, struct http_reply *out)
     char *path;
 
     if (!http_is_trusted(r, HTTP_TO_ADMINISTER) &&
-        !settings_bool(a->settings, "halite.backup.remote")) {
+        !a->settings->backup_remote) {
         http_reply_not_local(out, "Only this machine may make backups",
                              "halite.backup.remote=true lets others do it");
         return;

@@ -119,9 +119,8 @@ meta_get_series(const struct api *a, struct slice tsuid, struct arena *arena,
 {
     const struct meta_of of = { META_SERIES, tsuid };
     enum status st = meta_get(a->records, of, arena, out, e);
-    bool has =
-        settings_bool(a->settings, "tsd.core.meta.enable_realtime_ts") &&
-        settings_bool(a->settings, "tsd.core.meta.enable_tsuid_tracking");
+    bool has = a->settings->meta_enable_realtime_ts &&
+               a->settings->meta_enable_tsuid_tracking;
 
     if (st == ST_OK && !has)
         st = meta_has_record(a->records, of, &has, e);

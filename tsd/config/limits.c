@@ -135,16 +135,13 @@ limits_open(const struct settings *s, const struct clock *c,
     l->magic = LIMITS_MAGIC;
     l->clock = c;
     l->defaults = (struct engine_limits){
-        .points = settings_size(s, "tsd.query.limits.data_points.default"),
-        .bytes = settings_size(s, "tsd.query.limits.bytes.default"),
+        .points = s->query_limits_data_points_default,
+        .bytes = s->query_limits_bytes_default,
     };
-    l->may_lift_bytes =
-        settings_bool(s, "tsd.query.limits.bytes.allow_override");
-    l->may_lift_points =
-        settings_bool(s, "tsd.query.limits.data_points.allow_override");
-    if (settings_has(s, FILE_SETTING))
-        l->path = settings_text(s, FILE_SETTING);
-    l->interval_ms = settings_int(s, "tsd.query.limits.overrides.interval");
+    l->may_lift_bytes = s->query_limits_bytes_allow_override;
+    l->may_lift_points = s->query_limits_data_points_allow_override;
+    l->path = s->query_limits_overrides_config;
+    l->interval_ms = s->query_limits_overrides_interval;
     lock_init(&l->lock);
     *out = l;
     return l->path == NULL ? ST_OK : read_file(l, e);

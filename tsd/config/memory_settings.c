@@ -53,7 +53,7 @@ memory_settings_fit(struct settings *s, uint64_t limit)
         fit = fit < x->least ? x->least : fit;
         if (x->entry == 0 && fit > MB)
             fit -= fit % MB;
-        if (fit >= (uint64_t)settings_int(s, x->name))
+        if (fit >= settings_number(s, x->name))
             continue;
         if (x->entry == 0 && fit % MB == 0)
             (void)snprintf(text, sizeof text, "%lluM",
@@ -86,7 +86,7 @@ memory_settings_report(const struct settings *s, uint64_t limit)
 
     for (size_t i = 0; i < SHARES_LEN; i++) {
         const struct share *x = &shares[i];
-        uint64_t value = (uint64_t)settings_int(s, x->name);
+        uint64_t value = settings_number(s, x->name);
 
         sum += value * x->times * (x->entry == 0 ? 1 : x->entry);
         if (x->times > 0)

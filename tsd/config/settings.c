@@ -1,5 +1,5 @@
-/* See tsd/config/settings.h.  A sorted array: there are some 170 settings, of
- * which requests read few. */
+/* See tsd/config/settings.h.  The texts are a sorted array: there are some 170
+ * settings, which are looked up by name only while they are set. */
 #include "tsd/config/settings.h"
 
 #include <stdlib.h>
@@ -23,10 +23,15 @@
 enum setting_type {
     SETTING_BOOL,   /* true, yes, on, 1, false, no, off, 0, in any case */
     SETTING_INT,    /* between min and max */
+    SETTING_COUNT,  /* the same, and may be larger than 32 bits */
     SETTING_BYTES,  /* the same, with a suffix K, M or G */
     SETTING_CHOICE, /* one of the words of 'unit', separated by '|' */
     SETTING_TEXT,
-    SETTING_ACCEPTED, /* a key of OpenTSDB without effect; any value */
+    SETTING_PLACE,      /* of a store */
+    SETTING_ZONE,       /* of times, or empty */
+    SETTING_POLICIES,   /* of retention */
+    SETTING_CHARACTERS, /* blanks at the ends are among them */
+    SETTING_ACCEPTED,   /* a key of OpenTSDB without effect; any value */
 };
 
 struct setting {
@@ -36,6 +41,7 @@ struct setting {
     const char *unit;
     int64_t min, max;
     const char *text;
+    size_t member; /* its offset in struct settings */
 };
 
 struct pair {
@@ -45,7 +51,7 @@ struct pair {
     bool given;  /* not a default */
 };
 
-struct settings {
+struct settings_list {
     uint32_t magic;
     char *path;         /* the file that was loaded; NULL: none was */
     struct pair *pairs; /* by key */
@@ -53,9 +59,11 @@ struct settings {
 };
 
 static const struct setting table[] = {
-#define SETTING(name, value, type, unit, min, max, text) \
-    { name, value, SETTING_##type, unit, min, max, text },
-#define ACCEPTED(name, value) { name, value, SETTING_ACCEPTED, "", 0, 0, "" },
+#define SETTING(member, name, value, type, unit, min, max, text) \
+    { name, value, SETTING_##type, unit,                         \
+      min,  max,   text,           offsetof(struct settings, member) },
+#define ACCEPTED(name, value) \
+    { name, value, SETTING_ACCEPTED, "", 0, 0, "", 0 },
 #include "tsd/config/settings.def"
 #undef ACCEPTED
 #undef SETTING
@@ -85,8 +93,9 @@ settings_parse_bool(const char *text, bool *out)
     return false;
 }
 
-bool
-settings_parse_bytes(const char *text, int64_t *out)
+/* A whole number, which may have a suffix: K, M or G, of 1,024. */
+static bool
+parse_bytes(const char *text, int64_t *out)
 {
     struct slice digits = slice_str(text);
     int64_t factor = 1;
@@ -104,63 +113,109 @@ settings_parse_bytes(const char *text, int64_t *out)
            !__builtin_mul_overflow(*out, factor, out);
 }
 
-static bool
-parse_number(const struct setting *s, const char *text, int64_t *out)
-{
-    return s->type == SETTING_BYTES ? settings_parse_bytes(text, out)
-                                    : number_parse_i64(slice_str(text), out);
-}
-
-/* -1: it is none of them. */
-static int
-find_choice(const char *words, const char *value)
-{
-    struct slice left = slice_str(words);
-
-    for (int i = 0; left.size > 0; i++)
-        if (slice_eq_str(slice_cut(&left, '|'), value))
-            return i;
-    return -1;
-}
-
-/* An empty value of a number or a BOOL stands for the default: people leave
- * "key =" in their files. */
 static enum status
-check_value(const struct setting *s, const char *value, struct error *e)
+parse_number(const struct setting *s, const char *value, int64_t *out,
+             struct error *e)
 {
-    bool truth;
-    int64_t v;
+    bool ok = s->type == SETTING_BYTES
+                  ? parse_bytes(value, out)
+                  : number_parse_i64(slice_str(value), out);
 
-    switch (s->type) {
-    case SETTING_ACCEPTED:
-    case SETTING_TEXT:
-        return ST_OK;
-    case SETTING_BOOL:
-        if (*value != '\0' && !settings_parse_bool(value, &truth))
-            return error_set(e, ST_INVALID,
-                             "%s=%s: must be true or false (or yes, no, on, "
-                             "off, 1, 0)",
-                             s->name, log_quote(slice_str(value)));
-        return ST_OK;
-    case SETTING_CHOICE:
-        if (find_choice(s->unit, value) < 0)
-            return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
-                             log_quote(slice_str(value)), s->unit);
-        return ST_OK;
-    case SETTING_INT:
-    case SETTING_BYTES:
-        break;
-    }
-    if (*value == '\0' && s->value != NULL)
-        return ST_OK;
-    if (!parse_number(s, value, &v))
+    if (!ok)
         return error_set(e, ST_INVALID, "%s=%s: not a whole number", s->name,
                          log_quote(slice_str(value)));
-    if (v < s->min || v > s->max)
+    if (*out < s->min || *out > s->max)
         return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
                          s->name, log_quote(slice_str(value)),
                          (long long)s->min, (long long)s->max);
     return ST_OK;
+}
+
+static enum status
+parse_choice(const struct setting *s, const char *value, int64_t *out,
+             struct error *e)
+{
+    struct slice left = slice_str(s->unit);
+
+    for (*out = 0; left.size > 0; ++*out)
+        if (slice_eq_str(slice_cut(&left, '|'), value))
+            return ST_OK;
+    return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
+                     log_quote(slice_str(value)), s->unit);
+}
+
+/* '*out' becomes the number that the value of a number, a choice or a BOOL
+ * stands for.  An empty value of a number or a BOOL stands for the default:
+ * people leave "key =" in their files. */
+static enum status
+check_value(const struct setting *s, const char *value, int64_t *out,
+            struct error *e)
+{
+    struct retention_policies policies;
+    const struct timezone *zone;
+    enum status st = ST_OK;
+    bool truth = false;
+
+    if (*value == '\0' && s->value != NULL && s->type <= SETTING_BYTES)
+        value = s->value;
+    switch (s->type) {
+    case SETTING_ACCEPTED:
+    case SETTING_TEXT:
+    case SETTING_CHARACTERS:
+        return ST_OK;
+    case SETTING_BOOL:
+        if (!settings_parse_bool(value, &truth))
+            return error_set(e, ST_INVALID,
+                             "%s=%s: must be true or false (or yes, no, on, "
+                             "off, 1, 0)",
+                             s->name, log_quote(slice_str(value)));
+        *out = truth;
+        return ST_OK;
+    case SETTING_CHOICE:
+        return parse_choice(s, value, out, e);
+    case SETTING_INT:
+    case SETTING_COUNT:
+    case SETTING_BYTES:
+        return parse_number(s, value, out, e);
+    case SETTING_PLACE:
+        /* An unset variable of a shell must not start another store. */
+        if (*value == '\0')
+            return error_set(e, ST_INVALID, "%s is empty: it names no store",
+                             s->name);
+        return ST_OK;
+    case SETTING_ZONE:
+        if (*value != '\0')
+            st = timezone_find(slice_str(value), &zone, e);
+        break;
+    case SETTING_POLICIES:
+        st = retention_policies_parse(slice_str(value), &policies, e);
+        retention_policies_fini(&policies);
+        break;
+    }
+    return st == ST_OK ? ST_OK : error_wrap(e, st, "%s", s->name);
+}
+
+/* Stores a valid value in its member of struct settings. */
+static void
+set_member(struct settings *c, const struct setting *s, const char *value)
+{
+    void *to = (char *)c + s->member;
+    int64_t number;
+
+    if (s->type > SETTING_CHOICE) {
+        if (s->type != SETTING_ACCEPTED)
+            *(const char **)to =
+                *value == '\0' && s->value == NULL ? NULL : value;
+        return;
+    }
+    if (check_value(s, value, &number, NULL) != ST_OK)
+        return;
+    if (s->type == SETTING_BOOL)
+        *(bool *)to = number != 0;
+    else if (s->type == SETTING_INT || s->type == SETTING_CHOICE)
+        *(unsigned *)to = (unsigned)number;
+    else
+        *(size_t *)to = (size_t)number;
 }
 
 static const char *
@@ -206,21 +261,17 @@ settings_print(FILE *out, bool markdown)
             (void)fprintf(out, markdown ? "- `%s`\n" : "    %s\n", s->name);
 }
 
-/* A setting of characters: blanks at the ends are among them. */
-static bool
-keeps_blanks(const char *key)
-{
-    return strcmp(key, "tsd.core.tag.allow_specialchars") == 0;
-}
-
-/* Numbers and words may stand among blanks; words in any case. */
+/* The text of a value as it is kept: 'whole' in a setting of characters, and
+ * otherwise 'value', which lacks the blanks around it that do not count.  Words
+ * of choices may be written in any case. */
 static char *
-tidy(const char *key, struct slice value)
+tidy(const struct setting *s, struct slice whole, struct slice value)
 {
-    const struct setting *s = setting_find(key);
     char *copy;
 
-    if (s != NULL && s->type != SETTING_TEXT && s->type != SETTING_ACCEPTED)
+    if (s != NULL && s->type == SETTING_CHARACTERS)
+        value = whole;
+    if (s != NULL && s->type <= SETTING_CHOICE)
         value = slice_trim(value);
     copy = mem_strndup(value.data, value.size);
     for (char *c = copy; s != NULL && s->type == SETTING_CHOICE && *c; c++)
@@ -228,31 +279,46 @@ tidy(const char *key, struct slice value)
     return copy;
 }
 
-static void
-set_pair(struct settings *c, const char *key, struct slice value, size_t line)
+static struct pair *
+find_pair(const struct settings *c, const char *key)
 {
+    OBJ_CHECK(c->list, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->list->len; i++)
+        if (strcmp(c->list->pairs[i].key, key) == 0)
+            return &c->list->pairs[i];
+    return NULL;
+}
+
+static struct pair *
+set_pair(struct settings *c, const char *key, struct slice whole,
+         struct slice value, size_t line)
+{
+    struct settings_list *l = c->list;
     struct slice trimmed = slice_trim(slice_str(key));
-    char *name = mem_strndup(trimmed.data, trimmed.size);
-    size_t i = 0;
+    char *name = mem_strndup(trimmed.data, trimmed.size), *old = NULL;
+    const struct setting *s = setting_find(name);
+    struct pair *p = find_pair(c, name);
 
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
-        i++;
-    if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
-        char *old = c->pairs[i].value;
+    if (p == NULL) {
+        size_t i = 0;
 
+        while (i < l->len && strcmp(l->pairs[i].key, name) < 0)
+            i++;
+        l->pairs = mem_resize(l->pairs, l->len + 1, sizeof *l->pairs);
+        p = &l->pairs[i];
+        memmove(p + 1, p, (l->len++ - i) * sizeof *p);
+        p->key = name;
+    } else {
+        old = p->value; /* 'value' may be a part of it */
         free(name);
-        /* The value may be the old one. */
-        c->pairs[i].value = tidy(c->pairs[i].key, value);
-        c->pairs[i].line = line;
-        c->pairs[i].given = true;
-        free(old);
-        return;
     }
-    c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
-    memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
-    c->pairs[i] = (struct pair){ name, tidy(name, value), line, true };
-    c->len++;
+    p->value = tidy(s, whole, value);
+    p->line = line;
+    p->given = true;
+    free(old);
+    if (s != NULL)
+        set_member(c, s, p->value);
+    return p;
 }
 
 void
@@ -260,16 +326,15 @@ settings_set(struct settings *c, const char *key, const char *value)
 {
     struct slice text = slice_str(value);
 
-    set_pair(c, key, keeps_blanks(key) ? text : slice_trim(text), 0);
+    (void)set_pair(c, key, text, slice_trim(text), 0);
 }
 
 void
 settings_set_default(struct settings *c, const char *key, const char *value)
 {
-    settings_set(c, key, value);
-    for (size_t i = 0; i < c->len; i++)
-        if (strcmp(c->pairs[i].key, key) == 0)
-            c->pairs[i].given = false;
+    struct slice text = slice_str(value);
+
+    set_pair(c, key, text, text, 0)->given = false;
 }
 
 struct settings *
@@ -277,29 +342,31 @@ settings_new(void)
 {
     struct settings *c = mem_new(sizeof *c);
 
-    c->magic = SETTINGS_MAGIC;
+    c->list = mem_new(sizeof *c->list);
+    c->list->magic = SETTINGS_MAGIC;
     for (size_t i = 0; i < TABLE_LEN; i++)
         if (table[i].value != NULL)
-            settings_set(c, table[i].name, table[i].value);
-    for (size_t i = 0; i < c->len; i++)
-        c->pairs[i].given = false;
+            settings_set_default(c, table[i].name, table[i].value);
     return c;
 }
 
 void
 settings_free(struct settings **cp)
 {
-    struct settings *c = OBJ_TAKE(cp, SETTINGS_MAGIC);
+    struct settings_list *l;
 
-    if (c == NULL)
+    if (*cp == NULL)
         return;
-    for (size_t i = 0; i < c->len; i++) {
-        free(c->pairs[i].key);
-        free(c->pairs[i].value);
+    l = OBJ_TAKE(&(*cp)->list, SETTINGS_MAGIC);
+    for (size_t i = 0; i < l->len; i++) {
+        free(l->pairs[i].key);
+        free(l->pairs[i].value);
     }
-    free(c->pairs);
-    free(c->path);
-    OBJ_FREE(c);
+    free(l->pairs);
+    free(l->path);
+    OBJ_FREE(l);
+    free(*cp);
+    *cp = NULL;
 }
 
 enum status
@@ -321,9 +388,7 @@ static void
 found_pair(void *ctx, const char *key, const char *value, size_t solid,
            size_t line)
 {
-    set_pair(ctx, key,
-             keeps_blanks(key) ? slice_str(value) : slice_of(value, solid),
-             line);
+    (void)set_pair(ctx, key, slice_str(value), slice_of(value, solid), line);
 }
 
 enum status
@@ -332,9 +397,9 @@ settings_load(struct settings *c, const char *path, struct error *e)
     struct buf text = BUF_INIT;
     enum status st;
 
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    free(c->path);
-    c->path = mem_strdup(path);
+    OBJ_CHECK(c->list, SETTINGS_MAGIC);
+    free(c->list->path);
+    c->list->path = mem_strdup(path);
     st = file_read(path, CONFIG_FILE_MAX, &text, e);
     if (st == ST_OK) {
         st = properties_parse(buf_slice(&text), found_pair, c, e);
@@ -392,8 +457,8 @@ check_unknown(const struct settings *c, const struct pair *p, struct error *e)
     if (p->line == 0 || strncmp(p->key, "halite.", 7) == 0)
         return error_set(e, ST_INVALID, "%s: there is no such setting",
                          log_quote(key));
-    log_warn("settings", "%s:%zu: unknown setting %s has no effect", c->path,
-             p->line, log_quote(key));
+    log_warn("settings", "%s:%zu: unknown setting %s has no effect",
+             c->list->path, p->line, log_quote(key));
     return ST_OK;
 }
 
@@ -410,9 +475,9 @@ is_same_value(const char *a, const char *b)
 void
 settings_warn_of_accepted(const struct settings *c)
 {
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    for (size_t i = 0; i < c->len; i++) {
-        const struct pair *p = &c->pairs[i];
+    OBJ_CHECK(c->list, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->list->len; i++) {
+        const struct pair *p = &c->list->pairs[i];
         const struct setting *s = setting_find(p->key);
 
         if (s != NULL && s->type == SETTING_ACCEPTED && *p->value != '\0' &&
@@ -423,61 +488,26 @@ settings_warn_of_accepted(const struct settings *c)
     }
 }
 
-static enum status
-check_retention(const char *text, struct error *e)
-{
-    struct retention_policies p;
-    enum status st = retention_policies_parse(slice_str(text), &p, e);
-
-    retention_policies_fini(&p);
-    return st == ST_OK ? ST_OK : error_wrap(e, st, "halite.retention");
-}
-
-static enum status
-check_zone(const char *name, struct error *e)
-{
-    const struct timezone *zone;
-    enum status st =
-        *name == '\0' ? ST_OK : timezone_find(slice_str(name), &zone, e);
-
-    return st == ST_OK ? ST_OK : error_wrap(e, st, "tsd.core.timezone");
-}
-
-static enum status
-check_pair(const struct settings *c, const struct pair *p, struct error *e)
-{
-    const struct setting *s = setting_find(p->key);
-
-    if (s == NULL)
-        return check_unknown(c, p, e);
-    if (strcmp(p->key, "halite.retention") == 0)
-        return check_retention(p->value, e);
-    if (strcmp(p->key, "tsd.core.timezone") == 0)
-        return check_zone(p->value, e);
-    /* An unset variable of a shell must not start another store. */
-    if (strcmp(p->key, "halite.store") == 0 && *p->value == '\0')
-        return error_set(e, ST_INVALID,
-                         "halite.store is empty: it names no store");
-    return check_value(s, p->value, e);
-}
-
 enum status
 settings_check(const struct settings *c, struct error *e)
 {
     enum status st = ST_OK;
     struct error why;
 
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    for (size_t i = 0; i < c->len; i++) {
-        const struct pair *p = &c->pairs[i];
+    OBJ_CHECK(c->list, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->list->len; i++) {
+        const struct pair *p = &c->list->pairs[i];
+        const struct setting *s = setting_find(p->key);
+        int64_t number;
 
-        if (check_pair(c, p, &why) == ST_OK)
+        if ((s == NULL ? check_unknown(c, p, &why)
+                       : check_value(s, p->value, &number, &why)) == ST_OK)
             continue;
         if (st != ST_OK)
             log_error("settings", "%s", e->text);
-        st = p->line == 0
-                 ? ST_INVALID
-                 : error_wrap(&why, ST_INVALID, "%s:%zu", c->path, p->line);
+        st = p->line == 0 ? ST_INVALID
+                          : error_wrap(&why, ST_INVALID, "%s:%zu",
+                                       c->list->path, p->line);
         *e = why;
     }
     return st;
@@ -486,81 +516,28 @@ settings_check(const struct settings *c, struct error *e)
 const char *
 settings_text(const struct settings *c, const char *name)
 {
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    for (size_t i = 0; i < c->len; i++)
-        if (strcmp(c->pairs[i].key, name) == 0)
-            return c->pairs[i].value;
-    return NULL;
-}
+    const struct pair *p = find_pair(c, name);
 
-bool
-settings_has(const struct settings *c, const char *name)
-{
-    const char *value = settings_text(c, name);
-
-    return value != NULL && *value != '\0';
+    return p == NULL ? NULL : p->value;
 }
 
 bool
 settings_is_given(const struct settings *c, const char *name)
 {
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    for (size_t i = 0; i < c->len; i++)
-        if (strcmp(c->pairs[i].key, name) == 0)
-            return c->pairs[i].given && c->pairs[i].value[0] != '\0';
-    return false;
+    const struct pair *p = find_pair(c, name);
+
+    return p != NULL && p->given && *p->value != '\0';
 }
 
-bool
-settings_bool(const struct settings *c, const char *name)
+uint64_t
+settings_number(const struct settings *c, const char *name)
 {
     const struct setting *s = setting_find(name);
-    const char *value = settings_text(c, name);
-    bool v;
+    const void *at;
 
     INSIST(s != NULL);
-    if (value == NULL || *value == '\0')
-        value = s->value;
-    if (value == NULL)
-        return false;
-    INSIST(settings_parse_bool(value, &v));
-    return v;
-}
-
-int64_t
-settings_int(const struct settings *c, const char *name)
-{
-    const struct setting *s = setting_find(name);
-    const char *value = settings_text(c, name);
-    int64_t v;
-
-    INSIST(s != NULL && value != NULL);
-    if (*value == '\0')
-        value = s->value;
-    INSIST(parse_number(s, value, &v));
-    return v;
-}
-
-int
-settings_choice(const struct settings *c, const char *name)
-{
-    const struct setting *s = setting_find(name);
-    const char *text = settings_text(c, name);
-
-    INSIST(s != NULL && text != NULL);
-    return find_choice(s->unit, text);
-}
-
-size_t
-settings_size(const struct settings *c, const char *name)
-{
-    return (size_t)settings_int(c, name);
-}
-
-unsigned
-settings_unsigned(const struct settings *c, const char *name)
-{
-    return (unsigned)settings_int(c, name);
+    at = (const char *)c + s->member;
+    return s->type == SETTING_INT ? *(const unsigned *)at : *(const size_t *)at;
 }
 
 void
@@ -568,7 +545,7 @@ settings_each(const struct settings *c,
               void (*f)(void *ctx, const char *key, const char *value),
               void *ctx)
 {
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    for (size_t i = 0; i < c->len; i++)
-        f(ctx, c->pairs[i].key, c->pairs[i].value);
+    OBJ_CHECK(c->list, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->list->len; i++)
+        f(ctx, c->list->pairs[i].key, c->list->pairs[i].value);
 }

@@ -3,6 +3,10 @@
  * tsd/config/settings.def.  Another key is an error, unless it is in a file and
  * does not start with "halite.": then it is kept and shown, with a warning.
  *
+ * Each setting of the table is a member of struct settings, which has the value
+ * as soon as it is set; a value that is not valid leaves the member as it was,
+ * and settings_check() rejects it.
+ *
  * Owns:    copies of all keys and values.
  * Threads: frozen after settings_check(); until then one at a time.
  * Fails:   ST_INVALID with a sentence for whoever wrote the setting; ST_IO when
@@ -17,7 +21,35 @@
 /* The table for a terminal, and for docs/SETTINGS.md. */
 void settings_print(FILE *out, bool markdown);
 
-struct settings; /* opaque */
+/* The words of settings that are choices, in their order in the table. */
+enum settings_mode { MODE_RW, MODE_RO, MODE_WO };
+enum settings_local { LOCAL_TRUSTED, LOCAL_NONE };
+enum settings_jsonp { JSONP_AUTO, JSONP_TRUE, JSONP_FALSE };
+enum settings_cluster_tls { TLS_OFF, TLS_VERIFY, TLS_ANY };
+
+/* Types of the members.  A text without a default is NULL when it is unset or
+ * empty. */
+#define SETTING_MEMBER_BOOL       bool
+#define SETTING_MEMBER_INT        unsigned
+#define SETTING_MEMBER_COUNT      size_t
+#define SETTING_MEMBER_BYTES      size_t
+#define SETTING_MEMBER_CHOICE     unsigned
+#define SETTING_MEMBER_TEXT       const char *
+#define SETTING_MEMBER_PLACE      const char *
+#define SETTING_MEMBER_ZONE       const char *
+#define SETTING_MEMBER_POLICIES   const char *
+#define SETTING_MEMBER_CHARACTERS const char *
+
+/* For readers only: settings_set() and its kin change it. */
+struct settings {
+#define SETTING(member, name, value, type, unit, min, max, text) \
+    SETTING_MEMBER_##type member;
+#define ACCEPTED(name, value)
+#include "tsd/config/settings.def"
+#undef ACCEPTED
+#undef SETTING
+    struct settings_list *list; /* opaque: what was set, as text */
+};
 
 /* With the defaults. */
 struct settings *settings_new(void);
@@ -46,25 +78,16 @@ MUST_CHECK enum status settings_check(const struct settings *c,
  * not at its default. */
 void settings_warn_of_accepted(const struct settings *c);
 
-/* NULL when it is unset. */
+/* The text of any key, also of one that is not in the table; NULL when it is
+ * unset. */
 const char *settings_text(const struct settings *c, const char *name);
-/* Unset or empty: false. */
-bool settings_has(const struct settings *c, const char *name);
 /* Set by a file or the command line, if only to its default. */
 bool settings_is_given(const struct settings *c, const char *name);
-/* Once checked; unset without a default: false. */
-bool settings_bool(const struct settings *c, const char *name);
-/* Which of the words of a SETTING_CHOICE, from 0 on, once checked. */
-int settings_choice(const struct settings *c, const char *name);
-/* SETTING_INT and SETTING_BYTES, once checked. */
-int64_t settings_int(const struct settings *c, const char *name);
-size_t settings_size(const struct settings *c, const char *name);
-unsigned settings_unsigned(const struct settings *c, const char *name);
+/* A setting of whole numbers, by its name. */
+uint64_t settings_number(const struct settings *c, const char *name);
 
 /* true, yes, on, 1, false, no, off, 0, in any case; false: it is none. */
 bool settings_parse_bool(const char *text, bool *out);
-/* A whole number, which may have a suffix: K, M or G, of 1,024. */
-bool settings_parse_bytes(const char *text, int64_t *out);
 
 /* Calls f for each that is set, by name. */
 void settings_each(const struct settings *c,

@@ -36,10 +36,9 @@ next_pattern(struct slice *left, struct slice delimiter)
 }
 
 static enum status
-add_patterns(const struct settings *s, const char *name, struct slice delimiter,
+add_patterns(const char *name, const char *text, struct slice delimiter,
              struct patterns *p, struct error *e)
 {
-    const char *text = settings_text(s, name);
     struct slice left = slice_str(text == NULL ? "" : text);
     enum status st = ST_OK;
 
@@ -59,31 +58,26 @@ add_patterns(const struct settings *s, const char *name, struct slice delimiter,
     return st;
 }
 
-/* OpenTSDB's delimiter is an expression; an escaped character is itself. */
-static struct slice
-delimiter_of(const struct settings *s)
-{
-    const char *text = settings_text(s, "tsd.uidfilter.whitelist.delimiter");
-
-    if (text == NULL || *text == '\0')
-        return slice_str(",");
-    return slice_str(text[0] == '\\' && text[1] != '\0' ? text + 1 : text);
-}
-
 enum status
 uid_filter_open(const struct settings *s, struct uid_filter **out,
                 struct error *e)
 {
-    static const char *const names[UID_KINDS] = {
-        [UID_METRIC] = "tsd.uidfilter.whitelist.metric_patterns",
-        [UID_TAGK] = "tsd.uidfilter.whitelist.tagk_patterns",
-        [UID_TAGV] = "tsd.uidfilter.whitelist.tagv_patterns",
+    const struct {
+        const char *name, *text;
+    } patterns[UID_KINDS] = {
+        [UID_METRIC] = { "tsd.uidfilter.whitelist.metric_patterns",
+                         s->uidfilter_whitelist_metric_patterns },
+        [UID_TAGK] = { "tsd.uidfilter.whitelist.tagk_patterns",
+                       s->uidfilter_whitelist_tagk_patterns },
+        [UID_TAGV] = { "tsd.uidfilter.whitelist.tagv_patterns",
+                       s->uidfilter_whitelist_tagv_patterns },
     };
-    const char *plugin = settings_text(s, "tsd.uidfilter.plugin");
+    const char *delimiter = s->uidfilter_whitelist_delimiter;
+    const char *plugin = s->uidfilter_plugin;
     enum status st = ST_OK;
 
     *out = NULL;
-    if (!settings_bool(s, "tsd.uidfilter.enable"))
+    if (!s->uidfilter_enable)
         return ST_OK;
     if (plugin == NULL || strcmp(plugin, WHITELIST) != 0)
         return error_set(e, ST_INVALID,
@@ -91,10 +85,16 @@ uid_filter_open(const struct settings *s, struct uid_filter **out,
                          "a filter, and the only one here is %s",
                          log_quote(slice_str(plugin == NULL ? "" : plugin)),
                          WHITELIST);
+    /* OpenTSDB's delimiter is an expression; an escaped character is itself. */
+    if (delimiter[0] == '\\' && delimiter[1] != '\0')
+        delimiter++;
+    else if (*delimiter == '\0')
+        delimiter = ",";
     *out = mem_new(sizeof **out);
     (*out)->magic = UID_FILTER_MAGIC;
     for (size_t i = 0; i < UID_KINDS && st == ST_OK; i++)
-        st = add_patterns(s, names[i], delimiter_of(s), &(*out)->kinds[i], e);
+        st = add_patterns(patterns[i].name, patterns[i].text,
+                          slice_str(delimiter), &(*out)->kinds[i], e);
     if (st != ST_OK)
         uid_filter_free(out);
     return st;

@@ -588,14 +588,12 @@ retention_open(const struct settings *settings, struct store *s,
     r->store = s;
     r->uids = u;
     r->clock = clock;
-    r->configured = settings_text(settings, "halite.retention");
-    r->interval_ms =
-        settings_unsigned(settings, "halite.retention.interval_ms");
+    r->configured = settings->retention;
+    r->interval_ms = settings->retention_interval_ms;
     r->belief = (struct retention_clock){
         .store = s,
         .clock = clock,
-        .confirm_ms =
-            settings_unsigned(settings, "halite.retention.confirm_ms"),
+        .confirm_ms = settings->retention_confirm_ms,
     };
     lock_init(&r->pass_lock);
     lock_init(&r->lock);

@@ -48,7 +48,7 @@ tool_run(struct tool *t)
 {
     int rc;
 
-    t->arena = arena_new(settings_size(t->settings, "halite.query.bytes"));
+    t->arena = arena_new(t->settings->query_bytes);
     rc = t->command->run(t);
     tool_flush(t);
     buf_fini(&t->text);

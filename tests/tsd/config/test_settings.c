@@ -119,19 +119,19 @@ START_TEST(answers_by_type)
 {
     struct settings *s = settings_new();
 
-    ck_assert_int_eq(settings_int(s, "tsd.network.port"), 4242);
-    ck_assert(settings_bool(s, "tsd.core.auto_create_metrics"));
-    ck_assert(!settings_has(s, "tsd.core.timezone"));
+    ck_assert_uint_eq(s->network_port, 4242);
+    ck_assert(s->auto_create_metrics);
+    ck_assert(s->timezone == NULL);
     ck_assert_ptr_null(settings_text(s, "tsd.core.timezone"));
-    ck_assert(!settings_has(s, "tsd.http.header_tag"));
-    settings_set(s, "halite.store.head_bytes", "3k");
-    ck_assert_uint_eq(settings_size(s, "halite.store.head_bytes"), 3072);
+    ck_assert(*s->http_header_tag == '\0');
+    settings_set(s, "halite.store.head_bytes", "3072k");
+    ck_assert_uint_eq(s->store_head_bytes, 3072 << 10);
     settings_set(s, "tsd.core.enable_ui", " YES ");
-    ck_assert(settings_bool(s, "tsd.core.enable_ui"));
+    ck_assert(s->enable_ui);
     settings_set(s, "tsd.core.enable_ui", "oFF");
-    ck_assert(!settings_bool(s, "tsd.core.enable_ui"));
+    ck_assert(!s->enable_ui);
     settings_set(s, "tsd.core.enable_ui", "");
-    ck_assert(settings_bool(s, "tsd.core.enable_ui"));
+    ck_assert(s->enable_ui);
     settings_set(s, "my.own", "x");
     ck_assert_str_eq(settings_text(s, "my.own"), "x");
     settings_free(&s);
@@ -153,7 +153,7 @@ START_TEST(table_is_sound)
     char last[200] = "";
     struct error e;
 
-#define SETTING(name, value, type, unit, min, max, text) \
+#define SETTING(member, name, value, type, unit, min, max, text) \
     ck_assert_msg(strchr(text, '.') != NULL, "%s", name);
 #define ACCEPTED(name, value)
 #include "tsd/config/settings.def"
@@ -188,7 +188,7 @@ START_TEST(later_ones_win)
     ck_assert_int_eq(fclose(f), 0);
     ck_assert_int_eq(options_parse(7, argv, false, &o, &e), ST_OK);
     ck_assert_int_eq(o.action, OPTIONS_RUN);
-    ck_assert_int_eq(settings_int(o.settings, "tsd.network.port"), 3);
+    ck_assert_uint_eq(o.settings->network_port, 3);
     ck_assert_str_eq(settings_text(o.settings, "halite.sync"), "always");
     ck_assert_str_eq(settings_text(o.settings, "tsd.network.bind"), "::1");
     ck_assert_str_eq(settings_text(o.settings, "tsd.mode"), "ro");
@@ -375,33 +375,29 @@ START_TEST(memory_follows_the_limit)
 
     settings_set(s, "halite.queries.bytes", "100M");
     memory_settings_fit(s, limit);
-    ck_assert_int_eq(settings_int(s, "halite.queries.bytes"), 100 << 20);
+    ck_assert_uint_eq(s->queries_bytes, 100 << 20);
     settings_free(&s);
     s = settings_new();
     memory_settings_fit(s, limit);
     ck_assert_int_eq(settings_check(s, &e), ST_OK);
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        int64_t v = settings_int(s, sums[i]);
+        uint64_t v = settings_number(s, sums[i]);
 
         ck_assert(!settings_is_given(s, sums[i]));
-        ck_assert_int_le(v, settings_int(fresh, sums[i]));
+        ck_assert_uint_le(v, settings_number(fresh, sums[i]));
         if (!memories[_i].lowered)
-            ck_assert_int_eq(v, settings_int(fresh, sums[i]));
-        sum += (uint64_t)v;
+            ck_assert_uint_eq(v, settings_number(fresh, sums[i]));
+        sum += v;
     }
     if (memories[_i].mb >= 200)
         ck_assert_uint_le(sum, limit / 3 * 2);
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
-        entries +=
-            (uint64_t)settings_int(s, counted[i].name) * counted[i].bytes;
+        entries += settings_number(s, counted[i].name) * counted[i].bytes;
     if (memories[_i].mb >= 200 && memories[_i].lowered)
         ck_assert_uint_le(entries, limit / 6);
-    ck_assert_int_le(settings_int(s, "halite.query.answer_bytes") * 2,
-                     settings_int(s, "halite.answers.bytes"));
-    ck_assert_int_le(settings_int(s, "halite.query.bytes") * 2,
-                     settings_int(s, "halite.queries.bytes"));
-    ck_assert_int_le(settings_int(s, "halite.http.body_bytes") * 2,
-                     settings_int(s, "halite.http.bodies_bytes"));
+    ck_assert_uint_le(s->query_answer_bytes * 2, s->answers_bytes);
+    ck_assert_uint_le(s->query_bytes * 2, s->queries_bytes);
+    ck_assert_uint_le(s->http_body_bytes * 2, s->http_bodies_bytes);
     ck_assert(memories[_i].lowered ==
               (memory_settings_connections(limit) < SIZE_MAX));
     settings_free(&s);

@@ -123,8 +123,7 @@ telnet_histogram(void *ctx, struct telnet_call *call)
     if (!parse_words(call, &l) || !line_store(&l)) {
         address_name(call->peer, peer, sizeof peer);
         put_path_rejected(a->put, l.fault, peer, l.p.metric, buf_slice(&l.why));
-        if (l.kind != NULL &&
-            settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))
+        if (l.kind != NULL && a->settings->rpc_telnet_return_errors)
             buf_printf(call->out, "histogram: %s: %s\n", l.kind,
                        buf_cstr(&l.why));
     }

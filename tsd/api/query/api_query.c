@@ -147,8 +147,7 @@ may_run_subs(const struct work *w)
     for (size_t i = 0; i < w->q.subs_len; i++) {
         const struct sub_query *sub = &w->q.subs[i];
 
-        if (sub->pre_aggregate &&
-            !settings_bool(w->a->settings, "tsd.rollups.enable"))
+        if (sub->pre_aggregate && !w->a->settings->rollups_enable)
             (void)error_set(&e.message, ST_INVALID,
                             "Pre-aggregates need tsd.rollups.enable");
         else if (w->is_gexp && sub->downsample.thin != THIN_NONE)

@@ -102,8 +102,7 @@ api_retention(void *ctx, const struct http_request *r, struct http_reply *out)
     struct retention_view view;
     struct error e;
 
-    if (changes(r) &&
-        strcmp(settings_text(a->settings, "tsd.mode"), "ro") == 0) {
+    if (changes(r) && a->settings->mode == MODE_RO) {
         http_reply_error(out, 400, "retention: this server reads only", NULL);
         return;
     }

@@ -101,7 +101,7 @@ api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api *a = ctx;
 
     if (!http_is_trusted(r, HTTP_TO_ADMINISTER) &&
-        !settings_bool(a->settings, "halite.dropcaches.remote")) {
+        !a->settings->dropcaches_remote) {
         http_reply_not_local(out, "Only this machine may drop caches",
                              "halite.dropcaches.remote=true lets others do it");
         return;
@@ -120,7 +120,7 @@ api_diediedie(void *ctx, const struct http_request *r, struct http_reply *out)
     const uint64_t one = 1;
 
     if (!http_is_trusted(r, HTTP_TO_ADMINISTER) &&
-        !settings_bool(a->settings, "halite.diediedie.remote")) {
+        !a->settings->diediedie_remote) {
         http_reply_not_local(out, "Only this machine may stop the daemon",
                              "halite.diediedie.remote=true lets others do it");
         return;

@@ -130,7 +130,7 @@ api_static(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 400, "Malformed URI", NULL);
         return;
     }
-    root = settings_text(a->settings, "tsd.http.staticroot");
+    root = a->settings->http_staticroot;
     n = snprintf(path, sizeof path, "%s/%.*s", root == NULL ? "" : root,
                  (int)size - 3, url + 3);
     if (root == NULL || *root == '\0' || n < 0 || (size_t)n >= sizeof path ||

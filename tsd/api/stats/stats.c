@@ -7,8 +7,8 @@
 #include "base/process/latency.h"
 #include "cluster/cluster.h"
 #include "query/engine/engine.h"
+#include "storage/place/place.h"
 #include "storage/store/store.h"
-#include "tsd/config/store_place.h"
 #include "tsd/net/listener.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
@@ -30,7 +30,7 @@ struct gathered {
 static void
 gather(const struct api *a, struct gathered *g)
 {
-    const char *dir = store_place_folder(a->settings);
+    struct place place;
     struct listener_counts c = a->connections(a->connections_ctx);
 
     *g = (struct gathered){ .store = store_counts(a->store),
@@ -45,7 +45,8 @@ gather(const struct api *a, struct gathered *g)
         g->names[k] = uid_counts(a->uids, (enum uid_kind)k);
     (void)getrlimit(RLIMIT_NOFILE, &g->files);
     g->has_wal = store_sync_latency(a->store) != NULL;
-    g->has_disk = dir != NULL && statvfs(dir, &g->fs) == 0;
+    g->has_disk = place_parse(a->settings->store, &place, NULL) == ST_OK &&
+                  place.kind == PLACE_FOLDER && statvfs(place.at, &g->fs) == 0;
 }
 
 static double
@@ -139,11 +140,11 @@ stats_each(const struct api *a, stat_found *found, void *ctx)
 void
 stats_put_tags(const struct api *a, struct buf *b)
 {
-    if (settings_bool(a->settings, "tsd.stats.canonical"))
+    if (a->settings->stats_canonical)
         buf_printf(b, " fqdn=%s", a->canonical);
     else
         buf_printf(b, " host=%s", a->host);
-    if (settings_bool(a->settings, "tsd.core.stats_with_port"))
+    if (a->settings->stats_with_port)
         buf_printf(b, " port=%u", a->port);
 }
 

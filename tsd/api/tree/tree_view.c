@@ -227,7 +227,7 @@ static bool
 is_filled(const struct api *a, const struct tree *tree)
 {
     return tree->enabled && !tree->emptied && tree->rules_len > 0 &&
-           settings_bool(a->settings, "tsd.core.tree.enable_processing");
+           a->settings->tree_enable_processing;
 }
 
 static bool

@@ -640,7 +640,7 @@ tool_import(struct tool *t)
     if (!open_rejects(&x))
         return TOOL_FAILED;
     x.creates = !t->as_tsdb || tool_option(t, "--auto-metric") != NULL ||
-                settings_bool(t->settings, "tsd.core.auto_create_metrics");
+                t->settings->auto_create_metrics;
     rc = tool_option(t, "--from") != NULL
              ? import_from(&x, tool_option(t, "--from"))
              : import_files(&x);

@@ -140,7 +140,7 @@ tool_uid_metapurge(struct tool *t)
 int
 tool_uid_treesync(struct tool *t)
 {
-    if (!settings_bool(t->settings, "tsd.core.tree.enable_processing"))
+    if (!t->settings->tree_enable_processing)
         tool_say(t, "Tree processing is disabled");
     else if (tool_is_verbose(t))
         tool_say(t, "Branches are up to date: they are made on request");

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "query/plan/plan.h"
-#include "tsd/config/store_place.h"
+#include "storage/place/place.h"
 #include "tsd/tool/fsck_report.h"
 #include "tsd/tool/points/query_words.h"
 #include "tsd/transfer/dump.h"
@@ -41,18 +41,20 @@ tool_fsck_report(struct tool *t)
 static char *
 tool_fsck_aside(struct tool *t)
 {
-    const char *dir = store_place_folder(t->settings);
+    struct place place;
     char date[32], *path = NULL;
     time_t now = time(NULL);
     struct tm tm;
     int n;
 
-    if (t->at_server || dir == NULL) {
+    if (t->at_server ||
+        place_parse(t->settings->store, &place, NULL) != ST_OK ||
+        place.kind != PLACE_FOLDER) {
         tool_say(t, "A store that is in use is not repaired: stop its server");
         return NULL;
     }
     (void)strftime(date, sizeof date, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
-    n = asprintf(&path, "%s/aside-%s", dir, date);
+    n = asprintf(&path, "%s/aside-%s", place.at, date);
     INSIST(n > 0);
     return path;
 }

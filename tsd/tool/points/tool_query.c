@@ -94,7 +94,7 @@ print_queries(struct tool *t, struct query *q, struct error *e)
         one.subs_len = 1;
         one.ms_resolution = one.no_annotations = true;
         one.whole_hours = wants_whole_hours(t);
-        a = arena_new(settings_size(t->settings, "halite.query.bytes"));
+        a = arena_new(t->settings->query_bytes);
         st = engine_run(t->api->engine, &one, tool_cancel(t), NULL, a, &result,
                         &why);
         if (st == ST_OK)
@@ -154,8 +154,7 @@ stop_drawing(void *ctx, struct error *e)
 static enum status
 tool_graph(struct tool *t, struct query_words *w, struct error *e)
 {
-    struct arena *a =
-        arena_new(settings_size(t->settings, "halite.query.bytes"));
+    struct arena *a = arena_new(t->settings->query_bytes);
     struct graph_params look;
     struct query_result result;
     struct parse_error why = { 0 };

@@ -49,7 +49,7 @@ may_run(const struct api *a, const struct http_request *r,
         struct http_reply *out)
 {
     if (a->auth != NULL || http_is_trusted(r, HTTP_TO_ADMINISTER) ||
-        settings_bool(a->settings, "halite.tool.remote"))
+        a->settings->tool_remote)
         return true;
     http_reply_not_local(
         out, "Only this machine may run tools",
@@ -107,7 +107,7 @@ api_tool(void *ctx, const struct http_request *r, struct http_reply *out)
     if (!may_run(a, r, out))
         return;
     if (slice_eq_str(api_sub_path(r), "import")) {
-        if (strcmp(settings_text(a->settings, "tsd.mode"), "ro") == 0)
+        if (a->settings->mode == MODE_RO)
             http_reply_error(out, 400, "import: this server reads only", NULL);
         else
             api_tool_import(a, r, out);

@@ -48,7 +48,7 @@ tool_place_find(const struct tool_args *a, const struct settings *s,
                     "HALITE_DATA, HALITE_STORE and HALITE_SERVER", out, e);
     if (st != ST_NOT_FOUND)
         return st;
-    out->store = settings_text(s, "halite.store");
+    out->store = s->store;
     return ST_OK;
 }
 
@@ -86,8 +86,8 @@ tool_zone_name(const struct settings *s)
     const char *name = getenv("TZ"), *found;
     ssize_t size;
 
-    if (settings_has(s, "tsd.core.timezone"))
-        return settings_text(s, "tsd.core.timezone");
+    if (s->timezone != NULL)
+        return s->timezone;
     if (name != NULL && name[0] == ':')
         name++;
     if (name != NULL)

@@ -157,15 +157,15 @@ run_free(struct run *run)
 static enum status
 check_mode(struct tool *t, struct error *e)
 {
-    const char *mode = settings_text(t->settings, "tsd.mode");
+    enum settings_mode mode = t->settings->mode;
     const char *name = t->command->name;
     bool reads = (t->command->flags & TOOL_READS) != 0;
     bool deletes =
         strcmp(name, "scan") == 0 && tool_option(t, "--delete") != NULL;
 
-    if (strcmp(mode, "ro") == 0 && (!reads || deletes))
+    if (mode == MODE_RO && (!reads || deletes))
         return error_set(e, ST_INVALID, "%s: this server reads only", name);
-    if (strcmp(mode, "wo") == 0 && reads)
+    if (mode == MODE_WO && reads)
         return error_set(e, ST_INVALID, "%s: this server writes only", name);
     return ST_OK;
 }
