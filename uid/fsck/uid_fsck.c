@@ -125,18 +125,29 @@ check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest)
     check_puts(t, slice_of(key, 3), slice_of(counter, sizeof counter));
 }
 
-/* Both directions are gone, and something uses the id: a name that says so
- * lets it be found, and renamed.  Not for what no counter can have given. */
-static void
-name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
+static bool
+check_id(struct tables *t, enum uid_kind kind, struct slice bytes,
+         char what[64])
 {
+    uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
     unsigned width = uid_key_width(t->layout, kind);
     uint8_t key[UID_KEY_MAX], forward[64], entry[8 + 4] = { 0 };
     struct slice back = uid_key(t->layout, kind, 'i', id, key);
     char *name = (char *)forward + 3, repaired[80];
-    int size = snprintf(name, sizeof forward - 3, "lost.%s.%llx",
-                        uid_kind_name(kind), (unsigned long long)id);
+    int size;
 
+    if (numbers_have(&t->ids[kind], id))
+        return true;
+    /* Not what no counter can have given. */
+    if (id == 0 || id > t->highest[kind] + LOST_MAX) {
+        (void)snprintf(what, 64, "the id %llx of %s has no name",
+                       (unsigned long long)id, uid_kind_name(kind));
+        return false;
+    }
+    /* Both directions are gone, and something uses the id: a name that says so
+     * lets it be found, and renamed. */
+    size = snprintf(name, sizeof forward - 3, "lost.%s.%llx",
+                    uid_kind_name(kind), (unsigned long long)id);
     memcpy(forward, key, 2);
     forward[2] = 'n';
     key_put_uint(entry, id, width);
@@ -152,22 +163,6 @@ name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
         t->highest[kind] = id;
         check_puts_counter(t, kind, id);
     }
-}
-
-static bool
-check_id(struct tables *t, enum uid_kind kind, struct slice bytes,
-         char what[64])
-{
-    uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
-
-    if (numbers_have(&t->ids[kind], id))
-        return true;
-    if (id == 0 || id > t->highest[kind] + LOST_MAX) {
-        (void)snprintf(what, 64, "the id %llx of %s has no name",
-                       (unsigned long long)id, uid_kind_name(kind));
-        return false;
-    }
-    name_lost_id(t, kind, id);
     return true;
 }
 

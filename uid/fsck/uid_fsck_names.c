@@ -160,24 +160,6 @@ take_deleted(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
-/* Metrics may have ids at random, far above; who counts looks whether they are
- * taken. */
-static void
-compare_counter(struct tables *t)
-{
-    enum uid_kind kind = t->names.kind;
-    uint8_t key[UID_KEY_MAX];
-
-    if (kind == UID_METRIC || t->names.counter >= t->highest[kind])
-        return;
-    (void)uid_key(t->layout, kind, 'c', 0, key);
-    check_puts_counter(t, kind, t->highest[kind]);
-    check_found(t->c, "uid-counter", slice_of(key, 3), "set to the highest id",
-                "the counter of %s says %llu, and there is an id %llu",
-                uid_kind_name(kind), (unsigned long long)t->names.counter,
-                (unsigned long long)t->highest[kind]);
-}
-
 /* What lies between. */
 static enum status
 take_other(struct tables *t, struct slice key, struct slice value,
@@ -195,6 +177,7 @@ take_other(struct tables *t, struct slice key, struct slice value,
 enum status
 check_names(struct tables *t, struct error *e)
 {
+    uint8_t key[UID_KEY_MAX];
     enum status st = ST_OK;
 
     for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
@@ -207,8 +190,18 @@ check_names(struct tables *t, struct error *e)
             st = each(t, 'n', take_name, e);
         if (st == ST_OK)
             st = each(t, 'd', take_deleted, e);
-        if (st == ST_OK)
-            compare_counter(t);
+        /* Metrics may have ids at random, far above; whoever counts looks
+         * whether they are taken. */
+        if (st != ST_OK || kind == UID_METRIC ||
+            t->names.counter >= t->highest[kind])
+            continue;
+        (void)uid_key(t->layout, t->names.kind, 'c', 0, key);
+        check_puts_counter(t, t->names.kind, t->highest[kind]);
+        check_found(
+            t->c, "uid-counter", slice_of(key, 3), "set to the highest id",
+            "the counter of %s says %llu, and there is an id %llu",
+            uid_kind_name(t->names.kind), (unsigned long long)t->names.counter,
+            (unsigned long long)t->highest[kind]);
     }
     return st == ST_OK ? check_each(t, KEY_TABLE(TABLE_UID), take_other, e)
                        : st;

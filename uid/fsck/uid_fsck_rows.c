@@ -6,6 +6,7 @@
 #include "storage/block/row_parts.h"
 #include "storage/week/week.h"
 #include "storage/store/store_retention.h"
+#include "uid/meta/annotation.h"
 
 /* A row or a histogram. */
 struct timed_entry {
@@ -244,24 +245,22 @@ enum status
 check_histogram(struct tables *t, struct slice key, struct slice value,
                 struct error *e)
 {
-    struct slice tsuid = slice_of(key.data + 3, 0);
+    struct slice tsuid;
     struct histogram h;
     struct error why;
     char name[CHECK_TEXT_MAX];
-    uint64_t ms;
+    int64_t ms;
     bool known;
-    enum status st;
+    enum status st = annotation_key_parse(key, &tsuid, &ms, NULL);
 
     t->n.histograms++;
-    if (key.size >= 3)
-        tsuid.size = (size_t)key_get_uint(key.data + 1, 2);
-    if (key.size < 3 || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
-        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->layout, tsuid))
+    /* Keys of histograms are made as those of annotations. */
+    if (st != ST_OK || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
+        !tsuid_is_valid(t->layout, tsuid))
         return check_drops_bad(t, "histogram-key", key, value,
                                "%zu bytes are no key of a histogram", key.size);
     if (check_orphan(t, "histogram-orphan", key, value, tsuid))
         return ST_OK;
-    ms = key_get_uint(key.data + key.size - 8, 8);
     st = find_series(
         t, "histogram-series",
         &(struct timed_entry){ key, value, tsuid, (uint32_t)(ms / 1000) },
@@ -273,9 +272,8 @@ check_histogram(struct tables *t, struct slice key, struct slice value,
              : histogram_decode(slice_of(value.data + 1, value.size - 1),
                                 t->arena, &h, &why);
     if (st == ST_CORRUPT)
-        (void)error_wrap(&why, st, "%s at %llu ms",
-                         check_describe(t, tsuid, name),
-                         (unsigned long long)ms);
+        (void)error_wrap(&why, st, "%s at %lld ms",
+                         check_describe(t, tsuid, name), (long long)ms);
     return st == ST_OK
                ? ST_OK
                : check_undecoded(t, "histogram-entry", key, value, &why, e);

@@ -157,23 +157,6 @@ check_entry(struct tables *t, struct bucket_weeks *b, struct slice key,
     return ST_OK;
 }
 
-static enum status
-check_entries(struct tables *t, struct bucket_weeks *b, struct error *e)
-{
-    uint8_t prefix[2];
-    size_t size = key_weeks_state(t->layout, b->bucket, prefix);
-    struct kv_iter *it = kv_iter_open(t->kv, slice_of(prefix, size));
-    enum status st = ST_OK;
-
-    for (bool on_key = kv_iter_seek(it, slice_of(prefix, size));
-         on_key && st == ST_OK; on_key = kv_iter_next(it))
-        if (kv_iter_key(it).size > size)
-            st = check_entry(t, b, kv_iter_key(it), kv_iter_value(it), e);
-    if (st == ST_OK)
-        st = compare_entries(t, b, e);
-    return kv_iter_end(&it, st, e);
-}
-
 /* A row's week has an entry, if only a stale one. */
 static enum status
 check_rows(struct tables *t, struct bucket_weeks *b, struct error *e)
@@ -230,6 +213,7 @@ check_bucket(struct tables *t, struct bucket_weeks *b, struct error *e)
     uint8_t bytes[2];
     struct slice key =
         slice_of(bytes, key_weeks_state(t->layout, b->bucket, bytes));
+    struct kv_iter *it;
     struct error why;
     enum status st = kv_get(t->kv, key, &b->state, e);
 
@@ -243,7 +227,15 @@ check_bucket(struct tables *t, struct bucket_weeks *b, struct error *e)
     }
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
-    st = check_entries(t, b, e);
+    st = ST_OK;
+    it = kv_iter_open(t->kv, key);
+    for (bool on = kv_iter_seek(it, key); on && st == ST_OK;
+         on = kv_iter_next(it))
+        if (kv_iter_key(it).size > key.size)
+            st = check_entry(t, b, kv_iter_key(it), kv_iter_value(it), e);
+    if (st == ST_OK)
+        st = compare_entries(t, b, e);
+    st = kv_iter_end(&it, st, e);
     if (st == ST_OK && b->done > 0)
         st = check_rows(t, b, e);
     if (b->changed)

@@ -319,19 +319,6 @@ struct list {
     size_t len, cap;
 };
 
-static enum status
-list_add(struct list *l, struct slice tsuid, struct slice bytes,
-         struct error *e)
-{
-    l->notes =
-        arena_grow(l->arena, l->notes, l->len, &l->cap, sizeof *l->notes);
-    if (l->notes == NULL || !arena_keep(l->arena, &tsuid) ||
-        !arena_keep(l->arena, &bytes))
-        return error_no_memory(e);
-    l->notes[l->len].tsuid = tsuid;
-    return annotation_decode(bytes, l->arena, &l->notes[l->len++], e);
-}
-
 /* Adds the notes of each of the sorted TSUIDs.  Those for which there is none
  * lie between two notes, and cost no seek. */
 static enum status
@@ -346,6 +333,7 @@ list_walk(struct kv_iter *it, const struct annotation_query *q, struct list *l,
     for (size_t i = 0; i < q->len; i++) {
         struct slice first =
             slice_of(key, annotation_key(tsuids[i], from_ms, key));
+        struct slice note;
         int64_t ms;
         bool on;
 
@@ -358,8 +346,16 @@ list_walk(struct kv_iter *it, const struct annotation_query *q, struct list *l,
             if (st == ST_OK &&
                 (compare_tsuids(&tsuids[i], &tsuid) != 0 || ms > q->to_ms))
                 break;
-            if (st == ST_OK)
-                st = list_add(l, tsuid, kv_iter_value(it), e);
+            if (st != ST_OK)
+                return st;
+            note = kv_iter_value(it);
+            l->notes = arena_grow(l->arena, l->notes, l->len, &l->cap,
+                                  sizeof *l->notes);
+            if (l->notes == NULL || !arena_keep(l->arena, &tsuid) ||
+                !arena_keep(l->arena, &note))
+                return error_no_memory(e);
+            l->notes[l->len].tsuid = tsuid;
+            st = annotation_decode(note, l->arena, &l->notes[l->len++], e);
             if (st != ST_OK)
                 return st;
         }
@@ -369,43 +365,33 @@ list_walk(struct kv_iter *it, const struct annotation_query *q, struct list *l,
     return ST_OK;
 }
 
-/* A sorted copy without repetitions. */
-static struct slice *
-sort_tsuids(const struct slice *tsuids, size_t *len, struct arena *arena)
-{
-    struct slice *sorted = arena_array(arena, *len, sizeof *sorted);
-    size_t n = 0;
-
-    if (sorted == NULL)
-        return NULL;
-    for (size_t i = 0; i < *len; i++)
-        if (tsuids[i].size <= TSUID_MAX)
-            sorted[n++] = tsuids[i];
-    if (n > 0)
-        qsort(sorted, n, sizeof *sorted, compare_tsuids);
-    *len = 0;
-    for (size_t i = 0; i < n; i++)
-        if (*len == 0 || compare_tsuids(&sorted[*len - 1], &sorted[i]) != 0)
-            sorted[(*len)++] = sorted[i];
-    return sorted;
-}
-
 enum status
 annotation_list(struct records *r, const struct annotation_query *q,
                 struct annotation **out, size_t *out_len, struct error *e)
 {
     struct annotation_query sorted = *q;
+    struct slice *tsuids = arena_array(q->arena, q->len, sizeof *tsuids);
     struct list l = { .arena = q->arena };
     struct kv_iter *it;
+    size_t n = 0;
     enum status st;
 
     *out = NULL;
     *out_len = 0;
     if (q->to_ms < q->from_ms || q->to_ms < 0)
         return ST_OK;
-    sorted.tsuids = sort_tsuids(q->tsuids, &sorted.len, q->arena);
-    if (sorted.tsuids == NULL)
+    if (tsuids == NULL)
         return error_no_memory(e);
+    for (size_t i = 0; i < q->len; i++)
+        if (q->tsuids[i].size <= TSUID_MAX)
+            tsuids[n++] = q->tsuids[i];
+    if (n > 0)
+        qsort(tsuids, n, sizeof *tsuids, compare_tsuids);
+    sorted.tsuids = tsuids;
+    sorted.len = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_tsuids(&tsuids[sorted.len - 1], &tsuids[i]) != 0)
+            tsuids[sorted.len++] = tsuids[i];
     it = iter_open(r);
     st = list_walk(it, &sorted, &l, e);
     st = kv_iter_end(&it, st, e);

@@ -325,23 +325,6 @@ check_rule(const struct tree_rule *r, struct error *e)
     return ST_OK;
 }
 
-/* Puts what is given into 'old'; says whether that changed anything. */
-static bool
-merge_rule(struct tree_rule *old, const struct tree_rule *given)
-{
-    struct buf before = BUF_INIT, after = BUF_INIT;
-    bool changed;
-
-    record_encode(&tree_rule_format, old, &before);
-    record_merge(&tree_rule_format, old, given,
-                 record_given(&tree_rule_format, given));
-    record_encode(&tree_rule_format, old, &after);
-    changed = !slice_eq(buf_slice(&before), buf_slice(&after));
-    buf_fini(&before);
-    buf_fini(&after);
-    return changed;
-}
-
 static enum status
 batch_rule(struct records *r, struct kv_batch *b, struct tree_rule *rule,
            const struct record_change *c, bool *changed, struct error *e)
@@ -355,11 +338,20 @@ batch_rule(struct records *r, struct kv_batch *b, struct tree_rule *rule,
         return st;
     at = tree_rule_at(&tree, rule->level, rule->order);
     if (at != NULL && !c->overwrite) {
-        struct tree_rule old = *at;
+        struct buf before = BUF_INIT, after = BUF_INIT;
+        struct tree_rule merged = *at;
+        bool same;
 
-        if (!merge_rule(&old, rule))
+        record_merge(&tree_rule_format, &merged, rule,
+                     record_given(&tree_rule_format, rule));
+        record_encode(&tree_rule_format, at, &before);
+        record_encode(&tree_rule_format, &merged, &after);
+        same = slice_eq(buf_slice(&before), buf_slice(&after));
+        buf_fini(&before);
+        buf_fini(&after);
+        if (same)
             return ST_OK;
-        *rule = old;
+        *rule = merged;
     }
     *changed = true;
     st = check_rule(rule, e);

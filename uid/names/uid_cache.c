@@ -115,19 +115,12 @@ find(struct shard *s, const struct wanted *w, uint32_t *at) REQUIRES(s->lock)
     return NULL;
 }
 
-static void
-generation_fini(struct generation *g)
-{
-    table_fini(&g->table);
-    buf_fini(&g->records);
-    *g = (struct generation){ 0 };
-}
-
 /* The young one becomes the old one. */
 static void
 shard_age(struct shard *s) REQUIRES(s->lock)
 {
-    generation_fini(&s->old);
+    table_fini(&s->old.table);
+    buf_fini(&s->old.records);
     s->old = s->young;
     s->young = (struct generation){ 0 };
 }

@@ -89,13 +89,6 @@ is_special(const struct uid_table *u, uint32_t c)
     return false;
 }
 
-static bool
-is_plain(uint32_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '-' && c <= '9') ||
-           (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 enum status
 uid_validate_name(const struct uid_table *u, const char *what,
                   struct slice name, struct error *e)
@@ -115,7 +108,9 @@ uid_validate_name(const struct uid_table *u, const char *what,
         struct slice at = rest;
         uint32_t c = utf8_take(&rest);
 
-        if (is_plain(c) || is_letter(c) || is_special(u, c))
+        if ((c >= 'a' && c <= 'z') || (c >= '-' && c <= '9') ||
+            (c >= 'A' && c <= 'Z') || c == '_' || is_letter(c) ||
+            is_special(u, c))
             continue;
         at.size -= rest.size;
         if (c == UTF8_BAD)

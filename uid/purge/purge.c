@@ -116,16 +116,17 @@ take_quarantined(struct purging *x, struct slice key, struct slice value,
 
 /* An annotation, or a histogram: their keys are alike. */
 static enum status
-take_counted(struct purging *x, struct slice key, struct slice value,
-             struct error *e)
+take_timed(struct purging *x, struct slice key, struct slice value,
+           struct error *e)
 {
-    size_t size = key.size < 3 ? 0 : (size_t)key_get_uint(key.data + 1, 2);
+    struct slice tsuid;
+    int64_t ms;
 
     (void)value;
-    if (key.size != 3 + size + 8)
+    if (annotation_key_parse(key, &tsuid, &ms, e) != ST_OK)
         return damaged("an annotation or a histogram", e);
-    if (size > 0)
-        add_alive(x, slice_of(key.data + 3, size));
+    if (tsuid.size > 0)
+        add_alive(x, tsuid);
     return ST_OK;
 }
 
@@ -394,24 +395,6 @@ use_series(struct purging *x, struct slice key, struct slice value,
     return ST_OK;
 }
 
-/* See uid/names/uid_marks.h.  The ids that are used are found again after the
- * names were marked. */
-static enum status
-forget_shared_names(struct purging *x, struct error *e)
-{
-    enum status st = change_kinds(x, UID_MARK, e);
-
-    if (st == ST_OK)
-        st = series_purge_check(x->directory, e);
-    if (st == ST_OK)
-        st = each_entry(x, TABLE_SERIES, use_series, e);
-    if (st == ST_OK)
-        st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
-    if (st == ST_OK)
-        st = change_kinds(x, UID_REMOVE, e);
-    return st == ST_OK ? change_kinds(x, UID_UNMARK, e) : st;
-}
-
 /* -- all together ---------------------------------------------------------- */
 
 static enum status
@@ -424,8 +407,8 @@ purge_all(struct purging *x, struct error *e)
         { TABLE_ROWS, take_row },
         { TABLE_WEEKS, take_week },
         { TABLE_QUARANTINE, take_quarantined },
-        { TABLE_HISTOGRAMS, take_counted },
-        { TABLE_ANNOTATIONS, take_counted },
+        { TABLE_HISTOGRAMS, take_timed },
+        { TABLE_ANNOTATIONS, take_timed },
     };
     bool marks = kv_traits(x->kv)->shared && !x->p->dry_run;
     enum status st = store_flush_owners(x->store, e);
@@ -438,11 +421,22 @@ purge_all(struct purging *x, struct error *e)
         st = forget_waiting(x, e);
     if (st == ST_OK)
         st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
-    if (st == ST_OK && marks)
-        return forget_shared_names(x, e);
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK && !marks; kind++)
         st = forget_names(x, (enum uid_kind)kind, e);
-    return st;
+    if (st != ST_OK || !marks)
+        return st;
+    /* See uid/names/uid_marks.h.  The ids that are used are found again after
+     * the names were marked. */
+    st = change_kinds(x, UID_MARK, e);
+    if (st == ST_OK)
+        st = series_purge_check(x->directory, e);
+    if (st == ST_OK)
+        st = each_entry(x, TABLE_SERIES, use_series, e);
+    if (st == ST_OK)
+        st = each_entry(x, TABLE_ANNOTATIONS, take_note, e);
+    if (st == ST_OK)
+        st = change_kinds(x, UID_REMOVE, e);
+    return st == ST_OK ? change_kinds(x, UID_UNMARK, e) : st;
 }
 
 enum status

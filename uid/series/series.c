@@ -92,41 +92,33 @@ series_read_again(struct series_directory *d)
     series_index_clear(d->index);
 }
 
-/* Counts may have become lower by a purge.  While others raise them, they are
- * only raised: a count that is too high costs a query some time, and one that
- * is too low costs series. */
-static enum status
-read_tagk_sets_again(struct series_directory *d, struct error *e)
-{
-    for (int i = 0; i < READS_AGAIN; i++) {
-        struct tagk_sets *fresh = tagk_sets_new(&d->widths);
-        uint64_t changes = tagk_sets_changes(d->tagk_sets);
-        enum status st = load_tagk_sets(d, fresh, e);
-        bool done =
-            st == ST_OK && tagk_sets_replace(d->tagk_sets, fresh, changes);
-
-        tagk_sets_free(&fresh);
-        if (st != ST_OK || done)
-            return st;
-    }
-    return load_tagk_sets(d, d->tagk_sets, e);
-}
-
 enum status
 series_refresh(struct series_directory *d, struct error *e)
 {
     uint64_t missed = atomic_load(&d->missed);
+    bool done;
     enum status st = ST_OK;
 
     if (atomic_load(&d->read_again) == missed)
         return ST_OK;
     lock_take(&d->refresh_lock); /* others wait: they need it, too */
     missed = atomic_load(&d->missed);
-    if (atomic_load(&d->read_again) != missed) {
-        st = read_tagk_sets_again(d, e);
-        if (st == ST_OK)
-            atomic_store(&d->read_again, missed);
+    done = atomic_load(&d->read_again) == missed;
+    /* Counts may have become lower by a purge.  While others raise them, they
+     * are only raised: a count that is too high costs a query some time, and
+     * one that is too low costs series. */
+    for (int i = 0; i < READS_AGAIN && st == ST_OK && !done; i++) {
+        struct tagk_sets *fresh = tagk_sets_new(&d->widths);
+        uint64_t changes = tagk_sets_changes(d->tagk_sets);
+
+        st = load_tagk_sets(d, fresh, e);
+        done = st == ST_OK && tagk_sets_replace(d->tagk_sets, fresh, changes);
+        tagk_sets_free(&fresh);
     }
+    if (st == ST_OK && !done)
+        st = load_tagk_sets(d, d->tagk_sets, e);
+    if (st == ST_OK)
+        atomic_store(&d->read_again, missed);
     lock_drop(&d->refresh_lock);
     return st;
 }

@@ -144,14 +144,6 @@ asking_init(struct asking *q, struct series_directory *d,
     free(sorted);
 }
 
-static void
-asking_fini(struct asking *q)
-{
-    free(q->sets);
-    arena_free(&q->keys);
-    free(q->all);
-}
-
 static bool
 is_wanted(const struct asked *a)
 {
@@ -516,7 +508,9 @@ enter_once(struct series_directory *d, struct series_entry *entries, size_t len,
     if (st == ST_OK)
         st = give_handles(&q, e);
     *again = d->shared && st == ST_OK && q.purged != atomic_load(&d->purged);
-    asking_fini(&q);
+    free(q.sets);
+    free(q.all);
+    arena_free(&q.keys);
     return st;
 }
 

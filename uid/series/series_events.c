@@ -38,33 +38,6 @@ send_items(struct series_directory *d, struct buf *items, struct error *e)
     return st;
 }
 
-/* Announces what was entered of a set, and what was found and may be news. */
-static enum status
-announce_set(struct series_directory *d, const struct asked_set *s, bool recent,
-             struct buf *items, struct error *e)
-{
-    bool any = false;
-    enum status st = ST_OK;
-
-    for (const struct asked *a = s->first; a != NULL && st == ST_OK;
-         a = a->next) {
-        if (a->entry->rejected != ST_OK ||
-            (a->state != ENTERED &&
-             (a->state != FOUND || (!s->news && !recent))))
-            continue;
-        if (!any) {
-            put_item(items, 'h', s->first->set_key);
-            buf_put_varint(items, s->count);
-        }
-        any = true;
-        put_item(items, 's', a->entry->tsuid);
-        series_index_enter(d->index, s->metric, a->key);
-        if (items->size >= UID_EVENT_BYTES)
-            st = send_items(d, items, e);
-    }
-    return st;
-}
-
 enum status
 series_announce(const struct asking *q, struct error *e)
 {
@@ -73,8 +46,28 @@ series_announce(const struct asking *q, struct error *e)
     struct buf items = BUF_INIT;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < q->sets_len && st == ST_OK; i++)
-        st = announce_set(d, &q->sets[i], recent, &items, e);
+    for (size_t i = 0; i < q->sets_len && st == ST_OK; i++) {
+        const struct asked_set *s = &q->sets[i];
+        bool any = false;
+
+        for (const struct asked *a = s->first; a != NULL && st == ST_OK;
+             a = a->next) {
+            /* What was found may be news. */
+            bool found = a->state == FOUND && (s->news || recent);
+
+            if (a->entry->rejected != ST_OK || (a->state != ENTERED && !found))
+                continue;
+            if (!any) {
+                put_item(&items, 'h', a->set_key);
+                buf_put_varint(&items, s->count);
+            }
+            any = true;
+            put_item(&items, 's', a->entry->tsuid);
+            series_index_enter(d->index, s->metric, a->key);
+            if (items.size >= UID_EVENT_BYTES)
+                st = send_items(d, &items, e);
+        }
+    }
     if (st == ST_OK && items.size > 0)
         st = send_items(d, &items, e);
     buf_fini(&items);

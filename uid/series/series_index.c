@@ -445,26 +445,12 @@ make_tag(const struct index_list *l, uint64_t tagk)
     return t;
 }
 
-/* The bytes count while the list is its metric's. */
-static void
-book_tag(struct index_list *l, const struct index_tag *t)
-{
-    struct series_index *x = l->index;
-    struct slot *s;
-
-    lock_take(&x->lock);
-    s = find(x, l->metric);
-    if (s != NULL && s->list == l)
-        book(x, s,
-             sizeof *t + t->len * (sizeof *t->values + sizeof *t->from) +
-                 t->from[t->len] * sizeof *t->series);
-    lock_drop(&x->lock);
-}
-
 /* Tags are made when they are first asked for, and then stay. */
 const struct index_tag *
 index_list_tag(struct index_list *l, uint64_t tagk)
 {
+    struct series_index *x = l->index;
+    struct slot *s;
     struct index_tag *t;
     bool made;
 
@@ -479,8 +465,16 @@ index_list_tag(struct index_list *l, uint64_t tagk)
         l->tags = t;
     }
     lock_drop(&l->lock);
-    if (made)
-        book_tag(l, t);
+    if (!made)
+        return t;
+    /* The bytes count while the list is its metric's. */
+    lock_take(&x->lock);
+    s = find(x, l->metric);
+    if (s != NULL && s->list == l)
+        book(x, s,
+             sizeof *t + t->len * (sizeof *t->values + sizeof *t->from) +
+                 t->from[t->len] * sizeof *t->series);
+    lock_drop(&x->lock);
     return t;
 }
 

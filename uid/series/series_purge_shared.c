@@ -402,19 +402,6 @@ metadata_key_of(struct dying *x)
 }
 
 static enum status
-read_metadata(struct purging_series *p, struct error *e)
-{
-    struct slice *keys = mem_new_array(p->len, sizeof *keys);
-    enum status st;
-
-    for (size_t i = 0; i < p->len; i++)
-        keys[i] = metadata_key_of(&p->all[i]);
-    st = kv_get_many(store_kv(p->d->store), keys, p->len, note_metadata, p, e);
-    free(keys);
-    return st;
-}
-
-static enum status
 remove_metadata(struct purging_series *p, struct error *e)
 {
     struct guarded g;
@@ -503,11 +490,14 @@ series_purge_series_shared(struct series_directory *d,
                            const struct slice *tsuids, size_t len, bool *kept,
                            struct error *e)
 {
+    struct slice *keys = mem_new_array(len, sizeof *keys);
     struct purging_series p;
     enum status st;
 
     purging_init(&p, d, tsuids, len, d->mark);
-    st = read_metadata(&p, e);
+    for (size_t i = 0; i < len; i++)
+        keys[i] = metadata_key_of(&p.all[i]);
+    st = kv_get_many(store_kv(d->store), keys, len, note_metadata, &p, e);
     if (st == ST_OK)
         st = mark_and_ask(&p, e);
     if (st == ST_OK)
@@ -519,6 +509,7 @@ series_purge_series_shared(struct series_directory *d,
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
     purging_fini(&p);
+    free(keys);
     return st;
 }
 

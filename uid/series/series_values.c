@@ -118,27 +118,6 @@ find_places(const struct wanted *w, struct index_list *l, size_t *len)
     return places;
 }
 
-static enum status
-each_of_list(const struct wanted *w, struct index_list *l,
-             const struct index_more *more, struct error *e)
-{
-    size_t len = index_list_len(l), at = 0;
-    uint32_t *places = w->pick->tagvs == NULL ? NULL : find_places(w, l, &len);
-    bool on = true;
-
-    if (places == NULL && w->pick->tagvs != NULL)
-        return error_no_memory(e);
-    for (size_t i = 0; i < len && on; i++) {
-        struct slice key = index_list_key(l, places == NULL ? i : places[i]);
-
-        on = visit_more(w, more, &at, &key) && visit_key(w, key);
-    }
-    if (on)
-        (void)visit_more(w, more, &at, NULL);
-    free(places);
-    return ST_OK;
-}
-
 enum status
 series_each_with(struct series_directory *d, uint64_t metric,
                  const struct mask_set *masks, const struct series_pick *pick,
@@ -147,7 +126,10 @@ series_each_with(struct series_directory *d, uint64_t metric,
     const struct wanted w = { &d->widths, masks, pick, visit };
     struct index_more *more;
     struct index_list *l;
+    uint32_t *places = NULL;
     uint64_t steps;
+    size_t len, at = 0;
+    bool on = true;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
@@ -161,7 +143,20 @@ series_each_with(struct series_directory *d, uint64_t metric,
         series_index_spend(d->index, metric, steps);
         return st;
     }
-    st = each_of_list(&w, l, more, e);
+    len = index_list_len(l);
+    if (pick->tagvs != NULL) {
+        places = find_places(&w, l, &len);
+        if (places == NULL)
+            st = error_no_memory(e);
+    }
+    for (size_t i = 0; i < len && on && st == ST_OK; i++) {
+        struct slice key = index_list_key(l, places == NULL ? i : places[i]);
+
+        on = visit_more(&w, more, &at, &key) && visit_key(&w, key);
+    }
+    if (on && st == ST_OK)
+        (void)visit_more(&w, more, &at, NULL);
+    free(places);
     series_index_drop(d->index, &l, &more);
     return st;
 }

@@ -35,16 +35,6 @@ duplicate(struct tag_set *set, const struct tag *tag, struct error *e)
     return st;
 }
 
-/* The tag of that key, or NULL. */
-static const struct tag *
-find(const struct tag_set *set, struct slice key, uint32_t hash)
-{
-    for (size_t i = 0; i < set->len; i++)
-        if (set->hashes[i] == hash && slice_eq(set->tags[i]->key, key))
-            return set->tags[i];
-    return NULL;
-}
-
 enum status
 tag_set_make(const struct tag *tags, size_t len, struct tag_set *out,
              struct error *e)
@@ -52,7 +42,12 @@ tag_set_make(const struct tag *tags, size_t len, struct tag_set *out,
     out->len = 0;
     for (size_t i = 0; i < len; i++) {
         uint32_t hash = java_map_hash(tags[i].key);
-        const struct tag *old = find(out, tags[i].key, hash);
+        const struct tag *old = NULL; /* of the same key */
+
+        for (size_t k = 0; k < out->len && old == NULL; k++)
+            if (out->hashes[k] == hash &&
+                slice_eq(out->tags[k]->key, tags[i].key))
+                old = out->tags[k];
 
         if (old != NULL && !slice_eq(old->value, tags[i].value))
             return duplicate(out, &tags[i], e);
