@@ -77,31 +77,36 @@ wants_whole_hours(const struct tool *t)
     return t->as_tsdb || tool_option(t, "--whole-hours") != NULL;
 }
 
+static enum status
+run_query(struct tool *t, const struct query *q, struct arena *a,
+          struct query_result *result, struct error *e)
+{
+    struct parse_error why = { 0 };
+    enum status st =
+        engine_run(t->api->engine, q, tool_cancel(t), NULL, a, result, &why);
+
+    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why.message.text);
+}
+
 /* One after another, so that only one is in memory. */
 static enum status
 print_queries(struct tool *t, struct query *q, struct error *e)
 {
     enum status st = ST_OK;
-    struct arena *a;
-    struct query_result result;
-    struct parse_error why = { 0 };
 
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        struct arena *a = arena_new(t->settings->query_bytes);
         struct query one = *q;
+        struct query_result result;
 
         one.subs = &q->subs[i];
         one.subs->index = 0;
         one.subs_len = 1;
         one.ms_resolution = one.no_annotations = true;
         one.whole_hours = wants_whole_hours(t);
-        a = arena_new(t->settings->query_bytes);
-        st = engine_run(t->api->engine, &one, tool_cancel(t), NULL, a, &result,
-                        &why);
-        if (st == ST_OK)
-            for (size_t j = 0; j < result.groups_len; j++)
-                print_group(t, &one, &result.groups[j]);
-        else
-            (void)error_set(e, st, "%s", why.message.text);
+        st = run_query(t, &one, a, &result, e);
+        for (size_t j = 0; st == ST_OK && j < result.groups_len; j++)
+            print_group(t, &one, &result.groups[j]);
         if (st == ST_OK)
             tool_warn_of_dropped(t, &one, &result);
         arena_free(&a);
@@ -110,12 +115,6 @@ print_queries(struct tool *t, struct query *q, struct error *e)
 }
 
 #define PARAMS_A_QUERY 2 /* m and o */
-
-static struct http_param
-param(const char *name, struct slice value)
-{
-    return (struct http_param){ slice_str(name), value };
-}
 
 /* "+title=x" is /q's title=x; a line's options choose its axis. */
 static enum status
@@ -138,8 +137,9 @@ read_look(const struct query_words *w, struct arena *a,
         const char *line = w->lines[i];
         bool right = line != NULL && strstr(line, "x1y2") != NULL;
 
-        p[len++] = param("m", slice_str(""));
-        p[len++] = param("o", slice_str(right ? "axis x1y2" : ""));
+        p[len++] = (struct http_param){ slice_str("m"), slice_str("") };
+        p[len++] = (struct http_param){ slice_str("o"),
+                                        slice_str(right ? "axis x1y2" : "") };
     }
     return graph_params_parse(p, len, a, out, e);
 }
@@ -157,16 +157,11 @@ tool_graph(struct tool *t, struct query_words *w, struct error *e)
     struct arena *a = arena_new(t->settings->query_bytes);
     struct graph_params look;
     struct query_result result;
-    struct parse_error why = { 0 };
     enum status st = read_look(w, a, &look, e);
 
     w->query.ms_resolution = true;
-    if (st == ST_OK) {
-        st = engine_run(t->api->engine, &w->query, tool_cancel(t), NULL, a,
-                        &result, &why);
-        if (st != ST_OK)
-            (void)error_set(e, st, "%s", why.message.text);
-    }
+    if (st == ST_OK)
+        st = run_query(t, &w->query, a, &result, e);
     if (st == ST_OK) {
         struct chart *c = &look.chart;
         struct buf picture = { .max = t->api->answer_bytes };

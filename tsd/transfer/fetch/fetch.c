@@ -5,6 +5,7 @@
 #include "base/text/glob.h"
 #include "base/text/number.h"
 #include "tsd/client/client.h"
+#include "uid/meta/meta.h"
 #include "uid/meta/tree.h"
 #include "uid/names/uid.h"
 #include "web/json/json.h"
@@ -78,10 +79,17 @@ fetch_copy(struct fetching *x, const json_t *from, const char *name,
 }
 
 void
-fetch_copy_all(struct fetching *x, const json_t *from, const char *const *names)
+fetch_copy_record(struct fetching *x, const json_t *from,
+                  const struct record_format *format)
 {
-    for (; *names != NULL; names++)
-        fetch_copy(x, from, *names, *names);
+    for (size_t i = 0; i < format->len; i++) {
+        const struct record_field *f = &format->fields[i];
+
+        /* "NaN" is no limit. */
+        if (f->type != RECORD_DOUBLE ||
+            json_is_number(json_object_get(from, f->name)))
+            fetch_copy(x, from, f->name, f->name);
+    }
 }
 
 /* Into 'answer'. */
@@ -159,11 +167,12 @@ const char *const fetch_kinds[UID_KINDS] = { "metric", "tagk", "tagv" };
 static bool
 says_something(const json_t *meta)
 {
-    static const char *const texts[] = { "displayName", "description", "notes",
-                                         "units", "dataType" };
-
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *text = json_string_value(json_object_get(meta, texts[i]));
+    for (size_t i = 0; i < meta_series_format.len; i++) {
+        const struct record_field *f = &meta_series_format.fields[i];
+        const char *text =
+            f->type != RECORD_TEXT_OR_NULL
+                ? NULL
+                : json_string_value(json_object_get(meta, f->name));
 
         if (text != NULL && *text != '\0')
             return true;
@@ -175,9 +184,6 @@ static enum status
 fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
                 const char *id, struct error *e)
 {
-    static const char *const members[] = { "created",     "displayName",
-                                           "description", "notes",
-                                           "custom",      NULL };
     json_t *meta;
     enum status st;
 
@@ -190,7 +196,7 @@ fetch_name_meta(struct fetching *x, enum uid_kind kind, const char *name,
         fetch_begin(x, "uidmeta");
         json_put_member(&x->out, "kind", slice_str(uid_kind_name(kind)));
         json_put_member(&x->out, "name", slice_str(name));
-        fetch_copy_all(x, meta, members);
+        fetch_copy_record(x, meta, &meta_name_format);
         st = fetch_end(x, e);
     }
     json_decref(meta);
@@ -270,11 +276,6 @@ fetch_names(struct fetching *x, enum uid_kind kind, json_t **names,
 static enum status
 fetch_rule(struct fetching *x, const json_t *rule, struct error *e)
 {
-    static const char *const members[] = {
-        "level", "order",     "regexGroupIdx", "field",       "customField",
-        "regex", "separator", "displayFormat", "description", "notes",
-        NULL
-    };
     const char *name = json_string_value(json_object_get(rule, "type"));
     enum tree_rule_type type;
     enum status st =
@@ -284,8 +285,10 @@ fetch_rule(struct fetching *x, const json_t *rule, struct error *e)
         return st;
     fetch_begin(x, "rule");
     fetch_copy(x, rule, "treeId", "tree");
+    fetch_copy(x, rule, "level", "level");
+    fetch_copy(x, rule, "order", "order");
     json_put_int(&x->out, "ruleType", type);
-    fetch_copy_all(x, rule, members);
+    fetch_copy_record(x, rule, &tree_rule_format);
     return fetch_end(x, e);
 }
 
@@ -313,10 +316,6 @@ fetch_rules(struct fetching *x, json_t *levels, struct error *e)
 static enum status
 fetch_trees(struct fetching *x, struct error *e)
 {
-    static const char *const members[] = { "strictMatch",   "enabled",
-                                           "storeFailures", "created",
-                                           "name",          "description",
-                                           "notes",         NULL };
     json_t *trees;
     enum status st;
 
@@ -329,7 +328,7 @@ fetch_trees(struct fetching *x, struct error *e)
 
         fetch_begin(x, "tree");
         fetch_copy(x, tree, "treeId", "tree");
-        fetch_copy_all(x, tree, members);
+        fetch_copy_record(x, tree, &tree_format);
         st = fetch_end(x, e);
         if (st == ST_OK)
             st = fetch_rules(x, json_object_get(tree, "rules"), e);
@@ -343,10 +342,6 @@ fetch_trees(struct fetching *x, struct error *e)
 static enum status
 fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
 {
-    static const char *const members[] = {
-        "created", "displayName", "description", "notes", "custom",
-        "units",   "dataType",    "retention",   NULL
-    };
     const char *tsuid = json_string_value(json_object_get(series, "tsuid"));
     json_t *meta;
     enum status st;
@@ -359,12 +354,7 @@ fetch_series_meta(struct fetching *x, const json_t *series, struct error *e)
         fetch_begin(x, "tsmeta");
         fetch_copy(x, series, "metric", "metric");
         fetch_copy(x, series, "tags", "tags");
-        fetch_copy_all(x, meta, members);
-        /* "NaN" is none. */
-        if (json_is_number(json_object_get(meta, "max")))
-            fetch_copy(x, meta, "max", "max");
-        if (json_is_number(json_object_get(meta, "min")))
-            fetch_copy(x, meta, "min", "min");
+        fetch_copy_record(x, meta, &meta_series_format);
         st = fetch_end(x, e);
     }
     json_decref(meta);

@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#include "uid/meta/annotation.h"
+
 #define ID_DIGITS 6 /* of OpenTSDB's ids, unless it was set up otherwise */
 
 /* The name of an id in hexadecimal; '*name' is to json_decref(), or NULL. */
@@ -60,16 +62,12 @@ static enum status
 put_annotation(struct fetching *x, const json_t *note, const json_t *series,
                struct error *e)
 {
-    static const char *const members[] = { "startTime",   "endTime",
-                                           "description", "notes",
-                                           "custom",      NULL };
-
     fetch_begin(x, "annotation");
     if (series != NULL) {
         fetch_copy(x, series, "metric", "metric");
         fetch_copy(x, series, "tags", "tags");
     }
-    fetch_copy_all(x, note, members);
+    fetch_copy_record(x, note, &annotation_format);
     return fetch_end(x, e);
 }
 

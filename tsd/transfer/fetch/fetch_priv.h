@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "tsd/transfer/fetch/fetch.h"
+#include "uid/meta/record.h"
 #include "uid/names/uid.h"
 #include "web/json/json.h"
 
@@ -55,8 +56,9 @@ MUST_CHECK enum status fetch_lookup(struct fetching *x, int64_t limit,
                                     const struct json_t **series,
                                     struct error *e);
 
-void fetch_copy_all(struct fetching *x, const struct json_t *from,
-                    const char *const *names);
+/* The members of a record, of limits only those that are numbers. */
+void fetch_copy_record(struct fetching *x, const struct json_t *from,
+                       const struct record_format *format);
 bool fetch_is_hex(const char *text);
 /* As requests for metadata name kinds of names. */
 extern const char *const fetch_kinds[UID_KINDS];

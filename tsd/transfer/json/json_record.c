@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/text/number.h"
+#include "tsd/api/fields.h"
 #include "web/json/json.h"
 
 static void
@@ -15,17 +16,6 @@ put_double(struct buf *out, const char *name, double v)
         return;
     json_name(out, name);
     buf_put(out, text, number_format_double(v, text));
-}
-
-static void
-put_pairs(struct buf *out, const char *name, const struct text_pairs *p)
-{
-    if (!p->has)
-        return;
-    json_open(out, name, '{');
-    for (size_t i = 0; i < p->len; i++)
-        json_put_pair(out, p->pairs[i].key, p->pairs[i].value);
-    buf_put_u8(out, '}');
 }
 
 void
@@ -61,7 +51,10 @@ json_record_put(struct buf *out, const struct record_format *format,
                 json_put_text(out, name, *(const struct slice *)at);
             break;
         case RECORD_PAIRS:
-            put_pairs(out, name, at);
+            if (((const struct text_pairs *)at)->has)
+                field_put_pairs(out, name,
+                                ((const struct text_pairs *)at)->pairs,
+                                ((const struct text_pairs *)at)->len);
             break;
         }
     }
@@ -105,111 +98,67 @@ json_whole_member(const json_t *object, const char *name, int64_t *out,
     return ST_OK;
 }
 
-static enum status
-read_text(const json_t *object, const char *name, bool or_null,
-          struct arena *arena, struct slice *out, struct error *e)
+/* An absent member says nothing. */
+static void
+clear_member(enum record_member type, void *at)
 {
-    enum status st = json_text_member(object, name, out, e);
-
-    if (st != ST_OK)
-        return st;
-    if (out->data == NULL &&
-        (!or_null || json_object_get(object, name) == NULL))
-        *out = slice_str("");
-    return out->size == 0 || arena_keep(arena, out) ? ST_OK
-                                                    : error_no_memory(e);
-}
-
-static enum status
-read_pairs(const json_t *object, const char *name, struct arena *arena,
-           struct text_pairs *out, struct error *e)
-{
-    json_t *map = json_object_get(object, name), *value;
-    enum status st = ST_OK;
-    const char *key;
-
-    *out = (struct text_pairs){ .has = map != NULL && !json_is_null(map) };
-    if (!out->has)
-        return ST_OK;
-    if (!json_is_object(map))
-        return wrong_type(name, "an object", e);
-    out->pairs =
-        arena_array(arena, json_object_size(map) + 1, sizeof *out->pairs);
-    if (out->pairs == NULL)
-        return error_no_memory(e);
-    json_object_foreach(map, key, value)
-    {
-        struct tag *p = &out->pairs[out->len++];
-
-        (void)value;
-        p->key = slice_str(key);
-        if (!arena_keep(arena, &p->key))
-            return error_no_memory(e);
-        st = read_text(map, key, true, arena, &p->value, e);
-        if (st != ST_OK)
-            return st;
-    }
-    return ST_OK;
-}
-
-static enum status
-read_uint(const json_t *object, const char *name, int64_t *out, struct error *e)
-{
-    enum status st = json_whole_member(object, name, out, e);
-
-    return st == ST_OK && *out < 0 ? wrong_type(name, "0 or more", e) : st;
-}
-
-static enum status
-read_field(const json_t *object, const char *name, enum record_member type,
-           struct arena *arena, void *at, struct error *e)
-{
-    const json_t *v = json_object_get(object, name);
-
     switch (type) {
     case RECORD_BOOL:
-        *(bool *)at = json_is_true(v);
-        return v == NULL || json_is_boolean(v)
-                   ? ST_OK
-                   : wrong_type(name, "true or false", e);
-    case RECORD_BYTE: {
-        int64_t n;
-        enum status st = json_whole_member(object, name, &n, e);
-
-        if (st == ST_OK && (n < 0 || n > 255))
-            st = wrong_type(name, "0 to 255", e);
-        *(int *)at = st == ST_OK ? (int)n : 0;
-        return st;
-    }
+        *(bool *)at = false;
+        break;
+    case RECORD_BYTE:
+        *(int *)at = 0;
+        break;
     case RECORD_INT:
-        return json_whole_member(object, name, at, e);
     case RECORD_UINT:
-        return read_uint(object, name, at, e);
+        *(int64_t *)at = 0;
+        break;
     case RECORD_DOUBLE:
-        *(double *)at = v == NULL ? NAN : json_number_value(v);
-        return v == NULL || json_is_number(v) ? ST_OK
-                                              : wrong_type(name, "a number", e);
+        *(double *)at = NAN;
+        break;
     case RECORD_TEXT:
     case RECORD_TEXT_OR_NULL:
-        return read_text(object, name, type == RECORD_TEXT_OR_NULL, arena, at,
-                         e);
+        *(struct slice *)at = slice_str("");
+        break;
     case RECORD_PAIRS:
-        return read_pairs(object, name, arena, at, e);
+        *(struct text_pairs *)at = (struct text_pairs){ .has = false };
+        break;
     }
-    return ST_OK;
 }
 
 enum status
 json_record_read(const json_t *object, const struct record_format *format,
                  struct arena *arena, void *record, struct error *e)
 {
+    static const enum field_type types[] = {
+        [RECORD_BOOL] = FIELD_BOOL,     [RECORD_BYTE] = FIELD_WHOLE,
+        [RECORD_INT] = FIELD_WHOLE,     [RECORD_UINT] = FIELD_WHOLE,
+        [RECORD_DOUBLE] = FIELD_DOUBLE, [RECORD_TEXT] = FIELD_TEXT,
+        [RECORD_PAIRS] = FIELD_PAIRS,   [RECORD_TEXT_OR_NULL] = FIELD_TEXT,
+    };
     enum status st = ST_OK;
+    unsigned seen;
 
     for (size_t i = 0; i < format->len && st == ST_OK; i++) {
         const struct record_field *f = &format->fields[i];
+        void *at = (uint8_t *)record + f->offset;
+        int64_t n = 0;
+        const bool is_byte = f->type == RECORD_BYTE;
+        const struct field one = {
+            .json = f->name,
+            .type = types[f->type],
+            .flags = f->type == RECORD_TEXT_OR_NULL ? FIELD_NULLABLE : 0,
+        };
 
-        st = read_field(object, f->name, f->type, arena,
-                        (uint8_t *)record + f->offset, e);
+        clear_member(f->type, at);
+        st = fields_read_json(object, &one, 1, arena, is_byte ? &n : at, &seen,
+                              e);
+        if (st == ST_OK && is_byte && (n < 0 || n > 255))
+            st = wrong_type(f->name, "0 to 255", e);
+        else if (is_byte)
+            *(int *)at = (int)n;
+        if (st == ST_OK && f->type == RECORD_UINT && *(int64_t *)at < 0)
+            st = wrong_type(f->name, "0 or more", e);
     }
     return st;
 }
