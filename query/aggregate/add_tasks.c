@@ -67,7 +67,7 @@ add_partial(void *ctx, size_t i)
     const struct aggregation *of = p->of;
     struct aggregation m =
         some_of(of, i * of->len / PARTIALS, (i + 1) * of->len / PARTIALS);
-    struct points scratch = { .budget = arena_budget(of->arena) };
+    struct points scratch = { .budget = arena_budget(of->spec->arena) };
     struct deadline deadline = *of->spec->deadline;
 
     m.acc = t->acc;
@@ -89,15 +89,16 @@ add_partial(void *ctx, size_t i)
 static struct partials *
 make_partials(const struct aggregation *m)
 {
-    struct partials *p = arena_array(m->arena, 1, sizeof *p);
+    struct partials *p = arena_array(m->spec->arena, 1, sizeof *p);
 
     for (size_t i = 0; p != NULL && i < PARTIALS; i++) {
         struct partial *t = &p->all[i];
 
-        t->values = arena_array_raw(m->arena, m->acc.cap, sizeof *t->values);
+        t->values =
+            arena_array_raw(m->spec->arena, m->acc.cap, sizeof *t->values);
         if (t->values == NULL ||
             !accumulator_init(&t->acc, m->spec->aggregator, m->len, m->acc.cap,
-                              m->arena))
+                              m->spec->arena))
             return NULL;
     }
     return p;
@@ -162,7 +163,7 @@ static enum status
 unpack_chunk(const struct adding *p, size_t i, struct chunk *out)
 {
     struct aggregation some = chunk_of(p, i);
-    struct points scratch = { .budget = arena_budget(p->m->arena) };
+    struct points scratch = { .budget = arena_budget(p->m->spec->arena) };
     union number *room;
     size_t wanted = 1;
     enum status st = ST_OK;

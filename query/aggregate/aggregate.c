@@ -81,6 +81,7 @@ aggregate_group(const struct aggregate_job *job, struct column *series,
                              .arena = a,
                              .deadline = job->deadline };
     struct aggregate_spec merge = {
+        .arena = a,
         .aggregator = sq->aggregator,
         .rate = sq->rate ? &sq->rate_options : NULL,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
@@ -110,7 +111,7 @@ aggregate_group(const struct aggregate_job *job, struct column *series,
             st = deadline_tick(job->deadline, series[i].len, e);
     }
     if (st == ST_OK)
-        st = aggregate_columns(&merge, series, len, &scratch, a, out, e);
+        st = aggregate_columns(&merge, series, len, &scratch, out, e);
     points_fini(&scratch);
     if (st == ST_OK && sq->downsample.thin != THIN_NONE)
         thin_dps(&sq->downsample, out);

@@ -39,11 +39,11 @@ struct aggregate_spec {
     struct window window;
     struct deadline *deadline;
     struct workers *workers; /* or NULL */
+    struct arena *arena;     /* of all that is made */
 };
 
 /* Packed columns are even; 'scratch' is for their values. */
 MUST_CHECK enum status aggregate_columns(const struct aggregate_spec *spec,
                                          struct column *columns, size_t len,
                                          struct points *scratch,
-                                         struct arena *a, struct dps *out,
-                                         struct error *e);
+                                         struct dps *out, struct error *e);

@@ -66,8 +66,9 @@ mark_timestamps(struct aggregation *m, struct error *e)
     int32_t *changes, sum = 0;
     enum status st = ST_OK;
 
-    changes = arena_array(m->arena, m->timestamps.len + 1, sizeof *changes);
-    m->doubles = arena_array(m->arena, m->timestamps.len, 1);
+    changes =
+        arena_array(m->spec->arena, m->timestamps.len + 1, sizeof *changes);
+    m->doubles = arena_array(m->spec->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < m->len && st == ST_OK; i++) {
@@ -373,10 +374,10 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
 {
     struct times *t = &m->timestamps;
     enum status st =
-        times_union(own, m->len, m->spec->deadline, m->arena, t, e);
+        times_union(own, m->len, m->spec->deadline, m->spec->arena, t, e);
 
     if (st == ST_OK && t->len > 0)
-        st = aggregation_dps(*t, m->arena, out, e);
+        st = aggregation_dps(*t, m->spec->arena, out, e);
     if (t->list == NULL)
         m->step_ms = t->step_ms;
     t->list = out->ts_ms;
@@ -386,7 +387,7 @@ make_timestamps(struct aggregation *m, struct times *own, struct dps *out,
 static enum status
 make_room(struct aggregation *m, struct error *e)
 {
-    struct arena *a = m->arena;
+    struct arena *a = m->spec->arena;
     size_t len = m->timestamps.len;
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
@@ -440,38 +441,39 @@ run_group(struct aggregation *m, struct dps *out, struct error *e)
 
 enum status
 aggregate_columns(const struct aggregate_spec *spec, struct column *columns,
-                  size_t len, struct points *scratch, struct arena *a,
-                  struct dps *out, struct error *e)
+                  size_t len, struct points *scratch, struct dps *out,
+                  struct error *e)
 {
-    struct aggregation m = { .spec = spec, .arena = a, .scratch = scratch };
+    struct aggregation m = { .spec = spec, .scratch = scratch };
+    struct arena *a = spec->arena;
     struct times *own;
     enum status st;
     const struct window *w;
 
     if (len == 1)
-        return aggregate_single(spec, columns, scratch, a, out, e);
+        return aggregate_single(spec, columns, scratch, out, e);
     own = arena_array_raw(a, len, sizeof *own);
     if (own == NULL)
         return error_no_memory(e);
     /* Keeps the series that are still there at the start of the range.  One
      * rate is none: it needs a point before. */
-    w = &m.spec->window;
-    m.cursors = arena_array_raw(m.arena, len, sizeof *m.cursors);
+    w = &spec->window;
+    m.cursors = arena_array_raw(a, len, sizeof *m.cursors);
     if (m.cursors == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct column *c = &columns[i];
         size_t first = column_seek(c, w->start_ms), last;
 
-        st = deadline_tick(m.spec->deadline, SERIES_STEPS, e);
+        st = deadline_tick(spec->deadline, SERIES_STEPS, e);
         if (st != ST_OK)
             return st;
-        if (first == c->len || (m.spec->rate != NULL && c->len < 2))
+        if (first == c->len || (spec->rate != NULL && c->len < 2))
             continue;
         m.cursors[m.len] =
             (struct series_cursor){ .c = c, .at = first > 0 ? first - 1 : 0 };
         /* The first rate is never a timestamp. */
-        if (m.spec->rate != NULL && first == 0)
+        if (spec->rate != NULL && first == 0)
             first = 1;
         last = column_seek(c, w->end_ms + 1);
         own[m.len++] = (struct times){

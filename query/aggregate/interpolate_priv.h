@@ -15,7 +15,6 @@ struct series_cursor {
 
 struct aggregation {
     const struct aggregate_spec *spec;
-    struct arena *arena;
     struct series_cursor *cursors;
     size_t len;
     struct times timestamps;
@@ -84,5 +83,5 @@ bool aggregation_add_threads(struct aggregation *m, enum status *st,
 /* A series alone: its timestamps are its points. */
 MUST_CHECK enum status aggregate_single(const struct aggregate_spec *spec,
                                         const struct column *column,
-                                        struct points *scratch, struct arena *a,
-                                        struct dps *out, struct error *e);
+                                        struct points *scratch, struct dps *out,
+                                        struct error *e);

@@ -50,8 +50,7 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
 
 enum status
 aggregate_single(const struct aggregate_spec *spec, const struct column *column,
-                 struct points *scratch, struct arena *a, struct dps *out,
-                 struct error *e)
+                 struct points *scratch, struct dps *out, struct error *e)
 {
     struct column unpacked = *column, *c = &unpacked;
     size_t first = column_seek(c, spec->window.start_ms), len;
@@ -67,7 +66,7 @@ aggregate_single(const struct aggregate_spec *spec, const struct column *column,
     len = len > first ? len - first : 0;
     t = (struct times){ c->ts_ms == NULL ? NULL : c->ts_ms + first,
                         column_time(c, first), c->step_ms, len };
-    st = aggregation_dps(t, a, out, e);
+    st = aggregation_dps(t, spec->arena, out, e);
     if (st == ST_OK && len > 0)
         st = aggregation_values(spec, column, c->len, scratch, &c->v, e);
     while (st == ST_OK && out->len < len) {

@@ -42,20 +42,17 @@ join_tags(const struct result_group *x, const struct result_group *y,
 }
 
 /* One after the other, with what is in both twice: so does OpenTSDB. */
-static enum status
+static struct slice *
 join_slices(const struct slice *x, size_t x_len, const struct slice *y,
-            size_t y_len, struct arena *a, struct slice **out, size_t *len,
-            struct error *e)
+            size_t y_len, struct arena *a)
 {
-    *out = arena_array(a, x_len + y_len, sizeof **out);
-    if (*out == NULL)
-        return error_no_memory(e);
-    if (x_len > 0)
-        memcpy(*out, x, x_len * sizeof *x);
-    if (y_len > 0)
-        memcpy(*out + x_len, y, y_len * sizeof *y);
-    *len = x_len + y_len;
-    return ST_OK;
+    struct slice *out = arena_array(a, x_len + y_len, sizeof *out);
+
+    if (out != NULL && x_len > 0)
+        memcpy(out, x, x_len * sizeof *x);
+    if (out != NULL && y_len > 0)
+        memcpy(out + x_len, y, y_len * sizeof *y);
+    return out;
 }
 
 static void
@@ -98,11 +95,10 @@ key_of(const struct result_group *g, bool each_alone)
 }
 
 enum status
-rollup_raw_merge(const struct subquery_result *before,
-                 const struct subquery_result *after, bool each_alone,
-                 const struct query *q, int64_t at_ms, struct arena *a,
+rollup_raw_merge(const struct rollup_raw *parts, struct arena *a,
                  struct subquery_result *out, struct error *e)
 {
+    const struct subquery_result *before = parts->before, *after = parts->after;
     static const struct result_group none = { 0 };
     size_t i = 0, k = 0;
     enum status st = ST_OK;
@@ -112,11 +108,12 @@ rollup_raw_merge(const struct subquery_result *before,
     if (out->groups == NULL)
         return error_no_memory(e);
     while ((i < before->len || k < after->len) && st == ST_OK) {
-        int order = i == before->len ? 1
-                    : k == after->len
-                        ? -1
-                        : slice_cmp(key_of(&before->groups[i], each_alone),
-                                    key_of(&after->groups[k], each_alone));
+        int order =
+            i == before->len ? 1
+            : k == after->len
+                ? -1
+                : slice_cmp(key_of(&before->groups[i], parts->each_alone),
+                            key_of(&after->groups[k], parts->each_alone));
         const struct result_group *x =
             order <= 0 ? &before->groups[i++] : &none;
         const struct result_group *y = order >= 0 ? &after->groups[k++] : &none;
@@ -132,19 +129,21 @@ rollup_raw_merge(const struct subquery_result *before,
                                    .rollup_table = "raw",
                                    .split_rollup = x->rollup,
                                    .split_tsuids = x->tsuids_len,
-                                   .split_ms = at_ms };
+                                   .split_ms = parts->at_ms };
         g->failed = x->failed != NULL ? x->failed : y->failed;
         g->sub = order <= 0 ? x->sub : y->sub;
         st = join_tags(x, y, a, g, e);
+        g->aggregate_tags =
+            join_slices(x->aggregate_tags, x->aggregate_tags_len,
+                        y->aggregate_tags, y->aggregate_tags_len, a);
+        g->aggregate_tags_len = x->aggregate_tags_len + y->aggregate_tags_len;
+        g->tsuids =
+            join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len, a);
+        g->tsuids_len = x->tsuids_len + y->tsuids_len;
+        if (st == ST_OK && (g->aggregate_tags == NULL || g->tsuids == NULL))
+            st = error_no_memory(e);
         if (st == ST_OK)
-            st = join_slices(x->aggregate_tags, x->aggregate_tags_len,
-                             y->aggregate_tags, y->aggregate_tags_len, a,
-                             &g->aggregate_tags, &g->aggregate_tags_len, e);
-        if (st == ST_OK)
-            st = join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len,
-                             a, &g->tsuids, &g->tsuids_len, e);
-        if (st == ST_OK)
-            st = join_dps(&x->dps, &y->dps, q, a, &g->dps, e);
+            st = join_dps(&x->dps, &y->dps, parts->q, a, &g->dps, e);
     }
     return st;
 }

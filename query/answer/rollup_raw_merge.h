@@ -21,11 +21,16 @@
 bool rollup_raw_merge_wanted(const struct rollup_candidate *c,
                              const struct query *q, int64_t *at_ms);
 
-/* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
- * the numbers of whole hours; 'q' is the query as it was asked. */
-MUST_CHECK enum status rollup_raw_merge(const struct subquery_result *before,
-                                        const struct subquery_result *after,
-                                        bool each_alone, const struct query *q,
-                                        int64_t at_ms, struct arena *a,
+/* The two parts of an answer.  Their groups ascend by key, or, if 'each_alone',
+ * by TSUID, and have the numbers of whole hours. */
+struct rollup_raw {
+    const struct subquery_result *before, *after;
+    bool each_alone;
+    const struct query *q; /* as the client asked it */
+    int64_t at_ms;         /* where 'after' starts */
+};
+
+MUST_CHECK enum status rollup_raw_merge(const struct rollup_raw *parts,
+                                        struct arena *a,
                                         struct subquery_result *out,
                                         struct error *e);

@@ -123,14 +123,14 @@ run_scan(void *ctx, size_t i, struct subquery_run *r)
 
 /* With the memory of the query, in which 'a' and all that is made count. */
 static enum status
-run_within(struct engine *en, const struct query *q, struct cancel cancel,
-           struct chunks *chunks, struct arena *a, struct query_result *out,
-           struct parse_error *e)
+run_within(struct running *run, struct cancel cancel, struct arena *a,
+           struct query_result *out, struct parse_error *e)
 {
-    struct running running = { .en = en, .q = q, .chunks = chunks };
+    struct engine *en = run->en;
+    const struct query *q = run->q;
     struct subqueries subs = {
         .run = run_scan,
-        .ctx = &running,
+        .ctx = run,
         .workers = en->workers,
         .worth_us = HELP_US,
         .budget = arena_budget(a),
@@ -142,13 +142,12 @@ run_within(struct engine *en, const struct query *q, struct cancel cancel,
                                   .deadline = subs.deadline };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
-    running.results = arena_array(a, q->subs_len, sizeof *running.results);
-    running.stats = out->stats;
+    run->results = arena_array(a, q->subs_len, sizeof *run->results);
+    run->stats = out->stats;
     /* Of rollups each sub-query has candidates of its own. */
-    running.scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
-    if (running.results == NULL || out->stats == NULL ||
-        running.scans == NULL ||
-        (chunks != NULL && !chunks_init(chunks, q->subs_len)))
+    run->scans = shared_scans(q, en->options.rollups == NULL, a, &subs.len);
+    if (run->results == NULL || out->stats == NULL || run->scans == NULL ||
+        (run->chunks != NULL && !chunks_init(run->chunks, q->subs_len)))
         return error_no_memory(&e->message);
     /* The plan is made of names and tag-key sets in memory. */
     status = store_wait_current(en->context.store, &e->message);
@@ -159,12 +158,12 @@ run_within(struct engine *en, const struct query *q, struct cancel cancel,
          * more. */
         status = subqueries_run(&subs, a, &kept, &e->message);
         for (; kept < subs.len; kept++)
-            for (size_t k = 0; k < running.scans[kept].len; k++)
-                running.stats[running.scans[kept].subs[k]] =
+            for (size_t k = 0; k < run->scans[kept].len; k++)
+                run->stats[run->scans[kept].subs[k]] =
                     (struct result_stats){ 0 };
     }
     return status == ST_OK
-               ? join_results(running.results, q->subs_len, a, out, &e->message)
+               ? join_results(run->results, q->subs_len, a, out, &e->message)
                : status;
 }
 
@@ -201,10 +200,10 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
            struct chunks *chunks, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
-    struct budget *budget;
-    enum status status;
-    struct budget *parent;
+    struct running run = { .en = en, .q = q, .chunks = chunks };
+    struct budget *budget, *parent;
     size_t max;
+    enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
     parent = budget_of_client(en, a);
@@ -217,7 +216,7 @@ engine_run(struct engine *en, const struct query *q, struct cancel cancel,
     if (budget == NULL)
         return error_no_memory(&e->message);
     arena_set_budget(a, budget);
-    status = run_within(en, q, cancel, chunks, a, out, e);
+    status = run_within(&run, cancel, a, out, e);
     if (status == ST_LIMIT && lacked_memory_of_others(budget, &out->deadline))
         status = error_set(&e->message, ST_BUSY,
                            "The memory for queries is used up by other "
@@ -238,6 +237,9 @@ engine_explain(struct engine *en, const struct query *q, struct cancel cancel,
                struct arena *a, struct explained **out, struct error *e)
 {
     struct deadline deadline = deadline_start(en->options.timeout_ms, cancel);
+    const struct explainer x = {
+        &en->context, en->options.rollups, q, &deadline, a, e
+    };
     enum status status = ST_OK;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
@@ -245,8 +247,7 @@ engine_explain(struct engine *en, const struct query *q, struct cancel cancel,
     if (*out == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < q->subs_len && status == ST_OK; i++)
-        status = explain_subquery(&en->context, en->options.rollups, q,
-                                  &q->subs[i], &deadline, a, &(*out)[i], e);
+        status = explain_subquery(&x, &q->subs[i], &(*out)[i]);
     return status;
 }
 

@@ -371,9 +371,11 @@ execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
     if (status == ST_OK)
         status = execute_candidates(&x_after, &points);
     if (status == ST_OK)
-        status = rollup_raw_merge(&results[0], &results[1],
+        status = rollup_raw_merge(
+            &(struct rollup_raw){ &results[0], &results[1],
                                   x->sq->aggregator->kind == KIND_NONE, x->q,
-                                  at_ms, x->arena, x->result, x->e);
+                                  at_ms },
+            x->arena, x->result, x->e);
     return status;
 }
 

@@ -142,7 +142,7 @@ read_filter_tag(struct reader *r, const char *name, json_t *v, void *to)
     read_filter_texts(r, name, v, &t->texts);
     if (r->st != ST_OK)
         return;
-    if (filter_texts_make(&t->texts, r->arena, &made, &why) != ST_OK)
+    if (filter_make(&t->texts, r->arena, &made, &why) != ST_OK)
         reader_fail(r, "%s", why.text);
     t->kind = made.type;
     filter_fini(&made);
@@ -479,7 +479,7 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     if (s->filters == NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < f->tags_len && st == ST_OK; i++) {
-        st = filter_texts_make(&f->tags[i].texts, a, &s->filters[i], e);
+        st = filter_make(&f->tags[i].texts, a, &s->filters[i], e);
         if (st == ST_OK)
             s->filters_len++;
     }

@@ -8,37 +8,6 @@
 #include "query/model/rollup.h"
 #include "base/mem.h"
 
-/* Written out, in the arena.  A stored row can reach beyond what was to be
- * read. */
-static enum status
-to_real_times(const struct rollup_interval *i, int64_t from_ms, int64_t end_ms,
-              struct points *scratch, struct arena *a, struct column *c,
-              struct error *e)
-{
-    struct column x;
-    enum status status = column_unpack(c, scratch, &x, e);
-    int64_t *ts = arena_alloc(a, x.len * sizeof *ts);
-    union number *v = arena_alloc(a, x.len * sizeof *v);
-    uint8_t *is_float = arena_alloc(a, x.len);
-    size_t n = 0;
-
-    if (status != ST_OK)
-        return status;
-    if (ts == NULL || v == NULL || is_float == NULL)
-        return error_no_memory(e);
-    for (size_t k = 0; k < x.len; k++) {
-        int64_t ms = i == NULL ? x.ts_ms[k] : rollup_real_ms(i, x.ts_ms[k]);
-
-        if (i != NULL && (ms < from_ms || ms >= end_ms))
-            continue;
-        ts[n] = ms;
-        v[n] = x.v[k];
-        is_float[n++] = x.is_float[k];
-    }
-    *c = (struct column){ .ts_ms = ts, .v = v, .is_float = is_float, .len = n };
-    return ST_OK;
-}
-
 static enum status
 drop_kind(const struct key_layout *layout, struct arena *a, struct fetched *s,
           struct error *e)
@@ -65,9 +34,34 @@ rollup_restore_times(struct rollup_times *r, struct fetch *f, struct arena *a,
 
     for (size_t i = 0; i < f->len && status == ST_OK; i++) {
         struct fetched *s = f->series[i];
+        struct column x = { 0 };
+        int64_t *ts;
+        union number *v;
+        uint8_t *is_float;
+        size_t len = 0;
 
-        status = to_real_times(r->interval, from_ms, end_ms, &scratch, a,
-                               &s->column, e);
+        status = column_unpack(&s->column, &scratch, &x, e);
+        ts = arena_alloc(a, x.len * sizeof *ts);
+        v = arena_alloc(a, x.len * sizeof *v);
+        is_float = arena_alloc(a, x.len);
+        if (status == ST_OK && (ts == NULL || v == NULL || is_float == NULL))
+            status = error_no_memory(e);
+        for (size_t k = 0; k < x.len && status == ST_OK; k++) {
+            int64_t ms = r->interval == NULL
+                             ? x.ts_ms[k]
+                             : rollup_real_ms(r->interval, x.ts_ms[k]);
+
+            /* A stored row can reach beyond what was to be read. */
+            if (r->interval != NULL && (ms < from_ms || ms >= end_ms))
+                continue;
+            ts[len] = ms;
+            v[len] = x.v[k];
+            is_float[len++] = x.is_float[k];
+        }
+        if (status == ST_OK)
+            s->column = (struct column){
+                .ts_ms = ts, .v = v, .is_float = is_float, .len = len
+            };
         if (status == ST_OK && s->column.len > 0)
             status = drop_kind(r->layout, a, s, e);
         if (s->column.len > 0)

@@ -186,20 +186,21 @@ find_type(struct slice name, enum filter_type *out)
 }
 
 enum status
-filter_make(struct arena *a, struct slice type, struct slice tagk,
-            struct slice text, bool group_by, struct filter *out,
+filter_make(const struct filter_texts *t, struct arena *a, struct filter *out,
             struct error *e)
 {
-    *out = (struct filter){ .tagk = tagk, .text = text, .group_by = group_by };
-    if (type.size == 0)
+    *out = (struct filter){ .tagk = t->tagk,
+                            .text = t->text,
+                            .group_by = t->group_by };
+    if (t->type.size == 0)
         return error_set(e, ST_INVALID,
                          "The filter type cannot be null or empty");
-    if (tagk.size == 0)
+    if (t->tagk.size == 0)
         return error_set(e, ST_INVALID, "The tagk cannot be null or empty");
-    if (!find_type(type, &out->type))
+    if (!find_type(t->type, &out->type))
         return error_set(e, ST_INVALID,
                          "Could not find a tag value filter of the type: %.*s",
-                         SLICE_ARG(type));
+                         SLICE_ARG(t->type));
     out->ignore_case = out->type == FILTER_ILITERAL_OR ||
                        out->type == FILTER_NOT_ILITERAL_OR ||
                        out->type == FILTER_IWILDCARD;
@@ -248,9 +249,11 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     if (value.data[value.size - 1] != ')')
         return error_set(e, ST_INVALID, "Filter must end with a ')': %.*s",
                          SLICE_ARG(value));
-    return filter_make(a, slice_of(type, size), tagk,
-                       slice_of(paren + 1, value.size - size - 2), group_by,
-                       out, e);
+    return filter_make(
+        &(struct filter_texts){ slice_of(type, size), tagk,
+                                slice_of(paren + 1, value.size - size - 2),
+                                group_by },
+        a, out, e);
 }
 
 void

@@ -48,11 +48,16 @@ MUST_CHECK enum status text_split(struct slice text, char separator,
                                   struct arena *a, struct slice **parts,
                                   size_t *len, struct error *e);
 
-/* Makes a filter of a type name, e.g. from {"type":..,"filter":..}.  OpenTSDB's
- * texts on failure. Type names are lower case. */
-MUST_CHECK enum status filter_make(struct arena *a, struct slice type,
-                                   struct slice tagk, struct slice text,
-                                   bool group_by, struct filter *out,
+/* A filter as a client writes it; 'type' is the name of a type, in lower case.
+ */
+struct filter_texts {
+    struct slice type, tagk, text;
+    bool group_by;
+};
+
+/* Makes the filter that the texts describe.  Errors have OpenTSDB's texts. */
+MUST_CHECK enum status filter_make(const struct filter_texts *t,
+                                   struct arena *a, struct filter *out,
                                    struct error *e);
 
 /* Flags for filter_from_tag(). */

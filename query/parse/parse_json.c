@@ -190,13 +190,6 @@ read_filter_texts(struct reader *r, const char *name, json_t *v, void *to)
     reader_object(r, name, v, MEMBERS(members), true, to);
 }
 
-enum status
-filter_texts_make(const struct filter_texts *t, struct arena *a,
-                  struct filter *out, struct error *e)
-{
-    return filter_make(a, t->type, t->tagk, t->text, t->group_by, out, e);
-}
-
 static void
 read_filters(struct reader *r, const char *name, json_t *v, void *to)
 {
@@ -222,7 +215,7 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
         read_filter_texts(r, name, item, &t);
         if (r->st != ST_OK)
             return;
-        st = filter_texts_make(&t, r->arena, &f, &why);
+        st = filter_make(&t, r->arena, &f, &why);
         add_filter(r, s, &f, st, &why);
     }
 }

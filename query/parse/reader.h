@@ -76,16 +76,9 @@ bool reader_take_bool(const json_t *v, bool *out);
 bool reader_take_long(const json_t *v, int64_t *out);
 bool reader_take_double(const json_t *v, double *out);
 
-/* {"type":..,"tagk":..,"filter":..,"groupBy":..} */
-struct filter_texts {
-    struct slice type, tagk, text;
-    bool group_by;
-};
+/* Reads {"type":..,"tagk":..,"filter":..,"groupBy":..} to a struct
+ * filter_texts. */
 reader_function read_filter_texts;
-/* As filter_make(). */
-MUST_CHECK enum status filter_texts_make(const struct filter_texts *t,
-                                         struct arena *a, struct filter *out,
-                                         struct error *e);
 
 /* Zeroed, of at least one element; NULL when it failed. */
 void *reader_array(struct reader *r, size_t len, size_t size);

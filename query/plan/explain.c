@@ -7,15 +7,6 @@
 
 #define DOWNSAMPLE_TEXT 48
 
-struct explainer {
-    const struct plan_context *c;
-    const struct rollups *rollups;
-    const struct query *q;
-    const struct deadline *deadline;
-    struct arena *arena;
-    struct error *e;
-};
-
 static struct dropped
 what_is_dropped(const struct explainer *x, const struct sub_query *sq,
                 const struct query_reading *r, const struct plan *p)
@@ -191,25 +182,22 @@ find_summaries(const struct explainer *x, const struct sub_query *sq,
 }
 
 enum status
-explain_subquery(const struct plan_context *c, const struct rollups *rollups,
-                 const struct query *q, const struct sub_query *sq,
-                 const struct deadline *deadline, struct arena *a,
-                 struct explained *out, struct error *e)
+explain_subquery(const struct explainer *x, const struct sub_query *sq,
+                 struct explained *out)
 {
-    const struct explainer x = { c, rollups, q, deadline, a, e };
     enum status st;
 
     *out = (struct explained){ 0 };
     if (sq->percentiles_len > 0 || sq->show_histogram_buckets) {
         struct rollup_candidate points = { .sub = *sq };
 
-        return explain_candidate(&x, &points, &out->plan);
+        return explain_candidate(x, &points, &out->plan);
     }
-    st = explain_candidates(&x, sq, &out->plan);
+    st = explain_candidates(x, sq, &out->plan);
     if (st != ST_OK || out->plan.series == 0 || sq->downsample.all ||
         strcmp(out->plan.table, "raw") != 0)
         return st;
-    st = find_rollups(&x, sq, out);
-    return st == ST_OK && out->cheaper == NULL ? find_summaries(&x, sq, out)
+    st = find_rollups(x, sq, out);
+    return st == ST_OK && out->cheaper == NULL ? find_summaries(x, sq, out)
                                                : st;
 }

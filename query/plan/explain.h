@@ -38,9 +38,16 @@ struct explained {
     struct explanation cheaper_plan;
 };
 
-/* 'rollups' NULL: there are none. */
-MUST_CHECK enum status
-explain_subquery(const struct plan_context *c, const struct rollups *rollups,
-                 const struct query *q, const struct sub_query *sq,
-                 const struct deadline *deadline, struct arena *a,
-                 struct explained *out, struct error *e);
+/* What the dry runs of a query's sub-queries share. */
+struct explainer {
+    const struct plan_context *c;
+    const struct rollups *rollups; /* NULL: there are none */
+    const struct query *q;
+    const struct deadline *deadline;
+    struct arena *arena;
+    struct error *e;
+};
+
+MUST_CHECK enum status explain_subquery(const struct explainer *x,
+                                        const struct sub_query *sq,
+                                        struct explained *out);

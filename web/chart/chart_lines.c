@@ -127,52 +127,60 @@ draw_points(struct picture *p, struct lines *l, size_t i, double radius,
 
 /* -- areas ----------------------------------------------------------------- */
 
+/* What is filled below a line. */
+struct area {
+    struct ink ink;
+    const int64_t *ts_ms;
+    const double *v;
+    const double *base; /* what lies below; NULL: the zero line */
+    size_t len;
+    double gap_ms; /* a longer step is a gap */
+};
+
 /* One stretch without a gap: there along its top, back along what lies below.
- * 'base' NULL: the zero line. */
+ */
 static void
-fill_stretch(struct picture *p, struct lines *l, struct ink ink,
-             const int64_t *ts_ms, const double *v, const double *base,
-             size_t len)
+fill_stretch(struct picture *p, struct lines *l, const struct area *a,
+             size_t from, size_t end)
 {
     struct pencil top = pencil_new(&l->path, l->scale);
     struct pencil low = pencil_new(&l->below, l->scale);
     double floor_v = p->y.log ? p->y.lo : 0;
 
-    for (size_t i = 0; i < len; i++) {
-        double x = chart_x(p, ts_ms[i]), under = base == NULL ? 0 : base[i];
+    for (size_t i = from; i < end; i++) {
+        double x = chart_x(p, a->ts_ms[i]);
+        double under = a->base == NULL ? 0 : a->base[i];
 
-        pencil_point(&top, x, chart_y(p, &p->y, v[i] + under), i == 0);
+        pencil_point(&top, x, chart_y(p, &p->y, a->v[i] + under), i == from);
         under = p->y.log && !(under > 0) ? floor_v : under;
-        pencil_point(&low, x, chart_y(p, &p->y, under), i == 0);
+        pencil_point(&low, x, chart_y(p, &p->y, under), i == from);
     }
     pencil_end(&top);
     pencil_end(&low);
-    if (p->c->is_smooth && base == NULL && !top.is_thinned)
+    if (p->c->is_smooth && a->base == NULL && !top.is_thinned)
         path_curve(&l->path);
     for (size_t i = l->below.len; i-- > 0;)
         path_add(&l->path, PATH_LINE, l->below.vertices[i].x,
                  l->below.vertices[i].y);
-    canvas_fill(p->canvas, &l->path, ink);
+    canvas_fill(p->canvas, &l->path, a->ink);
 }
 
 static void
-fill_area(struct picture *p, struct lines *l, struct ink ink,
-          const int64_t *ts_ms, const double *v, const double *base, size_t len,
-          double gap_ms)
+fill_area(struct picture *p, struct lines *l, const struct area *a)
 {
     size_t from = 0;
 
-    for (size_t i = 0; i <= len; i++) {
-        bool has = i < len && isfinite(v[i]) &&
-                   scale_has(&p->y, v[i] + (base == NULL ? 0 : base[i]));
-        bool gap =
-            i < len && i > from && (double)(ts_ms[i] - ts_ms[i - 1]) > gap_ms;
+    for (size_t i = 0; i <= a->len; i++) {
+        bool has =
+            i < a->len && isfinite(a->v[i]) &&
+            scale_has(&p->y, a->v[i] + (a->base == NULL ? 0 : a->base[i]));
+        bool gap = i < a->len && i > from &&
+                   (double)(a->ts_ms[i] - a->ts_ms[i - 1]) > a->gap_ms;
 
         if (has && !gap)
             continue;
         if (i > from)
-            fill_stretch(p, l, ink, ts_ms + from, v + from,
-                         base == NULL ? NULL : base + from, i - from);
+            fill_stretch(p, l, a, from, i);
         from = has ? i : i + 1;
     }
 }
@@ -186,9 +194,10 @@ draw_stacked(struct picture *p, struct lines *l, size_t i)
     double *sums = stack->v;
 
     stack_fill(stack, s);
-    fill_area(p, l, chart_series_ink(p, i, 0.45), stack->ts_ms, stack->v,
-              stack->base, stack->len,
-              fmax(series_gap_ms(s), series_gap_ms(&top)));
+    fill_area(p, l,
+              &(struct area){ chart_series_ink(p, i, 0.45), stack->ts_ms,
+                              stack->v, stack->base, stack->len,
+                              fmax(series_gap_ms(s), series_gap_ms(&top)) });
     stack_add(stack);
     for (size_t k = 0; k < stack->len; k++)
         sums[k] = isfinite(sums[k]) ? stack->base[k] : NAN;
@@ -222,8 +231,9 @@ draw_series(struct picture *p, struct lines *l, size_t i)
         break;
     case CHART_AREA:
         if (!s->is_right) {
-            fill_area(p, l, chart_series_ink(p, i, 0.18), s->ts_ms, s->v, NULL,
-                      s->len, series_gap_ms(s));
+            fill_area(p, l,
+                      &(struct area){ chart_series_ink(p, i, 0.18), s->ts_ms,
+                                      s->v, NULL, s->len, series_gap_ms(s) });
             draw_line(p, l, i);
             return;
         }

@@ -158,9 +158,11 @@ START_TEST(joins_groups_with_one_key)
     const struct query q = { .start_ms = 5, .end_ms = 200 };
     struct buf b = BUF_INIT;
 
-    ck_assert_int_eq(rollup_raw_merge(&before, &after, merges[_i].each_alone,
-                                      &q, 100, a, &out, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        rollup_raw_merge(&(struct rollup_raw){ &before, &after,
+                                               merges[_i].each_alone, &q, 100 },
+                         a, &out, &e),
+        ST_OK);
     for (size_t i = 0; i < out.len; i++) {
         ck_assert(slice_eq_str(out.groups[i].metric, "m"));
         ck_assert_int_eq(out.groups[i].split_ms, 100);
@@ -181,7 +183,8 @@ START_TEST(says_when_there_is_no_room)
     const struct query q = { .start_ms = 5, .end_ms = 200 };
 
     ck_assert_int_eq(
-        rollup_raw_merge(&one, &one, false, &q, 100, small, &out, &e),
+        rollup_raw_merge(&(struct rollup_raw){ &one, &one, false, &q, 100 },
+                         small, &out, &e),
         ST_LIMIT);
     arena_free(&small);
     arena_free(&a);

@@ -78,9 +78,11 @@ make(struct arena *a, const char *type, const char *text)
     struct filter f;
     struct error e = { ST_OK, "" };
 
-    ck_assert_msg(filter_make(a, slice_str(type), slice_str("host"),
-                              slice_str(text), false, &f, &e) == ST_OK,
-                  "%s", e.text);
+    ck_assert_msg(
+        filter_make(&(struct filter_texts){ slice_str(type), slice_str("host"),
+                                            slice_str(text), false },
+                    a, &f, &e) == ST_OK,
+        "%s", e.text);
     return f;
 }
 
@@ -184,8 +186,9 @@ START_TEST(rejects)
     if (rejected[_i].type == NULL)
         st = filter_from_tag(a, tagk, text, true, &f, &e);
     else
-        st = filter_make(a, slice_str(rejected[_i].type), tagk, text, true, &f,
-                         &e);
+        st = filter_make(&(struct filter_texts){ slice_str(rejected[_i].type),
+                                                 tagk, text, true },
+                         a, &f, &e);
     ck_assert_int_eq(st, ST_INVALID);
     ck_assert_str_eq(e.text, rejected[_i].error);
     arena_free(&a);
@@ -269,8 +272,10 @@ START_TEST(many_large_expressions_are_a_limit)
     enum status st = ST_OK;
 
     while (st == ST_OK && len < 100) {
-        st = filter_make(a, slice_str("regexp"), slice_str("k"),
-                         slice_str("(?:[b-y]z){1200}"), true, &f[len], &e);
+        st = filter_make(
+            &(struct filter_texts){ slice_str("regexp"), slice_str("k"),
+                                    slice_str("(?:[b-y]z){1200}"), true },
+            a, &f[len], &e);
         len += st == ST_OK;
     }
     ck_assert_int_eq(st, ST_LIMIT);
