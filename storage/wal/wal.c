@@ -177,28 +177,6 @@ latency_since(struct wal *w, int64_t from_us)
 }
 
 static enum status
-write_all(struct wal *w, struct write_batch *t, struct error *e)
-{
-    uint8_t *head = t->bytes->data;
-    int64_t from_us = is_durable(w) ? clock_monotonic_us() : 0;
-    enum status st;
-
-    if (t->bytes->size == 0)
-        return ST_OK;
-    if (t->end > 0) { /* the head before the records */
-        wal_record_header(
-            WAL_BUNDLE,
-            slice_of(head + WAL_RECORD_HEADER, t->end - WAL_RECORD_HEADER),
-            head);
-        wal_record_mask(head, t->file_key);
-    }
-    st = w->medium->ops->append(w->medium, buf_slice(t->bytes), &t->writes, e);
-    if (is_durable(w))
-        latency_since(w, from_us);
-    return st;
-}
-
-static enum status
 sync_segment(struct wal *w, struct error *e)
 {
     int64_t from_us = clock_monotonic_us();
@@ -312,12 +290,30 @@ flush(struct wal *w, bool change)
     struct write_batch t;
     struct error e;
     enum status st;
+    uint8_t *head;
+    int64_t from_us;
 
     INSIST(!w->writing);
     w->writing = true;
     t = batch_take(w, change);
     lock_drop(&w->lock);
-    st = write_all(w, &t, &e);
+    head = t.bytes->data;
+    from_us = is_durable(w) ? clock_monotonic_us() : 0;
+    if (t.bytes->size == 0) {
+        st = ST_OK;
+    } else {
+        if (t.end > 0) { /* the head before the records */
+            wal_record_header(
+                WAL_BUNDLE,
+                slice_of(head + WAL_RECORD_HEADER, t.end - WAL_RECORD_HEADER),
+                head);
+            wal_record_mask(head, t.file_key);
+        }
+        st = w->medium->ops->append(w->medium, buf_slice(t.bytes), &t.writes,
+                                    &e);
+        if (is_durable(w))
+            latency_since(w, from_us);
+    }
     lock_take(&w->lock);
     if (st == ST_OK) {
         batch_done(w, &t);

@@ -196,62 +196,6 @@ files_load(struct wal_medium *m, uint64_t segment, struct wal_segment *out,
 
 /* -- opening -------------------------------------------------------------- */
 
-static enum status
-open_folder(struct wal_files *f, struct error *e)
-{
-    enum status st = files_make_dir(f->dir, e);
-
-    if (st != ST_OK)
-        return st;
-    f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return f->dir_fd < 0 ? error_set(e, ST_IO, "open %s: %m", f->dir) : ST_OK;
-}
-
-/* Which segments there are; none may be missing between others. */
-static enum status
-list_files(const struct wal_files *f, struct wal_held *out, struct error *e)
-{
-    struct wal_segments s;
-    enum status st = wal_list(f->dir, &s, e);
-
-    for (size_t i = 1; i < s.len && st == ST_OK; i++)
-        if (s.numbers[i] != s.numbers[i - 1] + 1)
-            st = error_set(e, ST_CORRUPT,
-                           "%s: segment %" PRIu64 " is missing between "
-                           "others",
-                           f->dir, s.numbers[i - 1] + 1);
-    out->first = s.len == 0 ? 1 : s.numbers[0];
-    out->next = out->first + s.len;
-    free(s.numbers);
-    return st;
-}
-
-/* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
- * later one exists: then a torn end of it would be damage. */
-static enum status
-cut_tail(const struct wal_segment *w, uint64_t good, struct error *e)
-{
-    int fd = open(w->path, O_WRONLY | O_CLOEXEC);
-    enum status st = ST_OK;
-
-    if (fd < 0)
-        return error_set(e, ST_IO, "open %s: %m", w->path);
-    if (good < w->bytes.size) {
-        log_warn("wal",
-                 "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
-                 ", which a crash left",
-                 w->path, w->bytes.size - good, good);
-        if (ftruncate(fd, (off_t)good) != 0)
-            st = error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m",
-                           w->path, good);
-        crash_point("open-journal-cut");
-    }
-    if (st == ST_OK)
-        st = files_sync_fd(fd, w->path, e);
-    (void)close(fd);
-    return st;
-}
-
 /* The last file, without its torn tail; one that holds nothing then is deleted,
  * and its number is free. */
 static enum status
@@ -263,8 +207,29 @@ close_last(struct wal_files *f, struct wal_held *held, struct error *e)
 
     if (st == ST_OK)
         st = wal_segment_read(&w, NULL, NULL, &size, e);
-    if (st == ST_OK)
-        st = cut_tail(&w, size, e);
+    if (st == ST_OK) {
+        int fd = open(w.path, O_WRONLY | O_CLOEXEC);
+
+        /* Cuts a torn tail off.  Whole or cut, the file must be on the disk
+         * before a later one exists: then a torn end of it would be damage. */
+        if (fd < 0) {
+            st = error_set(e, ST_IO, "open %s: %m", w.path);
+        } else {
+            if (size < w.bytes.size) {
+                log_warn("wal",
+                         "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
+                         ", which a crash left",
+                         w.path, w.bytes.size - size, size);
+                if (ftruncate(fd, (off_t)size) != 0)
+                    st = error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m",
+                                   w.path, size);
+                crash_point("open-journal-cut");
+            }
+            if (st == ST_OK)
+                st = files_sync_fd(fd, w.path, e);
+            (void)close(fd);
+        }
+    }
     wal_segment_fini(&w);
     if (st != ST_OK || size > WAL_SEGMENT_HEADER)
         return st;
@@ -276,10 +241,27 @@ static enum status
 files_open(struct wal_medium *m, struct wal_held *out, struct error *e)
 {
     struct wal_files *f = files_of(m);
-    enum status st = open_folder(f, e);
+    enum status st = files_make_dir(f->dir, e);
 
-    if (st == ST_OK)
-        st = list_files(f, out, e);
+    if (st == ST_OK) {
+        f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        st = f->dir_fd < 0 ? error_set(e, ST_IO, "open %s: %m", f->dir) : ST_OK;
+    }
+    if (st == ST_OK) {
+        struct wal_segments s;
+
+        /* Which segments there are; none may be missing between others. */
+        st = wal_list(f->dir, &s, e);
+        for (size_t i = 1; i < s.len && st == ST_OK; i++)
+            if (s.numbers[i] != s.numbers[i - 1] + 1)
+                st = error_set(e, ST_CORRUPT,
+                               "%s: segment %" PRIu64 " is missing between "
+                               "others",
+                               f->dir, s.numbers[i - 1] + 1);
+        out->first = s.len == 0 ? 1 : s.numbers[0];
+        out->next = out->first + s.len;
+        free(s.numbers);
+    }
     return st == ST_OK && out->next > out->first ? close_last(f, out, e) : st;
 }
 

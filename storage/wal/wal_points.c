@@ -144,15 +144,6 @@ put_tsuid(struct wal_points_writer *w, struct slice tsuid)
     s->tsuid_size = (uint16_t)tsuid.size;
 }
 
-static void
-put_time(struct wal_points_writer *w, int64_t late_ms)
-{
-    bool seconds = late_ms % 1000 == 0;
-
-    bits_put(&w->out, seconds, 1);
-    put_sized(w, varint_zigzag(seconds ? late_ms / 1000 : late_ms));
-}
-
 /* The kind of a double, that of the last one if it will do; and what is written
  * of it. */
 static unsigned
@@ -222,8 +213,14 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
         put_sized(w, varint_zigzag(by));
     if (tsuid.size > 0)
         put_tsuid(w, tsuid);
-    if ((flags & FLAG_TIME) != 0)
-        put_time(w, (int64_t)((uint64_t)ts_ms - (uint64_t)expected_time(s)));
+    if ((flags & FLAG_TIME) != 0) {
+        int64_t late_ms =
+            (int64_t)((uint64_t)ts_ms - (uint64_t)expected_time(s));
+        bool seconds = late_ms % 1000 == 0;
+
+        bits_put(&w->out, seconds, 1);
+        put_sized(w, varint_zigzag(seconds ? late_ms / 1000 : late_ms));
+    }
     if (kind != s->kind) {
         bits_put(&w->out, kind, 4);
         set_kind(s, kind);

@@ -137,35 +137,29 @@ judge_end(const struct wal_segment *w, uint64_t at, struct error *e)
 }
 
 static enum status
-read_bundle(const struct wal_segment *w, const struct record *bundle,
-            wal_record_fn *f, void *ctx, struct error *e)
-{
-    struct cursor c = cursor_of(bundle->payload);
-    enum status st = ST_OK;
-
-    while (st == ST_OK && cursor_left(&c) > 0) {
-        uint8_t type = cursor_u8(&c);
-        struct slice payload = cursor_sized(&c);
-
-        if (c.failed || type == WAL_MARK || type == WAL_BUNDLE)
-            st = error_set(e, ST_CORRUPT,
-                           "%s: a bundle of records that ends at offset "
-                           "%" PRIu64 " is malformed",
-                           w->path, bundle->end);
-        else
-            st = f(ctx, w->segment, type, payload, e);
-    }
-    return st;
-}
-
-static enum status
 take_record(const struct wal_segment *w, const struct record *r,
             wal_record_fn *f, void *ctx, struct error *e)
 {
     if (f == NULL || r->type == WAL_MARK)
         return ST_OK;
-    if (r->type == WAL_BUNDLE)
-        return read_bundle(w, r, f, ctx, e);
+    if (r->type == WAL_BUNDLE) {
+        struct cursor c = cursor_of(r->payload);
+        enum status st = ST_OK;
+
+        while (st == ST_OK && cursor_left(&c) > 0) {
+            uint8_t type = cursor_u8(&c);
+            struct slice payload = cursor_sized(&c);
+
+            if (c.failed || type == WAL_MARK || type == WAL_BUNDLE)
+                st = error_set(e, ST_CORRUPT,
+                               "%s: a bundle of records that ends at offset "
+                               "%" PRIu64 " is malformed",
+                               w->path, r->end);
+            else
+                st = f(ctx, w->segment, type, payload, e);
+        }
+        return st;
+    }
     return error_set(e, ST_CORRUPT,
                      "%s: a record of type %u ends at offset %" PRIu64
                      ", which is neither a mark nor a bundle",

@@ -168,17 +168,6 @@ batch_is_whole(struct slice payload)
     return whole;
 }
 
-static bool
-points_are_whole(const struct key_layout *layout, struct slice payload)
-{
-    struct wal_points_reader r;
-
-    wal_points_read(&r, payload);
-    while (wal_points_next(&r))
-        ;
-    return !r.c.failed && r.bucket < layout->salt_buckets;
-}
-
 enum status
 record_check(const struct key_layout *layout, uint8_t type,
              struct slice payload, struct error *e)
@@ -192,9 +181,14 @@ record_check(const struct key_layout *layout, uint8_t type,
     if (type == RECORD_OWNED &&
         !record_read_owned(payload, &epoch, &kind, &record))
         kind = RECORD_OWNED;
-    if (kind == RECORD_POINTS)
-        whole = points_are_whole(layout, record);
-    else if (kind == RECORD_BATCH)
+    if (kind == RECORD_POINTS) {
+        struct wal_points_reader r;
+
+        wal_points_read(&r, record);
+        while (wal_points_next(&r))
+            ;
+        whole = !r.c.failed && r.bucket < layout->salt_buckets;
+    } else if (kind == RECORD_BATCH)
         whole = batch_is_whole(record);
     else if (kind == RECORD_DELETE)
         whole = record_read_delete(layout, record, &tsuid, &from_ms, &to_ms);

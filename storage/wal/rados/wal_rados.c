@@ -115,18 +115,6 @@ get_number(struct ceph *c, const char *object, const char *key, uint64_t *out,
     return st;
 }
 
-static enum status
-get_epoch(struct ceph *c, const char *object, uint64_t *out, struct error *e)
-{
-    struct buf text = BUF_INIT;
-    enum status st = ceph_get_xattr(c, object, EPOCH_XATTR, &text, e);
-
-    if (st == ST_OK)
-        st = parse(object, EPOCH_XATTR, &text, out, e);
-    buf_fini(&text);
-    return st;
-}
-
 /* A header, unless there is one, of a WAL without segments. */
 static enum status
 make_header(struct ceph *c, const char *header, uint64_t epoch, struct error *e)
@@ -267,33 +255,6 @@ dead_open(struct wal_medium *m, struct wal_held *out, struct error *e)
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* All of an object, its parts side by side. */
-static enum status
-read_object(struct ceph *c, const char *object, struct buf *out,
-            struct error *e)
-{
-    struct ceph_op *parts[READ_MAX];
-    uint64_t size;
-    size_t len = 0;
-    enum status st = ceph_size(c, object, &size, e);
-
-    if (st == ST_OK && size > READ_MAX * READ_BYTES)
-        st = error_set(e, ST_CORRUPT, "%s: %" PRIu64 " bytes are too many",
-                       object, size);
-    for (uint64_t at = 0; st == ST_OK && at < size; at += READ_BYTES) {
-        parts[len] = ceph_read_new(c, at, READ_BYTES);
-        ceph_op_start(parts[len++], object);
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (st == ST_OK)
-            st = ceph_op_wait(parts[i], e);
-        if (st == ST_OK)
-            buf_put_slice(out, ceph_op_bytes(parts[i]));
-        ceph_op_free(&parts[i]);
-    }
-    return st == ST_OK && out->failed ? error_no_memory(e) : st;
-}
-
 /* The last one may have been named and never made. */
 static enum status
 rados_load(struct wal_medium *m, uint64_t segment, struct wal_segment *out,
@@ -302,12 +263,31 @@ rados_load(struct wal_medium *m, uint64_t segment, struct wal_segment *out,
     struct wal_rados *r = rados_of(m);
     char object[OBJECT_SIZE];
     enum status st;
+    struct ceph_op *parts[READ_MAX];
+    uint64_t size;
+    size_t len = 0;
 
     segment_name(r->member, segment, object);
     *out = (struct wal_segment){ .path = mem_strdup(object),
                                  .segment = segment,
                                  .last = segment == r->last };
-    st = read_object(r->c, object, &out->bytes, e);
+    /* All of an object, its parts side by side. */
+    st = ceph_size(r->c, object, &size, e);
+    if (st == ST_OK && size > READ_MAX * READ_BYTES)
+        st = error_set(e, ST_CORRUPT, "%s: %" PRIu64 " bytes are too many",
+                       object, size);
+    for (uint64_t at = 0; st == ST_OK && at < size; at += READ_BYTES) {
+        parts[len] = ceph_read_new(r->c, at, READ_BYTES);
+        ceph_op_start(parts[len++], object);
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (st == ST_OK)
+            st = ceph_op_wait(parts[i], e);
+        if (st == ST_OK)
+            buf_put_slice(&out->bytes, ceph_op_bytes(parts[i]));
+        ceph_op_free(&parts[i]);
+    }
+    st = st == ST_OK && out->bytes.failed ? error_no_memory(e) : st;
     if (st != ST_NOT_FOUND)
         return st;
     return out->last ? ST_OK
@@ -365,33 +345,6 @@ wal_rados_dead(struct ceph *c, const char *member)
 
 /* -- fencing --------------------------------------------------------------- */
 
-/* A header that is not there is made, so that the member cannot make it. */
-static enum status
-fence_header(struct ceph *c, const char *header, uint64_t *epoch,
-             struct error *e)
-{
-    enum status st;
-
-    do {
-        uint64_t old = OWN_EPOCH;
-        bool absent;
-
-        st = get_epoch(c, header, &old, e);
-        absent = st == ST_NOT_FOUND;
-        *epoch = old + 1;
-        if (absent) {
-            st = make_header(c, header, *epoch, e);
-        } else if (st == ST_OK) {
-            struct ceph_op *op = ceph_write_new(c);
-
-            expect_epoch(op, old);
-            set_epoch(op, *epoch);
-            st = ceph_op_run(op, header, e);
-        }
-    } while (st == ST_CONFLICT);
-    return st;
-}
-
 static enum status
 fence_segment(struct ceph *c, const char *object, uint64_t epoch,
               struct error *e)
@@ -423,7 +376,28 @@ wal_rados_fence(struct ceph *c, const char *member, struct error *e)
 
     INSIST(strlen(member) <= WAL_MEMBER_MAX);
     header_name(member, object);
-    st = fence_header(c, object, &epoch, e);
+    /* A header that is not there is made, so that the member cannot make it. */
+    do {
+        uint64_t old = OWN_EPOCH;
+        bool absent;
+        struct buf text = BUF_INIT;
+
+        st = ceph_get_xattr(c, object, EPOCH_XATTR, &text, e);
+        if (st == ST_OK)
+            st = parse(object, EPOCH_XATTR, &text, &old, e);
+        buf_fini(&text);
+        absent = st == ST_NOT_FOUND;
+        epoch = old + 1;
+        if (absent) {
+            st = make_header(c, object, epoch, e);
+        } else if (st == ST_OK) {
+            struct ceph_op *op = ceph_write_new(c);
+
+            expect_epoch(op, old);
+            set_epoch(op, epoch);
+            st = ceph_op_run(op, object, e);
+        }
+    } while (st == ST_CONFLICT);
     if (st == ST_OK)
         st = read_header(c, member, &first, &last, e);
     if (st != ST_OK || last < first)
