@@ -151,30 +151,6 @@ place_of(const struct head_bucket *b, const struct head_metric *m, size_t len,
     return from;
 }
 
-/* So that copies of rows are in the order of keys.  Those that came since the
- * last query are sorted, and put in their places from the end on: few that come
- * to many cost little. */
-static void
-sort_metric(const struct head_bucket *b, struct head_metric *m)
-    REQUIRES(b->lock)
-{
-    size_t len = m->sorted, more = m->len - len;
-    uint32_t *came = mem_new_array(more, sizeof *came);
-
-    memcpy(came, m->series + len, more * sizeof *came);
-    qsort_r(came, more, sizeof *came, compare_series, b->series);
-    for (; more > 0; more--) {
-        size_t at = place_of(b, m, len, &came[more - 1]);
-
-        memmove(m->series + at + more, m->series + at,
-                (len - at) * sizeof *m->series);
-        m->series[at + more - 1] = came[more - 1];
-        len = at;
-    }
-    m->sorted = m->len;
-    free(came);
-}
-
 bool
 head_each_block(const struct head *h, struct head_row *r,
                 const struct head_visit *visit)
@@ -266,8 +242,26 @@ each_of_metric(const struct head *h, const struct head_bucket *b,
 {
     struct head_metric *m = find_metric(h, b, visit->metric);
 
-    if (m != NULL && m->sorted < m->len)
-        sort_metric(b, m);
+    if (m != NULL && m->sorted < m->len) {
+        size_t len = m->sorted, more = m->len - len;
+        uint32_t *came = mem_new_array(more, sizeof *came);
+
+        /* So that copies of rows are in the order of keys.  Those that came
+         * since the last query are sorted, and put in their places from the end
+         * on: few that come to many cost little. */
+        memcpy(came, m->series + len, more * sizeof *came);
+        qsort_r(came, more, sizeof *came, compare_series, b->series);
+        for (; more > 0; more--) {
+            size_t at = place_of(b, m, len, &came[more - 1]);
+
+            memmove(m->series + at + more, m->series + at,
+                    (len - at) * sizeof *m->series);
+            m->series[at + more - 1] = came[more - 1];
+            len = at;
+        }
+        m->sorted = m->len;
+        free(came);
+    }
     for (size_t i = 0; m != NULL && i < m->len; i++) {
         fetch_ahead(b, m, i);
         if (!each_row(h, b->series[m->series[i]], visit))

@@ -71,29 +71,6 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     return good;
 }
 
-static enum status
-delete_from_blocks(const struct head *h, const struct head_deletion *d,
-                   uint32_t span, struct row_blocks *parts, struct buf *blocks,
-                   struct error *e)
-{
-    struct points deleted = { 0 };
-    enum status status = ST_OK;
-
-    for (unsigned i = 0; i < h->layout->row_hours && status == ST_OK; i++) {
-        uint32_t base = span + i * HOUR_S;
-
-        if (parts->blocks[i].size == 0 ||
-            !hour_overlaps(base, d->from_ms, d->to_ms))
-            continue;
-        status = row_block_delete(&parts->blocks[i], base, d->from_ms, d->to_ms,
-                                  &blocks[i], &deleted, e);
-        if (status == ST_OK && !add_hour(d->deleted, base, &deleted))
-            status = error_set(e, ST_BUSY, "no memory to delete points");
-    }
-    points_fini(&deleted);
-    return status;
-}
-
 /* The blocks of an encoded row without those points. */
 static enum status
 delete_from_encoded(struct head *h, struct head_bucket *b,
@@ -107,8 +84,22 @@ delete_from_encoded(struct head *h, struct head_bucket *b,
         h->layout, span, slice_of(r->open.bytes, r->open.size), &parts, e);
     struct slice copy;
 
-    if (status == ST_OK)
-        status = delete_from_blocks(h, d, span, &parts, blocks, e);
+    if (status == ST_OK) {
+        struct points deleted = { 0 };
+
+        for (unsigned i = 0; i < h->layout->row_hours && status == ST_OK; i++) {
+            uint32_t base = span + i * HOUR_S;
+
+            if (parts.blocks[i].size == 0 ||
+                !hour_overlaps(base, d->from_ms, d->to_ms))
+                continue;
+            status = row_block_delete(&parts.blocks[i], base, d->from_ms,
+                                      d->to_ms, &blocks[i], &deleted, e);
+            if (status == ST_OK && !add_hour(d->deleted, base, &deleted))
+                status = error_set(e, ST_BUSY, "no memory to delete points");
+        }
+        points_fini(&deleted);
+    }
     if (status == ST_OK)
         row_value_put(h->layout, span, &parts, &value);
     copy = head_copy_value(&value);
@@ -134,31 +125,6 @@ overlaps(const struct head *h, const struct head_deletion *d,
     return base_ms <= d->to_ms && base_ms + hours * HOUR_MS > d->from_ms;
 }
 
-static enum status
-delete_from_rows(struct head *h, struct head_bucket *b,
-                 const struct head_deletion *d, struct error *e)
-    REQUIRES(b->lock)
-{
-    struct head_series *series = head_find(h, b, d->tsuid);
-    struct head_row *next;
-    enum status status = ST_OK;
-
-    for (struct head_row *r = series == NULL ? NULL : series->rows;
-         r != NULL && status == ST_OK; r = next) {
-        next = r->next;
-        INSIST(!r->immutable);
-        if (!overlaps(h, d, r))
-            continue;
-        if (r->encoded)
-            status = delete_from_encoded(h, b, d, r, e);
-        else if (!delete_from_row(h, d, r))
-            status = error_set(e, ST_BUSY, "no memory to delete points");
-        if (status == ST_OK && r->open.count == 0)
-            head_drop_row(h, b, r);
-    }
-    return status;
-}
-
 enum status
 head_delete(struct head *h, const struct head_deletion *d, struct error *e)
 {
@@ -168,8 +134,24 @@ head_delete(struct head *h, const struct head_deletion *d, struct error *e)
     lock_take(&b->lock);
     if (d->log != NULL)
         status = d->log(d->ctx, e);
-    if (status == ST_OK)
-        status = delete_from_rows(h, b, d, e);
+    if (status == ST_OK) {
+        struct head_series *series = head_find(h, b, d->tsuid);
+        struct head_row *next;
+
+        for (struct head_row *r = series == NULL ? NULL : series->rows;
+             r != NULL && status == ST_OK; r = next) {
+            next = r->next;
+            INSIST(!r->immutable);
+            if (!overlaps(h, d, r))
+                continue;
+            if (r->encoded)
+                status = delete_from_encoded(h, b, d, r, e);
+            else if (!delete_from_row(h, d, r))
+                status = error_set(e, ST_BUSY, "no memory to delete points");
+            if (status == ST_OK && r->open.count == 0)
+                head_drop_row(h, b, r);
+        }
+    }
     lock_drop(&b->lock);
     return status;
 }

@@ -12,34 +12,6 @@ head_set_elsewhere(struct head *h, unsigned bucket, bool elsewhere)
     lock_drop(&b->lock);
 }
 
-/* Sets each point's status, and the id of each whose status is ST_OK; returns
- * the first failure. */
-static enum status
-name_all(struct head_bucket *b, const struct head_put *p,
-         struct head_log_id **ids, size_t *named, struct error *e)
-    REQUIRES(b->lock)
-{
-    enum status first = ST_OK;
-
-    for (size_t i = 0; i < p->len; i++) {
-        struct series_point *x = &p->points[p->order[i]];
-        uint32_t index = (uint32_t)x->series;
-        struct head_series *s = index < b->series_len ? b->series[index] : NULL;
-
-        x->status = head_check_point(x, s, first == ST_OK ? e : NULL);
-        ids[i] = NULL;
-        if (x->status == ST_OK) {
-            INSIST(s != NULL);
-            s->touched_s = p->now_s;
-            s->is_touched = true;
-            ids[i] = &s->log;
-            ++*named;
-        }
-        first = first == ST_OK ? x->status : first;
-    }
-    return first;
-}
-
 enum status
 head_forward(struct head *h, const struct head_put *p, head_log_fn *forward,
              struct error *e)
@@ -52,7 +24,28 @@ head_forward(struct head *h, const struct head_put *p, head_log_fn *forward,
     INSIST(p->len <= HEAD_PUT_MAX);
     lock_take(&b->lock);
     if (b->elsewhere) {
-        status = name_all(b, p, ids, &len, e);
+        enum status first = ST_OK;
+
+        /* Sets each point's status, and the id of each whose status is ST_OK;
+         * returns the first failure. */
+        for (size_t i = 0; i < p->len; i++) {
+            struct series_point *x = &p->points[p->order[i]];
+            uint32_t index = (uint32_t)x->series;
+            struct head_series *s =
+                index < b->series_len ? b->series[index] : NULL;
+
+            x->status = head_check_point(x, s, first == ST_OK ? e : NULL);
+            ids[i] = NULL;
+            if (x->status == ST_OK) {
+                INSIST(s != NULL);
+                s->touched_s = p->now_s;
+                s->is_touched = true;
+                ids[i] = &s->log;
+                ++len;
+            }
+            first = first == ST_OK ? x->status : first;
+        }
+        status = first;
         if (len > 0)
             forwarded = forward(p->ctx, p, ids, e);
     }

@@ -120,23 +120,6 @@ encode(struct encoding *x, size_t i)
     x->counts[i] = (uint32_t)x->points.len;
 }
 
-/* The value with the block of 'r' beside those of 'encoded', which may be NULL;
- * empty: no memory. */
-static struct slice
-make_value(struct encoding *x, const struct head_row *encoded,
-           const struct head_row *r, const struct buf *block)
-{
-    const struct key_layout *layout = x->h->layout;
-    struct row_blocks parts = parts_of(x->h, encoded);
-
-    parts.blocks[row_hour_of(layout, r->open.base)] = buf_slice(block);
-    buf_clear(&x->value);
-    row_value_put(layout, key_span_base(layout, r->open.base), &parts,
-                  &x->value);
-    return block->failed ? (struct slice){ NULL, 0 }
-                         : head_copy_value(&x->value);
-}
-
 /* True if it is encoded now; otherwise it takes points again. */
 static bool
 put_block(struct encoding *x, size_t i) REQUIRES(x->b->lock)
@@ -149,8 +132,20 @@ put_block(struct encoding *x, size_t i) REQUIRES(x->b->lock)
     other = head_encoded_row(x->h, x->b, r->series, span);
     if (other != NULL && other->open.size + x->blocks[i].size > ENCODED_MOST)
         value = (struct slice){ NULL, 0 };
-    else
-        value = make_value(x, other, r, &x->blocks[i]);
+    else {
+        const struct buf *block = &x->blocks[i];
+        const struct key_layout *layout = x->h->layout;
+        struct row_blocks parts = parts_of(x->h, other);
+
+        /* The value with the block of 'r' beside those of 'encoded', which may
+         * be NULL; empty: no memory. */
+        parts.blocks[row_hour_of(layout, r->open.base)] = buf_slice(block);
+        buf_clear(&x->value);
+        row_value_put(layout, key_span_base(layout, r->open.base), &parts,
+                      &x->value);
+        value = block->failed ? (struct slice){ NULL, 0 }
+                              : head_copy_value(&x->value);
+    }
     if (value.data == NULL) {
         r->immutable = false;
         return false;

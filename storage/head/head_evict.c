@@ -174,22 +174,6 @@ head_forget(struct head *h, const struct slice *tsuids, size_t len,
 
 /* -- giving memory back ---------------------------------------------------- */
 
-/* Moves a series to the arena 'to'.  Its rows point to it and are changed here.
- * A pass of flushing lends pointers to series as well, so none may be under
- * way. */
-static void
-move_series(struct head_bucket *b, size_t i, struct arena *to) REQUIRES(b->lock)
-{
-    const struct head_series *old = b->series[i];
-    struct head_series *s = arena_copy(
-        to, old, offsetof(struct head_series, tsuid) + old->tsuid_size);
-
-    INSIST(s != NULL);
-    for (struct head_row *r = s->rows; r != NULL; r = r->next)
-        r->series = s;
-    b->series[i] = s;
-}
-
 static void
 copy_series(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
 {
@@ -197,9 +181,21 @@ copy_series(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
 
     table_fini(&b->by_tsuid);
     for (size_t i = 0; i < b->series_len; i++) {
+        const struct head_series *old;
+        struct head_series *s;
+
         if (b->series[i] == NULL)
             continue;
-        move_series(b, i, memory);
+        /* Moves a series to the arena 'to'.  Its rows point to it and are
+         * changed here. A pass of flushing lends pointers to series as well, so
+         * none may be under way. */
+        old = b->series[i];
+        s = arena_copy(memory, old,
+                       offsetof(struct head_series, tsuid) + old->tsuid_size);
+        INSIST(s != NULL);
+        for (struct head_row *r = s->rows; r != NULL; r = r->next)
+            r->series = s;
+        b->series[i] = s;
         table_add(&b->by_tsuid, hash_slice(head_tsuid(b->series[i]), h->seed),
                   (uint32_t)i);
     }

@@ -25,20 +25,6 @@ slot_of(const struct head *h, const struct head_bucket *b, uint32_t series,
     return &b->index[at];
 }
 
-static void
-grow_index(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
-{
-    struct head_slot *old = b->index;
-    size_t old_len = b->index_len;
-
-    b->index_len = old_len == 0 ? FIRST_SLOTS : old_len * 2;
-    b->index = mem_new_array(b->index_len, sizeof *b->index);
-    for (size_t i = 0; i < old_len; i++)
-        if (old[i].row != NULL)
-            *slot_of(h, b, old[i].series, old[i].base) = old[i];
-    free(old);
-}
-
 void
 head_index_rebuild(const struct head *h, struct head_bucket *b,
                    const uint32_t *map)
@@ -70,8 +56,17 @@ index_row(const struct head *h, struct head_bucket *b, struct head_row *r)
 {
     struct head_slot *slot;
 
-    if ((b->index_used + 1) * 2 > b->index_len)
-        grow_index(h, b);
+    if ((b->index_used + 1) * 2 > b->index_len) {
+        struct head_slot *old = b->index;
+        size_t old_len = b->index_len;
+
+        b->index_len = old_len == 0 ? FIRST_SLOTS : old_len * 2;
+        b->index = mem_new_array(b->index_len, sizeof *b->index);
+        for (size_t i = 0; i < old_len; i++)
+            if (old[i].row != NULL)
+                *slot_of(h, b, old[i].series, old[i].base) = old[i];
+        free(old);
+    }
     slot = slot_of(h, b, r->series->index, r->open.base);
     if (slot->row != NULL)
         slot->row->indexed = false;
@@ -300,26 +295,6 @@ block_times(void *ctx, const struct head_row_view *v)
     return true;
 }
 
-static void
-series_times(const struct head *h, const struct head_series *s,
-             struct point_times *times)
-{
-    for (struct head_row *r = s->rows; r != NULL; r = r->next) {
-        int64_t base_ms = (int64_t)r->open.base * 1000;
-        struct spacing spacing;
-
-        if (r->encoded)
-            head_each_block(h, r,
-                            &(struct head_visit){ .to_base = UINT32_MAX,
-                                                  .f = block_times,
-                                                  .ctx = times });
-        else if (base_ms < times->oldest_ms ||
-                 base_ms + HOUR_MS > times->newest_ms)
-            open_row_describe(slice_of(r->open.bytes, r->open.size),
-                              r->open.base, &spacing, times);
-    }
-}
-
 static bool
 bucket_times(const struct head *h, struct head_bucket *b,
              const struct head_times_visit *visit, struct point_times *times)
@@ -334,8 +309,23 @@ bucket_times(const struct head *h, struct head_bucket *b,
             const struct head_series *s = b->series[at];
 
             if (s != NULL && s->rows != NULL &&
-                visit->takes(visit->ctx, head_tsuid(s)))
-                series_times(h, s, times);
+                visit->takes(visit->ctx, head_tsuid(s))) {
+                for (struct head_row *r = s->rows; r != NULL; r = r->next) {
+                    int64_t base_ms = (int64_t)r->open.base * 1000;
+                    struct spacing spacing;
+
+                    if (r->encoded)
+                        head_each_block(
+                            h, r,
+                            &(struct head_visit){ .to_base = UINT32_MAX,
+                                                  .f = block_times,
+                                                  .ctx = times });
+                    else if (base_ms < times->oldest_ms ||
+                             base_ms + HOUR_MS > times->newest_ms)
+                        open_row_describe(slice_of(r->open.bytes, r->open.size),
+                                          r->open.base, &spacing, times);
+                }
+            }
         }
         more = at < b->series_len;
         lock_drop(&b->lock);

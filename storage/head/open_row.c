@@ -66,15 +66,6 @@ put_double(struct open_row *r, uint8_t *control, uint8_t *at, double d)
     return put_le(at, x >> (8 * bottom) % 64, 8 - top - bottom);
 }
 
-/* What malloc() gives without a rest: 24, 40, 72, 136, 264, 392, 584 ... */
-static uint32_t
-larger(uint32_t cap)
-{
-    if (cap < FIRST_CAP)
-        return FIRST_CAP;
-    return (cap < 256 ? 2 * cap - 8 : (cap + cap / 2) & ~15u) | 8;
-}
-
 /* Behind 'cap' bytes: a mark for as many points as they can be. */
 static size_t
 marks_size(const struct open_row *r, uint32_t cap)
@@ -108,7 +99,12 @@ grow(struct open_row *r)
     struct open_row to = *r;
     size_t had = marks_size(r, r->cap), has;
 
-    to.cap = larger(r->cap);
+    /* What malloc() gives without a rest: 24, 40, 72, 136, 264, 392, 584 ... */
+    if (r->cap < FIRST_CAP)
+        to.cap = FIRST_CAP;
+    else
+        to.cap =
+            (r->cap < 256 ? 2 * r->cap - 8 : (r->cap + r->cap / 2) & ~15u) | 8;
     to.marked = to.cap >= WORTH_MARKED;
     has = marks_size(&to, to.cap);
     to.bytes = realloc(r->bytes, to.cap + has + state_size(r));
@@ -119,15 +115,6 @@ grow(struct open_row *r)
     memset(to.bytes + to.cap + had, 0, has - had);
     *r = to;
     return true;
-}
-
-static uint8_t *
-put_step(uint8_t *at, int32_t step_ms)
-{
-    bool seconds = step_ms % 1000 == 0;
-    uint64_t z = varint_zigzag(seconds ? step_ms / 1000 : step_ms);
-
-    return varint_put(at, z << 1 | seconds);
 }
 
 bool
@@ -152,9 +139,14 @@ open_row_append(struct open_row *r, struct point p)
         r->unordered |= step <= 0;
     }
     if (step != r->last_step_ms) {
+        bool seconds;
+        uint64_t z;
+
         r->uneven |= r->count > 1;
         *control = TIME_FOLLOWS;
-        at = put_step(at, step);
+        seconds = step % 1000 == 0;
+        z = varint_zigzag(seconds ? step / 1000 : step);
+        at = varint_put(at, z << 1 | seconds);
         r->last_step_ms = step;
     }
     r->last_offset_ms = offset;

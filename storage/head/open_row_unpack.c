@@ -16,14 +16,6 @@ raise_greatest(struct spacing *s, int64_t v)
     s->greatest = far > s->greatest ? far : s->greatest;
 }
 
-/* All values are moved by it. */
-static void
-move_greatest(struct spacing *s, int64_t by)
-{
-    if (__builtin_add_overflow(s->greatest, magnitude(by), &s->greatest))
-        s->greatest = UINT64_MAX;
-}
-
 /* A step that leads to another time of the hour. */
 static bool
 check_step(struct cursor *c, int64_t *step_ms)
@@ -98,21 +90,6 @@ are_shorts(uint64_t w)
 
     return ((w & UINT64_C(0x0303030303030303)) |
             (far & UINT64_C(0x8080808080808080))) == 0;
-}
-
-/* As long as there are eight such; returns how many. */
-static size_t
-skip_shorts(const uint8_t *at, const uint8_t *end)
-{
-    const uint8_t *from = at;
-    uint64_t w;
-
-    for (; end - at >= 8; at += 8) {
-        memcpy(&w, at, sizeof w);
-        if (!are_shorts(w))
-            break;
-    }
-    return (size_t)(at - from);
 }
 
 /* The same, with their values behind '*last', which becomes the last of them:
@@ -312,8 +289,18 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
             point_times_widen(times, in.ts_ms, in.ts_ms);
         }
         if (len > 0 && !s->is_float && !is_float) {
-            size_t n = skip_shorts(in.at, end);
+            size_t n;
+            const uint8_t *at = in.at;
+            const uint8_t *from = at;
+            uint64_t w;
 
+            /* As long as there are eight such; returns how many. */
+            for (; end - at >= 8; at += 8) {
+                memcpy(&w, at, sizeof w);
+                if (!are_shorts(w))
+                    break;
+            }
+            n = (size_t)(at - from);
             in.at += n;
             in.ts_ms += (int64_t)n * in.step;
         }
@@ -347,8 +334,12 @@ open_row_unpack_end(struct slice bytes, uint32_t count, union number last,
     for (size_t i = 0; i < len; i++)
         v[i].i =
             (int64_t)(is_float ? (uint64_t)v[i].i ^ by : (uint64_t)v[i].i + by);
-    if (!is_float)
-        move_greatest(s, (int64_t)by);
+    if (!is_float) {
+        /* All values are moved by it. */
+        if (__builtin_add_overflow(s->greatest, magnitude((int64_t)by),
+                                   &s->greatest))
+            s->greatest = UINT64_MAX;
+    }
     out->len += len;
     return true;
 }
