@@ -58,33 +58,6 @@ put_constant(const struct block_header *h, struct buf *out)
 }
 
 static void
-put_whole_summary(const struct block_header *h, struct buf *out)
-{
-    uint64_t guess = guess_sum(h->count, h->v_first, h->v_last);
-    int64_t low = h->v_first < h->v_last ? h->v_first : h->v_last;
-    int64_t high = h->v_first < h->v_last ? h->v_last : h->v_first;
-
-    buf_put_zigzag(out, h->v_first);
-    buf_put_zigzag(out, (int64_t)((uint64_t)h->v_last - (uint64_t)h->v_first));
-    buf_put_varint(out, (uint64_t)low - (uint64_t)h->v_min);
-    buf_put_varint(out, (uint64_t)h->v_max - (uint64_t)high);
-    buf_put_zigzag(out, (int64_t)((uint64_t)h->v_sum - guess));
-    if (!h->summary.all_int)
-        buf_put_zigzag(out, (int64_t)(double_bits(h->summary.sum.d) -
-                                      decimal_sum_bits(h->v_sum, h->scale)));
-}
-
-static void
-put_plain_summary(const struct summary *s, struct buf *out)
-{
-    buf_put_u64(out, double_bits(s->first.d));
-    buf_put_u64(out, double_bits(s->last.d));
-    buf_put_u64(out, double_bits(s->min.d));
-    buf_put_u64(out, double_bits(s->max.d));
-    buf_put_u64(out, double_bits(s->sum.d));
-}
-
-static void
 get_constant(struct cursor *c, struct block_header *h)
 {
     struct summary *s = &h->summary;
@@ -136,16 +109,6 @@ get_whole_summary(struct cursor *c, struct block_header *h)
     }
 }
 
-static void
-get_plain_summary(struct cursor *c, struct summary *s)
-{
-    s->first.d = double_of_bits(cursor_u64(c));
-    s->last.d = double_of_bits(cursor_u64(c));
-    s->min.d = double_of_bits(cursor_u64(c));
-    s->max.d = double_of_bits(cursor_u64(c));
-    s->sum.d = double_of_bits(cursor_u64(c));
-}
-
 void
 block_header_put(const struct block_header *h, struct buf *out)
 {
@@ -160,10 +123,28 @@ block_header_put(const struct block_header *h, struct buf *out)
     buf_put_varint(out, h->span);
     if (h->flags & FLAG_CONSTANT)
         put_constant(h, out);
-    else if (h->flags & FLAG_PLAIN)
-        put_plain_summary(&h->summary, out);
-    else
-        put_whole_summary(h, out);
+    else if (h->flags & FLAG_PLAIN) {
+        buf_put_u64(out, double_bits(h->summary.first.d));
+        buf_put_u64(out, double_bits(h->summary.last.d));
+        buf_put_u64(out, double_bits(h->summary.min.d));
+        buf_put_u64(out, double_bits(h->summary.max.d));
+        buf_put_u64(out, double_bits(h->summary.sum.d));
+    } else {
+        uint64_t guess = guess_sum(h->count, h->v_first, h->v_last);
+        int64_t low = h->v_first < h->v_last ? h->v_first : h->v_last;
+        int64_t high = h->v_first < h->v_last ? h->v_last : h->v_first;
+
+        buf_put_zigzag(out, h->v_first);
+        buf_put_zigzag(out,
+                       (int64_t)((uint64_t)h->v_last - (uint64_t)h->v_first));
+        buf_put_varint(out, (uint64_t)low - (uint64_t)h->v_min);
+        buf_put_varint(out, (uint64_t)h->v_max - (uint64_t)high);
+        buf_put_zigzag(out, (int64_t)((uint64_t)h->v_sum - guess));
+        if (!h->summary.all_int)
+            buf_put_zigzag(out,
+                           (int64_t)(double_bits(h->summary.sum.d) -
+                                     decimal_sum_bits(h->v_sum, h->scale)));
+    }
 }
 
 /* -- reading -------------------------------------------------------------- */
@@ -250,9 +231,13 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
     c->failed |= h->summary.last_ms > POINT_MAX_TS_MS;
     if (h->flags & FLAG_CONSTANT)
         get_constant(c, h);
-    else if (h->flags & FLAG_PLAIN)
-        get_plain_summary(c, &h->summary);
-    else
+    else if (h->flags & FLAG_PLAIN) {
+        h->summary.first.d = double_of_bits(cursor_u64(c));
+        h->summary.last.d = double_of_bits(cursor_u64(c));
+        h->summary.min.d = double_of_bits(cursor_u64(c));
+        h->summary.max.d = double_of_bits(cursor_u64(c));
+        h->summary.sum.d = double_of_bits(cursor_u64(c));
+    } else
         get_whole_summary(c, h);
 }
 

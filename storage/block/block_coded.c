@@ -30,30 +30,6 @@ struct encoder {
 
 /* -- choosing ------------------------------------------------------------- */
 
-/* Four at a time: counting one thing twice in a row has to wait. */
-static void
-count_symbols(const uint64_t *u, size_t len, unsigned low,
-              uint32_t counts[CODED_SYMBOLS])
-{
-    uint32_t part[4][CODED_SYMBOLS] = { { 0 } };
-    const uint64_t last = CODED_SYMBOLS - 1;
-    size_t i = 0;
-
-    for (; len - i >= 4; i += 4)
-        for (size_t k = 0; k < 4; k++) {
-            uint64_t s = u[i + k] >> low;
-
-            part[k][s < last ? s : last]++;
-        }
-    for (; i < len; i++) {
-        uint64_t s = u[i] >> low;
-
-        part[0][s < last ? s : last]++;
-    }
-    for (size_t s = 0; s < CODED_SYMBOLS; s++)
-        counts[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
-}
-
 /* In 1/256 bits. */
 static uint64_t
 cost_of(const uint32_t counts[CODED_SYMBOLS], const uint16_t *costs)
@@ -82,8 +58,24 @@ try_low(const uint64_t *u, size_t len, unsigned low, struct numbers_plan *best)
 {
     uint32_t counts[CODED_SYMBOLS];
     int16_t few[CODED_SYMBOLS];
+    uint32_t part[4][CODED_SYMBOLS] = { { 0 } };
+    const uint64_t last = CODED_SYMBOLS - 1;
+    size_t i = 0;
 
-    count_symbols(u, len, low, counts);
+    /* Four at a time: counting one thing twice in a row has to wait. */
+    for (; len - i >= 4; i += 4)
+        for (size_t k = 0; k < 4; k++) {
+            uint64_t s = u[i + k] >> low;
+
+            part[k][s < last ? s : last]++;
+        }
+    for (; i < len; i++) {
+        uint64_t s = u[i] >> low;
+
+        part[0][s < last ? s : last]++;
+    }
+    for (size_t s = 0; s < CODED_SYMBOLS; s++)
+        counts[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
     for (unsigned s = 0; s < CODED_SYMBOLS; s++)
         few[s] = (int16_t)counts[s];
     for (unsigned table = 0; table < CODED_TABLES; table++) {
@@ -110,24 +102,6 @@ coded_plan(const uint64_t *u, size_t len, unsigned rice)
 
 /* -- writing -------------------------------------------------------------- */
 
-static void
-encoder_init(struct encoder *e, unsigned table)
-{
-    const uint8_t *counts = coded_counts[table];
-    int32_t first = 0;
-
-    e->states = coded_table(table)->order;
-    e->last = coded_last(table);
-    for (unsigned s = 0; s <= e->last; s++) {
-        unsigned bits = STATE_BITS - (31 - (unsigned)__builtin_clz(counts[s]));
-
-        /* One bit less below a limit: then a one is borrowed. */
-        e->symbols[s].bits = (bits << 16) - ((unsigned)counts[s] << bits);
-        e->symbols[s].first = first - counts[s];
-        first += counts[s];
-    }
-}
-
 static inline const struct symbol *
 symbol_of(const struct encoder *e, uint64_t high)
 {
@@ -146,15 +120,6 @@ step_back(const struct encoder *e, uint64_t high, unsigned next, uint16_t *step)
     return e->states[s->first + (int32_t)(next >> bits)];
 }
 
-/* Nothing follows: any of the symbol's states. */
-static inline unsigned
-last_state(const struct encoder *e, unsigned table, uint64_t high)
-{
-    const struct symbol *s = symbol_of(e, high);
-
-    return e->states[s->first + coded_counts[table][s - e->symbols]];
-}
-
 /* The bits that lead from each number to the one of its cursor that follows,
  * and how many above them; the states to begin with. */
 static void
@@ -165,8 +130,11 @@ walk_back(const struct encoder *e, const uint64_t *u, size_t len, unsigned low,
     size_t i = len;
 
     for (size_t k = 0; k < CURSORS && i > 0; k++) {
-        unsigned state = last_state(e, table, u[--i] >> low);
+        unsigned state;
+        const struct symbol *s = symbol_of(e, u[--i] >> low);
 
+        /* Nothing follows: any of the symbol's states. */
+        state = e->states[s->first + coded_counts[table][s - e->symbols]];
         if (i % CURSORS == 0)
             even = state;
         else
@@ -192,13 +160,25 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
     struct encoder e;
     unsigned starts[CURSORS];
     uint16_t *steps = malloc(len * sizeof *steps);
+    const uint8_t *counts;
+    int32_t first = 0;
 
     if (steps == NULL || !bits_room(&o, (len + CURSORS) * STATE_BITS)) {
         out->failed = true;
         free(steps);
         return;
     }
-    encoder_init(&e, table);
+    counts = coded_counts[table];
+    e.states = coded_table(table)->order;
+    e.last = coded_last(table);
+    for (unsigned s = 0; s <= e.last; s++) {
+        unsigned bits = STATE_BITS - (31 - (unsigned)__builtin_clz(counts[s]));
+
+        /* One bit less below a limit: then a one is borrowed. */
+        e.symbols[s].bits = (bits << 16) - ((unsigned)counts[s] << bits);
+        e.symbols[s].first = first - counts[s];
+        first += counts[s];
+    }
     walk_back(&e, u, len, low, table, steps, starts);
     for (size_t i = 0; i < CURSORS && i < len; i++)
         bits_put(&o, starts[i], STATE_BITS);

@@ -260,42 +260,6 @@ put_times(struct work *w, int64_t base_ms, struct buf *out)
     free(units);
 }
 
-static void
-put_kinds(struct work *w, struct buf *out)
-{
-    const struct points *p = w->p;
-    uint8_t last = 0;
-
-    for (size_t i = 0; i < p->len; i++) {
-        uint8_t kind = p->is_float[i] != 0;
-
-        w->scratch[i] = kind ^ last;
-        last = kind;
-    }
-    block_numbers_encode(w->scratch, p->len,
-                         block_numbers_plan(w->scratch, p->len), out);
-}
-
-static void
-put_exceptions(struct work *w, struct buf *out)
-{
-    const struct points *p = w->p;
-    unsigned scale = w->h.scale & SCALE_DIGITS;
-    size_t count = 0, next = 0;
-    int64_t m;
-
-    for (size_t i = 0; i < p->len; i++)
-        count += !decimal_at(p, i, scale, &m);
-    buf_put_varint(out, count);
-    for (size_t i = 0; i < p->len; i++) {
-        if (decimal_at(p, i, scale, &m))
-            continue;
-        buf_put_varint(out, i - next);
-        buf_put_u64(out, (uint64_t)p->v[i].i);
-        next = i + 1;
-    }
-}
-
 /* Integers and doubles each in a column of their own; either may be none. */
 static void
 put_split(struct work *w, struct buf *out)
@@ -319,12 +283,37 @@ put_values(struct work *w, struct buf *out)
 {
     const struct block_header *h = &w->h;
 
-    if (block_kinds(h) == KINDS_MIXED)
-        put_kinds(w, out);
+    if (block_kinds(h) == KINDS_MIXED) {
+        const struct points *p = w->p;
+        uint8_t last = 0;
+
+        for (size_t i = 0; i < p->len; i++) {
+            uint8_t kind = p->is_float[i] != 0;
+
+            w->scratch[i] = kind ^ last;
+            last = kind;
+        }
+        block_numbers_encode(w->scratch, p->len,
+                             block_numbers_plan(w->scratch, p->len), out);
+    }
     if (!block_is_whole(h)) {
         put_split(w, out);
     } else if (h->flags & FLAG_PLAIN) {
-        put_exceptions(w, out);
+        const struct points *p = w->p;
+        unsigned scale = w->h.scale & SCALE_DIGITS;
+        size_t count = 0, next = 0;
+        int64_t m;
+
+        for (size_t i = 0; i < p->len; i++)
+            count += !decimal_at(p, i, scale, &m);
+        buf_put_varint(out, count);
+        for (size_t i = 0; i < p->len; i++) {
+            if (decimal_at(p, i, scale, &m))
+                continue;
+            buf_put_varint(out, i - next);
+            buf_put_u64(out, (uint64_t)p->v[i].i);
+            next = i + 1;
+        }
         block_column_encode(w->v, w->p->len, w->scratch, out);
     } else {
         struct ints_known known = { .first = h->v_first, .min = h->v_min };

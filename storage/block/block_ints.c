@@ -46,42 +46,6 @@ step_at(const int64_t *v, size_t i)
     return (uint64_t)v[i] - (uint64_t)v[i - 1];
 }
 
-/* The mean step, but 0 where it is lost among the others. */
-static uint64_t
-drift_of(const int64_t *v, size_t len, const struct steps *s)
-{
-    int64_t mean =
-        (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) / (int64_t)(len - 1);
-    uint64_t width = (uint64_t)s->max - (uint64_t)s->min;
-
-    return varint_zigzag(mean) < width / 16 ? 0 : (uint64_t)mean;
-}
-
-/* One pass of voting finds what can be the majority, a second one counts. */
-static struct steps
-look_at_steps(const int64_t *v, size_t len)
-{
-    struct steps s = { .min = INT64_MAX, .max = INT64_MIN, .top = v[0] };
-    size_t votes = 0, count = 0;
-
-    for (size_t i = 1; i < len; i++) {
-        uint64_t step = step_at(v, i);
-
-        s.usual = votes == 0 ? step : s.usual;
-        votes += step == s.usual ? 1 : SIZE_MAX;
-        s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
-        s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
-        s.travel += varint_zigzag((int64_t)step);
-        s.top = v[i] > s.top ? v[i] : s.top;
-    }
-    for (size_t i = 1; i < len && votes > 0; i++)
-        count += step_at(v, i) == s.usual;
-    s.is_usual = count * 2 > len - 1;
-    if (!s.is_usual)
-        s.usual = drift_of(v, len, &s);
-    return s;
-}
-
 /* Most steps lie close above the smallest: no need of signs then. */
 static bool
 is_climb(const struct steps *s)
@@ -155,8 +119,35 @@ choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
     };
     struct steps steps = { 0 };
 
-    if (len > 1)
-        steps = look_at_steps(v, len);
+    if (len > 1) {
+        struct steps s = { .min = INT64_MAX, .max = INT64_MIN, .top = v[0] };
+        size_t votes = 0, count = 0;
+
+        /* One pass of voting finds what can be the majority, a second one
+         * counts. */
+        for (size_t i = 1; i < len; i++) {
+            uint64_t step = step_at(v, i);
+
+            s.usual = votes == 0 ? step : s.usual;
+            votes += step == s.usual ? 1 : SIZE_MAX;
+            s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
+            s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
+            s.travel += varint_zigzag((int64_t)step);
+            s.top = v[i] > s.top ? v[i] : s.top;
+        }
+        for (size_t i = 1; i < len && votes > 0; i++)
+            count += step_at(v, i) == s.usual;
+        s.is_usual = count * 2 > len - 1;
+        if (!s.is_usual) {
+            int64_t mean = (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) /
+                           (int64_t)(len - 1);
+            uint64_t width = (uint64_t)s.max - (uint64_t)s.min;
+
+            /* The mean step, but 0 where it is lost among the others. */
+            s.usual = varint_zigzag(mean) < width / 16 ? 0 : (uint64_t)mean;
+        }
+        steps = s;
+    }
     if (len == 1 || may_be_offset(&steps, len, known.min))
         try(v, len, known.min, PREDICT_OFFSET, 0, scratch, &best);
     if (len == 1)

@@ -9,19 +9,6 @@
 typedef uint64_t lanes __attribute__((vector_size(8 * LANES)));
 typedef double doubles __attribute__((vector_size(8 * LANES)));
 
-/* The eight bytes from 'at' on, or what is left of them and zeros. */
-static inline uint64_t
-load_left(const uint8_t *p, size_t size, size_t at)
-{
-    uint64_t v = 0;
-
-    if (size - at >= 8)
-        return bits_load(p + at);
-    for (size_t i = 0; at + i < size; i++)
-        v |= (uint64_t)p[at + i] << 8 * i;
-    return v;
-}
-
 /* Takes the lowest one off the word, which begins at the bit 'from'. */
 static ALWAYS_INLINE void
 take_one(struct ones *o, uint64_t *word, uint64_t from, uint64_t *out)
@@ -55,8 +42,17 @@ find_ones(const uint8_t *p, size_t size, uint64_t *out, size_t len)
             take_one(&o, &word, at * 8, out);
     }
     for (; o.found < len && at < size; at += 8) {
-        uint64_t word = load_left(p, size, at);
+        uint64_t word;
+        uint64_t v = 0;
 
+        /* The eight bytes from 'at' on, or what is left of them and zeros. */
+        if (size - at >= 8) {
+            word = bits_load(p + at);
+        } else {
+            for (size_t i = 0; at + i < size; i++)
+                v |= (uint64_t)p[at + i] << 8 * i;
+            word = v;
+        }
         while (word != 0 && o.found < len)
             take_one(&o, &word, at * 8, out);
     }

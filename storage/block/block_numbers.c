@@ -65,52 +65,6 @@ rice_cost2(unsigned b, unsigned k)
     return 2 * (k + 1) + 3 * (UINT64_C(1) << (over - 1)) - 1;
 }
 
-static uint64_t
-rice_bits(const struct histogram *h, unsigned from, unsigned k)
-{
-    uint64_t cost2 = 0;
-
-    for (unsigned b = from; b <= h->max; b++)
-        cost2 += h->len[b] * rice_cost2(b, k);
-    return cost2 / 2;
-}
-
-/* The best parameter lies around the length of the number in the middle. */
-static struct numbers_plan
-plan_rice(const struct histogram *h, size_t len)
-{
-    struct numbers_plan best = { NUMBERS_RICE, 0, UINT64_MAX, 0 };
-    uint64_t below = 0;
-    unsigned middle = 0;
-
-    while ((below += h->len[middle]) * 2 < len)
-        middle++;
-    for (unsigned k = middle < 3 ? 0 : middle - 3; k <= middle + 1; k++) {
-        uint64_t bits = rice_bits(h, 0, k);
-
-        if (k < 64 && bits < best.bits) {
-            best.parameter = k;
-            best.bits = bits;
-        }
-    }
-    return best;
-}
-
-/* As if gaps and numbers were Rice-coded with a length that suits them. */
-static uint64_t
-sparse_bits(const struct histogram *h, size_t len)
-{
-    uint64_t others = len - h->len[0];
-    uint64_t bits = 40;
-
-    if (others == 0 || others > len / 3)
-        return UINT64_MAX;
-    bits += others * (bit_length(len / others) + 2);
-    for (unsigned b = 1; b <= h->max; b++)
-        bits += h->len[b] * (uint64_t)(b + 1);
-    return bits;
-}
-
 static bool
 all_equal(const uint64_t *u, size_t len)
 {
@@ -124,11 +78,30 @@ static struct numbers_plan
 plan_flat(const uint64_t *u, size_t len, const struct histogram *h)
 {
     struct numbers_plan plan;
+    struct numbers_plan best;
+    uint64_t below = 0;
+    unsigned middle = 0;
 
     if (len == 0 || (h->len[h->max] == len && all_equal(u, len)))
         return (struct numbers_plan){ NUMBERS_EQUAL, 0, 8 + 8 * (h->max / 7),
                                       0 };
-    plan = plan_rice(h, len);
+    /* The best parameter lies around the length of the number in the middle. */
+    best = (struct numbers_plan){ NUMBERS_RICE, 0, UINT64_MAX, 0 };
+    while ((below += h->len[middle]) * 2 < len)
+        middle++;
+    for (unsigned k = middle < 3 ? 0 : middle - 3; k <= middle + 1; k++) {
+        uint64_t bits;
+        uint64_t cost2 = 0;
+
+        for (unsigned b = 0; b <= h->max; b++)
+            cost2 += h->len[b] * rice_cost2(b, k);
+        bits = cost2 / 2;
+        if (k < 64 && bits < best.bits) {
+            best.parameter = k;
+            best.bits = bits;
+        }
+    }
+    plan = best;
     if (h->max * (uint64_t)len <= plan.bits)
         plan = (struct numbers_plan){ NUMBERS_PACKED, h->max - 1,
                                       h->max * (uint64_t)len, 0 };
@@ -140,8 +113,19 @@ block_numbers_plan(const uint64_t *u, size_t len)
 {
     const struct histogram h = histogram_of(u, len);
     struct numbers_plan plan = plan_flat(u, len, &h);
-    uint64_t sparse = sparse_bits(&h, len);
+    uint64_t sparse;
+    uint64_t others = len - h.len[0];
+    uint64_t bits = 40;
 
+    /* As if gaps and numbers were Rice-coded with a length that suits them. */
+    if (others == 0 || others > len / 3) {
+        sparse = UINT64_MAX;
+    } else {
+        bits += others * (bit_length(len / others) + 2);
+        for (unsigned b = 1; b <= h.max; b++)
+            bits += h.len[b] * (uint64_t)(b + 1);
+        sparse = bits;
+    }
     if (sparse < plan.bits)
         plan = (struct numbers_plan){ NUMBERS_SPARSE, 0, sparse, 0 };
     return plan;
@@ -321,13 +305,6 @@ get_packed_below(struct cursor *c, uint64_t *out, size_t len, unsigned width)
     bits_in_done(&in, c);
 }
 
-static void
-get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
-{
-    memset(out, 0, len * sizeof *out);
-    get_packed_below(c, out, len, width);
-}
-
 /* Distances between the ones; true when one of them is RICE_ESCAPE or more. */
 static bool
 get_unary(struct cursor *c, uint64_t *out, size_t len)
@@ -380,24 +357,6 @@ block_coded_decode(struct cursor *c, uint64_t *out, size_t len, unsigned low,
         get_escapes(c, out, len, low, coded_last(table));
 }
 
-/* Steps of the table's last symbol are longer. */
-static void
-lengthen_steps(struct cursor *c, uint64_t *out, size_t len, unsigned last,
-               uint64_t start)
-{
-    uint64_t before = start, more = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        uint64_t now = out[i];
-
-        if (now - before == (uint64_t)varint_unzigzag(last))
-            more += (uint64_t)varint_unzigzag(last + cursor_varint(c)) -
-                    (uint64_t)varint_unzigzag(last);
-        before = now;
-        out[i] = now + more;
-    }
-}
-
 void
 block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
                          unsigned table, uint64_t start)
@@ -407,8 +366,21 @@ block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
     if (!has_codes(c, len, table))
         return;
     escaped = coded_get_steps(c, out, len, table, start);
-    if (escaped && !c->failed)
-        lengthen_steps(c, out, len, coded_last(table), start);
+    if (escaped && !c->failed) {
+        unsigned last = coded_last(table);
+        uint64_t before = start, more = 0;
+
+        /* Steps of the table's last symbol are longer. */
+        for (size_t i = 0; i < len; i++) {
+            uint64_t now = out[i];
+
+            if (now - before == (uint64_t)varint_unzigzag(last))
+                more += (uint64_t)varint_unzigzag(last + cursor_varint(c)) -
+                        (uint64_t)varint_unzigzag(last);
+            before = now;
+            out[i] = now + more;
+        }
+    }
 }
 
 static void
@@ -441,8 +413,10 @@ get_flat(struct cursor *c, uint8_t codec, uint64_t *out, size_t len)
 
     switch (codec & NUMBERS_MASK) {
     case NUMBERS_PACKED:
-        if (can_hold(c, len, parameter + 1))
-            get_packed(c, out, len, parameter + 1);
+        if (can_hold(c, len, parameter + 1)) {
+            memset(out, 0, len * sizeof *out);
+            get_packed_below(c, out, len, parameter + 1);
+        }
         break;
     case NUMBERS_RICE:
         if (can_hold(c, len, parameter + 1))

@@ -80,24 +80,19 @@ make_states(unsigned table)
 }
 
 static void
-make_costs(unsigned table)
-{
-    unsigned last = coded_last(table);
-
-    for (unsigned s = 0; s < CODED_SYMBOLS; s++) {
-        double p = coded_counts[table][s < last ? s : last] / 256.0;
-
-        tables[table].costs[s] =
-            (uint16_t)(lrint(-log2(p) * 256) + (s < last ? 0 : 8 * 256));
-    }
-}
-
-static void
 make_tables(void)
 {
     for (unsigned table = 0; table < CODED_TABLES; table++) {
+        unsigned last;
+
         make_states(table);
-        make_costs(table);
+        last = coded_last(table);
+        for (unsigned s = 0; s < CODED_SYMBOLS; s++) {
+            double p = coded_counts[table][s < last ? s : last] / 256.0;
+
+            tables[table].costs[s] =
+                (uint16_t)(lrint(-log2(p) * 256) + (s < last ? 0 : 8 * 256));
+        }
     }
 }
 

@@ -35,11 +35,22 @@ charge_of(size_t cap)
     return cap <= FREE_CAP ? 0 : cap * POINT_BYTES;
 }
 
-static bool
-resize(struct points *p, size_t cap)
+/* Small at first: a query may hold a million series with a point each. */
+bool
+points_reserve(struct points *p, size_t more)
 {
+    size_t need, cap = p->cap < FIRST_CAP ? FIRST_CAP : p->cap;
     size_t charge;
 
+    if (__builtin_add_overflow(p->len, more, &need))
+        return false;
+    if (need <= p->cap)
+        return true;
+    while (cap < need)
+        if (__builtin_mul_overflow(cap, 2, &cap))
+            return false;
+    if (cap > FREE_CAP && budget_left(p->budget) / POINT_BYTES < cap)
+        cap = need; /* there may still be so much */
     if (cap > SIZE_MAX / (2 * POINT_BYTES))
         return false;
     charge = charge_of(cap) - charge_of(p->cap);
@@ -51,24 +62,6 @@ resize(struct points *p, size_t cap)
     }
     p->cap = cap;
     return true;
-}
-
-/* Small at first: a query may hold a million series with a point each. */
-bool
-points_reserve(struct points *p, size_t more)
-{
-    size_t need, cap = p->cap < FIRST_CAP ? FIRST_CAP : p->cap;
-
-    if (__builtin_add_overflow(p->len, more, &need))
-        return false;
-    if (need <= p->cap)
-        return true;
-    while (cap < need)
-        if (__builtin_mul_overflow(cap, 2, &cap))
-            return false;
-    if (cap > FREE_CAP && budget_left(p->budget) / POINT_BYTES < cap)
-        cap = need; /* there may still be so much */
-    return resize(p, cap);
 }
 
 bool
@@ -156,24 +149,6 @@ copy_point(const struct points *from, size_t i, struct points *to, size_t at)
     to->is_float[at] = from->is_float[i];
 }
 
-/* In place: for few. */
-static void
-insertion_sort(struct points *p)
-{
-    for (size_t i = 1; i < p->len; i++) {
-        int64_t ts_ms = p->ts_ms[i];
-        union number v = p->v[i];
-        uint8_t is_float = p->is_float[i];
-        size_t at = i;
-
-        for (; at > 0 && p->ts_ms[at - 1] > ts_ms; at--)
-            copy_point(p, at - 1, p, at);
-        p->ts_ms[at] = ts_ms;
-        p->v[at] = v;
-        p->is_float[at] = is_float;
-    }
-}
-
 static unsigned
 bits_of(uint64_t x)
 {
@@ -233,18 +208,6 @@ sort_by_byte(const uint64_t *in, size_t len, unsigned shift, uint64_t *out)
         out[starts[in[i] >> shift & 0xff]++] = in[i];
 }
 
-/* Keeps of equal times the last one; returns how many keys stay. */
-static size_t
-keep_last(uint64_t *keys, size_t len, unsigned index_bits)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < len; i++)
-        if (i + 1 == len || keys[i] >> index_bits != keys[i + 1] >> index_bits)
-            keys[kept++] = keys[i];
-    return kept;
-}
-
 /* False, and nothing changed, when there is no memory. */
 static bool
 radix_sort_unique(struct points *p)
@@ -253,6 +216,7 @@ radix_sort_unique(struct points *p)
     uint64_t *all, *in, *out, mask;
     uint8_t *kinds;
     size_t len;
+    size_t kept = 0;
 
     if (!make_keys(p, &k))
         return false;
@@ -266,7 +230,12 @@ radix_sort_unique(struct points *p)
         out = in;
         in = sorted;
     }
-    len = keep_last(in, p->len, k.index_bits);
+    /* Keeps of equal times the last one; returns how many keys stay. */
+    for (size_t i = 0; i < p->len; i++)
+        if (i + 1 == p->len ||
+            in[i] >> k.index_bits != in[i + 1] >> k.index_bits)
+            in[kept++] = in[i];
+    len = kept;
     mask = k.index_bits == 0 ? 0 : UINT64_MAX >> (64 - k.index_bits);
     for (size_t i = 0; i < len; i++)
         out[i] = (uint64_t)p->v[in[i] & mask].i;
@@ -291,7 +260,19 @@ points_sort_unique(struct points *p)
         return true;
     if (p->len > FEW)
         return radix_sort_unique(p);
-    insertion_sort(p);
+    /* In place: for few. */
+    for (size_t i = 1; i < p->len; i++) {
+        int64_t ts_ms = p->ts_ms[i];
+        union number v = p->v[i];
+        uint8_t is_float = p->is_float[i];
+        size_t at = i;
+
+        for (; at > 0 && p->ts_ms[at - 1] > ts_ms; at--)
+            copy_point(p, at - 1, p, at);
+        p->ts_ms[at] = ts_ms;
+        p->v[at] = v;
+        p->is_float[at] = is_float;
+    }
     for (size_t i = 0; i < p->len; i++) {
         if (len > 0 && p->ts_ms[len - 1] == p->ts_ms[i])
             len--;

@@ -57,18 +57,6 @@ row_part_is_used(const struct row_of_parts *row, uint32_t base, bool *is,
     return status == ST_NOT_FOUND ? ST_OK : status;
 }
 
-static enum status
-find_missing(const struct row_of_parts *row, uint32_t base, struct error *e)
-{
-    bool is;
-    enum status status = row_part_is_used(row, base, &is, e);
-
-    return status == ST_OK && is
-               ? error_set(e, ST_CORRUPT, "row: the part of hour %u is missing",
-                           (unsigned)base)
-               : status;
-}
-
 enum status
 row_part_read(const struct row_of_parts *row, uint32_t base, struct buf *value,
               struct slice *block, struct error *e)
@@ -82,8 +70,16 @@ row_part_read(const struct row_of_parts *row, uint32_t base, struct buf *value,
                value, e);
 
     *block = slice_of(NULL, 0);
-    if (status == ST_NOT_FOUND)
-        return find_missing(row, base, e);
+    if (status == ST_NOT_FOUND) {
+        bool is;
+
+        status = row_part_is_used(row, base, &is, e);
+        return status == ST_OK && is
+                   ? error_set(e, ST_CORRUPT,
+                               "row: the part of hour %u is missing",
+                               (unsigned)base)
+                   : status;
+    }
     if (status == ST_OK)
         status =
             row_hours_begin(row->layout, base, buf_slice(value), &hours, e);
