@@ -26,21 +26,6 @@ find_all(void *handle, const struct library *l)
     return true;
 }
 
-static bool
-load_file(const struct library *l, const char *file_name, struct error *e)
-{
-    void *handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
-
-    if (handle != NULL && find_all(handle, l))
-        return true;
-    (void)error_set(e, ST_IO, "%s needs Debian's package %s: %s", l->purpose,
-                    l->package, dlerror());
-    memset(l->functions, 0, l->len * sizeof(void *));
-    if (handle != NULL)
-        (void)dlclose(handle);
-    return false;
-}
-
 /* The error is that of the first file: others are its substitutes. */
 enum status
 library_load(struct library *l, struct error *e)
@@ -50,8 +35,21 @@ library_load(struct library *l, struct error *e)
 
     lock_take(&library_lock);
     for (size_t i = 0;
-         !l->is_loaded && i < LIBRARY_FILES && l->file_names[i] != NULL; i++)
-        l->is_loaded = load_file(l, l->file_names[i], i == 0 ? &why : NULL);
+         !l->is_loaded && i < LIBRARY_FILES && l->file_names[i] != NULL; i++) {
+        void *handle = dlopen(l->file_names[i], RTLD_NOW | RTLD_LOCAL);
+
+        if (handle != NULL && find_all(handle, l)) {
+            l->is_loaded = true;
+        } else {
+            (void)error_set(i == 0 ? &why : NULL, ST_IO,
+                            "%s needs Debian's package %s: %s", l->purpose,
+                            l->package, dlerror());
+            memset(l->functions, 0, l->len * sizeof(void *));
+            if (handle != NULL)
+                (void)dlclose(handle);
+            l->is_loaded = false;
+        }
+    }
     is_loaded = l->is_loaded;
     lock_drop(&library_lock);
     return is_loaded ? ST_OK : error_set(e, why.status, "%s", why.text);

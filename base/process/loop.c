@@ -14,14 +14,6 @@
 #define EVENTS_MAX 64
 #define LINGER_MS  20
 
-static bool
-loop_goes_on(struct loop *l)
-{
-    return !atomic_load(&l->stopping) ||
-           (l->calls->lingers && loop_next(l, NULL) != NULL &&
-            clock_monotonic_us() < l->stop_us);
-}
-
 static void
 free_dead(struct loop *l)
 {
@@ -34,14 +26,6 @@ free_dead(struct loop *l)
     }
 }
 
-static void
-handle_event(struct loop *l, const struct epoll_event *ev)
-{
-    if (ev->data.u64 == 0)
-        (void)eventfd_read(l->wake_fd, &(eventfd_t){ 0 });
-    l->calls->event(l->ctx, ev->data.u64, ev->events);
-}
-
 static void *
 loop_run(void *arg)
 {
@@ -49,7 +33,9 @@ loop_run(void *arg)
     struct epoll_event events[EVENTS_MAX];
     int64_t ticked = clock_monotonic_us();
 
-    while (loop_goes_on(l)) {
+    while (!atomic_load(&l->stopping) ||
+           (l->calls->lingers && loop_next(l, NULL) != NULL &&
+            clock_monotonic_us() < l->stop_us)) {
         unsigned ms = atomic_load(&l->stopping) ? LINGER_MS
                       : l->wait_ms > 0          ? l->wait_ms
                                                 : l->tick_ms;
@@ -59,8 +45,13 @@ loop_run(void *arg)
         INSIST(n >= 0 || errno == EINTR);
         if (l->calls->begin != NULL)
             l->calls->begin(l->ctx);
-        for (int i = 0; i < n; i++)
-            handle_event(l, &events[i]);
+        for (int i = 0; i < n; i++) {
+            const struct epoll_event *ev = &events[i];
+
+            if (ev->data.u64 == 0)
+                (void)eventfd_read(l->wake_fd, &(eventfd_t){ 0 });
+            l->calls->event(l->ctx, ev->data.u64, ev->events);
+        }
         if (l->calls->end != NULL)
             l->calls->end(l->ctx);
         now = clock_monotonic_us();

@@ -191,28 +191,6 @@ same_bounds(const struct histogram *a, const struct histogram *b)
     return true;
 }
 
-/* The union of both, where 'a' has room for its own. */
-static size_t
-unite(const struct histogram *a, const struct histogram *b,
-      struct histogram_bucket *out)
-{
-    size_t i = 0, k = 0, len = 0;
-
-    while (i < a->len || k < b->len) {
-        int c = i == a->len ? 1
-                : k == b->len
-                    ? -1
-                    : histogram_compare(&a->buckets[i], &b->buckets[k]);
-
-        out[len] = c <= 0 ? a->buckets[i++] : b->buckets[k++];
-        if (c == 0)
-            out[len].count =
-                wrapping_sum(out[len].count, b->buckets[k++].count);
-        len++;
-    }
-    return len;
-}
-
 enum status
 histogram_add(struct histogram *sum, const struct histogram *more,
               struct arena *a, struct error *e)
@@ -224,10 +202,24 @@ histogram_add(struct histogram *sum, const struct histogram *more,
     } else {
         struct histogram_bucket *all =
             arena_alloc(a, (sum->len + more->len) * sizeof *all);
+        size_t i = 0, k = 0, len = 0;
 
         if (all == NULL)
             return no_memory(e);
-        sum->len = unite(sum, more, all);
+        /* The union of both, where 'a' has room for its own. */
+        while (i < sum->len || k < more->len) {
+            int c = i == sum->len    ? 1
+                    : k == more->len ? -1
+                                     : histogram_compare(&sum->buckets[i],
+                                                         &more->buckets[k]);
+
+            all[len] = c <= 0 ? sum->buckets[i++] : more->buckets[k++];
+            if (c == 0)
+                all[len].count =
+                    wrapping_sum(all[len].count, more->buckets[k++].count);
+            len++;
+        }
+        sum->len = len;
         sum->buckets = all;
     }
     sum->underflow = wrapping_sum(sum->underflow, more->underflow);

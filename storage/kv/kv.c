@@ -128,27 +128,6 @@ kv_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     return st;
 }
 
-static enum status
-get_each(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
-         void *ctx, struct error *e)
-{
-    struct buf value = BUF_INIT;
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
-        struct slice found;
-
-        st = kv_get(kv, keys[i], &value, e);
-        found = buf_slice(&value);
-        if (st == ST_OK || st == ST_NOT_FOUND) {
-            f(ctx, i, st == ST_OK ? &found : NULL);
-            st = ST_OK;
-        }
-    }
-    buf_fini(&value);
-    return st;
-}
-
 enum status
 kv_get_many(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
             void *ctx, struct error *e)
@@ -158,8 +137,23 @@ kv_get_many(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
     enum status st;
 
     OBJ_CHECK(kv, KV_MAGIC);
-    if (get == NULL)
-        return get_each(kv, keys, len, f, ctx, e);
+    if (get == NULL) {
+        struct buf value = BUF_INIT;
+
+        st = ST_OK;
+        for (size_t i = 0; i < len && st == ST_OK; i++) {
+            struct slice found;
+
+            st = kv_get(kv, keys[i], &value, e);
+            found = buf_slice(&value);
+            if (st == ST_OK || st == ST_NOT_FOUND) {
+                f(ctx, i, st == ST_OK ? &found : NULL);
+                st = ST_OK;
+            }
+        }
+        buf_fini(&value);
+        return st;
+    }
     do
         st = get(kv, keys, len, f, ctx, e);
     while (try_again(kv, &a, st));

@@ -121,20 +121,6 @@ level_manifest_names(const struct level_manifest *m, uint64_t number)
 }
 
 static void
-add_table(struct level_manifest *m, struct cursor *c)
-{
-    struct level_table t;
-
-    (void)cursor_varint(c); /* the level */
-    t.number = cursor_varint(c);
-    t.size = cursor_varint(c);
-    (void)cursor_sized(c); /* the first key, and the last */
-    (void)cursor_sized(c);
-    m->tables = mem_grow(m->tables, m->len, &m->cap, sizeof t);
-    m->tables[m->len++] = t;
-}
-
-static void
 drop_table(struct level_manifest *m, struct cursor *c)
 {
     struct level_table *t;
@@ -159,6 +145,8 @@ static void
 apply_field(struct history *h, uint64_t field, struct cursor *c)
 {
     switch (field) {
+        struct level_table t;
+
     case FIELD_LOG:
         h->names_log = true;
         (void)cursor_varint(c);
@@ -179,7 +167,14 @@ apply_field(struct history *h, uint64_t field, struct cursor *c)
         drop_table(h->m, c);
         break;
     case FIELD_NEW_TABLE:
-        add_table(h->m, c);
+
+        (void)cursor_varint(c); /* the level */
+        t.number = cursor_varint(c);
+        t.size = cursor_varint(c);
+        (void)cursor_sized(c); /* the first key, and the last */
+        (void)cursor_sized(c);
+        h->m->tables = mem_grow(h->m->tables, h->m->len, &h->m->cap, sizeof t);
+        h->m->tables[h->m->len++] = t;
         break;
     default:
         c->failed = true;

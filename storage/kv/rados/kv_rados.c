@@ -63,24 +63,6 @@ is_listed(struct omaps *o, uint64_t id)
     return is;
 }
 
-static void
-note_listed(struct omaps *o, uint64_t id)
-{
-    size_t at;
-
-    lock_take(&o->lock);
-    at = sort_place_u64(o->listed, o->listed_len, id);
-    if (at == o->listed_len || o->listed[at] != id) {
-        o->listed = mem_grow(o->listed, o->listed_len, &o->listed_cap,
-                             sizeof *o->listed);
-        memmove(o->listed + at + 1, o->listed + at,
-                (o->listed_len - at) * sizeof *o->listed);
-        o->listed[at] = id;
-        o->listed_len++;
-    }
-    lock_drop(&o->lock);
-}
-
 /* -- many operations at once ----------------------------------------------- */
 
 /* Those on their way, the oldest first. */
@@ -162,8 +144,22 @@ list_windows(struct omaps *o, const struct omap_changes *c, struct error *e)
         ids[len++] = id;
     }
     st = land_all(&f);
-    for (size_t i = 0; st == ST_OK && i < len; i++)
-        note_listed(o, ids[i]);
+    for (size_t i = 0; st == ST_OK && i < len; i++) {
+        uint64_t id = ids[i];
+        size_t at;
+
+        lock_take(&o->lock);
+        at = sort_place_u64(o->listed, o->listed_len, id);
+        if (at == o->listed_len || o->listed[at] != id) {
+            o->listed = mem_grow(o->listed, o->listed_len, &o->listed_cap,
+                                 sizeof *o->listed);
+            memmove(o->listed + at + 1, o->listed + at,
+                    (o->listed_len - at) * sizeof *o->listed);
+            o->listed[at] = id;
+            o->listed_len++;
+        }
+        lock_drop(&o->lock);
+    }
     free(ids);
     return st;
 }

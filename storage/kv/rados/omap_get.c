@@ -33,20 +33,6 @@ report_found(const struct getting *g, struct ceph_op *op, size_t from,
     }
 }
 
-static struct ceph_op *
-ask_for(struct ceph *c, const struct getting *g, size_t from, size_t len)
-{
-    struct slice *keys = mem_new_array(len, sizeof *keys);
-    struct ceph_op *op;
-
-    for (size_t i = 0; i < len; i++)
-        keys[i] = omap_change_key(&g->keys, from + i);
-    op = ceph_get_new(c, keys, len);
-    ceph_op_start(op, g->keys.v[from].object.name);
-    free(keys);
-    return op;
-}
-
 static enum status
 get_wanted(struct ceph *c, const struct getting *g, struct error *e)
 {
@@ -61,10 +47,21 @@ get_wanted(struct ceph *c, const struct getting *g, struct error *e)
         size_t at = (first + in_flight) % IN_FLIGHT;
 
         if (st == ST_OK && from < g->keys.len && in_flight < IN_FLIGHT) {
+            size_t len;
+            struct slice *keys;
+            struct ceph_op *op;
+
             ops[at].from = from;
             ops[at].len =
                 omap_changes_of_one(&g->keys, from, CEPH_PAGE_MAX, SIZE_MAX);
-            ops[at].op = ask_for(c, g, from, ops[at].len);
+            len = ops[at].len;
+            keys = mem_new_array(len, sizeof *keys);
+            for (size_t i = 0; i < len; i++)
+                keys[i] = omap_change_key(&g->keys, from + i);
+            op = ceph_get_new(c, keys, len);
+            ceph_op_start(op, g->keys.v[from].object.name);
+            free(keys);
+            ops[at].op = op;
             from += ops[at].len;
             in_flight++;
             continue;

@@ -99,19 +99,6 @@ add_listed(void *ctx, struct slice key, struct slice value, struct error *e)
     return ST_OK;
 }
 
-/* Those that a seek to this key needs. */
-static struct windows
-windows_from(const struct omap_iter *i, struct slice key)
-{
-    struct windows w;
-
-    if (i->it.end.data == NULL ||
-        !omap_windows_between(i->map, key, i->it.end, &w.first, &w.last) ||
-        (w.last - w.first) / i->map->window_s >= WINDOWS_NAMED)
-        return all_windows;
-    return w;
-}
-
 static bool
 has_windows(const struct omap_iter *i, struct windows w)
 {
@@ -310,9 +297,17 @@ static bool
 go_to_section(struct omap_iter *i, struct slice key)
 {
     struct omap_section section;
-    struct windows windows = windows_from(i, key);
+    struct windows windows;
     struct error e = { 0 };
+    struct windows w;
 
+    /* Those that a seek to this key needs. */
+    if (i->it.end.data == NULL ||
+        !omap_windows_between(i->map, key, i->it.end, &w.first, &w.last) ||
+        (w.last - w.first) / i->map->window_s >= WINDOWS_NAMED)
+        windows = all_windows;
+    else
+        windows = w;
     if (!omap_section_at(i->map, key, &section) || !is_wanted(i, &section))
         return false;
     if (i->in_section && section.prefix_size == i->section.prefix_size &&

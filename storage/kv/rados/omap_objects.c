@@ -99,14 +99,6 @@ has_others(uint8_t table)
     return table == TABLE_ANNOTATIONS || table == TABLE_META;
 }
 
-static bool
-is_name_key(struct slice key)
-{
-    return key.size >= 3 && key.data[1] != 0 && key.data[2] != 0 &&
-           strchr(kinds, key.data[1]) != NULL &&
-           strchr(whats, key.data[2]) != NULL;
-}
-
 /* Of ids those that differ in the last byte alone lie together: they are given
  * out, and looked up, one after the other. */
 static unsigned
@@ -135,7 +127,9 @@ omap_object_of(const struct omap_map *m, struct slice key,
                          "a key of a table that is not known, 0x%02x", table);
     name_of_table(table, out->name);
     if (table == TABLE_UID) {
-        if (!is_name_key(key))
+        if (!(key.size >= 3 && key.data[1] != 0 && key.data[2] != 0 &&
+              strchr(kinds, key.data[1]) != NULL &&
+              strchr(whats, key.data[2]) != NULL))
             return error_set(e, ST_INVALID, "a malformed key of a name");
         name_of_shard((char)key.data[1], (char)key.data[2], shard_of(key),
                       out->name);
