@@ -9,7 +9,7 @@
 #include "tests/fuzz/target.h"
 #include "tsd/api/names/series_lookup.h"
 #include "tsd/tool/points/query_words.h"
-#include "tsd/tool/run/tool_frames.h"
+#include "tsd/tool/run/tool_runs.h"
 
 #define WORDS_MAX 64
 #define NOW_MS    INT64_C(1735689600000)

@@ -34,30 +34,14 @@ is_type(struct slice type)
     return false;
 }
 
-static void
-reject_search(const struct http_request *r, struct slice type,
-              struct http_reply *out)
-{
-    struct search_request request;
-    char details[200];
-    unsigned seen;
-
-    if (!is_type(type)) {
-        (void)snprintf(details, sizeof details, "Unknown type: %.*s",
-                       SLICE_ARG(type));
-        http_reply_error(out, 400, "Invalid search query type supplied",
-                         details);
-    } else if (fields_read(r, FIELDS(of_search), &request, &seen, out)) {
-        http_reply_error(out, 400, "Searching is not enabled",
-                         "Searching has not been enabled on this TSD");
-    }
-}
-
 void
 api_search(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    const char *type = http_path(r) + strlen("/api/search");
-    size_t size;
+    const char *at = http_path(r) + strlen("/api/search");
+    struct search_request request;
+    struct slice type;
+    char details[200];
+    unsigned seen;
 
     if (http_method(r) == HTTP_PUT || http_method(r) == HTTP_DELETE) {
         http_reply_error(out, 400,
@@ -69,13 +53,20 @@ api_search(void *ctx, const struct http_request *r, struct http_reply *out)
     }
     if (!api_is_current(ctx, out))
         return;
-    type += *type == '/';
-    size = strcspn(type, "/");
-    if (size == strlen("lookup") && strncmp(type, "lookup", size) == 0)
+    at += *at == '/';
+    type = slice_of(at, strcspn(at, "/"));
+    if (slice_eq_str(type, "lookup")) {
         api_lookup(ctx, r, out);
-    else if (size == 0)
+    } else if (type.size == 0) {
         http_reply_error(out, 400, "Invalid search query type supplied",
                          "Type provided was null or empty");
-    else
-        reject_search(r, slice_of(type, size), out);
+    } else if (!is_type(type)) {
+        (void)snprintf(details, sizeof details, "Unknown type: %.*s",
+                       SLICE_ARG(type));
+        http_reply_error(out, 400, "Invalid search query type supplied",
+                         details);
+    } else if (fields_read(r, FIELDS(of_search), &request, &seen, out)) {
+        http_reply_error(out, 400, "Searching is not enabled",
+                         "Searching has not been enabled on this TSD");
+    }
 }

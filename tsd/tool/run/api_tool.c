@@ -4,7 +4,7 @@
  *     {"next": "<id>"}
  *     {"cancel": "<id>"}
  *
- * The first two answer frames (tsd/tool/run/tool_frames.h). */
+ * The first two answer frames (tsd/tool/run/tool_runs.h). */
 #include <jansson.h>
 
 #include "base/process/log.h"
@@ -59,7 +59,7 @@ may_run(const struct api *a, const struct http_request *r,
 }
 
 static void
-answer(const struct api *a, const struct http_request *r, const json_t *body,
+answer(const struct api *a, const struct http_request *r, json_t *body,
        struct http_reply *out)
 {
     const char *next = text_of(json_object_get(body, "next"));
@@ -81,6 +81,7 @@ answer(const struct api *a, const struct http_request *r, const json_t *body,
                         &e);
         call.as_tsdb = json_is_true(json_object_get(body, "tsdb"));
         call.zone = a->zone;
+        call.body = body;
         if (st == ST_OK && zone != NULL)
             st = timezone_find(slice_str(zone), &call.zone, &e);
         if (st == ST_OK)

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "tsd/tool/run/tool_frames.h"
+#include "tsd/tool/run/tool_runs.h"
 
 enum reading { READING, ENDED, BROKEN };
 

@@ -1,5 +1,6 @@
 #include "tsd/tool/run/tool_runs.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -8,7 +9,6 @@
 #include "base/process/log.h"
 #include "base/mem.h"
 #include "tsd/tool/run/tool_commands.h"
-#include "tsd/tool/run/tool_frames.h"
 
 #define RUNS_MAGIC FOURCC('T', 'R', 'N', 'S')
 #define WAIT_MS    1000 /* a read, until there is something */
@@ -17,8 +17,7 @@
 struct run {
     struct tool_runs *runs;
     char id[RUN_ID_SIZE];
-    char **words;
-    size_t words_len;
+    json_t *body; /* lends the words */
     struct tool_args args;
     struct tool tool;
     pthread_t thread;
@@ -145,9 +144,7 @@ run_main(void *arg)
 static void
 run_free(struct run *run)
 {
-    for (size_t i = 0; i < run->words_len; i++)
-        free(run->words[i]);
-    free(run->words);
+    json_decref(run->body);
     tool_args_fini(&run->args);
     buf_fini(&run->pending);
     cond_fini(&run->changed);
@@ -170,21 +167,6 @@ check_mode(struct tool *t, struct error *e)
     return ST_OK;
 }
 
-/* The words are as long as a request's body may be. */
-static bool
-copy_words(struct run *run, const struct tool_call *call)
-{
-    run->words = mem_try_array(call->len, sizeof *run->words);
-    for (; run->words != NULL && run->words_len < call->len; run->words_len++) {
-        char *copy = strdup(call->words[run->words_len]);
-
-        if (copy == NULL)
-            break;
-        run->words[run->words_len] = copy;
-    }
-    return run->words_len == call->len;
-}
-
 static enum status
 run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         struct run **out, struct error *e)
@@ -203,10 +185,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     INSIST(getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(run->id + 2 * i, 3, "%02x", bytes[i]);
-    if (!copy_words(run, call)) {
-        run_free(run);
-        return error_no_memory(e);
-    }
+    run->body = json_incref(call->body);
     run->asked_us = clock_monotonic_us();
     run->tool = (struct tool){
         .command = c,
@@ -221,8 +200,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
         .cancel = { run_is_cancelled, run },
     };
     st = tool_args_parse(&run->args, c->options, tool_common_options,
-                         run->words_len - 1,
-                         (const char *const *)run->words + 1, e);
+                         call->len - 1, call->words + 1, e);
     if (st == ST_OK)
         st = check_mode(&run->tool, e);
     if (st != ST_OK)
@@ -394,4 +372,33 @@ tool_runs_close(struct tool_runs **rp)
         }
     lock_fini(&r->lock);
     OBJ_FREE(r);
+}
+
+/* -- frames ---------------------------------------------------------------- */
+
+#define FRAME_HEAD ((size_t)5) /* bytes in front of a frame's own */
+
+void
+tool_frame_put(struct buf *out, enum tool_frame kind, struct slice bytes)
+{
+    buf_put_u8(out, (uint8_t)kind);
+    buf_put_u32(out, (uint32_t)bytes.size);
+    buf_put_slice(out, bytes);
+}
+
+bool
+tool_frame_cut(struct slice *in, enum tool_frame *kind, struct slice *bytes)
+{
+    const uint8_t *p = in->data;
+    size_t size;
+
+    if (in->size < FRAME_HEAD || strchr("oenx", p[0]) == NULL || p[0] == '\0')
+        return false;
+    size = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
+    if (size > in->size - FRAME_HEAD || (p[0] == TOOL_FRAME_EXIT && size != 1))
+        return false;
+    *kind = (enum tool_frame)p[0];
+    *bytes = slice_of(p + FRAME_HEAD, size);
+    *in = slice_of(p + FRAME_HEAD + size, in->size - FRAME_HEAD - size);
+    return true;
 }

@@ -16,6 +16,7 @@
  * Fails:   ST_BUSY: too many; ST_NOT_FOUND: no such run; ST_INVALID. */
 #pragma once
 
+#include "base/buf.h"
 #include "tsd/api/api.h"
 
 #define RUNS_MAX          8
@@ -30,17 +31,18 @@ struct tool_runs *tool_runs_new(void);
 void tool_runs_close(struct tool_runs **r);
 
 struct tool_call {
-    const char *const *words; /* a command and what is behind it; copied */
+    const char *const *words; /* a command and what is behind it */
     size_t len;
     bool as_tsdb;
     const struct timezone *zone;
+    struct json_t *body; /* lends the words, and is kept; may be NULL */
 };
 
 MUST_CHECK enum status tool_runs_begin(struct tool_runs *r, const struct api *a,
                                        const struct tool_call *call,
                                        char id[RUN_ID_SIZE], struct error *e);
 
-/* Appends frames (tsd/tool/run/tool_frames.h): what was printed since the last
+/* Appends frames (see below): what was printed since the last
  * read, and TOOL_FRAME_NEXT or TOOL_FRAME_EXIT.  Waits a little where there is
  * nothing yet; 'cancel' is asked meanwhile, and cancels the tool. */
 MUST_CHECK enum status tool_runs_read(struct tool_runs *r, const char *id,
@@ -49,3 +51,24 @@ MUST_CHECK enum status tool_runs_read(struct tool_runs *r, const char *id,
 
 /* The client wants no more of it. */
 void tool_runs_cancel(struct tool_runs *r, const char *id);
+
+/* What a tool says on its way from a server: frames, one after another.
+ *
+ *     <kind:1> <size:4, big-endian> <bytes>
+ *
+ *     'o' and 'e'  bytes for stdout and stderr
+ *     'n'          more will come: ask for it by these bytes, the run's id
+ *     'x'          it ended: the exit status, one byte */
+enum tool_frame {
+    TOOL_FRAME_OUT = 'o',
+    TOOL_FRAME_ERR = 'e',
+    TOOL_FRAME_NEXT = 'n',
+    TOOL_FRAME_EXIT = 'x',
+};
+
+void tool_frame_put(struct buf *out, enum tool_frame kind, struct slice bytes);
+
+/* Cuts the first frame off '*in'; false at its end, and ('*in' is not empty)
+ * where no whole frame of a known kind follows. */
+bool tool_frame_cut(struct slice *in, enum tool_frame *kind,
+                    struct slice *bytes);

@@ -1,5 +1,4 @@
-/* Inside of a fetch: fetch.c asks what there is, fetch_points.c for points,
- * fetch_annotations.c for the series of annotations.
+/* Inside of a fetch: fetch.c asks what there is, fetch_points.c for points.
  *
  * Threads: owner. */
 #pragma once
@@ -38,12 +37,6 @@ void fetch_copy(struct fetching *x, const struct json_t *from, const char *name,
 /* ST_IO: another server's answer to 'path', or a proxy's. */
 MUST_CHECK enum status fetch_other_answer(struct fetching *x, struct error *e);
 
-/* Asks for 'path', and clears it.  ST_IO: the answer is no JSON_ARRAY, or
- * JSON_OBJECT, as 'type' says: another server's, or a proxy's. */
-MUST_CHECK enum status fetch_ask(struct fetching *x, const struct slice *body,
-                                 int type, struct json_t **out,
-                                 struct error *e);
-
 /* The same of an array, with each element; 'take' asks for nothing. */
 MUST_CHECK enum status fetch_each(struct fetching *x, const struct slice *body,
                                   json_taker *take, void *ctx, struct error *e);
@@ -56,14 +49,6 @@ MUST_CHECK enum status fetch_lookup(struct fetching *x, int64_t limit,
                                     const struct json_t **series,
                                     struct error *e);
 
-/* The members of a record, of limits only those that are numbers. */
-void fetch_copy_record(struct fetching *x, const struct json_t *from,
-                       const struct record_format *format);
-bool fetch_is_hex(const char *text);
-/* As requests for metadata name kinds of names. */
-extern const char *const fetch_kinds[UID_KINDS];
-
-MUST_CHECK enum status fetch_globals(struct fetching *x, struct error *e);
 /* Annotations of a series, or global ones where that is NULL. */
 MUST_CHECK enum status fetch_annotations(struct fetching *x,
                                          const struct json_t *notes,

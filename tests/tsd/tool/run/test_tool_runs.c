@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "tests/tsd/tool/workbench.h"
-#include "tsd/tool/run/tool_frames.h"
 
 #define NAMES 40000 /* so many that they do not fit into what may wait */
 
