@@ -5,7 +5,7 @@
  *     series_enter.c   new series
  *     series_events.c  what other processes must hear of new series
  *     series_purge.c   series that have nothing left
- *     series_purge_shared.c  the same, where other processes use them, too
+ *     series_purge_series.c   their removal, here and where others use them
  *     series_purge_watch.c   what the purges of all processes ask of this one
  */
 #pragma once
@@ -86,14 +86,10 @@ bool series_end_watch(struct series_directory *d, uint64_t mark);
  * size. */
 enum { PURGE_BEGIN = 'b', PURGE_DROP = 'd', PURGE_END = 'e' };
 
-/* series_purge_..() where the engine is shared. */
-MUST_CHECK enum status series_purge_begin_shared(struct series_directory *d,
-                                                 struct error *e);
-void series_purge_end_shared(struct series_directory *d);
-MUST_CHECK enum status series_purge_series_shared(struct series_directory *d,
-                                                  const struct slice *tsuids,
-                                                  size_t len, bool *kept,
-                                                  struct error *e);
+/* Tell all processes, or this one, that a purge begins or ends. */
+MUST_CHECK enum status series_begin_removals(struct series_directory *d,
+                                             struct error *e);
+void series_end_removals(struct series_directory *d);
 /* Removes series from the directory that this process entered at 'created_s',
  * because the name of one of their ids was purged meanwhile.  Entries that have
  * changed since stay. */

@@ -70,7 +70,7 @@ enum status
 series_purge_begin(struct series_directory *d, struct error *e)
 {
     bool busy;
-    enum status st = ST_OK;
+    enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
     lock_take(&d->lock);
@@ -81,10 +81,7 @@ series_purge_begin(struct series_directory *d, struct error *e)
     lock_drop(&d->lock);
     if (busy)
         return error_set(e, ST_BUSY, "another purge is under way");
-    if (!d->shared)
-        store_watch_series(d->store, INT64_MAX);
-    else
-        st = series_purge_begin_shared(d, e);
+    st = series_begin_removals(d, e);
     if (st != ST_OK)
         end_purging(d);
     return st;
@@ -94,91 +91,8 @@ void
 series_purge_end(struct series_directory *d)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (!d->shared)
-        store_watch_series(d->store, 0);
-    else
-        series_purge_end_shared(d);
+    series_end_removals(d);
     end_purging(d);
-}
-
-/* -- series ---------------------------------------------------------------- */
-
-/* Counts one more, or one less, of the tag-key set of a series. */
-static uint64_t
-count_series(struct series_directory *d, struct slice tsuid, bool more,
-             struct kv_batch *b)
-{
-    uint8_t key[TAGK_SETS_KEY_MAX], count[8];
-    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
-    uint64_t series = tagk_sets_get(d->tagk_sets, set);
-
-    if (!more && series == 0)
-        return UINT64_MAX;
-    series += more ? 1 : (uint64_t)-1;
-    tagk_sets_set(d->tagk_sets, set, series);
-    key_put_uint(count, series, sizeof count);
-    if (b != NULL && series == 0)
-        kv_batch_delete(b, set);
-    else if (b != NULL)
-        kv_batch_put(b, set, slice_of(count, sizeof count));
-    return series;
-}
-
-static enum status
-drop_all(struct series_directory *d, const struct slice *tsuids, size_t len,
-         bool *kept, uint64_t *lsn, struct error *e) REQUIRES(d->lock)
-{
-    uint8_t key[SERIES_KEY_MAX], meta[2 + TSUID_MAX] = { TABLE_META, 't' };
-    struct kv_batch *b = kv_batch_new();
-    enum status st = ST_OK;
-    size_t done = 0;
-
-    if (!store_forget_series(d->store, tsuids, len, kept)) {
-        kv_batch_free(&b);
-        return error_set(e, ST_BUSY,
-                         "the purge ends early: so many new series came that "
-                         "idle ones had to leave memory");
-    }
-    for (; done < len; done++) {
-        struct slice tsuid = tsuids[done];
-
-        if (kept[done])
-            continue;
-        if (count_series(d, tsuid, false, b) == UINT64_MAX) {
-            st = error_set(e, ST_CORRUPT,
-                           "the count of a tag-key set is damaged (see: halite "
-                           "fsck)");
-            break;
-        }
-        kv_batch_delete(b, slice_of(key, key_series(tsuid, key)));
-        memcpy(meta + 2, tsuid.data, tsuid.size);
-        kv_batch_delete(b, slice_of(meta, 2 + tsuid.size));
-    }
-    atomic_fetch_add(&d->purged, 1);
-    if (st == ST_OK && kv_batch_len(b) > 0)
-        st = store_write(d->store, b, lsn, e);
-    for (size_t i = 0; i < done && st != ST_OK; i++) /* they stay */
-        if (!kept[i])
-            (void)count_series(d, tsuids[i], true, NULL);
-    series_index_clear(d->index);
-    kv_batch_free(&b);
-    return st;
-}
-
-enum status
-series_purge_series(struct series_directory *d, const struct slice *tsuids,
-                    size_t len, bool *kept, struct error *e)
-{
-    uint64_t lsn = 0;
-    enum status st;
-
-    OBJ_CHECK(d, SERIES_MAGIC);
-    if (d->shared)
-        return series_purge_series_shared(d, tsuids, len, kept, e);
-    lock_take(&d->lock);
-    st = drop_all(d, tsuids, len, kept, &lsn, e);
-    lock_drop(&d->lock);
-    return st == ST_OK ? store_commit(d->store, lsn, false, e) : st;
 }
 
 /* -- names ----------------------------------------------------------------- */

@@ -19,7 +19,7 @@
  *   series_enter() rejects the series with ST_CONFLICT.  The caller looks the
  *   names up again, which gives the name a new id.
  *
- * Where several processes share the engine, series_purge_shared.c does the same
+ * Where several processes share the engine, series_purge_series.c does the same
  * with marks in the entries and by asking all processes; names are marked and
  * removed by uid/names/uid_marks.h instead of series_purge_name().
  *

@@ -1,5 +1,5 @@
 /* What a process does for the purges of all processes on a shared engine
- * (series_purge_shared.c): from the beginning of a purge it notes which series
+ * (series_purge_series.c): from the beginning of a purge it notes which series
  * are used, drops handles when it is asked to, and looks for marked names
  * before it uses a series. */
 #include "uid/series/series_priv.h"
@@ -87,7 +87,8 @@ series_hear_purge(struct series_directory *d, struct slice payload,
     OBJ_CHECK(d, SERIES_MAGIC);
     good = !c.failed && mark != 0 && read_tsuids(d, &c, &tsuids, &len);
     if (good && what == PURGE_BEGIN) {
-        int64_t until_us = clock_monotonic_us() + UID_MARKS_US;
+        int64_t until_us =
+            d->shared ? clock_monotonic_us() + UID_MARKS_US : INT64_MAX;
 
         lock_take(&d->watch_lock);
         uid_expect_marks(d->uids, until_us);
@@ -99,7 +100,8 @@ series_hear_purge(struct series_directory *d, struct slice payload,
     } else if (good && what == PURGE_DROP) {
         drop_handles(d, mark, tsuids, len, answer);
     } else if (good && what == PURGE_END) {
-        uid_drop_caches(d->uids);
+        if (d->shared) /* others may have removed names */
+            uid_drop_caches(d->uids);
         /* Otherwise another purge may have begun, and marks names. */
         if (series_end_watch(d, mark))
             uid_expect_no_marks(d->uids);

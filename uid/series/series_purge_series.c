@@ -1,6 +1,7 @@
-/* Purges where other processes use the directory, too (series_purge.h).
+/* The removal of series (series_purge.h).
  *
- * A series is removed in these steps:
+ * Where other processes use the directory, too, a series is removed in these
+ * steps:
  *
  *     mark     its entry holds the purge's mark, not its creation time
  *     ask      each process drops its handle of the series, or answers
@@ -15,7 +16,10 @@
  * What a process notes since the purge began is worth something only while it
  * goes on to note: each answer says whether it still does, and none of those
  * that were there at the beginning may be missing.  Otherwise the purge ends
- * with ST_BUSY, and what it has marked stays as if it were not. */
+ * with ST_BUSY, and what it has marked stays as if it were not.
+ *
+ * Where no other process uses the directory, its lock is held meanwhile.  This
+ * process asks itself, and needs no marks and no guards. */
 #include "uid/series/series_priv.h"
 
 #include <stdlib.h>
@@ -44,18 +48,24 @@ put_head(struct series_directory *d, uint8_t what, struct buf *out)
     buf_put_varint(out, d->mark);
 }
 
-/* Asks all; 'kept' (len) are raised by their answers. */
+/* Asks all, or the only one; 'kept' (len) are raised by their answers. */
 static enum status
 ask(struct series_directory *d, const struct buf *payload, bool *kept,
     size_t len, size_t *members, struct error *e)
 {
-    struct buf answers = BUF_INIT;
+    struct buf answers = BUF_INIT, own = BUF_INIT;
     struct cursor all;
-    enum status st = payload->failed
-                         ? error_set(e, ST_BUSY, "no memory for an event")
-                         : uid_announce(d->uids, UID_EVENT_PURGE,
-                                        buf_slice(payload), &answers, e);
+    enum status st = ST_OK;
 
+    if (payload->failed) {
+        st = error_set(e, ST_BUSY, "no memory for an event");
+    } else if (d->shared) {
+        st = uid_announce(d->uids, UID_EVENT_PURGE, buf_slice(payload),
+                          &answers, e);
+    } else {
+        st = series_hear_purge(d, buf_slice(payload), &own, e);
+        buf_put_sized(&answers, buf_slice(&own));
+    }
     all = cursor_of(buf_slice(&answers));
     for (*members = 0; st == ST_OK && cursor_left(&all) > 0; ++*members) {
         struct cursor one = cursor_of(cursor_sized(&all));
@@ -64,16 +74,20 @@ ask(struct series_directory *d, const struct buf *payload, bool *kept,
         for (size_t i = 0; i < len; i++)
             kept[i] |= cursor_u8(&one) != 0;
         if (!watched || one.failed || answers.failed)
-            st = error_set(e, ST_BUSY,
-                           "another purge began, or servers of the pool joined "
-                           "or lost touch since this one began");
+            st = error_set(e, ST_BUSY, "%s",
+                           d->shared
+                               ? "another purge began, or servers of the pool "
+                                 "joined or lost touch since this one began"
+                               : "the purge ends early: so many new series "
+                                 "came that idle ones had to leave memory");
     }
+    buf_fini(&own);
     buf_fini(&answers);
     return st;
 }
 
 enum status
-series_purge_begin_shared(struct series_directory *d, struct error *e)
+series_begin_removals(struct series_directory *d, struct error *e)
 {
     struct buf payload = BUF_INIT;
     enum status st;
@@ -84,21 +98,23 @@ series_purge_begin_shared(struct series_directory *d, struct error *e)
     st = ask(d, &payload, NULL, 0, &d->watchers, e);
     buf_fini(&payload);
     if (st != ST_OK)
-        series_purge_end_shared(d);
+        series_end_removals(d);
     return st;
 }
 
 /* A process that does not hear it goes on to note, and to look for marks, for
  * some hours; both only cost time. */
 void
-series_purge_end_shared(struct series_directory *d)
+series_end_removals(struct series_directory *d)
 {
     struct buf payload = BUF_INIT;
 
     put_head(d, PURGE_END, &payload);
-    if (!payload.failed)
+    if (!payload.failed && d->shared)
         (void)!uid_announce(d->uids, UID_EVENT_PURGE, buf_slice(&payload), NULL,
                             NULL);
+    else if (!payload.failed)
+        (void)!series_hear_purge(d, buf_slice(&payload), NULL, NULL);
     buf_fini(&payload);
 }
 
@@ -161,6 +177,7 @@ struct purging_series {
     bool *counted;
     enum status st;
     struct error *e;
+    uint64_t lsn; /* of what was written last, where the engine is not shared */
 };
 
 static struct slice
@@ -241,14 +258,16 @@ guarded_init(struct guarded *g, size_t len)
 }
 
 static struct kv_batch *
-guarded_begin(struct guarded *g, unsigned bucket)
+guarded_begin(const struct purging_series *p, struct guarded *g,
+              struct slice tsuid)
 {
     struct kv_batch *b = kv_batch_new();
 
-    kv_batch_set_bucket(b, bucket);
+    if (p->d->shared)
+        kv_batch_set_bucket(b, key_salt(&p->d->widths, tsuid));
     g->batches[g->len] = b;
     g->parts[g->len++] =
-        (struct kv_guarded){ b, &g->expected[g->used], 0, ST_OK };
+        (struct kv_guarded){ b, &g->expected[g->used], 0, ST_BUSY };
     return b;
 }
 
@@ -259,6 +278,20 @@ guarded_expect(struct guarded *g, struct slice key, struct slice value)
     g->expected[g->used] = (struct kv_expected){ key, &g->values[g->used] };
     g->used++;
     g->parts[g->len - 1].len++;
+}
+
+/* Under the directory's lock what is expected holds. */
+static enum status
+guarded_write(struct purging_series *p, struct guarded *g, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (p->d->shared)
+        return kv_write_if_many(store_kv(p->d->store), g->parts, g->len, e);
+    for (size_t i = 0; i < g->len && st == ST_OK; i++)
+        st = g->parts[i].status =
+            store_write(p->d->store, g->batches[i], &p->lsn, e);
+    return st;
 }
 
 static void
@@ -289,11 +322,11 @@ swap_marks(struct purging_series *p, bool marks, struct error *e)
         if (x->state != (marks ? DYING : KEPT))
             continue;
         of[g.len] = i;
-        b = guarded_begin(&g, key_salt(&p->d->widths, x->tsuid));
+        b = guarded_begin(p, &g, x->tsuid);
         guarded_expect(&g, key_of(x), slice_of(marks ? x->old : p->mark, 4));
         kv_batch_put(b, key_of(x), slice_of(marks ? p->mark : x->old, 4));
     }
-    st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
+    st = guarded_write(p, &g, e);
     for (size_t i = 0; i < g.len && marks; i++)
         if (g.parts[i].status != ST_OK)
             p->all[of[i]].state = KEPT;
@@ -324,7 +357,7 @@ remove_once(struct purging_series *p, struct error *e)
             if (x->state != DYING)
                 continue;
             if (b == NULL)
-                b = guarded_begin(&g, key_salt(&p->d->widths, x->tsuid));
+                b = guarded_begin(p, &g, x->tsuid);
             x->part = g.len - 1;
             guarded_expect(&g, key_of(x), slice_of(x->now, 4));
             kv_batch_delete(b, key_of(x));
@@ -345,10 +378,17 @@ remove_once(struct purging_series *p, struct error *e)
                            "fsck)");
     }
     if (st == ST_OK)
-        st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
-    for (size_t i = 0; i < p->len && st == ST_OK; i++)
-        if (p->all[i].state == DYING && g.parts[p->all[i].part].status == ST_OK)
-            p->all[i].state = REMOVED;
+        st = guarded_write(p, &g, e);
+    for (size_t i = 0; i < p->len; i++) {
+        struct dying *x = &p->all[i];
+
+        if (x->state != DYING || g.parts[x->part].status != ST_OK)
+            continue;
+        x->state = REMOVED;
+        if (!p->d->shared)
+            tagk_sets_set(p->d->tagk_sets, set_of(x),
+                          tagk_sets_get(p->d->tagk_sets, set_of(x)) - 1);
+    }
     guarded_fini(&g);
     free(counts);
     return st;
@@ -368,7 +408,8 @@ remove_marked(struct purging_series *p, struct error *e)
 
             /* Those whose entries do not hold the mark any more are in use. */
             if (x->state == DYING &&
-                (!x->is_there || memcmp(x->now, p->mark, 4) != 0))
+                (!x->is_there ||
+                 (p->d->shared && memcmp(x->now, p->mark, 4) != 0)))
                 x->state = KEPT;
             left += x->state == DYING;
         }
@@ -414,11 +455,10 @@ remove_metadata(struct purging_series *p, struct error *e)
 
         if (x->state != REMOVED || x->metadata.size == 0)
             continue;
-        kv_batch_delete(guarded_begin(&g, key_salt(&p->d->widths, x->tsuid)),
-                        key);
+        kv_batch_delete(guarded_begin(p, &g, x->tsuid), key);
         guarded_expect(&g, key, buf_slice(&x->metadata));
     }
-    st = kv_write_if_many(store_kv(p->d->store), g.parts, g.len, e);
+    st = guarded_write(p, &g, e);
     guarded_fini(&g);
     return st;
 }
@@ -440,7 +480,7 @@ mark_and_ask(struct purging_series *p, struct error *e)
         if (!x->is_there)
             x->state = KEPT;
     }
-    if (st == ST_OK)
+    if (st == ST_OK && p->d->shared)
         st = swap_marks(p, true, e);
     if (st == ST_OK)
         st = ask_to_drop(p->d, tsuids, p->len, kept, e);
@@ -486,15 +526,17 @@ purging_fini(struct purging_series *p)
 }
 
 enum status
-series_purge_series_shared(struct series_directory *d,
-                           const struct slice *tsuids, size_t len, bool *kept,
-                           struct error *e)
+series_purge_series(struct series_directory *d, const struct slice *tsuids,
+                    size_t len, bool *kept, struct error *e) NO_TS_CHECK
 {
     struct slice *keys = mem_new_array(len, sizeof *keys);
     struct purging_series p;
     enum status st;
 
+    OBJ_CHECK(d, SERIES_MAGIC);
     purging_init(&p, d, tsuids, len, d->mark);
+    if (!d->shared)
+        lock_take(&d->lock);
     for (size_t i = 0; i < len; i++)
         keys[i] = metadata_key_of(&p.all[i]);
     st = kv_get_many(store_kv(d->store), keys, len, note_metadata, &p, e);
@@ -504,13 +546,16 @@ series_purge_series_shared(struct series_directory *d,
         st = remove_marked(&p, e);
     if (st == ST_OK)
         st = remove_metadata(&p, e);
-    /* Entries whose marks stay are as good as others. */
-    (void)!swap_marks(&p, false, NULL);
+    if (d->shared) /* entries whose marks stay are as good as others */
+        (void)!swap_marks(&p, false, NULL);
+    series_index_clear(d->index);
+    if (!d->shared)
+        lock_drop(&d->lock);
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
     purging_fini(&p);
     free(keys);
-    return st;
+    return st == ST_OK ? store_commit(d->store, p.lsn, false, e) : st;
 }
 
 enum status
