@@ -82,14 +82,6 @@ is_repeated(const struct addrinfo *all, const struct addrinfo *a)
     return false;
 }
 
-/* Not an error where there is another address: the machine has no IPv6, or none
- * of its interfaces has the address. */
-static bool
-is_absent(int err)
-{
-    return err == EAFNOSUPPORT || err == EADDRNOTAVAIL;
-}
-
 void
 endpoints_close(struct endpoints *list, size_t from)
 {
@@ -116,7 +108,10 @@ open_addresses(struct endpoints *to, const struct endpoint_place *p,
         *d = (struct endpoint){ .is_tls = p->is_tls };
         d->socket = (struct watch){ .fd = open_socket(a, p->backlog),
                                     .data = (uintptr_t)d };
-        if (d->socket.fd < 0 && is_absent(errno)) {
+        /* Not an error where there is another address: the machine has no
+         * IPv6, or none of its interfaces has the address. */
+        if (d->socket.fd < 0 &&
+            (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
             absent = errno;
             continue;
         }
@@ -130,28 +125,15 @@ open_addresses(struct endpoints *to, const struct endpoint_place *p,
     return to->len == from ? absent : 0;
 }
 
-/* All addresses of the machine are two sockets, so that clients of IPv4 keep
- * their addresses as they are. */
-static int
-find_addresses(const char *host, bool is_any, struct addrinfo **out)
-{
-    struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
-                              .ai_socktype = SOCK_STREAM };
-    struct addrinfo *v6 = NULL;
-    int err = getaddrinfo(is_any ? "0.0.0.0" : host, "0", &hints, out);
-
-    if (err == 0 && is_any && getaddrinfo("::", "0", &hints, &v6) == 0)
-        (*out)->ai_next = v6;
-    return err;
-}
-
 enum status
 endpoints_open(struct endpoints *to, const struct endpoint_place *p,
                struct error *e)
 {
+    const struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                                    .ai_socktype = SOCK_STREAM };
     struct slice host = slice_str(p->bind == NULL ? "" : p->bind);
     size_t from = to->len;
-    struct addrinfo *all = NULL;
+    struct addrinfo *all = NULL, *v6 = NULL;
     bool is_any;
     char *text;
     int err;
@@ -161,8 +143,12 @@ endpoints_open(struct endpoints *to, const struct endpoint_place *p,
     is_any = host.size == 0 || slice_eq_str(host, "0.0.0.0") ||
              slice_eq_str(host, "::");
     text = mem_strndup(host.data, host.size);
-    err = find_addresses(text, is_any, &all);
+    err = getaddrinfo(is_any ? "0.0.0.0" : text, "0", &hints, &all);
     free(text);
+    /* All addresses of the machine are two sockets, so that clients of IPv4
+     * keep their addresses as they are. */
+    if (err == 0 && is_any && getaddrinfo("::", "0", &hints, &v6) == 0)
+        all->ai_next = v6;
     if (err != 0)
         return error_set(e, ST_INVALID, "cannot listen on '%s': %s", p->bind,
                          gai_strerror(err));

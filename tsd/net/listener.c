@@ -202,26 +202,13 @@ listener_forget(struct listener *l, struct pending_conn *s)
     loop_end(&l->loop, &s->link);
 }
 
-static void
-note_silence(struct listener *l, const struct pending_conn *s)
-{
-    char peer[ADDRESS_NAME_SIZE], more[LOG_MORE_SIZE];
-
-    counter_add(CNT_CONN_TIMEOUT, 1);
-    if (!log_throttle_pass(&l->silent, more))
-        return;
-    address_name((const struct sockaddr *)&s->peer, peer, sizeof peer);
-    log_warn("listener",
-             "cut off %s, which said nothing for tsd.core.socket.timeout%s",
-             peer, more);
-}
-
 /* Closes the connection that has said nothing for longest, if it did for
  * 'us', 0 being for want of room; false: there is none. */
 static bool
 evict_oldest(struct listener *l, int64_t us)
 {
     struct pending_conn *s = (struct pending_conn *)loop_oldest(&l->loop);
+    char peer[ADDRESS_NAME_SIZE], more[LOG_MORE_SIZE];
 
     if (s == NULL || clock_monotonic_us() - s->since_us < us)
         return false;
@@ -229,7 +216,13 @@ evict_oldest(struct listener *l, int64_t us)
     if (us == 0)
         count_rejected(l);
     else
-        note_silence(l, s);
+        counter_add(CNT_CONN_TIMEOUT, 1);
+    if (us != 0 && log_throttle_pass(&l->silent, more)) {
+        address_name((const struct sockaddr *)&s->peer, peer, sizeof peer);
+        log_warn("listener",
+                 "cut off %s, which said nothing for tsd.core.socket.timeout%s",
+                 peer, more);
+    }
     listener_hang_up(l, s->socket.fd);
     return true;
 }
@@ -264,18 +257,6 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
         log_warn("listener", "a connection was closed: %s", e.text);
         (is_http ? listener_http_closed : listener_telnet_closed)(l);
     }
-}
-
-static void
-hand_over_peer(struct listener *l, const struct pending_conn *s)
-{
-    struct error e;
-
-    if (peer_server_adopt(l->peers, s->socket.fd,
-                          (const struct sockaddr *)&s->peer, &e) == ST_OK)
-        return;
-    log_warn("listener", "a peer's connection was closed: %s", e.text);
-    listener_peer_closed(l);
 }
 
 /* "PUT m 1 1 a=b", "VERSION": a whole line that cannot be the first of an HTTP
@@ -324,6 +305,7 @@ detect_protocol(struct listener *l, struct pending_conn *s)
     ssize_t n =
         recv(s->socket.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
     struct slice seen;
+    struct error e;
     bool http;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -335,10 +317,16 @@ detect_protocol(struct listener *l, struct pending_conn *s)
     }
     seen = slice_of(first, (size_t)n);
     http = is_http(&seen);
-    if (first[0] == FRAME_MARK && l->peers != NULL)
-        hand_over_peer(l, s);
-    else if (seen.size < (size_t)n &&
-             recv(s->socket.fd, first, (size_t)n - seen.size, MSG_DONTWAIT) < 0)
+    if (first[0] == FRAME_MARK && l->peers != NULL) {
+        if (peer_server_adopt(l->peers, s->socket.fd,
+                              (const struct sockaddr *)&s->peer, &e) != ST_OK) {
+            log_warn("listener", "a peer's connection was closed: %s", e.text);
+            listener_peer_closed(l);
+        }
+        return;
+    }
+    if (seen.size < (size_t)n &&
+        recv(s->socket.fd, first, (size_t)n - seen.size, MSG_DONTWAIT) < 0)
         listener_hang_up(l, s->socket.fd);
     else
         hand_over(l, s, http);

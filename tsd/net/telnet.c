@@ -73,9 +73,11 @@ telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
     loop_end(&l->loop, &c->link);
 }
 
+/* Sends, and then ends the connection or says what it waits for. */
 static void
-send_out(struct telnet_loop *l, struct telnet_conn *c)
+send_and_watch(struct telnet_loop *l, struct telnet_conn *c)
 {
+    uint32_t events;
     size_t at = 0;
 
     while (at < c->out.size && !c->write_failed) {
@@ -97,15 +99,6 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
         c->out.size -= at;
     }
     c->out_old = c->out.size;
-}
-
-/* Sends, and then ends the connection or says what it waits for. */
-static void
-send_and_watch(struct telnet_loop *l, struct telnet_conn *c)
-{
-    uint32_t events;
-
-    send_out(l, c);
     events = c->out.size > 0 ? EPOLLOUT : 0;
     if (c->closing && events == 0 && !c->waiting) {
         telnet_end_conn(l, c);
@@ -149,13 +142,6 @@ say_to_putters(struct telnet_loop *l, const struct error *e, bool instead)
     }
 }
 
-static void
-commit_failed(struct telnet_loop *l, const struct error *e)
-{
-    log_error("telnet", "cannot commit: %s", e->text);
-    say_to_putters(l, e, true);
-}
-
 /* What is here first, as owners may take their time; then what these say, which
  * may have brought points back here.  False: they did not all answer yet, and
  * there is time. */
@@ -177,8 +163,10 @@ commit(struct telnet_loop *l, bool has_time)
         if (st != ST_BUSY)
             st = put_batch_commit(l->batch, false, &e);
     }
-    if (st != ST_OK)
-        commit_failed(l, &e);
+    if (st != ST_OK) {
+        log_error("telnet", "cannot commit: %s", e.text);
+        say_to_putters(l, &e, true);
+    }
     l->uncommitted_us = 0;
     l->period++;
     return true;
@@ -280,18 +268,6 @@ telnet_on_event(void *loop, uint64_t data, uint32_t events)
     telnet_mark_dirty(l, c);
 }
 
-/* Many small buffers that are freed stay with the process, unless the allocator
- * is told to look. */
-static void
-give_memory_back(struct telnet *t)
-{
-    size_t freed = atomic_load(&t->freed);
-
-    if (freed >= GIVE_BACK_BYTES &&
-        atomic_compare_exchange_strong(&t->freed, &freed, 0))
-        mem_give_back();
-}
-
 static void
 log_slowness(struct telnet *t, const struct telnet_conn *c)
 {
@@ -312,8 +288,13 @@ close_idle(void *loop, int64_t now)
 {
     struct telnet_loop *l = loop;
     int64_t idle_us = (int64_t)l->telnet->o.idle_ms * 1000;
+    size_t freed = atomic_load(&l->telnet->freed);
 
-    give_memory_back(l->telnet);
+    /* Many small buffers that are freed stay with the process, unless the
+     * allocator is told to look. */
+    if (freed >= GIVE_BACK_BYTES &&
+        atomic_compare_exchange_strong(&l->telnet->freed, &freed, 0))
+        mem_give_back();
     for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
         struct telnet_conn *c = (struct telnet_conn *)at;
 
@@ -329,23 +310,6 @@ close_idle(void *loop, int64_t now)
 }
 
 /* -- stopping -------------------------------------------------------------- */
-
-/* Reads what had arrived when the stop was asked for, not what still comes. */
-static void
-drain_conn(struct telnet_loop *l, struct telnet_conn *c)
-{
-    int arrived = 0;
-
-    if (ioctl(c->socket.fd, FIONREAD, &arrived) != 0)
-        return;
-    while (arrived > 0 && !c->closing && !c->waiting) {
-        size_t n = telnet_conn_read(l, c, (size_t)arrived);
-
-        if (n == 0)
-            break;
-        arrived -= (int)n;
-    }
-}
 
 /* While 'c' waits for its login, or, NULL, the store rejects the batch. */
 static void
@@ -366,9 +330,19 @@ telnet_drain(void *loop)
 
     for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
         struct telnet_conn *c = (struct telnet_conn *)at;
+        int arrived = 0;
+        size_t n;
 
         drain_wait(l, c);
-        drain_conn(l, c);
+        /* What had arrived when the stop was asked for, not what still comes.
+         */
+        if (ioctl(c->socket.fd, FIONREAD, &arrived) != 0)
+            arrived = 0;
+        for (; arrived > 0 && !c->closing && !c->waiting; arrived -= (int)n) {
+            n = telnet_conn_read(l, c, (size_t)arrived);
+            if (n == 0)
+                break;
+        }
         drain_wait(l, c);
     }
     (void)commit(l, false);
@@ -405,18 +379,6 @@ telnet_start_loop(struct telnet *t, struct telnet_loop *l, struct error *e)
     l->period = 1;
     st = loop_init(&l->loop, &telnet_calls, l, TICK_MS, e);
     return st == ST_OK ? loop_start(&l->loop, e) : st;
-}
-
-static void
-free_loop(struct telnet_loop *l)
-{
-    loop_fini(&l->loop);
-    put_batch_free(&l->batch);
-    free(l->buf);
-    free(l->held);
-    free(l->call);
-    buf_fini(&l->text);
-    lock_fini(&l->lock);
 }
 
 enum status
@@ -462,8 +424,17 @@ telnet_stop(struct telnet **t, unsigned drain_ms)
         loop_ask_to_stop(&x->loops[i].loop, drain_ms);
     for (unsigned i = 0; i < x->loops_len; i++)
         loop_join(&x->loops[i].loop);
-    for (unsigned i = 0; i < x->loops_len; i++)
-        free_loop(&x->loops[i]);
+    for (unsigned i = 0; i < x->loops_len; i++) {
+        struct telnet_loop *l = &x->loops[i];
+
+        loop_fini(&l->loop);
+        put_batch_free(&l->batch);
+        free(l->buf);
+        free(l->held);
+        free(l->call);
+        buf_fini(&l->text);
+        lock_fini(&l->lock);
+    }
     free(x->loops);
     OBJ_FREE(x);
 }

@@ -133,25 +133,6 @@ telnet_split(struct telnet_call *call, struct slice line)
     }
 }
 
-static void
-say_help(const struct telnet *t, struct buf *out)
-{
-    buf_put_str(out, "available commands: ");
-    for (size_t i = 0; i < t->o.routes_len; i++)
-        if (!t->o.routes[i].unlisted)
-            buf_printf(out, "%s ", t->o.routes[i].name);
-    buf_put_str(out, "\n");
-}
-
-static const struct telnet_route *
-find_route(const struct telnet *t, struct slice name)
-{
-    for (size_t i = 0; i < t->o.routes_len; i++)
-        if (slice_eq_str(name, t->o.routes[i].name))
-            return &t->o.routes[i];
-    return NULL;
-}
-
 /* Logs that a line was rejected: 'why' and 'what' are the reason. */
 static void
 telnet_log_rejection(const struct telnet_conn *c, const char *why,
@@ -306,7 +287,8 @@ static void
 run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
     struct telnet_call *call = l->call;
-    const struct telnet_route *r;
+    const struct telnet_options *o = &l->telnet->o;
+    const struct telnet_route *r = NULL;
     struct buf out = BUF_INIT;
 
     telnet_split(call, utf8_or_latin1(line, &l->text));
@@ -314,7 +296,9 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     call->out = &out;
     call->close = false;
     call->lsn = 0;
-    r = find_route(l->telnet, call->words[0]);
+    for (size_t i = 0; i < o->routes_len && r == NULL; i++)
+        if (slice_eq_str(call->words[0], o->routes[i].name))
+            r = &o->routes[i];
     if (r == NULL) {
         reject_command(l, c, call->words[0], &out);
     } else if (!is_allowed(l, c, r->name, r->requires)) {
@@ -322,10 +306,14 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     } else if (r->serve != NULL) {
         r->serve(r->ctx, call);
     } else if (strcmp(r->name, "help") == 0) {
-        say_help(l->telnet, &out);
+        buf_put_str(&out, "available commands: ");
+        for (size_t i = 0; i < o->routes_len; i++)
+            if (!o->routes[i].unlisted)
+                buf_printf(&out, "%s ", o->routes[i].name);
+        buf_put_str(&out, "\n");
     } else if (strcmp(r->name, "exit") == 0) {
         call->close = true;
-    } else if (strcmp(r->name, "auth") == 0 && l->telnet->o.login != NULL) {
+    } else if (strcmp(r->name, "auth") == 0 && o->login != NULL) {
         log_in(l, c, line);
     }
     telnet_say(l, c, buf_slice(&out));
@@ -339,19 +327,6 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 }
 
 /* -- lines ----------------------------------------------------------------- */
-
-/* Telnet programs negotiate: IAC, a command and perhaps an option. */
-static struct slice
-skip_negotiation(struct slice line)
-{
-    while (line.size >= 2 && line.data[0] == 0xff && line.data[1] >= 240 &&
-           line.data[1] != 0xff) {
-        size_t n = line.data[1] >= 251 && line.size >= 3 ? 3 : 2;
-
-        line = slice_of(line.data + n, line.size - n);
-    }
-    return line;
-}
 
 static void
 say_too_long(struct telnet_loop *l, struct telnet_conn *c)
@@ -406,8 +381,13 @@ telnet_run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
         line = utf8_skip_mark(line);
         c->begun = true;
     }
-    if (line.size > 0 && line.data[0] == 0xff)
-        line = skip_negotiation(line);
+    /* Telnet programs negotiate: IAC, a command and perhaps an option. */
+    while (line.size >= 2 && line.data[0] == 0xff && line.data[1] >= 240 &&
+           line.data[1] != 0xff) {
+        size_t n = line.data[1] >= 251 && line.size >= 3 ? 3 : 2;
+
+        line = slice_of(line.data + n, line.size - n);
+    }
     if (line.size > 0 && line.data[line.size - 1] == '\r')
         line.size--;
     if (l->telnet->has_put)
@@ -502,19 +482,13 @@ keep_rest(struct telnet_loop *l, struct telnet_conn *c, struct slice rest,
     return true;
 }
 
-static void
-wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
+void
+telnet_conn_wait(struct telnet_loop *l, struct telnet_conn *c)
 {
     c->waiting = true;
     c->next_waiting = NULL;
     *l->waiting_end = c;
     l->waiting_end = &c->next_waiting;
-}
-
-void
-telnet_conn_wait(struct telnet_loop *l, struct telnet_conn *c)
-{
-    wait_for_store(l, c);
 }
 
 /* There was no room for the rest of a chunk.  The beginning of a line is
@@ -571,7 +545,7 @@ run_chunk(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
     if (eof && size > 0 && l->buf[size - 1] != '\n' && ends_by_tcp(c))
         l->buf[size++] = '\n';
     done = run_lines(l, c, l->buf, size);
-    /* Lines are left: the store rejects to take them. */
+    /* Lines are left: the store is busy and did not accept them. */
     blocked = memchr(l->buf + done, '\n', size - done) != NULL;
     if (!l->stalled)
         (void)telnet_flush(l);
@@ -594,7 +568,7 @@ run_chunk(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
     if (c->check != NULL)
         c->waiting = true;
     else if (blocked || (l->stalled && l->batch_conn == c))
-        wait_for_store(l, c);
+        telnet_conn_wait(l, c);
     else
         c->closing |= c->eof;
     telnet_mark_dirty(l, c);

@@ -81,18 +81,6 @@ tls_reload(struct tls *t, struct error *e)
     return ST_OK;
 }
 
-static struct tls_keys *
-keys_ref(struct tls *t)
-{
-    struct tls_keys *k;
-
-    lock_take(&t->lock);
-    k = t->keys;
-    (void)atomic_fetch_add(&k->refs, 1);
-    lock_drop(&t->lock);
-    return k;
-}
-
 /* -- the life of a connection ---------------------------------------------- */
 
 enum status
@@ -106,7 +94,10 @@ tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c->client = (struct watch){ .fd = client, .data = (uintptr_t)c };
     c->backend = (struct watch){ .fd = backend, .data = (uintptr_t)c | 1 };
-    c->keys = keys_ref(t);
+    lock_take(&t->lock);
+    c->keys = t->keys;
+    (void)atomic_fetch_add(&c->keys->refs, 1);
+    lock_drop(&t->lock);
     c->deadline_us = clock_monotonic_us() + (int64_t)t->o.handshake_ms * 1000;
     begun = tls_conn_begin(c, t->priority);
     (void)atomic_fetch_add(&t->connections, 1);
@@ -139,32 +130,13 @@ tls_end_conn(struct tls_loop *l, struct tls_conn *c)
     loop_end(&l->loop, &c->link);
 }
 
-/* Moves bytes, and says what the connection waits for. */
-static void
-relay(struct tls_loop *l, struct tls_conn *c)
-{
-    bool more = tls_conn_move(c);
-
-    if (c->closing) {
-        tls_end_conn(l, c);
-        return;
-    }
-    if (c->backend_end && c->deadline_us == 0)
-        c->deadline_us = clock_monotonic_us() + LINGER_US;
-    /* A socket that can be written calls us back at once.  EPOLLERR and
-     * EPOLLHUP are always reported, while it is in epoll at all. */
-    loop_watch(&l->loop, &c->client,
-               EPOLLERR | tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
-    if (!c->backend_hung)
-        loop_watch(&l->loop, &c->backend,
-                   EPOLLERR | tls_conn_backend_events(c));
-}
-
+/* Moves bytes, and watches for what the connection waits for. */
 static void
 tls_on_event(void *loop, uint64_t data, uint32_t events)
 {
     struct tls_loop *l = loop;
     struct tls_conn *c = (struct tls_conn *)(uintptr_t)(data & ~UINT64_C(1));
+    bool more;
 
     if (c == NULL || c->link.dead)
         return;
@@ -178,7 +150,20 @@ tls_on_event(void *loop, uint64_t data, uint32_t events)
         loop_watch(&l->loop, &c->backend, 0);
         c->backend_hung = true;
     }
-    relay(l, c);
+    more = tls_conn_move(c);
+    if (c->closing) {
+        tls_end_conn(l, c);
+        return;
+    }
+    if (c->backend_end && c->deadline_us == 0)
+        c->deadline_us = clock_monotonic_us() + LINGER_US;
+    /* A socket that can be written calls us back at once.  EPOLLERR and
+     * EPOLLHUP are always reported, while it is in epoll at all. */
+    loop_watch(&l->loop, &c->client,
+               EPOLLERR | tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
+    if (!c->backend_hung)
+        loop_watch(&l->loop, &c->backend,
+                   EPOLLERR | tls_conn_backend_events(c));
 }
 
 /* -- those who take too long ----------------------------------------------- */
@@ -254,17 +239,6 @@ static const struct loop_calls tls_calls = {
 };
 
 static enum status
-tls_start_loop(struct tls *t, struct tls_loop *l, struct error *e)
-{
-    enum status st;
-
-    t->loops_len++;
-    l->tls = t;
-    st = loop_init(&l->loop, &tls_calls, l, TICK_MS, e);
-    return st == ST_OK ? loop_start(&l->loop, e) : st;
-}
-
-static enum status
 read_priority(struct tls *t, struct error *e)
 {
     const char *at = NULL;
@@ -295,8 +269,14 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     st = read_priority(t, e);
     if (st == ST_OK)
         st = tls_reload(t, e);
-    for (unsigned i = 0; i < t->o.threads && st == ST_OK; i++)
-        st = tls_start_loop(t, &t->loops[i], e);
+    while (t->loops_len < t->o.threads && st == ST_OK) {
+        struct tls_loop *l = &t->loops[t->loops_len++];
+
+        l->tls = t;
+        st = loop_init(&l->loop, &tls_calls, l, TICK_MS, e);
+        if (st == ST_OK)
+            st = loop_start(&l->loop, e);
+    }
     *out = t;
     if (st != ST_OK)
         tls_stop(out, 0);

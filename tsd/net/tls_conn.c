@@ -68,99 +68,76 @@ handshake(struct tls_conn *c)
     return false;
 }
 
-static bool
-read_client(struct tls_conn *c)
-{
-    ssize_t n = gnutls_record_recv(c->session, c->rx->data, TLS_CHUNK);
-
-    if (n > 0) {
-        c->rx->at = 0;
-        c->rx->size = (size_t)n;
-        if (!c->begun)
-            c->is_http = c->rx->data[0] >= 'A' && c->rx->data[0] <= 'Z';
-        c->begun = true;
-        return true;
-    }
-    if (n == GNUTLS_E_REHANDSHAKE) /* obsolete */
-        c->closing = true;
-    else if (n == 0 || gnutls_error_is_fatal((int)n) != 0)
-        c->client_end = true;
-    return false;
-}
-
-static bool
-write_backend(struct tls_conn *c)
-{
-    ssize_t n = send(c->backend.fd, c->rx->data + c->rx->at,
-                     c->rx->size - c->rx->at, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    if (n < 0) /* closed: drop what comes */
-        c->rx->at = c->rx->size;
-    else
-        c->rx->at += (size_t)n;
-    return true;
-}
-
+/* Moves bytes from the client to the server behind. */
 static bool
 move_rx(struct tls_conn *c)
 {
+    struct tls_chunk *rx = c->rx;
     bool moved = false;
+    ssize_t n;
 
-    if (is_empty(c->rx) && !c->client_end)
-        moved = read_client(c);
-    if (!c->closing && !is_empty(c->rx))
-        moved = write_backend(c);
-    if (c->client_end && is_empty(c->rx) && !c->rx_shut) {
+    if (is_empty(rx) && !c->client_end) {
+        n = gnutls_record_recv(c->session, rx->data, TLS_CHUNK);
+        moved = n > 0;
+        if (n > 0) {
+            rx->at = 0;
+            rx->size = (size_t)n;
+            if (!c->begun)
+                c->is_http = rx->data[0] >= 'A' && rx->data[0] <= 'Z';
+            c->begun = true;
+        } else if (n == GNUTLS_E_REHANDSHAKE) { /* obsolete */
+            c->closing = true;
+        } else if (n == 0 || gnutls_error_is_fatal((int)n) != 0) {
+            c->client_end = true;
+        }
+    }
+    if (!c->closing && !is_empty(rx)) {
+        n = send(c->backend.fd, rx->data + rx->at, rx->size - rx->at,
+                 MSG_NOSIGNAL | MSG_DONTWAIT);
+        moved = n >= 0 || (errno != EAGAIN && errno != EINTR);
+        if (n >= 0)
+            rx->at += (size_t)n;
+        else if (moved) /* closed: drop what comes */
+            rx->at = rx->size;
+    }
+    if (c->client_end && is_empty(rx) && !c->rx_shut) {
         (void)shutdown(c->backend.fd, SHUT_WR);
         c->rx_shut = true;
     }
     return moved;
 }
 
-static bool
-read_backend(struct tls_conn *c)
-{
-    ssize_t n = recv(c->backend.fd, c->tx->data, TLS_CHUNK, MSG_DONTWAIT);
-
-    if (n > 0) {
-        c->tx->at = 0;
-        c->tx->size = (size_t)n;
-        return true;
-    }
-    if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        c->backend_end = true;
-    return false;
-}
-
-static bool
-write_client(struct tls_conn *c)
-{
-    ssize_t n = gnutls_record_send(c->session, c->tx->data + c->tx->at,
-                                   c->tx->size - c->tx->at);
-
-    if (n > 0) {
-        c->tx->at += (size_t)n;
-        c->sent += (uint64_t)n;
-        return true;
-    }
-    if (gnutls_error_is_fatal((int)n) != 0)
-        c->closing = true;
-    return false;
-}
-
+/* Moves bytes from the server behind to the client. */
 static bool
 move_tx(struct tls_conn *c)
 {
+    struct tls_chunk *tx = c->tx;
     bool moved = false;
+    ssize_t n;
     int rc;
 
-    if (is_empty(c->tx) && !c->backend_end)
-        moved = read_backend(c);
-    if (!is_empty(c->tx))
-        moved = write_client(c);
-    if (!c->closing && c->backend_end && is_empty(c->tx)) {
+    if (is_empty(tx) && !c->backend_end) {
+        n = recv(c->backend.fd, tx->data, TLS_CHUNK, MSG_DONTWAIT);
+        moved = n > 0;
+        if (n > 0) {
+            tx->at = 0;
+            tx->size = (size_t)n;
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            c->backend_end = true;
+        }
+    }
+    if (!is_empty(tx)) {
+        n = gnutls_record_send(c->session, tx->data + tx->at,
+                               tx->size - tx->at);
+        moved = n > 0;
+        if (n > 0) {
+            tx->at += (size_t)n;
+            c->sent += (uint64_t)n;
+        } else if (gnutls_error_is_fatal((int)n) != 0) {
+            c->closing = true;
+        }
+    }
+    if (!c->closing && c->backend_end && is_empty(tx)) {
         rc = gnutls_bye(c->session, GNUTLS_SHUT_WR);
         c->closing = rc == 0 || gnutls_error_is_fatal(rc) != 0;
     }
