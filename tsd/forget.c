@@ -33,25 +33,17 @@ struct forgetting {
                           that succeeded began */
 };
 
-/* Returns whether the caches should be emptied: if at least half as many series
- * have left memory as are still there, or if the handles in the caches have
- * become invalid.  Emptying costs time, because names that are still sent are
- * looked up again. */
-static bool
-is_worth_it(const struct forgetting *f, const struct store_counts *now)
-{
-    uint64_t idle = now->series_forgotten - f->forgotten;
-
-    return idle >= WORTH_IT && (idle >= now->head_series / 2 ||
-                                now->series_renumbered != f->renumbered);
-}
-
+/* Empties the caches if at least half as many series have left memory as are
+ * still there, or if the handles in the caches have become invalid.  Emptying
+ * costs time, because names that are still sent are looked up again. */
 static void
 empty_caches(struct forgetting *f)
 {
     struct store_counts now = store_counts(f->api->store);
+    uint64_t idle = now.series_forgotten - f->forgotten;
 
-    if (!is_worth_it(f, &now))
+    if (idle < WORTH_IT ||
+        (idle < now.head_series / 2 && now.series_renumbered == f->renumbered))
         return;
     f->forgotten = now.series_forgotten;
     f->renumbered = now.series_renumbered;
@@ -74,28 +66,19 @@ is_stopping(void *ctx)
     return stopping;
 }
 
-static bool
-is_purge_due(const struct forgetting *f)
-{
-    const struct settings *s = f->api->settings;
-    int64_t every_us = (int64_t)s->purge_interval_ms * 1000;
-
-    return every_us > 0 && clock_monotonic_us() - f->purged_us >= every_us &&
-           counter_get(CNT_RETENTION_ROWS) != f->dropped &&
-           s->mode != MODE_RO &&
-           /* One server of a pool does it for all. */
-           store_bucket_is_local(f->api->store, 0);
-}
-
 static void
 purge_what_is_gone(struct forgetting *f)
 {
     struct purge p = { .cancel = { is_stopping, f } };
     const struct api *a = f->api;
+    int64_t every_us = (int64_t)a->settings->purge_interval_ms * 1000;
     uint64_t dropped = counter_get(CNT_RETENTION_ROWS);
     struct error e;
 
-    if (!is_purge_due(f))
+    /* One server of a pool does it for all. */
+    if (every_us == 0 || clock_monotonic_us() - f->purged_us < every_us ||
+        dropped == f->dropped || a->settings->mode == MODE_RO ||
+        !store_bucket_is_local(a->store, 0))
         return;
     if (purge_run(&p, a->series, a->store, a->uids, &e) == ST_OK) {
         f->dropped = dropped;
@@ -117,30 +100,22 @@ purge_what_is_gone(struct forgetting *f)
     f->purged_us = clock_monotonic_us();
 }
 
-static bool
-wait_for_a_look(struct forgetting *f)
-{
-    bool stop;
-
-    lock_take(&f->lock);
-    if (!f->stopping)
-        cond_wait_ms(&f->wake, &f->lock, LOOK_EVERY_MS);
-    stop = f->stopping;
-    lock_drop(&f->lock);
-    return !stop;
-}
-
 static void *
 forgetting_thread(void *arg)
 {
     struct forgetting *f = arg;
 
     signals_block();
-    while (wait_for_a_look(f)) {
+    for (;;) {
+        lock_take(&f->lock);
+        if (!f->stopping)
+            cond_wait_ms(&f->wake, &f->lock, LOOK_EVERY_MS);
+        lock_drop(&f->lock);
+        if (is_stopping(f))
+            return NULL;
         empty_caches(f);
         purge_what_is_gone(f);
     }
-    return NULL;
 }
 
 enum status

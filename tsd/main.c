@@ -61,31 +61,25 @@ print_usage(FILE *out, const char *self, bool as_tsdb)
                   self, self);
 }
 
-/* OpenTSDB's words for it, and its exit status. */
-static int
-reject_as_tsdb(const char *name)
-{
-    const char *between = "";
-
-    (void)fprintf(stderr,
-                  "tsdb: error: unknown command '%s'\n"
-                  "usage: tsdb <command> [args]\n",
-                  name);
-    (void)printf("Valid commands: ");
-    for (size_t i = 0; i < COMMANDS_LEN; i++)
-        if (commands[i].tsdb) {
-            (void)printf("%s%s", between, commands[i].name);
-            between = ", ";
-        }
-    (void)printf("\n");
-    return 1;
-}
-
 static int
 reject(const char *self, const char *name, bool as_tsdb)
 {
-    if (as_tsdb)
-        return reject_as_tsdb(name);
+    const char *between = "";
+
+    if (as_tsdb) { /* OpenTSDB's words for it, and its exit status */
+        (void)fprintf(stderr,
+                      "tsdb: error: unknown command '%s'\n"
+                      "usage: tsdb <command> [args]\n",
+                      name);
+        (void)printf("Valid commands: ");
+        for (size_t i = 0; i < COMMANDS_LEN; i++)
+            if (commands[i].tsdb) {
+                (void)printf("%s%s", between, commands[i].name);
+                between = ", ";
+            }
+        (void)printf("\n");
+        return 1;
+    }
     if (*name != '\0')
         (void)fprintf(stderr, "%s: there is no command '%s'\n", self, name);
     print_usage(stderr, self, as_tsdb);

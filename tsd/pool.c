@@ -64,14 +64,6 @@ lease_lost(void *ctx, const char *why)
     _exit(EXIT_LOST);
 }
 
-static const char *
-mode_of(const struct pool *p)
-{
-    if (p->address == NULL)
-        return "tool";
-    return p->api->settings->mode == MODE_RO ? "ro" : "rw";
-}
-
 enum status
 pool_find_server(const char *at, char address[POOL_ADDRESS_MAX],
                  struct error *e)
@@ -117,7 +109,7 @@ pool_open(struct pool *p, struct api *a, const char *at,
         return error_set(e, ST_INVALID,
                          "halite.cluster.tls needs halite.tls.cert and "
                          "halite.tls.key");
-    o.mode = mode_of(p);
+    o.mode = p->address == NULL ? "tool" : s->mode == MODE_RO ? "ro" : "rw";
     o.store.no_summaries = p->address == NULL;
     o.store.layout.salt_width = 1;
     o.store.layout.salt_buckets = (uint16_t)s->pool_buckets;

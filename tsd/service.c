@@ -52,19 +52,6 @@ open_notify_socket(const char *path)
     return -1;
 }
 
-/* Of systemd's watchdog, unless it is meant for another process; 0: none. */
-static unsigned
-find_beat_ms(void)
-{
-    const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
-    unsigned long long ms;
-
-    if (us == NULL || (pid != NULL && strtol(pid, NULL, 10) != getpid()))
-        return 0;
-    ms = strtoull(us, NULL, 10) / 1000 / PROBES;
-    return ms < BEAT_MAX_MS ? (unsigned)ms : BEAT_MAX_MS;
-}
-
 /* The journal takes a line's priority from "<6>" in front of it. */
 static bool
 stderr_is_journal(void)
@@ -83,14 +70,20 @@ void
 service_open(struct service *s)
 {
     const char *path = getenv("NOTIFY_SOCKET");
+    const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    unsigned long long ms;
 
     *s = (struct service){ .notify_fd = -1, .probe_fd = -1 };
     log_set_priorities(stderr_is_journal());
     if (path == NULL)
         return;
     s->notify_fd = open_notify_socket(path);
-    if (s->notify_fd >= 0)
-        s->beat_ms = find_beat_ms();
+    /* The watchdog may be meant for another process. */
+    if (s->notify_fd < 0 || us == NULL ||
+        (pid != NULL && strtol(pid, NULL, 10) != getpid()))
+        return;
+    ms = strtoull(us, NULL, 10) / 1000 / PROBES;
+    s->beat_ms = ms < BEAT_MAX_MS ? (unsigned)ms : BEAT_MAX_MS;
 }
 
 void
@@ -176,23 +169,17 @@ open_probe(const char *address)
     return fd;
 }
 
-static bool
-probe_is_answered(int fd)
-{
-    char answer[512];
-
-    return fd >= 0 && (recv(fd, answer, sizeof answer, MSG_DONTWAIT) >= 0 ||
-                       errno != EAGAIN);
-}
-
 void
 service_watch(struct service *s)
 {
     int64_t now = clock_monotonic_us();
+    char answer[512];
 
     if (s->beat_ms == 0 || s->address == NULL)
         return;
-    if (probe_is_answered(s->probe_fd)) {
+    if (s->probe_fd >= 0 &&
+        (recv(s->probe_fd, answer, sizeof answer, MSG_DONTWAIT) >= 0 ||
+         errno != EAGAIN)) {
         service_tell(s, "WATCHDOG=1\n");
         (void)close(s->probe_fd);
         s->probe_fd = -1;

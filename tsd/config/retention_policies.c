@@ -45,30 +45,10 @@ parse_keep(struct slice text, int64_t *out_ms, struct error *e)
 }
 
 static enum status
-check_policy(struct retention_policy *p, struct slice behind, struct error *e)
-{
-    enum status st;
-
-    if (p->raw.size == 0 || behind.size > 0)
-        return error_set(e, ST_INVALID,
-                         "a policy is PATTERN RAW [HOURLY], as in "
-                         "'sys.* 90d 2y'");
-    st = parse_keep(p->raw, &p->raw_ms, e);
-    if (st == ST_OK)
-        st = parse_keep(p->hourly, &p->hourly_ms, e);
-    if (st == ST_OK && p->raw_ms < RETENTION_RAW_MIN_MS)
-        st = error_set(e, ST_INVALID, "raw points are kept for 1h at least");
-    if (st == ST_OK && p->hourly_ms < p->raw_ms)
-        st = error_set(e, ST_INVALID,
-                       "hourly ones are kept at least as long as raw points");
-    return st;
-}
-
-static enum status
 add_policy(struct retention_policies *p, struct slice line, struct error *e)
 {
     struct slice left = line;
-    struct retention_policy *policy = &p->list[p->len];
+    struct retention_policy *policy = &p->list[p->len++];
     enum status st;
 
     policy->pattern = next_word(&left);
@@ -76,8 +56,19 @@ add_policy(struct retention_policies *p, struct slice line, struct error *e)
     policy->hourly = next_word(&left);
     if (policy->hourly.size == 0)
         policy->hourly = policy->raw;
-    st = check_policy(policy, next_word(&left), e);
-    p->len++;
+    if (policy->raw.size == 0 || next_word(&left).size > 0)
+        st = error_set(e, ST_INVALID,
+                       "a policy is PATTERN RAW [HOURLY], as in "
+                       "'sys.* 90d 2y'");
+    else
+        st = parse_keep(policy->raw, &policy->raw_ms, e);
+    if (st == ST_OK)
+        st = parse_keep(policy->hourly, &policy->hourly_ms, e);
+    if (st == ST_OK && policy->raw_ms < RETENTION_RAW_MIN_MS)
+        st = error_set(e, ST_INVALID, "raw points are kept for 1h at least");
+    if (st == ST_OK && policy->hourly_ms < policy->raw_ms)
+        st = error_set(e, ST_INVALID,
+                       "hourly ones are kept at least as long as raw points");
     return st == ST_OK ? ST_OK
                        : error_wrap(e, st, "policy %zu, %s", p->len,
                                     log_quote(slice_trim(line)));

@@ -207,31 +207,24 @@ decode_base64(struct slice text, uint8_t *out)
     return size;
 }
 
-static enum status
-reject_short(struct slice blob, struct error *e)
+enum status
+histogram_parse_base64(struct slice text, struct arena *a,
+                       struct histogram *out, struct error *e)
 {
+    uint8_t *bytes = arena_alloc(a, text.size + 3);
     struct buf shown = BUF_INIT;
+    struct slice blob;
     enum status st;
 
+    if (bytes == NULL)
+        return error_no_memory(e);
+    blob = slice_of(bytes, decode_base64(text, bytes));
+    if (blob.size >= LEAST_BYTES)
+        return histogram_decode(blob, a, out, e);
     put_bytes_print(&shown, blob);
     st =
         error_set(e, ST_INVALID, "Byte array shorter than 6 bytes detected: %s",
                   buf_cstr(&shown));
     buf_fini(&shown);
     return st;
-}
-
-enum status
-histogram_parse_base64(struct slice text, struct arena *a,
-                       struct histogram *out, struct error *e)
-{
-    uint8_t *bytes = arena_alloc(a, text.size + 3);
-    struct slice blob;
-
-    if (bytes == NULL)
-        return error_no_memory(e);
-    blob = slice_of(bytes, decode_base64(text, bytes));
-    if (blob.size < LEAST_BYTES)
-        return reject_short(blob, e);
-    return histogram_decode(blob, a, out, e);
 }

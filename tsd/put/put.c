@@ -216,36 +216,29 @@ put_path_rejected(struct put_path *p, enum put_fault fault, const char *peer,
         log_rejection(peer, metric, why, more);
 }
 
-static void
-log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
-{
-    const struct put_json_point *json = b->json[row];
-    struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
-    char peer[ADDRESS_NAME_SIZE] = "";
-    char more[LOG_MORE_SIZE];
-
-    if ((b->peer == NULL && b->peer_text == NULL) ||
-        !log_throttle_pass(&b->path->rejected[fault], more))
-        return;
-    if (json != NULL)
-        metric = json->metric.data != NULL ? json->metric : slice_str("");
-    else if (!b->ready[row])
-        metric = slice_cut(&metric, ' ');
-    if (b->peer != NULL)
-        address_name(b->peer, peer, sizeof peer);
-    log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,
-                  buf_slice(&b->why), more);
-}
-
 bool
 put_reject(struct put_batch *b, size_t row, enum put_fault fault)
 {
+    const struct put_json_point *json = b->json[row];
+    struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
+    char peer[ADDRESS_NAME_SIZE] = "", more[LOG_MORE_SIZE];
+
     if (b->quiet) {
         buf_clear(&b->why);
         return false;
     }
     counter_add(fault_counters[fault], 1);
-    log_rejected_row(b, row, fault);
+    if ((b->peer != NULL || b->peer_text != NULL) &&
+        log_throttle_pass(&b->path->rejected[fault], more)) {
+        if (json != NULL)
+            metric = json->metric.data != NULL ? json->metric : slice_str("");
+        else if (!b->ready[row])
+            metric = slice_cut(&metric, ' ');
+        if (b->peer != NULL)
+            address_name(b->peer, peer, sizeof peer);
+        log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,
+                      buf_slice(&b->why), more);
+    }
     b->failed(b->ctx, b->ids[row], fault, buf_slice(&b->why));
     buf_clear(&b->why);
     return false;

@@ -4,57 +4,42 @@
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"
 
-/* Is it safe to take the bytes between the quotes as the text? */
-static bool
-is_plain(struct slice raw)
-{
-    return memchr(raw.data, '\\', raw.size) == NULL;
-}
-
-static bool
-scan(const struct put_json_point *x, struct put_key *key, struct point *p)
-{
-    if (x->absent || x->metric.size == 0 || x->tags.size <= 2 ||
-        x->value.size == 0 || x->time <= 0 || x->metric.size > UINT32_MAX ||
-        x->tags.size > UINT32_MAX || !put_time_to_ms(x->time, &p->ts_ms) ||
-        !is_plain(x->value) || !put_parse_value(x->value, p, NULL) ||
-        !put_value_is_finite(p))
-        return false;
-    *key = (struct put_key){ .metric = x->metric.data,
-                             .metric_size = (uint32_t)x->metric.size,
-                             .tags = x->tags.data,
-                             .tags_size = (uint32_t)x->tags.size,
-                             .kind = PUT_JSON };
-    return true;
-}
-
 void
 put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id,
                bool rollup)
 {
     size_t row = put_add_row(b, id, x, rollup);
+    struct point *p = &b->points[row];
 
-    /* With a tag of the header's, the bytes of the body say too little. */
-    b->ready[row] = !rollup && b->extra_key.data == NULL &&
-                    scan(x, &b->keys[row], &b->points[row]);
-}
-
-/* What is missing in a row; NULL: nothing. */
-static const char *
-missing_in(const struct put_json_point *p)
-{
-    return p->absent ? "Unexpected null datapoint encountered in set."
-           : p->metric.size == 0 ? "Metric name was empty"
-           : p->time <= 0        ? "Invalid timestamp"
-           : p->value.size == 0  ? "Empty value"
-                                 : NULL;
+    /* With a tag of the header's, the bytes of the body say too little; so do
+     * those of a value with an escape in it. */
+    b->ready[row] =
+        !rollup && b->extra_key.data == NULL && !x->absent &&
+        x->metric.size > 0 && x->tags.size > 2 && x->value.size > 0 &&
+        x->time > 0 && x->metric.size <= UINT32_MAX &&
+        x->tags.size <= UINT32_MAX && put_time_to_ms(x->time, &p->ts_ms) &&
+        memchr(x->value.data, '\\', x->value.size) == NULL &&
+        put_parse_value(x->value, p, NULL) && put_value_is_finite(p);
+    if (b->ready[row])
+        b->keys[row] = (struct put_key){
+            .metric = x->metric.data,
+            .metric_size = (uint32_t)x->metric.size,
+            .tags = x->tags.data,
+            .tags_size = (uint32_t)x->tags.size,
+            .kind = PUT_JSON,
+        };
 }
 
 bool
 put_json_parse(struct put_batch *b, size_t row, struct put_parsed *x)
 {
     const struct put_json_point *p = b->json[row];
-    const char *missing = missing_in(p);
+    const char *missing = p->absent
+                              ? "Unexpected null datapoint encountered in set."
+                          : p->metric.size == 0 ? "Metric name was empty"
+                          : p->time <= 0        ? "Invalid timestamp"
+                          : p->value.size == 0  ? "Empty value"
+                                                : NULL;
     struct slice value;
 
     if (missing != NULL)

@@ -115,19 +115,6 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
                                  .metric_size = (uint32_t)line.size };
 }
 
-/* Telnet's bytes are UTF-8 where the point's text is valid UTF-8, and
- * ISO-8859-1 otherwise. */
-static struct slice
-text_of(struct put_batch *b, size_t row)
-{
-    const struct put_key *key = &b->keys[row];
-    struct slice s = { key->metric, key->metric_size };
-
-    if (b->ready[row])
-        s.size = (size_t)(key->tags + key->tags_size - key->metric);
-    return utf8_or_latin1(s, &b->text);
-}
-
 /* The next word, after one blank or, with 'skip', after any number of them. */
 static struct slice
 next_word(struct slice *left, bool skip)
@@ -140,11 +127,17 @@ next_word(struct slice *left, bool skip)
 bool
 put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    bool rollup = b->rollup[row];
-    size_t words = b->keys[row].metric == NULL ? 0 : 1;
-    struct slice left = text_of(b, row), value;
-    bool skip = put_may_skip_blanks(left, rollup ? 3 : 2);
+    const struct put_key *key = &b->keys[row];
+    bool rollup = b->rollup[row], skip;
+    size_t words = key->metric == NULL ? 0 : 1;
+    struct slice left = { key->metric, key->metric_size }, value;
 
+    /* Telnet's bytes are UTF-8 where the point's text is valid UTF-8, and
+     * ISO-8859-1 otherwise. */
+    if (b->ready[row])
+        left.size = (size_t)(key->tags + key->tags_size - key->metric);
+    left = utf8_or_latin1(left, &b->text);
+    skip = put_may_skip_blanks(left, rollup ? 3 : 2);
     for (size_t i = 0; i < left.size; i++)
         words += left.data[i] == ' ';
     if (words < (rollup ? 5 : 4))

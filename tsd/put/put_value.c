@@ -20,17 +20,6 @@ fail(struct buf *why, const char *before, struct slice s, const char *after)
     return false;
 }
 
-/* Characters, not bytes. */
-static size_t
-count_chars(struct slice s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.size; i++)
-        n += (s.data[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static bool
 fail_char(struct buf *why, struct slice s, size_t at)
 {
@@ -49,14 +38,16 @@ bool
 put_parse_long(struct slice s, int64_t *out, struct buf *why)
 {
     bool minus = s.size > 0 && s.data[0] == '-';
-    size_t i = s.size > 0 && (minus || s.data[0] == '+');
+    size_t i = s.size > 0 && (minus || s.data[0] == '+'), chars = 0;
     uint64_t v = 0;
 
     if (s.size == 0)
         return fail(why, "Empty string", s, "");
     if (i == 1 && s.size == 1)
         return fail(why, "Just a sign, no value: ", s, "");
-    if (s.size > 19 + i && count_chars(s) > 19 + i)
+    for (size_t k = 0; s.size > 19 + i && k < s.size; k++)
+        chars += (s.data[k] & 0xc0) != 0x80; /* not a UTF-8 continuation byte */
+    if (chars > 19 + i)
         return fail(why, "Value too long: ", s, "");
     for (; i < s.size; i++) {
         unsigned d = (unsigned)s.data[i] - '0';
@@ -94,26 +85,11 @@ parse_hex_double(struct slice s, double *out)
     return end == text + s.size;
 }
 
-/* Two points before anything else is wrong have a message of their own. */
-static bool
-has_two_points(struct slice s)
-{
-    size_t i = s.size > 0 && (s.data[0] == '+' || s.data[0] == '-');
-    size_t points = 0;
-
-    for (; i < s.size && points < 2; i++) {
-        if (s.data[i] == '.')
-            points++;
-        else if (!is_digit(s.data[i]))
-            break;
-    }
-    return points == 2;
-}
-
 bool
 put_parse_double(struct slice s, double *out, struct buf *why)
 {
     struct slice bare = java_trim(s);
+    size_t i, points = 0;
 
     s = bare;
     if (s.size > 1 && strchr("fFdD", s.data[s.size - 1]) != NULL)
@@ -123,7 +99,11 @@ put_parse_double(struct slice s, double *out, struct buf *why)
         return true;
     if (s.size == 0)
         return fail(why, "empty String", s, "");
-    if (has_two_points(s))
+    /* Two points before anything else is wrong have a message of their own. */
+    i = s.data[0] == '+' || s.data[0] == '-';
+    for (; i < s.size && (s.data[i] == '.' || is_digit(s.data[i])); i++)
+        points += s.data[i] == '.';
+    if (points >= 2)
         return fail(why, "multiple points", slice_str(""), "");
     return fail(why, "For input string: \"", s, "\"");
 }
@@ -170,15 +150,6 @@ put_parse_time(struct slice s, int64_t *out, struct buf *why)
                 ". A fraction of a second has 1 to 3 digits");
 }
 
-static bool
-looks_like_integer(struct slice s)
-{
-    for (size_t i = 0; i < s.size; i++)
-        if (s.data[i] == '.' || (s.data[i] | 0x20) == 'e')
-            return false;
-    return true;
-}
-
 bool
 put_take_plain_value(const uint8_t **at, const uint8_t *end, struct point *out)
 {
@@ -220,7 +191,9 @@ put_parse_value(struct slice s, struct point *out, struct buf *why)
     if (s.size > 0 && put_take_plain_value(&at, s.data + s.size, out) &&
         at == s.data + s.size)
         return true;
-    out->is_float = !looks_like_integer(s);
+    out->is_float = false;
+    for (size_t i = 0; i < s.size; i++)
+        out->is_float |= s.data[i] == '.' || (s.data[i] | 0x20) == 'e';
     return out->is_float ? put_parse_double(s, &out->v.d, why)
                          : put_parse_long(s, &out->v.i, why);
 }

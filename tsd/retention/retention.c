@@ -96,19 +96,6 @@ read_list(const struct retention *r, struct buf *out, bool *is_set,
     return ST_OK;
 }
 
-static void
-put_in_force(struct retention *r, struct in_force *f)
-{
-    struct in_force old;
-
-    lock_take(&r->lock);
-    old = r->now;
-    r->now = *f;
-    memset(r->known, 0, sizeof r->known);
-    lock_drop(&r->lock);
-    in_force_fini(&old);
-}
-
 static bool
 is_in_force(const struct retention *r, struct slice text, bool is_set)
     REQUIRES(r->lock)
@@ -122,36 +109,28 @@ static enum status
 read_in_force(struct retention *r, struct error *e) REQUIRES(r->pass_lock)
 {
     struct buf text = BUF_INIT;
-    struct in_force f = { .is_set = false };
+    struct in_force f = { .is_set = false }, old;
     bool is_set, same;
     enum status st = read_list(r, &text, &is_set, e);
 
     lock_take(&r->lock);
     same = is_in_force(r, buf_slice(&text), is_set);
     lock_drop(&r->lock);
-    if (st == ST_OK && !same) {
+    if (st == ST_OK && !same)
         st = in_force_parse(buf_slice(&text), is_set, &f, e);
-        if (st == ST_OK)
-            put_in_force(r, &f);
+    if (st == ST_OK && !same) {
+        lock_take(&r->lock);
+        old = r->now;
+        r->now = f;
+        memset(r->known, 0, sizeof r->known);
+        lock_drop(&r->lock);
+        in_force_fini(&old);
     }
     buf_fini(&text);
     return st;
 }
 
 /* -- the clock, and what is expired when it is put ------------------------- */
-
-/* How far the clock may be ahead of the last pass: the shortest RAW, but at
- * least a day. */
-static int64_t
-most_ahead_ms(const struct retention_policies *p)
-{
-    int64_t least = INT64_MAX;
-
-    for (size_t i = 0; i < p->len; i++)
-        if (p->list[i].raw_ms < least)
-            least = p->list[i].raw_ms;
-    return least < DAY_MS ? DAY_MS : least;
-}
 
 /* No policy drops what is younger. */
 static int64_t
@@ -175,14 +154,20 @@ check_clock(struct retention *r, int64_t *now_ms, struct error *e)
     REQUIRES(r->pass_lock)
 {
     struct retention_clock *c = &r->belief;
-    int64_t most_ms, last_ms;
+    const struct retention_policies *p = &r->now.policies;
+    int64_t most_ms = INT64_MAX, last_ms;
     enum status st = ST_OK;
     bool has_policies;
 
+    /* How far the clock may be ahead of the last pass: the shortest RAW, but at
+     * least a day. */
     lock_take(&r->lock);
-    most_ms = most_ahead_ms(&r->now.policies);
-    has_policies = r->now.policies.len > 0;
+    for (size_t i = 0; i < p->len; i++)
+        if (p->list[i].raw_ms < most_ms)
+            most_ms = p->list[i].raw_ms;
+    has_policies = p->len > 0;
     lock_drop(&r->lock);
+    most_ms = most_ms < DAY_MS ? DAY_MS : most_ms;
     *now_ms = clock_now_ms(r->clock);
     if (has_policies)
         st = retention_clock_check(c, most_ms, now_ms, e);
@@ -374,19 +359,6 @@ find_rows(struct pass *p, struct error *e)
     return st;
 }
 
-static enum status
-set_cuts(struct pass *p, struct error *e)
-{
-    struct store_cut *cuts = mem_new_array(p->len + 1, sizeof *cuts);
-    enum status st;
-
-    for (size_t i = 0; i < p->len; i++)
-        cuts[i] = p->list[i].before;
-    st = store_cuts_set(p->r->store, cuts, p->len, e);
-    free(cuts);
-    return st;
-}
-
 static void
 add_dropped(struct store_dropped *to, const struct store_dropped *more)
 {
@@ -417,6 +389,7 @@ drop_rows(struct pass *p, struct error *e)
 static enum status
 run_pass(struct pass *p, struct error *e)
 {
+    struct store_cut *cuts;
     enum status st;
 
     p->freed = mem_new_array(p->policies->len + 1, sizeof *p->freed);
@@ -426,8 +399,13 @@ run_pass(struct pass *p, struct error *e)
                            find_metric, p, e);
     if (st == ST_OK && !p->dry_run)
         st = find_rows(p, e);
-    if (st == ST_OK && !p->dry_run)
-        st = set_cuts(p, e);
+    if (st == ST_OK && !p->dry_run) {
+        cuts = mem_new_array(p->len + 1, sizeof *cuts);
+        for (size_t i = 0; i < p->len; i++)
+            cuts[i] = p->list[i].before;
+        st = store_cuts_set(p->r->store, cuts, p->len, e);
+        free(cuts);
+    }
     if (st == ST_OK)
         st = drop_rows(p, e);
     free(p->list);

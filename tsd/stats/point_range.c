@@ -40,38 +40,28 @@ point_range_free(struct point_range **pp)
     OBJ_FREE(p);
 }
 
-/* True, and 'is_running' is set, when the caller is to look. */
-static bool
-begin(struct point_range *p, int64_t now_us, struct point_times *out,
-      int64_t *age_ms, enum status *st, struct error *e)
-{
-    bool looks;
-
-    lock_take(&p->lock);
-    looks = !p->is_running && (!p->is_known || now_us >= p->until_us);
-    *st = ST_OK;
-    if (looks)
-        p->is_running = true;
-    else if (!p->is_known)
-        *st = error_set(e, ST_BUSY,
-                        "the oldest and the newest point are being looked up: "
-                        "try again later");
-    *out = p->times;
-    *age_ms = (now_us - p->found_us) / 1000;
-    lock_drop(&p->lock);
-    return looks;
-}
-
 enum status
 point_range_get(struct point_range *p, struct store *s, struct cancel cancel,
                 struct point_times *out, int64_t *age_ms, struct error *e)
 {
     const struct store_times_spec spec = { LEAST_TAGK, cancel };
     int64_t began_us = clock_monotonic_us(), now_us, kept_us;
-    enum status st;
+    enum status st = ST_OK;
+    bool looks;
 
     OBJ_CHECK(p, RANGE_MAGIC);
-    if (!begin(p, began_us, out, age_ms, &st, e))
+    lock_take(&p->lock);
+    looks = !p->is_running && (!p->is_known || began_us >= p->until_us);
+    if (looks)
+        p->is_running = true;
+    else if (!p->is_known)
+        st = error_set(e, ST_BUSY,
+                       "the oldest and the newest point are being looked up: "
+                       "try again later");
+    *out = p->times;
+    *age_ms = (began_us - p->found_us) / 1000;
+    lock_drop(&p->lock);
+    if (!looks)
         return st;
     st = store_times(s, &spec, out, e);
     now_us = clock_monotonic_us();

@@ -125,17 +125,6 @@ is_same_address(const char *a, const char *b)
            memcmp(a, b, (size_t)(end_a - a)) == 0;
 }
 
-static bool
-is_running(struct queries *q, const struct query_entry *e) REQUIRES(q->lock)
-{
-    const struct query_entry *one = q->running;
-
-    while (one != NULL && (!is_same_address(one->remote, e->remote) ||
-                           strcmp(one->query, e->query) != 0))
-        one = one->next;
-    return one != NULL;
-}
-
 static struct query_entry *
 make_entry(const struct queries_ask *ask, int64_t now_ms)
 {
@@ -158,11 +147,16 @@ queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
               struct error *e)
 {
     struct query_entry *entry = make_entry(ask, now_ms);
+    const struct query_entry *one;
     bool may_run;
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    may_run = !q->once || !is_running(q, entry);
+    for (one = q->running; one != NULL; one = one->next)
+        if (is_same_address(one->remote, entry->remote) &&
+            strcmp(one->query, entry->query) == 0)
+            break;
+    may_run = !q->once || one == NULL;
     if (may_run) {
         entry->next = q->running;
         if (entry->next != NULL)
@@ -294,15 +288,6 @@ write_common(const struct query_entry *e, struct buf *b)
 }
 
 static void
-write_running(const struct query_entry *e, struct buf *b)
-{
-    write_common(e, b);
-    buf_printf(b, ",\"headers\":{%s},\"queryStart\":%lld,\"elapsed\":%.3f}",
-               e->headers, (long long)e->start_ms,
-               (double)(clock_monotonic_us() - e->start_us) / 1000);
-}
-
-static void
 write_costs(const struct query_entry *e, struct buf *b)
 {
     const struct query_costs *c = &e->costs;
@@ -398,14 +383,6 @@ struct picked {
     size_t running, len, cap;
 };
 
-static bool
-pick_begin(struct queries *q, struct picked *p) REQUIRES(q->lock)
-{
-    p->cap = q->running_len + QUERIES_COMPLETED + SLOW_SLOTS * QUERIES_SLOWEST;
-    p->list = mem_try_array(p->cap, sizeof(struct query_entry *));
-    return p->list != NULL;
-}
-
 static void
 pick_one(struct picked *p, struct query_entry *e)
 {
@@ -414,12 +391,18 @@ pick_one(struct picked *p, struct query_entry *e)
     e->refs++;
 }
 
-static void
+/* Picks those that run.  False: there is no memory for a list. */
+static bool
 pick_running(struct queries *q, struct picked *p) REQUIRES(q->lock)
 {
+    p->cap = q->running_len + QUERIES_COMPLETED + SLOW_SLOTS * QUERIES_SLOWEST;
+    p->list = mem_try_array(p->cap, sizeof(struct query_entry *));
+    if (p->list == NULL)
+        return false;
     for (struct query_entry *e = q->running; e != NULL; e = e->next)
         pick_one(p, e);
     p->running = p->len;
+    return true;
 }
 
 static void
@@ -438,8 +421,14 @@ write_picked(const struct picked *p, const char *name, size_t most,
              struct buf *b)
 {
     buf_put_str(b, "{\"running\":[");
-    for (size_t i = 0; i < p->running; i++)
-        write_running(p->list[i], b);
+    for (size_t i = 0; i < p->running; i++) {
+        const struct query_entry *e = p->list[i];
+
+        write_common(e, b);
+        buf_printf(b, ",\"headers\":{%s},\"queryStart\":%lld,\"elapsed\":%.3f}",
+                   e->headers, (long long)e->start_ms,
+                   (double)(clock_monotonic_us() - e->start_us) / 1000);
+    }
     buf_put_u8(b, ']');
     json_open(b, name, '[');
     for (size_t i = p->running; i < p->len && i - p->running < most; i++)
@@ -454,8 +443,7 @@ queries_write_slowest(struct queries *q, int64_t now_ms, struct buf *b)
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    if (pick_begin(q, &p)) {
-        pick_running(q, &p);
+    if (pick_running(q, &p)) {
         for (size_t i = 0; i < SLOW_SLOTS; i++)
             for (size_t k = 0; k < q->slow[i].len; k++)
                 if (q->slow[i].entries[k]->end_ms > now_ms - 6 * SLOW_MS)
@@ -480,8 +468,7 @@ queries_write(struct queries *q, struct buf *b)
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    if (pick_begin(q, &p)) {
-        pick_running(q, &p);
+    if (pick_running(q, &p)) {
         from = q->completed_len > QUERIES_COMPLETED
                    ? q->completed_len - QUERIES_COMPLETED
                    : 0;
