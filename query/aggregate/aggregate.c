@@ -64,13 +64,6 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     return st;
 }
 
-/* Are buckets that were made while rows were read used as they are? */
-static bool
-buckets_are_final(const struct sub_query *sq)
-{
-    return sq->downsample.all || sq->downsample.fill == FILL_NONE;
-}
-
 enum status
 aggregate_group(const struct aggregate_job *job, struct column *series,
                 size_t len, struct arena *a, struct dps *out, struct error *e)
@@ -103,7 +96,11 @@ aggregate_group(const struct aggregate_job *job, struct column *series,
         return error_set(e, ST_INVALID, "More than one value in aggregator");
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
-    if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
+    /* Without a fill policy, buckets that were made while rows were read are
+     * used as they are. */
+    if (sq->downsample.on &&
+        !(series[0].downsampled &&
+          (sq->downsample.all || sq->downsample.fill == FILL_NONE)))
         st = downsampler_init(&d, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = make_column(sq, &d, &series[i], &scratch, a, e);

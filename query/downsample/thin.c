@@ -22,31 +22,6 @@ is_less(const struct dps *d, size_t i, size_t k)
            (d->kind[k] == DP_INT ? (double)d->v[k].i : d->v[k].d);
 }
 
-/* Of the points from..to, one at least, to *len, which is not behind them. */
-static void
-keep(enum thinning thin, struct dps *d, size_t from, size_t to, size_t *len)
-{
-    size_t least = from, most = from, at;
-
-    for (size_t i = from + 1; i < to; i++) {
-        if (!is_number(d, i))
-            continue;
-        if (!is_number(d, least))
-            least = most = i;
-        if (is_less(d, i, least))
-            least = i;
-        if (is_less(d, most, i))
-            most = i;
-    }
-    for (at = from; at < to; at++)
-        if (at == least || at == most ||
-            (thin == THIN_M4 && (at == from || at + 1 == to))) {
-            d->ts_ms[*len] = d->ts_ms[at];
-            d->v[*len] = d->v[at];
-            d->kind[(*len)++] = d->kind[at];
-        }
-}
-
 void
 thin_dps(const struct downsample *spec, struct dps *d)
 {
@@ -58,9 +33,29 @@ thin_dps(const struct downsample *spec, struct dps *d)
         return;
     b = buckets_between(spec, d->ts_ms[0], d->ts_ms[d->len - 1]);
     for (size_t from = 0; from < d->len; from = to) {
+        size_t least = from, most = from, at;
+
         bucket_move(&b, &bucket, d->ts_ms[from]);
         to = from + times_seek(d->ts_ms + from, d->len - from, bucket.next);
-        keep(spec->thin, d, from, to, &len);
+        /* Moves the points of the bucket that are kept to place 'len', which
+         * is not after them. */
+        for (size_t i = from + 1; i < to; i++) {
+            if (!is_number(d, i))
+                continue;
+            if (!is_number(d, least))
+                least = most = i;
+            if (is_less(d, i, least))
+                least = i;
+            if (is_less(d, most, i))
+                most = i;
+        }
+        for (at = from; at < to; at++)
+            if (at == least || at == most ||
+                (spec->thin == THIN_M4 && (at == from || at + 1 == to))) {
+                d->ts_ms[len] = d->ts_ms[at];
+                d->v[len] = d->v[at];
+                d->kind[len++] = d->kind[at];
+            }
     }
     d->len = len;
 }

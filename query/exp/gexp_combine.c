@@ -29,34 +29,27 @@ combine(int operator, double l, double r)
     }
 }
 
-/* Decides whether the series are taken point by point.  Returns the most rows
- * that there may be. */
-static size_t
-set_by_place(struct row_series *series, size_t len)
-{
-    size_t total = 0, most = 0, n = 0;
-
-    for (size_t i = 0; i < len; i++)
-        if (series[i].dps != NULL) {
-            total += series[i].dps->len;
-            most = series[i].dps->len > most ? series[i].dps->len : most;
-            n++;
-        }
-    for (size_t i = 0; i < len; i++)
-        series[i].by_place = total == n * most;
-    return total == n * most ? most : total;
-}
-
 /* Computes one result of its series, one of each operand. */
 static enum status
 combine_one(const struct gexp_call *c, struct row_series *series,
             struct dps *out, struct error *e)
 {
-    size_t len = c->lists_len, n = 0;
+    size_t len = c->lists_len, n = 0, total = 0, most = 0, with_points = 0;
     int64_t ts;
+    bool by_place;
     enum status st = ST_OK;
 
-    if (!dps_alloc(c->arena, set_by_place(series, len), out))
+    for (size_t i = 0; i < len; i++)
+        if (series[i].dps != NULL) {
+            total += series[i].dps->len;
+            most = series[i].dps->len > most ? series[i].dps->len : most;
+            with_points++;
+        }
+    /* Series of equal length are taken point by point. */
+    by_place = total == with_points * most;
+    for (size_t i = 0; i < len; i++)
+        series[i].by_place = by_place;
+    if (!dps_alloc(c->arena, by_place ? most : total, out))
         return error_no_memory(e);
     rows_open(series, len);
     while (st == ST_OK && rows_next(series, len, &ts)) {

@@ -53,19 +53,6 @@ resolve(struct uid_table *uids, enum uid_kind kind, struct slice name,
     return uid_find(uids, kind, name, &out->id, e);
 }
 
-/* What is made of a histogram has a name of its own; its metric is the
- * histogram's. */
-static enum status
-resolve_metric(struct uid_table *uids, const struct result_group *g,
-               struct arena *a, struct id_name *out, struct error *e)
-{
-    if (g->tsuids_len == 0 ||
-        (g->sub->percentiles_len == 0 && !g->sub->show_histogram_buckets))
-        return resolve(uids, UID_METRIC, g->metric, out, e);
-    out->id = key_get_uint(g->tsuids[0].data, uid_width(uids, UID_METRIC));
-    return uid_name_dup(uids, UID_METRIC, out->id, a, &out->name, e);
-}
-
 static enum status
 describe(struct uid_table *uids, const struct result_group *g, struct arena *a,
          struct series_meta *out, struct error *e)
@@ -80,8 +67,17 @@ describe(struct uid_table *uids, const struct result_group *g, struct arena *a,
         out->aggregate_tags == NULL)
         return error_no_memory(e);
     out->metrics_len = g->metric.size > 0;
-    if (out->metrics_len > 0)
-        st = resolve_metric(uids, g, a, out->metrics, e);
+    /* What is made of a histogram has a name of its own; its metric is the
+     * histogram's. */
+    if (out->metrics_len > 0 && g->tsuids_len > 0 &&
+        (g->sub->percentiles_len > 0 || g->sub->show_histogram_buckets)) {
+        out->metrics->id =
+            key_get_uint(g->tsuids[0].data, uid_width(uids, UID_METRIC));
+        st = uid_name_dup(uids, UID_METRIC, out->metrics->id, a,
+                          &out->metrics->name, e);
+    } else if (out->metrics_len > 0) {
+        st = resolve(uids, UID_METRIC, g->metric, out->metrics, e);
+    }
     for (size_t i = 0; i < g->tags_len && st == ST_OK; i++) {
         struct id_tag *t = &out->tags[out->tags_len++];
 

@@ -315,27 +315,6 @@ gather(const struct fetch_job *job, struct fetch *out, struct error *e)
     return status;
 }
 
-static void
-make_turns(struct fetch_job *job, struct fetch *out)
-{
-    const struct plan *p = job->p;
-    uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
-    uint64_t rows = (p->listed ? p->matches : p->series) * hours;
-
-    job->batches_len = job->tasks_len;
-    if (!kv_traits(store_kv(job->c->store))->shared &&
-        rows / ROWS_A_BATCH + 1 < job->batches_len)
-        job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
-    if (job->alone && job->batches_len > 1)
-        job->batches_len = 1;
-    job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
-    out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
-    out->arenas_len = job->batches_len;
-    for (size_t i = 0; i < job->batches_len; i++)
-        job->batches[i].arena = out->arenas[i] =
-            arena_new_within(0, job->limits->budget);
-}
-
 static enum status
 run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
         struct error *e)
@@ -343,6 +322,7 @@ run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
     enum status status;
     const struct plan *p;
     size_t len = 0;
+    uint64_t hours, rows;
 
     *out = (struct fetch){ .downsampled = job->reading->form != READ_POINTS };
     /* A task for each bucket in which there may be something. */
@@ -355,7 +335,20 @@ run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
             job->tasks[job->tasks_len++] = (struct task){
                 .job = job, .bucket = i, .deadline = job->limits->deadline
             };
-    make_turns(job, out);
+    hours = (p->to_base - p->from_base) / HOUR_S + 1;
+    rows = (p->listed ? p->matches : p->series) * hours;
+    job->batches_len = job->tasks_len;
+    if (!kv_traits(store_kv(job->c->store))->shared &&
+        rows / ROWS_A_BATCH + 1 < job->batches_len)
+        job->batches_len = (size_t)(rows / ROWS_A_BATCH) + 1;
+    if (job->alone && job->batches_len > 1)
+        job->batches_len = 1;
+    job->batches = mem_new_array(job->batches_len, sizeof *job->batches);
+    out->arenas = mem_new_array(job->batches_len, sizeof(struct arena *));
+    out->arenas_len = job->batches_len;
+    for (size_t i = 0; i < job->batches_len; i++)
+        job->batches[i].arena = out->arenas[i] =
+            arena_new_within(0, job->limits->budget);
     workers_run(workers, job->batches_len, run_batch, job);
     status = gather(job, out, e);
     free(job->batches);

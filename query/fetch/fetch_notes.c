@@ -34,38 +34,6 @@ find_listed(const struct plan *p, struct records *records, int64_t from_ms,
     return ST_OK;
 }
 
-/* Merges the TSUIDs into the series. */
-static enum status
-merge(struct fetch *f, const struct annotated *noted, struct arena *a,
-      struct error *e)
-{
-    struct fetched *more = arena_array(a, noted->len, sizeof *more);
-    struct fetch all = { .len = 0 };
-    size_t i = 0;
-    enum status status =
-        more == NULL
-            ? error_no_memory(e)
-            : fetch_make_room(&all, f->len + noted->len, arena_budget(a), e);
-
-    if (status != ST_OK)
-        return status;
-    for (size_t k = 0; k < noted->len; k++) {
-        while (i < f->len &&
-               slice_cmp(f->series[i]->tsuid, noted->tsuids[k]) <= 0)
-            all.series[all.len++] = f->series[i++];
-        if (all.len > 0 &&
-            slice_eq(all.series[all.len - 1]->tsuid, noted->tsuids[k]))
-            continue;
-        more[k] = (struct fetched){ .tsuid = noted->tsuids[k],
-                                    .annotated_only = true };
-        all.series[all.len++] = &more[k];
-    }
-    while (i < f->len)
-        all.series[all.len++] = f->series[i++];
-    fetch_take_series(f, &all);
-    return ST_OK;
-}
-
 enum status
 fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
                      const struct plan *p, struct records *records,
@@ -104,8 +72,35 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
 }
 
 enum status
-fetch_add_annotated(struct fetch *f, const struct annotated *annotated,
+fetch_add_annotated(struct fetch *f, const struct annotated *noted,
                     struct arena *a, struct error *e)
 {
-    return annotated->len == 0 ? ST_OK : merge(f, annotated, a, e);
+    struct fetched *more;
+    struct fetch all = { .len = 0 };
+    size_t i = 0;
+    enum status status;
+
+    if (noted->len == 0)
+        return ST_OK;
+    more = arena_array(a, noted->len, sizeof *more);
+    status = more == NULL ? error_no_memory(e)
+                          : fetch_make_room(&all, f->len + noted->len,
+                                            arena_budget(a), e);
+    if (status != ST_OK)
+        return status;
+    for (size_t k = 0; k < noted->len; k++) {
+        while (i < f->len &&
+               slice_cmp(f->series[i]->tsuid, noted->tsuids[k]) <= 0)
+            all.series[all.len++] = f->series[i++];
+        if (all.len > 0 &&
+            slice_eq(all.series[all.len - 1]->tsuid, noted->tsuids[k]))
+            continue;
+        more[k] = (struct fetched){ .tsuid = noted->tsuids[k],
+                                    .annotated_only = true };
+        all.series[all.len++] = &more[k];
+    }
+    while (i < f->len)
+        all.series[all.len++] = f->series[i++];
+    fetch_take_series(f, &all);
+    return ST_OK;
 }

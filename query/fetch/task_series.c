@@ -36,21 +36,6 @@ grow_series(struct task *t)
     return true;
 }
 
-/* Returns the unused end of the list to the budget. */
-static void
-trim_series(struct task *t)
-{
-    size_t size = sizeof(struct fetched *);
-    struct fetched **series =
-        t->len == 0 ? NULL : mem_try_resize(t->series, t->len * size);
-
-    if (series == NULL)
-        return;
-    budget_return(t->job->limits->budget, (t->cap - t->len) * size);
-    t->series = series;
-    t->cap = t->len;
-}
-
 /* Returns memory for one more series, or NULL if there is none. */
 static struct fetched *
 new_fetched(struct task *t)
@@ -135,19 +120,12 @@ fill_table(struct task *t)
     return true;
 }
 
-/* Returns the series after the one that was found last, which is the most
- * likely one in a span that is not the first. */
-static size_t
-expected_series(const struct task *t)
-{
-    return t->current + 1 < t->len ? t->current + 1 : 0;
-}
-
 struct fetched *
 task_find_series(struct task *t, const struct store_row *row)
 {
     struct slice tsuid = row->tsuid;
-    size_t next = expected_series(t);
+    /* In a span that is not the first, the next series is the most likely. */
+    size_t next = t->current + 1 < t->len ? t->current + 1 : 0;
 
     if (t->len > 0 && is_series(t, t->current, tsuid))
         return t->series[t->current];
@@ -179,7 +157,8 @@ compare_fetched(const void *a, const void *b)
 void
 task_end_series(struct task *t)
 {
-    size_t i = 1;
+    size_t i = 1, size = sizeof(struct fetched *);
+    struct fetched **series;
 
     /* Nothing has to be sorted for most tasks, whose series ascend already. */
     while (i < t->len &&
@@ -187,5 +166,11 @@ task_end_series(struct task *t)
         i++;
     if (i < t->len)
         qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-    trim_series(t);
+    /* The unused end of the list goes back to the budget. */
+    series = t->len == 0 ? NULL : mem_try_resize(t->series, t->len * size);
+    if (series == NULL)
+        return;
+    budget_return(t->job->limits->budget, (t->cap - t->len) * size);
+    t->series = series;
+    t->cap = t->len;
 }

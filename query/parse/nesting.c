@@ -2,55 +2,35 @@
 
 #include "query/model/filter.h"
 
-/* The brackets that are open: what closes each. */
-struct stack {
-    char closers[NESTING_DEPTH_MAX];
-    size_t len;
-};
-
 static char
 closer_of(char opener)
 {
     return opener == '(' ? ')' : opener == '[' ? ']' : opener == '{' ? '}' : 0;
 }
 
-/* Steps over a character that is not looked for.  False if it is a bracket that
- * does not match. */
-static bool
-step(struct stack *s, char c)
-{
-    char top = s->len == 0 ? '\0' : s->closers[s->len - 1];
-
-    if (c == top && s->len > 0) {
-        s->len--;
-        return true;
-    }
-    if (top == ']' && c != '[')
-        return true;
-    if (closer_of(c) == '\0')
-        return c != ')' && c != ']' && c != '}';
-    if (s->len == NESTING_DEPTH_MAX)
-        return false;
-    s->closers[s->len++] = closer_of(c);
-    return true;
-}
-
 size_t
 nesting_find(struct slice text, const char *any)
 {
-    struct stack s = { .len = 0 };
+    char closers[NESTING_DEPTH_MAX]; /* what closes each open bracket */
+    size_t len = 0;
 
     for (size_t i = 0; i < text.size; i++) {
-        char c = (char)text.data[i];
+        char c = (char)text.data[i], top = len == 0 ? '\0' : closers[len - 1];
 
-        if (s.len == 0 && c != '\0' && strchr(any, c) != NULL)
+        if (len == 0 && c != '\0' && strchr(any, c) != NULL)
             return i;
-        if (c == '\\' && (memchr(s.closers, ')', s.len) != NULL))
+        if (c == '\\' && memchr(closers, ')', len) != NULL)
             i++;
-        else if (!step(&s, c))
+        else if (len > 0 && c == top)
+            len--;
+        else if (top == ']' && c != '[')
+            continue;
+        else if (closer_of(c) != '\0' && len < NESTING_DEPTH_MAX)
+            closers[len++] = closer_of(c);
+        else if (closer_of(c) != '\0' || c == ')' || c == ']' || c == '}')
             return NESTING_BROKEN;
     }
-    return s.len == 0 ? text.size : NESTING_BROKEN;
+    return len == 0 ? text.size : NESTING_BROKEN;
 }
 
 enum status

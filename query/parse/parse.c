@@ -20,17 +20,6 @@ parse_split(struct slice text, char separator, struct arena *a,
     return st;
 }
 
-/* The size of the UTF-8 character that begins here. */
-static size_t
-char_size(struct slice s)
-{
-    size_t n = 1;
-
-    while (n < s.size && n < 4 && (s.data[n] & 0xc0) == 0x80)
-        n++;
-    return n;
-}
-
 enum status
 parse_long(struct slice text, int64_t *out, struct error *why)
 {
@@ -45,13 +34,17 @@ parse_long(struct slice text, int64_t *out, struct error *why)
         return error_set(why, ST_INVALID, "Value too long: %.*s",
                          SLICE_ARG(text));
     for (size_t i = sign; i < text.size; i++) {
-        struct slice rest = slice_of(text.data + i, text.size - i);
+        size_t end = i + 1;
 
         if (text.data[i] >= '0' && text.data[i] <= '9')
             continue;
-        rest.size = char_size(rest);
+        /* The character may have several bytes. */
+        while (end < text.size && end < i + 4 &&
+               (text.data[end] & 0xc0) == 0x80)
+            end++;
         return error_set(why, ST_INVALID, "Invalid character '%.*s' in %.*s",
-                         SLICE_ARG(rest), SLICE_ARG(text));
+                         (int)(end - i), (const char *)text.data + i,
+                         SLICE_ARG(text));
     }
     if (!number_parse_i64(text, out))
         return error_set(why, ST_INVALID, "Overflow in %.*s", SLICE_ARG(text));

@@ -73,9 +73,11 @@ put_text(struct buf *b, struct slice text)
     buf_put_sized(b, text);
 }
 
-static void
-put_flags(struct buf *b, const struct sub_query *s)
+enum status
+query_canonical(const struct sub_query *s, struct arena *a, struct slice *out,
+                struct error *e)
 {
+    struct buf b = BUF_INIT;
     const bool flags[] = { s->rate,
                            s->rate_options_given,
                            s->rate_options.counter,
@@ -86,21 +88,12 @@ put_flags(struct buf *b, const struct sub_query *s)
                            s->multi_get_off,
                            s->show_histogram_buckets };
 
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        buf_put_u8(b, flags[i]);
-}
-
-enum status
-query_canonical(const struct sub_query *s, struct arena *a, struct slice *out,
-                struct error *e)
-{
-    struct buf b = BUF_INIT;
-
     put_text(&b, s->metric);
     put_text(&b, s->aggregator_name);
     put_text(&b, s->downsample.text);
     put_text(&b, s->rollup_usage);
-    put_flags(&b, s);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        buf_put_u8(&b, flags[i]);
     buf_put_u64(&b, (uint64_t)s->rate_options.counter_max);
     buf_put_u64(&b, (uint64_t)s->rate_options.reset_value);
     buf_put_u8(&b, s->tsuids != NULL);

@@ -164,27 +164,12 @@ find_rollups(const struct explainer *x, const struct sub_query *sq,
     return ST_OK;
 }
 
-/* An hour a bucket: summaries do, where they have the function. */
-static enum status
-find_summaries(const struct explainer *x, const struct sub_query *sq,
-               struct explained *out)
-{
-    struct sub_query coarser = downsampled(sq, HOUR_S);
-    struct query_reading r;
-
-    reading_make(&r, x->q, &coarser);
-    if (out->plan.reads == PLAN_READS_SUMMARIES || !is_coarser(x, sq, HOUR_S) ||
-        !r.want.summaries)
-        return ST_OK;
-    out->cheaper_plan = out->plan;
-    out->cheaper_plan.reads = PLAN_READS_SUMMARIES;
-    return set_cheaper(x, "1h", &coarser, out);
-}
-
 enum status
 explain_subquery(const struct explainer *x, const struct sub_query *sq,
                  struct explained *out)
 {
+    struct sub_query coarser;
+    struct query_reading r;
     enum status st;
 
     *out = (struct explained){ 0 };
@@ -198,6 +183,15 @@ explain_subquery(const struct explainer *x, const struct sub_query *sq,
         strcmp(out->plan.table, "raw") != 0)
         return st;
     st = find_rollups(x, sq, out);
-    return st == ST_OK && out->cheaper == NULL ? find_summaries(x, sq, out)
-                                               : st;
+    if (st != ST_OK || out->cheaper != NULL)
+        return st;
+    /* An hour a bucket: summaries are enough if they have the function. */
+    coarser = downsampled(sq, HOUR_S);
+    reading_make(&r, x->q, &coarser);
+    if (out->plan.reads == PLAN_READS_SUMMARIES || !is_coarser(x, sq, HOUR_S) ||
+        !r.want.summaries)
+        return ST_OK;
+    out->cheaper_plan = out->plan;
+    out->cheaper_plan.reads = PLAN_READS_SUMMARIES;
+    return set_cheaper(x, "1h", &coarser, out);
 }

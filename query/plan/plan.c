@@ -41,20 +41,14 @@ tagk_set_fits(const struct planner *p, const struct series_tagk_set *s)
            s->tagks_len == required;
 }
 
-/* Do the keys of both sets begin with the same tagk?  Then rows of one lie
- * among rows of the other; else all rows of one come before those of the other.
- */
-static bool
-are_mixed(const struct series_tagk_set *a, const struct series_tagk_set *b)
-{
-    return a->tagks_len > 0 && b->tagks_len > 0 && a->tagks[0] == b->tagks[0];
-}
-
+/* Do the keys of a set begin with the tagk of another one?  Then rows of one
+ * lie among rows of the other; else all rows of one come first. */
 static bool
 is_mixed_with_others(const struct planner *p, const struct series_tagk_set *s)
 {
     for (size_t i = 0; i < p->tagk_sets_len; i++)
-        if (are_mixed(&p->tagk_sets[i], s))
+        if (p->tagk_sets[i].tagks_len > 0 && s->tagks_len > 0 &&
+            p->tagk_sets[i].tagks[0] == s->tagks[0])
             return true;
     return false;
 }
@@ -102,26 +96,6 @@ find_restriction(const struct planner *p, uint64_t tagk)
     return NULL;
 }
 
-/* The pairs of one tag-key set, behind what the caller has put in front. */
-static void
-add_pairs(const struct planner *p, const struct series_tagk_set *s,
-          struct mask *m)
-{
-    unsigned kw = p->layout->tagk_width, vw = p->layout->tagv_width;
-
-    for (size_t i = 0; i < s->tagks_len; i++) {
-        const struct restriction *r = find_restriction(p, s->tagks[i]);
-        uint8_t tagk[8];
-
-        key_put_uint(tagk, s->tagks[i], kw);
-        mask_add_fixed(m, slice_of(tagk, kw));
-        if (r == NULL || !r->has_set)
-            mask_add_any(m, vw);
-        else
-            mask_lend_set(m, r->set, r->set_len, vw);
-    }
-}
-
 /* Of rows in any salt bucket, or of the directory's series; NULL: there is no
  * memory. */
 static struct mask_set *
@@ -132,6 +106,8 @@ make_masks(const struct planner *p, enum table table)
 
     for (size_t i = 0; i < p->tagk_sets_len && set != NULL; i++) {
         struct mask *m = mask_new_in(p->a);
+        const struct series_tagk_set *s;
+        unsigned kw = p->layout->tagk_width, vw = p->layout->tagv_width;
 
         if (m == NULL)
             return NULL;
@@ -143,7 +119,20 @@ make_masks(const struct planner *p, enum table table)
             mask_add_steps(m, key_span_base(layout, p->p->from_base),
                            key_span_base(layout, p->p->to_base),
                            key_span_s(layout), 4);
-        add_pairs(p, &p->tagk_sets[i], m);
+        /* The pairs of one tag-key set, behind what the caller has put in
+         * front. */
+        s = &p->tagk_sets[i];
+        for (size_t k = 0; k < s->tagks_len; k++) {
+            const struct restriction *r = find_restriction(p, s->tagks[k]);
+            uint8_t tagk[8];
+
+            key_put_uint(tagk, s->tagks[k], kw);
+            mask_add_fixed(m, slice_of(tagk, kw));
+            if (r == NULL || !r->has_set)
+                mask_add_any(m, vw);
+            else
+                mask_lend_set(m, r->set, r->set_len, vw);
+        }
         mask_set_give(set, &m);
     }
     return set != NULL && mask_set_failed(set) ? NULL : set;

@@ -20,16 +20,6 @@ is_evaluated_quickly(const struct filter *f)
             f->text.size <= SMALL_PATTERN);
 }
 
-/* What a series costs of which 'hours' are read, in hours. */
-static uint64_t
-cost_of_series(const struct downsample *d, uint64_t hours)
-{
-    bool fills = d->on && d->interval_ms > 0 && d->fill != FILL_NONE;
-    uint64_t buckets = fills ? hours * HOUR_MS / (uint64_t)d->interval_ms : 0;
-
-    return hours + buckets / HOUR_BUCKETS;
-}
-
 /* Adds what a sub-query costs; false: that is too much, or not known. */
 static bool
 add_hours(const struct plan_context *c, const struct query *q,
@@ -38,7 +28,8 @@ add_hours(const struct plan_context *c, const struct query *q,
 {
     struct plan_context context = *c;
     struct query_reading reading;
-    uint64_t series, each;
+    const struct downsample *d = &sq->downsample;
+    uint64_t series, each, buckets = 0;
     struct plan *p = arena_array(a, 1, sizeof *p);
 
     if (p == NULL || histograms_wanted(sq))
@@ -55,7 +46,10 @@ add_hours(const struct plan_context *c, const struct query *q,
     series = p->empty ? 0 : p->listed ? p->matches : p->series;
     if (series > SMALL_HOURS)
         return false;
-    *hours += series * cost_of_series(&sq->downsample, each);
+    /* Filled buckets cost time whether or not they have points. */
+    if (d->on && d->interval_ms > 0 && d->fill != FILL_NONE)
+        buckets = each * HOUR_MS / (uint64_t)d->interval_ms;
+    *hours += series * (each + buckets / HOUR_BUCKETS);
     return *hours <= SMALL_HOURS;
 }
 

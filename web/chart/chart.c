@@ -56,19 +56,6 @@ chart_stop(const struct picture *p, struct error *e)
     return p->c->stop == NULL ? ST_OK : p->c->stop(p->c->stop_ctx, e);
 }
 
-static void
-draw_title(struct picture *p)
-{
-    const struct text_style style = { .ink = chart_ink(p, 1),
-                                      .size = TITLE_SIZE,
-                                      .anchor = TEXT_MIDDLE,
-                                      .bold = true };
-
-    if (p->c->title != NULL)
-        canvas_text(p->canvas, p->c->title, p->plot.x + p->plot.w / 2, 24,
-                    &style);
-}
-
 /* The text of a note, where the line before left room; else it has none. */
 static void
 draw_note_text(struct picture *p, const char *text, double x, double *ends)
@@ -130,6 +117,10 @@ draw(struct picture *p, struct error *e)
     enum status st = ST_OK;
     const struct chart *c;
     double right;
+    const struct text_style style = { .ink = chart_ink(p, 1),
+                                      .size = TITLE_SIZE,
+                                      .anchor = TEXT_MIDDLE,
+                                      .bold = true };
 
     if (p->c->style == CHART_STACK)
         st = stack_make(p->c->series, p->c->series_len, p->arena, &p->stack, e);
@@ -152,7 +143,9 @@ draw(struct picture *p, struct error *e)
     p->plot.x = floor(chart_axis_width(p, false));
     right = p->has_right ? chart_axis_width(p, true) : MARGIN + 4;
     p->plot.w = floor(fmax(20, c->width - p->plot.x - right));
-    draw_title(p);
+    if (p->c->title != NULL)
+        canvas_text(p->canvas, p->c->title, p->plot.x + p->plot.w / 2, 24,
+                    &style);
     chart_axes(p);
     canvas_clip(p->canvas, &p->plot);
     st = chart_lines(p, e);

@@ -196,21 +196,6 @@ time_text(struct picture *p, const char *text, double x, double y, double alpha)
     canvas_text(p->canvas, text, x, y, &style);
 }
 
-/* The zone's name, where the dates leave room. */
-static void
-draw_zone(struct picture *p, double from, double y)
-{
-    const struct text_style style = { .ink = chart_ink(p, 0.6),
-                                      .size = TEXT_SIZE,
-                                      .anchor = TEXT_END };
-    const char *name = p->c->zone_name;
-    double right = p->plot.x + p->plot.w;
-
-    if (name != NULL &&
-        right - canvas_text_width(p->canvas, name, &style) > from)
-        canvas_text(p->canvas, name, right, y, &style);
-}
-
 static void
 draw_time_axis(struct picture *p)
 {
@@ -219,6 +204,11 @@ draw_time_axis(struct picture *p)
     char text[TIME_LABEL_MAX], date[TIME_LABEL_MAX] = "",
                                last[TIME_LABEL_MAX] = "";
     struct time_ticks t;
+    const struct text_style style = { .ink = chart_ink(p, 0.6),
+                                      .size = TEXT_SIZE,
+                                      .anchor = TEXT_END };
+    const char *name;
+    double right;
 
     find_time_ticks(p, &t);
     for (size_t i = 0; i < t.len; i++) {
@@ -236,7 +226,12 @@ draw_time_axis(struct picture *p)
         }
         memcpy(last, date, sizeof last);
     }
-    draw_zone(p, end, bottom + 30);
+    /* The zone's name, where the dates leave room. */
+    name = p->c->zone_name;
+    right = p->plot.x + p->plot.w;
+    if (name != NULL &&
+        right - canvas_text_width(p->canvas, name, &style) > end)
+        canvas_text(p->canvas, name, right, bottom + 30, &style);
 }
 
 void

@@ -104,30 +104,24 @@ static const struct word axes[] = {
 
 #define WORDS(list) (list), sizeof(list) / sizeof((list)[0])
 
-/* "one of a, b, c" */
-static enum status
-invalid_word(const struct reader *r, const char *name, struct slice value,
-             const struct word *words, size_t len)
-{
-    char good[256] = "one of ";
-    size_t size = strlen(good);
-
-    for (size_t i = 0; i < len && size < sizeof good; i++)
-        size += (size_t)snprintf(good + size, sizeof good - size, "%s'%s'",
-                                 i == 0 ? "" : ", ", words[i].name);
-    return invalid(r, name, value, good);
-}
-
 static enum status
 read_word(const struct reader *r, const char *name, struct slice value,
           const struct word *words, size_t len, int *out)
 {
+    char good[256] = "one of ";
+    size_t size;
+
     for (size_t i = 0; i < len; i++)
         if (slice_eq_str(value, words[i].name)) {
             *out = words[i].value;
             return ST_OK;
         }
-    return invalid_word(r, name, value, words, len);
+    /* "one of a, b, c" */
+    size = strlen(good);
+    for (size_t i = 0; i < len && size < sizeof good; i++)
+        size += (size_t)snprintf(good + size, sizeof good - size, "%s'%s'",
+                                 i == 0 ? "" : ", ", words[i].name);
+    return invalid(r, name, value, good);
 }
 
 static enum status
@@ -159,36 +153,11 @@ is_query(const struct http_param *p)
     return slice_eq_str(p->name, "m") || slice_eq_str(p->name, "tsuid");
 }
 
-/* The k-th o is of the k-th m or tsuid as they stand there; sub-queries are
- * numbered otherwise: all of tsuid first. */
-static enum status
-assign_axes(const struct reader *r, size_t tsuids)
-{
-    size_t next[] = { tsuids, 0 }, o = 0;
-
-    for (size_t i = 0; i < r->len; i++) {
-        bool by_tsuid = slice_eq_str(r->params[i].name, "tsuid");
-        enum status st;
-        int word;
-
-        if (!is_query(&r->params[i]))
-            continue;
-        while (!slice_eq_str(r->params[o].name, "o"))
-            o++;
-        st = read_word(r, "o", slice_trim(r->params[o].value), WORDS(axes),
-                       &word);
-        if (st != ST_OK)
-            return st;
-        r->out->is_right[next[by_tsuid]++] = word != 0;
-        o++;
-    }
-    return ST_OK;
-}
-
 static enum status
 read_axes(const struct reader *r)
 {
     size_t options = 0, queries = 0, tsuids = 0;
+    size_t next[2] = { 0, 0 }, o = 0;
 
     for (size_t i = 0; i < r->len; i++) {
         options += slice_eq_str(r->params[i].name, "o");
@@ -206,7 +175,26 @@ read_axes(const struct reader *r)
     if (r->out->is_right == NULL)
         return error_no_memory(r->e);
     r->out->is_right_len = options;
-    return assign_axes(r, tsuids);
+    /* The k-th o is of the k-th m or tsuid as they stand there; sub-queries are
+     * numbered otherwise: all of tsuid first. */
+    next[0] = tsuids;
+    for (size_t i = 0; i < r->len; i++) {
+        bool by_tsuid = slice_eq_str(r->params[i].name, "tsuid");
+        enum status st;
+        int word;
+
+        if (!is_query(&r->params[i]))
+            continue;
+        while (!slice_eq_str(r->params[o].name, "o"))
+            o++;
+        st = read_word(r, "o", slice_trim(r->params[o].value), WORDS(axes),
+                       &word);
+        if (st != ST_OK)
+            return st;
+        r->out->is_right[next[by_tsuid]++] = word != 0;
+        o++;
+    }
+    return ST_OK;
 }
 
 /* -- size ------------------------------------------------------------------ */

@@ -85,24 +85,6 @@ has_start(const struct params *p)
     return false;
 }
 
-/* Each metric of an expression is one more parameter m=. */
-static void
-add_expressions(struct params *p, struct gexp *g)
-{
-    size_t len = p->len;
-
-    for (size_t i = 0; i < len && p->st == ST_OK; i++)
-        if (slice_eq_str(p->list[i].name, "exp")) {
-            if (g->roots_len == GEXP_NODES_MAX)
-                p->st = error_set(p->e, ST_LIMIT, "more than %d expressions",
-                                  GEXP_NODES_MAX);
-            else
-                p->st = gexp_parse(p->list[i].value, p->arena, g, p->e);
-        }
-    for (size_t i = 0; i < g->metrics_len; i++)
-        add(p, slice_str("m"), g->metrics[i]);
-}
-
 enum status
 api_gexp_parse(const struct http_request *r, const struct parse_options *o,
                struct arena *a, struct gexp *g, struct query *q,
@@ -125,8 +107,21 @@ api_gexp_parse(const struct http_request *r, const struct parse_options *o,
         add(&p, params[i].name, params[i].value);
     if (http_method(r) == HTTP_POST && body.size > 0)
         add_body(&p, body);
-    if (p.st == ST_OK && has_start(&p))
-        add_expressions(&p, g);
+    if (p.st == ST_OK && has_start(&p)) {
+        size_t count = p.len;
+
+        /* Each metric of an expression is one more parameter m=. */
+        for (size_t i = 0; i < count && p.st == ST_OK; i++)
+            if (slice_eq_str(p.list[i].name, "exp")) {
+                if (g->roots_len == GEXP_NODES_MAX)
+                    p.st = error_set(p.e, ST_LIMIT, "more than %d expressions",
+                                     GEXP_NODES_MAX);
+                else
+                    p.st = gexp_parse(p.list[i].value, p.arena, g, p.e);
+            }
+        for (size_t i = 0; i < g->metrics_len; i++)
+            add(&p, slice_str("m"), g->metrics[i]);
+    }
     if (p.st != ST_OK)
         return p.st;
     st = query_parse_uri(p.list, p.len, o, a, q, e);

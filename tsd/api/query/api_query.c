@@ -336,34 +336,6 @@ run(void *ctx, struct parse_error *e)
     return st == ST_OK ? delete_points(w, &e->message) : st;
 }
 
-/* Totals of all sub-queries, and each by itself. */
-static void
-write_subs(const struct work *w, struct buf *b)
-{
-    struct query_costs all = { .subs = 0 };
-    int64_t sum_us = 0, max_us = 0;
-    size_t len = w->s.result.stats_len;
-
-    for (size_t i = 0; i < len; i++) {
-        const struct result_stats *s = &w->s.result.stats[i];
-        int64_t us = atomic_load(&w->write_us[i]);
-
-        query_costs_add(&all, s);
-        sum_us += us;
-        max_us = us > max_us ? us : max_us;
-        buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
-        query_json_costs(b, s);
-        query_costs_put_ms(b, "serializationTime", us);
-        buf_put_u8(b, ',');
-        query_json_scans(b, s);
-        buf_put_str(b, "},");
-    }
-    query_costs_write(&all, b);
-    query_costs_put_ms(b, "maxSerializationTime", max_us);
-    query_costs_put_ms(b, "avgSerializationTime",
-                       len == 0 ? 0 : sum_us / (int64_t)len);
-}
-
 /* The comma of the first group is the bracket that opens them all. */
 static void
 give_chunk(void *ctx, struct buf *chunk)
@@ -392,10 +364,33 @@ write_answer(struct work *w, struct error *e)
         buf_put_u8(b, '[');
     if (w->q.show_summary) {
         int64_t now = clock_monotonic_us();
+        struct query_costs all;
+        int64_t sum_us = 0, max_us = 0;
+        size_t len;
 
         buf_put_str(b, total.groups > 0 ? ",{" : "{");
         buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
-        write_subs(w, b);
+        /* Totals of all sub-queries, and each by itself. */
+        all = (struct query_costs){ .subs = 0 };
+        len = w->s.result.stats_len;
+        for (size_t i = 0; i < len; i++) {
+            const struct result_stats *s = &w->s.result.stats[i];
+            int64_t us = atomic_load(&w->write_us[i]);
+
+            query_costs_add(&all, s);
+            sum_us += us;
+            max_us = us > max_us ? us : max_us;
+            buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
+            query_json_costs(b, s);
+            query_costs_put_ms(b, "serializationTime", us);
+            buf_put_u8(b, ',');
+            query_json_scans(b, s);
+            buf_put_str(b, "},");
+        }
+        query_costs_write(&all, b);
+        query_costs_put_ms(b, "maxSerializationTime", max_us);
+        query_costs_put_ms(b, "avgSerializationTime",
+                           len == 0 ? 0 : sum_us / (int64_t)len);
         query_costs_put_ms(b, "queryScanTime", w->ran_us - w->started_us);
         query_costs_put_ms(b, "serializationTime", now - w->ran_us);
         query_costs_put_ms(b, "processingPreWriteTime", now - w->started_us);

@@ -30,23 +30,6 @@ write_plan(struct buf *b, const struct explanation *p)
     json_put_text(b, "warning", slice_str(text));
 }
 
-static void
-write_sub(struct buf *b, const struct sub_query *sq,
-          const struct explained *explained)
-{
-    json_open(b, NULL, '{');
-    json_put_int(b, "index", (int64_t)sq->index);
-    json_put_text(b, "metric", sq->metric);
-    write_plan(b, &explained->plan);
-    if (explained->cheaper != NULL) {
-        json_open(b, "cheaper", '{');
-        json_put_text(b, "downsample", slice_str(explained->cheaper));
-        write_plan(b, &explained->cheaper_plan);
-        buf_put_u8(b, '}');
-    }
-    buf_put_u8(b, '}');
-}
-
 void
 explain_json_write(struct buf *b, const struct query *q,
                    const struct explained *explained)
@@ -56,8 +39,19 @@ explain_json_write(struct buf *b, const struct query *q,
     buf_put_str(b, "{\"queries\":[");
     for (size_t i = 0; i < q->subs_len; i++) {
         const struct explanation *p = &explained[i].plan;
+        const struct explained *x = &explained[i];
 
-        write_sub(b, &q->subs[i], &explained[i]);
+        json_open(b, NULL, '{');
+        json_put_int(b, "index", (int64_t)q->subs[i].index);
+        json_put_text(b, "metric", q->subs[i].metric);
+        write_plan(b, &x->plan);
+        if (x->cheaper != NULL) {
+            json_open(b, "cheaper", '{');
+            json_put_text(b, "downsample", slice_str(x->cheaper));
+            write_plan(b, &x->cheaper_plan);
+            buf_put_u8(b, '}');
+        }
+        buf_put_u8(b, '}');
         series += p->series;
         rows += p->rows;
         seeks += p->seeks;
