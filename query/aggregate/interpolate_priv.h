@@ -44,11 +44,6 @@ aggregation_fetch_ahead(const struct aggregation *m, size_t i)
     }
 }
 
-/* The values of points 'from' .. from + len - 1: where they are, or made
- * doubles in 'room'. */
-const union number *aggregation_own_values(const struct column *c, size_t from,
-                                           size_t len, bool doubles,
-                                           union number *room);
 /* Its first 'len' values, unpacked into 'scratch' if they are packed. */
 MUST_CHECK enum status aggregation_values(const struct aggregate_spec *spec,
                                           const struct column *c, size_t len,
@@ -61,14 +56,6 @@ void aggregation_add(struct aggregation *m, struct series_cursor *cur);
 MUST_CHECK enum status aggregation_unpack_and_add(struct aggregation *m,
                                                   struct series_cursor *cur,
                                                   struct error *e);
-/* Says of 'len' results, which are there, of what kind they are. */
-MUST_CHECK enum status aggregation_show(const struct aggregate_spec *spec,
-                                        struct dps *out, size_t from,
-                                        size_t len, bool doubles,
-                                        struct error *e);
-/* With these times, and room for as many values. */
-MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
-                                       struct dps *out, struct error *e);
 
 /* -- add_tasks.c ----------------------------------------------------------- */
 
@@ -77,11 +64,3 @@ MUST_CHECK enum status aggregation_dps(struct times t, struct arena *a,
  * worth it, or there is no room. */
 bool aggregation_add_threads(struct aggregation *m, enum status *st,
                              struct error *e);
-
-/* -- interpolate_single.c -------------------------------------------------- */
-
-/* A series alone: its timestamps are its points. */
-MUST_CHECK enum status aggregate_single(const struct aggregate_spec *spec,
-                                        const struct column *column,
-                                        struct points *scratch, struct dps *out,
-                                        struct error *e);

@@ -40,8 +40,6 @@ void drop_series_out_of_range(const struct query_reading *r,
                               const struct fetch *f, const struct grouping *g,
                               struct group *group);
 
-/* -- group_names.c --------------------------------------------------------- */
-
 /* The names of ids, as one query meets them again and again: each is looked up
  * once, without a lock or a copy from then on.  They lie in the arena; one
  * thread alone may use them. */
