@@ -2,7 +2,6 @@
 #include "cluster/owner.h"
 
 #include "cluster/payload.h"
-#include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"
 #include "storage/store/owners.h"
 #include "storage/store/store.h"

@@ -2,7 +2,6 @@
  * than now, which is seldom anything; then back from now, each longer than the
  * one before; at last all that is older.  Of a long one that has rows the half
  * with the newest is looked for. */
-#include "storage/scan/store_last.h"
 
 #include "storage/scan/store_scan.h"
 #include "storage/store/store_state.h"

@@ -326,6 +326,7 @@ new_scan(struct store *s, const struct scan_spec *spec)
     scan->s = s;
     scan->layout = store_layout(s);
     scan->spec = *spec;
+    buf_init_within(&scan->copies, 0, spec->budget);
     buf_init_within(&scan->part_value, 0, spec->budget);
     scan->end_size = key_place(store_layout(s), &place, scan->begin);
     memcpy(scan->rows.end, scan->begin, scan->end_size);
@@ -386,26 +387,6 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     return status;
 }
 
-/* < 0: the engine's hour is next; > 0: the head's; 0: they are the same. */
-static int
-compare_hours(const struct store_scan *scan)
-{
-    const struct open_copy *c;
-    int order;
-
-    if (scan->head_at == scan->head_end)
-        return -1;
-    if (!scan->has_block)
-        return 1;
-    c = &scan->head[scan->head_at];
-    if (scan->span != c->span)
-        return scan->span < c->span ? -1 : 1;
-    order = slice_cmp(scan->tsuid, c->tsuid);
-    if (order != 0 || is_one_block(scan))
-        return order;
-    return (scan->block_base > c->base) - (scan->block_base < c->base);
-}
-
 /* Those of the hour at hand; where one block has all hours of a row, of all. */
 static void
 take_head(struct store_scan *scan, struct store_row *row)
@@ -437,7 +418,8 @@ take_head(struct store_scan *scan, struct store_row *row)
 static bool
 next_hour_of_both(struct store_scan *scan, struct store_row *row)
 {
-    int order;
+    const struct open_copy *c = &scan->head[scan->head_at];
+    int order; /* < 0: the engine's hour is next; > 0: the head's */
 
     if (!scan->has_block && (scan->on_row || !scan->rows.begun))
         next_block(scan);
@@ -445,7 +427,15 @@ next_hour_of_both(struct store_scan *scan, struct store_row *row)
         (!scan->has_block && scan->head_at == scan->head_end))
         return false;
     *row = (struct store_row){ 0 };
-    order = compare_hours(scan);
+    if (scan->head_at == scan->head_end || !scan->has_block) {
+        order = scan->has_block ? -1 : 1;
+    } else if (scan->span != c->span) {
+        order = scan->span < c->span ? -1 : 1;
+    } else {
+        order = slice_cmp(scan->tsuid, c->tsuid);
+        if (order == 0 && !is_one_block(scan))
+            order = (scan->block_base > c->base) - (scan->block_base < c->base);
+    }
     if (order <= 0) {
         row->tsuid = scan->tsuid;
         row->base = scan->block_base;

@@ -102,3 +102,38 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
 MUST_CHECK enum status store_head_copy(struct store *s,
                                        const struct scan_spec *spec,
                                        struct buf *out, struct error *e);
+
+/* -- the newest point of a series (store_last.c) ----------------------------
+ */
+
+/* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none.
+ */
+MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
+                                  int64_t until_ms, struct point *out,
+                                  struct error *e);
+
+/* The same, but never forwarded: '*found' says whether there is one.
+ * ST_MOVED: the bucket is not this process's. */
+MUST_CHECK enum status store_owner_last(struct store *s, struct slice tsuid,
+                                        int64_t until_ms, struct point *out,
+                                        bool *found, struct error *e);
+
+/* -- the oldest and the newest point of all (store_times.c) -----------------
+ *
+ * Cost:    the head's series; in the engine a seek for each salt bucket and
+ *          metric, the rows of the oldest and of the newest span, and a seek
+ *          for each span that only series which are left out have outside of
+ *          these two.
+ * Fails:   ST_IO; ST_BUSY when it is cancelled.  A damaged row counts for
+ *          nothing. */
+
+struct store_times_spec {
+    uint64_t least_tagk; /* series whose first tagk is less are left out */
+    struct cancel cancel;
+};
+
+/* '*out' is none when there is no point.  Points that are put, and deleted,
+ * meanwhile may be missed, and found. */
+MUST_CHECK enum status store_times(struct store *s,
+                                   const struct store_times_spec *spec,
+                                   struct point_times *out, struct error *e);

@@ -153,29 +153,6 @@ cut_row(const struct row_want *want, const struct open_row *r,
     return at;
 }
 
-/* Room for one more copy.  They are collected in an array of the heap, which
- * can grow in place, and moved to the arena when all are there. */
-static bool
-grow_copies(struct store_scan *scan)
-{
-    size_t size = sizeof *scan->head;
-    size_t cap = scan->head_cap == 0 ? 16 : scan->head_cap * 2;
-    struct open_copy *head;
-
-    if (scan->head_len < scan->head_cap)
-        return true;
-    if (!budget_take(scan->spec.budget, (cap - scan->head_cap) * size))
-        return false;
-    head = mem_try_resize(scan->head, cap * size);
-    if (head == NULL) {
-        budget_return(scan->spec.budget, (cap - scan->head_cap) * size);
-        return false;
-    }
-    scan->head = head;
-    scan->head_cap = cap;
-    return true;
-}
-
 /* An open row or a block of the head, under its bucket's lock, or of another's:
  * false when there is no room for a copy. */
 static bool
@@ -192,7 +169,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     struct summary s, *summary = NULL;
     uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + size);
 
-    if (bytes == NULL || !grow_copies(scan))
+    if (bytes == NULL)
         return false;
     memcpy(bytes, v->tsuid.data, v->tsuid.size);
     memcpy(bytes + v->tsuid.size, v->bytes.data + at, size);
@@ -216,8 +193,9 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
     if (summary != NULL)
         *summary = s;
     c.summary = summary;
-    scan->head[scan->head_len++] = c;
-    return true;
+    buf_put(&scan->copies, &c, sizeof c);
+    scan->head_len += !scan->copies.failed;
+    return !scan->copies.failed;
 }
 
 static void
@@ -267,7 +245,7 @@ static void
 keep_copies(struct store_scan *scan)
 {
     size_t size = sizeof *scan->head;
-    struct open_copy *heap = scan->head;
+    struct open_copy *heap = (void *)scan->copies.data;
     size_t i = 1;
 
     /* They are in order, unless series have rows of several spans. */
@@ -283,9 +261,7 @@ keep_copies(struct store_scan *scan)
         if (scan->error.status == ST_OK)
             no_room(scan);
     }
-    free(heap);
-    budget_return(scan->spec.budget, scan->head_cap * size);
-    scan->head_cap = 0;
+    buf_fini(&scan->copies);
 }
 
 /* -- scans ----------------------------------------------------------------- */

@@ -44,8 +44,10 @@ struct store_scan {
     const struct key_layout *layout;
     struct scan_spec spec;
     struct arena *arena;
+    /* While they are collected: of the heap, where it can grow in place. */
+    struct buf copies;
     struct open_copy *head; /* in order of keys, hours and making */
-    size_t head_len, head_cap, head_at, head_end;
+    size_t head_len, head_at, head_end;
     struct key_walk rows;
     bool shares; /* the iterator is closed with a later scan */
     bool on_row; /* the iterator stands on a row whose hours are lent */

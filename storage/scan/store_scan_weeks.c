@@ -112,19 +112,6 @@ end_iterator(struct store_scan *scan)
         scan->error = why;
 }
 
-/* The first hour of the days at hand that is in the range and that entries
- * count for: before the cut of hourly values, in the middle of a day, rows do.
- */
-static uint32_t
-first_hour(const struct store_scan *scan)
-{
-    uint32_t from = scan->weeks->day;
-
-    if (from < scan->weeks->cut.hourly_s)
-        from = scan->weeks->cut.hourly_s;
-    return from > scan->spec.from_base ? from : scan->spec.from_base;
-}
-
 static void
 lack_memory(struct store_scan *scan)
 {
@@ -136,7 +123,7 @@ static void
 begin_week(struct store_scan *scan, uint32_t day)
 {
     struct scan_weeks *w = scan->weeks;
-    uint32_t end = week_base(day) + WEEK_S;
+    uint32_t end = week_base(day) + WEEK_S, first = day;
     size_t len;
 
     if (scan->spec.rows_first) {
@@ -155,7 +142,13 @@ begin_week(struct store_scan *scan, uint32_t day)
     w->entries = w->noted_len = w->noted_cap = 0;
     w->noted = NULL;
     arena_reset(w->names);
-    store_scan_stretch(scan, first_hour(scan),
+    /* The first hour of these days that is in the range and that entries count
+     * for: before the cut of hourly values, in the middle of a day, rows do. */
+    if (first < w->cut.hourly_s)
+        first = w->cut.hourly_s;
+    if (first < scan->spec.from_base)
+        first = scan->spec.from_base;
+    store_scan_stretch(scan, first,
                        w->end - HOUR_S < scan->spec.to_base
                            ? w->end - HOUR_S
                            : scan->spec.to_base);
@@ -322,7 +315,7 @@ store_scans_begin_weeks(struct store *s, struct store_scan **scans, size_t len,
         w->keys.end[0] = TABLE_WEEKS;
         key_put_uint(w->keys.end + scans[i]->end_size - 4,
                      week_base(to - DAY_S) + 1u, 4);
-        /* Rows end where entries begin: see first_hour(). */
+        /* Rows end where entries begin: see begin_week(). */
         if (from < cut.hourly_s)
             rows_end = cut.hourly_s;
         if (rows_end > spec->from_base)

@@ -2,7 +2,7 @@
  * and salt bucket cost a seek where they have nothing older or newer than what
  * is known: the seek behind the newest known span arrives at the metric's newer
  * rows, or at the next metric's oldest one. */
-#include "storage/scan/store_times.h"
+#include "storage/scan/store_scan.h"
 
 #include "storage/block/row_value.h"
 #include "storage/store/store_state.h"

@@ -109,15 +109,6 @@ look_up_series(struct store *s, series_ref ref, bool by_policy,
     x->cut = store_cut_times(s, metric);
 }
 
-/* By whole rows, as they are dropped. */
-static bool
-is_expired(const struct store *s, const struct old_series *x, int64_t ts_ms)
-{
-    return ts_ms >= 0 && ts_ms < x->expired_ms &&
-           (uint64_t)hour_base(ts_ms) <
-               key_span_base(&s->layout, (uint32_t)(x->expired_ms / 1000));
-}
-
 static bool
 is_late(const struct old_series *x, int64_t ts_ms)
 {
@@ -162,7 +153,10 @@ store_put_split_old(struct put *p, const uint16_t *order, size_t len,
             continue;
         }
         look_up_series(s, point->series, true, &x);
-        if (is_expired(s, &x, ts_ms))
+        /* By whole rows, as they are dropped. */
+        if (ts_ms >= 0 && ts_ms < x.expired_ms &&
+            hour_base(ts_ms) <
+                key_span_base(&s->layout, (uint32_t)(x.expired_ms / 1000)))
             reject_point(p, point, ST_EXPIRED,
                          "the point is older than its "
                          "metric's retention policy");
@@ -176,40 +170,32 @@ store_put_split_old(struct put *p, const uint16_t *order, size_t len,
 
 /* -- late points ----------------------------------------------------------- */
 
-/* Reads the entry of the week, and whether the rows that it was made of may be
- * gone. */
-static void
-look_up_week(struct store *s, uint32_t time_s, struct old_series *x)
+/* May the point, which is late, be put? */
+static bool
+check_late(struct put *p, struct series_point *point, struct old_series *x)
 {
+    struct store *s = p->log.s;
+    uint32_t time_s = (uint32_t)(point->point.ts_ms / 1000);
     uint32_t base = week_base(time_s);
     struct buf value = BUF_INIT;
     uint8_t key[ROW_KEY_MAX];
     size_t size;
 
-    if (x->week_known && x->week.base == base)
-        return;
-    size = key_week(&s->layout, tsuid_slice(&x->tsuid), base, key);
-    x->week_known = true;
-    x->week_status = kv_get(s->kv, slice_of(key, size), &value, NULL);
-    x->week_is_final = false;
-    x->week.base = base;
-    if (x->week_status == ST_OK && value.size > 0)
-        x->week_is_final = week_decode(buf_slice(&value), base, HOURS_SUMS,
+    /* Reads the entry of the week, and whether the rows that it was made of may
+     * be gone. */
+    if (!x->week_known || x->week.base != base) {
+        size = key_week(&s->layout, tsuid_slice(&x->tsuid), base, key);
+        x->week_known = true;
+        x->week_status = kv_get(s->kv, slice_of(key, size), &value, NULL);
+        x->week_is_final = x->week_status == ST_OK && value.size > 0 &&
+                           week_decode(buf_slice(&value), base, HOURS_SUMS,
                                        &x->week, NULL) == ST_OK &&
                            week_is_final(&x->week);
-    if (x->week_status == ST_NOT_FOUND)
-        x->week_status = ST_OK;
-    x->week.base = base;
-    buf_fini(&value);
-}
-
-/* May the point, which is late, be put? */
-static bool
-check_late(struct put *p, struct series_point *point, struct old_series *x)
-{
-    uint32_t time_s = (uint32_t)(point->point.ts_ms / 1000);
-
-    look_up_week(p->log.s, time_s, x);
+        if (x->week_status == ST_NOT_FOUND)
+            x->week_status = ST_OK;
+        x->week.base = base;
+        buf_fini(&value);
+    }
     if (x->week_status == ST_CORRUPT)
         return true; /* a row is kept beside such an entry */
     if (x->week_status != ST_OK) {

@@ -234,27 +234,25 @@ hold_us(const struct store *s)
     return (int64_t)s->options.summary_delay_ms * 1000 * MOST_DELAYS;
 }
 
-/* Weeks that are not held any more make way. */
+/* Notes that a late row comes to the week. Weeks that are not held any more
+ * make way for a new one. */
 static void
 note_late(struct store *s, struct weeks *w, uint32_t week)
     REQUIRES(s->flush_lock)
 {
     int64_t now_us = clock_monotonic_us();
-    size_t i = w->late_len, to = 0;
+    size_t to = 0;
 
-    while (i > 0 && w->late[i - 1].week >= week)
-        i--;
-    if (i < w->late_len && w->late[i].week == week) {
-        w->late[i].flushed_us = now_us;
-        return;
-    }
-    for (size_t k = 0; k < w->late_len; k++)
-        if (now_us - w->late[k].flushed_us < hold_us(s))
-            w->late[to++] = w->late[k];
+    for (size_t i = w->late_len; i-- > 0;)
+        if (w->late[i].week == week) {
+            w->late[i].flushed_us = now_us;
+            return;
+        }
+    for (size_t i = 0; i < w->late_len; i++)
+        if (now_us - w->late[i].flushed_us < hold_us(s))
+            w->late[to++] = w->late[i];
     w->late = mem_grow(w->late, to, &w->late_cap, sizeof *w->late);
-    for (i = to; i > 0 && w->late[i - 1].week > week; i--)
-        w->late[i] = w->late[i - 1];
-    w->late[i] = (struct late_week){ week, now_us };
+    w->late[to] = (struct late_week){ week, now_us };
     w->late_len = to + 1;
 }
 

@@ -158,30 +158,39 @@ gather(struct filling *f, struct slice tsuid)
     f->tsuids[f->len++] = slice_of(at, tsuid.size);
 }
 
-/* All series of the metric that the directory has in this bucket. */
+/* Fills a metric's week for all series that the directory has in this bucket,
+ * or again for those whose entries are stale. */
 static enum status
 fill_week(struct filling *f, const struct key_place *p, struct error *e)
 {
     const struct key_layout *layout = &f->s->layout;
-    uint8_t key[1 + TSUID_MAX] = { TABLE_SERIES };
-    struct slice at = slice_of(key, 1u + layout->metric_width);
+    uint8_t key[ROW_KEY_MAX];
+    struct slice prefix = { key, f->again
+                                     ? key_place(layout, p, key)
+                                     : key_series_of(layout, p->metric, key) };
+    struct slice at = prefix;
     enum status status = ST_OK;
     bool more = true;
 
-    key_put_uint(key + 1, p->metric, layout->metric_width);
     while (more && status == ST_OK) {
-        struct kv_iter *it =
-            kv_iter_open(f->s->kv, slice_of(key, 1u + layout->metric_width));
+        struct kv_iter *it = kv_iter_open(f->s->kv, prefix);
 
-        for (more = kv_iter_seek(it, at); more && f->len < CHUNK;
+        /* It never stops at a malformed key for which 'key' has no room. */
+        for (more = kv_iter_seek(it, at);
+             more && (f->len < CHUNK || kv_iter_key(it).size > sizeof key);
              more = kv_iter_next(it)) {
             struct slice found = kv_iter_key(it);
             struct slice tsuid = slice_of(found.data + 1, found.size - 1);
+            struct tsuid parsed;
+            uint32_t base;
 
-            if (tsuid_is_valid(layout, tsuid) &&
+            if (!f->again && tsuid_is_valid(layout, tsuid) &&
                 key_salt(layout, tsuid) == f->bucket &&
                 tsuid_tags_begin_at(layout, tsuid, 1))
                 gather(f, tsuid);
+            if (f->again && kv_iter_value(it).size == 0 &&
+                key_week_parse(layout, found, &base, &parsed, NULL) == ST_OK)
+                gather(f, tsuid_slice(&parsed));
         }
         if (more) {
             at = slice_of(key, kv_iter_key(it).size);
@@ -192,32 +201,6 @@ fill_week(struct filling *f, const struct key_place *p, struct error *e)
             status = fill_chunk(f, p->base, e);
     }
     return status;
-}
-
-/* The entries of a metric's week that are stale. */
-static enum status
-refill_week(struct filling *f, const struct key_place *p, struct error *e)
-{
-    struct store *s = f->s;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct tsuid tsuid;
-    struct slice prefix = slice_of(bytes, key_place(&s->layout, p, bytes));
-    struct kv_iter *it = kv_iter_open(s->kv, prefix);
-    enum status status = ST_OK;
-    uint32_t base;
-
-    for (bool on_key = kv_iter_seek(it, prefix); on_key && status == ST_OK;
-         on_key = kv_iter_next(it)) {
-        if (kv_iter_value(it).size > 0 ||
-            key_week_parse(&s->layout, kv_iter_key(it), &base, &tsuid, NULL) !=
-                ST_OK)
-            continue;
-        gather(f, tsuid_slice(&tsuid));
-        if (f->len == CHUNK)
-            status = fill_chunk(f, p->base, e);
-    }
-    status = kv_iter_end(&it, status, e);
-    return status == ST_OK ? fill_chunk(f, p->base, e) : status;
 }
 
 /* -- a bucket -------------------------------------------------------------- */
@@ -322,7 +305,7 @@ fill_weeks(struct filling *f, struct error *e)
     lock_drop(&s->flush_lock);
     while (status == ST_OK && next_week(f, &p, e, &status)) {
         p.base = week_base(p.base);
-        status = f->again ? refill_week(f, &p, e) : fill_week(f, &p, e);
+        status = fill_week(f, &p, e);
         p.base = p.base > UINT32_MAX - WEEK_S ? UINT32_MAX : p.base + WEEK_S;
     }
     crash_point("weeks-filled");

@@ -50,7 +50,7 @@ struct weeks {
     bool unwritten;     /* 'stale' has weeks that the engine does not know of */
     bool unknown;       /* entries cannot be read: nothing is summed up */
     int64_t old_row_us; /* when a row of a week that is over was written */
-    struct late_week *late; /* ascending */
+    struct late_week *late;
     size_t late_len, late_cap;
     int64_t loaded_us;   /* when the bucket came */
     int64_t passed_us;   /* when the last pass ended, or the bucket came */

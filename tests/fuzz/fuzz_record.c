@@ -9,7 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/fuzz/target.h"

@@ -23,7 +23,7 @@
 #include "query/parse/parse.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
-#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/fuzz/target.h"
 #include "uid/meta/meta.h"

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 
 #include "base/mem.h"
-#include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "storage/wal/wal_files.h"

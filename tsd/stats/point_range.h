@@ -5,7 +5,7 @@
  * Fails:   as store_times(); ST_BUSY while the first look-up runs. */
 #pragma once
 
-#include "storage/scan/store_times.h"
+#include "storage/scan/store_scan.h"
 
 struct point_range; /* opaque */
 

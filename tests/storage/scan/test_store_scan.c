@@ -3,7 +3,6 @@
 
 #include <limits.h>
 
-#include "storage/scan/store_last.h"
 #include "storage/store/store.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"

@@ -1,7 +1,7 @@
 /* The oldest and the newest point of a store, held against a model that knows
  * all points: several metrics, rollups beside them, in head and engine, before
  * and after deletions. */
-#include "storage/scan/store_times.h"
+#include "storage/scan/store_scan.h"
 
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "storage/place/format.h"
-#include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"

@@ -11,7 +11,7 @@
 
 #include "base/process/log.h"
 #include "storage/kv/engine.h"
-#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/wal/wal_files.h"
 #include "storage/wal/wal_priv.h"
 #include "tests/harness.h"

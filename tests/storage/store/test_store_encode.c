@@ -2,9 +2,7 @@
  * were, with late points over them, and written as they are. */
 #include <unistd.h>
 
-#include "storage/scan/store_last.h"
 #include "storage/scan/store_scan.h"
-#include "storage/scan/store_times.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/encoding.h"

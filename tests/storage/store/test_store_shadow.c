@@ -5,7 +5,7 @@
 
 #include "base/file/durable.h"
 #include "storage/place/datadir.h"
-#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "storage/store/store.h"
 #include "storage/store/store_state.h"
 #include "storage/head/head.h"

@@ -11,7 +11,7 @@
 
 #include "base/text/number.h"
 #include "query/parse/parse.h"
-#include "storage/scan/store_last.h"
+#include "storage/scan/store_scan.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/series_json.h"
