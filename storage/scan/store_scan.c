@@ -52,8 +52,8 @@ walk_step(struct store_scan *scan, struct key_walk *w)
     scan->counts.keys += w->on_key;
 }
 
-/* Moves to the first key that masks could take, as a row at 'row' or behind it;
- * false: there is none. */
+/* Seeks the first key, as that of a row at or after 'row', that a mask could
+ * take. Returns false if there is none. */
 static bool
 walk_to_hint(struct store_scan *scan, struct key_walk *w, struct slice row)
 {
@@ -69,14 +69,14 @@ walk_to_hint(struct store_scan *scan, struct key_walk *w, struct slice row)
         hint[0] = TABLE_WEEKS;
         key_put_uint(hint + tags_at - 4, w->from, 4);
     }
-    /* Where the week before ended, this one begins mostly. */
+    /* The walk over the week before has mostly arrived there already. */
     if (!w->on_key || slice_cmp(kv_iter_key(w->it), slice_of(hint, size)) < 0)
         walk_seek(scan, w, slice_of(hint, size));
     return true;
 }
 
-/* From a key on which the iterator stands to the next one that a mask takes: by
- * steps, or by hints. */
+/* Moves from the key where the iterator stands, by steps or by hints, to the
+ * first one that a mask takes. */
 static bool
 walk_by_masks(struct store_scan *scan, struct key_walk *w)
 {
@@ -121,8 +121,9 @@ next_target(const struct store_scan *scan, struct key_walk *w)
     return true;
 }
 
-/* Seeks target after target until one is there.  Spans and series that are not
- * there, by the key where the last seek arrived, cost no seek. */
+/* Seeks one target after the other until one exists.  The key where the last
+ * seek arrived shows which spans and series do not exist; these cost no seek.
+ */
 static bool
 walk_by_seeks(struct store_scan *scan, struct key_walk *w)
 {
@@ -197,8 +198,9 @@ is_one_block(const struct store_scan *scan)
     return scan->hours.block_s != HOUR_S;
 }
 
-/* What the stretch has of the row at hand, which is one block: 'part'.  False:
- * nothing, or the block is damaged. */
+/* Sets 'part' to those points of the row at hand, which is one block, that lie
+ * in the stretch.  Returns false if there are none, or if the block is damaged.
+ */
 static bool
 has_part(struct store_scan *scan)
 {
@@ -244,8 +246,8 @@ has_part(struct store_scan *scan)
     return true;
 }
 
-/* Is the hour at hand of the stretch, and there?  If it is stored in a part of
- * the row, 'block' is read from that. */
+/* Returns whether the hour at hand lies in the stretch and exists.  If it is
+ * stored in a part of the row, 'block' is read from there. */
 static bool
 has_hour(struct store_scan *scan)
 {

@@ -185,7 +185,7 @@ copy_row(struct store_scan *scan, const struct head_row_view *v)
             .cap = (uint32_t)v->bytes.size,
         };
 
-        /* Of a row that came from another process it is computed. */
+        /* The summary of a row from another process is computed. */
         if (v->row != NULL ? head_row_summary(store_head(scan->s), v->row, &s)
                            : open_row_summary(&r, false, &s))
             summary = arena_alloc(scan->arena, sizeof *summary);
@@ -248,7 +248,7 @@ keep_copies(struct store_scan *scan)
     struct open_copy *heap = (void *)scan->copies.data;
     size_t i = 1;
 
-    /* They are in order, unless series have rows of several spans. */
+    /* The copies are in order, unless series have rows of several spans. */
     while (i < scan->head_len && compare_copies(&heap[i - 1], &heap[i]) < 0)
         i++;
     if (i < scan->head_len)

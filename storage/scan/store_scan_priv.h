@@ -20,16 +20,16 @@
 
 struct scan_weeks; /* store_scan_weeks.c */
 
-/* A walk over the keys of one table that the scan takes: the rows of a stretch,
- * or the entries of a week.  Masks see the key of an entry as that of a row of
- * the stretch's first span. */
+/* A walk over one table finds the keys that a scan takes: the rows of a
+ * stretch, or the entries of a week.  To the masks, the key of an entry looks
+ * like that of a row of the stretch's first span. */
 struct key_walk {
     struct kv_iter *it;
     uint8_t table;
     enum access_path path;
     const struct slice *series; /* for SCAN_SEEKS */
     size_t series_len;
-    uint32_t from, to; /* bases: of the first span and the last one; a week */
+    uint32_t from, to; /* the first and the last span; for entries, the week */
     bool begun;
     bool on_key; /* the iterator is */
     bool ended;  /* nothing is behind the last key */
@@ -74,8 +74,8 @@ struct store_scan {
 bool store_scan_is_over(struct store_scan *scan, unsigned steps);
 #define STEPS_OF_A_SEEK 64
 
-/* Moves to the next key that the scan takes; false: there is none, or the scan
- * has failed. */
+/* Moves the walk to the next key that the scan takes.  Returns false if there
+ * is none, or if the scan is cancelled. */
 bool store_scan_walk(struct store_scan *scan, struct key_walk *w);
 
 /* Begins a stretch behind the one before. */
@@ -101,7 +101,7 @@ bool store_scan_next_week(struct store_scan *scan, struct store_row *row);
 /* Moves on when all rows of a stretch were lent; false: it was the last. */
 bool store_scan_next_stretch(struct store_scan *scan);
 
-/* Is the row, or the entry, which masks take, still to be lent? */
+/* Returns whether a row, or an entry, that a mask takes is still to be lent. */
 bool store_scan_takes(const struct store_scan *scan, struct slice row);
 
 /* -- open rows as bytes, from a bucket's owner ----------------------------- */

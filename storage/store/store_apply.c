@@ -69,8 +69,9 @@ applier_fini(struct applier *r)
     free(r->buckets);
 }
 
-/* Puts the points that wait.  Others have checked theirs by the hourly values
- * that the engine had then; what has been dropped since is looked at here. */
+/* Puts the points that wait.  The sender has checked its points against the
+ * hourly values of that time; rows may have been dropped since, so this checks
+ * again. */
 static enum status
 put_waiting(struct applier *r, unsigned bucket, struct error *e) NO_TS_CHECK
 {

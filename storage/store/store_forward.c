@@ -239,9 +239,10 @@ store_put_to_owners(struct put *p, size_t len)
 
 /* -- windows ---------------------------------------------------------------
  *
- * Points that were sent to their buckets' owners and are not answered yet, for
- * who acknowledges none of them one by one (owners.h).  Per bucket they stand
- * in their order: when one has to be put again, all behind it are. */
+ * A window has the points that were sent to the owners of their buckets and are
+ * not answered yet.  Telnet uses it, which acknowledges no single point
+ * (owners.h).  The points of a bucket are in their order: if one has to be put
+ * again, all that follow it are, too. */
 
 #define WINDOW_MAGIC FOURCC('W', 'N', 'D', 'W')
 

@@ -68,8 +68,8 @@ bool store_put_has_old(const struct put *p, const uint16_t *order, size_t len);
  * must be looked at first are in 'late'. */
 size_t store_put_split_old(struct put *p, const uint16_t *order, size_t len,
                            uint16_t *young, struct late_order *late);
-/* Returns which of the points order[0..len), at the front of 'order', can be
- * put while the late lock is held.  It rejects late points of hours that are
- * counted already. */
+/* Rejects late points of hours that are counted already.  Moves those of the
+ * points order[0..len) that can be put to the front of 'order', and returns how
+ * many they are.  They can be put as long as the caller holds the late lock. */
 size_t store_put_check_late(struct put *p, uint16_t *order, size_t len)
     REQUIRES(p->log.s->late_lock);

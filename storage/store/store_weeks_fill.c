@@ -30,8 +30,8 @@ struct filling {
     uint64_t entries; /* written */
 };
 
-/* Moves 'p' on to the first metric's week in from .. to - 1 that has a key at
- * or behind it; false: there is none. */
+/* Moves 'p' to the first metric and week, at or after it, that has a key and
+ * lies in from .. to - 1.  Returns false if there is none. */
 static bool
 next_week(const struct filling *f, struct key_place *p, struct error *e,
           enum status *status)
@@ -158,8 +158,8 @@ gather(struct filling *f, struct slice tsuid)
     f->tsuids[f->len++] = slice_of(at, tsuid.size);
 }
 
-/* Fills a metric's week for all series that the directory has in this bucket,
- * or again for those whose entries are stale. */
+/* Writes the entries of a metric's week: those of all series that the directory
+ * has in this bucket, or only those that are stale. */
 static enum status
 fill_week(struct filling *f, const struct key_place *p, struct error *e)
 {
@@ -175,7 +175,7 @@ fill_week(struct filling *f, const struct key_place *p, struct error *e)
     while (more && status == ST_OK) {
         struct kv_iter *it = kv_iter_open(f->s->kv, prefix);
 
-        /* It never stops at a malformed key for which 'key' has no room. */
+        /* A malformed key that is longer than 'key' is never the next start. */
         for (more = kv_iter_seek(it, at);
              more && (f->len < CHUNK || kv_iter_key(it).size > sizeof key);
              more = kv_iter_next(it)) {
@@ -280,8 +280,8 @@ ends(struct filling *f, struct error *e)
     return status;
 }
 
-/* Fills metric by metric and week by week what has rows, or again what has
- * entries. */
+/* Visits, metric by metric, each week that has rows, or each that has entries
+ * if stale entries are to be made again. */
 static enum status
 fill_weeks(struct filling *f, struct error *e)
 {
