@@ -160,6 +160,31 @@ kv_get_many(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
     return st;
 }
 
+struct kv_copies {
+    struct arena *arena;
+    struct slice *values;
+    bool no_memory;
+};
+
+static void
+copy_value(void *ctx, size_t i, const struct slice *value)
+{
+    struct kv_copies *c = ctx;
+
+    c->values[i] = value == NULL ? (struct slice){ NULL, 0 } : *value;
+    c->no_memory |= value != NULL && !arena_keep(c->arena, &c->values[i]);
+}
+
+enum status
+kv_read_many(struct kv *kv, const struct slice *keys, size_t len,
+             struct arena *arena, struct slice *values, struct error *e)
+{
+    struct kv_copies c = { arena, values, false };
+    enum status st = kv_get_many(kv, keys, len, copy_value, &c, e);
+
+    return st == ST_OK && c.no_memory ? error_no_memory(e) : st;
+}
+
 /* ST_OK if the key holds '*expected' (NULL: if it is absent), or ST_CONFLICT.
  */
 static enum status

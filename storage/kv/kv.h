@@ -16,6 +16,7 @@
  *          Reading goes on; in a pool, writing too, once there is room. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -40,6 +41,12 @@ MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,
 MUST_CHECK enum status kv_get_many(struct kv *kv, const struct slice *keys,
                                    size_t len, kv_value_fn *f, void *ctx,
                                    struct error *e);
+
+/* The same, into 'values': copies in the arena with a NUL after each, or no
+ * data for keys that are absent.  ST_LIMIT past the arena's cap. */
+MUST_CHECK enum status kv_read_many(struct kv *kv, const struct slice *keys,
+                                    size_t len, struct arena *arena,
+                                    struct slice *values, struct error *e);
 
 /* Sets the key to 'value' if it holds '*expected' (NULL: if it is absent), or
  * else ST_CONFLICT and nothing; no other write comes between.  All that write

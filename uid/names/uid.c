@@ -256,46 +256,21 @@ uid_find(struct uid_table *u, enum uid_kind kind, struct slice name,
     return st;
 }
 
-/* Names that the cache lacks, and the epoch before they are read. */
-struct names {
-    struct uid_table *u;
-    enum uid_kind kind;
-    struct uid_wanted **wanted;
-    uint64_t epoch;
-    enum status st;
-    struct error *e;
-};
-
-static void
-keep_name(void *ctx, size_t i, const struct slice *value)
-{
-    struct names *n = ctx;
-    struct uid_wanted *w = n->wanted[i];
-    uint32_t created_s;
-    enum status st;
-
-    w->id = 0;
-    if (value == NULL)
-        return;
-    st = uid_parse_entry(n->u, n->kind, *value, &w->id, &created_s, n->e);
-    if (st == ST_OK)
-        uid_cache_add(n->u->cache, n->kind, w->name, w->id, n->epoch);
-    else
-        n->st = st;
-}
-
 enum status
 uid_lookup_many(struct uid_table *u, enum uid_kind kind,
                 struct uid_wanted *wanted, size_t len, struct error *e)
 {
     struct uid_state *k = &u->kinds[kind];
-    struct names n = { u, kind, NULL, uid_cache_epoch(u->cache), ST_OK, e };
-    struct slice *keys = mem_new_array(len, sizeof *keys);
+    uint64_t epoch = uid_cache_epoch(u->cache); /* before they are read */
+    struct uid_wanted **lacking =
+        mem_new_array(len, sizeof(struct uid_wanted *));
+    struct slice *keys = mem_new_array(2 * len, sizeof *keys);
+    struct slice *values = keys + len;
     struct buf *bytes = mem_new_array(len, sizeof *bytes);
+    struct arena *a = arena_new(0);
     size_t unknown = 0, hits = 0;
     enum status st = ST_OK;
 
-    n.wanted = mem_new_array(len, sizeof(struct uid_wanted *));
     for (size_t i = 0; i < len; i++) {
         struct uid_wanted *w = &wanted[i];
 
@@ -307,18 +282,29 @@ uid_lookup_many(struct uid_table *u, enum uid_kind kind,
         }
         uid_key_name(kind, w->name, &bytes[unknown]);
         keys[unknown] = buf_slice(&bytes[unknown]);
-        n.wanted[unknown++] = w;
+        lacking[unknown++] = w;
     }
     atomic_fetch_add_explicit(&k->hits, hits, memory_order_relaxed);
     atomic_fetch_add_explicit(&k->misses, unknown, memory_order_relaxed);
     if (unknown > 0)
-        st = kv_get_many(store_kv(u->store), keys, unknown, keep_name, &n, e);
+        st = kv_read_many(store_kv(u->store), keys, unknown, a, values, e);
+    for (size_t i = 0; i < unknown && st == ST_OK; i++) {
+        struct uid_wanted *w = lacking[i];
+        uint32_t created_s;
+
+        if (values[i].data == NULL)
+            continue;
+        st = uid_parse_entry(u, kind, values[i], &w->id, &created_s, e);
+        if (st == ST_OK)
+            uid_cache_add(u->cache, kind, w->name, w->id, epoch);
+    }
     for (size_t i = 0; i < unknown; i++)
         buf_fini(&bytes[i]);
-    free(n.wanted);
+    arena_free(&a);
     free(bytes);
     free(keys);
-    return st == ST_OK ? n.st : st;
+    free(lacking);
+    return st;
 }
 
 static enum status
@@ -355,70 +341,14 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
                : st;
 }
 
-/* Names that are read together, since the cache lacks them. */
-struct lacking {
-    struct uid_table *u;
-    enum uid_kind kind;
-    uint64_t epoch;
-    const uint64_t *ids;
-    size_t *places; /* in 'ids' and 'names', of each key that is read */
-    struct arena *a;
-    struct slice *names;
-    bool too_large;
-};
-
-static void
-keep_lacking(void *ctx, size_t i, const struct slice *value)
-{
-    struct lacking *x = ctx;
-    uint64_t id = x->ids[x->places[i]];
-    struct slice *name = &x->names[x->places[i]];
-
-    if (value == NULL)
-        return;
-    if (value->size == 0) { /* this marks an id whose name was deleted */
-        uid_deleted_note(x->u, x->kind, id);
-        return;
-    }
-    uid_cache_add(x->u->cache, x->kind, *value, id, x->epoch);
-    *name = *value;
-    x->too_large |= !arena_keep(x->a, name);
-}
-
-/* Reads those of 'len' names that the cache lacks. */
-static enum status
-read_lacking(struct lacking *x, size_t len, size_t lacking, struct error *e)
-{
-    const struct key_layout *layout = store_layout(x->u->store);
-    struct slice *keys = mem_new_array(lacking, sizeof *keys);
-    uint8_t(*bytes)[UID_KEY_MAX] = mem_new_array(lacking, sizeof *bytes);
-    size_t n = 0;
-    enum status st = ST_OK;
-
-    x->places = mem_new_array(lacking, sizeof *x->places);
-    for (size_t i = 0; i < len; i++) {
-        if (x->names[i].data != NULL || x->ids[i] == 0 ||
-            x->ids[i] > uid_max(x->u, x->kind))
-            continue;
-        x->places[n] = i;
-        keys[n] = uid_key(layout, x->kind, 'i', x->ids[i], bytes[n]);
-        n++;
-    }
-    if (n > 0)
-        st = kv_get_many(store_kv(x->u->store), keys, n, keep_lacking, x, e);
-    free(x->places);
-    free(keys);
-    free(bytes);
-    return st == ST_OK && x->too_large ? error_no_memory(e) : st;
-}
-
 enum status
 uid_name_many(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
               size_t len, struct arena *a, struct slice *names, struct error *e)
 {
-    struct lacking x = { u,     kind, uid_cache_epoch(u->cache), ids, NULL, a,
-                         names, false };
-    size_t hits = 0;
+    uint64_t epoch = uid_cache_epoch(u->cache); /* before they are read */
+    uint8_t(*bytes)[UID_KEY_MAX];
+    struct slice *keys, *values;
+    size_t *places, hits = 0, n = 0; /* of each key, in 'ids' and 'names' */
     enum status st = ST_OK;
 
     OBJ_CHECK(u, UID_MAGIC);
@@ -429,11 +359,38 @@ uid_name_many(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
     atomic_fetch_add_explicit(&u->kinds[kind].hits, hits, memory_order_relaxed);
     atomic_fetch_add_explicit(&u->kinds[kind].misses, len - hits,
                               memory_order_relaxed);
-    if (hits < len)
-        st = read_lacking(&x, len, len - hits, e);
-    for (size_t i = 0; i < len && hits < len && st == ST_OK; i++)
+    if (hits == len)
+        return ST_OK;
+    bytes = mem_new_array(len - hits, sizeof *bytes);
+    keys = mem_new_array(len - hits, sizeof *keys);
+    values = mem_new_array(len - hits, sizeof *values);
+    places = mem_new_array(len - hits, sizeof *places);
+    for (size_t i = 0; i < len; i++) {
+        if (names[i].data != NULL || ids[i] == 0 || ids[i] > uid_max(u, kind))
+            continue;
+        places[n] = i;
+        keys[n] = uid_key(store_layout(u->store), kind, 'i', ids[i], bytes[n]);
+        n++;
+    }
+    if (n > 0)
+        st = kv_read_many(store_kv(u->store), keys, n, a, values, e);
+    for (size_t i = 0; i < n && st == ST_OK; i++) {
+        uint64_t id = ids[places[i]];
+
+        if (values[i].data != NULL && values[i].size == 0) {
+            uid_deleted_note(u, kind, id); /* this marks a deleted name */
+        } else if (values[i].data != NULL) {
+            uid_cache_add(u->cache, kind, values[i], id, epoch);
+            names[places[i]] = values[i];
+        }
+    }
+    for (size_t i = 0; i < len && st == ST_OK; i++)
         if (names[i].data == NULL)
             st = no_such_id(u, kind, ids[i], e);
+    free(places);
+    free(values);
+    free(keys);
+    free(bytes);
     return st;
 }
 

@@ -40,53 +40,33 @@ uid_expect_no_marks(struct uid_table *u)
 /* The entry of a name as it was read. */
 struct read_entry {
     struct buf key;
-    uint8_t bytes[UID_ENTRY_MAX];
-    struct slice value; /* data NULL: there is none */
+    struct slice value; /* in an arena; data NULL: there is none */
     uint64_t id;
     uint32_t created_s;
 };
 
-struct reading {
-    struct uid_table *u;
-    enum uid_kind kind;
-    struct read_entry *entries;
-    enum status st;
-    struct error *e;
-};
-
-static void
-note_entry(void *ctx, size_t i, const struct slice *value)
-{
-    struct reading *r = ctx;
-    struct read_entry *x = &r->entries[i];
-    enum status st;
-
-    x->value = (struct slice){ NULL, 0 };
-    if (value == NULL)
-        return;
-    st = uid_parse_entry(r->u, r->kind, *value, &x->id, &x->created_s, r->e);
-    if (st != ST_OK) {
-        r->st = st;
-        return;
-    }
-    memcpy(x->bytes, value->data, value->size);
-    x->value = slice_of(x->bytes, value->size);
-}
-
 /* Entries whose key is empty are not read. */
 static enum status
-read_entries(struct uid_table *u, enum uid_kind kind,
+read_entries(struct uid_table *u, enum uid_kind kind, struct arena *a,
              struct read_entry *entries, size_t len, struct error *e)
 {
     struct slice *keys = mem_new_array(len, sizeof *keys);
-    struct reading r = { u, kind, entries, ST_OK, e };
+    struct slice *values = mem_new_array(len, sizeof *values);
     enum status st;
 
     for (size_t i = 0; i < len; i++)
         keys[i] = buf_slice(&entries[i].key);
-    st = kv_get_many(store_kv(u->store), keys, len, note_entry, &r, e);
+    st = kv_read_many(store_kv(u->store), keys, len, a, values, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct read_entry *x = &entries[i];
+
+        x->value = values[i];
+        if (x->value.data != NULL)
+            st = uid_parse_entry(u, kind, x->value, &x->id, &x->created_s, e);
+    }
+    free(values);
     free(keys);
-    return st == ST_OK ? r.st : st;
+    return st;
 }
 
 static void
@@ -117,7 +97,7 @@ uid_keep_names(struct uid_table *u, enum uid_kind kind, const uint64_t *ids,
         uid_key_name(kind, names[i], &entries[i].key);
     while (st == ST_OK && again) {
         again = false;
-        st = read_entries(u, kind, entries, len, e);
+        st = read_entries(u, kind, a, entries, len, e);
         for (size_t i = 0; i < len && st == ST_OK; i++) {
             struct read_entry *x = &entries[i];
 
@@ -194,6 +174,7 @@ uid_mark_names(struct uid_table *u, const struct uid_marking *m,
                struct error *e)
 {
     struct read_entry *entries = mem_new_array(m->len, sizeof *entries);
+    struct arena *a = arena_new(0);
     enum status st;
 
     OBJ_CHECK(u, UID_MAGIC);
@@ -201,9 +182,10 @@ uid_mark_names(struct uid_table *u, const struct uid_marking *m,
         m->names[i].done = false;
         uid_key_name(m->kind, m->names[i].name, &entries[i].key);
     }
-    st = read_entries(u, m->kind, entries, m->len, e);
+    st = read_entries(u, m->kind, a, entries, m->len, e);
     if (st == ST_OK)
         st = change_entries(u, m, entries, e);
     free_entries(entries, m->len);
+    arena_free(&a);
     return st;
 }

@@ -104,7 +104,7 @@ asking_init(struct asking *q, struct series_directory *d,
                                                      : TAGK_SETS_KEY_MAX];
 
     *q = (struct asking){ .d = d,
-                          .keys = arena_new(0),
+                          .bytes = arena_new(0),
                           .all = mem_new_array(len, sizeof *q->all),
                           .len = len,
                           .sets = mem_new_array(len, sizeof *q->sets),
@@ -119,9 +119,9 @@ asking_init(struct asking *q, struct series_directory *d,
         entries[i].rejected = ST_OK;
         a->entry = &entries[i];
         a->key = slice_of(bytes, key_series(tsuid, bytes));
-        a->key.data = arena_copy(q->keys, bytes, a->key.size);
+        a->key.data = arena_copy(q->bytes, bytes, a->key.size);
         a->set_key = tagk_sets_key(w, tsuid, bytes);
-        a->set_key.data = arena_copy(q->keys, bytes, a->set_key.size);
+        a->set_key.data = arena_copy(q->bytes, bytes, a->set_key.size);
         a->bucket = a->set_key.data[a->set_key.size - 1];
     }
     qsort(sorted, len, sizeof *sorted, compare_asked);
@@ -186,39 +186,39 @@ struct asked_key {
     struct asked_set *set;
 };
 
-struct reading {
-    const struct asking *q;
-    struct asked_key *keys;
-    enum status st;
-    struct error *e;
-};
-
-static void
-note_read(void *ctx, size_t i, const struct slice *value)
+static enum status
+note_read(struct series_directory *d, const struct asked_key *what,
+          const struct slice *values, size_t len, struct error *e)
 {
-    struct reading *r = ctx;
-    struct asked *a = r->keys[i].series;
-    struct asked_set *s = r->keys[i].set;
+    enum status st = ST_OK;
 
-    if (value != NULL && value->size != (a != NULL ? 4 : 8)) {
-        r->st = error_set(r->e, ST_CORRUPT, "%s of %zu bytes",
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct asked *a = what[i].series;
+        struct asked_set *s = what[i].set;
+        size_t size = a != NULL ? 4 : 8;
+        uint64_t value = 0;
+
+        if (values[i].data != NULL && values[i].size != size)
+            st =
+                error_set(e, ST_CORRUPT, "%s of %zu bytes",
                           a != NULL ? "series entry" : "count of a tag-key set",
-                          value->size);
-    } else if (a != NULL) {
-        a->is_absent = value == NULL;
-        a->is_marked = value != NULL && r->q->d->shared &&
-                       uid_is_mark((uint32_t)key_get_uint(value->data, 4));
-        a->state = a->is_absent || a->is_marked ? ASKED : FOUND;
-        if (a->is_marked)
-            memcpy(a->entry_bytes, value->data, sizeof a->entry_bytes);
-        a->mark = slice_of(a->entry_bytes, sizeof a->entry_bytes);
-    } else {
-        s->counted = value != NULL;
-        s->count = value == NULL ? 0 : key_get_uint(value->data, 8);
-        s->news |=
-            tagk_sets_get(r->q->d->tagk_sets, s->first->set_key) < s->count;
-        tagk_sets_raise(r->q->d->tagk_sets, s->first->set_key, s->count);
+                          values[i].size);
+        else if (values[i].data != NULL)
+            value = key_get_uint(values[i].data, (unsigned)size);
+        if (st == ST_OK && a != NULL) {
+            a->is_absent = values[i].data == NULL;
+            a->is_marked =
+                !a->is_absent && d->shared && uid_is_mark((uint32_t)value);
+            a->state = a->is_absent || a->is_marked ? ASKED : FOUND;
+            a->mark = values[i];
+        } else if (st == ST_OK) {
+            s->counted = values[i].data != NULL;
+            s->count = value;
+            s->news |= tagk_sets_get(d->tagk_sets, s->first->set_key) < value;
+            tagk_sets_raise(d->tagk_sets, s->first->set_key, value);
+        }
     }
+    return st;
 }
 
 /* Reads at once whether the wanted series have entries, except those that are
@@ -228,8 +228,10 @@ static enum status
 read_asked(struct asking *q, struct error *e)
 {
     size_t n = 0, max = q->len + q->sets_len;
+    struct series_directory *d = q->d;
     struct slice *keys = mem_new_array(max, sizeof *keys);
-    struct reading r = { q, mem_new_array(max, sizeof *r.keys), ST_OK, e };
+    struct slice *values = mem_new_array(max, sizeof *values);
+    struct asked_key *what = mem_new_array(max, sizeof *what);
     enum status st = ST_OK;
 
     for (size_t i = 0; i < q->sets_len; i++) {
@@ -240,18 +242,21 @@ read_asked(struct asking *q, struct error *e)
             if (is_wanted(a) && !a->is_absent &&
                 !is_fresh(q->d, a->entry->tsuid)) {
                 keys[n] = a->key;
-                r.keys[n++].series = a;
+                what[n++].series = a;
             }
         if (n > first && q->d->shared) {
             keys[n] = s->first->set_key;
-            r.keys[n++].set = s;
+            what[n++].set = s;
         }
     }
     if (n > 0)
-        st = kv_get_many(store_kv(q->d->store), keys, n, note_read, &r, e);
+        st = kv_read_many(store_kv(d->store), keys, n, q->bytes, values, e);
+    if (st == ST_OK)
+        st = note_read(d, what, values, n, e);
     free(keys);
-    free(r.keys);
-    return st == ST_OK ? r.st : st;
+    free(values);
+    free(what);
+    return st;
 }
 
 /* Takes back what other threads of this process may have changed since it was
@@ -510,7 +515,7 @@ enter_once(struct series_directory *d, struct series_entry *entries, size_t len,
     *again = d->shared && st == ST_OK && q.purged != atomic_load(&d->purged);
     free(q.sets);
     free(q.all);
-    arena_free(&q.keys);
+    arena_free(&q.bytes);
     return st;
 }
 

@@ -16,8 +16,7 @@ struct asked {
     enum { ASKED, SAME, FOUND, ENTERED } state;
     bool is_absent; /* ASKED: the engine had no entry when it was read */
     bool is_marked; /* ASKED: by a purge, on a shared engine; it is counted */
-    uint8_t entry_bytes[4]; /* with the mark */
-    struct slice mark;
+    struct slice mark; /* the entry, if it is marked */
     struct asked_set *set;
     unsigned bucket;           /* salt bucket */
     struct slice key, set_key; /* its own, and that of the set */
@@ -41,7 +40,7 @@ struct asking {
     struct series_directory *d;
     struct asked *all; /* in the caller's order */
     size_t len;
-    struct arena *keys;
+    struct arena *bytes;    /* of keys and values */
     struct asked_set *sets; /* by salt bucket */
     size_t sets_len;
     uint32_t created_s;       /* the creation time of those that are entered */

@@ -159,9 +159,9 @@ struct dying {
     struct slice tsuid;
     uint8_t key[SERIES_KEY_MAX], set[TAGK_SETS_KEY_MAX];
     size_t key_size, set_size;
-    size_t at;           /* among the caller's */
-    size_t part;         /* the batch that removes it, in the round at hand */
-    struct buf metadata; /* as it was before the mark */
+    size_t at;             /* among the caller's */
+    size_t part;           /* the batch that removes it, in the round at hand */
+    struct slice metadata; /* as it was before the mark; in an arena */
     uint8_t metadata_key[2 + TSUID_MAX];
     enum { DYING, KEPT, REMOVED } state;
     bool is_there;          /* as read last .. */
@@ -175,8 +175,6 @@ struct purging_series {
     size_t len;
     uint64_t *counts; /* as read last, of the set of each */
     bool *counted;
-    enum status st;
-    struct error *e;
     uint64_t lsn; /* of what was written last, where the engine is not shared */
 };
 
@@ -198,43 +196,43 @@ compare_dying(const void *a, const void *b)
     return slice_cmp(set_of(a), set_of(b));
 }
 
-/* The values of the entries, and of the counts behind them. */
-static void
-note_value(void *ctx, size_t i, const struct slice *value)
-{
-    struct purging_series *p = ctx;
-    bool is_entry = i < p->len;
-
-    if (value != NULL && value->size != (is_entry ? 4 : 8)) {
-        p->st = error_set(p->e, ST_CORRUPT, "%s of %zu bytes",
-                          is_entry ? "series entry" : "count of a tag-key set",
-                          value->size);
-    } else if (is_entry) {
-        p->all[i].is_there = value != NULL;
-        if (value != NULL)
-            memcpy(p->all[i].now, value->data, 4);
-    } else {
-        p->counted[i - p->len] = value != NULL;
-        p->counts[i - p->len] =
-            value == NULL ? 0 : key_get_uint(value->data, 8);
-    }
-}
-
+/* Reads the entries, and the counts of their tag-key sets. */
 static enum status
 read_all(struct purging_series *p, struct error *e)
 {
     struct slice *keys = mem_new_array(2 * p->len, sizeof *keys);
+    struct slice *values = mem_new_array(2 * p->len, sizeof *values);
+    struct arena *a = arena_new(0);
     enum status st;
 
     for (size_t i = 0; i < p->len; i++) {
         keys[i] = key_of(&p->all[i]);
         keys[p->len + i] = set_of(&p->all[i]);
     }
-    p->e = e;
-    p->st = ST_OK;
-    st = kv_get_many(store_kv(p->d->store), keys, 2 * p->len, note_value, p, e);
+    st = kv_read_many(store_kv(p->d->store), keys, 2 * p->len, a, values, e);
+    for (size_t i = 0; i < p->len && st == ST_OK; i++) {
+        struct slice entry = values[i], count = values[p->len + i];
+
+        p->all[i].is_there = entry.data != NULL;
+        p->counted[i] = count.data != NULL;
+        p->counts[i] = 0;
+        if (p->all[i].is_there && entry.size != 4)
+            st = error_set(e, ST_CORRUPT, "series entry of %zu bytes",
+                           entry.size);
+        else if (p->counted[i] && count.size != 8)
+            st = error_set(e, ST_CORRUPT, "count of a tag-key set of %zu bytes",
+                           count.size);
+        if (st != ST_OK)
+            break;
+        if (p->all[i].is_there)
+            memcpy(p->all[i].now, entry.data, 4);
+        if (p->counted[i])
+            p->counts[i] = key_get_uint(count.data, 8);
+    }
+    arena_free(&a);
+    free(values);
     free(keys);
-    return st == ST_OK ? p->st : st;
+    return st;
 }
 
 /* Guarded batches on their way. */
@@ -423,16 +421,6 @@ remove_marked(struct purging_series *p, struct error *e)
                : error_set(e, ST_BUSY, "too many series are entered now");
 }
 
-static void
-note_metadata(void *ctx, size_t i, const struct slice *value)
-{
-    struct purging_series *p = ctx;
-
-    buf_clear(&p->all[i].metadata);
-    if (value != NULL)
-        buf_put_slice(&p->all[i].metadata, *value);
-}
-
 static struct slice
 metadata_key_of(struct dying *x)
 {
@@ -456,7 +444,7 @@ remove_metadata(struct purging_series *p, struct error *e)
         if (x->state != REMOVED || x->metadata.size == 0)
             continue;
         kv_batch_delete(guarded_begin(p, &g, x->tsuid), key);
-        guarded_expect(&g, key, buf_slice(&x->metadata));
+        guarded_expect(&g, key, x->metadata);
     }
     st = guarded_write(p, &g, e);
     guarded_fini(&g);
@@ -518,8 +506,6 @@ purging_init(struct purging_series *p, struct series_directory *d,
 static void
 purging_fini(struct purging_series *p)
 {
-    for (size_t i = 0; i < p->len; i++)
-        buf_fini(&p->all[i].metadata);
     free(p->counted);
     free(p->counts);
     free(p->all);
@@ -530,6 +516,8 @@ series_purge_series(struct series_directory *d, const struct slice *tsuids,
                     size_t len, bool *kept, struct error *e) NO_TS_CHECK
 {
     struct slice *keys = mem_new_array(len, sizeof *keys);
+    struct slice *values = mem_new_array(len, sizeof *values);
+    struct arena *a = arena_new(0);
     struct purging_series p;
     enum status st;
 
@@ -539,7 +527,9 @@ series_purge_series(struct series_directory *d, const struct slice *tsuids,
         lock_take(&d->lock);
     for (size_t i = 0; i < len; i++)
         keys[i] = metadata_key_of(&p.all[i]);
-    st = kv_get_many(store_kv(d->store), keys, len, note_metadata, &p, e);
+    st = kv_read_many(store_kv(d->store), keys, len, a, values, e);
+    for (size_t i = 0; i < len; i++)
+        p.all[i].metadata = values[i];
     if (st == ST_OK)
         st = mark_and_ask(&p, e);
     if (st == ST_OK)
@@ -554,6 +544,8 @@ series_purge_series(struct series_directory *d, const struct slice *tsuids,
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
     purging_fini(&p);
+    arena_free(&a);
+    free(values);
     free(keys);
     return st == ST_OK ? store_commit(d->store, p.lsn, false, e) : st;
 }
