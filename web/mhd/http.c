@@ -132,43 +132,34 @@ look_at_time(struct http_server *s, int64_t from_us)
 }
 
 /* To hand a request to another thread and back takes as long as storing some
- * hundred points. */
-static bool
-is_quick(struct http_request *r)
-{
-    const struct http_route *route = r->route;
-    struct http_server *s = r->server;
-    int64_t now_us = clock_monotonic_us();
-    bool quick = route->quick != NULL && atomic_load(&s->active) <= 1 &&
-                 now_us >= atomic_load(&s->quick_again_us) &&
-                 route->quick(route->ctx, r, &r->kept);
-
-    look_at_time(s, now_us);
-    return quick;
-}
-
+ * hundred points, so one that is quick stays on its connection's. */
 static bool
 is_for_worker(struct http_request *r)
 {
+    const struct http_route *route = r->route;
+    struct http_server *s = r->server;
+    int64_t now_us;
+    bool quick;
+
     if (r->answered)
         return false;
-    return r->body.coding != CODING_NONE || r->body.is_latin1 ||
-           (r->route->worker && !is_quick(r));
-}
-
-static void
-serve_quick(struct http_request *r)
-{
-    int64_t from_us = clock_monotonic_us();
-
-    http_serve_now(r);
-    look_at_time(r->server, from_us);
+    if (r->body.coding != CODING_NONE || r->body.is_latin1)
+        return true;
+    if (!route->worker)
+        return false;
+    now_us = clock_monotonic_us();
+    quick = route->quick != NULL && atomic_load(&s->active) <= 1 &&
+            now_us >= atomic_load(&s->quick_again_us) &&
+            route->quick(route->ctx, r, &r->kept);
+    look_at_time(s, now_us);
+    return !quick;
 }
 
 static bool
 on_request_complete(struct http_request *r)
 {
     struct http_server *s = r->server;
+    int64_t from_us;
 
     if (!http_conn_enter(r->conn, CONN_WORK))
         return false;
@@ -185,7 +176,9 @@ on_request_complete(struct http_request *r)
                     "Please try again");
         http_reply_header(&r->reply, "Retry-After", "1");
     }
-    serve_quick(r);
+    from_us = clock_monotonic_us();
+    http_serve_now(r);
+    look_at_time(s, from_us);
     return send_reply(r);
 }
 

@@ -89,22 +89,18 @@ check_header(void *arg, struct slice name, struct slice value)
     }
 }
 
-/* One word, as a proxy sees it. */
-static bool
-is_target(const char *url)
-{
-    while ((unsigned char)*url > ' ' && *url != 0x7f)
-        url++;
-    return *url == '\0';
-}
-
 /* Why a proxy could see another request in this head than we do.  'method' and
  * 'version' are where they came. */
 static enum head_fault
 find_ambiguity(struct http_request *r, const char *method, const char *version,
                struct head *h)
 {
-    if (!is_target(r->url))
+    const char *url = r->url;
+
+    /* One word, as a proxy sees it. */
+    while ((unsigned char)*url > ' ' && *url != 0x7f)
+        url++;
+    if (*url != '\0')
         return HEAD_TARGET;
     if (!is_token(method, strlen(method)))
         return HEAD_METHOD;

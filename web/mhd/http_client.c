@@ -12,8 +12,8 @@
 
 #include "base/process/log.h"
 
-static unsigned
-rights_required(const struct http_request *r)
+unsigned
+http_rights_required(const struct http_request *r)
 {
     if (r->method == HTTP_GET)
         return r->route->get_requires;
@@ -26,7 +26,7 @@ static void
 check_rights(struct http_request *r, bool may_block)
 {
     const struct http_options *o = &r->server->o;
-    enum http_verdict v = o->allow(o->allow_ctx, r, rights_required(r),
+    enum http_verdict v = o->allow(o->allow_ctx, r, http_rights_required(r),
                                    may_block, &r->rights, &r->reply);
 
     r->undecided = v == HTTP_SLOW;
@@ -37,7 +37,7 @@ void
 http_admit_client(struct http_request *r)
 {
     const struct http_server *s = r->server;
-    unsigned required = rights_required(r);
+    unsigned required = http_rights_required(r);
 
     r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
     /* A page that only reads needs no method_override. */
@@ -141,13 +141,6 @@ origin_of(const char *url)
 }
 
 static bool
-is_cross_site(const char *site)
-{
-    return site != NULL && strcasecmp(site, "same-origin") != 0 &&
-           strcasecmp(site, "none") != 0;
-}
-
-static bool
 is_address(struct slice host)
 {
     bool digits = host.size > 0;
@@ -220,22 +213,13 @@ proxy_header(const struct http_request *r)
     return NULL;
 }
 
-static bool
-is_of_this_machine(const struct http_request *r)
-{
-    const char *hosts = r->server->o.hosts;
-
-    return r->conn->loopback && !r->server->o.no_local &&
-           proxy_header(r) == NULL &&
-           host_is_one_of(r, hosts == NULL ? "" : hosts);
-}
-
 /* Returns FROM_ANYWHERE for requests of this machine, too, which only
- * is_of_this_machine() tells apart. */
+ * http_is_trusted() tells apart. */
 static enum http_from
 from_where(const struct http_request *r)
 {
     const char *from = http_header(r, "Origin");
+    const char *site = http_header(r, "Sec-Fetch-Site");
     enum http_from foreign =
         r->server->o.allow_cross_site_writes ? FROM_FRIEND : FROM_OTHER_SITE;
 
@@ -252,20 +236,23 @@ from_where(const struct http_request *r)
                                                                     : foreign;
         }
     }
-    if (is_cross_site(http_header(r, "Sec-Fetch-Site")))
-        return foreign;
-    return FROM_ANYWHERE;
+    return site != NULL && strcasecmp(site, "same-origin") != 0 &&
+                   strcasecmp(site, "none") != 0
+               ? foreign
+               : FROM_ANYWHERE;
 }
 
 bool
 http_is_trusted(const struct http_request *r, enum http_deed deed)
 {
+    const struct http_options *o = &r->server->o;
     enum http_from from = from_where(r);
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     /* Most requests need not be of this machine, so it is found out last. */
     if (from == FROM_ANYWHERE && needs[deed] == FROM_HERE &&
-        is_of_this_machine(r))
+        r->conn->loopback && !o->no_local && proxy_header(r) == NULL &&
+        host_is_one_of(r, o->hosts == NULL ? "" : o->hosts))
         from = FROM_HERE;
     return from <= needs[deed];
 }

@@ -45,12 +45,6 @@ state_of(uint64_t w)
     return (enum conn_state)(w & ((1u << STATE_BITS) - 1));
 }
 
-static uint64_t
-now_ms(void)
-{
-    return (uint64_t)clock_monotonic_us() / 1000;
-}
-
 bool
 http_conn_enter(struct http_conn *c, enum conn_state state)
 {
@@ -61,8 +55,9 @@ http_conn_enter(struct http_conn *c, enum conn_state state)
                                               [CONN_SEND] = o->body_ms,
                                               [CONN_IDLE] = o->idle_ms
     };
+    uint64_t now_ms = (uint64_t)clock_monotonic_us() / 1000;
     unsigned ms = limits_ms[state];
-    uint64_t next = conn_word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
+    uint64_t next = conn_word(state, ms == 0 ? NO_LIMIT : now_ms + ms);
     uint64_t old = atomic_load(&c->state);
 
     OBJ_CHECK(c, HTTP_CONN_MAGIC);
@@ -82,67 +77,45 @@ http_conn_state(struct http_conn *c)
 
 /* -- the watchdog ---------------------------------------------------------- */
 
-/* Writes an error past libmicrohttpd, if there is room for it; nothing of a
- * reply may have been sent. */
-static void
-http_conn_say(const struct http_conn *c, unsigned status, const char *reason,
-              const char *message)
-{
-    char body[160], text[400];
-    int size = snprintf(body, sizeof body,
-                        "{\"error\":{\"code\":%u,\"message\":\"%s\"}}", status,
-                        message);
-    int n = snprintf(text, sizeof text,
-                     "HTTP/1.1 %u %s\r\n"
-                     "Content-Type: application/json; charset=UTF-8\r\n"
-                     "X-Content-Type-Options: nosniff\r\n"
-                     "Content-Length: %d\r\n"
-                     "Connection: close\r\n"
-                     "\r\n%s",
-                     status, reason, size, body);
+#define TOO_SLOW_BODY \
+    "{\"error\":{\"code\":408,\"message\":\"The request came too slowly\"}}"
 
-    (void)send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/* How many bytes the client has acknowledged; false when this is no TCP:
- * whoever gave that socket watches who reads from it. */
-static bool
-count_acked(const struct http_conn *c, uint64_t *out)
-{
-    struct tcp_info info = { 0 };
-    socklen_t size = sizeof info;
-
-    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
-        return false;
-    *out = info.tcpi_bytes_acked;
-    return true;
-}
+static const char too_slow[] =
+    "HTTP/1.1 408 Request Timeout\r\n"
+    "Content-Type: application/json; charset=UTF-8\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "Content-Length: 62\r\n"
+    "Connection: close\r\n"
+    "\r\n" TOO_SLOW_BODY;
+_Static_assert(sizeof TOO_SLOW_BODY - 1 == 62, "its Content-Length");
 
 /* A reader is slow when it took less than READ_BYTES_PER_MS since the last
  * look.  The first look, within a tick of the reply's start, only counts. */
 static bool
 is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 {
-    uint64_t ms = c->server->o.body_ms, next = conn_word(CONN_SEND, now + ms),
-             acked;
+    uint64_t ms = c->server->o.body_ms, next = conn_word(CONN_SEND, now + ms);
+    struct tcp_info info = { 0 };
+    socklen_t size = sizeof info;
 
     if (c->last_check == old && old >> STATE_BITS > now)
         return false;
-    if (!count_acked(c, &acked))
+    /* If it is no TCP, whoever gave that socket watches who reads from it. */
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
     if (c->last_check == old) {
-        if (acked - c->acked < ms * READ_BYTES_PER_MS)
+        if (info.tcpi_bytes_acked - c->acked < ms * READ_BYTES_PER_MS)
             return true;
         (void)atomic_compare_exchange_strong(&c->state, &old, next);
         old = next;
     }
-    c->acked = acked;
+    c->acked = info.tcpi_bytes_acked;
     c->last_check = old;
     return false;
 }
 
 static void
-log_slowness(struct http_conn *c, enum conn_state state)
+conn_cut(struct http_conn *c, uint64_t old, bool peer_closed)
 {
     static const char *const whats[CONN_STATES] = {
         [CONN_HEAD] = "did not send the whole head of a request within "
@@ -152,27 +125,24 @@ log_slowness(struct http_conn *c, enum conn_state state)
         [CONN_SEND] = "took less than 16 KB/s of an answer for "
                       "halite.http.body_ms",
     };
-    char more[LOG_MORE_SIZE];
-
-    if (whats[state] != NULL &&
-        log_throttle_pass(&c->server->slow[state], more))
-        log_warn("web", "cut off %s, which %s%s", c->peer, whats[state], more);
-}
-
-static void
-conn_cut(struct http_conn *c, uint64_t old, bool peer_closed)
-{
     enum conn_state state = state_of(old);
+    char more[LOG_MORE_SIZE];
 
     if (!atomic_compare_exchange_strong(&c->state, &old,
                                         conn_word(CONN_CUT, NO_LIMIT)))
         return;
     if (state != CONN_IDLE && !peer_closed) {
         counter_add(CNT_CONN_TIMEOUT, 1);
-        log_slowness(c, state);
+        if (whats[state] != NULL &&
+            log_throttle_pass(&c->server->slow[state], more))
+            log_warn("web", "cut off %s, which %s%s", c->peer, whats[state],
+                     more);
     }
+    /* Past libmicrohttpd, if there is room for it: nothing of a reply was
+     * sent. */
     if ((state == CONN_HEAD || state == CONN_BODY) && !peer_closed)
-        http_conn_say(c, 408, "Request Timeout", "The request came too slowly");
+        (void)send(c->fd, too_slow, sizeof too_slow - 1,
+                   MSG_DONTWAIT | MSG_NOSIGNAL);
     (void)shutdown(c->fd, SHUT_RDWR);
 }
 

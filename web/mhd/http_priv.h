@@ -357,6 +357,8 @@ bool http_admit(struct http_request *r, const char *method,
 /* May this client do what its request's route and method need?  If not, there
  * is an answer. */
 void http_admit_client(struct http_request *r);
+/* The rights that the request's route wants for its method. */
+unsigned http_rights_required(const struct http_request *r);
 /* How 'origin' ("http://host:port") is in the CORS domains. */
 enum http_cors { CORS_NONE, CORS_NAMED, CORS_ANY };
 enum http_cors http_origin_is_allowed(const struct http_server *s,

@@ -166,9 +166,23 @@ http_reply_close(struct http_reply *out)
 }
 
 static void
-put_html(struct buf *b, const char *s)
+put_page(struct buf *b, unsigned status, const char *message)
 {
-    for (; *s != '\0'; s++)
+    const char *title = status == 404  ? "Page Not Found"
+                        : status < 500 ? "Bad Request"
+                                       : "Internal Server Error";
+
+    buf_printf(b,
+               "<!DOCTYPE html>\n"
+               "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width\">\n"
+               "<meta name=\"color-scheme\" content=\"light dark\">\n"
+               "<title>%s</title></head>\n"
+               "<body style=\"font-family: sans-serif; margin: 2em; "
+               "overflow-wrap: anywhere\">\n"
+               "<h1>%s</h1>\n<p>",
+               title, title);
+    for (const char *s = message; *s != '\0'; s++)
         if (*s == '<')
             buf_put_str(b, "&lt;");
         else if (*s == '>')
@@ -179,30 +193,6 @@ put_html(struct buf *b, const char *s)
             buf_put_str(b, "&quot;");
         else
             buf_put(b, s, 1);
-}
-
-static const char *
-title(unsigned status)
-{
-    if (status == 404)
-        return "Page Not Found";
-    return status < 500 ? "Bad Request" : "Internal Server Error";
-}
-
-static void
-put_page(struct buf *b, unsigned status, const char *message)
-{
-    buf_printf(b,
-               "<!DOCTYPE html>\n"
-               "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width\">\n"
-               "<meta name=\"color-scheme\" content=\"light dark\">\n"
-               "<title>%s</title></head>\n"
-               "<body style=\"font-family: sans-serif; margin: 2em; "
-               "overflow-wrap: anywhere\">\n"
-               "<h1>%s</h1>\n<p>",
-               title(status), title(status));
-    put_html(b, message);
     buf_put_str(b, "</p>\n</body></html>\n");
 }
 
@@ -220,17 +210,6 @@ put_json(struct buf *b, unsigned status, const char *message,
         buf_put_str(b, ",\"trace\":\"http_reply_error() in web/mhd/http_reply.c"
                        "\\n\"");
     buf_put_str(b, "}}");
-}
-
-/* Outside of /api OpenTSDB says 400 to whatever the client did wrong; a page
- * that is not there and our own limits keep their numbers. */
-static unsigned
-page_status(unsigned status)
-{
-    bool kept = status == 404 || status == 408 || status == 413 ||
-                status == 429 || status >= 500;
-
-    return kept ? status : 400;
 }
 
 static void
@@ -258,7 +237,12 @@ reply_fail(struct http_reply *out, unsigned status, const char *message,
         put_json(&out->body, status, message, details, trace);
         return;
     }
-    start_error(out, page_status(status));
+    /* Outside of /api OpenTSDB says 400 to whatever the client did wrong; a
+     * page that is not there and our own limits keep their numbers. */
+    start_error(out, status == 404 || status == 408 || status == 413 ||
+                             status == 429 || status >= 500
+                         ? status
+                         : 400);
     if (http_has_param(r, "json")) {
         buf_put_str(&out->body, "{\"err\":");
         json_put_string(&out->body, slice_str(message));

@@ -174,14 +174,6 @@ inflate_chunk(struct http_chunks *p, struct budget *answers)
 
 /* -- the type -------------------------------------------------------------- */
 
-static bool
-send_ends_with(const char *s, size_t size, const char *end)
-{
-    size_t n = strlen(end);
-
-    return size > n && memcmp(s + size - n, end, n) == 0;
-}
-
 /* As OpenTSDB guesses outside of /api: by the path, then by the content. */
 static const char *
 guess_type(const struct http_request *r)
@@ -197,9 +189,12 @@ guess_type(const struct http_request *r)
     const struct http_chunks *p = &r->reply.chunks;
     size_t size = strcspn(r->url, "?");
 
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (send_ends_with(r->url, size, types[i].end))
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        size_t n = strlen(types[i].end);
+
+        if (size > n && memcmp(r->url + size - n, types[i].end, n) == 0)
             return types[i].type;
+    }
     if (p->size == 0)
         return "text/plain";
     switch (p->list[0].data[0]) {
@@ -289,20 +284,6 @@ add_headers(struct http_request *r, const char *type, enum http_coding coding)
         add_header(r, "Connection", "close");
 }
 
-static bool
-is_json(const char *type)
-{
-    return strncmp(type, "application/json", 16) == 0;
-}
-
-/* Images are compressed already, but for those that are text. */
-static bool
-is_image(const char *type)
-{
-    return strncmp(type, "image/", 6) == 0 &&
-           strncmp(type, "image/svg", 9) != 0;
-}
-
 /* The charge of the bytes that are sent passes from the buffers to the request,
  * since libmicrohttpd frees them. */
 static void
@@ -339,10 +320,13 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
     *type = out->type != NULL                      ? out->type
             : r->target.is_api && !out->plain_page ? API_TYPE
                                                    : guess_type(r);
-    if (r->jsonp != NULL && is_json(*type) &&
+    if (r->jsonp != NULL && strncmp(*type, "application/json", 16) == 0 &&
         !wrap_jsonp(&out->chunks, r->jsonp))
         return false;
-    r->may_compress = out->chunks.size > 0 && !is_image(*type);
+    /* Images are compressed already, but for those that are text. */
+    r->may_compress =
+        out->chunks.size > 0 && (strncmp(*type, "image/", 6) != 0 ||
+                                 strncmp(*type, "image/svg", 9) == 0);
     if (r->may_compress)
         *coding = http_accepts(http_header(r, "Accept-Encoding"));
     if (out->gzipped) {
@@ -354,16 +338,6 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
         *coding = CODING_NONE;
     }
     return true;
-}
-
-/* Was memory short meanwhile?  Then what looked like the client's fault, as a
- * path or a point that is cut off, or like the limit of a query, may be none:
- * who is told so drops its points. */
-static bool
-lacked_memory(const struct http_request *r)
-{
-    return r->reply.status >= 400 && r->reply.status < 500 &&
-           mem_failures() != r->failures;
 }
 
 /* Replaces an answer that could not be built by the reason. */
@@ -402,7 +376,11 @@ http_finish(struct http_request *r)
     const char *type = NULL;
 
     http_body_free(r);
-    if (lacked_memory(r)) {
+    /* If memory was short meanwhile, what looked like the client's fault, as a
+     * path or a point that is cut off, or like the limit of a query, may be
+     * none: who is told so drops its points. */
+    if (out->status >= 400 && out->status < 500 &&
+        mem_failures() != r->failures) {
         out->headers = NULL;
         http_reply_error(out, 503, "The server is short of memory",
                          "Please try again");
@@ -430,11 +408,7 @@ http_finish(struct http_request *r)
 static bool
 only_reads(const struct http_request *r)
 {
-    unsigned needs = r->method == HTTP_GET      ? r->route->get_requires
-                     : r->method == HTTP_DELETE ? r->route->delete_requires
-                                                : r->route->requires;
-
-    return (needs & ~(unsigned)HTTP_READS) == 0;
+    return (http_rights_required(r) & ~(unsigned)HTTP_READS) == 0;
 }
 
 static void

@@ -71,32 +71,6 @@ next_segment(struct slice *rest, struct slice *out)
     return out->size > 0;
 }
 
-/* "v1", "v12x": a version, right or wrong. */
-static bool
-is_version(struct slice s)
-{
-    return s.size >= 2 && (s.data[0] == 'v' || s.data[0] == 'V') &&
-           s.data[1] >= '0' && s.data[1] <= '9';
-}
-
-static void
-read_version(struct arena *a, struct slice s, struct http_target *t)
-{
-    struct slice digits = slice_of(s.data + 1, s.size - 1);
-    uint64_t v;
-
-    if (!number_parse_u64(digits, &v) || v > INT32_MAX)
-        fault(t, 400, "Invalid API version format supplied",
-              text(a, "API version [", digits,
-                   "] cannot be parsed to an integer"));
-    else if (v > MAX_VERSION)
-        fault(
-            t, 501, "Requested API version is greater than the max implemented",
-            text(a, "API version [", digits, "] is greater than the max [1]"));
-    else
-        t->is_api = v > 0; /* version 0 is how pages fail */
-}
-
 struct path {
     struct arena *arena;
     struct slice rest; /* not yet read */
@@ -125,15 +99,29 @@ target_step(struct path *p)
     return pass(p) ? arena_strdup(p->arena, buf_slice(&p->text)) : NULL;
 }
 
+/* "v1", "v12x": a version, right or wrong. */
 static void
-skip_version(struct path *p, struct http_target *t)
+read_version(struct path *p, struct http_target *t)
 {
     struct slice rest = p->rest, s;
+    uint64_t v;
 
-    if (next_segment(&rest, &s) && is_version(s)) {
-        read_version(p->arena, s, t);
-        p->rest = rest;
-    }
+    if (!next_segment(&rest, &s) || s.size < 2 || (s.data[0] | 0x20) != 'v' ||
+        s.data[1] < '0' || s.data[1] > '9')
+        return;
+    p->rest = rest;
+    s = slice_of(s.data + 1, s.size - 1);
+    if (!number_parse_u64(s, &v) || v > INT32_MAX)
+        fault(t, 400, "Invalid API version format supplied",
+              text(p->arena, "API version [", s,
+                   "] cannot be parsed to an integer"));
+    else if (v > MAX_VERSION)
+        fault(t, 501,
+              "Requested API version is greater than the max implemented",
+              text(p->arena, "API version [", s,
+                   "] is greater than the max [1]"));
+    else
+        t->is_api = v > 0; /* version 0 is how pages fail */
 }
 
 static bool
@@ -149,7 +137,7 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     t->key = target_step(&p);
     if (t->key != NULL && slice_eq_nocase(first, slice_str("api"))) {
         t->is_api = true;
-        skip_version(&p, t);
+        read_version(&p, t);
         next = target_step(&p);
         if (next != NULL) {
             t->key = next;
@@ -186,18 +174,6 @@ next_chunk(struct slice *rest, struct slice *out)
     return true;
 }
 
-/* "a=b" is a name and a value, "a" and "a=" a name, "=b" the name "b". */
-static bool
-target_read_param(struct arena *a, struct slice chunk, struct http_param *out)
-{
-    struct slice name;
-
-    while (chunk.size > 0 && chunk.data[0] == '=')
-        chunk = slice_of(chunk.data + 1, chunk.size - 1);
-    name = slice_cut(&chunk, '=');
-    return decode(a, name, &out->name) && decode(a, chunk, &out->value);
-}
-
 static void
 target_read_params(struct arena *a, struct slice query, struct http_target *t)
 {
@@ -216,8 +192,14 @@ target_read_params(struct arena *a, struct slice query, struct http_target *t)
     rest = query;
     while (next_chunk(&rest, &chunk)) {
         struct http_param *p = &t->params[t->params_len];
+        struct slice value = chunk, name;
 
-        if (!target_read_param(a, chunk, p)) {
+        /* "a=b" is a name and a value, "a" and "a=" a name, "=b" the name
+         * "b". */
+        while (value.size > 0 && value.data[0] == '=')
+            value = slice_of(value.data + 1, value.size - 1);
+        name = slice_cut(&value, '=');
+        if (!decode(a, name, &p->name) || !decode(a, value, &p->value)) {
             fault(t, 400,
                   text(a, "Bad query string: bad escape in \"", chunk, "\""),
                   "A '%' must be followed by two hexadecimal digits");

@@ -132,47 +132,40 @@ work_take(struct work_thread *t)
     return r;
 }
 
-static void
-job_done(struct http_server *s, uint64_t address)
-{
-    struct work *w = &s->work;
-    struct work_client **p, *c;
-    struct cond *called = NULL;
-
-    lock_take(&w->lock);
-    p = work_place_of(w, address);
-    c = *p;
-    INSIST(c != NULL && c->running > 0);
-    c->running--;
-    if (--c->pending == 0) {
-        *p = c->next;
-        free(c);
-    } else {
-        called = enqueue_client(w, c, s->o.workers);
-    }
-    if (--w->pending == 0)
-        cond_broadcast(&w->settled);
-    lock_drop(&w->lock);
-    wake(called);
-}
-
 static void *
 work(void *arg)
 {
     struct work_thread *t = arg;
     struct http_server *s = t->server;
+    struct work *w = &s->work;
     struct http_request *r;
 
     while ((r = work_take(t)) != NULL) {
         struct MHD_Connection *mhd = r->mhd;
         uint64_t address = r->conn->address;
+        struct work_client **p, *c;
+        struct cond *called = NULL;
 
         if (atomic_load(&s->aborting) && !r->answered)
             http_reject(r, 503, "The server is stopping", NULL);
         http_serve_now(r);
         /* From here on the request is its connection's again. */
         http_mhd_resume(mhd);
-        job_done(s, address);
+        lock_take(&w->lock);
+        p = work_place_of(w, address);
+        c = *p;
+        INSIST(c != NULL && c->running > 0);
+        c->running--;
+        if (--c->pending == 0) {
+            *p = c->next;
+            free(c);
+        } else {
+            called = enqueue_client(w, c, s->o.workers);
+        }
+        if (--w->pending == 0)
+            cond_broadcast(&w->settled);
+        lock_drop(&w->lock);
+        wake(called);
     }
     return NULL;
 }
