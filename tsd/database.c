@@ -277,18 +277,12 @@ open_engine(struct database *d, struct error *e)
     return ST_OK;
 }
 
-static enum status
-serve_pool(struct database *d, struct error *e)
-{
-    return pool_serve(&d->pool, e);
-}
-
 enum status
 database_open(struct database *d, const struct settings *s, struct error *e)
 {
     static enum status (*const parts[])(struct database * d,
                                         struct error * e) = {
-        fill_api, open_rollups, open_store, open_names, open_engine, serve_pool,
+        fill_api, open_rollups, open_store, open_names, open_engine,
     };
     enum status st = ST_OK;
 
@@ -296,7 +290,7 @@ database_open(struct database *d, const struct settings *s, struct error *e)
     d->held = (struct format_lock)FORMAT_NOT_LOCKED;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && st == ST_OK; i++)
         st = parts[i](d, e);
-    return st;
+    return st == ST_OK ? pool_serve(&d->pool, e) : st;
 }
 
 enum status

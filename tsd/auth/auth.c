@@ -219,15 +219,6 @@ charged_until(struct auth *a, uint64_t peer) REQUIRES(a->lock)
     return &a->charged_us[hash_slice(bytes, a->seed) % PEERS];
 }
 
-static bool
-may_guess(struct auth *a, uint64_t peer) REQUIRES(a->lock)
-{
-    int64_t now = clock_monotonic_us();
-
-    return *charged_until(a, peer) - now < AUTH_GUESSES * GUESS_US &&
-           a->all_charged_us - now < AUTH_GUESSES * GUESS_US;
-}
-
 static void
 charge(int64_t *charged, int64_t price)
 {
@@ -308,6 +299,7 @@ auth_look_up(struct auth *a, struct slice name, uint64_t peer,
              struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
+    int64_t most_us = clock_monotonic_us() + AUTH_GUESSES * GUESS_US;
     const struct auth_entry *x;
     const char *found;
 
@@ -317,7 +309,8 @@ auth_look_up(struct auth *a, struct slice name, uint64_t peer,
         gnutls_memcmp(x->verifier, verifier, AUTH_DIGEST_SIZE) == 0) {
         auth_identify(a, x, out);
         v = AUTH_OK;
-    } else if (!may_guess(a, peer)) {
+    } else if (*charged_until(a, peer) >= most_us ||
+               a->all_charged_us >= most_us) {
         v = AUTH_TOO_MANY;
     } else if ((found = x == NULL ? a->table->costliest : x->hash) == NULL) {
         v = AUTH_WRONG; /* there are no users */

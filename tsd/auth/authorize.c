@@ -44,14 +44,6 @@ ask_for_credentials(const struct http_request *r, struct http_reply *out,
     http_reply_header(out, "WWW-Authenticate", "Bearer realm=\"Halite\"");
 }
 
-static const char *
-role_of(unsigned required)
-{
-    return (required & HTTP_ADMIN) != 0    ? "This needs the role admin"
-           : (required & HTTP_WRITES) != 0 ? "This needs the role write"
-                                           : "This needs the role read";
-}
-
 /* Requests of administrators are logged, with the name. */
 static enum http_verdict
 let_in(const struct http_request *r, unsigned required,
@@ -61,7 +53,11 @@ let_in(const struct http_request *r, unsigned required,
         counter_add(CNT_FORBIDDEN_HTTP, 1);
         log_debug("auth", "%s (%s) may not: %s", who->name, http_peer(r),
                   log_quote(slice_str(http_url(r))));
-        authorize_reject(out, 403, "Forbidden", role_of(required));
+        authorize_reject(
+            out, 403, "Forbidden",
+            (required & HTTP_ADMIN) != 0    ? "This needs the role admin"
+            : (required & HTTP_WRITES) != 0 ? "This needs the role write"
+                                            : "This needs the role read");
         return HTTP_DENIED;
     }
     if ((required & HTTP_ADMIN) != 0)

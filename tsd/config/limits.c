@@ -75,23 +75,6 @@ read_override(const json_t *item, struct override *out, struct error *e)
 }
 
 static enum status
-read_list(const json_t *json, struct list *list, struct error *e)
-{
-    enum status st = ST_OK;
-
-    if (!json_is_array(json))
-        return error_set(e, ST_INVALID, "not an array of overrides");
-    list->overrides =
-        mem_new_array(json_array_size(json), sizeof *list->overrides);
-    for (size_t i = 0; i < json_array_size(json) && st == ST_OK; i++) {
-        st = read_override(json_array_get(json, i), &list->overrides[i], e);
-        if (st == ST_OK)
-            list->len++;
-    }
-    return st;
-}
-
-static enum status
 parse_file(const char *path, struct list *list, struct error *e)
 {
     struct buf text = BUF_INIT;
@@ -100,8 +83,15 @@ parse_file(const char *path, struct list *list, struct error *e)
 
     if (st == ST_OK)
         st = json_parse(buf_slice(&text), SIZE_MAX, &json, e);
-    if (st == ST_OK)
-        st = read_list(json, list, e);
+    if (st == ST_OK && !json_is_array(json))
+        st = error_set(e, ST_INVALID, "not an array of overrides");
+    list->overrides =
+        mem_new_array(json_array_size(json), sizeof *list->overrides);
+    for (size_t i = 0; i < json_array_size(json) && st == ST_OK; i++) {
+        st = read_override(json_array_get(json, i), &list->overrides[i], e);
+        if (st == ST_OK)
+            list->len++;
+    }
     json_decref(json);
     buf_fini(&text);
     return st;

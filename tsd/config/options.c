@@ -79,12 +79,6 @@ struct override {
     const char *value;
 };
 
-static bool
-is_truth(const char *word)
-{
-    return strcmp(word, "true") == 0 || strcmp(word, "false") == 0;
-}
-
 /* What a flag sets; OpenTSDB's flags for yes or no may have a value, behind a
  * '=' or as the next word.  NULL: it is neither true nor false. */
 static const char *
@@ -96,7 +90,8 @@ flag_value(const struct flag *f, int argc, char **argv)
     if (f->argument != NULL)
         return optarg;
     if (f->off != NULL && value == NULL && optind < argc &&
-        is_truth(argv[optind]))
+        (strcmp(argv[optind], "true") == 0 ||
+         strcmp(argv[optind], "false") == 0))
         value = argv[optind++];
     if (value == NULL)
         return f->value;

@@ -482,28 +482,21 @@ enter(struct put_batch *b)
         enter_once(b, i == SERIES_ATTEMPTS);
 }
 
-/* A name that was renamed or deleted leads elsewhere now: what was looked up
- * before is forgotten, here and wherever the change was made. */
-static void
-follow_names(struct put_path *p)
-{
-    uint64_t epoch = uid_epoch(p->uids);
-
-    if (atomic_load(&p->names_epoch) == epoch)
-        return;
-    put_cache_clear(p->cache);
-    atomic_store(&p->names_epoch, epoch);
-}
-
 void
 put_look_up(struct put_batch *b)
 {
+    struct put_path *p = b->path;
     int64_t soon_ms = clock_now_ms(&clock_system) + FUTURE_MS;
-    uint64_t future = 0;
+    uint64_t future = 0, epoch = uid_epoch(p->uids);
 
-    follow_names(b->path);
-    b->epoch = put_cache_epoch(b->path->cache);
-    put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
+    /* A name that was renamed or deleted leads elsewhere now: what was looked
+     * up before is forgotten, here and wherever the change was made. */
+    if (atomic_load(&p->names_epoch) != epoch) {
+        put_cache_clear(p->cache);
+        atomic_store(&p->names_epoch, epoch);
+    }
+    b->epoch = put_cache_epoch(p->cache);
+    put_cache_find(p->cache, b->keys, b->len, b->refs, &b->guess);
     b->names_ahead = false;
     for (size_t row = 0; row < b->len; row++) {
         if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)

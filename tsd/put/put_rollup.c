@@ -137,18 +137,6 @@ find_kind(struct put_batch *b, size_t row, const struct rollup_interval *i,
            PUT_REJECT(b, row, PUT_STORAGE, "%s", e.text);
 }
 
-/* Points aggregated over series only: at their own times. */
-static bool
-place_points(struct put_batch *b, size_t row, struct put_parsed *x)
-{
-    if (!check_aggregator(b, row, x))
-        return false;
-    if (x->group_by.data == NULL)
-        return REJECT_NO_INTERVAL(b, row);
-    b->points[row].ts_ms = x->time * 1000;
-    return find_kind(b, row, NULL, NULL, x);
-}
-
 static bool
 place_rollup(struct put_batch *b, size_t row, struct put_parsed *x)
 {
@@ -191,24 +179,17 @@ place_rollup(struct put_batch *b, size_t row, struct put_parsed *x)
 bool
 put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    return check(b, row, x) &&
-           (x->interval.size == 0 ? place_points(b, row, x)
-                                  : place_rollup(b, row, x));
-}
-
-/* Of "a:b", "a::b" the part behind the first colon, which may be empty, but not
- * when nothing but colons follows: Java's split() drops these. */
-static bool
-take_second(struct slice s, struct slice *out)
-{
-    size_t colons = 0;
-
-    while (colons < s.size && s.data[colons] == ':')
-        colons++;
-    if (colons == s.size)
+    if (!check(b, row, x))
         return false;
-    *out = slice_cut(&s, ':');
-    return true;
+    if (x->interval.size > 0)
+        return place_rollup(b, row, x);
+    /* Points aggregated over series only: at their own times. */
+    if (!check_aggregator(b, row, x))
+        return false;
+    if (x->group_by.data == NULL)
+        return REJECT_NO_INTERVAL(b, row);
+    b->points[row].ts_ms = x->time * 1000;
+    return find_kind(b, row, NULL, NULL, x);
 }
 
 bool
@@ -216,8 +197,16 @@ put_rollup_split(struct slice s, struct put_parsed *x)
 {
     struct slice first = slice_cut(&s, ':');
     struct slice rest = first, interval = slice_cut(&rest, '-');
-    bool has_second = take_second(s, &x->group_by);
+    size_t colons = 0;
+    bool has_second;
 
+    /* The second part of "a:b", "a::b" may be empty, but not when nothing but
+     * colons follows: Java's split() drops these. */
+    while (colons < s.size && s.data[colons] == ':')
+        colons++;
+    has_second = colons < s.size;
+    if (has_second)
+        x->group_by = slice_cut(&s, ':');
     if (interval.size < first.size) {
         x->interval = interval;
         x->aggregator = rest;

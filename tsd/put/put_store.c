@@ -90,20 +90,6 @@ put_batch_end_window(struct put_batch *b, struct error *e)
     return status;
 }
 
-static enum status
-put_into_store(struct put_batch *b, struct error *e)
-{
-    uint64_t lsn = 0;
-    enum status status;
-
-    if (b->window == NULL)
-        status = store_put(b->path->store, b->out, b->out_len, &lsn, e);
-    else
-        status = store_window_put(b->window, b->out, b->out_len, &lsn, e);
-    put_batch_note(b, lsn);
-    return status;
-}
-
 enum status
 put_batch_flush(struct put_batch *b, size_t *stored)
 {
@@ -119,8 +105,14 @@ put_batch_flush(struct put_batch *b, size_t *stored)
     }
     while (b->out_len > 0 && result == ST_OK) {
         struct error e = { ST_IO, "" };
+        uint64_t lsn = 0;
+        enum status st =
+            b->window == NULL
+                ? store_put(b->path->store, b->out, b->out_len, &lsn, &e)
+                : store_window_put(b->window, b->out, b->out_len, &lsn, &e);
 
-        if (put_into_store(b, &e) == ST_OK) {
+        put_batch_note(b, lsn);
+        if (st == ST_OK) {
             taken += b->out_len;
             b->out_len = 0;
         } else {
