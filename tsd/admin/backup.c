@@ -236,52 +236,44 @@ backup_make(struct store *s, struct backup *b, struct error *e)
     return st == ST_OK ? copy(s, NULL, b, e) : st;
 }
 
-static enum status
-backup_folder(const char *dir, struct backup *b, struct error *e)
-{
-    const struct store_options o = { .dir = dir,
-                                     .layout = KEY_LAYOUT_DEFAULT,
-                                     .min_free_bytes = 1,
-                                     .no_summaries = true };
-    struct store *s = NULL;
-    struct format f;
-    struct error why;
-    enum status st = format_read(dir, &f, e);
-
-    if (st == ST_OK)
-        st = store_open(&o, &s, e);
-    if (st == ST_OK)
-        st = backup_make(s, b, e);
-    if (store_close(&s, &why) != ST_OK && st == ST_OK)
-        log_error("backup", "the copy is made; closing %s: %s", dir, why.text);
-    return st;
-}
-
-static enum status
-backup_pool(const char *at, struct backup *b, struct error *e)
+enum status
+backup_idle(const struct place *from, struct backup *b, struct error *e)
 {
     struct pool_store *p;
     struct error why;
-    enum status st = pool_store_open(at, b->ca, &p, e);
+    enum status st;
 
+    if (from->kind == PLACE_MEMORY || b->to.kind == PLACE_MEMORY)
+        return error_set(e, ST_INVALID,
+                         "what is in memory goes with its process: a copy is "
+                         "between folders and pools");
+    if (from->kind != PLACE_POOL) {
+        const struct store_options o = { .dir = from->at,
+                                         .layout = KEY_LAYOUT_DEFAULT,
+                                         .min_free_bytes = 1,
+                                         .no_summaries = true };
+        struct store *s = NULL;
+        struct format f;
+
+        st = format_read(from->at, &f, e);
+        if (st == ST_OK)
+            st = store_open(&o, &s, e);
+        if (st == ST_OK)
+            st = backup_make(s, b, e);
+        if (store_close(&s, &why) != ST_OK && st == ST_OK)
+            log_error("backup", "the copy is made; closing %s: %s", from->at,
+                      why.text);
+        return st;
+    }
+    st = pool_store_open(from->at, b->ca, &p, e);
     if (st == ST_OK)
         st = pool_store_flush(p, e);
     if (st == ST_OK)
         st = backup_make(pool_store_of(p), b, e);
     if (pool_store_close(&p, &why) != ST_OK && st == ST_OK)
-        log_error("backup", "the copy is made; closing %s: %s", at, why.text);
+        log_error("backup", "the copy is made; closing %s: %s", from->at,
+                  why.text);
     return st;
-}
-
-enum status
-backup_idle(const struct place *from, struct backup *b, struct error *e)
-{
-    if (from->kind == PLACE_MEMORY || b->to.kind == PLACE_MEMORY)
-        return error_set(e, ST_INVALID,
-                         "what is in memory goes with its process: a copy is "
-                         "between folders and pools");
-    return from->kind == PLACE_POOL ? backup_pool(from->at, b, e)
-                                    : backup_folder(from->at, b, e);
 }
 
 void

@@ -1,5 +1,6 @@
 #include "tsd/client/client.h"
 
+#include <curl/curl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,8 +8,33 @@
 
 #include "base/mem.h"
 #include "base/obj.h"
-#include "tsd/client/libcurl.h"
+#include "base/process/library.h"
 #include "web/json/json.h"
+
+/* Each call of libcurl that this room makes. */
+#define LIBCURL_CALLS(CALL)    \
+    CALL(curl, easy_cleanup)   \
+    CALL(curl, easy_duphandle) \
+    CALL(curl, easy_getinfo)   \
+    CALL(curl, easy_init)      \
+    CALL(curl, easy_perform)   \
+    CALL(curl, easy_setopt)    \
+    CALL(curl, easy_strerror)  \
+    CALL(curl, slist_append)   \
+    CALL(curl, slist_free_all)
+
+/* All NULL until the first client loads it: libcurl needs the libraries of
+ * LDAP, Kerberos and SSH (base/process/library.h). */
+static struct libcurl {
+    LIBCURL_CALLS(LIBRARY_MEMBER)
+} libcurl;
+
+static struct library library = {
+    .purpose = "a command that asks a server",
+    .package = "libcurl3-gnutls",
+    .file_names = { "libcurl-gnutls.so.4", "libcurl.so.4" },
+    LIBRARY_CALLS(LIBCURL_CALLS, libcurl),
+};
 
 #define CLIENT_MAGIC FOURCC('C', 'L', 'N', 'T')
 #define CONNECT_MS   10000
@@ -115,7 +141,7 @@ client_open(const struct client_options *o, struct client **out,
             struct error *e)
 {
     char *secret = NULL;
-    enum status st = libcurl_load(e);
+    enum status st = library_load(&library, e);
     struct client *c;
     bool is_basic;
 

@@ -84,10 +84,7 @@ tool_fn tool_query, tool_query_check;
 tool_fn tool_scan, tool_scan_check;
 tool_fn tool_search, tool_search_check;
 tool_fn tool_uid, tool_uid_check;
-/* Parts of 'uid': 'fsck [fix] [delete_unknown]', 'treepurge ID [true]' ... */
-tool_fn tool_uid_fsck;
-tool_fn tool_uid_metasync, tool_uid_metapurge;
-tool_fn tool_uid_treesync, tool_uid_treepurge;
+tool_fn tool_uid_fsck; /* 'uid fsck [fix] [delete_unknown]' */
 
 /* command->check(), if there is one. */
 int tool_check(struct tool *t);

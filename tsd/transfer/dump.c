@@ -264,11 +264,14 @@ dump_plan(struct dump *d, const struct plan *p, struct error *e)
 /* -- everything ------------------------------------------------------------ */
 
 /* Rows of the metric with any number of tags. */
-static struct mask_set *
-make_masks(const struct key_layout *w, struct slice metric)
+static enum status
+dump_metric_id(struct dump *d, struct slice metric, struct error *e)
 {
+    const struct key_layout *w = store_layout(d->a->store);
     const uint8_t table = TABLE_ROWS;
-    struct mask_set *set = mask_set_new();
+    struct mask_set *masks = mask_set_new();
+    struct scan_spec *specs = mem_new_array(w->salt_buckets, sizeof *specs);
+    enum status st;
 
     for (size_t tags = 0; tags <= KEY_MAX_TAGS; tags++) {
         struct mask *m = mask_new();
@@ -280,19 +283,8 @@ make_masks(const struct key_layout *w, struct slice metric)
         mask_add_steps(m, 0, UINT32_MAX, key_span_s(w), 4);
         for (size_t i = 0; i < tags; i++)
             mask_add_any(m, (size_t)w->tagk_width + w->tagv_width);
-        mask_set_give(set, &m);
+        mask_set_give(masks, &m);
     }
-    return set;
-}
-
-static enum status
-dump_metric_id(struct dump *d, struct slice metric, struct error *e)
-{
-    const struct key_layout *w = store_layout(d->a->store);
-    struct mask_set *masks = make_masks(w, metric);
-    struct scan_spec *specs = mem_new_array(w->salt_buckets, sizeof *specs);
-    enum status st;
-
     for (unsigned i = 0; i < w->salt_buckets; i++)
         specs[i] = (struct scan_spec){
             .masks = masks, .bucket = i, .path = SCAN_RANGE, .metric = metric

@@ -8,52 +8,6 @@
 #include "tsd/api/annotation_json.h"
 #include "web/json/json.h"
 
-static bool read_request(const struct api_call *w,
-                         struct annotation_request *n);
-static void get_one(const struct api_call *w,
-                    const struct annotation_request *n);
-static void get_globals(const struct api_call *w, const struct annotation *n);
-static void put_one(const struct api_call *w, struct annotation_request *n);
-static void delete_one(const struct api_call *w, struct annotation_request *n);
-static void put_bulk(const struct api_call *w);
-static void delete_bulk(const struct api_call *w);
-
-static bool
-ends_with(struct slice s, const char *end)
-{
-    size_t n = strlen(end);
-
-    return s.size >= n && memcmp(s.data + s.size - n, end, n) == 0;
-}
-
-void
-api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
-{
-    const struct api_call w = { ctx, r, out, http_arena(r) };
-    enum http_method method = http_method(r);
-    struct annotation_request n;
-
-    if (ends_with(api_sub_path(r), "bulk")) {
-        if (method == HTTP_DELETE)
-            delete_bulk(&w);
-        else if (method == HTTP_GET)
-            http_reply_bad_method(out, r);
-        else
-            put_bulk(&w);
-        return;
-    }
-    if (!read_request(&w, &n))
-        return;
-    if (method == HTTP_POST || method == HTTP_PUT)
-        put_one(&w, &n);
-    else if (method == HTTP_DELETE)
-        delete_one(&w, &n);
-    else if (strncmp(http_path(r), "/api/annotations", 16) == 0)
-        get_globals(&w, &n.note);
-    else
-        get_one(&w, &n);
-}
-
 static enum status
 time_of(const struct api_call *w, struct slice text, int64_t *ms,
         struct error *e)
@@ -410,4 +364,33 @@ delete_bulk(const struct api_call *w)
         json_put_int(b, "totalDeleted", (int64_t)total);
         buf_put_u8(b, '}');
     }
+}
+
+void
+api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api_call w = { ctx, r, out, http_arena(r) };
+    enum http_method method = http_method(r);
+    struct slice what = api_sub_path(r);
+    struct annotation_request n;
+
+    if (what.size >= 4 && memcmp(what.data + what.size - 4, "bulk", 4) == 0) {
+        if (method == HTTP_DELETE)
+            delete_bulk(&w);
+        else if (method == HTTP_GET)
+            http_reply_bad_method(out, r);
+        else
+            put_bulk(&w);
+        return;
+    }
+    if (!read_request(&w, &n))
+        return;
+    if (method == HTTP_POST || method == HTTP_PUT)
+        put_one(&w, &n);
+    else if (method == HTTP_DELETE)
+        delete_one(&w, &n);
+    else if (strncmp(http_path(r), "/api/annotations", 16) == 0)
+        get_globals(&w, &n.note);
+    else
+        get_one(&w, &n);
 }

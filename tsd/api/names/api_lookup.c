@@ -27,48 +27,6 @@ struct lookup {
     struct tsuid_list found;
 };
 
-static bool read_params(struct lookup *l, struct http_reply *out);
-static bool read_body(struct lookup *l, struct http_reply *out);
-static enum status find_series(struct lookup *l, struct error *e);
-static enum status write_answer(struct lookup *l, int64_t started_us,
-                                struct buf *b, struct error *e);
-
-void
-api_lookup(const struct api *a, const struct http_request *r,
-           struct http_reply *out)
-{
-    struct lookup l = { .a = a,
-                        .r = r,
-                        .out = out,
-                        .arena = http_arena(r),
-                        .found.arena = http_arena(r) };
-    int64_t started = clock_monotonic_us();
-    struct error e;
-    enum status st;
-
-    l.limit = LIMIT_DEFAULT;
-    if (!(http_body(r).size > 0 ? read_body(&l, out) : read_params(&l, out)))
-        return;
-    if (!l.has_metric && l.pairs_len == 0) {
-        http_reply_error(
-            out, 400,
-            "Missing metric and tags. Please supply at least one value.", NULL);
-        return;
-    }
-    st = find_series(&l, &e);
-    if (st == ST_NOT_FOUND) {
-        http_reply_error(out, 404, "Unable to resolve one or more UIDs",
-                         e.text);
-        return;
-    }
-    if (st == ST_OK && l.found.no_memory)
-        st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
-    if (st == ST_OK)
-        st = write_answer(&l, started, http_reply_body(out), &e);
-    if (st != ST_OK)
-        http_reply_failure(out, &e);
-}
-
 /* -- the request ----------------------------------------------------------- */
 
 /* "metric", "metric{k=v,...}" or "{k=v,...}". */
@@ -296,4 +254,40 @@ write_answer(struct lookup *l, int64_t started_us, struct buf *b,
     buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
                (long long)l->start_index, shown);
     return st;
+}
+
+void
+api_lookup(const struct api *a, const struct http_request *r,
+           struct http_reply *out)
+{
+    struct lookup l = { .a = a,
+                        .r = r,
+                        .out = out,
+                        .arena = http_arena(r),
+                        .found.arena = http_arena(r) };
+    int64_t started = clock_monotonic_us();
+    struct error e;
+    enum status st;
+
+    l.limit = LIMIT_DEFAULT;
+    if (!(http_body(r).size > 0 ? read_body(&l, out) : read_params(&l, out)))
+        return;
+    if (!l.has_metric && l.pairs_len == 0) {
+        http_reply_error(
+            out, 400,
+            "Missing metric and tags. Please supply at least one value.", NULL);
+        return;
+    }
+    st = find_series(&l, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(out, 404, "Unable to resolve one or more UIDs",
+                         e.text);
+        return;
+    }
+    if (st == ST_OK && l.found.no_memory)
+        st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
+    if (st == ST_OK)
+        st = write_answer(&l, started, http_reply_body(out), &e);
+    if (st != ST_OK)
+        http_reply_failure(out, &e);
 }

@@ -1,5 +1,5 @@
 /* /api/suggest and /suggest: names that start with a text; or, with "counts",
- * what tsd/api/names/suggest_counts.h says. */
+ * names that contain a text, with their numbers of series. */
 #include "tsd/api/api.h"
 
 #include <jansson.h>
@@ -10,14 +10,27 @@
 #include "tsd/api/names/ranking.h"
 #include "web/json/json.h"
 
+/* A request. */
 struct suggest_ask {
-    enum uid_kind kind;
-    struct slice part;
-    int64_t max;
-    struct slice metric; /* of tagks and tagvs */
-    struct slice tagk;   /* of tagvs */
+    struct slice type, q, max_text;
+    struct slice metric; /* counts of tagks and tagvs: of this metric */
+    struct slice tagk;   /* counts of tagvs: of this key */
     struct slice tags;   /* only series with these: "k=v,k2=v|w,k3=*" */
+    bool counts;
+    enum uid_kind kind;
+    int64_t max;
 };
+
+static const struct {
+    const char *name;
+    size_t offset;
+} texts[] = {
+#define AT(member) offsetof(struct suggest_ask, member)
+    { "type", AT(type) },     { "q", AT(q) },       { "max", AT(max_text) },
+    { "metric", AT(metric) }, { "tagk", AT(tagk) }, { "tags", AT(tags) },
+#undef AT
+};
+#define TEXTS_LEN (sizeof texts / sizeof texts[0])
 
 /* -- metrics --------------------------------------------------------------- */
 
@@ -120,7 +133,7 @@ static void
 suggest_counts(const struct api *a, const struct http_request *r,
                const struct suggest_ask *ask, struct http_reply *out)
 {
-    struct ranking *ranking = ranking_new(http_arena(r), ask->part, ask->max);
+    struct ranking *ranking = ranking_new(http_arena(r), ask->q, ask->max);
     struct error e;
     enum status st;
 
@@ -148,14 +161,9 @@ suggest_counts(const struct api *a, const struct http_request *r,
         api_reject(out, &e);
 }
 
-#define SUGGEST_MAX 25 /* when no max is asked for */
+/* -- names ----------------------------------------------------------------- */
 
-struct query {
-    struct slice type, q, max;
-    struct slice metric, tagk, tags; /* of counts */
-    bool counts;
-};
-
+#define SUGGEST_MAX   25 /* when no max is asked for */
 #define LOOKS_BETWEEN 1024
 
 struct naming {
@@ -174,49 +182,38 @@ put_name(void *ctx, struct slice name, uint64_t id)
            (++n->len % LOOKS_BETWEEN != 0 || !http_is_cancelled(n->r));
 }
 
-static bool
-kind_of(struct slice type, enum uid_kind *out)
-{
-    for (int k = 0; k < UID_KINDS; k++)
-        if (slice_eq_str(type, uid_kind_name((enum uid_kind)k))) {
-            *out = (enum uid_kind)k;
-            return true;
-        }
-    return false;
-}
-
 static void
 answer(const struct api *a, const struct http_request *r,
-       const struct query *ask, struct http_reply *out)
+       struct suggest_ask *ask, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
     struct naming n = { r, b, 0 };
-    int64_t max = 0;
-    enum uid_kind kind;
+    char text[300];
     struct error e;
+    int kind = 0;
 
-    if (ask->max.size > 0 && !api_parse_int(ask->max, &max)) {
+    if (ask->max_text.size > 0 && !api_parse_int(ask->max_text, &ask->max)) {
         http_reply_error(out, 400, "Unable to parse 'max' as a number", NULL);
         return;
     }
-    if (!kind_of(ask->type, &kind)) {
-        char text[300];
-
+    while (kind < UID_KINDS &&
+           !slice_eq_str(ask->type, uid_kind_name((enum uid_kind)kind)))
+        kind++;
+    if (kind == UID_KINDS) {
         (void)snprintf(text, sizeof text, "Invalid 'type' parameter:%.*s",
                        SLICE_ARG(ask->type));
         http_reply_error(out, 400, text, NULL);
         return;
     }
+    ask->kind = (enum uid_kind)kind;
     if (ask->counts) {
-        suggest_counts(a, r,
-                       &(struct suggest_ask){ kind, ask->q, max, ask->metric,
-                                              ask->tagk, ask->tags },
-                       out);
+        suggest_counts(a, r, ask, out);
         return;
     }
     buf_put_u8(b, '[');
-    if (uid_suggest(a->uids, kind, ask->q, max > 0 ? (size_t)max : SUGGEST_MAX,
-                    put_name, &n, &e) != ST_OK) {
+    if (uid_suggest(a->uids, ask->kind, ask->q,
+                    ask->max > 0 ? (size_t)ask->max : SUGGEST_MAX, put_name, &n,
+                    &e) != ST_OK) {
         http_reply_failure(out, &e);
         return;
     }
@@ -239,55 +236,45 @@ is_flat(json_t *body)
 
 static void
 answer_post(const struct api *a, const struct http_request *r,
-            struct http_reply *out)
+            struct suggest_ask *ask, struct http_reply *out)
 {
-    struct query ask = { .q = slice_str(""), .tags = slice_str("") };
-    char type[NUMBER_TEXT_MAX], q[NUMBER_TEXT_MAX], max[NUMBER_TEXT_MAX];
-    char metric[NUMBER_TEXT_MAX], tagk[NUMBER_TEXT_MAX], tags[NUMBER_TEXT_MAX];
+    char numbers[TEXTS_LEN][NUMBER_TEXT_MAX];
     struct json_t *body = api_parse_body(r, out);
 
     if (body == NULL)
         return;
-    if (!is_flat(body)) {
+    for (size_t i = 0; i < TEXTS_LEN; i++)
+        (void)api_json_value_text(
+            json_object_get(body, texts[i].name), numbers[i],
+            (struct slice *)(void *)((uint8_t *)ask + texts[i].offset));
+    ask->counts = json_is_true(json_object_get(body, "counts"));
+    if (!is_flat(body))
         http_reply_error(out, 400, "Unable to parse the given JSON",
                          "an object of texts is wanted");
-    } else if (!api_json_value_text(json_object_get(body, "type"), type,
-                                    &ask.type) ||
-               ask.type.size == 0) {
+    else if (ask->type.size == 0)
         http_reply_error(out, 400, "Missing 'type' parameter", NULL);
-    } else {
-        (void)api_json_value_text(json_object_get(body, "q"), q, &ask.q);
-        (void)api_json_value_text(json_object_get(body, "max"), max, &ask.max);
-        (void)api_json_value_text(json_object_get(body, "metric"), metric,
-                                  &ask.metric);
-        (void)api_json_value_text(json_object_get(body, "tagk"), tagk,
-                                  &ask.tagk);
-        (void)api_json_value_text(json_object_get(body, "tags"), tags,
-                                  &ask.tags);
-        ask.counts = json_is_true(json_object_get(body, "counts"));
-        answer(a, r, &ask, out);
-    }
+    else
+        answer(a, r, ask, out);
     json_decref(body);
 }
 
 void
 api_suggest(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct query ask = { .q = slice_str(""), .tags = slice_str("") };
+    struct suggest_ask ask = { .q = slice_str(""), .tags = slice_str("") };
 
     if (!api_is_current(ctx, out))
         return;
     if (http_is_api(r) && http_method(r) == HTTP_POST) {
-        answer_post(ctx, r, out);
+        answer_post(ctx, r, &ask, out);
         return;
     }
     if (!api_need_param(r, "type", &ask.type, out))
         return;
-    (void)http_param(r, "q", &ask.q);
-    (void)http_param(r, "max", &ask.max);
-    (void)http_param(r, "metric", &ask.metric);
-    (void)http_param(r, "tagk", &ask.tagk);
-    (void)http_param(r, "tags", &ask.tags);
+    for (size_t i = 0; i < TEXTS_LEN; i++)
+        (void)http_param(
+            r, texts[i].name,
+            (struct slice *)(void *)((uint8_t *)&ask + texts[i].offset));
     ask.counts = http_has_param(r, "counts");
     api_json_type(r, out);
     answer(ctx, r, &ask, out);

@@ -267,20 +267,6 @@ put_params(struct buf *b, const struct operation *o)
     buf_put_u8(b, ']');
 }
 
-static void
-put_body(struct buf *b, const struct operation *o)
-{
-    if (*o->body == '\0')
-        return;
-    buf_put_str(b, ",\"requestBody\":{\"content\":{\"application/json\":{"
-                   "\"schema\":");
-    if (strcmp(o->body, "=") == 0)
-        put_fields(b, o->fields, "");
-    else
-        put_whole_type(b, o->body);
-    buf_put_str(b, "}}}");
-}
-
 /* Without an answer it is 204, with a '?' before it, it may be. */
 static void
 put_answer(struct buf *b, const char *answer)
@@ -328,7 +314,16 @@ put_operation(struct buf *b, const struct operation *o)
         buf_put_u8(b, '"');
         json_put_text(b, "summary", slice_str(o->summary));
         put_params(b, o);
-        put_body(b, o);
+        if (*o->body != '\0') {
+            buf_put_str(b,
+                        ",\"requestBody\":{\"content\":{\"application/json\":{"
+                        "\"schema\":");
+            if (strcmp(o->body, "=") == 0)
+                put_fields(b, o->fields, "");
+            else
+                put_whole_type(b, o->body);
+            buf_put_str(b, "}}}");
+        }
         put_answer(b, o->answer);
         buf_put_u8(b, '}');
     }

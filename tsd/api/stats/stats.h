@@ -34,13 +34,6 @@ void stats_put_tags(const struct api *a, struct buf *b);
 /* One line each: "tsd.name time value tags\n". */
 void stats_write_lines(const struct api *a, struct buf *b);
 
-struct process_counts {
-    uint64_t threads, open_files, resident_bytes, virtual_bytes;
-    uint64_t free_bytes; /* of the machine */
-    double cpu_seconds;
-};
-struct process_counts stats_process(void);
-
 /* /api/stats/jvm and /threads, of a process without a JVM. */
 void stats_write_process(const struct api *a, struct buf *b);
 void stats_write_threads(struct buf *b);

@@ -121,26 +121,6 @@ serve_tree(const struct api_call *w)
     end(w, st, changed, &e);
 }
 
-/* Writes the rule that is there, or deletes it. */
-static enum status
-take_rule(const struct api_call *w, const struct tree *tree,
-          const struct tree_rule *asked, struct error *e)
-{
-    const struct tree_rule *found =
-        tree_rule_at(tree, asked->level, asked->order);
-
-    if (found == NULL)
-        return error_set(
-            e, ST_NOT_FOUND, "Unable to locate rule: [%lld:%lld:%lld:%s]",
-            (long long)asked->tree, (long long)asked->level,
-            (long long)asked->order, tree_rule_type_name(asked->type));
-    if (http_method(w->r) == HTTP_DELETE)
-        return tree_rule_delete(w->a->records, found->tree, found->level,
-                                found->order, e);
-    tree_rule_write(http_reply_body(w->out), found);
-    return ST_OK;
-}
-
 static void
 serve_rule(const struct api_call *w)
 {
@@ -158,7 +138,19 @@ serve_rule(const struct api_call *w)
                            w->arena, &changed, &e);
         tree_rule_write(http_reply_body(w->out), &rule);
     } else if (st == ST_OK) {
-        st = take_rule(w, &tree, &rule, &e);
+        const struct tree_rule *found =
+            tree_rule_at(&tree, rule.level, rule.order);
+
+        if (found == NULL)
+            st = error_set(
+                &e, ST_NOT_FOUND, "Unable to locate rule: [%lld:%lld:%lld:%s]",
+                (long long)rule.tree, (long long)rule.level,
+                (long long)rule.order, tree_rule_type_name(rule.type));
+        else if (http_method(w->r) == HTTP_DELETE)
+            st = tree_rule_delete(w->a->records, found->tree, found->level,
+                                  found->order, &e);
+        else
+            tree_rule_write(http_reply_body(w->out), found);
     }
     end(w, st, changed, &e);
 }

@@ -43,9 +43,6 @@ struct work {
     enum status status;
 };
 
-static void go_down(struct work *w, bool *unmatched);
-static void go_back(struct work *w, struct tree_path *out);
-
 /* -- the plan -------------------------------------------------------------- */
 
 /* A separator that is none is found out by the series that need it. */

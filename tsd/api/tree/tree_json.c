@@ -85,19 +85,6 @@ tree_read(const struct http_request *r, struct tree_request *out,
     return false;
 }
 
-static enum status
-check_regex(const struct tree_rule *rule, struct error *e)
-{
-    struct regexp *r;
-    enum status st;
-
-    if (rule->regex.size == 0)
-        return ST_OK;
-    st = regexp_new(rule->regex, &r, e);
-    regexp_free(&r);
-    return st;
-}
-
 /* Checks what the table cannot.  '*fault' is what OpenTSDB says of the
  * parameter. */
 static enum status
@@ -105,6 +92,7 @@ check_rule(struct rule_request *n, unsigned seen, const char **fault,
            struct error *e)
 {
     enum status st = ST_OK;
+    struct regexp *r;
 
     *fault = "Unable to parse the 'type' parameter";
     if (seen != 0)
@@ -112,7 +100,10 @@ check_rule(struct rule_request *n, unsigned seen, const char **fault,
     if (st != ST_OK)
         return st;
     *fault = "Unable to parse the 'regex' parameter";
-    st = check_regex(&n->rule, e);
+    if (n->rule.regex.size > 0) {
+        st = regexp_new(n->rule.regex, &r, e);
+        regexp_free(&r);
+    }
     if (st != ST_OK || n->rule.level >= 0)
         return st;
     *fault = NULL;

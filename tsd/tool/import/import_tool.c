@@ -17,19 +17,13 @@
 #include "tsd/transfer/fetch/fetch.h"
 #include "tsd/transfer/import/import.h"
 
-struct import_rules {
-    bool json;        /* the lines are records in JSON */
-    bool create;      /* metrics that do not exist */
-    bool stop_at_bad; /* see import_writer_stop_at_bad() */
-};
-
 #define BOOL_TEXT(b) ((b) ? "true" : "false")
 
 #define RETRY_MS 200 /* after a server was too busy */
 
 struct remote_taker {
     struct client *remote;
-    struct import_rules rules;
+    char path[100];  /* with the rules of the import */
     uint64_t server; /* which process took; 0: none yet */
     struct cancel cancel;
     struct buf answer;
@@ -145,17 +139,12 @@ take_remote(void *ctx, struct slice lines, import_bad *bad, void *bad_ctx,
     struct remote_taker *x = ctx;
     struct sent sent = { .bad = bad, .ctx = bad_ctx };
     size_t next = 0;
-    char path[100];
     enum status st = ST_OK;
 
-    (void)snprintf(path, sizeof path,
-                   "/api/tool/import?json=%s&create=%s&stop=%s",
-                   BOOL_TEXT(x->rules.json), BOOL_TEXT(x->rules.create),
-                   BOOL_TEXT(x->rules.stop_at_bad));
     while (next < lines.size && st == ST_OK) {
         sent.at = next;
         sent.size = lines.size - next;
-        st = client_post(x->remote, path, "text/plain",
+        st = client_post(x->remote, x->path, "text/plain",
                          slice_of(lines.data + next, sent.size), &x->answer, e);
         if (st == ST_OK)
             st = read_answer(x, &sent, counts, &next, e);
@@ -177,29 +166,6 @@ sync_remote(void *ctx, struct error *e)
                                  "text/plain", slice_str(""), &x->answer, e);
 
     return st == ST_OK ? read_answer(x, &nothing, &none, &next, e) : st;
-}
-
-static void
-import_remote_open(const struct client *r, const struct import_rules *rules,
-                   struct cancel cancel, struct import_taker *out)
-{
-    struct remote_taker *x = mem_new(sizeof *x);
-
-    *x = (struct remote_taker){ .remote = client_dup(r),
-                                .rules = *rules,
-                                .cancel = cancel };
-    *out = (struct import_taker){ take_remote, sync_remote, x };
-}
-
-static void
-import_remote_close(struct import_taker *taker)
-{
-    struct remote_taker *x = taker->ctx;
-
-    client_close(&x->remote);
-    buf_fini(&x->answer);
-    free(x);
-    taker->ctx = NULL;
 }
 
 #define BAD_LINES_SHOWN   20 /* the others are counted */
@@ -276,40 +242,47 @@ sync_here(void *ctx, struct error *e)
 }
 
 /* An open of struct import: a store of this process, or a server's. */
-static bool
-open_taker(void *ctx, struct import_taker *out, struct error *e)
+static void
+open_taker(void *ctx, struct import_taker *out)
 {
-    struct import_tool *x = ctx;
-    const struct import_rules rules = {
-        .json = tool_option(x->t, "--json") != NULL ||
-                tool_option(x->t, "--from") != NULL,
-        .create = x->creates,
-        .stop_at_bad = x->t->as_tsdb && !x->skip_errors,
-    };
+    const struct import_tool *x = ctx;
+    bool json = tool_option(x->t, "--json") != NULL ||
+                tool_option(x->t, "--from") != NULL;
+    bool stop = x->t->as_tsdb && !x->skip_errors;
+    struct remote_taker *remote;
     struct import_writer *w;
 
     if (x->t->api == NULL) {
-        import_remote_open(x->t->remote, &rules, tool_cancel(x->t), out);
-        return true;
+        remote = mem_new(sizeof *remote);
+        remote->remote = client_dup(x->t->remote);
+        remote->cancel = tool_cancel(x->t);
+        (void)snprintf(remote->path, sizeof remote->path,
+                       "/api/tool/import?json=%s&create=%s&stop=%s",
+                       BOOL_TEXT(json), BOOL_TEXT(x->creates), BOOL_TEXT(stop));
+        *out = (struct import_taker){ take_remote, sync_remote, remote };
+        return;
     }
-    w = import_writer_new(x->t->api, rules.create, rules.json, 0);
-    if (rules.stop_at_bad)
+    w = import_writer_new(x->t->api, x->creates, json, 0);
+    if (stop)
         import_writer_stop_at_bad(w);
     import_writer_wait_until(w, tool_cancel(x->t));
     *out = (struct import_taker){ take_here, sync_here, w };
-    return true;
 }
 
 static void
 close_taker(void *ctx, struct import_taker *taker)
 {
     const struct import_tool *x = ctx;
+    struct remote_taker *remote = taker->ctx;
     struct import_writer *w = taker->ctx;
 
-    if (x->t->api == NULL)
-        import_remote_close(taker);
-    else
+    if (x->t->api != NULL) {
         import_writer_free(&w);
+        return;
+    }
+    client_close(&remote->remote);
+    buf_fini(&remote->answer);
+    free(remote);
 }
 
 /* -- what is told ---------------------------------------------------------- */
@@ -419,19 +392,6 @@ tell_of_all(struct import_tool *x, const struct import_totals *n)
 }
 
 /* -- the command ----------------------------------------------------------- */
-
-static bool
-open_rejects(struct import_tool *x)
-{
-    const char *path = tool_option(x->t, "--rejects");
-
-    if (path == NULL)
-        return true;
-    x->rejects = fopen(path, "ae");
-    if (x->rejects == NULL)
-        (void)tool_fail(x->t, "%s (%s)", path, strerror(errno));
-    return x->rejects != NULL;
-}
 
 static enum status
 close_rejects(struct import_tool *x, struct error *e)
@@ -584,8 +544,9 @@ import_from(struct import_tool *x, const char *url)
     if (!fetch_time(t, "--since", 1, &fetch.from_s, &e) ||
         !fetch_time(t, "--until", clock_now_ms(&clock_system) / 1000,
                     &fetch.to_s, &e) ||
-        !fetch_parts(t, &fetch.parts, &e) || !open_taker(x, &f.taker, &e))
+        !fetch_parts(t, &fetch.parts, &e))
         return tool_fail(t, "%s", e.text);
+    open_taker(x, &f.taker);
     st = fetch_all(&fetch, &e);
     if (st == ST_OK)
         st = f.taker.sync(f.taker.ctx, &e);
@@ -634,11 +595,12 @@ tool_import(struct tool *t)
         .skip_errors = tool_option(t, "--skip-errors") != NULL,
         .from_us = clock_monotonic_us(),
     };
+    const char *rejects = tool_option(t, "--rejects");
     struct error e;
     int rc;
 
-    if (!open_rejects(&x))
-        return TOOL_FAILED;
+    if (rejects != NULL && (x.rejects = fopen(rejects, "ae")) == NULL)
+        return tool_fail(t, "%s (%s)", rejects, strerror(errno));
     x.creates = !t->as_tsdb || tool_option(t, "--auto-metric") != NULL ||
                 t->settings->auto_create_metrics;
     rc = tool_option(t, "--from") != NULL

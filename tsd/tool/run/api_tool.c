@@ -43,21 +43,6 @@ read_words(const json_t *list, struct arena *a, struct tool_call *out,
     return ST_OK;
 }
 
-/* False: it replied.  Credentials of an administrator count from anywhere. */
-static bool
-may_run(const struct api *a, const struct http_request *r,
-        struct http_reply *out)
-{
-    if (a->auth != NULL || http_is_trusted(r, HTTP_TO_ADMINISTER) ||
-        a->settings->tool_remote)
-        return true;
-    http_reply_not_local(
-        out, "Only this machine may run tools",
-        "halite.tool.remote=true lets others do it, and so does "
-        "halite.auth.file");
-    return false;
-}
-
 static void
 answer(const struct api *a, const struct http_request *r, json_t *body,
        struct http_reply *out)
@@ -105,8 +90,15 @@ api_tool(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api *a = ctx;
     json_t *body;
 
-    if (!may_run(a, r, out))
+    /* Credentials of an administrator count from anywhere. */
+    if (a->auth == NULL && !http_is_trusted(r, HTTP_TO_ADMINISTER) &&
+        !a->settings->tool_remote) {
+        http_reply_not_local(
+            out, "Only this machine may run tools",
+            "halite.tool.remote=true lets others do it, and so does "
+            "halite.auth.file");
         return;
+    }
     if (slice_eq_str(api_sub_path(r), "import")) {
         if (a->settings->mode == MODE_RO)
             http_reply_error(out, 400, "import: this server reads only", NULL);

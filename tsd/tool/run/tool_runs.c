@@ -211,49 +211,15 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
 
 /* -- all of them ----------------------------------------------------------- */
 
-/* Takes away what ended and was not asked for any more. */
-static void
-sweep(struct tool_runs *r) REQUIRES(r->lock)
-{
-    for (size_t i = 0; i < RUNS_MAX; i++) {
-        struct run *run = r->list[i];
-
-        if (run == NULL || !run->ended || run->is_read ||
-            !(run->cancelled || is_idle(run)))
-            continue;
-        r->list[i] = NULL;
-        (void)pthread_join(run->thread, NULL);
-        run_free(run);
-    }
-}
-
-static enum status
-run_enter(struct tool_runs *r, struct run *run, struct error *e)
-    REQUIRES(r->lock)
-{
-    size_t i = 0;
-    int rc;
-
-    sweep(r);
-    while (i < RUNS_MAX && r->list[i] != NULL)
-        i++;
-    if (i == RUNS_MAX)
-        return error_set(e, ST_BUSY, "The server runs %d tools already",
-                         RUNS_MAX);
-    rc = pthread_create(&run->thread, NULL, run_main, run);
-    if (rc != 0)
-        return error_set(e, ST_BUSY, "start a thread: %s", strerror(rc));
-    r->list[i] = run;
-    return ST_OK;
-}
-
 enum status
 tool_runs_begin(struct tool_runs *r, const struct api *a,
                 const struct tool_call *call, char id[RUN_ID_SIZE],
                 struct error *e)
 {
     struct run *run;
+    size_t free_at = RUNS_MAX;
     enum status st;
+    int rc = 0;
 
     OBJ_CHECK(r, RUNS_MAGIC);
     st = run_new(r, a, call, &run, e);
@@ -261,7 +227,26 @@ tool_runs_begin(struct tool_runs *r, const struct api *a,
         return st;
     memcpy(id, run->id, RUN_ID_SIZE);
     lock_take(&r->lock);
-    st = run_enter(r, run, e);
+    /* What ended and was not asked for any more goes. */
+    for (size_t i = 0; i < RUNS_MAX; i++) {
+        struct run *old = r->list[i];
+
+        if (old != NULL && old->ended && !old->is_read &&
+            (old->cancelled || is_idle(old))) {
+            (void)pthread_join(old->thread, NULL);
+            run_free(old);
+            r->list[i] = NULL;
+        }
+        if (r->list[i] == NULL)
+            free_at = i;
+    }
+    if (free_at == RUNS_MAX)
+        st =
+            error_set(e, ST_BUSY, "The server runs %d tools already", RUNS_MAX);
+    else if ((rc = pthread_create(&run->thread, NULL, run_main, run)) != 0)
+        st = error_set(e, ST_BUSY, "start a thread: %s", strerror(rc));
+    else
+        r->list[free_at] = run;
     lock_drop(&r->lock);
     if (st != ST_OK)
         run_free(run);

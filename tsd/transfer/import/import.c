@@ -202,10 +202,7 @@ import_some(void *ctx, size_t task)
     const char *path;
     struct error e;
 
-    if (!x->m->open(x->m->ctx, &taker, &e)) {
-        import_fail(x, &e);
-        return;
-    }
+    x->m->open(x->m->ctx, &taker);
     while ((path = next_path(x)) != NULL)
         if (import_one(x, &taker, path, &e) != ST_OK)
             import_fail(x, &e);
@@ -230,22 +227,16 @@ sum_sizes(const struct import *m)
     return all;
 }
 
-static size_t
-import_threads(const struct import *m)
-{
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t n = m->threads > 0 ? m->threads : cpus > 0 ? (size_t)cpus : 1;
-
-    return m->opentsdb ? 1 : n < m->paths_len ? n : m->paths_len;
-}
-
 enum status
 import_run(struct import *m, struct import_totals *totals, struct error *e)
 {
     struct importing x = { .m = m, .totals.bytes_all = sum_sizes(m) };
-    size_t len = import_threads(m);
-    struct workers *workers = workers_new(len);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t len = m->threads > 0 ? m->threads : cpus > 0 ? (size_t)cpus : 1;
+    struct workers *workers;
 
+    len = m->opentsdb ? 1 : len < m->paths_len ? len : m->paths_len;
+    workers = workers_new(len);
     lock_init(&x.lock);
     x.progress_us = clock_monotonic_us() + PROGRESS_US;
     workers_run(workers, len, import_some, &x);

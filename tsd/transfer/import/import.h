@@ -44,7 +44,7 @@ struct import {
     bool stop_at_bad; /* the takers stop at a bad line, and the import ends */
     size_t threads;   /* at most; 0: a CPU each */
     /* For each thread one. */
-    bool (*open)(void *ctx, struct import_taker *out, struct error *e);
+    void (*open)(void *ctx, struct import_taker *out);
     void (*close)(void *ctx, struct import_taker *taker);
     /* Under a lock. */
     void (*bad)(void *ctx, const char *path, const struct source_line *line,

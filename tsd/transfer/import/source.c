@@ -312,16 +312,6 @@ source_close(struct source **sp)
 
 /* -- lines ----------------------------------------------------------------- */
 
-static void
-source_drop_lent(struct source *s)
-{
-    if (s->lent == 0)
-        return;
-    memmove(s->text.data, s->text.data + s->lent, s->text.size - s->lent);
-    s->text.size -= s->lent;
-    s->lent = 0;
-}
-
 /* Unpacks once, behind what there is; false at the end or at a failure. */
 static bool
 source_more(struct source *s)
@@ -362,7 +352,12 @@ source_next(struct source *s, struct slice *block)
     size_t seen = 0, whole = 0; /* bytes looked at; up to the last newline */
 
     OBJ_CHECK(s, SOURCE_MAGIC);
-    source_drop_lent(s);
+
+    if (s->lent != 0) {
+        memmove(s->text.data, s->text.data + s->lent, s->text.size - s->lent);
+        s->text.size -= s->lent;
+        s->lent = 0;
+    }
     do {
         const uint8_t *end =
             s->text.size == seen

@@ -7,17 +7,6 @@
 #include "tsd/api/fields.h"
 #include "web/json/json.h"
 
-static void
-put_double(struct buf *out, const char *name, double v)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    if (!isfinite(v))
-        return;
-    json_name(out, name);
-    buf_put(out, text, number_format_double(v, text));
-}
-
 void
 json_record_put(struct buf *out, const struct record_format *format,
                 const void *record)
@@ -26,6 +15,7 @@ json_record_put(struct buf *out, const struct record_format *format,
         const struct record_field *f = &format->fields[i];
         const void *at = (const uint8_t *)record + f->offset;
         const char *name = f->name;
+        char text[NUMBER_TEXT_MAX];
 
         switch (f->type) {
         case RECORD_BOOL:
@@ -42,7 +32,10 @@ json_record_put(struct buf *out, const struct record_format *format,
                 json_put_int(out, name, *(const int64_t *)at);
             break;
         case RECORD_DOUBLE:
-            put_double(out, name, *(const double *)at);
+            if (!isfinite(*(const double *)at))
+                break;
+            json_name(out, name);
+            buf_put(out, text, number_format_double(*(const double *)at, text));
             break;
         case RECORD_TEXT:
         case RECORD_TEXT_OR_NULL:

@@ -60,14 +60,13 @@ keep_sync(void *ctx, struct error *e)
     return ST_OK;
 }
 
-static bool
-open_taker(void *ctx, struct import_taker *out, struct error *e)
+static void
+open_taker(void *ctx, struct import_taker *out)
 {
     *out = (struct import_taker){ keep_lines, keep_sync, NULL };
     lock_take(&store.lock);
     store.takers++;
     lock_drop(&store.lock);
-    return true;
 }
 
 static void
