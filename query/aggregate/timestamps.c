@@ -54,25 +54,6 @@ find_widest(const struct times *lists, size_t len, struct times *out)
     return one == NULL || out->len > 0;
 }
 
-/* Writes even lists out. */
-static bool
-write_times(struct times *lists, size_t len, struct arena *a)
-{
-    for (size_t i = 0; i < len; i++) {
-        int64_t *ms;
-
-        if (lists[i].list != NULL)
-            continue;
-        ms = arena_array_raw(a, lists[i].len, sizeof *ms);
-        if (ms == NULL)
-            return false;
-        for (size_t k = 0; k < lists[i].len; k++)
-            ms[k] = lists[i].first_ms + (int64_t)k * lists[i].step_ms;
-        lists[i].list = ms;
-    }
-    return true;
-}
-
 /* Those from the i-th on; where there are none, the array may be NULL. */
 static size_t
 copy_rest(int64_t *out, struct times t, size_t i)
@@ -128,13 +109,23 @@ times_union(struct times *lists, size_t len, struct deadline *deadline,
 
     if (find_widest(lists, len, out))
         return ST_OK;
-    /* Leaves out what equals its neighbour; returns how many are left. */
+    /* A list that equals its neighbour is left out. */
     n = 0;
     for (size_t i = 0; i < len; i++)
         if (lists[i].len > 0 && (n == 0 || !same(lists[n - 1], lists[i])))
             lists[n++] = lists[i];
-    if (!write_times(lists, n, a))
-        return error_no_memory(e);
+    for (size_t i = 0; i < n; i++) { /* the times of even lists are written */
+        int64_t *ms;
+
+        if (lists[i].list != NULL)
+            continue;
+        ms = arena_array_raw(a, lists[i].len, sizeof *ms);
+        if (ms == NULL)
+            return error_no_memory(e);
+        for (size_t k = 0; k < lists[i].len; k++)
+            ms[k] = lists[i].first_ms + (int64_t)k * lists[i].step_ms;
+        lists[i].list = ms;
+    }
     for (size_t i = 0; i < n && n > 1; i++)
         total += lists[i].len;
     if (total == 0) { /* one list, or nothing in any */

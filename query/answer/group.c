@@ -338,26 +338,23 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
     return ST_OK;
 }
 
-/* Their TSUIDs; where the fetch does not last, their bytes too. */
-static enum status
+/* Lists the TSUIDs of series, with 'copies' of their bytes if the fetch does
+ * not last. NULL: there are none, or there is no memory. */
+static struct slice *
 list_tsuids(const struct fetched *const *series, size_t len, bool copies,
-            struct arena *a, struct slice **out, size_t *out_len,
-            struct error *e)
+            struct arena *a)
 {
-    *out = len == 0 ? NULL : arena_alloc(a, len * sizeof **out);
-    *out_len = len;
-    if (*out == NULL && len > 0)
-        return error_no_memory(e);
-    for (size_t i = 0; i < len; i++) {
-        struct slice *tsuid = &(*out)[i];
+    struct slice *out =
+        len == 0 ? NULL : arena_alloc(a, len * sizeof(struct slice));
 
-        *tsuid = series[i]->tsuid;
+    for (size_t i = 0; i < len && out != NULL; i++) {
+        out[i] = series[i]->tsuid;
         if (copies)
-            tsuid->data = arena_copy(a, tsuid->data, tsuid->size);
-        if (tsuid->data == NULL)
-            return error_no_memory(e);
+            out[i].data = arena_copy(a, out[i].data, out[i].size);
+        if (out[i].data == NULL)
+            return NULL;
     }
-    return ST_OK;
+    return out;
 }
 
 enum status
@@ -369,16 +366,19 @@ group_describe(const struct key_layout *layout, struct names *names,
     const struct fetched *const *series = g->order + group->first;
     size_t len;
     struct common few[KEY_MAX_TAGS], *common = few;
-    enum status status =
-        list_tsuids(series + group->len, group->annotated_only, copies, a,
-                    &out->note_tsuids, &out->note_tsuids_len, e);
+    enum status status = ST_OK;
 
-    if (status != ST_OK || group->len == 0) /* see drop_series_out_of_range() */
-        return status;
-    status = list_tsuids(series, group->len, copies, a, &out->tsuids,
-                         &out->tsuids_len, e);
-    if (status != ST_OK)
-        return status;
+    out->note_tsuids_len = group->annotated_only;
+    out->note_tsuids =
+        list_tsuids(series + group->len, group->annotated_only, copies, a);
+    if (out->note_tsuids == NULL && group->annotated_only > 0)
+        return error_no_memory(e);
+    if (group->len == 0) /* see drop_series_out_of_range() */
+        return ST_OK;
+    out->tsuids_len = group->len;
+    out->tsuids = list_tsuids(series, group->len, copies, a);
+    if (out->tsuids == NULL)
+        return error_no_memory(e);
     len = find_common(layout, g, group, a, &common);
     if (common == NULL)
         return error_no_memory(e);

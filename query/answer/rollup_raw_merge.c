@@ -55,14 +55,6 @@ join_slices(const struct slice *x, size_t x_len, const struct slice *y,
     return out;
 }
 
-static void
-append(struct dps *to, const struct dps *from, size_t i)
-{
-    to->ts_ms[to->len] = from->ts_ms[i];
-    to->v[to->len] = from->v[i];
-    to->kind[to->len++] = from->kind[i];
-}
-
 /* Each part has what lies in its whole rows, so that both may have numbers on
  * either side of the timestamp: of a time that is in both, the points count. */
 static enum status
@@ -78,8 +70,11 @@ join_dps(const struct dps *x, const struct dps *y, const struct query *q,
         bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
         int64_t ts = points ? y->ts_ms[k] : x->ts_ms[i];
 
-        if (q->whole_hours || (ts >= q->start_ms && ts <= q->end_ms))
-            append(out, points ? y : x, points ? k : i);
+        if (q->whole_hours || (ts >= q->start_ms && ts <= q->end_ms)) {
+            out->ts_ms[out->len] = ts;
+            out->v[out->len] = points ? y->v[k] : x->v[i];
+            out->kind[out->len++] = points ? y->kind[k] : x->kind[i];
+        }
         k += points;
         i += !points || (i < x->len && x->ts_ms[i] == ts);
     }

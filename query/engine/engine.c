@@ -251,12 +251,19 @@ engine_explain(struct engine *en, const struct query *q, struct cancel cancel,
     return status;
 }
 
+/* A deletion under way. */
+struct deletion {
+    struct engine *en;
+    uint64_t deleted, lsn;
+    struct error *e;
+};
+
 /* Deletes in the series itself, or in the rollups that were read for it. */
 static enum status
-delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
-              const struct rollup_use *use, uint64_t *deleted, uint64_t *lsn,
-              struct error *e)
+delete_series(struct deletion *d, int64_t from, int64_t to, struct slice tsuid,
+              const struct rollup_use *use)
 {
+    struct store *store = d->en->context.store;
     uint64_t kinds[2] = { use == NULL ? 0 : use->kind,
                           use == NULL ? 0 : use->count_kind };
     enum status status = ST_OK;
@@ -271,13 +278,11 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
         if (i == 1 && kinds[i] == 0)
             break;
         if (kinds[i] != 0)
-            stored =
-                slice_of(bytes, series_add_kind(store_layout(en->context.store),
-                                                tsuid, kinds[i], bytes));
+            stored = slice_of(bytes, series_add_kind(store_layout(store), tsuid,
+                                                     kinds[i], bytes));
         if (from <= to)
-            status =
-                store_delete(en->context.store, stored, from, to, &n, lsn, e);
-        *deleted += n;
+            status = store_delete(store, stored, from, to, &n, &d->lsn, d->e);
+        d->deleted += n;
     }
     return status;
 }
@@ -307,11 +312,10 @@ engine_delete(struct engine *en, const struct query *q,
               const struct query_result *result, uint64_t *deleted,
               struct error *e)
 {
+    struct deletion d = { .en = en, .e = e };
     enum status status = ST_OK;
-    uint64_t lsn = 0;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    *deleted = 0;
     for (size_t i = 0; i < result->groups_len && status == ST_OK; i++) {
         const struct result_group *g = &result->groups[i];
 
@@ -324,15 +328,15 @@ engine_delete(struct engine *en, const struct query *q,
             status =
                 histograms_wanted(g->sub)
                     ? histogram_delete(en->context.store, g->tsuids[k],
-                                       q->start_ms, q->end_ms, &n, &lsn, e)
-                    : delete_series(en, from, first ? g->split_ms : q->end_ms,
+                                       q->start_ms, q->end_ms, &n, &d.lsn, e)
+                    : delete_series(&d, from, first ? g->split_ms : q->end_ms,
                                     g->tsuids[k],
-                                    first ? g->split_rollup : g->rollup, &n,
-                                    &lsn, e);
-            *deleted += n;
+                                    first ? g->split_rollup : g->rollup);
+            d.deleted += n;
         }
     }
-    if (status == ST_OK && lsn != 0)
-        status = store_commit(en->context.store, lsn, false, e);
+    *deleted = d.deleted;
+    if (status == ST_OK && d.lsn != 0)
+        status = store_commit(en->context.store, d.lsn, false, e);
     return status == ST_OK ? delete_annotations(en, q, result, e) : status;
 }

@@ -96,24 +96,6 @@ cursors_step(struct cursors *ls, int64_t end_ms)
     return true;
 }
 
-static bool
-cursors_are_ints(const struct cursors *ls)
-{
-    for (size_t i = 0; i < ls->len; i++)
-        if (ls->cursors[i].now.is_float || ls->cursors[i].next.is_float)
-            return false;
-    return true;
-}
-
-/* Of a series that has ended the next point is at the end of all times. */
-static int64_t
-int_at(const struct series_cursor *l, int64_t x)
-{
-    return l->now.ts_ms == x ? l->now.i
-                             : interpolate_linear_int(x, l->now.ts_ms, l->now.i,
-                                                      l->next.ts_ms, l->next.i);
-}
-
 /* Math.max(): NaN wins, and 0.0 over -0.0. */
 static double
 max_double(double a, double b)
@@ -129,26 +111,32 @@ static void
 keep_values(struct cursors *ls, bool keep_max)
 {
     int64_t x = ls->cursors[ls->current].now.ts_ms;
-    bool ints = cursors_are_ints(ls);
+    bool ints = true;
     size_t from = 0;
 
+    for (size_t i = 0; i < ls->len; i++)
+        ints &= !ls->cursors[i].now.is_float && !ls->cursors[i].next.is_float;
     for (size_t i = 0; i < ls->len; i++) {
         struct series_cursor *to = &ls->cursors[i];
         const struct series_cursor *l;
-        int64_t n;
-        double d;
+        int64_t n = 0;
+        double d = 0;
 
         while (from < ls->len && ls->cursors[from].now.ts_ms == 0)
             from++;
         l = from < ls->len ? &ls->cursors[from++] : NULL;
-        n = l == NULL || !ints ? 0 : int_at(l, x);
-        d = l == NULL || ints
-                ? 0
-                : (l->now.ts_ms == x
-                       ? l->now.d
-                       : l->now.d + (double)(x - l->now.ts_ms) *
-                                        (l->next.d - l->now.d) /
-                                        (double)(l->next.ts_ms - l->now.ts_ms));
+        /* If a series has ended, its next point is at the end of all times. */
+        if (l != NULL && ints)
+            n = l->now.ts_ms == x
+                    ? l->now.i
+                    : interpolate_linear_int(x, l->now.ts_ms, l->now.i,
+                                             l->next.ts_ms, l->next.i);
+        else if (l != NULL)
+            d = l->now.ts_ms == x
+                    ? l->now.d
+                    : l->now.d + (double)(x - l->now.ts_ms) *
+                                     (l->next.d - l->now.d) /
+                                     (double)(l->next.ts_ms - l->now.ts_ms);
         if (ints && (!keep_max || n > to->kept_int))
             to->kept_int = n;
         if (!ints)
@@ -156,17 +144,6 @@ keep_values(struct cursors *ls, bool keep_max)
     }
     ls->has_ints |= ints;
     ls->has_doubles |= !ints;
-}
-
-static double
-kept_value(const struct cursors *ls, size_t i)
-{
-    const struct series_cursor *l = &ls->cursors[i];
-
-    if (!ls->has_doubles)
-        return (double)l->kept_int;
-    return ls->has_ints ? max_double((double)l->kept_int, l->kept_double)
-                        : l->kept_double;
 }
 
 struct rank {
@@ -200,8 +177,15 @@ choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
     chosen.series = arena_array(c->arena, chosen.len, sizeof *chosen.series);
     if (ranks == NULL || chosen.series == NULL)
         return error_no_memory(e);
-    for (size_t i = 0; i < l->len; i++)
-        ranks[i] = (struct rank){ kept_value(ls, i), i };
+    for (size_t i = 0; i < l->len; i++) {
+        const struct series_cursor *cur = &ls->cursors[i];
+        double whole = (double)cur->kept_int, d = cur->kept_double;
+
+        ranks[i] = (struct rank){ !ls->has_doubles ? whole
+                                  : ls->has_ints   ? max_double(whole, d)
+                                                   : d,
+                                  i };
+    }
     qsort(ranks, l->len, sizeof *ranks, compare_ranks);
     for (size_t i = 0; i < chosen.len; i++)
         chosen.series[i] = l->series[ranks[i].at];

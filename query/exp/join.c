@@ -167,10 +167,11 @@ compare_entries(const void *a, const void *b)
     return c != 0 ? c : (x->at > y->at) - (x->at < y->at);
 }
 
-static enum status
+/* NULL: it failed, and the error says why. */
+static struct entry *
 make_entries(const struct join_operand *operands, size_t len,
-             const struct join_options *o, struct arena *a,
-             struct entry **entries, size_t *entries_len, struct error *e)
+             const struct join_options *o, struct arena *a, size_t *entries_len,
+             struct error *e)
 {
     size_t n = 0;
     struct entry *list;
@@ -179,9 +180,9 @@ make_entries(const struct join_operand *operands, size_t len,
     for (size_t i = 0; i < len; i++)
         n += operands[i].list.len;
     *entries_len = n;
-    *entries = list = arena_array(a, n, sizeof *list);
+    list = arena_array(a, n, sizeof *list);
     if (list == NULL)
-        return error_no_memory(e);
+        st = error_no_memory(e);
     n = 0;
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < operands[i].list.len && st == ST_OK; k++, n++) {
@@ -191,9 +192,10 @@ make_entries(const struct join_operand *operands, size_t len,
                      ? deadline_tick(o->deadline, STEPS_OF_A_SERIES, e)
                      : error_no_memory(e);
         }
-    if (st == ST_OK)
-        qsort(list, n, sizeof *list, compare_entries);
-    return st;
+    if (st != ST_OK)
+        return NULL;
+    qsort(list, n, sizeof *list, compare_entries);
+    return list;
 }
 
 /* -- results --------------------------------------------------------------- */
@@ -267,14 +269,13 @@ join_series(const struct join_operand *operands, size_t len,
             const struct join_options *o, struct arena *a, struct joined *out,
             struct error *e)
 {
-    struct entry *entries = NULL;
     size_t entries_len = 0, n, room;
-    enum status st =
-        make_entries(operands, len, o, a, &entries, &entries_len, e);
+    struct entry *entries = make_entries(operands, len, o, a, &entries_len, e);
+    enum status st = ST_OK;
 
     *out = (struct joined){ .operands = len };
-    if (st != ST_OK)
-        return st;
+    if (entries == NULL)
+        return e->status;
     if (__builtin_mul_overflow(entries_len, len, &room))
         return error_no_memory(e);
     out->picks = arena_array(a, room, sizeof *out->picks);

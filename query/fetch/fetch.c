@@ -360,28 +360,6 @@ run_job(struct fetch_job *job, struct workers *workers, struct fetch *out,
     return status;
 }
 
-/* Each thread unpacks a bucket of functions that collect.  If that was more
- * than the memory of the query, one thread unpacks one after the other. */
-static bool
-may_fit_alone(const struct fetch_job *job, size_t refused)
-{
-    const struct budget *budget = job->limits->budget;
-
-    return job->reading->form >= READ_ROWS && budget != NULL &&
-           atomic_load(&budget->refused) != refused;
-}
-
-/* What failed in a way that another one may not?  Then the job is changed. */
-static bool
-runs_again(struct fetch_job *job, enum status status, size_t refused)
-{
-    if (status != ST_OK && job->weeks_are_damaged && !job->rows_first)
-        return job->rows_first = true;
-    if (status == ST_LIMIT && may_fit_alone(job, refused) && !job->alone)
-        return job->alone = true;
-    return false;
-}
-
 enum status
 fetch_run(const struct fetch_request *r, struct fetch *out, struct error *e)
 {
@@ -393,11 +371,22 @@ fetch_run(const struct fetch_request *r, struct fetch *out, struct error *e)
                              .seed = hash_random_seed() };
     uint64_t points = atomic_load(&limits->points);
     uint64_t bytes = atomic_load(&limits->bytes);
-    size_t refused =
-        limits->budget == NULL ? 0 : atomic_load(&limits->budget->refused);
+    const struct budget *budget = limits->budget;
+    size_t refused = budget == NULL ? 0 : atomic_load(&budget->refused);
     enum status status = run_job(&job, r->workers, out, e);
 
-    while (runs_again(&job, status, refused)) {
+    while (status != ST_OK) {
+        if (job.weeks_are_damaged && !job.rows_first)
+            job.rows_first = true;
+        /* Each thread unpacks a bucket of functions that collect.  If that was
+         * more than the memory of the query, one thread unpacks one after the
+         * other. */
+        else if (status == ST_LIMIT && !job.alone && budget != NULL &&
+                 r->reading->form >= READ_ROWS &&
+                 atomic_load(&budget->refused) != refused)
+            job.alone = true;
+        else
+            break;
         atomic_store(&limits->points, points);
         atomic_store(&limits->bytes, bytes);
         status = run_job(&job, r->workers, out, e);

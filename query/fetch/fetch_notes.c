@@ -9,21 +9,21 @@
 
 /* Of the series that the plan lists. */
 static enum status
-find_listed(const struct plan *p, struct records *records, int64_t from_ms,
-            int64_t to_ms, struct arena *a, struct annotated *out,
+find_listed(const struct plan *p, struct records *records,
+            const struct annotation_query *range, struct annotated *out,
             struct error *e)
 {
-    struct slice *all = plan_series(p, a);
+    struct arena *a = range->arena;
+    struct annotation_query q = *range;
     struct annotation *notes;
     size_t notes_len;
     enum status status;
 
-    if (all == NULL)
+    q.tsuids = plan_series(p, a);
+    q.len = p->matches;
+    if (q.tsuids == NULL)
         return error_no_memory(e);
-    status = annotation_list(
-        records,
-        &(struct annotation_query){ all, p->matches, from_ms, to_ms, a },
-        &notes, &notes_len, e);
+    status = annotation_list(records, &q, &notes, &notes_len, e);
     if (status != ST_OK)
         return status;
     out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);
@@ -39,8 +39,10 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
                      const struct plan *p, struct records *records,
                      struct arena *a, struct annotated *out, struct error *e)
 {
-    int64_t from_ms = (int64_t)p->from_base * 1000;
-    int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
+    const struct annotation_query range = {
+        NULL, 0, (int64_t)p->from_base * 1000,
+        ((int64_t)p->to_base + HOUR_S) * 1000 - 1, a
+    };
     size_t all = 0; /* of the metric */
     enum status status = ST_OK;
 
@@ -48,12 +50,10 @@ fetch_find_annotated(const struct plan_context *c, const struct sub_query *sq,
     if (records == NULL || !annotation_any(records) || p->empty)
         return ST_OK;
     if (p->listed)
-        status = find_listed(p, records, from_ms, to_ms, a, out, e);
+        status = find_listed(p, records, &range, out, e);
     else
-        status = annotation_series(
-            records, p->metric_id,
-            &(struct annotation_query){ NULL, 0, from_ms, to_ms, a },
-            &out->tsuids, &all, e);
+        status = annotation_series(records, p->metric_id, &range, &out->tsuids,
+                                   &all, e);
     for (size_t i = 0; i < all && status == ST_OK; i++)
         if (sq->filters_len == 0 ||
             plan_reads_series(p, store_layout(c->store), out->tsuids[i]))

@@ -123,34 +123,26 @@ visit_series(void *ctx, struct slice tsuid)
     return r->status == ST_OK;
 }
 
-/* Those that the plan has listed, by bucket, ascending over all. */
-static enum status
-read_listed(struct run *r)
-{
-    const struct plan *p = r->job->plan;
-    struct slice *all = plan_series(p, r->job->arena);
-    enum status st = ST_OK;
-
-    if (all == NULL)
-        return error_no_memory(r->e);
-    qsort(all, p->matches, sizeof *all, slice_compare);
-    for (size_t i = 0; i < p->matches && st == ST_OK; i++)
-        st = read_series(r, all[i]);
-    return st;
-}
-
 static enum status
 read_all(struct run *r)
 {
     const struct plan_context *c = r->job->context;
+    const struct plan *p = r->job->plan;
+    struct slice *all = p->listed ? plan_series(p, r->job->arena) : NULL;
     enum status st = fetch_check_limits(r->job->limits, r->e);
 
     if (st != ST_OK)
         return st;
+    if (p->listed && all == NULL)
+        return error_no_memory(r->e);
     r->it = kv_iter_open(store_kv(c->store), KEY_TABLE(TABLE_HISTOGRAMS));
-    st = r->job->plan->listed ? read_listed(r)
-                              : series_each(c->series, r->job->plan->metric,
-                                            NULL, visit_series, r, r->e);
+    if (p->listed) { /* by bucket; they ascend over all buckets */
+        qsort(all, p->matches, sizeof *all, slice_compare);
+        for (size_t i = 0; i < p->matches && st == ST_OK; i++)
+            st = read_series(r, all[i]);
+    } else {
+        st = series_each(c->series, p->metric, NULL, visit_series, r, r->e);
+    }
     if (st == ST_OK)
         st = r->status;
     r->counts = kv_iter_counts(r->it);

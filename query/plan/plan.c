@@ -41,18 +41,6 @@ tagk_set_fits(const struct planner *p, const struct series_tagk_set *s)
            s->tagks_len == required;
 }
 
-/* Do the keys of a set begin with the tagk of another one?  Then rows of one
- * lie among rows of the other; else all rows of one come first. */
-static bool
-is_mixed_with_others(const struct planner *p, const struct series_tagk_set *s)
-{
-    for (size_t i = 0; i < p->tagk_sets_len; i++)
-        if (p->tagk_sets[i].tagks_len > 0 && s->tagks_len > 0 &&
-            p->tagk_sets[i].tagks[0] == s->tagks[0])
-            return true;
-    return false;
-}
-
 /* Keeps the sets that fit, and counts the rows that a scan meets among theirs.
  */
 static enum status
@@ -75,9 +63,15 @@ find_tagk_sets(struct planner *p)
             all[p->tagk_sets_len++] = all[i];
             all[i] = other;
         }
+    /* If the keys of two sets begin with the same tagk, rows of one lie among
+     * rows of the other; else all rows of one come first. */
     for (size_t i = p->tagk_sets_len; i < len; i++)
-        if (is_mixed_with_others(p, &all[i]))
-            p->mixed += all[i].series;
+        for (size_t k = 0; k < p->tagk_sets_len; k++)
+            if (all[i].tagks_len > 0 && all[k].tagks_len > 0 &&
+                all[i].tagks[0] == all[k].tagks[0]) {
+                p->mixed += all[i].series;
+                break;
+            }
     p->total = series_total_of(p->c->series, p->p->metric);
     if (p->total < p->p->series) /* some were entered meanwhile */
         p->total = p->p->series;
@@ -265,19 +259,6 @@ count_spans(const struct planner *p)
            1;
 }
 
-/* How often the rows that match follow rows that do not, in one bucket and
- * span, at most: where rows of other tag-key sets lie among them, as often as
- * there are rows of either. */
-static uint64_t
-count_seeks_of_hints(const struct planner *p, const struct plan_bucket *b,
-                     uint64_t matches)
-{
-    uint64_t mixed = p->mixed / p->p->buckets_len + (p->mixed > 0);
-    uint64_t runs = p->p->listed ? count_runs(p, b) : p->tagk_sets_len;
-
-    return runs + (mixed < matches ? mixed : matches);
-}
-
 /* A scan of the range steps over all rows of the metric, also over those of
  * tag- key sets that do not fit. */
 static void
@@ -288,7 +269,12 @@ choose_way(const struct planner *p, struct plan_bucket *b)
     uint64_t all = p->total / out->buckets_len + 1;
     uint64_t matches =
         out->listed ? b->series_len : out->series / out->buckets_len + 1;
-    uint64_t runs = count_seeks_of_hints(p, b, matches);
+    /* How often the rows that match follow rows that do not, in one bucket and
+     * span, at most: where rows of other tag-key sets lie among them, as often
+     * as there are rows of either. */
+    uint64_t mixed = p->mixed / out->buckets_len + (p->mixed > 0);
+    uint64_t runs = (out->listed ? count_runs(p, b) : p->tagk_sets_len) +
+                    (mixed < matches ? mixed : matches);
     unsigned seek_price = kv_traits(store_kv(p->c->store))->seek_price;
     const uint64_t prices[3] = {
         [SCAN_HINTS] = (runs * seek_price + matches) * spans,

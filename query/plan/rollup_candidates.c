@@ -106,31 +106,25 @@ rollup_candidate_points(struct rollup_candidate *c, const struct sub_query *sq,
     return use_points(c, e);
 }
 
-/* Points are downsampled to the interval that had no rollups, not to the one
- * that was asked for; so does OpenTSDB. */
-static enum status
-fall_back_to_points(struct rollup_candidate *c, struct error *e)
-{
-    struct downsample *ds = &c->sub.downsample;
-
-    ds->interval_ms = c->sub.rollup.interval->seconds * 1000;
-    ds->calendar = false;
-    ds->aggregator = c->aggregator;
-    return use_points(c, e);
-}
-
 enum status
 rollup_candidate_next(struct rollup_candidate *c, bool *again, struct error *e)
 {
+    struct downsample *ds = &c->sub.downsample;
+
     *again = false;
     if (c->sub.rollup.interval == NULL)
         return ST_OK;
     *again = c->fallback_raw || (c->fallback && c->at < c->best_len);
     if (!*again)
         return ST_OK;
-    return c->fallback_raw || c->best[c->at]->is_default
-               ? fall_back_to_points(c, e)
-               : use_rollups(c, e);
+    if (!c->fallback_raw && !c->best[c->at]->is_default)
+        return use_rollups(c, e);
+    /* Points are downsampled to the interval that had no rollups, not to the
+     * one that was asked for; so does OpenTSDB. */
+    ds->interval_ms = c->sub.rollup.interval->seconds * 1000;
+    ds->calendar = false;
+    ds->aggregator = c->aggregator;
+    return use_points(c, e);
 }
 
 const char *

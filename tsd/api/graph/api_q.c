@@ -320,31 +320,22 @@ run(void *ctx, struct parse_error *e)
 
 /* The times of a picture depend on it, so here it must be known. */
 static enum status
-check_zone(struct slice name, struct error *e)
-{
-    const struct timezone *zone;
-
-    if (name.size == 0 || timezone_find(name, &zone, NULL) == ST_OK)
-        return ST_OK;
-    return error_set(e, ST_INVALID,
-                     "'tz' was invalid: %s. It must be the name of a zone, as "
-                     "'Europe/Zurich'.",
-                     log_quote(name));
-}
-
-/* What says how to draw is checked, whatever the form. */
-static enum status
 parse(struct graph *g, struct parse_error *e)
 {
     size_t len;
     const struct http_param *params = http_params(g->s.r, &len);
+    const struct timezone *zone;
     enum status st = graph_params_parse(params, len, http_arena(g->s.r),
                                         &g->params, &e->message);
 
     if (st == ST_OK)
         st = serve_parse_uri(g->s.a, g->s.r, &g->q, e);
-    if (st == ST_OK)
-        st = check_zone(g->q.timezone_text, &e->message);
+    if (st == ST_OK && g->q.timezone_text.size > 0 &&
+        timezone_find(g->q.timezone_text, &zone, NULL) != ST_OK)
+        st = error_set(&e->message, ST_INVALID,
+                       "'tz' was invalid: %s. It must be the name of a zone, "
+                       "as 'Europe/Zurich'.",
+                       log_quote(g->q.timezone_text));
     /* Of equal ones the query has one, and none knows its o. */
     if (st == ST_OK && g->params.is_right_len > 0 &&
         g->params.is_right_len != g->q.subs_len)

@@ -234,23 +234,32 @@ write_plan(struct buf *b, const struct explanation *p)
     json_put_text(b, "warning", slice_str(text));
 }
 
-/* {"queries":[{..},..],"rows":..,"seeks":..,"price":..}: each sub-query, and
- * the sums. */
+/* The dry run: it deletes nothing and is not listed among the queries.  It
+ * answers with each sub-query and the sums: {"queries":[{..},..],"series":..,
+ * "rows":..,"seeks":..,"price":..}. */
 static void
-explain_json_write(struct buf *b, const struct query *q,
-                   const struct explained *explained)
+explain(struct work *w)
 {
+    struct parse_error e = { 0 };
+    struct buf *b = http_reply_body(w->s.out);
     uint64_t series = 0, rows = 0, seeks = 0, price = 0;
+    struct explained *explained;
+    enum status st = engine_explain(w->a->engine, &w->q, api_cancel(w->s.r),
+                                    w->arena, &explained, &e.message);
 
+    if (st != ST_OK) {
+        (void)serve_reject(w->s.out, &e);
+        return;
+    }
     buf_put_str(b, "{\"queries\":[");
-    for (size_t i = 0; i < q->subs_len; i++) {
-        const struct explanation *p = &explained[i].plan;
+    for (size_t i = 0; i < w->q.subs_len; i++) {
         const struct explained *x = &explained[i];
+        const struct explanation *p = &x->plan;
 
         json_open(b, NULL, '{');
-        json_put_int(b, "index", (int64_t)q->subs[i].index);
-        json_put_text(b, "metric", q->subs[i].metric);
-        write_plan(b, &x->plan);
+        json_put_int(b, "index", (int64_t)w->q.subs[i].index);
+        json_put_text(b, "metric", w->q.subs[i].metric);
+        write_plan(b, p);
         if (x->cheaper != NULL) {
             json_open(b, "cheaper", '{');
             json_put_text(b, "downsample", slice_str(x->cheaper));
@@ -269,21 +278,6 @@ explain_json_write(struct buf *b, const struct query *q,
     json_put_int(b, "seeks", (int64_t)seeks);
     json_put_int(b, "price", (int64_t)price);
     buf_put_u8(b, '}');
-}
-
-/* The dry run: it deletes nothing and is not listed among the queries. */
-static void
-explain(struct work *w)
-{
-    struct parse_error e = { 0 };
-    struct explained *explained;
-    enum status st = engine_explain(w->a->engine, &w->q, api_cancel(w->s.r),
-                                    w->arena, &explained, &e.message);
-
-    if (st == ST_OK)
-        explain_json_write(http_reply_body(w->s.out), &w->q, explained);
-    else
-        (void)serve_reject(w->s.out, &e);
 }
 
 /* Several threads call this at the same time, each with an arena of its own for

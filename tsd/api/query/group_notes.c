@@ -21,22 +21,15 @@ noted_series(const struct result_group *g, struct arena *a, size_t *len)
     return all;
 }
 
-static bool
-any_annotated(const struct result_group *g, const struct slice *all, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (slices_find(g->annotated, g->annotated_len, all[i]) != NULL)
-            return true;
-    return false;
-}
-
 bool
 group_notes_wanted(const struct query *q, const struct result_group *g)
 {
-    return !q->no_annotations && g->rollup == NULL && g->annotated_len > 0 &&
-           (g->note_tsuids_len > 0 ||
-            any_annotated(g, g->tsuids + g->split_tsuids,
-                          g->tsuids_len - g->split_tsuids));
+    if (q->no_annotations || g->rollup != NULL || g->annotated_len == 0)
+        return false;
+    for (size_t i = g->split_tsuids; i < g->tsuids_len; i++)
+        if (slices_find(g->annotated, g->annotated_len, g->tsuids[i]) != NULL)
+            return true;
+    return g->note_tsuids_len > 0;
 }
 
 enum status
