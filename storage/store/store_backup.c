@@ -13,23 +13,6 @@
 #include "storage/place/format.h"
 #include "storage/store/store_priv.h"
 
-static enum status
-check_room(const struct store *s, const char *dest, struct error *e)
-{
-    uint64_t bytes =
-        kv_approximate_bytes(s->kv, slice_str(""), slice_str("\xff\xff"));
-    uint64_t have = store_free_bytes(dest);
-
-    if (have / 2 < bytes / 2 + s->options.min_free_bytes / 2)
-        return error_set(e, ST_BUSY,
-                         "%s has room for %llu MB, and the copy needs about "
-                         "%llu MB, with %llu MB to spare",
-                         dest, (unsigned long long)(have >> 20),
-                         (unsigned long long)(bytes >> 20),
-                         (unsigned long long)(s->options.min_free_bytes >> 20));
-    return ST_OK;
-}
-
 enum status
 store_flush_owners(struct store *s, struct error *e)
 {
@@ -95,6 +78,7 @@ store_backup(struct store *s, const char *dest, const struct key_layout *layout,
 {
     struct format f;
     struct kv *copy = NULL;
+    uint64_t bytes, have, least;
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
@@ -105,8 +89,16 @@ store_backup(struct store *s, const char *dest, const struct key_layout *layout,
                        dest);
     else if (mkdir(dest, 0700) != 0 && errno != EEXIST)
         st = error_set(e, ST_IO, "make %s: %m", dest);
-    if (st == ST_OK)
-        st = check_room(s, dest, e);
+    bytes = kv_approximate_bytes(s->kv, slice_str(""), slice_str("\xff\xff"));
+    have = store_free_bytes(dest);
+    least = s->options.min_free_bytes;
+    if (st == ST_OK && have / 2 < bytes / 2 + least / 2)
+        st = error_set(e, ST_BUSY,
+                       "%s has room for %llu MB, and the copy needs about "
+                       "%llu MB, with %llu MB to spare",
+                       dest, (unsigned long long)(have >> 20),
+                       (unsigned long long)(bytes >> 20),
+                       (unsigned long long)(least >> 20));
     format_new(&f, layout);
     if (st == ST_OK)
         st = format_write(dest, &f, e);

@@ -79,16 +79,6 @@ write_batch(struct store *s, struct flush_batch *b, struct error *e)
     return status;
 }
 
-static enum status
-put_row(struct store *s, struct flush_batch *b, struct slice key,
-        struct error *e)
-{
-    if (b->value.failed)
-        return error_set(e, ST_BUSY, "no memory for a row");
-    kv_batch_put(b->writes, key, buf_slice(&b->value));
-    return kv_batch_check(b->writes, e);
-}
-
 /* Moves the large hours of the row at hand to parts. */
 static enum status
 put_parts(struct store *s, struct flush_batch *b, const struct head_flushing *x,
@@ -326,7 +316,10 @@ flush_span(struct store *s, struct flush_batch *b,
         return status;
     buf_clear(&b->value);
     row_value_pack(&s->layout, x->span, &b->parts, &b->merged, &b->value);
-    return put_row(s, b, key, e);
+    if (b->value.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    kv_batch_put(b->writes, key, buf_slice(&b->value));
+    return kv_batch_check(b->writes, e);
 }
 
 /* By key: neighbours in the engine then have neighbouring numbers of their

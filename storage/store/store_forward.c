@@ -176,10 +176,7 @@ put_again(struct put *p, size_t len)
     struct series_point *all = p->points, *again;
     size_t n = 0;
 
-    for (size_t i = 0; i < len; i++)
-        n += all[i].status == ST_MOVED;
-    p->points = again = mem_new_array(n, sizeof *again);
-    n = 0;
+    p->points = again = mem_new_array(len, sizeof *again);
     for (size_t i = 0; i < len; i++)
         if (all[i].status == ST_MOVED)
             again[n++] = all[i];

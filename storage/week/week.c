@@ -289,10 +289,10 @@ week_merge(struct week *w, struct week *late)
         w->count[i] = hour.count;
         week_values_set(&w->hour, i, &hour);
     }
-    for (unsigned d = 0; d < WEEK_DAYS; d++)
+    for (unsigned d = 0; d < WEEK_DAYS; d++) {
         merge_day(&w->day[d], &late->day[d], w->all_int);
-    for (unsigned d = 0; d < WEEK_DAYS; d++)
         if (w->day[d].count > 0 && !is_fit_day(w, &w->day[d]))
             return false;
+    }
     return true;
 }

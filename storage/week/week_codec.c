@@ -130,28 +130,10 @@ put_values(struct codec *x, const union number *v, size_t len)
 }
 
 static void
-put_four(struct codec *x, const struct week_values *v, size_t len)
-{
-    put_values(x, v->first, len);
-    put_values(x, v->last, len);
-    put_values(x, v->min, len);
-    put_values(x, v->max, len);
-}
-
-static void
 to_whole(const struct form *f, union number *v, size_t len)
 {
     for (size_t i = 0; are_decimals(f) && i < len; i++)
         (void)block_decimal_of(v[i].d, f->scale, &v[i].i);
-}
-
-static void
-four_to_whole(const struct form *f, struct week_values *v, size_t len)
-{
-    to_whole(f, v->first, len);
-    to_whole(f, v->last, len);
-    to_whole(f, v->min, len);
-    to_whole(f, v->max, len);
 }
 
 static bool
@@ -213,6 +195,7 @@ static void
 put_days(struct codec *x, const struct week *w)
 {
     struct week_values v;
+    union number *four[] = { v.first, v.last, v.min, v.max };
     uint8_t bits = 0;
 
     for (unsigned i = 0; i < WEEK_DAYS; i++)
@@ -233,7 +216,8 @@ put_days(struct codec *x, const struct week *w)
     block_column_encode(x->column, x->days, x->scratch, x->out);
     for (size_t i = 0; i < x->days; i++)
         week_values_set(&v, i, &w->day[x->day[i]]);
-    four_to_whole(&x->f, &v, x->days);
+    for (size_t k = 0; k < 4; k++)
+        to_whole(&x->f, four[k], x->days);
     for (size_t i = 0; i < x->days && !x->f.plain; i++) {
         x->guess[i] =
             guess(w->day[x->day[i]].count, middle(v.min[i].i, v.max[i].i));
@@ -241,7 +225,8 @@ put_days(struct codec *x, const struct week *w)
         v.min[i].i = minus(v.first[i].i, v.min[i].i);
         v.max[i].i = minus(v.max[i].i, v.first[i].i);
     }
-    put_four(x, &v, x->days);
+    for (size_t k = 0; k < 4; k++)
+        put_values(x, four[k], x->days);
     put_sums(x, v.sum, x->days);
 }
 
@@ -267,6 +252,7 @@ static void
 put_hours(struct codec *x, const struct week *w)
 {
     struct week_values v;
+    union number *four[] = { v.first, v.last, v.min, v.max };
     size_t len = 0;
 
     for (size_t i = 0; i < x->days; i++) {
@@ -290,10 +276,12 @@ put_hours(struct codec *x, const struct week *w)
         x->column[i] = w->count[x->hour[i]];
     block_column_encode(x->column, len, x->scratch, x->out);
     put_sums(x, v.sum, len);
-    four_to_whole(&x->f, &v, len);
+    for (size_t k = 0; k < 4; k++)
+        to_whole(&x->f, four[k], len);
     if (!x->f.plain)
         hours_to_steps(&v, len);
-    put_four(x, &v, len);
+    for (size_t k = 0; k < 4; k++)
+        put_values(x, four[k], len);
 }
 
 void
@@ -361,28 +349,10 @@ get_values(struct codec *x, union number *v, size_t len)
 }
 
 static void
-get_four(struct codec *x, struct week_values *v, size_t len)
-{
-    get_values(x, v->first, len);
-    get_values(x, v->last, len);
-    get_values(x, v->min, len);
-    get_values(x, v->max, len);
-}
-
-static void
 of_whole(struct codec *x, union number *v, size_t len)
 {
     if (are_decimals(&x->f))
         x->c->failed |= !block_decimal_values(v, len, x->f.scale);
-}
-
-static void
-four_of_whole(struct codec *x, struct week_values *v, size_t len)
-{
-    of_whole(x, v->first, len);
-    of_whole(x, v->last, len);
-    of_whole(x, v->min, len);
-    of_whole(x, v->max, len);
 }
 
 static void
@@ -407,9 +377,11 @@ static void
 get_day_values(struct codec *x, struct week *w)
 {
     struct week_values v;
+    union number *four[] = { v.first, v.last, v.min, v.max };
     size_t len = x->days;
 
-    get_four(x, &v, len);
+    for (size_t k = 0; k < 4; k++)
+        get_values(x, four[k], len);
     if (x->c->failed)
         return;
     for (size_t i = 0; i < len && !x->f.plain; i++) {
@@ -420,7 +392,8 @@ get_day_values(struct codec *x, struct week *w)
             guess(w->day[x->day[i]].count, middle(v.min[i].i, v.max[i].i));
     }
     get_sums(x, v.sum, len);
-    four_of_whole(x, &v, len);
+    for (size_t k = 0; k < 4; k++)
+        of_whole(x, four[k], len);
     for (size_t i = 0; i < len && !x->c->failed; i++) {
         struct summary *s = &w->day[x->day[i]];
 
@@ -489,6 +462,7 @@ static void
 get_hours(struct codec *x, struct week *w, enum week_hours wanted)
 {
     struct week_values *v = &w->hour;
+    union number *four[] = { v->first, v->last, v->min, v->max };
     size_t at = 0;
 
     /* Which hours have points. */
@@ -523,16 +497,16 @@ get_hours(struct codec *x, struct week *w, enum week_hours wanted)
     spread(x, v->sum);
     if (wanted != HOURS_ALL || x->c->failed)
         return;
-    get_four(x, v, x->hours);
+    for (size_t k = 0; k < 4; k++)
+        get_values(x, four[k], x->hours);
     if (x->c->failed)
         return;
     if (!x->f.plain)
         hours_of_steps(v, x->hours);
-    four_of_whole(x, v, x->hours);
-    spread(x, v->first);
-    spread(x, v->last);
-    spread(x, v->min);
-    spread(x, v->max);
+    for (size_t k = 0; k < 4; k++) {
+        of_whole(x, four[k], x->hours);
+        spread(x, four[k]);
+    }
 }
 
 static void
