@@ -123,17 +123,6 @@ output_close(struct output *o, int rc)
     return o->error == 0 ? rc : TOOL_FAILED;
 }
 
-static int
-print_help(const struct tool_command *c)
-{
-    struct buf text = BUF_INIT;
-
-    tool_describe(c, &text);
-    (void)write_stream(stdout, buf_slice(&text));
-    buf_fini(&text);
-    return 0;
-}
-
 /* OpenTSDB's file, or the one that is named; as OpenTSDB does, its tools
  * create no metrics unless they are told to. */
 static enum status
@@ -247,36 +236,29 @@ run_at_server(struct tool *t, const char *address, bool is_found,
     return rc;
 }
 
-static enum status
-find_server(const char *store, char address[FORMAT_NOTE_MAX], struct error *e)
-{
-    struct place place;
-    enum status st = place_parse(store, &place, e);
-
-    address[0] = '\0';
-    if (st != ST_OK || place.kind == PLACE_MEMORY)
-        return st;
-    if (place.kind == PLACE_FOLDER)
-        return tool_place_server(place.at, address, e);
-    st = pool_find_server(place.at, address, e);
-    return st == ST_NOT_FOUND ? ST_OK : st;
-}
-
+/* Reads the settings, and finds the store or the server that has it. */
 static enum status
 find_place(struct tool *t, struct settings *s, struct tool_place *place,
            char address[FORMAT_NOTE_MAX], struct error *e)
 {
+    struct place at = { .kind = PLACE_FOLDER };
     enum status st = read_settings(s, t->args, t->as_tsdb, e);
 
     if (st == ST_OK)
         st = tool_place_find(t->args, s, place, e);
     if (st == ST_OK)
         st = timezone_find(slice_str(tool_zone_name(s)), &t->zone, e);
-    if (st == ST_OK && place->server == NULL) {
-        st = find_server(place->store, address, e);
-        place->server = address[0] == '\0' ? NULL : address;
-    }
-    return st;
+    if (st != ST_OK || place->server != NULL)
+        return st;
+    address[0] = '\0';
+    st = place_parse(place->store, &at, e);
+    if (st == ST_OK && at.kind == PLACE_FOLDER)
+        st = tool_place_server(at.at, address, e);
+    else if (st == ST_OK && at.kind == PLACE_POOL)
+        st = pool_find_server(at.at, address, e);
+    place->server = address[0] == '\0' ? NULL : address;
+    /* A pool without a store is for the tool to tell. */
+    return st == ST_NOT_FOUND && at.kind == PLACE_POOL ? ST_OK : st;
 }
 
 static int
@@ -312,9 +294,10 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
     const struct command_line line = { (const char *const *)argv,
                                        (size_t)argc };
     struct settings *s = settings_new();
+    struct buf help = BUF_INIT;
     struct output output;
     struct error e;
-    int rc;
+    int rc = 0;
 
     (void)signal(SIGPIPE, SIG_IGN); /* the tool ends in order */
     t.settings = s;
@@ -323,11 +306,13 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
         (void)fprintf(stderr, "Invalid usage.  %s\n", e.text);
         rc = TOOL_USAGE;
     } else if (tool_args_get(&args, "--help") != NULL) {
-        rc = print_help(t.command);
+        tool_describe(t.command, &help);
+        (void)write_stream(stdout, buf_slice(&help));
     } else {
         output_open(&output, &t);
         rc = output_close(&output, run_words(&t, s, &line));
     }
+    buf_fini(&help);
     tool_args_fini(&args);
     settings_free(&s);
     return rc;

@@ -134,13 +134,6 @@ give_back_memory(struct kept_memory *k)
     }
 }
 
-/* -1: for ever. */
-static int
-shorter_wait(int ms, int most)
-{
-    return ms < 0 || ms > most ? most : ms;
-}
-
 /* Returns when a signal or a client tells the daemon to stop. */
 static void
 wait_for_end(const struct options *o, struct daemon *d, struct service *service,
@@ -155,8 +148,10 @@ wait_for_end(const struct options *o, struct daemon *d, struct service *service,
     struct kept_memory kept = { .queries = 0 };
 
     for (;;) {
-        int wait_ms = shorter_wait(service_wait_ms(service), QUIET_MS / 2);
+        int wait_ms = service_wait_ms(service); /* -1: for ever */
 
+        if (wait_ms < 0 || wait_ms > QUIET_MS / 2)
+            wait_ms = QUIET_MS / 2;
         give_back_memory(&kept);
         fds[2].fd = service->probe_fd;
         if (poll(fds, 3, wait_ms) < 0) {

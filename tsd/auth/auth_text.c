@@ -175,32 +175,27 @@ hash_cost_ns(struct slice hash)
     return steps * hash_methods[i].step_ns;
 }
 
-static bool
-read_digest(struct slice text, uint8_t *out)
-{
-    static const char method[] = "sha256:";
-    const size_t skip = sizeof method - 1;
-    size_t size;
-
-    return slice_starts(text, slice_str(method)) &&
-           digits_parse_hex(slice_of(text.data + skip, text.size - skip), out,
-                            AUTH_DIGEST_SIZE, &size) &&
-           size == AUTH_DIGEST_SIZE;
-}
-
 /* NULL, or what is wrong. */
 static const char *
 auth_add_entry(struct auth_table *t, const struct slice *words, bool is_token)
 {
+    static const char method[] = "sha256:";
+    const size_t skip = sizeof method - 1;
+    struct slice secret = words[3];
     struct auth_entry *x;
     struct auth_entry new = { 0 };
     uint64_t cost_ns;
+    size_t size = 0;
 
     if (!auth_name_is_fine(words[1]))
         return "a name is of letters, digits and -_.@";
     if (!auth_roles_parse(words[2], &new.rights))
         return "roles are read, write and admin, parted by commas";
-    if (is_token && !read_digest(words[3], new.digest))
+    if (is_token &&
+        (!slice_starts(secret, slice_str(method)) ||
+         !digits_parse_hex(slice_of(secret.data + skip, secret.size - skip),
+                           new.digest, AUTH_DIGEST_SIZE, &size) ||
+         size != AUTH_DIGEST_SIZE))
         return "a token is written as sha256: and 64 hexadecimal digits";
     if (!is_token && !auth_hash_is_fine(words[3]))
         return "not a password hash of crypt(3), or one that is too weak or "

@@ -462,16 +462,6 @@ check_unknown(const struct settings *c, const struct pair *p, struct error *e)
     return ST_OK;
 }
 
-/* Are both the same, or the same truth? */
-static bool
-is_same_value(const char *a, const char *b)
-{
-    bool x, y;
-
-    return strcmp(a, b) == 0 ||
-           (settings_parse_bool(a, &x) && settings_parse_bool(b, &y) && x == y);
-}
-
 void
 settings_warn_of_accepted(const struct settings *c)
 {
@@ -479,9 +469,15 @@ settings_warn_of_accepted(const struct settings *c)
     for (size_t i = 0; i < c->list->len; i++) {
         const struct pair *p = &c->list->pairs[i];
         const struct setting *s = setting_find(p->key);
+        bool x, y;
 
-        if (s != NULL && s->type == SETTING_ACCEPTED && *p->value != '\0' &&
-            (s->value == NULL || !is_same_value(p->value, s->value)))
+        if (s == NULL || s->type != SETTING_ACCEPTED || *p->value == '\0')
+            continue;
+        /* Is it the default, or the same truth? */
+        if (s->value == NULL ||
+            (strcmp(p->value, s->value) != 0 &&
+             !(settings_parse_bool(p->value, &x) &&
+               settings_parse_bool(s->value, &y) && x == y)))
             log_warn("settings",
                      "%s=%s is a setting of OpenTSDB that has no effect here",
                      p->key, log_quote(slice_str(p->value)));

@@ -168,17 +168,6 @@ listener_reject(struct listener *l, int fd)
 }
 
 static void
-listener_set_up(int fd)
-{
-    socket_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* A peer that vanished is noticed after about four minutes. */
-    socket_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
-    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 30);
-    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
-}
-
-static void
 wait_first_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
                 socklen_t peer_size)
 {
@@ -412,7 +401,12 @@ accept_one(struct listener *l, const struct endpoint *d)
         listener_reject(l, fd);
         return true;
     }
-    listener_set_up(fd);
+    socket_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    /* A peer that vanished is noticed after about four minutes. */
+    socket_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 30);
+    socket_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
     if (d->is_tls && (fd = put_behind_tls(l, fd)) < 0)
         return true;
     (void)atomic_fetch_add(&l->open, 1);

@@ -238,24 +238,13 @@ static const struct loop_calls tls_calls = {
     .lingers = true,
 };
 
-static enum status
-read_priority(struct tls *t, struct error *e)
-{
-    const char *at = NULL;
-    int rc = gnutls_priority_init(&t->priority, t->o.priority, &at);
-
-    if (rc == 0)
-        return ST_OK;
-    t->priority = NULL;
-    return error_set(e, ST_INVALID, "halite.tls.priority: at '%s': %s",
-                     at == NULL ? "" : at, gnutls_strerror(rc));
-}
-
 enum status
 tls_start(const struct tls_options *o, struct tls **out, struct error *e)
 {
     struct tls *t = mem_new(sizeof *t);
-    enum status st;
+    const char *at = NULL;
+    enum status st = ST_OK;
+    int rc;
 
     t->magic = TLS_MAGIC;
     t->o = *o;
@@ -266,7 +255,12 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     t->key = mem_strdup(o->key);
     lock_init(&t->lock);
     t->loops = mem_new_array(t->o.threads, sizeof *t->loops);
-    st = read_priority(t, e);
+    rc = gnutls_priority_init(&t->priority, t->o.priority, &at);
+    if (rc != 0) {
+        t->priority = NULL;
+        st = error_set(e, ST_INVALID, "halite.tls.priority: at '%s': %s",
+                       at == NULL ? "" : at, gnutls_strerror(rc));
+    }
     if (st == ST_OK)
         st = tls_reload(t, e);
     while (t->loops_len < t->o.threads && st == ST_OK) {

@@ -13,12 +13,6 @@ struct text {
     const uint8_t *at, *end;
 };
 
-static inline bool
-at_digit(const struct text *t)
-{
-    return t->at < t->end && (unsigned)(*t->at - '0') <= 9;
-}
-
 /* Digits, at most 18, at least one. */
 static inline bool
 take_digits(struct text *t, int64_t *out)
@@ -26,7 +20,7 @@ take_digits(struct text *t, int64_t *out)
     const uint8_t *from = t->at;
     int64_t v = 0;
 
-    for (; at_digit(t); t->at++) {
+    for (; t->at < t->end && (unsigned)(*t->at - '0') <= 9; t->at++) {
         if (t->at - from == 18)
             return false;
         v = v * 10 + (*t->at - '0');

@@ -240,38 +240,28 @@ http_body_take(struct http_request *r, struct slice chunk)
     return true;
 }
 
-static void
-inflate_body(struct http_request *r)
-{
-    struct http_body *b = &r->body;
-    struct slice coded = slice_of(b->data, b->size);
-    size_t counted = body_counted(b, b->cap);
-    uint8_t *data = b->data;
-
-    if (r->answered || b->coding == CODING_NONE || b->received == 0)
-        return;
-    b->data = NULL;
-    b->size = b->cap = 0;
-    b->expected = UINT64_MAX;
-    b->inflated = true;
-    if (coded.size < 2) {
-        reject_coding(r);
-    } else if (coded.size > UINT32_MAX) {
-        http_reject_size(r);
-    } else {
-        inflate_all(r, coded);
-    }
-    free(data);
-    budget_return(&http_share_of(r)->bodies, counted);
-}
-
 void
 http_body_decode(struct http_request *r)
 {
     struct http_body *b = &r->body;
-    size_t size;
+    struct slice coded = slice_of(b->data, b->size);
+    size_t counted = body_counted(b, b->cap), size;
+    uint8_t *data = b->data;
 
-    inflate_body(r);
+    if (!r->answered && b->coding != CODING_NONE && b->received > 0) {
+        b->data = NULL;
+        b->size = b->cap = 0;
+        b->expected = UINT64_MAX;
+        b->inflated = true;
+        if (coded.size < 2)
+            reject_coding(r);
+        else if (coded.size > UINT32_MAX)
+            http_reject_size(r);
+        else
+            inflate_all(r, coded);
+        free(data);
+        budget_return(&http_share_of(r)->bodies, counted);
+    }
     if (r->answered || !b->is_latin1)
         return;
     size = utf8_size_of_latin1(slice_of(b->data, b->size));
