@@ -63,7 +63,9 @@ fill(struct target *t, struct slice lines)
     settings_set(t->settings, "halite.store", "memory");
     settings_set(t->settings, "halite.query.threads", "1");
     INSIST(database_open(&t->d, t->settings, &e) == ST_OK);
-    w = import_writer_new(&t->d.api, true, true, 0);
+    w = import_writer_new(
+        &t->d.api,
+        &(struct import_rules){ .create_metrics = true, .json = true });
     INSIST(import_writer_write(w, lines, on_bad, t, &counts, &e) == ST_OK);
     INSIST(import_writer_commit(w, false, &e) == ST_OK);
     import_writer_free(&w);

@@ -62,15 +62,27 @@ compare_pairs(const void *a, const void *b)
     return (x->value_id > y->value_id) - (x->value_id < y->value_id);
 }
 
-/* Sorts a copy of the pairs, and makes one entry of those with the same key: a
- * request may have 100,000 pairs, and each series is compared with them. */
-static enum status
-group_pairs(struct series_lookup *l, struct error *e)
+enum status
+series_lookup_resolve(struct series_lookup *l, struct error *e)
 {
-    struct lookup_pair *sorted =
-        arena_copy(l->arena, l->pairs, l->len * sizeof *sorted);
-    uint64_t *values = arena_array(l->arena, l->len + 1, sizeof *values);
+    enum status st = ST_OK;
+    struct lookup_pair *sorted;
+    uint64_t *values;
 
+    if (l->metric.size > 0 && !is_any(l->metric))
+        st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
+    for (size_t i = 0; i < l->len && st == ST_OK; i++) {
+        st = resolve_pair(l, &l->pairs[i], e);
+        if (st == ST_OK && i % 1024 == 1023 && cancel_asked(l->cancel))
+            st = error_set(e, ST_BUSY, "the client hung up");
+    }
+    if (st != ST_OK || l->len == 0)
+        return st;
+    /* Sorts a copy of the pairs, and makes one entry of those with the same
+     * key: a request may have 100,000 pairs, and each series is compared with
+     * them. */
+    sorted = arena_copy(l->arena, l->pairs, l->len * sizeof *sorted);
+    values = arena_array(l->arena, l->len + 1, sizeof *values);
     l->keys = arena_array(l->arena, l->len + 1, sizeof *l->keys);
     if (sorted == NULL || values == NULL || l->keys == NULL)
         return error_no_memory(e);
@@ -91,21 +103,6 @@ group_pairs(struct series_lookup *l, struct error *e)
             k->values[k->values_len++] = *values++ = p->value_id;
     }
     return ST_OK;
-}
-
-enum status
-series_lookup_resolve(struct series_lookup *l, struct error *e)
-{
-    enum status st = ST_OK;
-
-    if (l->metric.size > 0 && !is_any(l->metric))
-        st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
-    for (size_t i = 0; i < l->len && st == ST_OK; i++) {
-        st = resolve_pair(l, &l->pairs[i], e);
-        if (st == ST_OK && i % 1024 == 1023 && cancel_asked(l->cancel))
-            st = error_set(e, ST_BUSY, "the client hung up");
-    }
-    return st == ST_OK && l->len > 0 ? group_pairs(l, e) : st;
 }
 
 /* -- series by series ------------------------------------------------------ */

@@ -64,15 +64,16 @@ static enum status
 write_block(const struct api *a, const struct import_block *b, struct buf *out,
             struct error *e)
 {
-    struct import_writer *w =
-        import_writer_new(a, b->create, b->json, BUSY_MAX_MS);
+    const struct import_rules rules = { .create_metrics = b->create,
+                                        .json = b->json,
+                                        .stop_at_bad = b->stop,
+                                        .wait_ms = BUSY_MAX_MS };
+    struct import_writer *w = import_writer_new(a, &rules);
     struct import_counts n = { 0 };
     struct buf bad = BUF_INIT;
     size_t taken = b->lines.size;
     enum status st;
 
-    if (b->stop)
-        import_writer_stop_at_bad(w);
     st = import_writer_write(w, b->lines, report_bad, &bad, &n, e);
     if (st == ST_BUSY && import_writer_taken(w, &taken) && taken > 0)
         st = ST_OK;

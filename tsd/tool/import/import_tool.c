@@ -246,27 +246,28 @@ static void
 open_taker(void *ctx, struct import_taker *out)
 {
     const struct import_tool *x = ctx;
-    bool json = tool_option(x->t, "--json") != NULL ||
-                tool_option(x->t, "--from") != NULL;
-    bool stop = x->t->as_tsdb && !x->skip_errors;
+    const struct import_rules rules = {
+        .create_metrics = x->creates,
+        .json = tool_option(x->t, "--json") != NULL ||
+                tool_option(x->t, "--from") != NULL,
+        .stop_at_bad = x->t->as_tsdb && !x->skip_errors,
+        .cancel = tool_cancel(x->t),
+    };
     struct remote_taker *remote;
-    struct import_writer *w;
 
     if (x->t->api == NULL) {
         remote = mem_new(sizeof *remote);
         remote->remote = client_dup(x->t->remote);
-        remote->cancel = tool_cancel(x->t);
+        remote->cancel = rules.cancel;
         (void)snprintf(remote->path, sizeof remote->path,
                        "/api/tool/import?json=%s&create=%s&stop=%s",
-                       BOOL_TEXT(json), BOOL_TEXT(x->creates), BOOL_TEXT(stop));
+                       BOOL_TEXT(rules.json), BOOL_TEXT(rules.create_metrics),
+                       BOOL_TEXT(rules.stop_at_bad));
         *out = (struct import_taker){ take_remote, sync_remote, remote };
         return;
     }
-    w = import_writer_new(x->t->api, x->creates, json, 0);
-    if (stop)
-        import_writer_stop_at_bad(w);
-    import_writer_wait_until(w, tool_cancel(x->t));
-    *out = (struct import_taker){ take_here, sync_here, w };
+    *out = (struct import_taker){ take_here, sync_here,
+                                  import_writer_new(x->t->api, &rules) };
 }
 
 static void

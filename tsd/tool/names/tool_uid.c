@@ -87,12 +87,6 @@ check_width(struct tool *t)
     return UID_BAD_WIDTH;
 }
 
-static bool
-fits(uint64_t id, unsigned width)
-{
-    return width >= 8 || id >> 8 * width == 0;
-}
-
 /* 'uid [KIND] NAME|ID' */
 static int
 uid_lookup_word(struct tool *t)
@@ -113,7 +107,7 @@ uid_lookup_word(struct tool *t)
         unsigned width = id_width(t, (enum uid_kind)k);
         enum status st;
 
-        if (is_id && !fits(id, width))
+        if (is_id && width < 8 && id >> 8 * width != 0)
             return tool_fail(t,
                              "%.*s is too large to fit on %u bytes.  Maybe "
                              "you forgot to adjust --idwidth?",

@@ -15,6 +15,7 @@
 struct import_writer {
     uint32_t magic;
     const struct api *a;
+    struct import_rules rules;
     struct put_batch *batch;
     struct json_importer *json; /* NULL: lines of puts */
     /* While a block is written. */
@@ -24,10 +25,8 @@ struct import_writer {
     size_t last_bad; /* a line of JSON is bad once */
     bool any_bad;
     int64_t wait_us; /* for a busy store; 0: as long as it takes */
-    struct cancel cancel;
     int64_t began_us;
     bool was_busy;
-    bool stops_at_bad;
     bool gave_up; /* it was busy for too long */
     size_t taken; /* bytes of the block, with what was counted then */
     struct import_counts taken_counts;
@@ -72,7 +71,7 @@ writer_wait(void *ctx, int64_t since_us, struct error *e)
     w->was_busy = true;
     if (store_may_write(w->a->store, e) != ST_OK)
         return ST_BUSY;
-    if (cancel_asked(w->cancel))
+    if (cancel_asked(w->rules.cancel))
         return error_set(e, ST_BUSY, "told to end while it waited: %s",
                          put_batch_why_busy(w->batch));
     if (has_waited(w, since_us))
@@ -117,38 +116,24 @@ is_late(const struct import_writer *w)
 }
 
 struct import_writer *
-import_writer_new(const struct api *a, bool create_metrics, bool json,
-                  unsigned wait_ms)
+import_writer_new(const struct api *a, const struct import_rules *rules)
 {
     struct import_writer *w = mem_new(sizeof *w);
 
     w->magic = WRITER_MAGIC;
     w->a = a;
-    w->wait_us = (int64_t)wait_ms * 1000;
+    w->rules = *rules;
+    w->wait_us = (int64_t)rules->wait_ms * 1000;
     w->batch = put_batch_new(a->put, writer_failed, w);
-    put_batch_create_metrics(w->batch, create_metrics);
-    if (json) {
+    put_batch_create_metrics(w->batch, rules->create_metrics);
+    if (rules->json) {
         const struct json_owner owner = { writer_flush, writer_wait, w };
-        struct series_rules rules = put_path_rules(a->put);
+        struct series_rules series = put_path_rules(a->put);
 
-        rules.create_metrics = create_metrics;
-        w->json = json_importer_new(a, &rules, w->batch, &owner);
+        series.create_metrics = rules->create_metrics;
+        w->json = json_importer_new(a, &series, w->batch, &owner);
     }
     return w;
-}
-
-void
-import_writer_wait_until(struct import_writer *w, struct cancel cancel)
-{
-    OBJ_CHECK(w, WRITER_MAGIC);
-    w->cancel = cancel;
-}
-
-void
-import_writer_stop_at_bad(struct import_writer *w)
-{
-    OBJ_CHECK(w, WRITER_MAGIC);
-    w->stops_at_bad = true;
 }
 
 void
@@ -173,15 +158,15 @@ write_points(struct import_writer *w, struct slice block, struct error *e)
         size_t id = (size_t)(block.data - from);
         struct slice line = source_cut_line(&block);
 
-        if (!w->stops_at_bad && (line.size == 0 || line.data[0] == '#'))
+        if (!w->rules.stop_at_bad && (line.size == 0 || line.data[0] == '#'))
             continue;
         if (slice_starts(line, slice_str("put ")))
             line = slice_of(line.data + 4, line.size - 4);
         put_batch_line(w->batch, line, id, false);
-        if (!w->stops_at_bad && !put_batch_is_full(w->batch))
+        if (!w->rules.stop_at_bad && !put_batch_is_full(w->batch))
             continue;
         st = writer_flush(w, e);
-        if (st == ST_OK && w->stops_at_bad && w->any_bad)
+        if (st == ST_OK && w->rules.stop_at_bad && w->any_bad)
             break;
         if (st == ST_OK)
             mark_taken(w, (size_t)(block.data - from));

@@ -28,20 +28,21 @@ struct import_counts {
 
 struct import_writer; /* opaque */
 
-/* 'create_metrics': makes new metrics, or rejects them, whatever the server's
- * own rule is.  'wait_ms': how long it may wait for a store that is busy; 0: as
- * long as that lasts. */
+struct import_rules {
+    /* Makes new metrics, or rejects them, whatever the server's own rule is. */
+    bool create_metrics;
+    bool json; /* lines are records in JSON */
+    /* Lines of points are stored one by one, and what follows the first bad
+     * line of a block is not. Empty lines and comments are bad, as in
+     * OpenTSDB's import. */
+    bool stop_at_bad;
+    unsigned wait_ms;     /* how long a store may be busy; 0: any time */
+    struct cancel cancel; /* ends a wait with ST_BUSY */
+};
+
 struct import_writer *import_writer_new(const struct api *a,
-                                        bool create_metrics, bool json,
-                                        unsigned wait_ms);
+                                        const struct import_rules *rules);
 void import_writer_free(struct import_writer **w);
-
-/* Lines of points are stored one by one, and what follows the first bad line of
- * a block is not. Empty lines and comments are bad, as in OpenTSDB's import. */
-void import_writer_stop_at_bad(struct import_writer *w);
-
-/* A wait that is cancelled ends with ST_BUSY. */
-void import_writer_wait_until(struct import_writer *w, struct cancel cancel);
 
 /* Whole lines.  Waits while the store is busy.  'counts' grows; where a writer
  * that may not wait for ever failed with ST_BUSY, by what
