@@ -59,13 +59,19 @@ uid_hear_names(struct uid_table *u, struct slice payload, struct error *e)
 
 /* -- changes --------------------------------------------------------------- */
 
+struct name_change {
+    enum uid_kind kind;
+    struct slice old_name;
+    const struct slice *new_name; /* NULL: the name is deleted */
+    uint64_t id, lsn;             /* out */
+};
+
 /* Gives the id of 'old_name', with its entry, to 'new_name', which must have
  * none: at once where another process may give it one just now, else by the
  * batch. */
 static enum status
-enter_new_name(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-               struct slice new_name, struct slice entry, struct kv_batch *b,
-               struct error *e)
+enter_new_name(struct uid_table *u, const struct name_change *c,
+               struct slice entry, struct kv_batch *b, struct error *e)
 {
     struct buf key = BUF_INIT;
     char text[UID_BYTES_TEXT];
@@ -73,7 +79,7 @@ enter_new_name(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     uint32_t created_s;
     enum status st = ST_CONFLICT;
 
-    uid_key_name(kind, new_name, &key);
+    uid_key_name(c->kind, *c->new_name, &key);
     if (u->shared)
         st = kv_swap(store_kv(u->store), buf_slice(&key), NULL, entry, e);
     else
@@ -81,11 +87,11 @@ enter_new_name(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     buf_fini(&key);
     if (st != ST_CONFLICT)
         return st;
-    st = uid_read_entry(u, kind, new_name, &taken, &created_s, e);
+    st = uid_read_entry(u, c->kind, *c->new_name, &taken, &created_s, e);
     if (st == ST_NOT_FOUND)
         return u->shared
                    ? error_set(e, ST_BUSY, "the name %.*s changes just now",
-                               SLICE_ARG(new_name))
+                               SLICE_ARG(*c->new_name))
                    : ST_OK;
     return st != ST_OK
                ? st
@@ -93,49 +99,49 @@ enter_new_name(struct uid_table *u, enum uid_kind kind, struct slice old_name,
                            "When trying rename(\"%.*s\", \"%.*s\") on "
                            "UniqueId(tsdb-uid, %s, %u): new name already "
                            "assigned ID=%s",
-                           SLICE_ARG(old_name), SLICE_ARG(new_name),
-                           uid_kind_name(kind), u->kinds[kind].width,
-                           uid_bytes_text(u, kind, taken, text));
+                           SLICE_ARG(c->old_name), SLICE_ARG(*c->new_name),
+                           uid_kind_name(c->kind), u->kinds[c->kind].width,
+                           uid_bytes_text(u, c->kind, taken, text));
 }
 
 /* Renames, or deletes where there is no new name. */
 static enum status
-change_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-              const struct slice *new_name, uint64_t *id, uint64_t *lsn,
-              struct error *e) REQUIRES(u->lock)
+change_locked(struct uid_table *u, struct name_change *c, struct error *e)
+    REQUIRES(u->lock)
 {
     const struct key_layout *w = store_layout(u->store);
     struct buf key = BUF_INIT;
     struct kv_batch *b;
     uint32_t created_s;
     uint8_t bytes[UID_ENTRY_MAX], back[UID_KEY_MAX];
-    enum status st = uid_read_entry(u, kind, old_name, id, &created_s, e);
+    enum status st =
+        uid_read_entry(u, c->kind, c->old_name, &c->id, &created_s, e);
 
     if (st == ST_NOT_FOUND)
-        return new_name == NULL
+        return c->new_name == NULL
                    ? error_set(e, st, "No such name for '%s': '%.*s'",
-                               uid_kind_name(kind), SLICE_ARG(old_name))
+                               uid_kind_name(c->kind), SLICE_ARG(c->old_name))
                    : error_set(e, st, "Name(\"%.*s\") does not exist",
-                               SLICE_ARG(old_name));
+                               SLICE_ARG(c->old_name));
     if (st != ST_OK)
         return st;
     b = kv_batch_new();
-    if (new_name != NULL)
-        st = enter_new_name(u, kind, old_name, *new_name,
-                            uid_entry(u, kind, *id, created_s, bytes), b, e);
+    if (c->new_name != NULL)
+        st = enter_new_name(
+            u, c, uid_entry(u, c->kind, c->id, created_s, bytes), b, e);
     /* Without a name the id is still used: no other name gets it. */
-    kv_batch_put(b, uid_key(w, kind, 'i', *id, back),
-                 new_name == NULL ? slice_of("", 0) : *new_name);
-    if (new_name == NULL)
-        kv_batch_put(b, uid_key(w, kind, 'd', *id, back), slice_of("", 0));
-    uid_key_name(kind, old_name, &key);
+    kv_batch_put(b, uid_key(w, c->kind, 'i', c->id, back),
+                 c->new_name == NULL ? slice_of("", 0) : *c->new_name);
+    if (c->new_name == NULL)
+        kv_batch_put(b, uid_key(w, c->kind, 'd', c->id, back), slice_of("", 0));
+    uid_key_name(c->kind, c->old_name, &key);
     kv_batch_delete(b, buf_slice(&key));
     if (st == ST_OK)
-        st = store_write(u->store, b, lsn, e);
+        st = store_write(u->store, b, &c->lsn, e);
     if (st == ST_OK) {
-        uid_cache_forget(u->cache, kind, old_name, *id);
-        if (new_name == NULL)
-            uid_deleted_note(u, kind, *id);
+        uid_cache_forget(u->cache, c->kind, c->old_name, c->id);
+        if (c->new_name == NULL)
+            uid_deleted_note(u, c->kind, c->id);
     }
     kv_batch_free(&b);
     buf_fini(&key);
@@ -143,27 +149,26 @@ change_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
 }
 
 static enum status
-change(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-       const struct slice *new_name, struct error *e)
+change(struct uid_table *u, struct name_change *c, struct error *e)
 {
     struct buf lost = BUF_INIT;
-    uint64_t id = 0, lsn = 0, ticket;
+    uint64_t ticket;
     enum status st =
         kv_exclusive_begin(store_kv(u->store), EXCLUSIVE, &ticket, e);
 
     if (st != ST_OK)
         return st;
     lock_take(&u->lock);
-    st = change_locked(u, kind, old_name, new_name, &id, &lsn, e);
+    st = change_locked(u, c, e);
     atomic_fetch_add(&u->changes, 1);
     lock_drop(&u->lock);
     if (st == ST_OK)
-        st = store_commit(u->store, lsn, false, e);
+        st = store_commit(u->store, c->lsn, false, e);
     if (st == ST_OK) {
         /* The name has lost the id; see uid_hear_names(). */
-        buf_put_u8(&lost, (uint8_t)kind);
-        buf_put_varint(&lost, id);
-        buf_put_sized(&lost, old_name);
+        buf_put_u8(&lost, (uint8_t)c->kind);
+        buf_put_varint(&lost, c->id);
+        buf_put_sized(&lost, c->old_name);
         st = lost.failed
                  ? error_set(e, ST_BUSY, "no memory for a name")
                  : uid_announce(u, UID_EVENT_NAMES, buf_slice(&lost), NULL, e);
@@ -177,19 +182,22 @@ enum status
 uid_rename(struct uid_table *u, enum uid_kind kind, struct slice old_name,
            struct slice new_name, struct error *e)
 {
+    struct name_change c = { kind, old_name, &new_name, 0, 0 };
     enum status st;
 
     OBJ_CHECK(u, UID_MAGIC);
     st = uid_validate_name(u, uid_what_names[kind], old_name, e);
     if (st == ST_OK)
         st = uid_validate_name(u, uid_what_names[kind], new_name, e);
-    return st == ST_OK ? change(u, kind, old_name, &new_name, e) : st;
+    return st == ST_OK ? change(u, &c, e) : st;
 }
 
 enum status
 uid_delete(struct uid_table *u, enum uid_kind kind, struct slice name,
            struct error *e)
 {
+    struct name_change c = { kind, name, NULL, 0, 0 };
+
     OBJ_CHECK(u, UID_MAGIC);
-    return change(u, kind, name, NULL, e);
+    return change(u, &c, e);
 }
