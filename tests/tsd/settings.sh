@@ -84,7 +84,9 @@ awk 'BEGIN { srand(1); for (i = 0; i < 400000; i++) print "put f.m", 1356998400 
 kill "$server"
 wait "$server"
 rc=$? server=
-test $rc -eq 1 || complain "the limit of file sizes ended the server with $rc"
+# It stops with an error unless the flush at the end made the WAL work again.
+test $rc -eq 1 || { test $rc -eq 0 && grep -q 'writes are taken again' log; } ||
+    complain "the limit of file sizes ended the server with $rc"
 grep -q 'stopped badly: .*File too large' log || complain "$(tail -n 20 log)"
 
 # Too few descriptors are told of.
