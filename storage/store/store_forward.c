@@ -1,6 +1,6 @@
 /* Points of salt buckets that other processes own (owners.h):
  *
- *     put_chunk()  local:   into the head and the WAL, as in every store
+ *     put_bucket() local:   into the head and the WAL, as in every store
  *                  remote:  a record is queued for the owner
  *
  * Then each owner's answer is waited for.  Points whose bucket has moved, or

@@ -196,47 +196,42 @@ put_bucket(struct put *p, unsigned bucket, const uint16_t *order, size_t len)
     lock_drop(&p->log.s->late_lock);
 }
 
-/* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's
- * part. */
-static void
-put_chunk(struct put *p)
-{
-    struct series_point *points = p->points + p->at;
-    size_t buckets = p->log.s->layout.salt_buckets, len = p->len;
-    uint16_t starts[257] = { 0 }, order[HEAD_PUT_MAX], fill[256];
-
-    for (size_t i = 0; i < len; i++) {
-        unsigned bucket = series_ref_bucket(points[i].series);
-
-        if (bucket >= buckets) {
-            bucket = 0; /* found out there: no such series */
-            points[i].series = SERIES_REF_NONE;
-        }
-        starts[bucket + 1]++;
-    }
-    for (size_t i = 0; i < buckets; i++) {
-        starts[i + 1] = (uint16_t)(starts[i + 1] + starts[i]);
-        fill[i] = starts[i];
-    }
-    for (size_t i = 0; i < len; i++)
-        order[fill[series_ref_bucket(points[i].series)]++] = (uint16_t)i;
-    for (size_t i = 0; i < buckets; i++)
-        if (starts[i + 1] > starts[i])
-            put_bucket(p, (unsigned)i, order + starts[i],
-                       (size_t)(starts[i + 1] - starts[i]));
-}
-
+/* Sorts each chunk by bucket (counting sort, stable), and puts the part of one
+ * bucket after the other. */
 void
 store_put_chunks(struct put *p, size_t len)
 {
     struct store *s = p->log.s;
+    size_t buckets = s->layout.salt_buckets;
 
     for (p->at = 0; p->at < len; p->at += p->len) {
+        struct series_point *points = p->points + p->at;
+        uint16_t starts[257] = { 0 }, order[HEAD_PUT_MAX], fill[256];
+
         p->len = len - p->at < HEAD_PUT_MAX ? len - p->at : HEAD_PUT_MAX;
         /* No bucket is locked here: queries go on while the disk is slow. */
         if (s->wal != NULL && p->room == ST_OK)
             p->room = store_disk_failed(wal_wait_for_room(s->wal, p->e), p->e);
-        put_chunk(p);
+        for (size_t i = 0; i < p->len; i++) {
+            unsigned bucket = series_ref_bucket(points[i].series);
+
+            if (bucket >= buckets) {
+                bucket =
+                    0; /* the head finds out that there is no such series */
+                points[i].series = SERIES_REF_NONE;
+            }
+            starts[bucket + 1]++;
+        }
+        for (size_t i = 0; i < buckets; i++) {
+            starts[i + 1] = (uint16_t)(starts[i + 1] + starts[i]);
+            fill[i] = starts[i];
+        }
+        for (size_t i = 0; i < p->len; i++)
+            order[fill[series_ref_bucket(points[i].series)]++] = (uint16_t)i;
+        for (size_t i = 0; i < buckets; i++)
+            if (starts[i + 1] > starts[i])
+                put_bucket(p, (unsigned)i, order + starts[i],
+                           (size_t)(starts[i + 1] - starts[i]));
     }
 }
 
