@@ -19,9 +19,9 @@
  *   series_enter() rejects the series with ST_CONFLICT.  The caller looks the
  *   names up again, which gives the name a new id.
  *
- * Where several processes share the engine, series_purge_series.c does the same
- * with marks in the entries and by asking all processes; names are marked and
- * removed by uid/names/uid_marks.h instead of series_purge_name().
+ * Where several processes share the engine, series_purge_series.c also marks
+ * the entries and asks all processes; names are marked and removed by
+ * uid/names/uid_marks.h instead of series_purge_name().
  *
  * Threads: one purge at a time; beside any other calls.
  * Fails:   ST_BUSY on a shared engine: another process did not answer, joined

@@ -1,7 +1,7 @@
-/* What a process does for the purges of all processes on a shared engine
- * (series_purge_series.c): from the beginning of a purge it notes which series
- * are used, drops handles when it is asked to, and looks for marked names
- * before it uses a series. */
+/* What a process does during a purge, its own or that of another process on a
+ * shared engine (series_purge_series.c): from the beginning of the purge it
+ * notes which series are used, drops handles when it is asked to, and, on a
+ * shared engine, looks for marked names before it uses a series. */
 #include "uid/series/series_priv.h"
 
 #include <stdlib.h>
