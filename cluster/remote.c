@@ -213,17 +213,6 @@ struct head_group {
     size_t max; /* bytes that the answer may have; 0: any */
 };
 
-static size_t
-series_bytes(const struct scan_spec *spec)
-{
-    size_t sum = 0;
-
-    if (spec->path == SCAN_SEEKS)
-        for (size_t i = 0; i < spec->series_len; i++)
-            sum += spec->series[i].size + 2;
-    return sum;
-}
-
 /* The group that takes a spec of this owner, whose reference it takes over. */
 static struct head_group *
 group_for(struct head_group *groups, size_t *len, size_t specs,
@@ -245,9 +234,13 @@ make_groups(struct remote *r, const struct scan_spec *specs, size_t len,
 {
     for (size_t i = 0; i < len; i++) {
         struct member *owner = hold_owner(r, specs[i].bucket);
-        size_t bytes = series_bytes(&specs[i]);
+        const struct scan_spec *spec = &specs[i];
         struct head_group *g;
+        size_t bytes = 0;
 
+        if (spec->path == SCAN_SEEKS)
+            for (size_t k = 0; k < spec->series_len; k++)
+                bytes += spec->series[k].size + 2;
         if (owner == NULL)
             return has_moved(specs[i].bucket, e);
         g = group_for(groups, groups_len, len, owner, bytes);
@@ -257,24 +250,6 @@ make_groups(struct remote *r, const struct scan_spec *specs, size_t len,
             g->max = specs[i].max_bytes;
     }
     return ST_OK;
-}
-
-static enum status
-take_group(struct head_group *g, struct buf *out, struct error *e)
-{
-    struct slice *bytes = mem_new_array(g->len, sizeof *bytes);
-    enum status st = peer_call_end(&g->call, e);
-
-    if (st == ST_OK)
-        st = payload_read_bytes(g->call.answer, bytes, g->len, e);
-    for (size_t i = 0; i < g->len && st == ST_OK; i++) {
-        buf_put_slice(&out[g->which[i]], bytes[i]);
-        if (out[g->which[i]].failed)
-            st = error_set(e, ST_LIMIT,
-                           "copies of open rows take more than they may");
-    }
-    free(bytes);
-    return st;
 }
 
 static enum status
@@ -298,8 +273,21 @@ remote_head(void *ctx, const struct scan_spec *specs, size_t len,
                                    buf_slice(&request), e);
         buf_fini(&request);
     }
-    for (size_t i = 0; i < groups_len && st == ST_OK; i++)
-        st = take_group(&groups[i], out, e);
+    for (size_t i = 0; i < groups_len && st == ST_OK; i++) {
+        struct head_group *g = &groups[i];
+        struct slice *bytes = mem_new_array(g->len, sizeof *bytes);
+
+        st = peer_call_end(&g->call, e);
+        if (st == ST_OK)
+            st = payload_read_bytes(g->call.answer, bytes, g->len, e);
+        for (size_t k = 0; k < g->len && st == ST_OK; k++) {
+            buf_put_slice(&out[g->which[k]], bytes[k]);
+            if (out[g->which[k]].failed)
+                st = error_set(e, ST_LIMIT,
+                               "copies of open rows take more than they may");
+        }
+        free(bytes);
+    }
     for (size_t i = 0; i < groups_len; i++) {
         peer_call_fini(&groups[i].call);
         member_release(groups[i].owner);
@@ -368,30 +356,21 @@ struct flush_call {
     struct peer_call call;
 };
 
-/* Returns how many members there are; each is to be released. */
-static size_t
-hold_members(struct remote *r, struct flush_call *out)
-{
-    size_t len = 0;
-
-    rwlock_take_read(&r->lock);
-    for (struct member *m = r->members; m != NULL; m = m->next) {
-        (void)atomic_fetch_add(&m->refs, 1);
-        out[len++].owner = m;
-    }
-    rwlock_drop_read(&r->lock);
-    return len;
-}
-
 static enum status
 remote_flush(void *ctx, struct error *e)
 {
     struct remote *r = ctx;
     struct flush_call *calls = mem_new_array(BUCKETS_MAX, sizeof *calls);
-    size_t len = hold_members(r, calls);
+    size_t len = 0;
     int64_t end_us = clock_monotonic_us() + (int64_t)r->remote.wait_ms * 1000;
     enum status st = ST_OK;
 
+    rwlock_take_read(&r->lock);
+    for (struct member *m = r->members; m != NULL; m = m->next) {
+        (void)atomic_fetch_add(&m->refs, 1);
+        calls[len++].owner = m;
+    }
+    rwlock_drop_read(&r->lock);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         struct flush_call *f = &calls[i];
 

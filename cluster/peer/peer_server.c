@@ -276,17 +276,6 @@ evict_unproven(struct peer_server *s) REQUIRES(s->lock)
     channel_shutdown(oldest->channel);
 }
 
-static struct server_conn *
-conn_new(struct peer_server *s, int fd, const struct sockaddr *peer)
-{
-    struct server_conn *c = mem_new(sizeof *c);
-
-    c->s = s;
-    c->channel = channel_of_socket(fd, s->o.stall_ms);
-    address_name(peer, c->name, sizeof c->name);
-    return c;
-}
-
 /* Under the server's lock, so that peer_server_close() finds all. */
 static enum status
 conn_start(struct peer_server *s, struct server_conn *c, struct error *e)
@@ -322,7 +311,10 @@ peer_server_adopt(struct peer_server *s, int fd, const struct sockaddr *peer,
     enum status st;
 
     OBJ_CHECK(s, PEER_SERVER_MAGIC);
-    c = conn_new(s, fd, peer);
+    c = mem_new(sizeof *c);
+    c->s = s;
+    c->channel = channel_of_socket(fd, s->o.stall_ms);
+    address_name(peer, c->name, sizeof c->name);
     lock_take(&s->lock);
     st = conn_start(s, c, e);
     lock_drop(&s->lock);

@@ -121,26 +121,6 @@ largest_unit(const struct points *p, bool irregular)
 }
 
 static void
-describe_times(struct work *w, uint32_t base)
-{
-    const struct points *p = w->p;
-    int64_t base_ms = (int64_t)base * 1000, unit;
-    int64_t step = p->len < 2 ? 0 : p->ts_ms[1] - p->ts_ms[0];
-    bool irregular = false;
-
-    for (size_t i = 1; i < p->len; i++)
-        irregular |= p->ts_ms[i] - p->ts_ms[i - 1] != step;
-    w->h.flags = largest_unit(p, irregular);
-    unit = block_unit_ms(&w->h);
-    w->h.first = (uint64_t)((p->ts_ms[0] - base_ms) / unit);
-    w->h.span = (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / unit);
-    if (irregular)
-        w->h.flags |= FLAG_IRREGULAR;
-    w->h.summary.first_ms = p->ts_ms[0];
-    w->h.summary.last_ms = p->ts_ms[p->len - 1];
-}
-
-static void
 describe_kinds(struct work *w)
 {
     const struct points *p = w->p;
@@ -331,6 +311,8 @@ encode_points(const struct points *p, uint32_t base, uint8_t version,
         .h = { .version = version, .hours = hours, .count = (uint32_t)p->len },
     };
     size_t start = out->size;
+    int64_t base_ms, unit, step;
+    bool irregular = false;
 
     w.v = malloc(p->len * sizeof *w.v);
     w.scratch = malloc(p->len * sizeof *w.scratch);
@@ -338,7 +320,18 @@ encode_points(const struct points *p, uint32_t base, uint8_t version,
         out->failed = true;
         goto out;
     }
-    describe_times(&w, base);
+    base_ms = (int64_t)base * 1000;
+    step = p->len < 2 ? 0 : p->ts_ms[1] - p->ts_ms[0];
+    for (size_t i = 1; i < p->len; i++)
+        irregular |= p->ts_ms[i] - p->ts_ms[i - 1] != step;
+    w.h.flags = largest_unit(p, irregular);
+    unit = block_unit_ms(&w.h);
+    w.h.first = (uint64_t)((p->ts_ms[0] - base_ms) / unit);
+    w.h.span = (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / unit);
+    if (irregular)
+        w.h.flags |= FLAG_IRREGULAR;
+    w.h.summary.first_ms = p->ts_ms[0];
+    w.h.summary.last_ms = p->ts_ms[p->len - 1];
     describe_kinds(&w);
     describe_values(&w);
     block_header_put(&w.h, out);

@@ -300,31 +300,6 @@ take_index(struct head_bucket *b) REQUIRES(b->lock)
     return (uint32_t)b->series_len++;
 }
 
-static struct head_series *
-new_series(struct head *h, struct head_bucket *b, struct slice tsuid)
-    REQUIRES(b->lock)
-{
-    struct head_series *s;
-
-    INSIST(tsuid.size <= TSUID_MAX);
-    if (b->memory == NULL)
-        b->memory = arena_new(0);
-    s = arena_array(b->memory, 1,
-                    offsetof(struct head_series, tsuid) + tsuid.size);
-    INSIST(s != NULL);
-    s->tsuid_size = (uint16_t)tsuid.size;
-    memcpy(s->tsuid, tsuid.data, tsuid.size);
-    s->index = take_index(b);
-    b->generation = b->generation % HEAD_GENERATION_MAX + 1;
-    s->generation = b->generation;
-    b->series[s->index] = s;
-    b->series_live++;
-    table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);
-    head_metric_add(h, b, s);
-    atomic_fetch_add(&h->series, 1);
-    return s;
-}
-
 series_ref
 head_series(struct head *h, struct slice tsuid, bool is_new, uint32_t now_s)
 {
@@ -336,7 +311,22 @@ head_series(struct head *h, struct slice tsuid, bool is_new, uint32_t now_s)
     lock_take(&b->lock);
     s = head_find(h, b, tsuid);
     if (s == NULL) {
-        s = new_series(h, b, tsuid);
+        INSIST(tsuid.size <= TSUID_MAX);
+        if (b->memory == NULL)
+            b->memory = arena_new(0);
+        s = arena_array(b->memory, 1,
+                        offsetof(struct head_series, tsuid) + tsuid.size);
+        INSIST(s != NULL);
+        s->tsuid_size = (uint16_t)tsuid.size;
+        memcpy(s->tsuid, tsuid.data, tsuid.size);
+        s->index = take_index(b);
+        b->generation = b->generation % HEAD_GENERATION_MAX + 1;
+        s->generation = b->generation;
+        b->series[s->index] = s;
+        b->series_live++;
+        table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);
+        head_metric_add(h, b, s);
+        atomic_fetch_add(&h->series, 1);
         s->is_unflushed = is_new;
     }
     s->touched_s = now_s;

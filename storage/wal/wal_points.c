@@ -126,24 +126,6 @@ wal_points_begin(struct wal_points_writer *w, unsigned bucket)
     state_init(&w->state);
 }
 
-/* As many bytes as the last one has, which are the same or follow; then the
- * others. */
-static void
-put_tsuid(struct wal_points_writer *w, struct slice tsuid)
-{
-    struct wal_points_state *s = &w->state;
-
-    bits_put(&w->out, tsuid.size, 16);
-    for (size_t i = 0; i < tsuid.size; i++) {
-        bool same = i < s->tsuid_size && s->tsuid[i] == tsuid.data[i];
-
-        bits_put(&w->out, same ? 1 : (uint64_t)tsuid.data[i] << 1,
-                 same ? 1 : 9);
-    }
-    memcpy(s->tsuid, tsuid.data, tsuid.size);
-    s->tsuid_size = (uint16_t)tsuid.size;
-}
-
 /* The kind of a double, that of the last one if it will do; and what is written
  * of it. */
 static unsigned
@@ -211,8 +193,19 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
     bits_put(&w->out, flags, 4);
     if (by != 0)
         put_sized(w, varint_zigzag(by));
-    if (tsuid.size > 0)
-        put_tsuid(w, tsuid);
+    if (tsuid.size > 0) {
+        /* As many bytes as the last one has, which are the same or follow; then
+         * the others. */
+        bits_put(&w->out, tsuid.size, 16);
+        for (size_t i = 0; i < tsuid.size; i++) {
+            bool same = i < s->tsuid_size && s->tsuid[i] == tsuid.data[i];
+
+            bits_put(&w->out, same ? 1 : (uint64_t)tsuid.data[i] << 1,
+                     same ? 1 : 9);
+        }
+        memcpy(s->tsuid, tsuid.data, tsuid.size);
+        s->tsuid_size = (uint16_t)tsuid.size;
+    }
     if ((flags & FLAG_TIME) != 0) {
         int64_t late_ms =
             (int64_t)((uint64_t)ts_ms - (uint64_t)expected_time(s));
