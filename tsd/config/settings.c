@@ -297,18 +297,19 @@ set_pair(struct settings *c, const char *key, struct slice whole,
     struct slice trimmed = slice_trim(slice_str(key));
     char *name = mem_strndup(trimmed.data, trimmed.size), *old = NULL;
     const struct setting *s = setting_find(name);
-    struct pair *p = find_pair(c, name);
+    struct pair *p;
+    size_t i = 0;
 
-    if (p == NULL) {
-        size_t i = 0;
-
-        while (i < l->len && strcmp(l->pairs[i].key, name) < 0)
-            i++;
+    OBJ_CHECK(l, SETTINGS_MAGIC);
+    while (i < l->len && strcmp(l->pairs[i].key, name) < 0)
+        i++;
+    if (i == l->len || strcmp(l->pairs[i].key, name) != 0) {
         l->pairs = mem_resize(l->pairs, l->len + 1, sizeof *l->pairs);
         p = &l->pairs[i];
         memmove(p + 1, p, (l->len++ - i) * sizeof *p);
         p->key = name;
     } else {
+        p = &l->pairs[i];
         old = p->value; /* 'value' may be a part of it */
         free(name);
     }

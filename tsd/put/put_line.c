@@ -13,6 +13,12 @@ struct text {
     const uint8_t *at, *end;
 };
 
+static inline bool
+at_digit(const struct text *t)
+{
+    return t->at < t->end && (unsigned)(*t->at - '0') <= 9;
+}
+
 /* Digits, at most 18, at least one. */
 static inline bool
 take_digits(struct text *t, int64_t *out)
@@ -20,7 +26,7 @@ take_digits(struct text *t, int64_t *out)
     const uint8_t *from = t->at;
     int64_t v = 0;
 
-    for (; t->at < t->end && (unsigned)(*t->at - '0') <= 9; t->at++) {
+    for (; at_digit(t); t->at++) {
         if (t->at - from == 18)
             return false;
         v = v * 10 + (*t->at - '0');
