@@ -58,17 +58,6 @@ log_set_priorities(bool on)
     with_priorities = on;
 }
 
-bool
-log_parse_level(const char *name, enum log_level *out)
-{
-    for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++)
-        if (strcmp(name, level_names[i]) == 0) {
-            *out = (enum log_level)i;
-            return true;
-        }
-    return false;
-}
-
 const char *
 log_level_name(enum log_level level)
 {

@@ -21,8 +21,7 @@ enum log_level log_get_level(void);
  * off them.  Call it before there are threads. */
 void log_set_priorities(bool on);
 
-/* "error", "warn", "info" or "debug"; false when it is none of them. */
-bool log_parse_level(const char *name, enum log_level *out);
+/* "error", "warn", "info" or "debug". */
 const char *log_level_name(enum log_level level);
 
 void log_line(enum log_level level, const char *module, const char *fmt, ...)

@@ -43,19 +43,6 @@ START_TEST(quotes_are_cut)
 }
 END_TEST
 
-START_TEST(levels_by_name)
-{
-    enum log_level level;
-
-    ck_assert(log_parse_level("debug", &level));
-    ck_assert_int_eq(level, LOG_DEBUG);
-    ck_assert(log_parse_level("error", &level));
-    ck_assert_int_eq(level, LOG_ERROR);
-    ck_assert(!log_parse_level("Debug", &level));
-    ck_assert(!log_parse_level("", &level));
-}
-END_TEST
-
 struct recent {
     size_t len;
     char last[1024];
@@ -166,5 +153,5 @@ END_TEST
 
 TEST_MAIN_FORKED("log", TEST(long_texts_are_whole),
                  LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
-                 TEST(levels_by_name), TEST(keeps_the_last_lines),
-                 TEST(forgets_the_oldest), TEST(priorities_stand_in_front))
+                 TEST(keeps_the_last_lines), TEST(forgets_the_oldest),
+                 TEST(priorities_stand_in_front))
