@@ -13,7 +13,7 @@ rooms='
     storage/rados storage/kv storage/kv/mem storage/kv/leveldb
     storage/row storage/kv/rados storage/block storage/week storage/head storage/wal storage/wal/rados storage/lease storage/place storage/store storage/scan
     storage/histogram storage/fsck
-    uid/names uid/series uid/meta uid/events uid/fsck uid/purge
+    uid/names uid/series uid/meta uid/fsck uid/purge
     cluster/peer cluster
     query/model query/downsample query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
     web web/json web/mhd web/canvas web/axis web/chart

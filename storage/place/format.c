@@ -196,7 +196,11 @@ become_owner(int folder, const char *dir, struct error *e)
 {
     struct stat owner;
 
-    if (geteuid() != 0 || fstat(folder, &owner) != 0 || owner.st_uid == 0)
+    if (geteuid() != 0)
+        return ST_OK;
+    if (fstat(folder, &owner) != 0)
+        return error_set(e, ST_IO, "cannot stat '%s': %m", dir);
+    if (owner.st_uid == 0)
         return ST_OK;
     if (setgroups(0, NULL) != 0 || setgid(owner.st_gid) != 0 ||
         setuid(owner.st_uid) != 0)

@@ -478,6 +478,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     store_scan_end_weeks(scan);
     points_fini(&scan->scratch);
     buf_fini(&scan->part_value);
+    buf_fini(&scan->copies);
     if (status == ST_OK && scan->error.status != ST_OK) {
         status = scan->error.status;
         if (e != NULL)

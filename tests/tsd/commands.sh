@@ -51,6 +51,8 @@ for words in 'fsck --store a' 'backup --store a to' 'restore --store a from'; do
     # shellcheck disable=SC2086
     ends 2 "$halite" $words --data b
     says '*two stores, a and b'
+    ends 2 "$halite" $words --store b
+    says '*two stores, a and b'
 done
 
 # What is not there is told as what it should be.

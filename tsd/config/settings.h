@@ -4,8 +4,8 @@
  * does not start with "halite.": then it is kept and shown, with a warning.
  *
  * Each setting of the table is a member of struct settings, which has the value
- * as soon as it is set; a value that is not valid leaves the member as it was,
- * and settings_check() rejects it.
+ * as soon as it is set.  settings_check() rejects values that are not valid;
+ * members with numbers, sizes and choices keep their value until then.
  *
  * Owns:    copies of all keys and values.
  * Threads: frozen after settings_check(); until then one at a time.

@@ -152,11 +152,11 @@ queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    for (one = q->running; one != NULL; one = one->next)
+    for (one = q->once ? q->running : NULL; one != NULL; one = one->next)
         if (is_same_address(one->remote, entry->remote) &&
             strcmp(one->query, entry->query) == 0)
             break;
-    may_run = !q->once || one == NULL;
+    may_run = one == NULL;
     if (may_run) {
         entry->next = q->running;
         if (entry->next != NULL)

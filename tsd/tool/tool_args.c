@@ -34,6 +34,8 @@ args_take(struct tool_args *a, size_t argc, const char *const *argv, size_t *at,
     size_t table, i;
     const struct tool_option *o = args_find(a, word, strlen(word), &table, &i);
 
+    if (o == NULL && strcmp(word, "-h") == 0)
+        o = args_find(a, "--help", 6, &table, &i);
     if (o != NULL && o->meta != NULL) {
         if (*at + 1 == argc)
             return error_set(e, ST_INVALID, "Missing argument for %s", word);
@@ -45,6 +47,10 @@ args_take(struct tool_args *a, size_t argc, const char *const *argv, size_t *at,
             return error_set(e, ST_INVALID, "Unrecognized option %s", word);
         value = eq + 1;
     }
+    if (a->values[table][i] != NULL &&
+        (strcmp(o->name, "--store") == 0 || strcmp(o->name, "--data") == 0))
+        return error_set(e, ST_INVALID, "two stores, %s and %s",
+                         a->values[table][i], value);
     a->values[table][i] = value;
     return ST_OK;
 }

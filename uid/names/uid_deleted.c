@@ -65,8 +65,10 @@ nameless_find(struct uid_table *u, struct arena *a, struct nameless *out,
     OBJ_CHECK(u, UID_MAGIC);
     *out = (struct nameless){ .any = uid_has_deleted(u),
                               .layout = store_layout(u->store) };
+    if (!out->any)
+        return ST_OK;
     rwlock_take_read(&u->deleted_lock);
-    for (int kind = 0; kind < UID_KINDS && out->any; kind++) {
+    for (int kind = 0; kind < UID_KINDS; kind++) {
         const struct uid_ids *ids = &u->deleted[kind];
 
         out->ids[kind] = *ids;

@@ -341,6 +341,7 @@ remove_once(struct purging_series *p, struct error *e)
     uint8_t(*counts)[8] = mem_new_array(p->len, sizeof *counts), left[8];
     struct guarded g;
     enum status st = ST_OK;
+    bool writes;
 
     guarded_init(&g, p->len);
     for (size_t from = 0, to; from < p->len && st == ST_OK; from = to) {
@@ -375,9 +376,10 @@ remove_once(struct purging_series *p, struct error *e)
                            "the count of a tag-key set is damaged (see: halite "
                            "fsck)");
     }
-    if (st == ST_OK)
+    writes = st == ST_OK;
+    if (writes)
         st = guarded_write(p, &g, e);
-    for (size_t i = 0; i < p->len; i++) {
+    for (size_t i = 0; i < p->len && writes; i++) {
         struct dying *x = &p->all[i];
 
         if (x->state != DYING || g.parts[x->part].status != ST_OK)
@@ -539,8 +541,12 @@ series_purge_series(struct series_directory *d, const struct slice *tsuids,
     if (d->shared) /* entries whose marks stay are as good as others */
         (void)!swap_marks(&p, false, NULL);
     series_index_clear(d->index);
-    if (!d->shared)
+    if (!d->shared) {
+        /* A thread that waits for the lock may have read an entry before it was
+         * deleted: it asks again. */
+        atomic_fetch_add(&d->purged, 1);
         lock_drop(&d->lock);
+    }
     for (size_t i = 0; i < len; i++)
         kept[p.all[i].at] = p.all[i].state != REMOVED;
     purging_fini(&p);

@@ -105,7 +105,8 @@ series_hear_purge(struct series_directory *d, struct slice payload,
         /* Otherwise another purge may have begun, and marks names. */
         if (series_end_watch(d, mark))
             uid_expect_no_marks(d->uids);
-        series_read_again(d);
+        if (d->shared) /* else the counts in memory are exact */
+            series_read_again(d);
     } else {
         good = false;
     }

@@ -68,7 +68,7 @@ put_reply_init(struct put_reply *p, const struct http_request *r,
     return put_reply_reject(p, why, "sync_timeout needs a number");
 }
 
-/* Starts an element of 'errors'; the point follows, then put_reply_why().
+/* Starts an element of 'errors'; the point and the reason follow.
  * NULL when no details are wanted, or there are too many. */
 static struct buf *
 put_reply_point(struct put_reply *p)

@@ -191,10 +191,10 @@ read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
     *t = (struct tsuids){ 0 };
     if (!fields_read(w->r, FIELDS(of_tsuids), t, &seen, w->out))
         return false;
-    if (seen == 0)
+    if (seen == 0) {
         http_reply_error(w->out, 400, "Missing or invalid Tree ID", NULL);
-    if (!(seen != 0))
         return false;
+    }
     if (tree_get(w->a->records, t->tree, w->arena, tree, &e) != ST_OK) {
         api_reject(w->out, &e);
         return false;

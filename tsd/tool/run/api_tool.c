@@ -66,7 +66,7 @@ answer(const struct api *a, const struct http_request *r, json_t *body,
                         &e);
         call.as_tsdb = json_is_true(json_object_get(body, "tsdb"));
         call.zone = a->zone;
-        call.body = body;
+        call.json = json_object_get(body, "words");
         if (st == ST_OK && zone != NULL)
             st = timezone_find(slice_str(zone), &call.zone, &e);
         if (st == ST_OK)

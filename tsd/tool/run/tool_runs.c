@@ -17,7 +17,7 @@
 struct run {
     struct tool_runs *runs;
     char id[RUN_ID_SIZE];
-    json_t *body; /* lends the words */
+    json_t *json; /* lends the words */
     struct tool_args args;
     struct tool tool;
     pthread_t thread;
@@ -144,7 +144,7 @@ run_main(void *arg)
 static void
 run_free(struct run *run)
 {
-    json_decref(run->body);
+    json_decref(run->json);
     tool_args_fini(&run->args);
     buf_fini(&run->pending);
     cond_fini(&run->changed);
@@ -185,7 +185,7 @@ run_new(struct tool_runs *r, const struct api *a, const struct tool_call *call,
     INSIST(getrandom(bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(run->id + 2 * i, 3, "%02x", bytes[i]);
-    run->body = json_incref(call->body);
+    run->json = json_incref(call->json);
     run->asked_us = clock_monotonic_us();
     run->tool = (struct tool){
         .command = c,

@@ -35,7 +35,7 @@ struct tool_call {
     size_t len;
     bool as_tsdb;
     const struct timezone *zone;
-    struct json_t *body; /* lends the words, and is kept; may be NULL */
+    struct json_t *json; /* lends the words, and is kept; may be NULL */
 };
 
 MUST_CHECK enum status tool_runs_begin(struct tool_runs *r, const struct api *a,
