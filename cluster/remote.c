@@ -116,8 +116,8 @@ remote_route(struct remote *r, unsigned bucket, const char *member,
             r->members = to;
         }
     }
-    /* Points a bucket to 'to', which may be NULL.  Returns the member that no
-     * bucket names any more, to be released, or NULL. */
+    /* The bucket is routed to 'to', which may be NULL.  A member that no bucket
+     * is routed to any more is released. */
     from = atomic_exchange(&r->routes[bucket], to);
     at = &r->members;
     if (to != NULL)

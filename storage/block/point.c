@@ -230,7 +230,7 @@ radix_sort_unique(struct points *p)
         out = in;
         in = sorted;
     }
-    /* Keeps of equal times the last one; returns how many keys stay. */
+    /* Of points with equal times the last one is kept. */
     for (size_t i = 0; i < p->len; i++)
         if (i + 1 == p->len ||
             in[i] >> k.index_bits != in[i + 1] >> k.index_bits)

@@ -137,8 +137,8 @@ put_block(struct encoding *x, size_t i) REQUIRES(x->b->lock)
         const struct key_layout *layout = x->h->layout;
         struct row_blocks parts = parts_of(x->h, other);
 
-        /* The value with the block of 'r' beside those of 'encoded', which may
-         * be NULL; empty: no memory. */
+        /* The value has the new block of 'r' and the blocks of 'other', which
+         * may be NULL.  It is empty if there is no memory. */
         parts.blocks[row_hour_of(layout, r->open.base)] = buf_slice(block);
         buf_clear(&x->value);
         row_value_put(layout, key_span_base(layout, r->open.base), &parts,

@@ -186,9 +186,9 @@ copy_series(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
 
         if (b->series[i] == NULL)
             continue;
-        /* Moves a series to the arena 'to'.  Its rows point to it and are
-         * changed here. A pass of flushing lends pointers to series as well, so
-         * none may be under way. */
+        /* Moves the series to the new arena, and its rows' pointers with it.  A
+         * pass of flushing lends pointers to series as well, so none may be
+         * under way. */
         old = b->series[i];
         s = arena_copy(memory, old,
                        offsetof(struct head_series, tsuid) + old->tsuid_size);

@@ -294,7 +294,7 @@ open_row_describe(struct slice bytes, uint32_t base, struct spacing *s,
             const uint8_t *from = at;
             uint64_t w;
 
-            /* As long as there are eight such; returns how many. */
+            /* Eight at a time, as long as all of them are short. */
             for (; end - at >= 8; at += 8) {
                 memcpy(&w, at, sizeof w);
                 if (!are_shorts(w))

@@ -206,7 +206,7 @@ histogram_add(struct histogram *sum, const struct histogram *more,
 
         if (all == NULL)
             return no_memory(e);
-        /* The union of both, where 'a' has room for its own. */
+        /* The union of both lists of buckets. */
         while (i < sum->len || k < more->len) {
             int c = i == sum->len    ? 1
                     : k == more->len ? -1

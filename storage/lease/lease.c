@@ -212,12 +212,12 @@ join(struct lease *l, struct error *e)
     (void)snprintf(address, sizeof address, "127.255.255.254:0/%" PRIu32,
                    (uint32_t)hash_random_seed() >> 1);
     st = ceph_blocklist(l->c, address, 1, e);
-    st = st == ST_OK ? ST_OK
-                     : error_wrap(e, st,
-                                  "a daemon must be able to shut out one "
-                                  "that died before it takes over from it, "
-                                  "for which its id needs mon 'profile rbd'");
-    if (st == ST_OK)
+    if (st != ST_OK)
+        st = error_wrap(e, st,
+                        "a daemon must be able to shut out one that died "
+                        "before it takes over from it, for which its id needs "
+                        "mon 'profile rbd'");
+    else
         st = name_self(l, e);
     from_us = lease_clock_us();
     if (st == ST_OK)

@@ -160,7 +160,7 @@ key_bucket(const struct key_layout *s, struct slice key)
         size_t size = cursor_u16(&c);
         struct slice tsuid = cursor_bytes(&c, size);
 
-        /* Of <size:2> <TSUID> and what is behind it. */
+        /* The key continues with <size:2> <TSUID>. */
         return c.failed || size == 0 ? KV_NO_BUCKET : key_salt(s, tsuid);
     }
     if (table == TABLE_QUARANTINE)

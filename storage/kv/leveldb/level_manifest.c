@@ -144,9 +144,9 @@ struct history {
 static void
 apply_field(struct history *h, uint64_t field, struct cursor *c)
 {
-    switch (field) {
-        struct level_table t;
+    struct level_table t;
 
+    switch (field) {
     case FIELD_LOG:
         h->names_log = true;
         (void)cursor_varint(c);
@@ -167,7 +167,6 @@ apply_field(struct history *h, uint64_t field, struct cursor *c)
         drop_table(h->m, c);
         break;
     case FIELD_NEW_TABLE:
-
         (void)cursor_varint(c); /* the level */
         t.number = cursor_varint(c);
         t.size = cursor_varint(c);

@@ -235,8 +235,8 @@ merge(struct omap_iter *i, struct omap_source **out, struct error *e)
         st = omap_source_take(&i->pages, s, e);
     }
     if (st == ST_OK && *out != NULL) {
-        /* How far 'first' goes before another source has a key, or may have
-         * one. */
+        /* The limit is the first key that another source has or may have: up to
+         * it all keys are from this source. */
         i->has_limit = false;
         for (size_t k = 0; k < i->len; k++) {
             const struct omap_source *other = &i->sources[k];
