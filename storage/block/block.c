@@ -110,6 +110,16 @@ get_whole_summary(struct cursor *c, struct block_header *h)
 }
 
 void
+block_pad(struct slice block, size_t zeros, struct buf *out)
+{
+    buf_put_u8(out, BLOCK_PADDED);
+    buf_put_varint(out, zeros);
+    buf_put_slice(out, block);
+    for (; zeros > 0; zeros--)
+        buf_put_u8(out, 0);
+}
+
+void
 block_header_put(const struct block_header *h, struct buf *out)
 {
     buf_put_u8(out, h->version);
@@ -149,13 +159,29 @@ block_header_put(const struct block_header *h, struct buf *out)
 
 /* -- reading -------------------------------------------------------------- */
 
+void
+block_unpad(struct slice *block)
+{
+    struct cursor c;
+    uint64_t zeros;
+
+    if (block->size == 0 || block->data[0] != BLOCK_PADDED)
+        return;
+    c = cursor_of(slice_of(block->data + 1, block->size - 1));
+    zeros = cursor_varint(&c);
+    if (!c.failed && zeros <= cursor_left(&c))
+        *block = slice_of(c.at, cursor_left(&c) - (size_t)zeros);
+}
+
 /* Checks the CRC, if there is one, and takes it off. */
 static enum status
 open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
-    bool without_crc = block->size > 0 && block->data[0] == BLOCK_WITHOUT_CRC;
+    bool without_crc;
 
+    block_unpad(block);
+    without_crc = block->size > 0 && block->data[0] == BLOCK_WITHOUT_CRC;
     if (block->size < BLOCK_MIN_SIZE + (without_crc ? 0 : BLOCK_CRC_SIZE))
         return error_set(e, ST_CORRUPT, "block: %zu bytes are too few",
                          block->size);

@@ -50,6 +50,10 @@ void block_encode_row(const struct points *p, uint32_t base, unsigned hours,
 /* The block summary that the block of these points would have. */
 struct summary points_summary(const struct points *p);
 
+/* Appends 'block' and so many zeros, for an engine that compresses; the result
+ * is a block like any other. */
+void block_pad(struct slice block, size_t zeros, struct buf *out);
+
 /* Appends the points to 'out', ascending. */
 MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
                                     struct points *out, struct error *e);

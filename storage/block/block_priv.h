@@ -22,6 +22,9 @@
 #include "storage/block/block_columns.h"
 
 #define BLOCK_VERSION 1
+/* Instead of the version: how many zeros follow the block, as a varint, then
+ * the block and they. */
+#define BLOCK_PADDED 2
 /* Of a row of several hours (row_value.h). */
 #define ROW_OF_HOURS 3
 /* The version of a block without a checksum: the row that has it has one. */
@@ -73,6 +76,9 @@ MUST_CHECK enum status block_header_get(struct slice block, uint32_t base,
                                         struct cursor *c,
                                         struct block_header *h,
                                         struct error *e);
+
+/* Takes padding off. */
+void block_unpad(struct slice *block);
 
 static inline int64_t
 block_unit_ms(const struct block_header *h)

@@ -5,12 +5,13 @@
 #include "storage/block/block_priv.h"
 #include "storage/block/point.h"
 
-/* Checks the checksum and takes it off. */
+/* Takes padding and checksum off. */
 static enum status
 open_value(struct slice *value, uint32_t base, struct error *e)
 {
     struct cursor c;
 
+    block_unpad(value);
     if (value->size <= BLOCK_CRC_SIZE || value->data[0] != ROW_OF_HOURS)
         return error_set(e, ST_CORRUPT, "row: not one of several hours");
     value->size -= BLOCK_CRC_SIZE;
@@ -45,6 +46,7 @@ is_hour(struct slice block)
 bool
 row_is_one_block(const struct key_layout *s, struct slice value)
 {
+    block_unpad(&value);
     return s->row_hours > 1 && value.size > 1 &&
            value.data[0] == BLOCK_OF_ROW && value.data[1] == s->row_hours;
 }
@@ -61,6 +63,7 @@ row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
     };
     if (s->row_hours == 1) {
         out->is_bare = true;
+        block_unpad(&value);
         return value.size > 0 && (value.data[0] == BLOCK_WITHOUT_CRC ||
                                   value.data[0] == BLOCK_OF_ROW)
                    ? error_set(e, ST_CORRUPT, "row: not the block of an hour")

@@ -47,6 +47,9 @@ struct kv_traits {
     /* Other processes write to the place, too: a swap is then real, and is
      * durable when it returns, as is a batch of no bucket. */
     bool shared;
+    /* It stores keys compressed only where the values next to them are worth
+     * it: zeros behind a short value make a row smaller. */
+    bool wants_padding;
 };
 
 /* What a key must hold, before a guarded batch; NULL: it is absent. */

@@ -30,6 +30,20 @@
 #include "storage/store/row_values.h"
 #include "storage/store/store_weeks_priv.h"
 
+/* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
+ * A row's key shrinks by more than half, its value not at all: zeros behind the
+ * value make up for it, three bytes for 64 of them, so that keys are compressed
+ * where values are long.  They also make snappy look closely again, which it
+ * does not after so many bytes that do not shrink, just before the next key.
+ * That they alone are an eighth is more than it takes mostly, and costs little;
+ * a bit less than it takes would cost all that was to be won.
+ *
+ * Queries profit as well: LevelDB caches blocks that it had to uncompress, but
+ * not those that it lends from a mapped file, whose checksums it computes each
+ * time.  Without zeros the queries of the bench take 1.17 times the CPU. */
+#define PADDED_UP_TO 1536
+#define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
+
 /* Rows are written before their batch is larger than this and one row. */
 #define BATCH_BYTES ((size_t)8 << 20)
 
@@ -43,7 +57,7 @@ struct flush_batch {
     struct row_blocks parts;       /* of the row at hand */
     struct row_values stored_rows; /* of the next rows in order */
     struct slice stored_value;     /* of the row at hand */
-    struct buf value, part;
+    struct buf value, padded, part;
     struct buf blocks[ROW_HOURS_MAX]; /* of the row at hand */
     uint32_t elsewhere; /* of the row at hand: 'blocks' that are parts, a bit
                            each */
@@ -77,6 +91,27 @@ write_batch(struct store *s, struct flush_batch *b, struct error *e)
     b->quarantined = b->unreadable = 0;
     b->row = kv_batch_mark(b->writes);
     return status;
+}
+
+static enum status
+put_row(struct store *s, struct flush_batch *b, struct slice key,
+        struct error *e)
+{
+    struct slice value = buf_slice(&b->value);
+    size_t size = key.size + value.size + ENTRY_BYTES;
+
+    /* Where keys do not do it alone: with about half of each, and of the
+     * entry's bytes, saved. */
+    if (kv_traits(s->kv)->wants_padding && value.size <= PADDED_UP_TO &&
+        size > (key.size / 2 + 4) * 8) {
+        buf_clear(&b->padded);
+        block_pad(value, size / 7 + 16, &b->padded);
+        value = buf_slice(&b->padded);
+    }
+    if (b->value.failed || b->padded.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    kv_batch_put(b->writes, key, value);
+    return kv_batch_check(b->writes, e);
 }
 
 /* Moves the large hours of the row at hand to parts. */
@@ -316,10 +351,7 @@ flush_span(struct store *s, struct flush_batch *b,
         return status;
     buf_clear(&b->value);
     row_value_pack(&s->layout, x->span, &b->parts, &b->merged, &b->value);
-    if (b->value.failed)
-        return error_set(e, ST_BUSY, "no memory for a row");
-    kv_batch_put(b->writes, key, buf_slice(&b->value));
-    return kv_batch_check(b->writes, e);
+    return put_row(s, b, key, e);
 }
 
 /* By key: neighbours in the engine then have neighbouring numbers of their
@@ -508,6 +540,7 @@ end_pass(struct store *s, struct flush_batch *b) REQUIRES(s->flush_lock)
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         buf_fini(&b->blocks[i]);
     buf_fini(&b->value);
+    buf_fini(&b->padded);
     buf_fini(&b->part);
     kv_batch_free(&b->writes);
     kv_batch_free(&b->stale);

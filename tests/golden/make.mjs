@@ -1,7 +1,7 @@
 // make.mjs HALITE: makes the golden folder of the format that this program writes.
 //
-// tests/golden/format-N.tar.gz is a data folder as a killed daemon leaves it, with rows
-// in tables, in the engine's log and in the WAL; format-N.json.gz what it answers.
+// tests/golden/format-N.tar.gz is a data folder as a killed daemon leaves it, with rows in
+// tables and in the WAL; format-N.json.gz what it answers.
 // Made once, when a format is new, and never again: golden.mjs asks whether later
 // programs read it and answer the same.
 import { spawnSync } from 'node:child_process';

@@ -24,10 +24,11 @@ struct engine {
     const char *name;  /* of kv_place, and for messages */
     bool keeps;        /* what was written is there after closing */
     bool counts_tails; /* kv_approximate_bytes() knows what is new, too */
+    bool pads;         /* kv_traits(): wants_padding */
 };
 
 static const struct engine engines[ENGINES_MAX] = {
-    { "leveldb", .keeps = true },
+    { "leveldb", .keeps = true, .pads = true },
     { "memory", .counts_tails = true },
     { "slow", .keeps = true, .counts_tails = true },
     { "rados", .keeps = true },

@@ -414,7 +414,7 @@ level_close(struct kv *kv)
 
 static const struct kv_engine level_engine = {
     /* A seek takes 1.2 us of CPU, a step 0.3. */
-    .traits = { .seek_price = 4 },
+    .traits = { .seek_price = 4, .wants_padding = true },
     .close = level_close,
     .get = level_get,
     .write = level_write,

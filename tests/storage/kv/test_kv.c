@@ -685,10 +685,12 @@ END_TEST
 
 #define EACH(name) TIMES(name, engines_len())
 
+/* In memory nothing is compressed: padding would only take room. */
 START_TEST(engines_have_traits)
 {
     open_engine(_i);
     ck_assert_uint_ge(kv_traits(kv)->seek_price, 1);
+    ck_assert_int_eq(kv_traits(kv)->wants_padding, engines[_i].pads);
 }
 END_TEST
 

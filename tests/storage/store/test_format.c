@@ -133,6 +133,20 @@ START_TEST(sparse_bytes)
 }
 END_TEST
 
+START_TEST(padded_bytes)
+{
+    const struct slice bytes = { blocks[0].bytes, blocks[0].size };
+    struct buf b = BUF_INIT;
+    struct summary s;
+
+    block_pad(bytes, 3, &b);
+    expect_documented(buf_slice(&b));
+    ck_assert_int_eq(block_summary(buf_slice(&b), BASE, &s, NULL), ST_OK);
+    ck_assert_int_eq(s.sum.i, 304);
+    buf_fini(&b);
+}
+END_TEST
+
 static const uint8_t segment[] = {
     0x48, 0x41, 0x4c, 0x4a, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
@@ -207,4 +221,4 @@ START_TEST(histogram_bytes)
 END_TEST
 
 TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(sparse_bytes),
-          TEST(wal_bytes), TEST(histogram_bytes))
+          TEST(padded_bytes), TEST(wal_bytes), TEST(histogram_bytes))
