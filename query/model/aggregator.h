@@ -33,7 +33,7 @@ enum aggregator_kind {
     KIND_SQUARE_SUM,
     KIND_FIRST,
     KIND_LAST,
-    KIND_PERCENTILE,
+    KIND_PERCENTILE, /* stays last: it ends the table of arithmetic.c */
 };
 
 /* How a percentile's place in the sorted values is found: types of Hyndman and

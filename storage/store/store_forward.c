@@ -36,8 +36,10 @@ struct put_others {
     bool has_again;        /* some are to be put again .. */
     unsigned again_bucket; /* .. of this bucket and others */
     bool waits[256];       /* by bucket: some of its points are */
-    /* By bucket: points on their way.  Those that follow them are not put here
-     * if the bucket has become this process's.  NULL: there are none. */
+    /* By bucket: how many points are on their way to another owner.  While
+     * there are some, newer points of the bucket are not put here even if it
+     * has become this process's, so that their order is kept.  NULL: there are
+     * none. */
     const uint32_t *sent;
 };
 
