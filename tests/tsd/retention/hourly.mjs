@@ -98,9 +98,11 @@ await until('rows were dropped', async () => {
   if (!done) await pause(300);
   return done;
 });
-// Of each bucket the most that is missing.
-const numbers = text => JSON.parse(text).flatMap(group => Object.values(group.dps));
-const missing = (was, is) => is.length !== was.length ? Infinity : Math.max(...was.map((v, i) => Math.abs(v - is[i])));
+// The most points that a bucket lacks.  One that has only a cut hour is missing altogether.
+const numbers = text => new Map(JSON.parse(text).flatMap(({ tags, dps }) =>
+  Object.entries(dps).map(([ts, v]) => [tags.host + ts, v])));
+const missing = (was, is) => [...is.keys()].some(at => !was.has(at)) ? Infinity :
+  Math.max(...[...was].map(([at, v]) => Math.abs(v - (is.get(at) ?? 0))));
 for (const [i, p] of plans.entries()) {
   const after = await answer(p.query);
   if (p.lacks !== undefined) {
