@@ -323,44 +323,38 @@ read_tsuid(struct api_call *w, struct slice text, struct slice *out,
 void
 api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
 {
+    static const char message[] = "Unable to delete TSMeta information";
     struct api_call w = { ctx, r, out, http_arena(r) };
-    struct slice text;
+    struct meta_request n;
+    struct slice text, tsuid;
+    struct error e;
 
     if (!api_is_current(ctx, out))
         return;
+    if (http_method(r) == HTTP_GET) {
+        if (http_param(r, "tsuid", &text))
+            get_by_tsuid(&w, text);
+        else
+            get_by_name(&w);
+        return;
+    }
+    if (!meta_read(r, true, &n, out))
+        return;
     if (http_method(r) == HTTP_DELETE) {
-        static const char message[] = "Unable to delete TSMeta information";
-        struct meta_request n;
-        struct slice tsuid;
-        struct error e;
-
-        if (!meta_read(w.r, true, &n, w.out))
-            return;
         if (n.id_text.size == 0)
-            http_reply_error(w.out, 400, message, "Missing UID");
+            http_reply_error(out, 400, message, "Missing UID");
         else if (meta_read_id(n.id_text, w.arena, &tsuid, &e) != ST_OK)
-            http_reply_error(w.out, 400, message, e.text);
+            http_reply_error(out, 400, message, e.text);
         else if (meta_delete(w.a->records, series_of(tsuid), &e) != ST_OK)
-            http_reply_failure(w.out, &e);
+            http_reply_failure(out, &e);
         else
-            http_reply_empty(w.out, 204);
-    } else if (http_method(r) != HTTP_GET) {
-        struct meta_request n;
-        struct slice tsuid;
-        struct error e;
-
-        if (!meta_read(w.r, true, &n, w.out))
-            return;
-        if (n.id_text.size == 0)
-            put_by_name(&w, &n);
-        else if (n.fields == 0)
-            http_reply_empty(w.out, 304);
-        else if (read_tsuid(&w, n.id_text, &tsuid, &e) != ST_OK)
-            tsmeta_reject(&w, &e);
-        else
-            tsmeta_put(&w, tsuid, &n);
-    } else if (http_param(r, "tsuid", &text))
-        get_by_tsuid(&w, text);
+            http_reply_empty(out, 204);
+    } else if (n.id_text.size == 0)
+        put_by_name(&w, &n);
+    else if (n.fields == 0)
+        http_reply_empty(out, 304);
+    else if (read_tsuid(&w, n.id_text, &tsuid, &e) != ST_OK)
+        tsmeta_reject(&w, &e);
     else
-        get_by_name(&w);
+        tsmeta_put(&w, tsuid, &n);
 }
