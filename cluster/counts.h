@@ -1,4 +1,4 @@
-/* What a cluster counts, for operators.
+/* Counters of the cluster that operators see.
  *
  * Owns:    nothing: 'put_latency' lives as long as the cluster.
  * Threads: a value. */

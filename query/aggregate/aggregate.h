@@ -18,7 +18,8 @@
 int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
                                int64_t y1);
 
-/* What all groups of a sub-query share.  The caller owns what it points to. */
+/* Input that the groups of one sub-query share.  The caller owns the pointers'
+ * targets. */
 struct aggregate_job {
     const struct query *q;
     const struct sub_query *sq;

@@ -153,7 +153,7 @@ gexp_shift(const struct gexp_call *c, struct exp_list *out, struct error *e)
     int64_t count, unit_ms;
     enum status st;
 
-    /* What is rejected keeps the quote behind its unit, as OpenTSDB's does. */
+    /* As in OpenTSDB, the error shows the unit with the closing quote. */
     if (!is_quoted(c->params[0]))
         return error_set(e, ST_INVALID,
                          "Invalid timeshift parameter: eg '10min'");

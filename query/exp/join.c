@@ -67,8 +67,8 @@ describe(struct uid_table *uids, const struct result_group *g, struct arena *a,
         out->aggregate_tags == NULL)
         return error_no_memory(e);
     out->metrics_len = g->metric.size > 0;
-    /* What is made of a histogram has a name of its own; its metric is the
-     * histogram's. */
+    /* A series that was computed from a histogram has a name of its own, and
+     * the histogram's metric. */
     if (out->metrics_len > 0 && g->tsuids_len > 0 &&
         (g->sub->percentiles_len > 0 || g->sub->show_histogram_buckets)) {
         out->metrics->id =

@@ -377,7 +377,7 @@ fetch_end_series(struct task *t, struct fetched *f)
     bool good = true;
 
     if (reading->form == READ_POINTS) {
-        /* What columns keep is decoded once, later. */
+        /* Each point that a column keeps is decoded once, after the scan. */
         if (t->job->reading->want.crops)
             column_crop(&f->column, &t->job->reading->want.window);
         for (const struct packed_hour *h = f->column.hours; h != NULL;

@@ -31,7 +31,7 @@ struct key_walk {
     size_t series_len;
     uint32_t from, to; /* the first and the last span; for entries, the week */
     bool begun;
-    bool on_key; /* the iterator is */
+    bool on_key; /* the iterator is on a key of the walk */
     bool ended;  /* nothing is behind the last key */
     uint32_t seek_base;
     size_t seek_at;           /* of 'series' */
